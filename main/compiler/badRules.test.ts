@@ -5,14 +5,14 @@ import { GraphBuilder } from "../ir/builder.ts";
 import type { Dim } from "../ir/dim.ts";
 import { finish } from "../ir/steps.ts";
 import { tensor } from "../ir/type.ts";
-import type { Decomposition } from "../ops/defineOp.ts";
+import type { AnyNumber, Decomposition } from "../ops/defineOp.ts";
 import { decomposed } from "../ops/defineOp.ts";
 import { opOf, opTable, typedBuilder } from "../ops/index.ts";
 import { compileNow } from "./compile.ts";
 import { dispatchReport, legalise } from "./legalise.ts";
 
 const exp = opOf("exp")!;
-const lend = (via: Decomposition<AttrRecord, "variadic">): void =>
+const lend = (via: Decomposition<AttrRecord, AnyNumber>): void =>
   void Object.assign(exp.backends, { webgpu: decomposed(via) });
 afterEach(() => void Reflect.deleteProperty(exp.backends, "webgpu"));
 

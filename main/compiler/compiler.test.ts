@@ -35,9 +35,11 @@ const step = (graph: Graph) =>
   );
 
 function farthest(want: Readonly<Record<string, HostTensor>>, got: Readonly<Record<string, HostTensor>>): number {
+  // NaN and infinities are no distance from themselves.
+  const distance = (x: number, y: number): number => (Object.is(x, y) ? 0 : Math.abs(x - y));
   return Object.entries(want).reduce(
     (most, [name, value]) =>
-      value.data.reduce((worst, x, i) => Math.max(worst, Math.abs(x - got[name]!.data[i]!)), most),
+      value.data.reduce((worst, x, i) => Math.max(worst, distance(x, got[name]!.data[i]!)), most),
     0,
   );
 }

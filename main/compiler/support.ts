@@ -3,12 +3,12 @@ import type { AttrRecord } from "../ir/attributes.ts";
 import type { Graph, Node } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { Numbering, Sequences } from "../ir/numbering.ts";
-import type { AnyOp, Backend, Decomposition, NodeInfo } from "../ops/defineOp.ts";
+import type { AnyNumber, AnyOp, Backend, Decomposition, NodeInfo } from "../ops/defineOp.ts";
 import { typeAt } from "../ops/expand.ts";
 import { opOf } from "../ops/index.ts";
 
 export type SupportState = "native" | "decomposed" | "unsupported" | "undeclared";
-type Via = Decomposition<AttrRecord, "variadic">;
+type Via = Decomposition<AttrRecord, AnyNumber>;
 
 export type Support =
   | { readonly state: "native"; readonly reason: string }

@@ -182,11 +182,11 @@ export class GraphBuilder {
   apply(op: string, inputs: readonly Value[], attrs: AttrRecord = {}, options: ApplyOptions = {}): readonly Value[] {
     const spec = this.table.get(op);
     if (!spec) throw new WorkbenchError("IR_STRUCTURE", `[${op}] no such op in the table`);
-    const { min, max } = spec.arityRange;
-    if (inputs.length < min || inputs.length > max)
+    const { least, most } = spec.arity;
+    if (inputs.length < least || inputs.length > most)
       throw new WorkbenchError(
         "IR_STRUCTURE",
-        `[${op}] inputs: got ${inputs.length}, expected ${min === max ? min : `${min}..${max}`}`,
+        `[${op}] inputs: got ${inputs.length}, expected ${least === most ? least : `${least}..${most}`}`,
       );
     const regions = options.regions ?? [];
     // A sub-graph has no short text, and is rare.

@@ -17,15 +17,16 @@ export const TRAITS = [
 ] as const;
 export type Trait = (typeof TRAITS)[number];
 
-export interface ArityRange {
-  readonly min: number;
-  readonly max: number;
+/** From `least` to `most` operands; those at the end may be left out. */
+export interface Range<L extends number = number, M extends number = number> {
+  readonly least: L;
+  readonly most: M;
 }
 
 export interface OpSpec {
   readonly name: string;
   readonly summary: string;
-  readonly arityRange: ArityRange;
+  readonly arity: Range;
   readonly schema: AnyAttrSchema;
   /** Names of its sub-graphs, in order: none but for control flow. */
   readonly regionNames: readonly string[];

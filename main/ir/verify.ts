@@ -173,13 +173,13 @@ function limitFindings(graph: Graph): readonly Finding[] {
 function opFindings(table: OpTable, graph: Graph, node: Node): readonly Finding[] {
   const spec = table.get(node.op);
   if (!spec) return [{ code: "IR_STRUCTURE", node: node.id, message: `[${node.op}] no such op` }];
-  const { min, max } = spec.arityRange;
-  if (node.inputs.length < min || node.inputs.length > max)
+  const { least, most } = spec.arity;
+  if (node.inputs.length < least || node.inputs.length > most)
     return [
       {
         code: "IR_STRUCTURE",
         node: node.id,
-        message: `[${node.op}] inputs: got ${node.inputs.length}, expected ${min}..${max}`,
+        message: `[${node.op}] inputs: got ${node.inputs.length}, expected ${least}..${most}`,
       },
     ];
   const types = node.inputs.map((v) => graph.nodes[v.node]?.outputs[v.output]);

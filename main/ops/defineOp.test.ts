@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { NoAttrs } from "../ir/attributes.ts";
 import { add } from "./binary/add.ts";
-import type { Op } from "./defineOp.ts";
+import type { InputsOf, Op, Range } from "./defineOp.ts";
 import { STABLE_BACKENDS, defineOp } from "./defineOp.ts";
 
 type Add = Op<"add", NoAttrs, 2>;
@@ -26,5 +26,19 @@ describe("an op", () => {
     // @ts-expect-error: no gradient
     const noGradient: Add = defineOp({ ...withoutGradient, backends });
     expect(noGradient).not.toHaveProperty("gradient");
+    // @ts-expect-error: a name for one of two operands
+    const oneName: Add = defineOp({ ...add, operands: ["left"] });
+    expect(oneName.operands).toHaveLength(1);
+  });
+
+  it("gives its rules a tuple: what must be there is there, the rest may be missing", () => {
+    const must = ([a, b]: InputsOf<Range<2, 3>, number>): number => a + b;
+    // @ts-expect-error: the third may be missing
+    const may = ([, , c]: InputsOf<Range<2, 3>, number>): number => c;
+    expect([must([1, 2]), must([1, 2, 3]), may([1, 2])]).toEqual([3, 3, undefined]);
+    // @ts-expect-error: one is too few
+    expect(must([1])).toBeNaN();
+    // @ts-expect-error: four are too many
+    expect(must([1, 2, 3, 4])).toBe(3);
   });
 });

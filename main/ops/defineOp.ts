@@ -1,7 +1,7 @@
 /**
  * One op, one value. `defineOp` holds everything that is known of an op, in this order:
- * name, summary, arity, attributes, shape inference, reference (float64: the meaning of the op), gradient and
- * batching rules, traits, one entry per backend, samples (small inputs: they are the tests).
+ * name, summary, arity, names of operands, attributes, shape inference, reference (float64: the meaning of the op), what to
+ * compare it with, gradient and batching rules, traits, one entry per backend, samples (small inputs: they are the tests).
  * A stable backend without an entry is a compile error; "unsupported" is data with a reason.
  */
 import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
@@ -12,34 +12,41 @@ import type { Bindings } from "../ir/dim.ts";
 import { isInteger } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
-import type { ArityRange, OpSpec, Trait } from "../ir/opTable.ts";
+import type { NodeInfo } from "../ir/nodeInfo.ts";
+import type { OpSpec, Range, Trait } from "../ir/opTable.ts";
 import type { TensorType } from "../ir/type.ts";
 import { wrapWhole } from "../ir/wholeNumbers.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 
-/** "2-3": two inputs and an optional third. */
-export type Arity =
-  0 | 1 | 2 | 3 | 4 | 5 | 6 | "1-2" | "2-3" | "3-4" | "3-5" | "3-6" | "4-6" | "4-7" | "8-10" | "variadic";
+export type { NodeInfo } from "../ir/nodeInfo.ts";
+export type { Range } from "../ir/opTable.ts";
+export type AnyNumber = Range<1>;
+export const ANY_NUMBER: AnyNumber = { least: 1, most: Number.MAX_SAFE_INTEGER };
 
-interface Tuples<T> {
-  0: readonly [];
-  1: readonly [T];
-  2: readonly [T, T];
-  3: readonly [T, T, T];
-  4: readonly [T, T, T, T];
-  5: readonly [T, T, T, T, T];
-  6: readonly [T, T, T, T, T, T];
-  "1-2": readonly [T, T?];
-  "2-3": readonly [T, T, T?];
-  "3-4": readonly [T, T, T, T?];
-  "3-5": readonly [T, T, T, T?, T?];
-  "3-6": readonly [T, T, T, T?, T?, T?];
-  "4-6": readonly [T, T, T, T, T?, T?];
-  "4-7": readonly [T, T, T, T, T?, T?, T?];
-  "8-10": readonly [T, T, T, T, T, T, T, T, T?, T?];
-  variadic: readonly T[];
-}
-export type InputsOf<A extends Arity, T> = Tuples<T>[A];
+/** How many operands an op takes: a number, or a range. */
+export type Arity = number | Range;
+
+type Times<N extends number, T, Made extends readonly T[] = []> = Made["length"] extends N
+  ? Made
+  : Times<N, T, readonly [...Made, T]>;
+/** `Made`, and optional ones up to the count of `M`. */
+type UpTo<
+  M extends number,
+  T,
+  Made extends readonly unknown[],
+  Count extends readonly unknown[],
+> = Count["length"] extends M ? Made : UpTo<M, T, readonly [...Made, T?], readonly [...Count, T]>;
+type Tuple<L extends number, M extends number, T> = number extends L | M
+  ? readonly T[]
+  : UpTo<M, T, Times<L, T>, Times<L, T>>;
+
+/** A tuple with an element per operand; a list where the number is not known to the compiler. */
+export type InputsOf<A extends Arity, T> = A extends number
+  ? Tuple<A, A, T>
+  : A extends Range<infer L, infer M>
+    ? Tuple<L, M, T>
+    : never;
+type NamesOf<A extends Arity> = A extends Range<number, infer M> ? Tuple<M, M, string> : InputsOf<A, string>;
 
 /** "one": the builder returns a value; "many": a list of values. */
 export type OutputCount = "one" | "many";
@@ -55,15 +62,6 @@ interface BackendTypes {
   coreml: { emitter: CoremlEmitter; value: MilValue };
   mlx: { emitter: MlxEmitter; value: MlxValue };
   webgpu: { emitter: never; value: never };
-}
-
-/** What a `when` or an emit rule may ask of the node. */
-export interface NodeInfo<Attrs> {
-  readonly inputs: readonly TensorType[];
-  readonly outputs: readonly TensorType[];
-  readonly attrs: Attrs;
-  /** Sub-graphs of control flow. */
-  readonly regions: readonly Graph[];
 }
 
 /** The op in terms of others. Checked against the reference on every sample. */
@@ -182,6 +180,13 @@ export interface SampleInput {
     | { readonly kind: "integers"; readonly seed: number; readonly low: number; readonly high: number };
 }
 
+/**
+ * The op by an implementation that is not ours, in Python with `np` and `scipy` or with `jnp` and `jax`: statements, and an
+ * expression at the end. It sees the operands `x0`, `x1` … and all of them as `xs`, the attributes `a` (and in it the sample's
+ * `title`), the shape `s` of the first result. Several results are a tuple. Only tests run it (main/ops/conformance.oracle.test.ts).
+ */
+export type Oracle = { readonly numpy: string } | { readonly jax: string };
+
 /** Runs a sub-graph in the reference. */
 export type RegionRun = (inputs: readonly HostTensor[]) => readonly HostTensor[];
 
@@ -194,7 +199,11 @@ export interface Op<
   readonly name: Name;
   readonly summary: string;
   readonly arity: A;
+  /** What the operands are called, optional ones too; none where there may be any number. */
+  readonly operands: NamesOf<A>;
   readonly outputs: O;
+  /** What the results are called, where "result" does not say it. */
+  readonly results?: readonly string[];
   readonly attributes: AttrSchema<Attrs>;
   /** Names of its sub-graphs; absent where it has none. */
   readonly regionNames?: readonly string[];
@@ -210,6 +219,7 @@ export interface Op<
     outputTypes: readonly TensorType[],
     regions?: readonly RegionRun[],
   ) => O extends "one" ? HostTensor : readonly HostTensor[];
+  readonly oracle: Oracle;
   readonly gradient: Gradient<Attrs, A>;
   readonly batching: Batching<Attrs, A>;
   readonly traits: readonly Trait[];
@@ -225,26 +235,22 @@ export const defineOp = <Name extends string, Attrs, A extends Arity, O extends 
 /** Any op, with its types forgotten: for tables and loops over ops. Attributes were checked against the schema. */
 export interface AnyOp extends OpSpec {
   readonly outputCount: OutputCount;
+  readonly operands: readonly string[];
+  readonly results: readonly string[];
+  readonly oracle: Oracle;
   readonly reference: (
     inputs: readonly HostTensor[],
     attrs: AttrRecord,
     outputTypes: readonly TensorType[],
     regions: readonly RegionRun[],
   ) => readonly HostTensor[];
-  readonly gradient: Gradient<AttrRecord, "variadic">;
-  readonly batching: Batching<AttrRecord, "variadic">;
-  readonly backends: Backends<AttrRecord, "variadic">;
+  readonly gradient: Gradient<AttrRecord, AnyNumber>;
+  readonly batching: Batching<AttrRecord, AnyNumber>;
+  readonly backends: Backends<AttrRecord, AnyNumber>;
   readonly samples: readonly Sample<AttrRecord>[];
 }
 
-const MANY = Number.MAX_SAFE_INTEGER;
-export function arityRange(arity: Arity): ArityRange {
-  if (arity === "variadic") return { min: 1, max: MANY };
-  // A number, or "least-most".
-  if (typeof arity === "number") return { min: arity, max: arity };
-  const [min, max] = arity.split("-").map(Number);
-  return { min: min ?? 0, max: max ?? min ?? 0 };
-}
+const rangeOf = (arity: Arity): Range => (typeof arity === "number" ? { least: arity, most: arity } : arity);
 
 const asList = <T>(value: T | readonly T[]): readonly T[] =>
   Array.isArray(value) ? (value as readonly T[]) : [value as T];
@@ -257,7 +263,9 @@ interface OpHead {
   readonly name: string;
   readonly summary: string;
   readonly arity: Arity;
+  readonly operands: readonly string[];
   readonly outputs: OutputCount;
+  readonly results?: readonly string[];
   readonly attributes: object;
   readonly regionNames?: readonly string[];
   readonly traits: readonly Trait[];
@@ -268,11 +276,13 @@ interface OpHead {
  * the casts are the only place where that promise is spent.
  */
 export function eraseOp(op: OpHead): AnyOp {
-  const erased = op as unknown as Op<string, AttrRecord, "variadic", OutputCount>;
+  const erased = op as unknown as Op<string, AttrRecord, AnyNumber, OutputCount>;
   return {
     name: op.name,
     summary: op.summary,
-    arityRange: arityRange(op.arity),
+    arity: rangeOf(op.arity),
+    operands: op.operands,
+    results: op.results ?? [],
     schema: op.attributes as AnyAttrSchema,
     regionNames: op.regionNames ?? [],
     traits: op.traits,
@@ -280,6 +290,7 @@ export function eraseOp(op: OpHead): AnyOp {
     inferTypes: (inputs, attrs, regions) => asList(erased.infer(inputs, attrs, regions)),
     // Whole numbers wrap in one place, whatever an op's arithmetic is.
     reference: (inputs, attrs, types, regions) => asList(erased.reference(inputs, attrs, types, regions)).map(wrapped),
+    oracle: erased.oracle,
     gradient: erased.gradient,
     batching: erased.batching,
     backends: erased.backends,

@@ -5,9 +5,9 @@ import { OPS, opOf } from "./index.ts";
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
 
-function arityText({ arityRange: { min, max } }: AnyOp): string {
-  if (max > 100) return `${min} or more`;
-  return min === max ? String(min) : `${min} to ${max}`;
+function arityText({ arity: { least, most } }: AnyOp): string {
+  if (most > 100) return `${least} or more`;
+  return least === most ? String(least) : `${least} to ${most}`;
 }
 
 const KIND = { native: "native", decompose: "as its parts", unsupported: "no" } as const;

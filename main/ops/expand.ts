@@ -4,11 +4,11 @@ import { invariant } from "../diagnostics/errors.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import type { TensorType } from "../ir/type.ts";
-import type { AnyOp, Decomposition, NodeInfo } from "./defineOp.ts";
+import type { AnyNumber, AnyOp, Decomposition, NodeInfo } from "./defineOp.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import { opBuilder, opOf, opTable } from "./index.ts";
 
-type Via = Decomposition<AttrRecord, "variadic">;
+type Via = Decomposition<AttrRecord, AnyNumber>;
 
 /** `viaOf` says how an op is taken apart, or that it stays. */
 export function expandOps(graph: Graph, pass: string, viaOf: (op: AnyOp) => Via | undefined): Graph {

@@ -69,6 +69,7 @@ import { sigmoid } from "./unary/sigmoid.ts";
 import { sign } from "./unary/sign.ts";
 import { silu } from "./unary/silu.ts";
 import { sin } from "./unary/sin.ts";
+import { softplus } from "./unary/softplus.ts";
 import { sqrt } from "./unary/sqrt.ts";
 import { stop_gradient } from "./unary/stop_gradient.ts";
 import { tanh } from "./unary/tanh.ts";
@@ -141,6 +142,7 @@ export const OPS = {
   silu,
   sin,
   softmax,
+  softplus,
   split,
   sqrt,
   stop_gradient,

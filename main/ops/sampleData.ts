@@ -6,7 +6,7 @@ import { isFloat, isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
-import { roundToFloat } from "../ir/roundFloat.ts";
+import { roundToFloat } from "../quant/half.ts";
 import type { TensorType } from "../ir/type.ts";
 import { bindType, staticShape } from "../ir/type.ts";
 import type { AttrRecord } from "../ir/attributes.ts";

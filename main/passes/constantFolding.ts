@@ -10,7 +10,7 @@ import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, valueKey } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { rewrite } from "../ir/rewrite.ts";
-import { roundToFloat } from "../ir/roundFloat.ts";
+import { roundToFloat } from "../quant/half.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType } from "../ir/type.ts";
 import { opOf, opTable } from "../ops/index.ts";

@@ -2,7 +2,7 @@
  * Numbers for the test double of Core ML: the simulator evaluates its predictions, from the folder that the double compiled. With
  * this, everything above the bridge runs where Core ML does not exist.
  */
-import { floatsFromHalves, halvesFromFloats } from "../backends/coreml/half.ts";
+import { f16ToF32Array, f32ToF16Array } from "../quant/half.ts";
 import { openPackage } from "../backends/coreml/package.ts";
 import { SimState } from "../backends/coreml/simulator/simFunction.ts";
 import { Simulator } from "../backends/coreml/simulator/simulator.ts";
@@ -42,7 +42,7 @@ function fromDouble({ type, shape, bytes }: DoubleTensor): PackageTensor {
   const { buffer, byteOffset, byteLength } = bytes;
   switch (dtype) {
     case "fp16":
-      return packageTensor(dtype, shape, floatsFromHalves(new Uint16Array(buffer, byteOffset, byteLength / 2)));
+      return packageTensor(dtype, shape, f16ToF32Array(new Uint16Array(buffer, byteOffset, byteLength / 2)));
     case "fp32":
       return packageTensor(dtype, shape, new Float32Array(buffer, byteOffset, byteLength / 4).slice());
     case "int32":
@@ -57,7 +57,7 @@ function fromDouble({ type, shape, bytes }: DoubleTensor): PackageTensor {
 function packed({ dtype, data }: PackageTensor): ArrayBufferView {
   switch (dtype) {
     case "fp16":
-      return halvesFromFloats(data);
+      return f32ToF16Array(data);
     case "fp32":
       return Float32Array.from(data);
     case "int8":

@@ -15,8 +15,8 @@ import { targetSpec } from "../contract/views/common.ts";
 import { BACKENDS, BUILT, LEGAL, OVERLAYS, routedStage, stageOn } from "../contract/views/graph.ts";
 import type { Overview } from "../contract/views/model.ts";
 import { toWireError } from "../diagnostics/errors.ts";
-import { engineHarness } from "../engine/engineHarness.ts";
-import { DEMO } from "../node/files/offers.ts";
+import { engineHarness } from "./engineHarness.ts";
+import { DEMO } from "../engine/models/offers.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const file = join(root, "renderer/engine/recorded/recording.json");

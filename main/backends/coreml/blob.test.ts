@@ -4,7 +4,7 @@ import { BlobPlan, BlobReader, MemorySink, memorySource, writeBlobFrame } from "
 import { packBits } from "./mil/toProto.ts";
 import { unpackValues } from "./mil/fromProto.ts";
 import type { MilDtype } from "./mil/types.ts";
-import { halvesFromFloats } from "./half.ts";
+import { f32ToF16Array } from "../../quant/half.ts";
 
 const hex = (bytes: Uint8Array): string => [...bytes].map((b) => b.toString(16).padStart(2, "0")).join(" ");
 
@@ -28,7 +28,7 @@ async function golden(): Promise<Uint8Array> {
   await writeBlobFrame(plan, sink);
   for (const [i, [dtype, values]] of GOLDEN.entries())
     await sink.write(plan.records[i]?.dataOffset ?? 0, packBits(BITS[dtype] ?? 0, values));
-  await sink.write(plan.records[6]?.dataOffset ?? 0, new Uint8Array(halvesFromFloats([1, -2]).buffer));
+  await sink.write(plan.records[6]?.dataOffset ?? 0, new Uint8Array(f32ToF16Array([1, -2]).buffer));
   return sink.bytes;
 }
 

@@ -1,12 +1,12 @@
 /**
- * What an op file sees of the Core ML backend: a writer of MIL operators. Only types, so op files have no run-time tie
- * to this backend; the recipes that several ops share are in `rules.ts`.
+ * What an op file sees of the Core ML backend: a writer of MIL operators, only types. The recipes that several
+ * ops share are in `rules.ts`, the one file of this folder whose code op files call.
  *
  * Element types: every IR float becomes `emitter.float` (fp16 or fp32, by profile), every integer int32, bool stays.
  */
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
-import type { TensorType } from "../../ir/type.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { MilArgs, MilOpName } from "./mil/ops.generated.ts";
 import type { MilDtype, MilOpset, MilValue } from "./mil/types.ts";
 
@@ -67,14 +67,6 @@ export interface AttentionArgs {
   readonly window?: number | undefined;
 }
 
-/** The part of a node that a rule may look at. */
-export interface RuleNode<Attrs> {
-  readonly inputs: readonly TensorType[];
-  readonly outputs: readonly TensorType[];
-  readonly attrs: Attrs;
-  readonly regions: readonly Graph[];
-}
-
 /** Structurally `Lowering<CoremlEmitter, …>` of main/ops, which this folder must not import. */
 export interface CoremlRule<Inputs, Attrs> {
   readonly kind: "native";
@@ -82,9 +74,9 @@ export interface CoremlRule<Inputs, Attrs> {
     emitter: CoremlEmitter,
     inputs: Inputs,
     attrs: Attrs,
-    node: RuleNode<Attrs>,
+    node: NodeInfo<Attrs>,
   ) => MilValue | readonly MilValue[];
-  readonly when?: (node: RuleNode<Attrs>) => true | string;
+  readonly when?: (node: NodeInfo<Attrs>) => true | string;
   /** Operands that it calculates with in fp32 in every program: a plain weight that nothing else reads is stored so. */
   readonly reads32?: readonly number[];
 }

@@ -23,7 +23,7 @@ import { ropeFrequencies } from "../../ops/families/ropeFrequencies.ts";
 import { ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import type { MilValue } from "./emitter.ts";
 import type { CoremlRule } from "./emitter.ts";
-import { roundToHalf } from "./half.ts";
+import { roundToHalf } from "../../quant/half.ts";
 import type { LoweredProgram } from "./lowering/lower.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import { openPackage, writePackage } from "./package.ts";
@@ -178,7 +178,7 @@ function singleTables(sample: AnySample, [positions, factors]: readonly HostTens
 
 /** Whole reasons, and who may give them: "left to the host for now" is none. */
 const PLATFORM =
-  /^(Core ML has no ((float64|i64|u32) arithmetic|complex numbers|pooling by product)|Core ML holds whole numbers as int32, which does not wrap at the size of (i8|u8|i16)|Core ML tensors have at most 5 dimensions, this one has \d+)$/;
+  /^(Core ML has no ((float64|i64|u32) arithmetic|complex numbers|pooling by product|tensors without elements)|Core ML holds whole numbers as int32, which does not wrap at the size of (i8|u8|i16)|Core ML tensors have at most 5 dimensions, this one has \d+)$/;
 const HOST_OPS: Readonly<Record<string, RegExp>> = {
   fft: /^Core ML has no Fourier transform: it runs as a host segment between Core ML models$/,
   lstm: /^Core ML's lstm wants its weights at compile time, .* it is a host segment between Core ML models$/,

@@ -16,7 +16,7 @@ import { evaluate } from "../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../ops/index.ts";
 import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
-import { roundToHalf } from "./half.ts";
+import { roundToHalf } from "../../quant/half.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import { openPackage, writePackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";

@@ -18,7 +18,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { legalise } from "../../compiler/legalise.ts";
 import type { AnyOp, Sample, SampleInput } from "../../ops/defineOp.ts";
 import { evaluate } from "../../ops/evaluate.ts";
-import { WEIGHTS } from "../../ops/families/cpu.ts";
+import { WEIGHTS } from "./rules.ts";
 import { integers, normal, scalarInput, values, weight } from "../../ops/families/samples.ts";
 import type { OpName } from "../../ops/index.ts";
 import { OPS, opOf } from "../../ops/index.ts";

@@ -2,7 +2,7 @@
 // kernels under sanitizers and those of arm64 under an emulator: native/tests/kernels/dequantize_oracle.py.)
 import { describe, expect, it } from "vitest";
 import { blockLayout, PACKED_TYPES } from "../../ir/dtype.ts";
-import { WEIGHTS } from "../../ops/families/cpu.ts";
+import { WEIGHTS } from "./rules.ts";
 import { edgeBlocks, expectSameBits, randomBlocks } from "../../testing/blocks.ts";
 import { ggmlDequantize, oracleMissing } from "../../testing/oracle.ts";
 import { loadAddon } from "../../node/native/addon.ts";

@@ -1,6 +1,6 @@
 /**
- * What an op file sees of the CPU backend: a writer of native plan instructions.
- * Only types: op files have no run-time tie to any backend.
+ * What an op file sees of the CPU backend: a writer of native plan instructions, only types. The recipes that several
+ * ops share are in `rules.ts`, the one file of this folder whose code op files call.
  */
 import type { Dim } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";

@@ -10,6 +10,7 @@ import { lowerNodes } from "../../ir/lowerNodes.ts";
 import { rewindOf } from "../../ir/rewind.ts";
 import { like, type TensorType } from "../../ir/type.ts";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { LowerInto } from "./control.ts";
 import { emitBranch, emitLoop } from "./control.ts";
 import type { DraftInstruction } from "./draft.ts";
@@ -24,12 +25,7 @@ export interface CpuRule {
     emitter: CpuEmitter,
     inputs: readonly CpuValue[],
     attrs: AttrRecord,
-    node: {
-      readonly inputs: readonly TensorType[];
-      readonly outputs: readonly TensorType[];
-      readonly attrs: AttrRecord;
-      readonly regions: readonly Graph[];
-    },
+    node: NodeInfo<AttrRecord>,
   ) => CpuValue | readonly CpuValue[];
 }
 export type CpuRules = (op: string) => CpuRule | string;

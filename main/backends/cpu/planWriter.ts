@@ -7,6 +7,7 @@ import type { Bindings, Dim } from "../../ir/dim.ts";
 import { isPacked } from "../../ir/dtype.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import { ABSENT, ByteWriter, PlanTables, typeCode } from "../../ir/planBytes.ts";
+import { positionAxis } from "../../ir/positionAxis.ts";
 import { byteLength } from "../../ir/type.ts";
 import type { DraftValue, PlanDraft } from "./draft.ts";
 import { inPlace } from "./kernelFacts.ts";
@@ -72,7 +73,9 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
   for (const state of draft.states) {
     fields.u32(name(state.name));
     fields.u32(tensor(state.value));
-    fields.u32((state.rewind === "positions" ? positionAxis(draft, state.value) : undefined) ?? ABSENT);
+    const { type, buffer } = draft.valueAt(state.value);
+    const axis = state.rewind === "positions" ? positionAxis(type, () => isAppendedTo(draft, buffer)) : undefined;
+    fields.u32(axis ?? ABSENT);
   }
   for (const list of [draft.inputs, draft.outputs]) {
     fields.u32(list.length);
@@ -94,18 +97,13 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
   return out.finish();
 }
 
-/** The axis of a cache that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
-function positionAxis(draft: PlanDraft, state: number): number | undefined {
-  const { type, buffer } = draft.valueAt(state);
-  const symbolic = type.shape.findIndex((dim) => typeof dim === "string");
-  if (symbolic >= 0) return symbolic;
-  const appended = draft.instructions.some((instruction) =>
+function isAppendedTo(draft: PlanDraft, buffer: number): boolean {
+  return draft.instructions.some((instruction) =>
     inPlace(instruction.kernel).some((pair) => {
       const cache = instruction.inputs[pair.input];
       return cache !== undefined && draft.bufferOf(cache) === buffer;
     }),
   );
-  return appended ? 1 : undefined;
 }
 
 function writeTensor(

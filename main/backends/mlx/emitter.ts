@@ -1,11 +1,12 @@
 /**
- * What an op file sees of the MLX backend: a writer of calls over MLX arrays.
- * Only types: op files have no run-time tie to any backend.
+ * What an op file sees of the MLX backend: a writer of calls over MLX arrays, only types. The recipes that several ops
+ * share are in `rules.ts`, the one file of this folder whose code op files call.
  */
 import type { AttrRecord } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { MlxFunction } from "./functions.ts";
 
 export interface MlxValue {
@@ -46,20 +47,13 @@ export interface MlxEmitter {
   readonly checks: (indices: MlxValue, size: Dim) => boolean;
 }
 
-export interface MlxNode<Attrs> {
-  readonly inputs: readonly TensorType[];
-  readonly outputs: readonly TensorType[];
-  readonly attrs: Attrs;
-  readonly regions: readonly Graph[];
-}
-
 /** A native `mlx` entry of an op, as the lowering sees it. */
 export interface MlxRule {
   readonly emit: (
     emitter: MlxEmitter,
     inputs: readonly MlxValue[],
     attrs: AttrRecord,
-    node: MlxNode<AttrRecord>,
+    node: NodeInfo<AttrRecord>,
   ) => MlxValue | readonly MlxValue[];
 }
 export type MlxRules = (op: string) => MlxRule | string;

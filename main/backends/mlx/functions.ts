@@ -1,5 +1,5 @@
 /**
- * The functions that a plan may call, by name. A test checks that the addon has exactly these (native/src/mlx/calls.cpp).
+ * The functions that a plan may call, by name. A test checks that the addon has exactly these (native/src/mlx/calls).
  * Operands and results are MLX arrays; a packed weight is taken by linear, take and dequantize only.
  */
 export const MLX_FUNCTIONS = [

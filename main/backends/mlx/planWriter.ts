@@ -6,6 +6,7 @@ import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../../ir/dim.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import { ABSENT, ByteWriter, PlanTables, typeCode } from "../../ir/planBytes.ts";
+import { positionAxis } from "../../ir/positionAxis.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { byteLength, staticShape } from "../../ir/type.ts";
 import type { DraftBody, DraftLeaf, Leaf, MlxDraft } from "./draft.ts";
@@ -36,7 +37,8 @@ export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBu
   for (const { value, leaf } of states) {
     body.u32(tables.name(leaf.name));
     writeType(body, tables, value.type);
-    body.u32(leaf.rewind === "positions" ? positionAxis(draft, value.type, leaf.name) : ABSENT);
+    const appended = (): boolean => draft.appends.some((append) => append.state === leaf.name);
+    body.u32((leaf.rewind === "positions" ? positionAxis(value.type, appended) : undefined) ?? ABSENT);
   }
   const weights = leavesOf(draft, "weight");
   body.u32(weights.length);
@@ -101,13 +103,6 @@ function writeStatic(out: ByteWriter, type: TensorType): void {
   out.u32(typeCode(type.dtype));
   out.u32(type.shape.length);
   for (const size of staticShape(type, "mlx")) out.u64(size);
-}
-
-/** The axis of a cache that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
-function positionAxis(draft: MlxDraft, type: TensorType, name: string): number {
-  const symbolic = type.shape.findIndex((dim) => typeof dim === "string");
-  if (symbolic >= 0) return symbolic;
-  return draft.appends.some((append) => append.state === name) ? 1 : ABSENT;
 }
 
 /** One graph: its arguments come first, then the results of its calls in order. */

@@ -1,7 +1,8 @@
 /** The `mlx` entry of ops that are one call: which element types it takes, and how attributes become its own. */
 import type { ElementType } from "../../ir/dtype.ts";
 import { isFloat, isInteger, isPacked } from "../../ir/dtype.ts";
-import type { MlxAttrs, MlxEmitter, MlxNode, MlxValue } from "./emitter.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
+import type { MlxAttrs, MlxEmitter, MlxValue } from "./emitter.ts";
 import type { MlxFunction } from "./functions.ts";
 
 /** Inputs of any op; missing optional ones are undefined. */
@@ -24,10 +25,10 @@ const SPELLED: { readonly [T in MlxTakes]: string } = {
 };
 
 export interface MlxOptions<Attrs> {
-  readonly attrs?: (attrs: Attrs, node: MlxNode<Attrs>) => MlxAttrs;
+  readonly attrs?: (attrs: Attrs, node: NodeInfo<Attrs>) => MlxAttrs;
   /** Element types of the first operand (all have the same, where an op does not say otherwise). Floats, when absent. */
   readonly takes?: MlxTakes;
-  readonly when?: (node: MlxNode<Attrs>) => true | string;
+  readonly when?: (node: NodeInfo<Attrs>) => true | string;
 }
 
 interface Entry<Attrs> {
@@ -36,14 +37,14 @@ interface Entry<Attrs> {
     e: MlxEmitter,
     inputs: Operands,
     attrs: Attrs,
-    node: MlxNode<Attrs>,
+    node: NodeInfo<Attrs>,
   ) => MlxValue | readonly MlxValue[];
-  readonly when: (node: MlxNode<Attrs>) => true | string;
+  readonly when: (node: NodeInfo<Attrs>) => true | string;
 }
 
 export const present = (inputs: Operands): readonly MlxValue[] => inputs.filter((value) => value !== undefined);
 
-function takesFirst<Attrs>(name: string, takes: MlxTakes, { inputs: [first] }: MlxNode<Attrs>): true | string {
+function takesFirst<Attrs>(name: string, takes: MlxTakes, { inputs: [first] }: NodeInfo<Attrs>): true | string {
   if (first === undefined || isPacked(first.dtype) || ACCEPTS[takes](first.dtype)) return true;
   return `MLX's ${name} is used for ${SPELLED[takes]}, this operand is ${first.dtype}`;
 }
@@ -79,5 +80,5 @@ export const mlxCall = <Attrs>(
 /** For calls that MLX makes in float32 at most. */
 export const withoutDouble =
   (name: string) =>
-  <Attrs>(node: MlxNode<Attrs>): true | string =>
+  <Attrs>(node: NodeInfo<Attrs>): true | string =>
     node.inputs.some((type) => type.dtype === "f64") ? `MLX's ${name} computes in float32, this operand is f64` : true;

@@ -8,7 +8,7 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, formatType, sameShape, tensor } from "../../ir/type.ts";
-import type { InputsOf, NodeInfo, Op } from "../defineOp.ts";
+import type { InputsOf, NodeInfo, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { ScoreAttrs } from "../families/attention.ts";
 import {
@@ -24,11 +24,12 @@ import {
   visibleKeys,
 } from "../families/attention.ts";
 import { scalarLike, sizeValue } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { jaxAttention } from "../families/attention.ts";
 
 export type MaskKind = "none" | "causal" | "sliding" | "custom" | "bias";
 export interface AttentionAttrs extends ScoreAttrs {
@@ -40,7 +41,7 @@ export interface AttentionAttrs extends ScoreAttrs {
 
 const MASK_CODE: { readonly [M in MaskKind]: number } = { none: 0, causal: 1, sliding: 2, custom: 3, bias: 4 };
 
-function inferAttention([q, k, v, mask]: InputsOf<"3-4", TensorType>, attrs: AttentionAttrs): TensorType {
+function inferAttention([q, k, v, mask]: InputsOf<Range<3, 4>, TensorType>, attrs: AttentionAttrs): TensorType {
   const [batch = 0, heads = 0, rows = 0, size] = q.shape;
   const [, kvHeads, keys = 0, keySize] = k.shape;
   const fits =
@@ -75,7 +76,7 @@ function inferAttention([q, k, v, mask]: InputsOf<"3-4", TensorType>, attrs: Att
   return tensor(dtypeAmong("floats", q.dtype, "attention"), [batch, heads, rows, v.shape[3] ?? 0]);
 }
 
-function reference([q, k, v, mask]: InputsOf<"3-4", HostTensor>, attrs: AttentionAttrs): HostTensor {
+function reference([q, k, v, mask]: InputsOf<Range<3, 4>, HostTensor>, attrs: AttentionAttrs): HostTensor {
   const [batch = 0, heads = 0, rows = 0, size = 0] = q.shape;
   const [, kvHeads = 0, keys = 0, valueSize = 0] = v.shape;
   const out = new Float64Array(batch * heads * rows * valueSize);
@@ -131,7 +132,7 @@ function visibleTo(
 const mayBeBlind = (mask: MaskKind, rows: Dim, keys: Dim): boolean =>
   mask === "custom" || someRowsSeeNothing(rows, keys);
 
-function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<"3-4", Value>, attrs: AttentionAttrs): Value {
+function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<Range<3, 4>, Value>, attrs: AttentionAttrs): Value {
   const [batch = 0, heads = 0, rows = 0, size = 0] = g.typeOf(q).shape;
   const [, kvHeads = 0, keys = 0, valueSize = 0] = g.typeOf(v).shape;
   const group = groupOf("attention", heads, kvHeads);
@@ -168,7 +169,7 @@ function mlxVisible(
 
 const mlxAttention = (
   e: MlxEmitter,
-  [q, k, v, mask]: InputsOf<"3-4", MlxValue>,
+  [q, k, v, mask]: InputsOf<Range<3, 4>, MlxValue>,
   attrs: AttentionAttrs,
   node: NodeInfo<AttentionAttrs>,
 ): readonly MlxValue[] => {
@@ -183,11 +184,12 @@ const mlxAttention = (
   return blind ? mixed.map((value) => mlxWithoutBlindRows(e, value, visible)) : mixed;
 };
 
-export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
+export const attention: Op<"attention", AttentionAttrs, Range<3, 4>> = defineOp({
   name: "attention",
   summary:
     "softmax(softcap(scale · q kᵀ) + mask) v with grouped key heads: q [B,H,Sq,D], k [B,Hkv,Sk,D], v [B,Hkv,Sk,Dv]. A row whose mask hides every key gives zeros.",
-  arity: "3-4",
+  arity: { least: 3, most: 4 },
+  operands: ["query", "key", "value", "mask"],
   outputs: "one",
   attributes: {
     scale: attr.float(),
@@ -197,6 +199,16 @@ export const attention: Op<"attention", AttentionAttrs, "3-4"> = defineOp({
   },
   infer: inferAttention,
   reference,
+  oracle: {
+    jax: jaxAttention(
+      `
+n, m = x0.shape[2], x1.shape[2]
+i, j = jnp.arange(n)[:, None] + m - n, jnp.arange(m)[None]
+keep = {"none": j == j, "bias": j == j, "causal": j <= i, "sliding": (j <= i) & (j >= i - a.get("window", 0)), "custom": x3[:, None, None, :] if a["mask"] == "custom" else None}[a["mask"]]
+attend(x0, x1, x2, keep, x3 if a["mask"] == "bias" else 0.0)
+`.trim(),
+    ),
+  },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "sensitive"],

@@ -22,11 +22,12 @@ import {
   visibleKeys,
 } from "../families/attention.ts";
 import { eachItem } from "../families/batching.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { jaxAttention } from "../families/attention.ts";
 
 export interface AttentionCachedAttrs extends ScoreAttrs {
   /** Only keys from the token's position - window on (window + 1 keys). */
@@ -109,6 +110,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
   summary:
     "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t.",
   arity: 4,
+  operands: ["query", "key cache", "value cache", "past"],
   outputs: "one",
   attributes: { scale: attr.float(), softcap: attr.optional(attr.float()), window: attr.optional(attr.int(0)) },
   infer: ([q, k, v, past]) => {
@@ -161,6 +163,15 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
         );
       }
     return hostTensor(q.dtype, [tokens, heads, valueSize], out);
+  },
+  oracle: {
+    jax: jaxAttention(
+      `
+i, j = jnp.arange(x0.shape[0])[:, None] + x3, jnp.arange(x1.shape[1])[None]
+keep = (j <= i) & (j >= i - a.get("window", 1 << 30))
+attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(0, 1)
+`.trim(),
+    ),
   },
   gradient: decomposed(decompose),
   batching: eachItem("attention_cached"),

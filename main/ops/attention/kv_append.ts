@@ -5,16 +5,17 @@ import type { DType } from "../../ir/dtype.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import { roundToFloat } from "../../ir/roundFloat.ts";
+import { roundToFloat } from "../../quant/half.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { filledLike } from "../families/constants.ts";
-import { castTo } from "../families/cpu.ts";
+import { castTo } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, scalarInput, withDoubles } from "../families/samples.ts";
+import { lines } from "../families/oracle.ts";
 
 /** cache [heads, capacity, size], fresh [T, heads, size], past i32[]. */
 export function inferAppend(
@@ -54,15 +55,26 @@ export function appendRows(cache: HostTensor, fresh: HostTensor, past: number): 
 const narrowed = (x: number, dtype: DType): number =>
   dtype === "f16" || dtype === "bf16" ? roundToFloat(x, dtype) : x;
 
+/** By NumPy: rows written into a copy. */
+export const APPEND = `
+def append(cache, new, past):
+    out = cache.copy()
+    out[:, past : past + new.shape[0]] = np.swapaxes(new, 0, 1)
+    return out
+`.trim();
+
 export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
   name: "kv_append",
   summary:
     "Writes new rows [T, heads, size] into a cache [heads, capacity, size] from position `past` on; gives the cache after.",
   arity: 3,
+  operands: ["cache", "new rows", "past"],
   outputs: "one",
+  results: ["cache"],
   attributes: {},
   infer: (inputs) => inferAppend("kv_append", inputs),
   reference: ([cache, fresh, past]) => appendRows(cache, fresh, at(past.data, 0)),
+  oracle: { numpy: lines(APPEND, "append(x0, x1, int(x2))") },
   // The rows that were overwritten get nothing; the new rows get what stands in their place.
   gradient: {
     kind: "vjp",

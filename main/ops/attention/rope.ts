@@ -9,12 +9,13 @@ import type { TensorType } from "../../ir/type.ts";
 import type { Op, VjpContext } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import type { RopeStyle } from "../families/rotary.ts";
 import { joinHalves, splitHalves } from "../families/rotary.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface RopeAttrs {
   /** Rotated dimensions of each head (even); the rest stay. */
@@ -80,10 +81,21 @@ function gradient({ g, ct, inputs: [x, cos, sin], attrs }: VjpContext<RopeAttrs,
   ];
 }
 
+/** By NumPy: pairs as complex numbers. */
+export const TURN = `
+def turn(x, c, s, dims, style):
+    z = x.copy()
+    first, second = (slice(0, dims // 2), slice(dims // 2, dims)) if style == "neox" else (slice(0, dims, 2), slice(1, dims, 2))
+    w = (x[..., first] + 1j * x[..., second]) * (c + 1j * s)[:, None, :]
+    z[..., first], z[..., second] = w.real, w.imag
+    return z
+`.trim();
+
 export const rope: Op<"rope", RopeAttrs, 3> = defineOp({
   name: "rope",
   summary: "Turns pairs of each head by the angles of its token: x [T, H, D], cos and sin [T, dims/2].",
   arity: 3,
+  operands: ["x", "cosines", "sines"],
   outputs: "one",
   attributes: { dims: attr.int(2), style: attr.oneOf(["neox", "pairs"]) },
   infer: (inputs, { dims }) => tensor(inferRope("rope", inputs, dims).dtype, inputs[0].shape),
@@ -101,6 +113,7 @@ export const rope: Op<"rope", RopeAttrs, 3> = defineOp({
       }
     return hostTensor(x.dtype, x.shape, out);
   },
+  oracle: { numpy: lines(TURN, 'turn(x0, x1, x2, a["dims"], a["style"])') },
   gradient: { kind: "vjp", rule: gradient },
   batching: eachItem("rope"),
   traits: ["pure"],

@@ -1,24 +1,24 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, milPlain } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
-import type { Op, VjpContext } from "../defineOp.ts";
+import type { Op, Range, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { milPlain } from "../families/coreml.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
 import { ggmlAngles, ropeFrequencies } from "../families/ropeFrequencies.ts";
 import { integers, uniform, values, withDoubles } from "../families/samples.ts";
+import { lines } from "../families/oracle.ts";
 
 export type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
 
 /** angle = position · frequency / factor, so d(cos, sin) = (sin, -cos) · angle / factor · dfactor. */
-function gradient(context: VjpContext<RopeTableAttrs, "1-2">): readonly (Value | undefined)[] {
+function gradient(context: VjpContext<RopeTableAttrs, Range<1, 2>>): readonly (Value | undefined)[] {
   const {
     g,
     inputs: [positions, factors],
@@ -52,11 +52,13 @@ const plain: RopeTableAttrs = {
   betaSlow: 1,
 };
 
-export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defineOp({
+export const rope_table: Op<"rope_table", RopeTableAttrs, Range<1, 2>, "many"> = defineOp({
   name: "rope_table",
   summary: "Cosines and sines of the rotary angles of each position; the optional factors divide the frequencies.",
-  arity: "1-2",
+  arity: { least: 1, most: 2 },
+  operands: ["positions", "factors"],
   outputs: "many",
+  results: ["cosines", "sines"],
   attributes: {
     dims: attr.int(2),
     base: attr.float(),
@@ -104,6 +106,20 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, "1-2", "many"> = defin
         angles.map((a) => magnitude * Math.sin(a)),
       ),
     ];
+  },
+  oracle: {
+    numpy: lines(
+      `
+def ramp(low, high, n):
+    return np.clip((np.arange(n) - low) / max(high - low, 0.001), 0, 1)
+`.trim(),
+      'inv = a["base"] ** (-np.arange(0, a["dims"], 2) / a["dims"])',
+      'at = lambda r: a["dims"] * np.log(a["originalContext"] / (2 * np.pi * r)) / (2 * np.log(a["base"]))',
+      'mix = ramp(max(np.floor(at(a["betaFast"])), 0), min(np.ceil(at(a["betaSlow"])), a["dims"] - 1), a["dims"] // 2) if a["scaling"] == "yarn" else 1.0',
+      'inv = inv if a["scaling"] == "none" else inv / a["factor"] * mix + inv * (1 - mix)',
+      "z = a['attentionFactor'] * np.exp(1j * np.outer(x0, inv / (xs[1] if len(xs) > 1 else 1.0)))",
+      "(z.real, z.imag)",
+    ),
   },
   gradient: { kind: "vjp", rule: gradient },
   batching: eachItem("rope_table"),

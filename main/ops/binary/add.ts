@@ -16,10 +16,12 @@ export const add: Op<"add", NoAttrs, 2> = defineOp({
   name: "add",
   summary: "Sum of two tensors, element by element, with NumPy broadcasting.",
   arity: 2,
+  operands: ["left", "right"],
   outputs: "one",
   attributes: {},
   infer: inferBinary("add"),
   reference: referenceBinary((a, b) => a + b),
+  oracle: { numpy: "x0 + x1" },
   // d(a+b) = da + db
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [a, b] }) => [unbroadcast(g, ct, a), unbroadcast(g, ct, b)] },
   batching: broadcastBatching,

@@ -9,7 +9,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
-import { COMPARABLE, cpuKernel } from "../families/cpu.ts";
+import { COMPARABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
 import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
@@ -43,6 +43,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
   name: "compare",
   summary: "Compares two tensors element by element, with broadcasting; the result is bool.",
   arity: 2,
+  operands: ["left", "right"],
   outputs: "one",
   attributes: { op: attr.oneOf(["eq", "ne", "lt", "le", "gt", "ge"]) },
   infer: ([a, b]) => {
@@ -62,6 +63,10 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
       shape,
       x.map((value, i) => (TEST[op](value, at(y, i)) ? 1 : 0)),
     );
+  },
+  oracle: {
+    numpy:
+      '{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[a["op"]](x0, x1)',
   },
   gradient: nondifferentiable("the result is true or false: its derivative is zero wherever it exists"),
   batching: { kind: "elementwise" },

@@ -10,7 +10,7 @@ import {
   milBinary,
   referenceBinary,
 } from "../families/binary.ts";
-import { milDivideWhole } from "../families/coreml.ts";
+import { milDivideWhole } from "../../backends/coreml/rules.ts";
 import { values, wrappingPairs } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
@@ -18,10 +18,12 @@ export const div: Op<"div", NoAttrs, 2> = defineOp({
   name: "div",
   summary: "Quotient of two tensors, element by element, with broadcasting; whole numbers are divided towards zero.",
   arity: 2,
+  operands: ["dividend", "divisor"],
   outputs: "one",
   attributes: {},
   infer: inferBinary("div"),
   reference: referenceBinary((a, b) => a / b),
+  oracle: { numpy: "x0 / x1 if x0.dtype.kind == 'f' else (x0 - np.fmod(x0, x1)) // x1" },
   // d(a/b) = da/b - (a/b) db/b
   gradient: {
     kind: "vjp",

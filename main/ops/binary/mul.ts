@@ -17,10 +17,12 @@ export const mul: Op<"mul", NoAttrs, 2> = defineOp({
   name: "mul",
   summary: "Product of two tensors, element by element, with broadcasting.",
   arity: 2,
+  operands: ["left", "right"],
   outputs: "one",
   attributes: {},
   infer: inferBinary("mul"),
   reference: referenceBinary(multiplyWhole),
+  oracle: { numpy: "x0 * x1" },
   // d(ab) = b da + a db
   gradient: {
     kind: "vjp",

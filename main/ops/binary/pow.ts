@@ -2,6 +2,7 @@ import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { isFloat } from "../../ir/dtype.ts";
+import { realPower } from "../../ir/realPower.ts";
 import { powerWhole } from "../../ir/wholeNumbers.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
@@ -14,7 +15,7 @@ import {
   referenceBinary,
 } from "../families/binary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { milPowerWhole } from "../families/coreml.ts";
+import { milPowerWhole } from "../../backends/coreml/rules.ts";
 import { values } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
@@ -32,10 +33,15 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   summary:
     "First tensor to the power of the second, element by element, with broadcasting; whole numbers are cut off towards zero.",
   arity: 2,
+  operands: ["base", "exponent"],
   outputs: "one",
   attributes: {},
   infer: inferBinary("pow"),
-  reference: referenceBinary((a, b, dtype) => (isFloat(dtype) ? a ** b : powerWhole(a, b, dtype))),
+  reference: referenceBinary((a, b, dtype) => (isFloat(dtype) ? realPower(a, b) : powerWhole(a, b, dtype))),
+  oracle: {
+    numpy:
+      "x0 ** x1 if x0.dtype.kind == 'f' else np.where(x1 < 0, np.trunc(x0.astype(float) ** x1).astype(x0.dtype), x0 ** np.maximum(x1, 0))",
+  },
   // d(a^b) = b a^(b-1) da + a^b ln(a) db; the second term is 0 at a = 0.
   gradient: {
     kind: "vjp",
@@ -51,6 +57,15 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   backends: { cpu: cpuBinary("pow"), coreml: milBinary("pow", milPowerWhole), mlx: mlxCall("power") },
   samples: [
     ...positiveBinarySamples,
+    {
+      title: "ones, infinities and NaN",
+      inputs: [
+        values([1, 1, 1, -1, -1, 1, NaN, 2, 0.5, 0, -2], [11]),
+        values([NaN, Infinity, -Infinity, Infinity, -Infinity, 0, 0, Infinity, Infinity, -1, 0.5], [11]),
+      ],
+      attrs: {},
+      differentiable: false,
+    },
     {
       title: "whole numbers, exponents of both signs",
       inputs: [

@@ -16,10 +16,12 @@ export const sub: Op<"sub", NoAttrs, 2> = defineOp({
   name: "sub",
   summary: "Difference of two tensors, element by element, with broadcasting.",
   arity: 2,
+  operands: ["left", "right"],
   outputs: "one",
   attributes: {},
   infer: inferBinary("sub"),
   reference: referenceBinary((a, b) => a - b),
+  oracle: { numpy: "x0 - x1" },
   // d(a-b) = da - db
   gradient: {
     kind: "vjp",

@@ -6,12 +6,13 @@ import type { Value } from "../../ir/graph.ts";
 import { inlineGraph } from "../../ir/nested.ts";
 import { expectPlain, expectTypes, regionInputs, regionOutputs } from "../../ir/regions.ts";
 import { formatType, scalar } from "../../ir/type.ts";
-import type { NodeInfo, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import type { AnyNumber, NodeInfo, Op } from "../defineOp.ts";
+import { ANY_NUMBER, decomposed, defineOp } from "../defineOp.ts";
 import { alignRank, shapeOf } from "../families/batching.ts";
 import { regionAt, runAt } from "../families/control.ts";
 import { integers, normal, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
 
 /** Both branches beside each other, and the results of one of them: what a device without branches does. */
 function bothBranches(
@@ -28,11 +29,28 @@ function bothBranches(
 }
 
 /** The gradient goes through the branch that was taken, so what the other one does (a division by zero) never matters. */
-export const ifOp: Op<"if", NoAttrs, "variadic", "many"> = defineOp({
+/** JAX's own control flow over functions written by hand, by the title of the sample. */
+const ORACLE = lines(
+  `
+branches = {
+    "either branch": (lambda x, y: (jnp.tanh(x) * y,), lambda x, y: (x - y,)),
+    "two results, the other branch divides by zero": (lambda x, y: (y / (x - x), x), lambda x, y: (x * y, jnp.log(x))),
+    "symbolic, an operand handed through": (lambda x, y: (y, x + y), lambda x, y: (x, y)),
+    "one inside the other": (lambda p, x: (jax.lax.cond(p, jnp.exp, lambda y: y * jax.nn.sigmoid(y), x),), lambda p, x: (x,)),
+    "whole numbers": (lambda x: (-x,), lambda x: (x + x,)),
+    "a packed weight": (lambda x, w: (x @ w.T,), lambda x, w: (-(x @ w.T),)),
+}
+`.trim(),
+  "yes, no = branches[a['title'].removesuffix(', float64')]",
+  "jax.lax.cond(x0, yes, no, *xs[1:])",
+);
+
+export const ifOp: Op<"if", NoAttrs, AnyNumber, "many"> = defineOp({
   name: "if",
   summary:
     "Runs one of two sub-graphs on the operands after the first: `then` where the first, a single truth value, is true, `else` where it is not. Both give the same types.",
-  arity: "variadic",
+  arity: ANY_NUMBER,
+  operands: [],
   outputs: "many",
   attributes: {},
   regionNames: ["then", "else"],
@@ -54,6 +72,7 @@ export const ifOp: Op<"if", NoAttrs, "variadic", "many"> = defineOp({
   },
   reference: ([predicate, ...captures], _attrs, _types, regions = []) =>
     runAt(regions, predicate?.data[0] === 0 ? 1 : 0)(captures),
+  oracle: { jax: ORACLE },
   gradient: {
     kind: "vjp",
     rule: ({ g, inputs, cotangents, wanted, node, gradientOf }) => {

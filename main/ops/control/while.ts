@@ -9,13 +9,14 @@ import { inlineGraph } from "../../ir/nested.ts";
 import { expectPlain, expectTypes, regionInputs, regionOutputs } from "../../ir/regions.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { scalar } from "../../ir/type.ts";
-import type { NodeInfo, Op, VjpContext, VmapContext } from "../defineOp.ts";
-import { defineOp, unsupported } from "../defineOp.ts";
+import type { AnyNumber, NodeInfo, Op, VjpContext, VmapContext } from "../defineOp.ts";
+import { ANY_NUMBER, defineOp, unsupported } from "../defineOp.ts";
 import { alignRank, asBatched, shapeOf } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
 import { regionAt, runAt } from "../families/control.ts";
 import { normal, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder, RegionMaker } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface WhileAttrs {
   /** How many of the operands change from turn to turn; those after them are read only. */
@@ -61,7 +62,7 @@ function turnsOf({ maxIterations }: WhileAttrs): number {
   );
 }
 
-function gradientRule(context: VjpContext<WhileAttrs, "variadic">): readonly (Value | undefined)[] {
+function gradientRule(context: VjpContext<WhileAttrs, AnyNumber>): readonly (Value | undefined)[] {
   const { g, inputs, cotangents, wanted, node, attrs, gradientOf } = context;
   const wrt = node.inputs.flatMap(({ dtype }, i) => (isFloat(dtype) && wanted[i] === true ? [i] : []));
   const of = cotangents.flatMap((ct, i) => (ct === undefined ? [] : [i]));
@@ -73,7 +74,7 @@ function gradientRule(context: VjpContext<WhileAttrs, "variadic">): readonly (Va
 }
 
 /** Turns go on while any item goes on; an item that has stopped keeps its values. */
-function batchRule(context: VmapContext<WhileAttrs, "variadic">): readonly Value[] {
+function batchRule(context: VmapContext<WhileAttrs, AnyNumber>): readonly Value[] {
   const { g, inputs, batched, size, attrs, node, batchOf } = context;
   const operands = inputs.map((x, i) => (i < attrs.carried ? asBatched(g, x, batched[i] === true, size) : x));
   const flags = batched.map((flag, i) => i < attrs.carried || flag);
@@ -108,11 +109,35 @@ const next = (g: OpBuilder, count: Value): Value => g.add([count, g.constant(hos
 const always = (region: RegionMaker, types: readonly TensorType[], flag: boolean): Graph =>
   region("condition", types, (g) => [g.constant(hostScalar("bool", flag ? 1 : 0))]);
 
-export const whileOp: Op<"while", WhileAttrs, "variadic", "many"> = defineOp({
+/** JAX's own control flow over functions written by hand, by the title of the sample. */
+const ORACLE = lines(
+  `
+def inner(x):
+    return jax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, jnp.sin(2 * c[1])), (0, x))[1]
+`.trim(),
+  `
+loops = {
+    "counted, an operand that stays": (lambda n, x, y: n < 4, lambda n, x, y: (n + 1, jnp.tanh(x * y + y), y)),
+    "until the values say so, without a limit": (lambda x: x.min() < 50, lambda x: (1.5 * x + 0.25,)),
+    "no turn at all": (lambda x, y: False, lambda x, y: (x * y, jnp.sin(y))),
+    "stopped by its limit, values change places": (lambda x, y: True, lambda x, y: (y, 0.5 * x + y)),
+    "symbolic, over the rows of a table": (lambda i, x, t: True, lambda i, x, t: (i + 1, jnp.tanh(x + t[i]), t)),
+    "a packed weight that stays": (lambda n, x, w: n < 3, lambda n, x, w: (n + 1, jnp.tanh(x @ w.T), w)),
+    "a loop and a choice inside": (lambda n, x: n < 3, lambda n, x: (n + 1, jnp.where(n < 1, inner(x) ** 2, -inner(x)))),
+}
+`.trim(),
+  "go, body = loops[a['title'].removesuffix(', float64')]",
+  "most = a.get('maxIterations', 10**6)",
+  "end = jax.lax.while_loop(lambda c: jnp.logical_and(c[0] < most, go(*c[1])), lambda c: (c[0] + 1, body(*c[1])), (0, tuple(xs)))",
+  "end[1][: a['carried']]",
+);
+
+export const whileOp: Op<"while", WhileAttrs, AnyNumber, "many"> = defineOp({
   name: "while",
   summary:
     "Replaces the carried operands by the results of `body` for as long as `condition`, a single truth value, holds, and no more often than it may; both see all operands.",
-  arity: "variadic",
+  arity: ANY_NUMBER,
+  operands: [],
   outputs: "many",
   attributes: { carried: attr.int(1), maxIterations: attr.optional(attr.dim()) },
   regionNames: ["condition", "body"],
@@ -137,6 +162,7 @@ export const whileOp: Op<"while", WhileAttrs, "variadic", "many"> = defineOp({
       now = [...body([...now, ...rest])];
     return now;
   },
+  oracle: { jax: ORACLE },
   gradient: { kind: "vjp", rule: gradientRule },
   batching: { kind: "rule", rule: batchRule },
   traits: ["pure"],

@@ -13,6 +13,7 @@ import { softmaxLine } from "../reduce/softmax.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { maskedScore, scalarLike } from "./constants.ts";
 import { at } from "./host.ts";
+import { lines } from "./oracle.ts";
 
 export interface ScoreAttrs {
   /** Multiplies q·k. */
@@ -111,3 +112,16 @@ export function mlxWithoutBlindRows(e: MlxEmitter, mixed: MlxValue, visible: Mlx
 /** The value under another shape. */
 export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>
   e.one("reshape", [x], tensor(x.type.dtype, shape));
+
+/** softmax(softcap(scale q kᵀ) + bias) v by JAX, key heads repeated; the mask is given as booleans or as a bias. */
+export const jaxAttention = (mask: string): string =>
+  lines(
+    `
+def attend(q, k, v, keep, bias):
+    g = q.shape[1] // k.shape[1]
+    s = a["scale"] * jnp.einsum("bhqd,bhkd->bhqk", q, jnp.repeat(k, g, 1))
+    s = a["softcap"] * jnp.tanh(s / a["softcap"]) if "softcap" in a else s
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(s + bias, -1, where=keep), jnp.repeat(v, g, 1))
+`.trim(),
+    mask,
+  );

@@ -14,7 +14,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
 import type { Batching, Lowering, Sample, VjpContext } from "../defineOp.ts";
 import { scalarLike } from "./constants.ts";
-import { NUMBERS, cpuKernel } from "./cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
 import { integers, normal, uniform, withDoubles, wrappingPairs } from "./samples.ts";
 import { unbroadcast } from "./unbroadcast.ts";

@@ -170,3 +170,6 @@ function unpackBatch(g: OpBuilder, y: Value, groups: number, size: Dim, items: D
   const front = frontFirst(g, apart, [2, 0, 1]);
   return g.reshape([front], { shape: [size, items, mulDims(groups, each), ...sizes] });
 }
+
+/** For the oracle: how JAX names the axes of images and weights of one or two dimensions. */
+export const LAYOUT_LETTERS = 'letters = ("NCHW", "OIHW", "NCHW") if x0.ndim == 4 else ("NCH", "OIH", "NCH")';

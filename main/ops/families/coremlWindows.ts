@@ -1,7 +1,7 @@
 /** Core ML recipes of convolutions and pools. */
 import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import { sizeOf } from "../../ir/hostTensor.ts";
-import { milPlain } from "./coreml.ts";
+import { milPlain } from "../../backends/coreml/rules.ts";
 import type { ConvAttrs } from "./convolution.ts";
 import { at } from "./host.ts";
 

@@ -1,14 +1,15 @@
 /** `argmax` and `argmin`: positions of extremes, the first of equals. */
 import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { dtypeAmong } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import { normalizeAxis, tensor } from "../../ir/type.ts";
+import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { NodeInfo, Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { shiftAxis } from "./batching.ts";
-import { NUMBERS, cpuKernel } from "./cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, forEachLine } from "./host.ts";
 import { integers, normal, values, withDoubles } from "./samples.ts";
 
@@ -28,13 +29,20 @@ export function extremePosition<N extends ExtremeName>(
   });
   return defineOp<N, ExtremeAttrs, 1, "one">({
     name,
-    summary: `Position of the ${which} element along one axis, the first of equals.`,
+    summary: `Position of the ${which} element along one axis, the first of equals; of the first NaN, where there is one.`,
     arity: 1,
+    operands: ["x"],
     outputs: "one",
+    results: ["position"],
     attributes: { axis: attr.int() },
     infer: ([x], { axis }) => {
       dtypeAmong("numbers", x.dtype, name);
       const along = normalizeAxis(axis, x.shape.length, name);
+      if (x.shape[along] === 0)
+        throw new WorkbenchError(
+          "IR_SHAPE",
+          `[${name}] axis ${axis} of ${formatType(x)} is empty: expected an element`,
+        );
       return tensor(
         "i32",
         x.shape.filter((_, i) => i !== along),
@@ -47,12 +55,15 @@ export function extremePosition<N extends ExtremeName>(
       const found: number[] = [];
       forEachLine(x.shape, along, (start, stride) => {
         let best = 0;
-        for (let i = 1; i < size; i++)
-          if (beats(at(x.data, start + i * stride), at(x.data, start + best * stride))) best = i;
+        for (let i = 0; i < size && !Number.isNaN(at(x.data, start + best * stride)); i++) {
+          const value = at(x.data, start + i * stride);
+          if (Number.isNaN(value) || beats(value, at(x.data, start + best * stride))) best = i;
+        }
         found.push(best);
       });
       return hostTensor("i32", shape, found);
     },
+    oracle: { numpy: `np.${name}(x0, a["axis"]).astype(np.int32)` },
     gradient: nondifferentiable("the result is a position: its derivative is zero wherever it exists"),
     batching: {
       kind: "rule",
@@ -61,7 +72,7 @@ export function extremePosition<N extends ExtremeName>(
     },
     traits: ["pure", "reduction"],
     backends: {
-      cpu: cpuKernel<ExtremeAttrs, 1>(name, { takes: NUMBERS, params: axisOf }),
+      cpu: cpuKernel<ExtremeAttrs>(name, { takes: NUMBERS, params: axisOf }),
       coreml: milNative((e, [x], { axis }) => e.op(`reduce_${name}`, { x, axis, keep_dims: false })),
       mlx: mlxCall(name, { takes: "numbers", attrs: axisOf }),
     },
@@ -70,6 +81,12 @@ export function extremePosition<N extends ExtremeName>(
       { title: "first axis", inputs: [normal(2, [5, 3])], attrs: { axis: 0 } },
       { title: "symbolic rows", inputs: [normal(3, ["T", 7])], attrs: { axis: 1 }, bindings: { T: 3 } },
       { title: "ties: the first", inputs: [values([2, 1, 4, 2, 4, 1, 4])], attrs: { axis: 0 } },
+      {
+        title: "NaN: the first",
+        inputs: [values([1, NaN, Infinity, NaN, NaN, 3, -Infinity, 2, 5, 7, -Infinity, 6], [3, 4])],
+        attrs: { axis: 1 },
+      },
+      { title: "no lines", inputs: [values([], [0, 3])], attrs: { axis: 1 } },
       { title: "whole numbers", inputs: [integers(4, [2, 9], -99, 99)], attrs: { axis: 1 } },
       { title: "bytes with a sign", inputs: [integers(5, [2, 9], -128, 127, "i8")], attrs: { axis: 1 } },
       { title: "long whole numbers", inputs: [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], attrs: { axis: 0 } },

@@ -4,11 +4,11 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
-import { hostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { OpBuilder } from "../opBuilder.ts";
-import { milPlain } from "./coreml.ts";
+import { milPlain } from "../../backends/coreml/rules.ts";
 import { at } from "./host.ts";
 
 export function inferLinear(who: string, x: TensorType, w: TensorType, bias?: TensorType): TensorType {
@@ -33,7 +33,7 @@ export function inferLinear(who: string, x: TensorType, w: TensorType, bias?: Te
 export function multiplyTransposed(x: HostTensor, w: HostTensor, bias?: HostTensor): HostTensor {
   const k = x.shape.at(-1) ?? 1;
   const n = w.shape[0] ?? 1;
-  const rows = k === 0 ? 0 : x.data.length / k;
+  const rows = sizeOf(x.shape.slice(0, -1));
   const out = new Float64Array(rows * n);
   for (let r = 0; r < rows; r++)
     for (let j = 0; j < n; j++) {

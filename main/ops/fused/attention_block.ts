@@ -7,16 +7,17 @@ import type { TensorType } from "../../ir/type.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { AttentionCachedAttrs } from "../attention/attention_cached.ts";
 import { attention_cached, cpuAttentionParams } from "../attention/attention_cached.ts";
-import { inferAppend, kv_append } from "../attention/kv_append.ts";
+import { APPEND, inferAppend, kv_append } from "../attention/kv_append.ts";
 import type { RopeAttrs } from "../attention/rope.ts";
-import { inferRope, rope } from "../attention/rope.ts";
-import type { InputsOf, NodeInfo, Op, SampleInput } from "../defineOp.ts";
+import { inferRope, rope, TURN } from "../attention/rope.ts";
+import type { InputsOf, NodeInfo, Op, Range, SampleInput } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { takesTypes } from "../families/cpu.ts";
+import { takesTypes } from "../../backends/cpu/rules.ts";
 import { ownOfCpu } from "../families/fused.ts";
 import { inferNorm } from "../families/norm.ts";
 import { normal, scalarInput, withDoubles } from "../families/samples.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
+import { lines } from "../families/oracle.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export interface AttentionBlockAttrs extends AttentionCachedAttrs, RopeAttrs {
@@ -33,7 +34,7 @@ interface Parts<T> {
 }
 
 function compute<T>(
-  [q, k, v, cos, sin, kCache, vCache, past, qGamma, kGamma]: InputsOf<"8-10", T>,
+  [q, k, v, cos, sin, kCache, vCache, past, qGamma, kGamma]: InputsOf<Range<8, 10>, T>,
   { eps }: AttentionBlockAttrs,
   { norm, turn, append, attend }: Parts<T>,
 ): readonly T[] {
@@ -70,12 +71,12 @@ const built = (g: OpBuilder, { dims, style, scale, softcap, window }: AttentionB
     }),
 });
 
-const decompose = (g: OpBuilder, inputs: InputsOf<"8-10", Value>, attrs: AttentionBlockAttrs): readonly Value[] =>
+const decompose = (g: OpBuilder, inputs: InputsOf<Range<8, 10>, Value>, attrs: AttentionBlockAttrs): readonly Value[] =>
   compute(inputs, attrs, built(g, attrs));
 
 function emit(
   e: CpuEmitter,
-  [q, k, v, cos, sin, kCache, vCache, past, qGamma, kGamma]: InputsOf<"8-10", CpuValue>,
+  [q, k, v, cos, sin, kCache, vCache, past, qGamma, kGamma]: InputsOf<Range<8, 10>, CpuValue>,
   attrs: AttentionBlockAttrs,
   { outputs }: NodeInfo<AttentionBlockAttrs>,
 ): readonly CpuValue[] {
@@ -99,12 +100,25 @@ function takes(node: NodeInfo<AttentionBlockAttrs>): true | string {
 
 const half = (input: SampleInput): SampleInput => ({ ...input, type: tensor("f16", input.type.shape) });
 
-export const attention_block: Op<"attention_block", AttentionBlockAttrs, "8-10", "many"> = defineOp({
+export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8, 10>, "many"> = defineOp({
   name: "attention_block",
   summary:
     "Norms of q and k (if given), rope on both, k and v written into their caches, and attention over those; gives the result and the caches.",
-  arity: "8-10",
+  arity: { least: 8, most: 10 },
+  operands: [
+    "query",
+    "key",
+    "value",
+    "cosines",
+    "sines",
+    "key cache",
+    "value cache",
+    "past",
+    "query gamma",
+    "key gamma",
+  ],
   outputs: "many",
+  results: ["result", "key cache", "value cache"],
   attributes: {
     scale: attr.float(),
     softcap: attr.optional(attr.float()),
@@ -123,6 +137,29 @@ export const attention_block: Op<"attention_block", AttentionBlockAttrs, "8-10",
     return compute(inputs, attrs, typed(attrs));
   },
   reference: (inputs, attrs) => compute(inputs, attrs, calculated(attrs)),
+  oracle: {
+    numpy: lines(
+      TURN,
+      APPEND,
+      "rms = lambda x, e: x / np.sqrt(np.mean(np.square(x), -1, keepdims=True) + e)",
+      "norm = lambda x, i: rms(x, a['eps']) * xs[i] if 'eps' in a else x",
+      'go = lambda x: turn(x, x3, x4, a["dims"], a["style"])',
+      "K, V = append(x5, go(norm(x1, 9)), int(x7)), append(x6, x2, int(x7))",
+      `
+def attend(q, k, v, past):
+    k, v = k.astype(float), v.astype(float)
+    y = np.zeros((q.shape[0], q.shape[1], v.shape[2]))
+    for t, h in np.ndindex(q.shape[:2]):
+        first = max(0, past + t - a["window"]) if "window" in a else 0
+        g = h * k.shape[0] // q.shape[1]
+        w = a["scale"] * k[g, first : past + t + 1] @ q[t, h]
+        w = a["softcap"] * np.tanh(w / a["softcap"]) if "softcap" in a else w
+        y[t, h] = scipy.special.softmax(w) @ v[g, first : past + t + 1]
+    return y
+`.trim(),
+      "(attend(go(norm(x0, 8)), K, V, int(x7)), K, V)",
+    ),
+  },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "fused", "sensitive"],

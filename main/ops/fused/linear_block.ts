@@ -1,22 +1,23 @@
 import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import type { LinearBlock, LinearBlockAttrs } from "../../backends/cpu/linearBlockOperands.ts";
 import { linearBlockOperands, openLinearBlock } from "../../backends/cpu/linearBlockOperands.ts";
+import { FLOATS, takesTypes, WEIGHTS } from "../../backends/cpu/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameType } from "../../ir/type.ts";
-import type { NodeInfo, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import type { AnyNumber, NodeInfo, Op } from "../defineOp.ts";
+import { ANY_NUMBER, decomposed, defineOp } from "../defineOp.ts";
 import { referenceBinary } from "../families/binary.ts";
 import { ownOfCpu } from "../families/fused.ts";
-import { FLOATS, WEIGHTS, takesTypes } from "../families/cpu.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
 import { inferNorm } from "../families/norm.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import { silu } from "../unary/silu.ts";
+import { lines } from "../families/oracle.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** What a block is made of, over values, types or tensors. */
@@ -104,10 +105,11 @@ function check(inputs: readonly TensorType[], attrs: LinearBlockAttrs): void {
   if (inputs.length !== wanted) throw fault("operands", inputs.length, wanted);
 }
 
-export const linear_block: Op<"linear_block", LinearBlockAttrs, "variadic", "many"> = defineOp({
+export const linear_block: Op<"linear_block", LinearBlockAttrs, AnyNumber, "many"> = defineOp({
   name: "linear_block",
   summary: "Products of the same rows, with a norm before them, gates between them, or a residual after them.",
-  arity: "variadic",
+  arity: ANY_NUMBER,
+  operands: [],
   outputs: "many",
   attributes: { eps: attr.optional(attr.float()), residual: attr.bool(), gated: attr.bool(), biases: attr.ints() },
   infer: (inputs, attrs) => {
@@ -115,6 +117,17 @@ export const linear_block: Op<"linear_block", LinearBlockAttrs, "variadic", "man
     return compute(openLinearBlock(inputs, { ...attrs }), typed);
   },
   reference: (inputs, attrs) => compute(openLinearBlock(inputs, { ...attrs }), calculated),
+  oracle: {
+    numpy: lines(
+      "rms = lambda x, e: x / np.sqrt(np.mean(np.square(x), -1, keepdims=True) + e)",
+      "rest = iter(xs[1:])",
+      "x = rms(x0, a['eps']) * next(rest) if 'eps' in a else x0",
+      "r = next(rest) if a['residual'] else 0",
+      "ys = [np.einsum('...i,oi->...o', x, next(rest)) + (next(rest) if b else 0) for b in a['biases']]",
+      'zs = [g * scipy.special.expit(g) * u for g, u in zip(ys[::2], ys[1::2])] if a["gated"] else ys',
+      "tuple(z + r for z in zs)",
+    ),
+  },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "fused", "sensitive"],

@@ -7,13 +7,14 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
-import { WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { WEIGHTS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { weight } from "../families/samples.ts";
 
 export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
   name: "dequantize",
   summary: "A packed weight as f32.",
   arity: 1,
+  operands: ["packed weight"],
   outputs: "one",
   attributes: {},
   infer: ([w]) => {
@@ -25,6 +26,7 @@ export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
   },
   // The evaluator hands packed tensors over as the numbers that their blocks stand for.
   reference: ([w]) => hostTensor("f32", w.shape, w.data),
+  oracle: { numpy: "x0" },
   gradient: nondifferentiable("packed blocks are codes, not numbers with a neighbourhood"),
   batching: unsupported("a packed weight is a parameter: there is no batch of it"),
   traits: ["pure"],

@@ -102,6 +102,7 @@ export const dot_general: Op<"dot_general", DotGeneralAttrs, 2> = defineOp({
   summary:
     "Products summed over any axes of two tensors, with any other axes walked together; the result has these, then the free axes of the left, then those of the right.",
   arity: 2,
+  operands: ["left", "right"],
   outputs: "one",
   attributes: {
     lhsContracting: attr.ints(),
@@ -126,6 +127,9 @@ export const dot_general: Op<"dot_general", DotGeneralAttrs, 2> = defineOp({
       for (let l = 0; l < k; l++) out[i] = at(out, i) + at(x, row * k + l) * at(y, column * k + l);
     }
     return hostTensor(a.dtype, shape, out);
+  },
+  oracle: {
+    jax: 'jax.lax.dot_general(x0, x1, (([i % x0.ndim for i in a["lhsContracting"]], [i % x1.ndim for i in a["rhsContracting"]]), (a["lhsBatch"], a["rhsBatch"])))',
   },
   gradient: decomposed(parts),
   batching: decomposed(parts),

@@ -7,12 +7,12 @@ import { isPacked, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { like, tensor } from "../../ir/type.ts";
-import type { InputsOf, Lowering, Op, VjpContext } from "../defineOp.ts";
+import type { InputsOf, Lowering, Op, Range, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
-import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../families/cpu.ts";
+import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../../backends/cpu/rules.ts";
 import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, weight, withDoubles } from "../families/samples.ts";
+import { normal, values, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** All axes but the last as one. */
@@ -22,7 +22,7 @@ function rowsOf(g: OpBuilder, x: Value): Value {
 }
 
 /** dx = ct·w, dw = ctᵀ·x (not for packed weights), db = Σ ct. */
-function gradient({ g, ct, inputs: [x, w, bias] }: VjpContext<NoAttrs, "2-3">): readonly (Value | undefined)[] {
+function gradient({ g, ct, inputs: [x, w, bias] }: VjpContext<NoAttrs, Range<2, 3>>): readonly (Value | undefined)[] {
   const rows = rowsOf(g, ct);
   const dx = g.reshape([g.matmul([rows, denseWeight(g, x, w)])], { shape: g.typeOf(x).shape });
   const db = bias === undefined ? [] : [g.reduce([rows], { kind: "sum", axes: [0] })];
@@ -32,8 +32,8 @@ function gradient({ g, ct, inputs: [x, w, bias] }: VjpContext<NoAttrs, "2-3">): 
   return [dx, g.typeOf(dw).dtype === dtype ? dw : g.cast([dw], { to: plainDType(dtype, "linear") }), ...db];
 }
 
-/** In f64, as soon as one operand is: a product of all rows, and a sum. */
-function cpuInDouble(e: CpuEmitter, [x, w, bias]: InputsOf<"2-3", CpuValue>, type: TensorType): CpuValue {
+/** As a product of all rows and a sum, in f64: where an operand is f64, or a row has no elements (the kernel wants one). */
+function cpuInDouble(e: CpuEmitter, [x, w, bias]: InputsOf<Range<2, 3>, CpuValue>, type: TensorType): CpuValue {
   const [columns = 1, rows = 1] = [x.type.shape.at(-1), w.type.shape[0]];
   const lines = productOf(x.type.shape.slice(0, -1));
   const flat = e.view(inDouble(e, x), tensor("f64", [lines, columns]));
@@ -46,26 +46,29 @@ function cpuInDouble(e: CpuEmitter, [x, w, bias]: InputsOf<"2-3", CpuValue>, typ
   return castTo(e, sum, plainDType(type.dtype, "linear"));
 }
 
-const cpuLinear: Lowering<CpuEmitter, CpuValue, NoAttrs, "2-3"> = {
+const cpuLinear: Lowering<CpuEmitter, CpuValue, NoAttrs, Range<2, 3>> = {
   kind: "native",
   emit: (e, inputs, _attrs, { outputs }) => {
     const [type] = outputs;
     const given = inputs.filter((value) => value !== undefined);
-    return type !== undefined && given.some((value) => value.type.dtype === "f64")
+    const isEmpty = inputs[0].type.shape.at(-1) === 0;
+    return type !== undefined && (isEmpty || given.some((value) => value.type.dtype === "f64"))
       ? cpuInDouble(e, inputs, type)
       : e.instr("linear", given, outputs);
   },
   when: (node) => takesTypes("linear", [REALS, [...WEIGHTS, "f64"], REALS], node),
 };
 
-export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
+export const linear: Op<"linear", NoAttrs, Range<2, 3>> = defineOp({
   name: "linear",
   summary: "x · weightᵀ (+ bias): weight [out, in], plain or packed.",
-  arity: "2-3",
+  arity: { least: 2, most: 3 },
+  operands: ["x", "weight", "bias"],
   outputs: "one",
   attributes: {},
   infer: ([x, w, bias]) => inferLinear("linear", x, w, bias),
   reference: ([x, w, bias]) => multiplyTransposed(x, w, bias),
+  oracle: { numpy: "np.einsum('...i,oi->...o', x0, x1) + (xs[2] if len(xs) > 2 else 0)" },
   gradient: { kind: "vjp", rule: gradient },
   batching: leadingBatch("linear", ({ g, inputs }) => g.linear(inputs)),
   traits: ["pure"],
@@ -84,6 +87,9 @@ export const linear: Op<"linear", NoAttrs, "2-3"> = defineOp({
     },
     { title: "more leading axes", inputs: [normal(6, [2, 3, 4]), normal(7, [5, 4])], attrs: {} },
     { title: "a vector", inputs: [normal(8, [6]), normal(9, [2, 6]), normal(10, [2])], attrs: {} },
+    { title: "no rows", inputs: [values([], [0, 4]), normal(17, [3, 4]), normal(18, [3])], attrs: {} },
+    { title: "no inner size", inputs: [values([], [2, 0]), values([], [3, 0]), normal(19, [3])], attrs: {} },
+    { title: "no inner size, no bias", inputs: [values([], [2, 0]), values([], [3, 0])], attrs: {} },
     { title: "packed weight", inputs: [normal(11, [3, 64]), weight(12, [5, 64], "q8_0")], attrs: {} },
     {
       title: "packed weight of 256-blocks",

@@ -11,7 +11,7 @@ import { broadcastShapes, formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
@@ -57,6 +57,7 @@ export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
   name: "matmul",
   summary: "Matrix product of the last two axes; the axes before them broadcast.",
   arity: 2,
+  operands: ["left", "right"],
   outputs: "one",
   attributes: {},
   infer: inferMatmul,
@@ -69,6 +70,7 @@ export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
     for (let i = 0; i < sizeOf(lead); i++) multiply(x, y, out, [i * m * k, i * k * n, i * m * n], [m, k, n]);
     return hostTensor(a.dtype, [...lead, m, n], out);
   },
+  oracle: { numpy: "x0 @ x1" },
   // d(AB) = dA B + A dB
   gradient: {
     kind: "vjp",

@@ -8,6 +8,7 @@ import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
 import { normal, uniform, withDoubles } from "../families/samples.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface BatchNormAttrs {
   /** Where the channels are. */
@@ -28,6 +29,7 @@ export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5>
   summary:
     "(x - mean) / √(variance + eps) · gamma + beta with a known mean and variance of each channel: x, gamma, beta, mean, variance.",
   arity: 5,
+  operands: ["x", "gamma", "beta", "mean", "variance"],
   outputs: "one",
   attributes: { axis: attr.int(), eps: attr.float() },
   infer: (inputs, { axis }) =>
@@ -44,6 +46,13 @@ export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5>
       return ((v - at(mean.data, c)) / Math.sqrt(at(variance.data, c) + eps)) * at(gamma.data, c) + at(beta.data, c);
     });
     return hostTensor(x.dtype, x.shape, out);
+  },
+  oracle: {
+    numpy: lines(
+      "at = [-1 if i == a['axis'] % x0.ndim else 1 for i in range(x0.ndim)]",
+      "g, b, m, v = (x.reshape(at) for x in xs[1:])",
+      "(x0 - m) / np.sqrt(v + a['eps']) * g + b",
+    ),
   },
   gradient: decomposed(parts),
   batching: decomposed(parts),

@@ -7,9 +7,10 @@ import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
 import { scalarLike } from "../families/constants.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface GroupNormAttrs {
   readonly groups: number;
@@ -34,6 +35,7 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
   summary:
     "(x - mean) / √(variance + eps) over groups of channels and all their places, then gamma and beta of each channel: x [batch, channels, …].",
   arity: 3,
+  operands: ["x", "gamma", "beta"],
   outputs: "one",
   attributes: { groups: attr.int(1), eps: attr.float() },
   infer: (inputs, { groups }) => {
@@ -58,6 +60,13 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
       });
     }
     return hostTensor(x.dtype, x.shape, out);
+  },
+  oracle: {
+    jax: lines(
+      "y = jax.nn.standardize(x0.reshape(x0.shape[0], a['groups'], -1), axis=-1, epsilon=a['eps']).reshape(x0.shape)",
+      "at = (1, -1) + (1,) * (x0.ndim - 2)",
+      "y * x1.reshape(at) + x2.reshape(at)",
+    ),
   },
   gradient: decomposed(parts),
   batching: decomposed(parts),

@@ -1,14 +1,13 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, milPlain } from "../../backends/coreml/rules.ts";
 import { mlxCall, withoutDouble } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import type { Op, VjpContext } from "../defineOp.ts";
+import type { Op, Range, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
-import { milPlain } from "../families/coreml.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { inferNorm, lastAxis } from "../families/norm.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
@@ -24,7 +23,7 @@ function gradient({
   ct,
   inputs: [x, gamma, beta],
   attrs: { eps },
-}: VjpContext<LayerNormAttrs, "2-3">): readonly Value[] {
+}: VjpContext<LayerNormAttrs, Range<2, 3>>): readonly Value[] {
   const mean = (v: Value): Value => g.reduce([v], { kind: "mean", axes: lastAxis, keepDims: true });
   const centred = g.sub([x, mean(x)]);
   const inverse = g.rsqrt([g.add([mean(g.mul([centred, centred])), scalarLike(g, x, eps)])]);
@@ -35,10 +34,11 @@ function gradient({
   return beta === undefined ? [dx, dgamma] : [dx, dgamma, unbroadcast(g, ct, beta)];
 }
 
-export const layer_norm: Op<"layer_norm", LayerNormAttrs, "2-3"> = defineOp({
+export const layer_norm: Op<"layer_norm", LayerNormAttrs, Range<2, 3>> = defineOp({
   name: "layer_norm",
   summary: "(x - mean) / √(variance + eps) · gamma (+ beta) over the last axis.",
-  arity: "2-3",
+  arity: { least: 2, most: 3 },
+  operands: ["x", "gamma", "beta"],
   outputs: "one",
   attributes: { eps: attr.float() },
   infer: (inputs) => inferNorm("layer_norm", inputs),
@@ -54,6 +54,9 @@ export const layer_norm: Op<"layer_norm", LayerNormAttrs, "2-3"> = defineOp({
         out[row + i] = (at(line, i) - mean) * scale * at(gamma.data, i) + (beta ? at(beta.data, i) : 0);
     }
     return hostTensor(x.dtype, x.shape, out);
+  },
+  oracle: {
+    jax: "jax.nn.standardize(x0, axis=-1, epsilon=a['eps']) * x1 + (xs[2] if len(xs) > 2 else 0.0)",
   },
   gradient: { kind: "vjp", rule: gradient },
   batching: leadingBatch("layer_norm", ({ g, inputs, attrs }) => g.layer_norm(inputs, attrs)),

@@ -20,6 +20,7 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
   summary:
     "(x - mean) / √(variance + eps) · gamma + beta over the channels at each place of an image [batch, channels, height, width].",
   arity: 3,
+  operands: ["image", "gamma", "beta"],
   outputs: "one",
   attributes: { eps: attr.float() },
   infer: (inputs) => inferChannelNorm("layer_norm2d", inputs, 1, 4),
@@ -36,6 +37,9 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
         });
       }
     return hostTensor(x.dtype, x.shape, out);
+  },
+  oracle: {
+    jax: "jax.nn.standardize(x0, axis=1, epsilon=a['eps']) * x1[:, None, None] + x2[:, None, None]",
   },
   gradient: decomposed(parts),
   batching: decomposed(parts),

@@ -1,19 +1,19 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milNative, milPlain } from "../../backends/coreml/rules.ts";
 import { mlxCall, withoutDouble } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import type { Op, VjpContext } from "../defineOp.ts";
+import type { Op, Range, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
-import { milPlain } from "../families/coreml.ts";
-import { REALS, takesTypes } from "../families/cpu.ts";
+import { REALS, takesTypes } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { inferNorm, lastAxis, milRms } from "../families/norm.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface RmsNormAttrs {
   readonly eps: number;
@@ -31,7 +31,7 @@ function gradient({
   ct,
   inputs: [x, gamma, beta],
   attrs: { eps },
-}: VjpContext<RmsNormAttrs, "2-3">): readonly Value[] {
+}: VjpContext<RmsNormAttrs, Range<2, 3>>): readonly Value[] {
   const r = inverseRms(g, x, eps);
   const h = g.mul([ct, gamma]);
   const mean = g.reduce([g.mul([h, x])], { kind: "mean", axes: lastAxis, keepDims: true });
@@ -40,10 +40,11 @@ function gradient({
   return beta === undefined ? [dx, dgamma] : [dx, dgamma, unbroadcast(g, ct, beta)];
 }
 
-export const rms_norm: Op<"rms_norm", RmsNormAttrs, "2-3"> = defineOp({
+export const rms_norm: Op<"rms_norm", RmsNormAttrs, Range<2, 3>> = defineOp({
   name: "rms_norm",
   summary: "x / √(mean x² + eps) · gamma (+ beta) over the last axis.",
-  arity: "2-3",
+  arity: { least: 2, most: 3 },
+  operands: ["x", "gamma", "beta"],
   outputs: "one",
   attributes: { eps: attr.float() },
   infer: (inputs) => inferNorm("rms_norm", inputs),
@@ -58,6 +59,12 @@ export const rms_norm: Op<"rms_norm", RmsNormAttrs, "2-3"> = defineOp({
         out[row + i] = at(x.data, row + i) * scale * at(gamma.data, i) + (beta ? at(beta.data, i) : 0);
     }
     return hostTensor(x.dtype, x.shape, out);
+  },
+  oracle: {
+    numpy: lines(
+      "rms = lambda x, e: x / np.sqrt(np.mean(np.square(x), -1, keepdims=True) + e)",
+      "rms(x0, a['eps']) * x1 + (xs[2] if len(xs) > 2 else 0)",
+    ),
   },
   gradient: { kind: "vjp", rule: gradient },
   batching: leadingBatch("rms_norm", ({ g, inputs, attrs }) => g.rms_norm(inputs, attrs)),

@@ -6,10 +6,11 @@ import { normalizeAxis } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, forEachLine } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface CumsumAttrs {
   readonly axis: number;
@@ -23,6 +24,7 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
   name: "cumsum",
   summary: "Running sum along one axis.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { axis: attr.int(), exclusive: attr.bool(), reverse: attr.bool() },
   infer: ([x], { axis }) => {
@@ -43,6 +45,16 @@ export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
       }
     });
     return hostTensor(x.dtype, x.shape, out);
+  },
+  oracle: {
+    numpy: lines(
+      `
+def run(x):
+    y = np.cumsum(x, a["axis"], dtype=x.dtype)
+    return y - x if a["exclusive"] else y
+`.trim(),
+      `np.flip(run(np.flip(x0, a["axis"])), a["axis"]) if a["reverse"] else run(x0)`,
+    ),
   },
   // Each element reaches every later sum: the same from the other end.
   gradient: {

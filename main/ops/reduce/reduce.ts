@@ -10,11 +10,11 @@ import { isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
-import { normalizeAxis, tensor } from "../../ir/type.ts";
+import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import { multiplyWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
 import { integers, normal, uniform, values, withDoubles } from "../families/samples.ts";
@@ -160,6 +160,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   name: "reduce",
   summary: "Sum, mean, largest, smallest or product over the given axes.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {
     kind: attr.oneOf(["sum", "mean", "max", "min", "prod"]),
@@ -173,10 +174,13 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
         hint: "Insert a cast.",
       });
     const axes = axesOf(attrs, x.shape.length);
-    const shape =
-      attrs.keepDims === true
-        ? x.shape.map((dim, i) => (axes.includes(i) ? 1 : dim))
-        : x.shape.filter((_, i) => !axes.includes(i));
+    const kept = x.shape.filter((_, i) => !axes.includes(i));
+    const isExtreme = attrs.kind === "max" || attrs.kind === "min";
+    if (isExtreme && axes.some((axis) => x.shape[axis] === 0) && !kept.includes(0))
+      throw new WorkbenchError("IR_SHAPE", `[reduce] the ${attrs.kind} of no elements: got ${formatType(x)}`, {
+        hint: "An empty axis has a sum, a mean and a product, and no largest or smallest element.",
+      });
+    const shape = attrs.keepDims === true ? x.shape.map((dim, i) => (axes.includes(i) ? 1 : dim)) : kept;
     return tensor(dtype, shape);
   },
   reference: ([x], attrs) => {
@@ -192,6 +196,10 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
     if (attrs.kind === "mean") data = data.map((v) => v / count);
     const kept = attrs.keepDims === true ? shape : shape.filter((_, i) => !axes.includes(i));
     return hostTensor(x.dtype, kept, data);
+  },
+  oracle: {
+    numpy:
+      'x0 if not a["axes"] else getattr(np, a["kind"])(x0, axis=tuple(a["axes"]), keepdims=a.get("keepDims", False)).astype(x0.dtype)',
   },
   gradient: { kind: "vjp", rule: gradient },
   batching: {
@@ -267,6 +275,21 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
     })),
     { title: "largest of bytes", inputs: [integers(9, [3, 5], -128, 127, "i8")], attrs: { kind: "max", axes: [1] } },
     { title: "least of u8", inputs: [integers(10, [3, 5], 0, 255, "u8")], attrs: { kind: "min", axes: [0, 1] } },
+    { title: "sums of nothing", inputs: [values([], [2, 0])], attrs: { kind: "sum", axes: [1] } },
+    { title: "products of nothing", inputs: [values([], [0, 3])], attrs: { kind: "prod", axes: [0] } },
+    { title: "no largest elements", inputs: [values([], [0, 3])], attrs: { kind: "max", axes: [1] } },
+    {
+      title: "NaN is the largest",
+      inputs: [values([1, NaN, Infinity, 2, 3, -Infinity], [2, 3])],
+      attrs: { kind: "max", axes: [1] },
+      differentiable: false,
+    },
+    {
+      title: "NaN is the smallest",
+      inputs: [values([1, NaN, -Infinity, 2, 3, Infinity], [2, 3])],
+      attrs: { kind: "min", axes: [1] },
+      differentiable: false,
+    },
     { title: "no axes: a copy", inputs: [normal(8, [3])], attrs: { kind: "sum", axes: [] } },
   ]),
 });

@@ -6,7 +6,7 @@ import { normalizeAxis } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, forEachLine } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";
@@ -32,6 +32,7 @@ export const softmax: Op<"softmax", SoftmaxAttrs, 1> = defineOp({
   name: "softmax",
   summary: "Exponentials divided by their sum along one axis.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { axis: attr.int() },
   infer: ([x], { axis }) => {
@@ -44,6 +45,7 @@ export const softmax: Op<"softmax", SoftmaxAttrs, 1> = defineOp({
     forEachLine(x.shape, along, (start, stride) => softmaxLine(data, start, stride, at(x.shape, along)));
     return hostTensor(x.dtype, x.shape, data);
   },
+  oracle: { numpy: 'scipy.special.softmax(x0, a["axis"])' },
   // dx = y (ct - Σ ct y)
   gradient: {
     kind: "vjp",

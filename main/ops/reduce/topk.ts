@@ -9,7 +9,7 @@ import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
@@ -17,11 +17,20 @@ export interface TopkAttrs {
   readonly k: number;
 }
 
+/** NaN before every number; equal infinities have no difference. */
+function largestFirst(a: number, b: number): number {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(b)) - Number(Number.isNaN(a));
+  return a === b ? 0 : a > b ? -1 : 1;
+}
+
 export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
   name: "topk",
-  summary: "The k largest elements of the last axis, largest first, and their positions; the first of equals.",
+  summary:
+    "The k largest elements of the last axis, largest first, and their positions; the first of equals, NaN before all.",
   arity: 1,
+  operands: ["x"],
   outputs: "many",
+  results: ["values", "positions"],
   attributes: { k: attr.int(1) },
   infer: ([x], { k }) => {
     const dtype = dtypeAmong("numbers", x.dtype, "topk");
@@ -37,7 +46,7 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     const [top, where]: [number[], number[]] = [[], []];
     for (let row = 0; row < x.data.length; row += size) {
       const order = Array.from({ length: size }, (_, i) => i);
-      order.sort((i, j) => at(x.data, row + j) - at(x.data, row + i) || i - j);
+      order.sort((i, j) => largestFirst(at(x.data, row + i), at(x.data, row + j)) || i - j);
       for (const i of order.slice(0, k)) {
         top.push(at(x.data, row + i));
         where.push(i);
@@ -45,6 +54,7 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     }
     return [hostTensor(x.dtype, shape, top), hostTensor("i32", shape, where)];
   },
+  oracle: { jax: 'tuple(jax.lax.top_k(x0, a["k"]))' },
   // Σ over k of ct where the position is the one that was picked.
   gradient: {
     kind: "vjp",
@@ -72,6 +82,13 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     { title: "all, symbolic rows", inputs: [normal(2, ["T", 5])], attrs: { k: 5 }, bindings: { T: 2 } },
     { title: "one", inputs: [normal(3, [9])], attrs: { k: 1 } },
     { title: "ties: the first", inputs: [values([1, 4, 2, 4, 4])], attrs: { k: 2 }, differentiable: false },
+    {
+      title: "NaN is the largest",
+      inputs: [values([1, NaN, Infinity, NaN, NaN, NaN, NaN, -Infinity, 5, -Infinity, -Infinity, 6], [3, 4])],
+      attrs: { k: 3 },
+      differentiable: false,
+    },
+    { title: "no rows", inputs: [values([], [0, 3])], attrs: { k: 2 } },
     { title: "whole numbers", inputs: [integers(4, [2, 9], -999, 999)], attrs: { k: 4 } },
     { title: "bytes", inputs: [integers(5, [2, 9], 0, 255, "u8")], attrs: { k: 3 } },
     { title: "long whole numbers", inputs: [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], attrs: { k: 3 } },

@@ -4,13 +4,14 @@ import { attr } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { dtypeAmong, dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
-import { roundToFloat } from "../../ir/roundFloat.ts";
+import { roundToFloat } from "../../quant/half.ts";
 import { tensor } from "../../ir/type.ts";
 import { wrapWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { integers, normal, values, withDoubles } from "../families/samples.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface CastAttrs {
   readonly to: DType;
@@ -46,6 +47,7 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
   summary:
     "Converts to another dtype: floats round to even, floats to whole numbers truncate and saturate, anything but 0 is true.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { to: attr.dtype() },
   infer: ([x], { to }) => {
@@ -54,6 +56,21 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
   },
   reference: ([x], { to }) =>
     hostTensor(to, x.shape, widens(x.dtype, to) ? x.data : x.data.map((v) => castNumber(v, x.dtype, to))),
+  oracle: {
+    numpy: lines(
+      `
+def cast(x, to):
+    whole = {"u8": np.uint8, "i8": np.int8, "i16": np.int16, "u32": np.uint32, "i32": np.int32}.get(to)
+    if whole and x.dtype.kind == "f":
+        return np.clip(np.trunc(x), np.iinfo(whole).min, np.iinfo(whole).max).astype(whole)
+    if to == "bf16":
+        step = 2 ** (np.floor(np.log2(np.abs(x))) - 7)
+        return np.rint(x / step) * step
+    return x.astype(whole or {"f32": np.float64, "f16": np.float16, "bool": np.bool_}[to])
+`.trim(),
+      'cast(x0, a["to"])',
+    ),
+  },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x], attrs }) => {

@@ -8,10 +8,10 @@ import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
-import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
+import type { AnyNumber, Op } from "../defineOp.ts";
+import { ANY_NUMBER, defineOp } from "../defineOp.ts";
 import { asBatched, shiftAxis } from "../families/batching.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 
@@ -19,10 +19,11 @@ export interface ConcatAttrs {
   readonly axis: number;
 }
 
-export const concat: Op<"concat", ConcatAttrs, "variadic"> = defineOp({
+export const concat: Op<"concat", ConcatAttrs, AnyNumber> = defineOp({
   name: "concat",
   summary: "Joins tensors along one axis.",
-  arity: "variadic",
+  arity: ANY_NUMBER,
+  operands: [],
   outputs: "one",
   attributes: { axis: attr.int() },
   infer: (inputs, { axis }) => {
@@ -59,6 +60,7 @@ export const concat: Op<"concat", ConcatAttrs, "variadic"> = defineOp({
     }
     return hostTensor(type?.dtype === undefined ? "f32" : plainDType(type.dtype, "concat"), shape, out);
   },
+  oracle: { numpy: 'np.concatenate(list(xs), a["axis"])' },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs, attrs: { axis } }) => {

@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milExpand, milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -9,8 +9,7 @@ import { broadcastShapes, formatType, sameShape, staticShape, tensor } from "../
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
-import { milExpand } from "../families/coreml.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { boundShape, broadcastData } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
@@ -23,6 +22,7 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
   name: "expand",
   summary: "Stretches axes of size 1, and adds axes in front, to a given shape.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { shape: attr.dims() },
   infer: ([x], { shape }) => {
@@ -34,6 +34,7 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
     const shape = boundShape(type, "expand");
     return hostTensor(x.dtype, shape, broadcastData(x, shape));
   },
+  oracle: { numpy: "np.broadcast_to(x0, s)" },
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [unbroadcast(g, ct, x)] },
   batching: {
     kind: "rule",

@@ -7,7 +7,7 @@ import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { runEach, shiftAxis } from "../families/batching.ts";
-import { MOVABLE, WEIGHTS, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, WEIGHTS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, indexWithin } from "../families/host.ts";
 import { integers, normal, weight, withDoubles } from "../families/samples.ts";
 
@@ -19,6 +19,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
   name: "gather",
   summary: "Picks positions of one axis by index. Rows of a packed table come out as f32.",
   arity: 2,
+  operands: ["table", "indices"],
   outputs: "one",
   attributes: { axis: attr.int() },
   infer: ([table, indices], { axis }) => {
@@ -47,6 +48,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       }
     return hostTensor(table.dtype, shape, out);
   },
+  oracle: { numpy: 'np.take(x0, x1, a["axis"])' },
   // Each row's cotangent is added where the row came from.
   gradient: {
     kind: "vjp",

@@ -6,8 +6,9 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { normalizeAxis, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
-import { cpuKernel } from "../families/cpu.ts";
+import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface IotaAttrs {
   readonly shape: Shape;
@@ -23,6 +24,7 @@ export const iota: Op<"iota", IotaAttrs, 0> = defineOp({
   name: "iota",
   summary: "Whole numbers 0, 1, 2 … along one axis, the same along the others.",
   arity: 0,
+  operands: [],
   outputs: "one",
   attributes: { shape: attr.dims(), axis: attr.int() },
   infer: (_inputs, { shape, axis }) => {
@@ -32,6 +34,12 @@ export const iota: Op<"iota", IotaAttrs, 0> = defineOp({
   reference: (_inputs, { axis }, [type]) => {
     const shape = boundShape(type, "iota");
     return hostTensor("i32", shape, count(shape, axis));
+  },
+  oracle: {
+    numpy: lines(
+      'line = np.arange(s[a["axis"]], dtype=np.int32)',
+      'np.broadcast_to(line.reshape([-1 if i == a["axis"] % len(s) else 1 for i in range(len(s))]), s)',
+    ),
   },
   gradient: nondifferentiable("it has no operands to differentiate by"),
   batching: unsupported("it has no operands: nothing in it can be batched"),

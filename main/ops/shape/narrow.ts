@@ -13,7 +13,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { shiftAxis } from "../families/batching.ts";
 import { filled } from "../families/constants.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 
@@ -29,6 +29,7 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
   name: "narrow",
   summary: "A run of `length` positions from `start` along one axis.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { axis: attr.int(), start: attr.dim(), length: attr.dim() },
   infer: ([x], { axis, start, length }) => {
@@ -51,6 +52,7 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
     const offset = staticDim(start, "narrow") * at(strides, normalizeAxis(axis, x.shape.length, "narrow"));
     return hostTensor(x.dtype, shape, stridedCopy(x.data, shape, strides, offset));
   },
+  oracle: { numpy: 'np.take(x0, np.arange(a["start"], a["start"] + a["length"]), a["axis"])' },
   // Zeros before and after.
   gradient: {
     kind: "vjp",

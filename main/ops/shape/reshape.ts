@@ -9,7 +9,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, takesTypes } from "../families/cpu.ts";
+import { MOVABLE, takesTypes } from "../../backends/cpu/rules.ts";
 import { boundShape } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 
@@ -21,6 +21,7 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
   name: "reshape",
   summary: "The same elements in row-major order under another shape.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { shape: attr.dims() },
   infer: ([x], { shape }) => {
@@ -33,6 +34,7 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
     return tensor(plainDType(x.dtype, "reshape"), shape);
   },
   reference: ([x], _attrs, [type]) => hostTensor(x.dtype, boundShape(type, "reshape"), x.data),
+  oracle: { numpy: "x0.reshape(s)" },
   gradient: { kind: "vjp", rule: ({ g, ct, inputs: [x] }) => [g.reshape([ct], { shape: g.typeOf(x).shape })] },
   batching: {
     kind: "rule",

@@ -9,9 +9,9 @@ import type { TensorType } from "../../ir/type.ts";
 import { normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, stridedCopy } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, values, withDoubles } from "../families/samples.ts";
 
 export interface ReverseAttrs {
   readonly axes: readonly number[];
@@ -29,6 +29,7 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
   name: "reverse",
   summary: "The positions of some axes from the last to the first.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { axes: attr.ints() },
   infer: ([x], attrs) => {
@@ -42,6 +43,7 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
     const steps = strides.map((stride, axis) => (axes.includes(axis) ? -stride : stride));
     return hostTensor(x.dtype, x.shape, stridedCopy(x.data, x.shape, steps, start));
   },
+  oracle: { numpy: 'np.flip(x0, tuple(a["axes"]))' },
   gradient: { kind: "vjp", rule: ({ g, ct, attrs }) => [g.reverse([ct], attrs)] },
   batching: {
     kind: "rule",
@@ -72,6 +74,8 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
     { title: "symbolic rows", inputs: [normal(3, ["T", 3])], attrs: { axes: [0] }, bindings: { T: 5 } },
     { title: "whole numbers", inputs: [integers(4, [7], -99, 99)], attrs: { axes: [0] } },
     { title: "truth values", inputs: [integers(5, [2, 4], 0, 1, "bool")], attrs: { axes: [1] } },
+    { title: "an empty axis", inputs: [values([], [2, 0, 3])], attrs: { axes: [1] } },
+    { title: "beside an empty axis", inputs: [values([], [0, 3])], attrs: { axes: [1] } },
     { title: "no axis: a copy", inputs: [normal(6, [2, 3])], attrs: { axes: [] } },
   ]),
 });

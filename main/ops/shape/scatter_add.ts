@@ -9,9 +9,10 @@ import type { TensorType } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
 import { integers, normal, scalarInput, values, withDoubles } from "../families/samples.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface ScatterAddAttrs {
   /** Axis of the result that the indices name; the axes of the indices stand there in the updates. */
@@ -30,6 +31,7 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
   name: "scatter_add",
   summary: "Starts from zeros and adds each update at the position its index names: the transpose of gather.",
   arity: 2,
+  operands: ["updates", "indices"],
   outputs: "one",
   attributes: { axis: attr.int(0), size: attr.dim() },
   infer: ([updates, indices], attrs) => {
@@ -57,6 +59,9 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
         for (let k = 0; k < inner; k++) out[to + k] = at(out, to + k) + at(updates.data, from + k);
       }
     return hostTensor(updates.dtype, shape, out);
+  },
+  oracle: {
+    numpy: lines("out = np.zeros(s, x0.dtype)", 'np.add.at(out, (slice(None),) * a["axis"] + (x1,), x0)', "out"),
   },
   gradient: {
     kind: "vjp",

@@ -35,6 +35,7 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
   name: "split",
   summary: "Cuts one axis into runs of the given sizes: one output each.",
   arity: 1,
+  operands: ["x"],
   outputs: "many",
   attributes: { axis: attr.int(), sizes: attr.dims() },
   infer: ([x], { axis, sizes }) => {
@@ -63,6 +64,7 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
       return piece;
     });
   },
+  oracle: { numpy: 'tuple(np.split(x0, np.cumsum(a["sizes"])[:-1], a["axis"]))' },
   gradient: {
     kind: "vjp",
     rule: ({ g, outputs, cotangents, attrs: { axis } }) => [

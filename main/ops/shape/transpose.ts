@@ -7,7 +7,7 @@ import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { stridedCopy } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 
@@ -24,6 +24,7 @@ export const transpose: Op<"transpose", TransposeAttrs, 1> = defineOp({
   name: "transpose",
   summary: "Reorders axes.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { perm: attr.ints() },
   infer: ([x], { perm }) => {
@@ -38,6 +39,7 @@ export const transpose: Op<"transpose", TransposeAttrs, 1> = defineOp({
     const shape = permute(x.shape, perm);
     return hostTensor(x.dtype, shape, stridedCopy(x.data, shape, permute(stridesOf(x.shape), perm)));
   },
+  oracle: { numpy: 'np.transpose(x0, a["perm"])' },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, attrs: { perm } }) => [g.transpose([ct], { perm: perm.map((_, i) => perm.indexOf(i)) })],

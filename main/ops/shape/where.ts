@@ -1,4 +1,4 @@
-import { milNative } from "../../backends/coreml/rules.ts";
+import { milExpand, milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
@@ -8,9 +8,8 @@ import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, sameShape, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { milExpand } from "../families/coreml.ts";
 import { scalarLike } from "../families/constants.ts";
-import { MOVABLE, cpuKernel } from "../families/cpu.ts";
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
 import { integers, normal, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
@@ -22,6 +21,7 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
   name: "where",
   summary: "Takes the second operand where the condition is true, the third elsewhere, with broadcasting.",
   arity: 3,
+  operands: ["condition", "if true", "if false"],
   outputs: "one",
   attributes: {},
   infer: ([condition, a, b]) => {
@@ -46,6 +46,7 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
       c.map((flag, i) => (flag !== 0 ? at(x, i) : at(y, i))),
     );
   },
+  oracle: { numpy: "np.where(x0, x1, x2)" },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [condition, a, b] }) => {

@@ -1,8 +1,8 @@
 import { attr } from "../../ir/attributes.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { formatType, parseType } from "../../ir/type.ts";
-import type { Op } from "../defineOp.ts";
-import { defineOp, unsupported } from "../defineOp.ts";
+import type { AnyNumber, Op } from "../defineOp.ts";
+import { ANY_NUMBER, defineOp, unsupported } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { normal } from "../families/samples.ts";
 import { SOFT_THRESHOLD, customKernel } from "./customKernels.ts";
@@ -14,10 +14,11 @@ export interface CustomAttrs {
   readonly outputs: readonly string[];
 }
 
-export const custom: Op<"custom", CustomAttrs, "variadic", "many"> = defineOp({
+export const custom: Op<"custom", CustomAttrs, AnyNumber, "many"> = defineOp({
   name: "custom",
   summary: "A function of the host program, by name; its output types are attributes.",
-  arity: "variadic",
+  arity: ANY_NUMBER,
+  operands: [],
   outputs: "many",
   attributes: { name: attr.string(), outputs: attr.types() },
   infer: (_inputs, { outputs }) => outputs.map(parseType),
@@ -33,6 +34,7 @@ export const custom: Op<"custom", CustomAttrs, "variadic", "many"> = defineOp({
       );
     return results;
   },
+  oracle: { numpy: "np.where(np.abs(x0) > 0.1, x0 - np.copysign(0.1, x0), 0)" },
   gradient: {
     kind: "vjp",
     rule: ({ g, inputs, outputs, cotangents, attrs: { name } }) => {

@@ -6,9 +6,10 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, unsupported } from "../defineOp.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, values, withDoubles } from "../families/samples.ts";
+import { lines } from "../families/oracle.ts";
 
 export type FftNorm = "backward" | "forward" | "ortho";
 export interface FftAttrs {
@@ -45,6 +46,7 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
   name: "fft",
   summary: "Discrete Fourier transform of the last axis, which holds N real parts and then N imaginary parts.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { inverse: attr.bool(), norm: attr.oneOf(["backward", "forward", "ortho"]) },
   infer: ([x]) => {
@@ -59,6 +61,16 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
     for (let row = 0; row < out.length; row += width)
       transform(x.data.subarray(row, row + width), out.subarray(row, row + width), width / 2, attrs);
     return hostTensor(x.dtype, x.shape, out);
+  },
+  oracle: {
+    numpy: lines(
+      `
+def run(x):
+    z = x[..., : x.shape[-1] // 2] + 1j * x[..., x.shape[-1] // 2 :]
+    return (np.fft.ifft if a["inverse"] else np.fft.fft)(z, norm=a["norm"])
+`.trim(),
+      "np.concatenate([run(x0).real, run(x0).imag], -1)",
+    ),
   },
   // The transform is linear; its transpose on (re, im) pairs is the other direction with the same scale.
   gradient: {

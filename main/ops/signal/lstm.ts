@@ -8,14 +8,15 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { elementCount, formatType, sameShape, tensor } from "../../ir/type.ts";
-import type { InputsOf, Op } from "../defineOp.ts";
+import type { InputsOf, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp, unsupported } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { normal, withDoubles } from "../families/samples.ts";
 import { logistic } from "../families/unary.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
 
 export interface LstmAttrs {
   readonly hidden: number;
@@ -46,7 +47,10 @@ function cellsOf({ hidden, layers, bidirectional }: LstmAttrs, inputSize: number
   return cells;
 }
 
-function inferLstm([x, wIh, wHh, bias, h0, c0]: InputsOf<"4-6", TensorType>, attrs: LstmAttrs): readonly TensorType[] {
+function inferLstm(
+  [x, wIh, wHh, bias, h0, c0]: InputsOf<Range<4, 6>, TensorType>,
+  attrs: LstmAttrs,
+): readonly TensorType[] {
   const [batch = 0, steps = 0, inputSize] = x.shape;
   const { hidden } = attrs;
   if (x.shape.length !== 3 || typeof inputSize !== "number" || !isFloat(x.dtype))
@@ -80,7 +84,10 @@ function inferLstm([x, wIh, wHh, bias, h0, c0]: InputsOf<"4-6", TensorType>, att
   ];
 }
 
-function reference([x, wIh, wHh, bias, h0, c0]: InputsOf<"4-6", HostTensor>, attrs: LstmAttrs): readonly HostTensor[] {
+function reference(
+  [x, wIh, wHh, bias, h0, c0]: InputsOf<Range<4, 6>, HostTensor>,
+  attrs: LstmAttrs,
+): readonly HostTensor[] {
   const [batch = 0, steps = 0, inputSize = 0] = x.shape;
   const { hidden } = attrs;
   const directions = attrs.bidirectional ? 2 : 1;
@@ -130,7 +137,7 @@ function reference([x, wIh, wHh, bias, h0, c0]: InputsOf<"4-6", HostTensor>, att
 /** Unrolled over the steps, which must be a number. */
 function decompose(
   g: OpBuilder,
-  [x, wIh, wHh, bias, h0, c0]: InputsOf<"4-6", Value>,
+  [x, wIh, wHh, bias, h0, c0]: InputsOf<Range<4, 6>, Value>,
   attrs: LstmAttrs,
 ): readonly Value[] {
   const { dtype, shape } = g.typeOf(x);
@@ -184,15 +191,46 @@ function decompose(
   return [layerIn, stack(hEnd, 0, hidden), stack(cEnd, 0, hidden)];
 }
 
-export const lstm: Op<"lstm", LstmAttrs, "4-6", "many"> = defineOp({
+/** By NumPy: gates in the order i, f, g, o, layers one after the other, both directions. */
+const ORACLE = `
+def run(x, wih, whh, b, h0, c0, hidden, layers, both):
+    dirs, (batch, steps, _) = (2 if both else 1), x.shape
+    wih, whh, b = wih.ravel(), whh.ravel().reshape(-1, 4 * hidden, hidden), b.ravel().reshape(-1, 4 * hidden)
+    hs, cs, at = [], [], 0
+    for layer in range(layers):
+        outs, width = [], x.shape[2]
+        for d in range(dirs):
+            i = layer * dirs + d
+            w, at = wih[at : at + 4 * hidden * width].reshape(4 * hidden, width), at + 4 * hidden * width
+            h, c, seq = h0[i], c0[i], [None] * steps
+            for t in range(steps)[:: -1 if d else 1]:
+                gi, gf, gg, go = np.split(x[:, t] @ w.T + h @ whh[i].T + b[i], 4, axis=1)
+                c = scipy.special.expit(gf) * c + scipy.special.expit(gi) * np.tanh(gg)
+                h = scipy.special.expit(go) * np.tanh(c)
+                seq[t] = h
+            outs.append(np.stack(seq, 1)); hs.append(h); cs.append(c)
+        x = np.concatenate(outs, 2)
+    return x, np.stack(hs), np.stack(cs)
+`.trim();
+
+export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
   name: "lstm",
   summary:
     "Long short-term memory over x [batch, steps, input]: gates in order i, f, g, o; gives the sequence, h and c.",
-  arity: "4-6",
+  arity: { least: 4, most: 6 },
+  operands: ["x", "input weight", "state weight", "bias", "first hidden", "first cell"],
   outputs: "many",
+  results: ["sequence", "hidden", "cell"],
   attributes: { hidden: attr.int(1), layers: attr.int(1), bidirectional: attr.bool() },
   infer: inferLstm,
   reference,
+  oracle: {
+    numpy: lines(
+      ORACLE,
+      'zero = np.zeros((a["layers"] * (2 if a["bidirectional"] else 1), x0.shape[0], a["hidden"]))',
+      'run(x0, x1, x2, x3, *(xs[4:] if len(xs) > 4 else (zero, zero)), a["hidden"], a["layers"], a["bidirectional"])',
+    ),
+  },
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "host"],

@@ -5,16 +5,18 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { stepSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { filledLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const floor: Op<"floor", NoAttrs, 1> = defineOp({
   name: "floor",
   summary: "Largest whole number not above.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("floor"),
   reference: referenceUnary(Math.floor),
+  oracle: { numpy: "np.floor(x0)" },
   // Constant wherever it has a derivative.
   gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
   batching: elementwiseBatching,

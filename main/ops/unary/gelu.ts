@@ -6,7 +6,7 @@ import type { Value } from "../../ir/graph.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { erfOf } from "../families/erf.ts";
 import { mapTensor } from "../families/host.ts";
 import { elementwiseBatching, inferUnary, realSamples } from "../families/unary.ts";
@@ -50,10 +50,12 @@ export const gelu: Op<"gelu", GeluAttrs, 1> = defineOp({
   name: "gelu",
   summary: "x times the normal distribution's integral, exactly (erf) or by the tanh form.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: { approx: attr.bool() },
   infer: inferUnary("gelu"),
   reference: ([x], { approx }) => mapTensor(x, approx ? approximate : exact),
+  oracle: { jax: 'jax.nn.gelu(x0, approximate=a["approx"])' },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x], attrs: { approx } }) => [

@@ -4,16 +4,18 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { numberSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const neg: Op<"neg", NoAttrs, 1> = defineOp({
   name: "neg",
   summary: "The number with its sign turned.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("neg", "numbers"),
   reference: referenceUnary((x) => -x),
+  oracle: { numpy: "-x0" },
   gradient: { kind: "vjp", rule: ({ g, ct }) => [g.neg([ct])] },
   batching: elementwiseBatching,
   traits: ["pure", "elementwise"],

@@ -5,16 +5,18 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { positiveSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const rsqrt: Op<"rsqrt", NoAttrs, 1> = defineOp({
   name: "rsqrt",
   summary: "One over the square root.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("rsqrt"),
   reference: referenceUnary((x) => 1 / Math.sqrt(x)),
+  oracle: { numpy: "1 / np.sqrt(x0)" },
   // d x^-½ = -½ x^-½ / x dx
   gradient: {
     kind: "vjp",

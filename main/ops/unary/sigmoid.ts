@@ -5,16 +5,18 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary, logistic } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const sigmoid: Op<"sigmoid", NoAttrs, 1> = defineOp({
   name: "sigmoid",
   summary: "1 / (1 + e^-x).",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("sigmoid"),
   reference: referenceUnary(logistic),
+  oracle: { numpy: "scipy.special.expit(x0)" },
   // dσ = σ (1 - σ) dx
   gradient: {
     kind: "vjp",

@@ -5,16 +5,18 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { numberSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { filledLike } from "../families/constants.ts";
-import { NUMBERS, cpuKernel } from "../families/cpu.ts";
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const sign: Op<"sign", NoAttrs, 1> = defineOp({
   name: "sign",
   summary: "-1, 0 or 1.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("sign", "numbers"),
   reference: referenceUnary(Math.sign),
+  oracle: { numpy: "np.sign(x0)" },
   // Constant wherever it has a derivative.
   gradient: { kind: "vjp", rule: ({ g, ct }) => [filledLike(g, ct, 0)] },
   batching: elementwiseBatching,

@@ -5,16 +5,18 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary, logistic } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const silu: Op<"silu", NoAttrs, 1> = defineOp({
   name: "silu",
   summary: "x · sigmoid(x).",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("silu"),
   reference: referenceUnary((x) => x * logistic(x)),
+  oracle: { numpy: "x0 * scipy.special.expit(x0)" },
   // d xσ = σ (1 + x (1 - σ)) dx
   gradient: {
     kind: "vjp",

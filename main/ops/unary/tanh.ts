@@ -5,16 +5,18 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 
 export const tanh: Op<"tanh", NoAttrs, 1> = defineOp({
   name: "tanh",
   summary: "Hyperbolic tangent.",
   arity: 1,
+  operands: ["x"],
   outputs: "one",
   attributes: {},
   infer: inferUnary("tanh"),
   reference: referenceUnary(Math.tanh),
+  oracle: { numpy: "np.tanh(x0)" },
   // d tanh x = (1 - tanh² x) dx
   gradient: {
     kind: "vjp",

@@ -18,20 +18,34 @@ import {
   weightCotangent,
 } from "../families/convolution.ts";
 import { milConvolution } from "../families/coremlWindows.ts";
-import { inOneType } from "../families/cpu.ts";
+import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, leftOver, reachedSizes, windowCounts } from "../families/windows.ts";
+import { lines } from "../families/oracle.ts";
+import { LAYOUT_LETTERS } from "../families/convolution.ts";
 
 export type { ConvAttrs } from "../families/convolution.ts";
 
 const PLAIN = { strides: [1, 1], padding: [0, 0], dilations: [1, 1], groups: 1 };
+
+const ORACLE = lines(
+  LAYOUT_LETTERS,
+  `
+jax.lax.conv_general_dilated(
+    x0, x1.astype(x0.dtype), a["strides"], [(p, p) for p in a["padding"]], rhs_dilation=a["dilations"],
+    dimension_numbers=letters, feature_group_count=a["groups"])
+`
+    .trim()
+    .replaceAll("\n", ""),
+);
 
 export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
   name: "conv",
   summary:
     "Cross-correlation of an image [batch, channels, (height,) width] with a weight [filters, channels of a group, taps], zeros around it, in one or two dimensions.",
   arity: 2,
+  operands: ["image", "weight"],
   outputs: "one",
   attributes: CONV_ATTRS,
   infer: ([x, w], attrs) => {
@@ -53,6 +67,7 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
     });
     return hostTensor(x.dtype, shape, out);
   },
+  oracle: { jax: ORACLE },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x, w], attrs }) => {

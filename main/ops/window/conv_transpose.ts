@@ -20,10 +20,12 @@ import {
   weightCotangent,
 } from "../families/convolution.ts";
 import { milTransposedConvolution } from "../families/coremlWindows.ts";
-import { inOneType } from "../families/cpu.ts";
+import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, reachedSizes } from "../families/windows.ts";
+import { lines } from "../families/oracle.ts";
+import { LAYOUT_LETTERS } from "../families/convolution.ts";
 
 export interface ConvTransposeAttrs extends ConvAttrs {
   /** Positions behind the last that the windows reach: below the stride or the dilation. */
@@ -49,11 +51,29 @@ function resultSizes(sizes: readonly Dim[], kernel: readonly Dim[], attrs: ConvT
   });
 }
 
+/** By its meaning: the transpose that JAX makes of its own convolution. */
+const ORACLE = lines(
+  LAYOUT_LETTERS,
+  `
+def forward(y):
+    return jax.lax.conv_general_dilated(
+        y, x1.astype(x0.dtype), a["strides"], [(p, p) for p in a["padding"]], rhs_dilation=a["dilations"],
+        dimension_numbers=letters, feature_group_count=a["groups"])
+`.trim(),
+  // Windows that only the output padding has room for are none of the image's.
+  `
+def places(y):
+    return forward(y)[tuple(slice(0, n) for n in x0.shape)]
+`.trim(),
+  "jax.linear_transpose(places, jax.ShapeDtypeStruct(s, x0.dtype))(x0)[0]",
+);
+
 export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defineOp({
   name: "conv_transpose",
   summary:
     "The transpose of a convolution: every place of the image adds the weight [channels, filters of a group, taps], times its value, to the result.",
   arity: 2,
+  operands: ["image", "weight"],
   outputs: "one",
   attributes: { ...CONV_ATTRS, outputPadding: attr.ints() },
   infer: ([x, w], attrs) => {
@@ -76,6 +96,7 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
     });
     return hostTensor(x.dtype, shape, out);
   },
+  oracle: { jax: ORACLE },
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x, w], attrs: { outputPadding: _, ...attrs } }) => {

@@ -14,12 +14,13 @@ import { filled, scalarLike } from "../families/constants.ts";
 import { shapeOf } from "../families/batching.ts";
 import type { PoolAttrs, PoolKind } from "../families/coremlWindows.ts";
 import { milPool } from "../families/coremlWindows.ts";
-import { REALS, cpuKernel } from "../families/cpu.ts";
+import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, uniform, values, withDoubles } from "../families/samples.ts";
 import type { WindowAttrs } from "../families/windows.ts";
 import { checkPerAxis, imageSizes, leftOver, reachedSizes, tapTable, windowCounts } from "../families/windows.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { lines } from "../families/oracle.ts";
 
 export type { PoolAttrs } from "../families/coremlWindows.ts";
 
@@ -182,11 +183,19 @@ const [TWO, ONE, NONE] = [
   [0, 0],
 ];
 
+/** Windows reduced by JAX. */
+const ORACLE = lines(
+  'start, join = {"max": (-jnp.inf, jax.lax.max), "min": (jnp.inf, jax.lax.min), "sum": (0.0, jax.lax.add), "mean": (0.0, jax.lax.add), "prod": (1.0, jax.lax.mul)}[a["kind"]]',
+  'y = jax.lax.reduce_window(x0, start, join, [1, 1, *a["kernel"]], [1, 1, *a["strides"]], [(0, 0), (0, 0), *((p, p) for p in a["padding"])])',
+  'y / np.prod(a["kernel"]) if a["kind"] == "mean" else y',
+);
+
 export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
   name: "pool",
   summary:
     "Largest, mean, sum, smallest or product of every window of an image [batch, channels, (height,) width]; a mean divides by the whole window, padding counts as zeros there and never wins elsewhere.",
   arity: 1,
+  operands: ["image"],
   outputs: "one",
   attributes: { kind: attr.oneOf(KINDS), kernel: attr.ints(), strides: attr.ints(), padding: attr.ints() },
   infer: ([x], attrs) => {
@@ -217,6 +226,7 @@ export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
       }
     return hostTensor(x.dtype, shape, attrs.kind === "mean" ? out.map((sum) => sum / taps) : out);
   },
+  oracle: { jax: ORACLE },
   gradient: { kind: "vjp", rule: gradient },
   // Images of the batch are more images.
   batching: {

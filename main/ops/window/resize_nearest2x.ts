@@ -24,6 +24,7 @@ export const resize_nearest2x: Op<"resize_nearest2x", NoAttrs, 1> = defineOp({
   name: "resize_nearest2x",
   summary: "An image [batch, channels, height, width] of twice the size: every place becomes two by two.",
   arity: 1,
+  operands: ["image"],
   outputs: "one",
   attributes: {},
   infer: ([x]) => {
@@ -45,6 +46,7 @@ export const resize_nearest2x: Op<"resize_nearest2x", NoAttrs, 1> = defineOp({
     });
     return hostTensor(x.dtype, shape, out);
   },
+  oracle: { jax: 'jax.image.resize(x0, s, "nearest")' },
   gradient: decomposed(parts),
   batching: decomposed(parts),
   traits: ["pure"],

@@ -14,7 +14,7 @@ import type { Rewind } from "../../ir/rewind.ts";
 import { graphRewind } from "../../ir/rewind.ts";
 import type { TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, MappedFiles, WeightFiles } from "../../ir/weightPlace.ts";
-import { WEIGHTS } from "../../ops/families/cpu.ts";
+import { WEIGHTS } from "../../backends/cpu/rules.ts";
 import { opOf } from "../../ops/index.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from "../decoderModel.ts";

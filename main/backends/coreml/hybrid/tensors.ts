@@ -3,7 +3,7 @@ import type { DType } from "../../../ir/dtype.ts";
 import { isFloat, isPacked } from "../../../ir/dtype.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
 import { hostTensor } from "../../../ir/hostTensor.ts";
-import { roundToFloat } from "../../../ir/roundFloat.ts";
+import { roundToFloat } from "../../../quant/half.ts";
 import type { TensorType } from "../../../ir/type.ts";
 import { staticShape } from "../../../ir/type.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";

@@ -8,7 +8,7 @@ import { isFloat, isPacked } from "../../../ir/dtype.ts";
 import type { Graph } from "../../../ir/graph.ts";
 import { hashBytes } from "../../../ir/hash.ts";
 import type { AttentionArgs, CoremlEmitter } from "../emitter.ts";
-import { halvesFromFloats } from "../half.ts";
+import { f32ToF16Array } from "../../../quant/half.ts";
 import type { BuiltBlock, MilFunctionBuilder } from "../mil/builder.ts";
 import { unpackValues } from "../mil/fromProto.ts";
 import { requireVersion } from "../mil/opTable.ts";
@@ -449,10 +449,6 @@ const NEWER = new Set([
 
 function bytesOf(dtype: MilDtype, values: ArrayLike<number>): Uint8Array {
   const array =
-    dtype === "fp16"
-      ? halvesFromFloats(values)
-      : dtype === "fp32"
-        ? Float32Array.from(values)
-        : Int32Array.from(values);
+    dtype === "fp16" ? f32ToF16Array(values) : dtype === "fp32" ? Float32Array.from(values) : Int32Array.from(values);
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }

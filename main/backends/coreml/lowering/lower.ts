@@ -7,10 +7,11 @@ import type { AttrRecord } from "../../../ir/attributes.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../../ir/graph.ts";
 import { isMemoryParam } from "../../../ir/graph.ts";
+import type { NodeInfo } from "../../../ir/nodeInfo.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
-import type { CoremlRule, RuleNode } from "../emitter.ts";
+import type { CoremlRule } from "../emitter.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilFunction, MilOpset, MilProgram, MilType, MilValue } from "../mil/types.ts";
@@ -217,7 +218,7 @@ class FunctionLowering {
   ): readonly MilValue[] {
     const rule = this.#rules(node.op);
     const inputs = node.inputs.map((v) => at(v));
-    const info: RuleNode<AttrRecord> = {
+    const info: NodeInfo<AttrRecord> = {
       inputs: node.inputs.map((v) => graph.nodes[v.node]?.outputs[v.output] ?? tensorless(v)),
       outputs: node.outputs,
       attrs: node.attrs,

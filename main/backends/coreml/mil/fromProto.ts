@@ -4,7 +4,7 @@
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { CoreML } from "../generated/proto.js";
-import { floatsFromHalves } from "../half.ts";
+import { f16ToF32Array } from "../../../quant/half.ts";
 import type {
   MilBinding,
   MilBlock,
@@ -76,7 +76,7 @@ export function unpackValues(dtype: MilDtype, count: number, bytes: Uint8Array):
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   switch (dtype) {
     case "fp16":
-      return floatsFromHalves(Uint16Array.from({ length: count }, (_, i) => view.getUint16(2 * i, true)));
+      return f16ToF32Array(Uint16Array.from({ length: count }, (_, i) => view.getUint16(2 * i, true)));
     case "fp32":
       return Float32Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
     case "int32":

@@ -2,7 +2,7 @@
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { CoreML } from "../generated/proto.js";
-import { halvesFromFloats } from "../half.ts";
+import { f32ToF16Array } from "../../../quant/half.ts";
 import type {
   MilBinding,
   MilConstant,
@@ -41,7 +41,7 @@ export function typeMessage(type: MilType): TypeMessage {
 function packBytes(dtype: MilDtype, values: ArrayLike<number>): Uint8Array {
   switch (dtype) {
     case "fp16":
-      return bytesOf(halvesFromFloats(values));
+      return bytesOf(f32ToF16Array(values));
     case "int8":
     case "uint8":
       return Uint8Array.from(values, (v) => v & 0xff);

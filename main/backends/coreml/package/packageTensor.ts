@@ -3,7 +3,7 @@
  * An fp16 value is a float32 number that a half can hold.
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
-import { roundArrayToHalf } from "../half.ts";
+import { roundArrayToHalf } from "../../../quant/half.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { elementCount, isFloat } from "../mil/types.ts";
 

@@ -5,6 +5,7 @@
  */
 import { Numbering, Sequences } from "../../../ir/numbering.ts";
 import type { Steps } from "../../../ir/steps.ts";
+import { MIL_OPERATORS } from "../mil/operators/index.ts";
 import type { MilBlock, MilConstant, MilFunction, MilOperation, MilType } from "../mil/types.ts";
 import { elementCount, packedByteLength, typeText } from "../mil/types.ts";
 
@@ -69,7 +70,7 @@ const PARAMETER_ELEMENTS = 32;
 /** Operators between two pauses. */
 const SLICE = 512;
 
-const FREE = new Set(["reshape", "expand_dims", "squeeze", "identity", "read_state", "write_state"]);
+const isFree = (type: string): boolean => type === "write_state" || MIL_OPERATORS.get(type)?.free === true;
 
 const bytesOf = (type: MilType): number => {
   const count = elementCount(type.shape);
@@ -113,40 +114,10 @@ function factText(fact: ArgumentFact): string {
   return `${head} ${data.kind === "text" ? JSON.stringify(data.text) : Array.from(data.values).join()}`;
 }
 
-/** 2·M·N·K for products; a few operations an element for the rest. */
 function flopsOf(type: string, inputs: ReadonlyMap<string, ArgumentFact>, output: MilType | undefined): number {
   const out = output === undefined ? 0 : elementCount(output.shape) || 0;
-  const last = (name: string): number => inputs.get(name)?.type.shape.at(-1) ?? 1;
-  switch (type) {
-    case "linear":
-      return 2 * out * last("x");
-    case "matmul": {
-      const shape = inputs.get("x")?.type.shape ?? [];
-      const flipped = inputs.get("transpose_x")?.constant?.data;
-      const inner = flipped?.kind === "numbers" && flipped.values[0] === 1 ? shape.at(-2) : shape.at(-1);
-      return 2 * out * (inner ?? 1);
-    }
-    case "conv":
-      return 2 * out * (elementCount((inputs.get("weight")?.type.shape ?? []).slice(1)) || 1);
-    case "conv_transpose": {
-      const read = elementCount(inputs.get("x")?.type.shape ?? []) || 0;
-      return 2 * read * (elementCount((inputs.get("weight")?.type.shape ?? []).slice(1)) || 1);
-    }
-    case "scaled_dot_product_attention":
-      return 4 * out * (inputs.get("key")?.type.shape.at(-2) ?? 1);
-    case "softmax":
-    case "layer_norm":
-    case "gelu":
-    case "silu":
-      return 8 * out;
-    case "gather":
-    case "gather_along_axis":
-    case "gather_nd":
-      // The rows it picks, not the table.
-      return out;
-    default:
-      return Math.max(out, elementCount(inputs.get("x")?.type.shape ?? []) || 0);
-  }
+  const flops = MIL_OPERATORS.get(type)?.flops;
+  return flops === undefined ? Math.max(out, elementCount(inputs.get("x")?.type.shape ?? []) || 0) : flops(out, inputs);
 }
 
 /** An argument of an operator while the walk goes on: its fact, the number of its text, and the value it is (-1: a constant). */
@@ -325,9 +296,9 @@ class Walk {
       tensors.push(type);
       activation += bytesOf(type);
     }
-    // A gather reads the rows it picks, not the table.
-    if (op.type.startsWith("gather")) [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
-    const free = FREE.has(op.type);
+    if (MIL_OPERATORS.get(op.type)?.picks === true)
+      [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
+    const free = isFree(op.type);
     const work = this.#blockWork.get(op) ?? NO_WORK;
     return {
       type: op.type,

@@ -9,14 +9,14 @@ import type { OracleTensor } from "../../../testing/oracle.ts";
 import { ggmlQuantize, milEval, oracleMissing, tensor } from "../../../testing/oracle.ts";
 import { seededRandom } from "../../../testing/random.ts";
 import { BlobReader, MemorySink, memorySource, writeBlobFrame } from "../blob.ts";
-import { roundToHalf } from "../half.ts";
+import { roundToHalf } from "../../../quant/half.ts";
 import { rulesFrom } from "../hybrid/loweredGraph.ts";
 import { lowerProgram } from "../lowering/lower.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { MAPPED_TYPES } from "../weights/forms.ts";
 import { writeWeights } from "../weights/write.ts";
 import { Constants } from "./constants.ts";
-import { CONSTEXPR } from "./constexpr.ts";
+import { CONSTEXPR } from "../mil/operators/constexpr.ts";
 import { Arguments } from "./kernel.ts";
 import type { SimTensor } from "./tensor.ts";
 import { simTensor } from "./tensor.ts";
@@ -73,7 +73,7 @@ async function agree(op: string, inputs: Inputs): Promise<void> {
 
 /** `roundings`: by how many of fp32, of the largest value, the two may differ where one of them rounds more than once. */
 async function agreeOn(op: string, values: ReadonlyMap<string, SimTensor>, roundings = 0): Promise<void> {
-  const kernel = CONSTEXPR[op];
+  const kernel = CONSTEXPR[op]?.run;
   if (kernel === undefined) throw new Error(`no kernel for ${op}`);
   const made = kernel(new Arguments(op, new Map([...values].map(([name, value]) => [name, [value]])), []));
   const small = [...values].flatMap(([name, { dtype }]) =>

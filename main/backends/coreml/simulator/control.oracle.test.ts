@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { MilBranch, NumericTensor, OracleTensor } from "../../../testing/oracle.ts";
 import { jaxEval, milCond, numpyEval, oracleMissing, tensor } from "../../../testing/oracle.ts";
 import { seededRandom } from "../../../testing/random.ts";
-import { roundToHalf } from "../half.ts";
+import { roundToHalf } from "../../../quant/half.ts";
 import type { BuildableOp, BuiltBlock } from "../mil/builder.ts";
 import { BUILT_OPS, MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";

@@ -58,3 +58,7 @@ export class Arguments {
     return axis < 0 ? axis + rank : axis;
   }
 }
+
+/** The sizes of a result as the program declares them. */
+export const declared = (a: Arguments, output = 0): number[] =>
+  (a.outputs[output]?.shape ?? []).map((d) => d ?? simError(a.type, "a size that is only known at run time"));

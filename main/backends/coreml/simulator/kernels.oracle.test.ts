@@ -7,7 +7,7 @@ import type { BuildableOp } from "../mil/builder.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilValue } from "../mil/types.ts";
-import { roundToHalf } from "../half.ts";
+import { roundToHalf } from "../../../quant/half.ts";
 import { SIMULATED_OPS } from "./kernels.ts";
 import { Simulator } from "./simulator.ts";
 

@@ -10,7 +10,7 @@
  */
 import type { PackedType } from "../../../ir/dtype.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
-import { halfTable } from "../half.ts";
+import { f16Table } from "../../../quant/half.ts";
 
 /** Output arrays for a run of blocks; reused from run to run. */
 export interface BlockRun {
@@ -50,7 +50,7 @@ function nibbles32(h: Uint16Array, at: number, out: Uint16Array, to: number, fli
 const q4_0: Unpack = (src, blocks, out) => {
   const h = halves(src);
   const codes = words16(out.codes);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     out.scale[b] = half[h[9 * b] as number] as number;
     nibbles32(h, 9 * b + 1, codes, 8 * b, 0);
@@ -61,7 +61,7 @@ const q4_0: Unpack = (src, blocks, out) => {
 const q4_1: Unpack = (src, blocks, out) => {
   const h = halves(src);
   const codes = words16(out.codes);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     out.scale[b] = half[h[10 * b] as number] as number;
     out.add[b] = half[h[10 * b + 1] as number] as number;
@@ -84,7 +84,7 @@ function fives(h: Uint16Array, qh: number, at: number, out: Uint8Array, to: numb
 /** uint8 codes 0..31. */
 const q5_0: Unpack = (src, blocks, out) => {
   const h = halves(src);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     out.scale[b] = half[h[11 * b] as number] as number;
     fives(h, word(h, 11 * b + 1), 11 * b + 3, out.codes, 32 * b);
@@ -94,7 +94,7 @@ const q5_0: Unpack = (src, blocks, out) => {
 /** uint8 codes 0..31. */
 const q5_1: Unpack = (src, blocks, out) => {
   const h = halves(src);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     out.scale[b] = half[h[12 * b] as number] as number;
     out.add[b] = half[h[12 * b + 1] as number] as number;
@@ -106,7 +106,7 @@ const q5_1: Unpack = (src, blocks, out) => {
 const q8_0: Unpack = (src, blocks, out) => {
   const h = halves(src);
   const codes = words16(out.codes);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     out.scale[b] = half[h[17 * b] as number] as number;
     for (let j = 0; j < 16; j++) codes[16 * b + j] = h[17 * b + 1 + j] as number;
@@ -128,7 +128,7 @@ function scales6(src: Uint8Array, at: number, d: number, dmin: number, out: Bloc
 const q4_k: Unpack = (src, blocks, out) => {
   const h = halves(src);
   const codes = words16(out.codes);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     scales6(src, 144 * b + 4, half[h[72 * b] as number] as number, half[h[72 * b + 1] as number] as number, out, 8 * b);
     for (let chunk = 0; chunk < 4; chunk++) {
@@ -147,7 +147,7 @@ const q4_k: Unpack = (src, blocks, out) => {
 const q5_k: Unpack = (src, blocks, out) => {
   const h = halves(src);
   const codes = words32(out.codes);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     scales6(src, 176 * b + 4, half[h[88 * b] as number] as number, half[h[88 * b + 1] as number] as number, out, 8 * b);
     for (let chunk = 0; chunk < 4; chunk++)
@@ -164,7 +164,7 @@ const q5_k: Unpack = (src, blocks, out) => {
 const q6_k: Unpack = (src, blocks, out) => {
   const h = halves(src);
   const codes = words32(out.codes);
-  const half = halfTable();
+  const half = f16Table();
   for (let b = 0; b < blocks; b++) {
     const d = half[h[105 * b + 104] as number] as number;
     for (let j = 0; j < 16; j++) out.scale[16 * b + j] = d * (((src[210 * b + 192 + j] as number) << 24) >> 24);

@@ -6,7 +6,7 @@
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import { invariant } from "../../../diagnostics/errors.ts";
-import { halfFromNumber, halfTable, roundToHalf } from "../half.ts";
+import { f32ToF16, f16Table, roundToHalf } from "../../../quant/half.ts";
 import type { BlockRun, BlockType } from "./blocks.ts";
 import { blockType } from "./blocks.ts";
 import type { WeightForm, WeightPart } from "./forms.ts";
@@ -85,7 +85,7 @@ export class RowConverter {
       const size = Math.abs(value);
       // No power of two brings an infinity into range; it must not move the rest of the tensor.
       if (size > largest && size !== Infinity) largest = size;
-      out[i] = halfFromNumber(value);
+      out[i] = f32ToF16(value);
     }
     this.facts.largestScale = largest;
     return bytesOf(out);
@@ -129,7 +129,7 @@ function scaleBits(scale: number, factor: number, group: number, maxCode: number
   if (size > facts.largestScale && size !== Infinity) facts.largestScale = size;
   // Codes spread evenly up to maxCode have a mean square of maxCode²/3.
   if (size < HALF_MIN_NORMAL) facts.subnormalEnergy += (scale * scale * group * maxCode * maxCode) / 3;
-  return halfFromNumber(size);
+  return f32ToF16(size);
 }
 
 const ONE = 0x3c00;
@@ -238,7 +238,7 @@ function splitForm(
     const r = ((form === "int4" && s < 0 ? 7 : middle) * s + (add[g] as number)) * factor;
     const size = Math.abs(r);
     if (size > facts.largestRest && size !== Infinity) facts.largestRest = size;
-    rest[g] = halfFromNumber(r);
+    rest[g] = f32ToF16(r);
     out[g] = bits === 0 ? ONE : bits;
     const end = at + perGroup;
     if (bits === 0) words.fill(0, at, end);
@@ -332,7 +332,7 @@ export function reconstruct(form: WeightForm, parts: ConvertedRows, count: numbe
   const data = evenCopy(parts.get("data"));
   if (form.kind === "plain") {
     const values = form.dtype === "fp32" ? new Float32Array(data.buffer) : new Uint16Array(data.buffer);
-    const half = halfTable();
+    const half = f16Table();
     for (let i = 0; i < count; i++)
       out[i] = (form.dtype === "fp32" ? (values[i] as number) : (half[values[i] as number] as number)) * unfold;
     return out;
@@ -365,6 +365,6 @@ function codeAt(data: Uint8Array, codes: "int4" | "uint4" | "int8" | "uint8", i:
 function floatsOf(bytes: Uint8Array | undefined, dtype: "fp16" | "fp32" | "uint4", count: number): Float64Array {
   const copy = evenCopy(bytes);
   if (dtype === "fp32") return Float64Array.from(new Float32Array(copy.buffer));
-  if (dtype === "fp16") return Float64Array.from(new Uint16Array(copy.buffer), (h) => halfTable()[h] as number);
+  if (dtype === "fp16") return Float64Array.from(new Uint16Array(copy.buffer), (h) => f16Table()[h] as number);
   return Float64Array.from({ length: count }, (_, g) => codeAt(copy, "uint4", g));
 }

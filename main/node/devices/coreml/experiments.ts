@@ -4,7 +4,7 @@
  */
 import { BlobPlan } from "../../../backends/coreml/blob.ts";
 import { CoreML } from "../../../backends/coreml/generated/proto.js";
-import { halvesFromFloats } from "../../../backends/coreml/half.ts";
+import { f32ToF16Array } from "../../../quant/half.ts";
 import { packBits } from "../../../backends/coreml/mil/toProto.ts";
 import type { MilConstant, MilDtype, MilFunction, MilOperation } from "../../../backends/coreml/mil/types.ts";
 import { elementCount, MIL_DTYPES, tensorType } from "../../../backends/coreml/mil/types.ts";
@@ -32,7 +32,7 @@ const named = (name: string): { readonly kind: "name"; readonly name: string } =
 
 function bytesFor(dtype: MilDtype, values: readonly number[]): Uint8Array {
   if (dtype !== "fp16") return packBits(MIL_DTYPES[dtype].bits, values);
-  const halves = halvesFromFloats(values);
+  const halves = f32ToF16Array(values);
   return new Uint8Array(halves.buffer, halves.byteOffset, halves.byteLength);
 }
 

@@ -154,6 +154,7 @@ class Slice final : public Strided {
     const std::vector<int64_t> steps = c.params.list("steps");
     expect(starts.size() == in(0).rank && steps.size() == in(0).rank && out().rank == in(0).rank,
            "starts and steps do not fit the rank");
+    if (out().count == 0) return;  // an empty axis has no last element to start from
     base = 0;
     for (size_t d = 0; d < out().rank; d++) {
       const auto size = static_cast<int64_t>(in(0).shape[d]);
@@ -161,7 +162,6 @@ class Slice final : public Strided {
              "starts or steps are outside the operand");
       strides[d] = steps[d] * input_stride(d);
       base += starts[d] * input_stride(d);
-      if (out().count == 0) continue;
       const int64_t last = starts[d] + steps[d] * static_cast<int64_t>(out().shape[d] - 1);
       expect(starts[d] >= 0 && starts[d] < size && last >= 0 && last < size, "the slice is outside the operand");
     }

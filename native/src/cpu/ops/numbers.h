@@ -45,6 +45,12 @@ uint64_t bits_of(T x) {
   return static_cast<uint64_t>(x);
 }
 
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::floating_point<T>) return std::isnan(x);
+  else return false;
+}
+
 struct Add {
   template <class T>
   static T of(T a, T b) {
@@ -107,8 +113,7 @@ struct Mod {
 struct Max {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::floating_point<T>)
-      if (std::isnan(a) || std::isnan(b)) return a + b;
+    if (is_nan(a) || is_nan(b)) return Add::of(a, b);
     return a < b ? b : a;
   }
 };
@@ -116,8 +121,7 @@ struct Max {
 struct Min {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::floating_point<T>)
-      if (std::isnan(a) || std::isnan(b)) return a + b;
+    if (is_nan(a) || is_nan(b)) return Add::of(a, b);
     return b < a ? b : a;
   }
 };

@@ -76,7 +76,7 @@ class Reduction final : public Op {
     }
     split_.bind(in(0), reduced);
     expect(split_.outputs == out().count, "the result has another size");
-    if ((kHow == How::max || kHow == How::min) && split_.terms == 0) expect(out().count == 0, "the largest of nothing");
+    if ((kHow == How::max || kHow == How::min) && split_.terms == 0) expect(out().count == 0, "an axis is empty: expected an element");
     grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, split_.terms));
   }
   size_t items(size_t) const override { return ceil_div(out().count, grain_); }
@@ -184,7 +184,7 @@ class ArgBest final : public AxisOp {
   void bind() override {
     AxisOp::bind();
     expect(out().count == lanes, "the result has another size");
-    expect(length > 0 || lanes == 0, "the best of nothing");
+    expect(length > 0, "the axis is empty: expected an element");
   }
 
  protected:
@@ -193,11 +193,13 @@ class ArgBest final : public AxisOp {
   }
 
  private:
+  // The first NaN, else the first of the best.
   template <class T>
   int32_t best(const T* x, size_t base) const {
     size_t found = 0;
-    for (size_t i = 1; i < length; i++) {
+    for (size_t i = 0; i < length; i++) {
       const T a = x[base + i * inner];
+      if (is_nan(a)) return static_cast<int32_t>(i);
       const T b = x[base + found * inner];
       if (kLargest ? a > b : a < b) found = i;
     }
@@ -260,12 +262,17 @@ class TopK final : public Op {
   void run(size_t, size_t row, Thread& thread) override {
     if (in(0).dtype != DType::f32)
       return with_number(in(0).dtype, [&]<class T>(T) { sorted<T>(row, reinterpret_cast<int32_t*>(thread.scratch)); });
+    const size_t n = in(0).last();
+    const float* x = in(0).f32() + row * n;
+    float* values = out(0).f32() + row * k_;
+    int32_t* places = out(1).i32() + row * k_;
+    // NaN is larger than every number; the kernel passes over it.
+    size_t made = 0;
+    for (size_t i = 0; i < n && made < k_; i++)
+      if (is_nan(x[i])) values[made] = x[i], places[made++] = static_cast<int32_t>(i);
     auto* entries = reinterpret_cast<kernels::TopEntry*>(thread.scratch);
-    const size_t found = c.kernels.top_k(in(0).f32() + row * in(0).last(), in(0).last(), entries, k_);
-    for (size_t i = 0; i < k_; i++) {
-      out(0).f32()[row * k_ + i] = i < found ? entries[i].value : NAN;
-      out(1).i32()[row * k_ + i] = i < found ? static_cast<int32_t>(entries[i].index) : 0;
-    }
+    const size_t found = c.kernels.top_k(x, n, entries, k_ - made);
+    for (size_t i = 0; i < found; i++, made++) values[made] = entries[i].value, places[made] = static_cast<int32_t>(entries[i].index);
   }
 
  private:
@@ -275,8 +282,7 @@ class TopK final : public Op {
     const T* x = in(0).as<T>() + row * n;
     for (size_t i = 0; i < n; i++) order[i] = static_cast<int32_t>(i);
     std::partial_sort(order, order + k_, order + n, [x](int32_t a, int32_t b) {
-      if constexpr (std::floating_point<T>)
-        if (std::isnan(x[a]) != std::isnan(x[b])) return std::isnan(x[b]);  // NaN is last, as in f32
+      if (is_nan(x[a]) != is_nan(x[b])) return is_nan(x[a]);  // NaN is first, as in f32
       return x[a] > x[b] || (!(x[b] > x[a]) && a < b);
     });
     for (size_t i = 0; i < k_; i++) {

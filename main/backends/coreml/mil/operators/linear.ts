@@ -1,7 +1,19 @@
 /** Matrix products and attention. Sums are kept in double precision and rounded once. */
-import type { Kernel } from "./kernel.ts";
-import type { SimTensor } from "./tensor.ts";
-import { broadcastShape, broadcastStrides, offsets, pick, simError, simTensor, strides } from "./tensor.ts";
+import type { Kernel } from "../../simulator/kernel.ts";
+import type { SimTensor } from "../../simulator/tensor.ts";
+import {
+  broadcastShape,
+  broadcastStrides,
+  offsets,
+  pick,
+  simError,
+  simTensor,
+  strides,
+} from "../../simulator/tensor.ts";
+import { broadcast } from "../reader.ts";
+import type { MilDim } from "../types.ts";
+import { tensorType } from "../types.ts";
+import type { Infer, Operators } from "./operator.ts";
 
 /** rows × inner times (columns × inner) transposed, in four sums at a time. */
 function rowsTimesRows(
@@ -104,8 +116,51 @@ const scaledDotProductAttention: Kernel = (a) => {
   return simTensor(a.dtype, shape, data);
 };
 
-export const LINEAR: Readonly<Record<string, Kernel>> = {
-  linear,
-  matmul,
-  scaled_dot_product_attention: scaledDotProductAttention,
+// Types of the results.
+
+const linearType: Infer = (a) => {
+  const [x, w] = [a.tensor("x"), a.tensor("weight")];
+  if (x.shape.at(-1) !== w.shape[1]) a.fail(`x [${x.shape.join()}] does not fit weight [${w.shape.join()}]`);
+  return [tensorType(x.dtype, [...x.shape.slice(0, -1), w.shape[0] ?? null])];
+};
+
+const matmulType: Infer = (a) => {
+  const [x, y] = [a.tensor("x"), a.tensor("y")];
+  const flip = (shape: readonly MilDim[], t: boolean): readonly [MilDim, MilDim] => {
+    const [m, n] = [shape.at(-2) ?? null, shape.at(-1) ?? null];
+    return t ? [n, m] : [m, n];
+  };
+  const [m, k] = flip(x.shape, a.flag("transpose_x"));
+  const [k2, n] = flip(y.shape, a.flag("transpose_y"));
+  if (x.shape.length < 2 || y.shape.length < 2 || (k !== k2 && k !== null && k2 !== null))
+    a.fail(`[${x.shape.join()}] and [${y.shape.join()}] do not multiply`);
+  return [tensorType(x.dtype, [...broadcast(x.shape.slice(0, -2), y.shape.slice(0, -2), a), m, n])];
+};
+
+const attentionType: Infer = (a) => {
+  const [q, v] = [a.tensor("query"), a.tensor("value")];
+  return [tensorType(q.dtype, [...q.shape.slice(0, -1), v.shape.at(-1) ?? null])];
+};
+
+export const LINEAR: Operators = {
+  linear: {
+    infer: linearType,
+    run: linear,
+    flops: (out, inputs) => 2 * out * (inputs.get("x")?.type.shape.at(-1) ?? 1),
+  },
+  matmul: {
+    infer: matmulType,
+    run: matmul,
+    flops: (out, inputs) => {
+      const shape = inputs.get("x")?.type.shape ?? [];
+      const flipped = inputs.get("transpose_x")?.constant?.data;
+      const inner = flipped?.kind === "numbers" && flipped.values[0] === 1 ? shape.at(-2) : shape.at(-1);
+      return 2 * out * (inner ?? 1);
+    },
+  },
+  scaled_dot_product_attention: {
+    infer: attentionType,
+    run: scaledDotProductAttention,
+    flops: (out, inputs) => 4 * out * (inputs.get("key")?.type.shape.at(-2) ?? 1),
+  },
 };

@@ -1,7 +1,12 @@
 /** Convolution, its transpose and pooling. Sums are kept in double precision and rounded once. */
-import { elementCount } from "../mil/types.ts";
-import type { Arguments, Kernel } from "./kernel.ts";
-import { simError, simTensor, strides } from "./tensor.ts";
+import { elementCount, tensorType } from "../types.ts";
+import type { Arguments, Kernel } from "../../simulator/kernel.ts";
+import { simError, simTensor, strides } from "../../simulator/tensor.ts";
+import type { ArgumentFact } from "../../plan/facts.ts";
+import type { Reader } from "../reader.ts";
+import type { MilDim } from "../types.ts";
+import type { Infer, Operators } from "./operator.ts";
+import { each } from "./operator.ts";
 
 /** Begin pads of each spatial axis for a pad type. */
 function beginPads(
@@ -133,9 +138,71 @@ const pool =
     return simTensor(a.dtype, shape, data);
   };
 
-export const CONVOLUTION: Readonly<Record<string, Kernel>> = {
-  conv,
-  conv_transpose: convTranspose,
-  avg_pool: pool(true),
-  max_pool: pool(false),
+// Types of the results.
+
+/** Spatial output sizes of convolution and pooling. */
+function windowed(
+  a: Reader,
+  sizes: readonly MilDim[],
+  kernel: readonly MilDim[],
+  dilations: readonly number[],
+): MilDim[] {
+  const [strides, pads, padType] = [a.numbers("strides"), a.numbers("pad"), a.string("pad_type")];
+  const ceil = a.flag("ceil_mode");
+  return sizes.map((size, i) => {
+    const [k, s, d] = [kernel[i] ?? null, strides[i] ?? 1, dilations[i] ?? 1];
+    if (size === null || k === null) return null;
+    if (padType === "same" || padType === "same_lower") return Math.ceil(size / s);
+    const pad = padType === "custom" ? (pads[2 * i] ?? 0) + (pads[2 * i + 1] ?? 0) : 0;
+    const room = (size + pad - d * (k - 1) - 1) / s;
+    return (ceil ? Math.ceil(room) : Math.floor(room)) + 1;
+  });
+}
+
+const convType: Infer = (a) => {
+  const [x, w] = [a.tensor("x"), a.tensor("weight")];
+  return [
+    tensorType(x.dtype, [
+      x.shape[0] ?? null,
+      w.shape[0] ?? null,
+      ...windowed(a, x.shape.slice(2), w.shape.slice(2), a.numbers("dilations")),
+    ]),
+  ];
+};
+
+const convTransposeType: Infer = (a) => {
+  const [x, w] = [a.tensor("x"), a.tensor("weight")];
+  const filters = (w.shape[1] ?? 1) * a.number("groups");
+  const [strides, pads, dilations] = [a.numbers("strides"), a.numbers("pad"), a.numbers("dilations")];
+  const reached = x.shape.slice(2).map((size, i): MilDim => {
+    const taps = w.shape[i + 2] ?? null;
+    if (size === null || taps === null) return null;
+    const pad = a.string("pad_type") === "custom" ? (pads[2 * i] ?? 0) + (pads[2 * i + 1] ?? 0) : 0;
+    return (size - 1) * (strides[i] ?? 1) + (taps - 1) * (dilations[i] ?? 1) + 1 - pad;
+  });
+  const shape = [x.shape[0] ?? null, filters, ...reached];
+  const given = a.optionalNumbers("output_shape");
+  if (given !== undefined && given.join() !== shape.join())
+    a.fail(`output_shape [${given.join()}] is not [${shape.join()}]`);
+  return [tensorType(x.dtype, shape)];
+};
+
+const poolType: Infer = (a) => {
+  const x = a.tensor("x");
+  return [
+    tensorType(x.dtype, [...x.shape.slice(0, 2), ...windowed(a, x.shape.slice(2), a.numbers("kernel_sizes"), [])]),
+  ];
+};
+
+const taps = (inputs: ReadonlyMap<string, ArgumentFact>): number =>
+  elementCount((inputs.get("weight")?.type.shape ?? []).slice(1)) || 1;
+
+export const WINDOWS: Operators = {
+  conv: { infer: convType, run: conv, flops: (out, inputs) => 2 * out * taps(inputs) },
+  conv_transpose: {
+    infer: convTransposeType,
+    run: convTranspose,
+    flops: (_out, inputs) => 2 * (elementCount(inputs.get("x")?.type.shape ?? []) || 0) * taps(inputs),
+  },
+  ...each({ infer: poolType }, { avg_pool: pool(true), max_pool: pool(false) }),
 };

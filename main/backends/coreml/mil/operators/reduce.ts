@@ -1,8 +1,10 @@
 /** Reductions, ordering and scans along axes. */
-import { elementCount, isFloat } from "../mil/types.ts";
-import type { Arguments, Kernel } from "./kernel.ts";
-import type { SimTensor } from "./tensor.ts";
-import { broadcastStrides, offsets, simTensor } from "./tensor.ts";
+import { elementCount, isFloat, tensorType } from "../types.ts";
+import type { Arguments, Kernel } from "../../simulator/kernel.ts";
+import type { SimTensor } from "../../simulator/tensor.ts";
+import { broadcastStrides, offsets, simTensor } from "../../simulator/tensor.ts";
+import type { Infer, Operators } from "./operator.ts";
+import { EIGHT_EACH, each, namedDtype, same } from "./operator.ts";
 
 /** One axis of a tensor as [outer, size, inner]. */
 export function axisWalk(
@@ -38,7 +40,7 @@ const FOLDS: Readonly<Record<string, Fold>> = {
   reduce_log_sum: { start: 0, step: sum, end: Math.log },
 };
 
-function reducedAxes(a: Arguments, rank: number): Set<number> {
+export function reducedAxes(a: Arguments, rank: number): Set<number> {
   const axes = a.has("axes") ? a.numbers("axes") : Array.from({ length: rank }, (_, i) => i);
   return new Set(axes.map((axis) => (axis < 0 ? axis + rank : axis)));
 }
@@ -84,7 +86,7 @@ const logSumExp: Kernel = (a) => {
   );
 };
 
-/** The first of the best elements along an axis. */
+/** The first of the best elements along an axis; the first NaN, where there is one. */
 const argBest =
   (better: (v: number, best: number) => boolean): Kernel =>
   (a) => {
@@ -94,15 +96,21 @@ const argBest =
     const out = new Int32Array(outer * inner);
     for (let o = 0; o < outer; o++)
       for (let i = 0; i < inner; i++) {
+        const at = (j: number): number => x.data[(o * size + j) * inner + i] as number;
         let best = 0;
-        for (let j = 1; j < size; j++)
-          if (better(x.data[(o * size + j) * inner + i] as number, x.data[(o * size + best) * inner + i] as number))
-            best = j;
+        for (let j = 0; j < size && !Number.isNaN(at(best)); j++)
+          if (Number.isNaN(at(j)) || better(at(j), at(best))) best = j;
         out[o * inner + i] = best;
       }
     const shape = x.shape.flatMap((d, i) => (i === axis ? (a.flag("keep_dims") ? [1] : []) : [d]));
     return simTensor(a.dtype, shape, out);
   };
+
+/** NaN is larger than every number. */
+function compare(a: number, b: number): number {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+  return a === b ? 0 : a < b ? -1 : 1;
+}
 
 /** Order of the elements along an axis; equal ones keep their places. */
 function ordered(
@@ -118,7 +126,7 @@ function ordered(
     for (let i = 0; i < inner; i++) {
       const at = (j: number): number => x.data[(o * size + j) * inner + i] as number;
       const order = Array.from({ length: size }, (_, j) => j).sort(
-        (p, q) => (ascending ? at(p) - at(q) : at(q) - at(p)) || p - q,
+        (p, q) => (ascending ? compare(at(p), at(q)) : compare(at(q), at(p))) || p - q,
       );
       for (let j = 0; j < take; j++) {
         const to = (o * take + j) * inner + i;
@@ -182,93 +190,58 @@ const softmax: Kernel = (a) => {
   return simTensor(a.dtype, x.shape, out);
 };
 
-/** (x − mean) / √(variance + ε) · γ + β over some axes; γ and β have the shape of those axes. */
-const layerNorm: Kernel = (a) => {
+// Types of the results.
+
+const reducedType: Infer = (a) => {
   const x = a.tensor("x");
-  const axes = reducedAxes(a, x.shape.length);
-  const kept = x.shape.map((d, i) => (axes.has(i) ? 1 : d));
-  const to = offsets(x.shape, broadcastStrides(kept, x.shape));
-  const groups = elementCount(kept);
-  const count = x.data.length / Math.max(1, groups);
-  const mean = new Float64Array(groups);
-  const spread = new Float64Array(groups);
-  for (let i = 0; i < to.length; i++)
-    mean[to[i] as number] = (mean[to[i] as number] as number) + (x.data[i] as number) / count;
-  for (let i = 0; i < to.length; i++)
-    spread[to[i] as number] =
-      (spread[to[i] as number] as number) + ((x.data[i] as number) - (mean[to[i] as number] as number)) ** 2 / count;
-  const affine = x.shape.map((d, i) => (axes.has(i) ? d : 1));
-  const within = offsets(x.shape, broadcastStrides(affine, x.shape));
-  const [gamma, beta, epsilon] = [a.optional("gamma"), a.optional("beta"), a.number("epsilon")];
-  const out = new Float64Array(x.data.length);
-  for (let i = 0; i < out.length; i++) {
-    const g = to[i] as number;
-    const y = ((x.data[i] as number) - (mean[g] as number)) / Math.sqrt((spread[g] as number) + epsilon);
-    out[i] = y * (gamma?.data[within[i] as number] ?? 1) + (beta?.data[within[i] as number] ?? 0);
-  }
-  return simTensor(a.dtype, x.shape, out);
+  const axes = new Set(
+    (a.optionalNumbers("axes") ?? x.shape.map((_, i) => i)).map((axis) => a.normal(axis, x.shape.length)),
+  );
+  const keep = a.flag("keep_dims");
+  return [
+    tensorType(
+      x.dtype,
+      x.shape.flatMap((d, i) => (axes.has(i) ? (keep ? [1] : []) : [d])),
+    ),
+  ];
 };
 
-/** Divides by the length of the last three dimensions. */
-const l2Norm: Kernel = (a) => {
+const positionType: Infer = (a) => {
   const x = a.tensor("x");
-  const inner = elementCount(x.shape.slice(-3));
-  const epsilon = a.number("epsilon");
-  const out = new Float64Array(x.data.length);
-  for (let o = 0; o < out.length; o += inner) {
-    let total = 0;
-    for (let i = o; i < o + inner; i++) total += (x.data[i] as number) ** 2;
-    for (let i = o; i < o + inner; i++) out[i] = (x.data[i] as number) / Math.sqrt(total + epsilon);
-  }
-  return simTensor(a.dtype, x.shape, out);
+  const axis = a.axis("axis", x.shape.length);
+  const keep = a.flag("keep_dims");
+  return [
+    tensorType(
+      namedDtype(a, "output_dtype"),
+      x.shape.flatMap((d, i) => (i === axis ? (keep ? [1] : []) : [d])),
+    ),
+  ];
 };
 
-/** Per channel (axis 1) with given statistics, or with those of each (batch, channel) plane. */
-function channelNorm(
-  a: Arguments,
-  statistics: (channel: number, from: number, inner: number) => readonly [mean: number, variance: number],
-): SimTensor {
+const topkTypes: Infer = (a) => {
   const x = a.tensor("x");
-  const channels = x.shape[1] ?? 1;
-  const inner = elementCount(x.shape.slice(2));
-  const [gamma, beta, epsilon] = [a.optional("gamma"), a.optional("beta"), a.number("epsilon")];
-  const out = new Float64Array(x.data.length);
-  for (let from = 0; from < out.length; from += inner) {
-    const c = (from / inner) % channels;
-    const [mean, variance] = statistics(c, from, inner);
-    const scale = (gamma?.data[c] ?? 1) / Math.sqrt(variance + epsilon);
-    for (let i = from; i < from + inner; i++) out[i] = ((x.data[i] as number) - mean) * scale + (beta?.data[c] ?? 0);
-  }
-  return simTensor(a.dtype, x.shape, out);
-}
-
-const batchNorm: Kernel = (a) => {
-  const [mean, variance] = [a.tensor("mean"), a.tensor("variance")];
-  return channelNorm(a, (c) => [mean.data[c] ?? 0, variance.data[c] ?? 1]);
+  const axis = a.axis("axis", x.shape.length);
+  const shape = x.shape.map((d, i) => (i === axis ? a.number("k") : d));
+  return [tensorType(x.dtype, shape), tensorType(namedDtype(a, "output_indices_dtype"), shape)];
 };
 
-const instanceNorm: Kernel = (a) => {
-  const { data } = a.tensor("x");
-  return channelNorm(a, (_c, from, inner) => {
-    let mean = 0;
-    let variance = 0;
-    for (let i = from; i < from + inner; i++) mean += (data[i] as number) / inner;
-    for (let i = from; i < from + inner; i++) variance += ((data[i] as number) - mean) ** 2 / inner;
-    return [mean, variance];
-  });
-};
-
-export const REDUCE: Readonly<Record<string, Kernel>> = {
-  ...Object.fromEntries(Object.entries(FOLDS).map(([name, fold]) => [name, reduce(fold)])),
-  reduce_log_sum_exp: logSumExp,
-  reduce_argmax: argBest((v, best) => v > best),
-  reduce_argmin: argBest((v, best) => v < best),
-  topk,
-  argsort,
-  cumsum,
-  softmax,
-  layer_norm: layerNorm,
-  l2_norm: l2Norm,
-  batch_norm: batchNorm,
-  instance_norm: instanceNorm,
+export const REDUCE: Operators = {
+  ...each(
+    { infer: reducedType },
+    {
+      ...Object.fromEntries(Object.entries(FOLDS).map(([name, fold]) => [name, reduce(fold)])),
+      reduce_log_sum_exp: logSumExp,
+    },
+  ),
+  ...each(
+    { infer: positionType },
+    {
+      reduce_argmax: argBest((v, best) => v > best),
+      reduce_argmin: argBest((v, best) => v < best),
+    },
+  ),
+  topk: { infer: topkTypes, run: topk },
+  argsort: { infer: (a) => [tensorType("int32", a.tensor("x").shape)], run: argsort },
+  ...each({ infer: same }, { cumsum }),
+  ...each({ infer: same, ...EIGHT_EACH }, { softmax }),
 };

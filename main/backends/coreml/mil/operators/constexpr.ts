@@ -1,7 +1,8 @@
 /** Decompression of constants: what Core ML does when it loads a model. */
-import { elementCount } from "../mil/types.ts";
-import type { Kernel } from "./kernel.ts";
-import { simError, simTensor, strides } from "./tensor.ts";
+import { elementCount, tensorType } from "../types.ts";
+import type { Kernel } from "../../simulator/kernel.ts";
+import { simError, simTensor, strides } from "../../simulator/tensor.ts";
+import type { Infer, Operators } from "./operator.ts";
 
 /** scale · (data − offset), each scale over a block whose size along every axis is data / scale. */
 const blockwise: Kernel = (a) => {
@@ -56,7 +57,29 @@ const lutToDense: Kernel = (a) => {
   return simTensor(lut.dtype, indices.shape, out);
 };
 
-export const CONSTEXPR: Readonly<Record<string, Kernel>> = {
-  constexpr_blockwise_shift_scale: blockwise,
-  constexpr_lut_to_dense: lutToDense,
+// Types of the results.
+
+const blockwiseType: Infer = (a) => {
+  const [data, scale] = [a.tensor("data"), a.tensor("scale")];
+  const fits =
+    data.shape.length === scale.shape.length &&
+    data.shape.every((d, i) => d !== null && d % (scale.shape[i] ?? 0) === 0);
+  if (!fits) a.fail(`scale [${scale.shape.join()}] does not divide data [${data.shape.join()}]`);
+  if (a.has("offset")) {
+    const offset = a.tensor("offset");
+    if (offset.shape.join() !== scale.shape.join()) a.fail("offset and scale differ in shape");
+    if (offset.dtype !== data.dtype && offset.dtype !== "fp16" && offset.dtype !== "fp32")
+      a.fail(`offset is ${offset.dtype}, data ${data.dtype}`);
+  }
+  return [tensorType(scale.dtype, data.shape)];
+};
+
+const lutType: Infer = (a) => {
+  const [indices, table] = [a.tensor("indices"), a.tensor("lut")];
+  return [tensorType(table.dtype, indices.shape)];
+};
+
+export const CONSTEXPR: Operators = {
+  constexpr_blockwise_shift_scale: { infer: blockwiseType, run: blockwise },
+  constexpr_lut_to_dense: { infer: lutType, run: lutToDense },
 };

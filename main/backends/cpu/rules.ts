@@ -1,10 +1,25 @@
 /** The `cpu` entry of ops that are one native kernel: which element types the kernel takes, and how attributes become parameters. */
-import type { CpuEmitter, CpuValue, KernelParams } from "../../backends/cpu/emitter.ts";
-import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import type { DType, ElementType } from "../../ir/dtype.ts";
 import { PACKED_TYPES, isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import { like } from "../../ir/type.ts";
-import type { Arity, Lowering, NodeInfo } from "../defineOp.ts";
+import type { CpuEmitter, CpuValue, KernelParams } from "./emitter.ts";
+import type { CpuKernel } from "./kernels.ts";
+
+/** Inputs of any op; missing optional ones are undefined. */
+type Operands = readonly (CpuValue | undefined)[];
+
+/** Structurally the native `Lowering<CpuEmitter, …>` of main/ops, which this folder must not import. */
+interface Entry<Attrs> {
+  readonly kind: "native";
+  readonly emit: (
+    e: CpuEmitter,
+    inputs: Operands,
+    attrs: Attrs,
+    node: NodeInfo<Attrs>,
+  ) => CpuValue | readonly CpuValue[];
+  readonly when: (node: NodeInfo<Attrs>) => true | string;
+}
 
 /** Computed in f32: half floats are cast around the kernel. */
 export const FLOATS: readonly ElementType[] = ["f32", "f16", "bf16"];
@@ -28,13 +43,10 @@ export function inDouble(e: CpuEmitter, value: CpuValue): CpuValue {
 }
 
 /** Kernels whose operands are all f32 or all f64: as soon as one is f64 they compute in that, and the result is rounded to its own. */
-export const inOneType = <Attrs, A extends Arity>(
-  kernel: CpuKernel,
-  params: (attrs: Attrs) => KernelParams,
-): Lowering<CpuEmitter, CpuValue, Attrs, A> => ({
+export const inOneType = <Attrs>(kernel: CpuKernel, params: (attrs: Attrs) => KernelParams): Entry<Attrs> => ({
   kind: "native",
   emit: (e, inputs, attrs, { outputs }) => {
-    const given = (inputs as readonly (CpuValue | undefined)[]).filter((value) => value !== undefined);
+    const given = inputs.filter((value) => value !== undefined);
     if (given.every((value) => value.type.dtype !== "f64")) return e.instr(kernel, given, outputs, params(attrs));
     const wide = given.map((value) => inDouble(e, value));
     const types = outputs.map((type) => like(type, "f64"));
@@ -74,15 +86,15 @@ export function takesTypes<Attrs>(
 }
 
 /** One instruction; outputs are the node's. */
-export const cpuKernel = <Attrs, A extends Arity>(
+export const cpuKernel = <Attrs>(
   kernel: CpuKernel | ((attrs: Attrs) => CpuKernel),
   options: CpuOptions<Attrs> = {},
-): Lowering<CpuEmitter, CpuValue, Attrs, A> => {
+): Entry<Attrs> => {
   const nameOf = (attrs: Attrs): CpuKernel => (typeof kernel === "function" ? kernel(attrs) : kernel);
   return {
     kind: "native",
     emit: (e, inputs, attrs, node) => {
-      const given = (inputs as readonly (CpuValue | undefined)[]).filter((value) => value !== undefined);
+      const given = inputs.filter((value) => value !== undefined);
       return e.instr(nameOf(attrs), given, node.outputs, options.params?.(attrs, node) ?? {});
     },
     when: (node) => {

@@ -1,0 +1,104 @@
+// Data that only moves: slices, joins, rows by index.
+#include "family.h"
+
+#include <algorithm>
+
+namespace rlx::gpu {
+namespace {
+
+Arrays narrow(const Invocation& c) {
+  const array& x = c.in(0);
+  const int axis = c.whole("axis"), start = c.whole("start");
+  mx::Shape from(x.ndim(), 0), to = c.shape();
+  from.at(axis) = start;
+  to.at(axis) += start;
+  if (to[axis] > x.shape(axis)) fail(Code::ir_shape, "[narrow] the range ends at %d of %d", to[axis], x.shape(axis));
+  return {mx::slice(x, from, to)};
+}
+Arrays reverse(const Invocation& c) {
+  const array& x = c.in(0);
+  mx::Shape from(x.ndim(), 0), to = x.shape(), steps(x.ndim(), 1);
+  for (const int axis : c.list("axes")) {
+    from.at(axis) = x.shape(axis) - 1;
+    to[axis] = -x.shape(axis) - 1;
+    steps[axis] = -1;
+  }
+  return {mx::slice(x, from, to, steps)};
+}
+Arrays split(const Invocation& c) {
+  const array& x = c.in(0);
+  const int axis = c.whole("axis");
+  Arrays parts;
+  int start = 0;
+  for (size_t i = 0; i < c.call.outputs.size(); i++) {
+    mx::Shape from(x.ndim(), 0), to = c.shape(i);
+    from.at(axis) = start;
+    start = to.at(axis) += start;
+    if (start > x.shape(axis)) fail(Code::ir_shape, "[split] the parts end at %d of %d", start, x.shape(axis));
+    parts.push_back(mx::slice(x, from, to));
+  }
+  return parts;
+}
+Arrays concatenate(const Invocation& c) {
+  Arrays parts;
+  for (size_t i = 0; i < c.inputs.size(); i++) parts.push_back(c.in(i));
+  return {mx::concatenate(std::move(parts), c.whole("axis"))};
+}
+Arrays iota(const Invocation& c) {
+  const mx::Shape shape = c.shape();
+  const int axis = c.whole("axis");
+  mx::Shape line(shape.size(), 1);
+  line.at(axis) = shape.at(axis);
+  return {mx::broadcast_to(mx::reshape(mx::arange(0, shape[axis], 1), line), shape)};
+}
+array within(const Invocation& c, const array& indices, int size) {
+  if (c.flag("checked")) return indices;
+  return mx::minimum(mx::maximum(indices, whole(0, indices.dtype())), whole(std::max(0, size - 1), indices.dtype()));
+}
+Arrays take(const Invocation& c) {
+  const int axis = c.whole("axis");
+  const Held* held = c.inputs.at(0).weight;
+  if (held == nullptr) {
+    const array& table = c.in(0);
+    const array rows = mx::take(table, within(c, c.in(1), table.shape(axis)), axis);
+    return {mx::astype(rows, c.dtype())};
+  }
+  const array indices = within(c, c.in(1), held->rows);
+  const auto picked = [&](const array& part) { return mx::take(part, indices, 0); };
+  const array rows = mx::dequantize(picked(held->plain), picked(*held->scales), picked(*held->biases), 32, held->bits);
+  return {mx::reshape(rows, c.shape())};
+}
+// The axes of the indices go to the front; MLX then wants a unit axis where the indices point.
+Arrays scatter_add(const Invocation& c) {
+  const array& updates = c.in(0);
+  const mx::Shape shape = c.shape();
+  const array indices = within(c, c.in(1), shape.at(c.whole("axis")));
+  const int axis = c.whole("axis"), named = static_cast<int>(indices.ndim());
+  std::vector<int> order;
+  mx::Shape spread;
+  for (int i = 0; i < named; i++) order.push_back(axis + i), spread.push_back(updates.shape(axis + i));
+  for (int i = 0; i < axis; i++) order.push_back(i), spread.push_back(updates.shape(i));
+  spread.push_back(1);
+  for (int i = axis + named; i < static_cast<int>(updates.ndim()); i++) order.push_back(i), spread.push_back(updates.shape(i));
+  const array moved = mx::reshape(mx::transpose(updates, order), spread);
+  return {mx::scatter_add(mx::zeros(shape, updates.dtype()), {indices}, moved, std::vector<int>{axis})};
+}
+
+const Function kTable[] = {
+    {"reshape", 1, 1, [](const Invocation& c) -> Arrays { return {mx::reshape(c.in(0), c.shape())}; }},
+    {"transpose", 1, 1, [](const Invocation& c) -> Arrays { return {mx::transpose(c.in(0), c.list("perm"))}; }},
+    {"broadcast", 1, 1, [](const Invocation& c) -> Arrays { return {mx::broadcast_to(c.in(0), c.shape())}; }},
+    {"narrow", 1, 1, narrow},
+    {"reverse", 1, 1, reverse},
+    {"split", 1, 1, split},
+    {"concatenate", 1, kAny, concatenate},
+    {"iota", 0, 0, iota},
+    {"take", 2, 2, take},
+    {"scatter_add", 2, 2, scatter_add},
+};
+
+}  // namespace
+
+std::span<const Function> movement_calls() { return kTable; }
+
+}  // namespace rlx::gpu

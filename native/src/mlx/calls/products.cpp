@@ -1,0 +1,50 @@
+// Products with weights, plain and quantised, and norms.
+#include "family.h"
+
+#include <mlx/fast.h>
+
+#include <optional>
+
+namespace rlx::gpu {
+namespace {
+
+array product(const array& x, const Operand& weight, const mx::Shape& shape) {
+  if (weight.weight != nullptr) {
+    const Held& held = *weight.weight;
+    const array rows = x.ndim() == 1 ? mx::reshape(x, {1, x.shape(0)}) : x;
+    const array y = mx::quantized_matmul(rows, held.plain, *held.scales, held.biases, true, 32, held.bits);
+    return mx::reshape(as_float(y, x.dtype()), shape);
+  }
+  return mx::matmul(x, mx::transpose(as_float(*weight.array, x.dtype()), {1, 0}));
+}
+Arrays linear(const Invocation& c) {
+  const array y = product(c.in(0), c.inputs.at(1), c.shape());
+  return {c.has(2) ? mx::add(y, c.in(2)) : y};
+}
+Arrays dequantize(const Invocation& c) {
+  const Held* held = c.inputs.at(0).weight;
+  if (held == nullptr) return {mx::astype(c.in(0), c.dtype())};
+  return {mx::reshape(mx::dequantize(held->plain, *held->scales, held->biases, 32, held->bits), c.shape())};
+}
+Arrays rms_norm(const Invocation& c) {
+  const array normed = mx::fast::rms_norm(c.in(0), c.in(1), static_cast<float>(c.number("eps")));
+  return {c.has(2) ? mx::add(normed, c.in(2)) : normed};
+}
+Arrays layer_norm(const Invocation& c) {
+  const std::optional<array> beta = c.has(2) ? std::optional<array>(c.in(2)) : std::nullopt;
+  return {mx::fast::layer_norm(c.in(0), c.in(1), beta, static_cast<float>(c.number("eps")))};
+}
+
+const Function kTable[] = {
+    {"matmul", 2, 2, binary<mx::matmul>},
+    {"linear", 2, 3, linear},
+    {"dequantize", 1, 1, dequantize},
+    {"rms_norm", 2, 3, rms_norm},
+    {"layer_norm", 2, 3, layer_norm},
+};
+
+}  // namespace
+
+std::span<const Function> products_calls() { return kTable; }
+
+}  // namespace rlx::gpu

@@ -1,0 +1,73 @@
+// Reductions, running sums and orders along axes.
+#include "family.h"
+
+#include <algorithm>
+
+namespace rlx::gpu {
+namespace {
+
+template <array (*F)(const array&, const std::vector<int>&, bool, mx::StreamOrDevice)>
+Arrays reduce(const Invocation& c) {
+  const std::vector<int> axes = c.list("axes");
+  if (axes.empty()) return {c.in(0)};
+  return {mx::reshape(mx::astype(F(c.in(0), axes, false, {}), c.dtype()), c.shape())};
+}
+// Nothing has no largest element.
+template <array (*F)(const array&, const std::vector<int>&, bool, mx::StreamOrDevice)>
+Arrays extreme(const Invocation& c) {
+  const mx::Shape shape = c.shape();
+  const bool has_results = std::find(shape.begin(), shape.end(), 0) == shape.end();
+  if (c.in(0).size() == 0 && has_results) fail(Code::ir_shape, "[reduce] the %s of no elements", c.call.function->name);
+  return reduce<F>(c);
+}
+// The first NaN, else the first of the best.
+template <array (*F)(const array&, int, bool, mx::StreamOrDevice)>
+Arrays position(const Invocation& c) {
+  const array& x = c.in(0);
+  const int axis = c.whole("axis");
+  if (x.shape(axis) == 0) fail(Code::ir_shape, "[%s] axis %d is empty: expected an element", c.call.function->name, axis);
+  if (x.size() == 0) return {mx::zeros(c.shape(), mx::int32)};
+  const array best = F(x, axis, false, {});
+  if (!is_real(x.dtype())) return {mx::astype(best, mx::int32)};
+  const array nan = mx::isnan(x);
+  return {mx::astype(mx::where(mx::any(nan, axis, false), mx::argmax(nan, axis, false), best), mx::int32)};
+}
+Arrays cumsum(const Invocation& c) {
+  return {mx::astype(mx::cumsum(c.in(0), c.whole("axis"), c.flag("reverse"), !c.flag("exclusive")), c.dtype())};
+}
+Arrays softmax(const Invocation& c) { return {mx::softmax(c.in(0), c.whole("axis"), true)}; }
+// argsort is stable, so of equals the first comes first; ~x turns the order of whole numbers round without overflow.
+Arrays topk(const Invocation& c) {
+  const array& x = c.in(0);
+  const int k = c.whole("k"), size = x.shape(-1);
+  const array order = mx::argsort(is_whole(x.dtype()) ? mx::bitwise_invert(x) : mx::negative(x), -1);
+  mx::Shape to = x.shape();
+  to.back() = k;
+  array places = mx::slice(order, mx::Shape(x.ndim(), 0), to);
+  if (is_real(x.dtype())) {
+    // NaN is sorted to the end and belongs to the front: the order is read from its first NaN on.
+    const array nans = mx::sum(mx::astype(mx::isnan(x), mx::int32), -1, true);
+    const array from = mx::add(mx::arange(0, k, 1), mx::subtract(whole(size, mx::int32), nans));
+    places = mx::take_along_axis(order, mx::broadcast_to(mx::remainder(from, whole(size, mx::int32)), to), -1);
+  }
+  return {mx::take_along_axis(x, places, -1), mx::astype(places, mx::int32)};
+}
+
+const Function kTable[] = {
+    {"sum", 1, 1, reduce<mx::sum>},
+    {"mean", 1, 1, reduce<mx::mean>},
+    {"max", 1, 1, extreme<mx::max>},
+    {"min", 1, 1, extreme<mx::min>},
+    {"prod", 1, 1, reduce<mx::prod>},
+    {"argmax", 1, 1, position<mx::argmax>},
+    {"argmin", 1, 1, position<mx::argmin>},
+    {"cumsum", 1, 1, cumsum},
+    {"softmax", 1, 1, softmax},
+    {"topk", 1, 1, topk},
+};
+
+}  // namespace
+
+std::span<const Function> reductions_calls() { return kTable; }
+
+}  // namespace rlx::gpu
