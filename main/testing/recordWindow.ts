@@ -16,7 +16,7 @@ import { BACKENDS, BUILT, LEGAL, OVERLAYS, routedStage, stageOn } from "../contr
 import type { Overview } from "../contract/views/model.ts";
 import { toWireError } from "../diagnostics/errors.ts";
 import { engineHarness } from "./engineHarness.ts";
-import { DEMO } from "../engine/models/offers.ts";
+import { DEMO_OFFER } from "../contract/views/engine.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const file = join(root, "renderer/engine/recorded/recording.json");
@@ -106,7 +106,7 @@ const sampling = { temperature: 0, seed: 42 };
 await stream("run.start", { model, prompt: { kind: "chat", messages }, sampling, maxTokens: 120 });
 await stream("bench.run", { model, promptTokens: 32, generateTokens: 8 });
 await stream("profile.run", { model, promptTokens: 16, generateTokens: 4 });
-const demo = await call("model.open", { source: { kind: "offer", id: DEMO } });
+const demo = await call("model.open", { source: { kind: "offer", id: DEMO_OFFER } });
 if (demo === null) throw new Error("the demo graph could not be opened");
 await recordModel(demo);
 await call("hybrid.run", { model: demo.model, target: demo.target });

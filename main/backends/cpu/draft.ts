@@ -2,7 +2,7 @@
  * A plan while it is being made: values over buffers, and a list of instructions. Patterns rewrite this list; then memory
  * is planned and the writer turns it into bytes. A view is another value over the same buffer.
  */
-import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
+import { invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { Rewind } from "../../ir/rewind.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -144,23 +144,3 @@ export function usesOf(draft: PlanDraft): Uses {
 /** True when another state's next value is what this state's memory held before the run. */
 export const passedOn = (draft: PlanDraft, buffer: number): boolean =>
   draft.states.some((state) => draft.bufferOf(state.next) === buffer && draft.bufferOf(state.value) !== buffer);
-
-/** The only writer of a temporary buffer, when there is exactly one. */
-export function soleWriter(uses: Uses, buffer: number): number | undefined {
-  const writers = uses.writers[buffer] ?? [];
-  return writers.length === 1 ? writers[0] : undefined;
-}
-
-/** True when nothing but the instruction at `reader` looks at the buffer. */
-export function readOnlyBy(uses: Uses, buffer: number, reader: number): boolean {
-  const readers = uses.readers[buffer] ?? [];
-  return uses.kept[buffer] !== true && readers.length > 0 && readers.every((at) => at === reader);
-}
-
-export function numberParam(params: KernelParams, name: string, otherwise: number): number {
-  const value = params[name];
-  if (value === undefined) return otherwise;
-  if (typeof value === "boolean") return value ? 1 : 0;
-  if (typeof value === "number") return value;
-  throw new WorkbenchError("IR_ATTRIBUTE", `[cpu] parameter ${name}: got ${JSON.stringify(value)}, expected a number`);
-}

@@ -103,6 +103,19 @@ const nextFrame = (socket: WebSocket): Promise<unknown> =>
     socket.once("close", (code, reason) => reject(new Error(`closed ${code} ${reason.toString()}`)));
   });
 
+interface Answer {
+  readonly t: string;
+  readonly id: number;
+}
+
+/** What comes of the first of two requests; of the second (id 2) where the first is no request. Either may come first. */
+async function answerTo(socket: WebSocket): Promise<Answer> {
+  const first = (await nextFrame(socket)) as Answer;
+  if (first.id !== 2) return first;
+  const late = new Promise<Answer>((resolve) => setTimeout(() => resolve(first), 50));
+  return Promise.race([nextFrame(socket).catch(() => first) as Promise<Answer>, late]);
+}
+
 const closed = (socket: WebSocket): Promise<{ code: number; reason: string }> =>
   new Promise((resolve) => socket.once("close", (code, reason) => resolve({ code, reason: reason.toString() })));
 
@@ -338,12 +351,12 @@ describe("sockets", () => {
       const socket = open();
       await nextFrame(socket);
       const end = closed(socket);
-      const answer = nextFrame(socket);
+      const answer = answerTo(socket);
       socket.send(bytes);
       // What is no request at all, but a frame, is not answered; a good one after it is.
       socket.send(encodeFrame({ t: "req", id: 2, kind: "call", method: "echo", input: { text: "" }, credit: 0 }));
-      const { t, id } = (await answer) as { readonly t: string; readonly id: number };
-      ends.add(id === 0 ? `${t} of all` : t);
+      const { t, id } = await answer;
+      if (id !== 2) ends.add(id === 0 ? `${t} of all` : t);
       if (id === 0) expect((await end).code).toBe(CLOSE_CODES.badFrame);
       socket.terminate();
     }
