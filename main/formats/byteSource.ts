@@ -8,7 +8,7 @@ export interface ByteSource {
   /** What people call it: a file name without its folder. */
   readonly name: string;
   readonly byteLength: number;
-  /** Which file on this disk it reads (device, inode, size, times); absent for any other medium. */
+  /** Which file on this disk it reads (device, inode, size, time of the last write); absent for any other medium. */
   readonly identity?: string;
   /** Exactly `length` bytes from `offset`; the caller owns the result. */
   readonly read: (offset: number, length: number, signal?: AbortSignal) => Promise<Uint8Array>;

@@ -2,6 +2,9 @@
  * What the tests against llama.cpp share: random models on disk, our decoder over them, and log-probabilities of every
  * position to hold side by side.
  */
+import { CPU_FUSIONS } from "../backends/cpu/fusions/index.ts";
+import { fusionPass } from "../ir/fusion.ts";
+import { opTable } from "../ops/index.ts";
 import { join } from "node:path";
 import { compileNow } from "../compiler/compile.ts";
 import { openGguf } from "../formats/gguf/open.ts";
@@ -39,6 +42,12 @@ export function modelMaker(
     return result;
   };
 }
+
+const FUSIONS = CPU_FUSIONS.map((fusion) => fusionPass(opTable, fusion));
+
+/** The engine's own fusions and nothing else of the pipeline. */
+export const fused = (graph: Graph): Graph =>
+  compileNow(graph, { backend: "cpu", passes: FUSIONS, verify: true }).graph;
 
 export const optimised = (graph: Graph): Graph => compileNow(graph, { backend: "cpu", verify: true }).graph;
 

@@ -86,12 +86,19 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
   const promised = (): number =>
     [...beginning].reduce((sum, { size }) => sum + size, 0) +
     arriving().reduce((sum, { size, received }) => sum + size - received, 0);
+  /** Removals on their way: the end of the engine waits for them, too. */
+  const removing = new Set<Promise<void>>();
+  const remove = async (entry: Open): Promise<void> => {
+    if (!entry.finished) await entry.handle.close();
+    await rm(entry.folder, { recursive: true, force: true });
+  };
   const drop = async (id: string): Promise<void> => {
     const entry = open_.get(id);
     if (!entry) return;
     open_.delete(id);
-    if (!entry.finished) await entry.handle.close();
-    await rm(entry.folder, { recursive: true, force: true });
+    const work = remove(entry);
+    removing.add(work);
+    await work.finally(() => removing.delete(work));
   };
   return {
     async begin(given, size) {
@@ -150,6 +157,7 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
     },
     async dispose() {
       for (const id of [...open_.keys()]) await drop(id);
+      await Promise.allSettled(removing);
     },
   };
 }

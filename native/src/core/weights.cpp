@@ -95,18 +95,12 @@ int64_t modified_of(const struct stat& info) {
 #endif
 }
 
-// Device, inode, size and times, as main/node/files/fileByteSource.ts writes them.
+// Device, inode, size and time of the last write, as main/node/files/fileByteSource.ts writes them.
 std::string identity_of(const struct stat& info) {
-#ifdef __APPLE__
-  const struct timespec &changed = info.st_ctimespec;
-#else
-  const struct timespec& changed = info.st_ctim;
-#endif
-  const int64_t changed_ns = int64_t{changed.tv_sec} * 1000000000 + changed.tv_nsec;
   char text[160];
-  std::snprintf(text, sizeof text, "%llu:%llu:%lld:%lld:%lld", static_cast<unsigned long long>(info.st_dev),
+  std::snprintf(text, sizeof text, "%llu:%llu:%lld:%lld", static_cast<unsigned long long>(info.st_dev),
                 static_cast<unsigned long long>(info.st_ino), static_cast<long long>(info.st_size),
-                static_cast<long long>(modified_of(info)), static_cast<long long>(changed_ns));
+                static_cast<long long>(modified_of(info)));
   return text;
 }
 
