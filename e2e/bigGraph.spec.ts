@@ -231,16 +231,17 @@ test("keys that are pressed while another stage is loaded count", async ({ page 
   const canvas = page.locator("[data-graph-canvas]");
   await canvas.focus();
   held = [];
+  // The neighbour was fetched ahead; the ones behind it have to be asked for.
   await page.keyboard.press("[");
-  await expect(canvas).toHaveCount(0);
-  expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
   await expect(stage).toHaveValue("cpu fuse attention");
   await page.keyboard.press("[");
   await expect(stage).toHaveValue("cpu fuse norm");
+  await page.keyboard.press("[");
+  await expect(stage).toHaveValue("cpu fuse residual add");
   for (const pass of held) pass();
   held = undefined;
   await expect(canvas).toBeVisible();
-  await expect(stage).toHaveValue("cpu fuse norm");
+  await expect(stage).toHaveValue("cpu fuse residual add");
 });
 
 test("the critical path stands out, hits are stepped through, and the inspector comes and goes by key", async ({
@@ -271,7 +272,7 @@ test("the critical path stands out, hits are stepped through, and the inspector 
   await expect(inspector).toBeVisible();
   const stage = page.getByLabel("Stage of the graph").locator("option:checked");
   await page.keyboard.press("[");
-  await expect(stage).toHaveText("As the file builds it");
+  await expect(stage).toHaveText("After simplify");
   await page.keyboard.press("]");
   await expect(stage).toHaveText(/^Legal/);
 });

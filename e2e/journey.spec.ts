@@ -203,7 +203,7 @@ async function profile({ page, look }: Journey): Promise<void> {
   });
   const where = page.getByRole("region", { name: "Where one token goes" });
   await expect(where).toContainText("matmuls with weights");
-  await expect(where).toContainText("JavaScript in between");
+  await expect(where).toContainText("JavaScript between steps");
   // No share above all of it: what is faster than memory comes from the cache, and is called so.
   const shares = (await panel.getByRole("row").allInnerTexts()).flatMap((row) => row.match(/\b\d+(?=\s?%)/g) ?? []);
   expect(shares.length).toBeGreaterThan(5);

@@ -128,8 +128,10 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
         const list = await engine.call("passes.list", at);
         if (get().passesFor !== key) return;
         const first = list.passes.find(({ changed }) => changed) ?? list.passes[0];
-        const kept = list.passes.some(({ name }) => name === get().passAt);
-        set({ passes: ready(list), passAt: kept ? get().passAt : (first?.name ?? "") });
+        // Another backend's pass of the same name may have changed nothing, and is then not in the list.
+        const same = list.passes.find(({ name }) => name === get().passAt);
+        const kept = same !== undefined && (same.changed || !get().changedOnly) ? same : first;
+        set({ passes: ready(list), passAt: kept?.name ?? "" });
         await Promise.all([loadDiff(), loadPage()]);
       } catch (error) {
         if (get().passesFor === key) set({ passes: failed(error), passesFor: "" });
