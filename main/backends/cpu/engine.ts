@@ -79,7 +79,7 @@ export interface CpuEngine {
   halve(type: "f16" | "bf16", values: Float32Array, target: Uint16Array): void;
   /**
    * What the stored bytes of rows decode to against the rows' own values, element by element, on a thread that no session uses.
-   * Nobody may change the arrays, or give them away, before the promise settles.
+   * The arrays are copied: they may be changed or given away at once.
    */
   storedError(rows: StoredRows, signal?: AbortSignal): Promise<StoredSums>;
   /** Bytes per second that this many threads read from memory: the roof of a profile. */

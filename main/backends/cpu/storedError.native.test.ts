@@ -130,6 +130,18 @@ describe("the native error of stored weights", () => {
     expectSame(await nativeMeasure(engine)(run), yardstick(run), "after refusals");
   });
 
+  it("is not moved by what happens to the arrays meanwhile: changed, detached, given away", async () => {
+    const [engine] = engines.slice(-1);
+    if (engine === undefined) throw new Error("[test] no instruction set");
+    const run = runOf("q8_0", "gpu");
+    const want = yardstick(run);
+    const running = nativeMeasure(engine)(run);
+    const buffers = new Set([run.original, ...run.parts.values()].map(({ buffer }) => buffer as ArrayBuffer));
+    for (const buffer of buffers) new Uint8Array(structuredClone(buffer, { transfer: [buffer] })).fill(0x7f);
+    expect(run.original.byteLength).toBe(0);
+    expectSame(await running, want, "detached");
+  });
+
   it("is cancelled, before it begins and in between", async () => {
     const [engine] = engines.slice(-1);
     if (engine === undefined) throw new Error("[test] no instruction set");

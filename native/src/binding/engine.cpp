@@ -26,7 +26,6 @@ void Engine::close() {
   lane_->push([this] { handles.clear(); });
   lane_.reset();
   aside_.reset();
-  for (const auto& [id, job] : jobs_) job->held.clear();
   back_.Abort();
 }
 
@@ -37,7 +36,6 @@ Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::f
   job->id = next_job_++;
   job->work = std::move(work);
   job->finish = std::move(finish);
-  job->held = std::move(options.held);
   if (jobs_.empty()) back_.Ref(env);
   jobs_[job->id] = job;
   (options.aside ? aside_ : lane_)->push([this, job] {
@@ -66,7 +64,6 @@ void Engine::settle(Napi::Env env, double id) {
   if (found == jobs_.end()) return;
   const std::shared_ptr<Job> job = found->second;
   jobs_.erase(found);
-  job->held.clear();
   if (jobs_.empty()) back_.Unref(env);
   if (job->error) {
     job->deferred.Reject(to_error(env, *job->error));

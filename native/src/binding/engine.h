@@ -21,14 +21,12 @@ struct Job {
   std::function<Napi::Value(Napi::Env)> finish;  // on the JavaScript thread
   std::unique_ptr<Error> error;
   Napi::Promise::Deferred deferred;
-  std::vector<Napi::ObjectReference> held;  // let go on the JavaScript thread
   double id = 0;
   explicit Job(Napi::Env env) : deferred(env) {}
 };
 
 struct JobOptions {
-  bool aside = false;                         // on a second lane, which is made for the first of these
-  std::vector<Napi::ObjectReference> held{};  // what `work` reads in JavaScript's memory
+  bool aside = false;  // on a second lane, which is made for the first of these
 };
 
 class Engine {

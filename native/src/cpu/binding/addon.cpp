@@ -222,12 +222,11 @@ Napi::Value halve(const Napi::CallbackInfo& info) {
 Napi::Value stored_error(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const Napi::Object object = object_of(info[0], "rows");
-    std::vector<Napi::ObjectReference> held;
-    const StoredRows rows = stored_rows(object, type_named(object.Get("type")), held);
+    const auto own = stored_rows(object, type_named(object.Get("type")));
     const kernels::Dispatch& table = kernels_named(info[1]);
     const auto sums = std::make_shared<kernels::StoredSums>();
     return engine_of(info).submit(
-        info.Env(), [rows, &table, sums](Job& job) { *sums = rlx::stored_error(table, rows, job.cancel); },
+        info.Env(), [own, &table, sums](Job& job) { *sums = rlx::stored_error(table, own->rows, job.cancel); },
         [sums](Napi::Env env) {
           Napi::Object result = Napi::Object::New(env);
           result.Set("energy", sums->energy);
@@ -236,7 +235,7 @@ Napi::Value stored_error(const Napi::CallbackInfo& info) {
           result.Set("overflowed", static_cast<double>(sums->overflowed));
           return result;
         },
-        {.aside = true, .held = std::move(held)});
+        {.aside = true});
   });
 }
 

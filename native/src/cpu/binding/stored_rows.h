@@ -1,6 +1,9 @@
-// Stored rows as JavaScript hands them over (`StoredRows` in main/backends/cpu/engine.ts): names to numbers, arrays read where they lie.
+// Stored rows as JavaScript hands them over (`StoredRows` in main/backends/cpu/engine.ts): names to numbers, and a copy of
+// the arrays, because JavaScript may change or detach its memory while they are read on another thread.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,29 +25,35 @@ inline constexpr const char* kCodes[] = {"fp16", "fp32", "int4", "uint4", "int8"
 inline constexpr const char* kScales[] = {"fp16", "fp32"};
 inline constexpr const char* kOffsets[] = {"none", "uint4", "fp32"};
 
-// `held` takes what must not be collected while the bytes are read.
-inline StoredBytes part_of(const Napi::Object& rows, const char* name, std::vector<Napi::ObjectReference>& held) {
+// The rows and the bytes that they point to.
+struct OwnedRows {
+  StoredRows rows;
+  std::vector<std::vector<uint8_t>> bytes;
+};
+
+inline StoredBytes part_of(const Napi::Object& rows, const char* name, OwnedRows& made) {
   const Napi::Value value = rows.Get(name);
   if (value.IsUndefined()) return {};
   const Bytes bytes = bytes_of(value, name);
-  held.push_back(Napi::Persistent(value.As<Napi::Object>()));
-  return {bytes.data, bytes.size};
+  const std::vector<uint8_t>& own = made.bytes.emplace_back(bytes.data, bytes.data + bytes.size);
+  return {own.data(), own.size()};
 }
 
-inline StoredRows stored_rows(const Napi::Object& rows, kernels::Type type, std::vector<Napi::ObjectReference>& held) {
-  StoredRows made;
-  made.args.type = type;
-  made.args.count = size_of(rows.Get("count"), "count");
-  made.args.codes = named<kernels::Codes>(rows.Get("codes"), "codes", kCodes);
-  made.args.group = size_of(rows.Get("group"), "group");
-  made.args.scales = named<kernels::Scales>(rows.Get("scales"), "scales", kScales);
-  made.args.offsets = named<kernels::Offsets>(rows.Get("offsets"), "offsets", kOffsets);
-  made.args.unfold = number_of(rows.Get("unfold"), "unfold");
-  made.original = part_of(rows, "original", held);
-  made.data = part_of(rows, "data", held);
-  made.scale = part_of(rows, "scale", held);
-  made.offset = part_of(rows, "offset", held);
-  made.rest = part_of(rows, "rest", held);
+inline std::shared_ptr<OwnedRows> stored_rows(const Napi::Object& rows, kernels::Type type) {
+  const auto made = std::make_shared<OwnedRows>();
+  kernels::StoredArgs& args = made->rows.args;
+  args.type = type;
+  args.count = size_of(rows.Get("count"), "count");
+  args.codes = named<kernels::Codes>(rows.Get("codes"), "codes", kCodes);
+  args.group = size_of(rows.Get("group"), "group");
+  args.scales = named<kernels::Scales>(rows.Get("scales"), "scales", kScales);
+  args.offsets = named<kernels::Offsets>(rows.Get("offsets"), "offsets", kOffsets);
+  args.unfold = number_of(rows.Get("unfold"), "unfold");
+  made->rows.original = part_of(rows, "original", *made);
+  made->rows.data = part_of(rows, "data", *made);
+  made->rows.scale = part_of(rows, "scale", *made);
+  made->rows.offset = part_of(rows, "offset", *made);
+  made->rows.rest = part_of(rows, "rest", *made);
   return made;
 }
 

@@ -47,8 +47,10 @@ uint64_t bits_of(T x) {
 
 template <class T>
 bool is_nan(T x) {
-  if constexpr (std::floating_point<T>) return std::isnan(x);
-  else return false;
+  if constexpr (std::floating_point<T>)
+    return std::isnan(x);
+  else
+    return false;
 }
 
 struct Add {

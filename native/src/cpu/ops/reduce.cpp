@@ -76,7 +76,8 @@ class Reduction final : public Op {
     }
     split_.bind(in(0), reduced);
     expect(split_.outputs == out().count, "the result has another size");
-    if ((kHow == How::max || kHow == How::min) && split_.terms == 0) expect(out().count == 0, "an axis is empty: expected an element");
+    if ((kHow == How::max || kHow == How::min) && split_.terms == 0)
+      expect(out().count == 0, "an axis is empty: expected an element");
     grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, split_.terms));
   }
   size_t items(size_t) const override { return ceil_div(out().count, grain_); }
@@ -272,7 +273,8 @@ class TopK final : public Op {
       if (is_nan(x[i])) values[made] = x[i], places[made++] = static_cast<int32_t>(i);
     auto* entries = reinterpret_cast<kernels::TopEntry*>(thread.scratch);
     const size_t found = c.kernels.top_k(x, n, entries, k_ - made);
-    for (size_t i = 0; i < found; i++, made++) values[made] = entries[i].value, places[made] = static_cast<int32_t>(entries[i].index);
+    for (size_t i = 0; i < found; i++, made++)
+      values[made] = entries[i].value, places[made] = static_cast<int32_t>(entries[i].index);
   }
 
  private:

@@ -23,7 +23,8 @@ array visible(const array& positions, int keys, double window) {
   const array columns = mx::reshape(mx::arange(0, keys, 1), {1, keys});
   const array up_to = mx::less_equal(columns, rows);
   if (window < 0) return up_to;
-  return mx::logical_and(up_to, mx::greater_equal(columns, mx::subtract(rows, whole(static_cast<int64_t>(window), mx::int32))));
+  return mx::logical_and(
+      up_to, mx::greater_equal(columns, mx::subtract(rows, whole(static_cast<int64_t>(window), mx::int32))));
 }
 Arrays cache_mask(const Invocation& c) {
   const mx::Shape shape = c.shape();
@@ -74,10 +75,12 @@ Arrays rope_tables(const Invocation& c) {
     const long double turn = static_cast<long double>(item.number) / (2 * std::numbers::pi_v<long double>);
     turns.push_back(static_cast<uint64_t>((turn - std::floor(turn)) * 0x1p64L));
   }
-  const array phase = mx::multiply(mx::astype(mx::astype(positions, mx::int64), mx::uint64), array(turns.data(), {1, half}, mx::uint64));
+  const array phase = mx::multiply(mx::astype(mx::astype(positions, mx::int64), mx::uint64),
+                                   array(turns.data(), {1, half}, mx::uint64));
   const array turned = mx::astype(mx::right_shift(phase, array(uint64_t{32}, mx::uint64)), mx::uint32);
   const array signed_turn = mx::view(turned, mx::int32);
-  return tables(mx::multiply(mx::astype(signed_turn, mx::float32), scalar(2 * std::numbers::pi * 0x1p-32, mx::float32)));
+  return tables(
+      mx::multiply(mx::astype(signed_turn, mx::float32), scalar(2 * std::numbers::pi * 0x1p-32, mx::float32)));
 }
 Arrays rope(const Invocation& c) {
   const array& x = c.in(0);
@@ -91,7 +94,8 @@ Arrays rope(const Invocation& c) {
   const array a = part(0), b = part(1);
   const array first = mx::subtract(mx::multiply(a, cosines), mx::multiply(b, sines));
   const array second = mx::add(mx::multiply(b, cosines), mx::multiply(a, sines));
-  array turned = pairs ? mx::reshape(mx::stack({first, second}, 3), {tokens, heads, dims}) : mx::concatenate({first, second}, 2);
+  array turned =
+      pairs ? mx::reshape(mx::stack({first, second}, 3), {tokens, heads, dims}) : mx::concatenate({first, second}, 2);
   if (dims < size) turned = mx::concatenate({turned, mx::slice(x, {0, 0, dims}, {tokens, heads, size})}, 2);
   return {turned};
 }

@@ -79,7 +79,8 @@ Arrays scatter_add(const Invocation& c) {
   for (int i = 0; i < named; i++) order.push_back(axis + i), spread.push_back(updates.shape(axis + i));
   for (int i = 0; i < axis; i++) order.push_back(i), spread.push_back(updates.shape(i));
   spread.push_back(1);
-  for (int i = axis + named; i < static_cast<int>(updates.ndim()); i++) order.push_back(i), spread.push_back(updates.shape(i));
+  for (int i = axis + named; i < static_cast<int>(updates.ndim()); i++)
+    order.push_back(i), spread.push_back(updates.shape(i));
   const array moved = mx::reshape(mx::transpose(updates, order), spread);
   return {mx::scatter_add(mx::zeros(shape, updates.dtype()), {indices}, moved, std::vector<int>{axis})};
 }

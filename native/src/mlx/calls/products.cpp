@@ -36,11 +36,8 @@ Arrays layer_norm(const Invocation& c) {
 }
 
 const Function kTable[] = {
-    {"matmul", 2, 2, binary<mx::matmul>},
-    {"linear", 2, 3, linear},
-    {"dequantize", 1, 1, dequantize},
-    {"rms_norm", 2, 3, rms_norm},
-    {"layer_norm", 2, 3, layer_norm},
+    {"matmul", 2, 2, binary<mx::matmul>}, {"linear", 2, 3, linear},         {"dequantize", 1, 1, dequantize},
+    {"rms_norm", 2, 3, rms_norm},         {"layer_norm", 2, 3, layer_norm},
 };
 
 }  // namespace

@@ -25,7 +25,8 @@ template <array (*F)(const array&, int, bool, mx::StreamOrDevice)>
 Arrays position(const Invocation& c) {
   const array& x = c.in(0);
   const int axis = c.whole("axis");
-  if (x.shape(axis) == 0) fail(Code::ir_shape, "[%s] axis %d is empty: expected an element", c.call.function->name, axis);
+  if (x.shape(axis) == 0)
+    fail(Code::ir_shape, "[%s] axis %d is empty: expected an element", c.call.function->name, axis);
   if (x.size() == 0) return {mx::zeros(c.shape(), mx::int32)};
   const array best = F(x, axis, false, {});
   if (!is_real(x.dtype())) return {mx::astype(best, mx::int32)};

@@ -20,7 +20,9 @@ Arrays fft(const Invocation& c) {
   const array z = mx::add(re, mx::multiply(im, array(std::complex<float>(0, 1))));
   const Attribute* name = c.find("norm");
   const std::string norm = name == nullptr ? "backward" : name->text;
-  const auto mode = norm == "ortho" ? mx::fft::FFTNorm::Ortho : norm == "forward" ? mx::fft::FFTNorm::Forward : mx::fft::FFTNorm::Backward;
+  const auto mode = norm == "ortho"     ? mx::fft::FFTNorm::Ortho
+                    : norm == "forward" ? mx::fft::FFTNorm::Forward
+                                        : mx::fft::FFTNorm::Backward;
   const array y = c.flag("inverse") ? mx::fft::ifft(z, n, -1, mode) : mx::fft::fft(z, n, -1, mode);
   return {mx::astype(mx::concatenate({mx::real(y), mx::imag(y)}, -1), c.dtype())};
 }
@@ -30,7 +32,8 @@ Arrays lstm(const Invocation& c) {
   const array& x = c.in(0);
   const int batch = x.shape(0), steps = x.shape(1), hidden = c.whole("hidden"), layers = c.whole("layers");
   const int directions = c.flag("bidirectional") ? 2 : 1, cells = layers * directions, gates = 4 * hidden;
-  const array w = mx::reshape(c.in(1), {-1}), u = mx::reshape(c.in(2), {cells, gates, hidden}), bias = mx::reshape(c.in(3), {cells, gates});
+  const array w = mx::reshape(c.in(1), {-1}), u = mx::reshape(c.in(2), {cells, gates, hidden}),
+              bias = mx::reshape(c.in(3), {cells, gates});
   const auto slot = [](const array& packed, int index) {
     mx::Shape from(packed.ndim(), 0), to = packed.shape();
     from[0] = index;
@@ -55,7 +58,8 @@ Arrays lstm(const Invocation& c) {
       const int t = reverse ? steps - 1 - step : step;
       const array now = mx::squeeze(mx::slice(outer, {0, t, 0}, {batch, t + 1, gates}), 1);
       const Arrays parts = mx::split(mx::add(now, mx::matmul(h, state_weights)), 4, 1);
-      memory = mx::add(mx::multiply(mx::sigmoid(parts[1]), memory), mx::multiply(mx::sigmoid(parts[0]), mx::tanh(parts[2])));
+      memory =
+          mx::add(mx::multiply(mx::sigmoid(parts[1]), memory), mx::multiply(mx::sigmoid(parts[0]), mx::tanh(parts[2])));
       h = mx::multiply(mx::sigmoid(parts[3]), mx::tanh(memory));
       rows[t] = h;
     }
