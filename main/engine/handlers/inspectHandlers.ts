@@ -1,5 +1,6 @@
 /** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
 import { STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
+import type { CallContext } from "../../contract/define.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
@@ -54,6 +55,19 @@ const OK = { ok: true } as const;
 export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
   const { store, recents, uploads } = parts;
   const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.devices);
+  const opened = new WeakMap<CallContext["onLeave"], Set<string>>();
+  /** Models that a connection has open, by their ids: nothing of a closed one is kept. They are closed when it leaves. */
+  const openedBy = ({ onLeave }: CallContext): Set<string> => {
+    const known = opened.get(onLeave);
+    if (known !== undefined) return known;
+    const ids = new Set<string>();
+    opened.set(onLeave, ids);
+    onLeave(async () => {
+      for (const id of ids) await store.leave(id);
+    });
+    return ids;
+  };
+
   return {
     "recents.list": async () => ({ recents: await recents.list() }),
     "recents.add": async ({ path }) => {
@@ -64,12 +78,13 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       await recents.remove(path);
       return OK;
     },
-    "model.open": async ({ source }, { signal, onLeave }) => {
-      const model = await store.open(source, signal);
-      onLeave(() => store.leave(model.id));
+    "model.open": async ({ source }, context) => {
+      const model = await store.open(source, context.signal);
+      openedBy(context).add(model.id);
       return overview(model, parts.initialTarget);
     },
-    "model.close": async ({ model }) => {
+    "model.close": async ({ model }, context) => {
+      openedBy(context).delete(model);
       await store.close(model);
       return OK;
     },

@@ -44,7 +44,8 @@ it("20 000 damaged headers give coded errors or an open file, within a second an
   // The damage goes everywhere: some files still open, most do not, and for many different reasons.
   expect(ends.get("opened")).toBeGreaterThan(1000);
   expect(ends.get("opened")).toBeLessThan(15_000);
-  expect([...ends.values()].filter((times) => times >= 20).length).toBeGreaterThanOrEqual(7);
+  // A type that is not known is no refusal any more: such a file opens, and its tensors are shown by number.
+  expect([...ends.values()].filter((times) => times >= 20).length).toBeGreaterThanOrEqual(6);
 });
 
 it("5 000 damaged headers of a whole model give coded errors or its graph", async () => {
