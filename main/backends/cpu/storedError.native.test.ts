@@ -143,7 +143,8 @@ describe("the native error of stored weights", () => {
   });
 
   it("is cancelled, before it begins and in between", async () => {
-    const [engine] = engines.slice(-1);
+    // The slowest set: the work takes longer than handing it over, which copies the rows.
+    const [engine] = engines;
     if (engine === undefined) throw new Error("[test] no instruction set");
     const run = runOf("q8_0", "gpu");
     await expect(nativeMeasure(engine)(run, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });

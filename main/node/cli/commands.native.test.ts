@@ -443,7 +443,7 @@ describe("answers", () => {
     expect(named.length).toBe(err.match(/^dispatch for /gm)?.length);
     if (line.startsWith("compile")) expect(named).toContain("compile for coreml: function prefill of the package");
     expect(err).toMatch(new RegExp(`^dispatch for ${backend}: \\d+ native, \\d+ decomposed, `, "m"));
-    expect(err).toMatch(/^ +\d+ native +linear_block: /m);
+    expect(err).toMatch(/^ +\d+ native +gather: /m);
     expect((await rlx(words(`${line} --json`), { home })).err).toBe("");
   };
   it.each([
