@@ -38,7 +38,7 @@ export function defineTheme(): void {
       { token: "type", foreground: isDark ? "c9b27c" : "7a5a10" },
       { token: "number", foreground: isDark ? "c3c8d2" : "3f4550" },
       { token: "string", foreground: isDark ? "c9b27c" : "7a5a10" },
-      { token: "comment", foreground: isDark ? "a8b0bc" : "616875", fontStyle: "italic" },
+      { token: "comment", foreground: isDark ? "a8b0bc" : "545b67", fontStyle: "italic" },
       { token: "annotation", foreground: plain("--ink-2") },
       { token: "delimiter", foreground: plain("--ink-2") },
     ],
