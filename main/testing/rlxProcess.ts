@@ -37,12 +37,16 @@ export interface RlxOptions {
   readonly home: string;
   /** What stands on stdin; nothing without it. */
   readonly input?: string;
-  /** Environment variables beside those of the tests. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Environment variables beside those of the tests; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** What a shell does first: limits, another folder, a mount. */
+  readonly after?: string;
 }
 
-export function startRlx(parameters: readonly string[], { home, input, env = {} }: RlxOptions): Running {
-  const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], {
+export function startRlx(parameters: readonly string[], { home, input, env = {}, after }: RlxOptions): Running {
+  const line = [process.execPath, CLI_BUNDLE, ...parameters];
+  const [program = "", ...rest] = after === undefined ? line : ["/bin/sh", "-c", `${after} && exec "$0" "$@"`, ...line];
+  const child = spawn(program, rest, {
     cwd: root,
     env: { ...process.env, RLX_HOME: home, ...env },
     stdio: ["pipe", "pipe", "pipe"],

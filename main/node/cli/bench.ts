@@ -1,5 +1,5 @@
 /** `rlx bench` and `rlx profile`. */
-import { open, stat, writeFile } from "node:fs/promises";
+import { open, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { intervalName, roofOf } from "../../contract/views/run.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
@@ -83,7 +83,7 @@ export async function profile(
   for await (const item of measured(command, items, asked.device)) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else {
-      if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));
+      if (options.trace !== undefined) await writeTrace(options.trace, item.profile);
       command.output.value(item.profile);
       printProfile(command, item.profile);
       return 0;
@@ -103,6 +103,16 @@ async function* measured<T>(command: Command, items: AsyncIterable<T>, asked: st
     );
     const hint = `Measure on ${orList(others.map(({ id }) => id))}.`;
     throw new WorkbenchError(error.code, error.message, { hint, cause: error });
+  }
+}
+
+/** Part of a trace is no use: where the disk is full, nothing stays. */
+async function writeTrace(path: string, view: ProfileView): Promise<void> {
+  try {
+    await writeFile(path, chromeTrace(view));
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -990,27 +990,6 @@ it("compile removes what one that was killed has left", async () => {
   expect(await left()).toHaveLength(2);
   expect(await command("compile FILE -o DIR/next.mlpackage")).toMatchObject({ code: 0 });
   expect(await left()).toEqual([]);
-});
-
-describe.skipIf(!existsSync("/dev/full"))("a disk that is full (not without /dev/full)", () => {
-  it.each(["graph --deep --json", "inspect FILE --metadata", "serve", "--help"])(
-    "ends %s with a word instead of a stack",
-    async (line) => {
-      const full = await open("/dev/full", "w");
-      const child = spawn(process.execPath, [CLI_BUNDLE, ...words(line)], {
-        env: { ...process.env, RLX_HOME: home },
-        stdio: ["ignore", full.fd, "pipe"],
-      });
-      let err = "";
-      child.stderr?.setEncoding("utf8").on("data", (piece: string) => (err += piece));
-      const code = await new Promise((resolve) => child.once("close", resolve));
-      await full.close();
-      expect({ code, err }).toEqual({
-        code: 1,
-        err: "error OUTPUT_WRITE: [rlx] cannot write to standard output: the disk is full\n",
-      });
-    },
-  );
 });
 
 describe.skipIf(!existsSync("/usr/bin/script"))("on a terminal (not without `script`)", () => {

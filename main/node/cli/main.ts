@@ -6,6 +6,7 @@ import { CommanderError, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Settings } from "../settings.ts";
 import { readSettings } from "../settings.ts";
+import { requireAddressSpace } from "./addressSpace.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
@@ -55,6 +56,7 @@ function run<O extends CommonOptions>(
     const output = createOutput(options.json === true);
     const settings = settingsOrError();
     try {
+      requireAddressSpace();
       const [{ choiceOf, connect }, work] = await Promise.all([import("./client.ts"), load()]);
       const command = connect(orThrow(settings), output, interrupted);
       try {
@@ -301,6 +303,7 @@ program
       options: { readonly port: string; readonly open?: boolean; readonly json?: boolean },
     ) => {
       try {
+        requireAddressSpace();
         process.exitCode = endingCode(await (await import("./serve.ts")).serveCommand(file, options, interrupted));
       } catch (error) {
         fail(error, "rlx serve", { json: options.json === true, stack: showsStack(settingsOrError()) });

@@ -41,7 +41,10 @@ export function requireAddon(path: string, hint: string): unknown {
   }
 }
 
-/** Any error of an addon as ours: the code travels as a property, and so does what the system said of it. */
+const NO_MEMORY_HINT =
+  "Close some programs, take a smaller model or context, or raise the limit on address space (ulimit -v).";
+
+/** Any error of an addon as ours. The code travels as a property, and so does the system's reason. */
 function translated(error: unknown): WorkbenchError {
   if (error instanceof WorkbenchError) return error;
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
@@ -49,6 +52,7 @@ function translated(error: unknown): WorkbenchError {
   const message = error instanceof Error ? error.message : String(error);
   return new WorkbenchError(isErrorCode(code) ? code : "BUG_UNEXPECTED", message, {
     cause: error,
+    ...(code === "ENV_NO_MEMORY" && { hint: NO_MEMORY_HINT }),
     ...(typeof system === "string" ? { details: { system } } : {}),
   });
 }
