@@ -68,7 +68,7 @@ interface Exported {
   readonly worstRms: number;
 }
 
-/** What `rlx compile --json` says, as far as it is read here. */
+/** The fields of `rlx compile --json` that are read here. */
 interface Said {
   readonly bytes: number;
   readonly weights: readonly { readonly relativeRms: number }[];

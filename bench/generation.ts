@@ -129,7 +129,7 @@ for (const preset of presets)
     for (let i = 0; i < repeats; i++) {
       const before = await readLoop();
       const theirs = () => llamaBench(path, { prompt: pp, generate: tg, repeats: 1 }, llamaOptions);
-      // Who comes first changes, so that a machine that gets slower favours nobody.
+      // The order changes, so that a machine that gets slower favours neither.
       const first = i % 2 === 1 ? await theirs() : undefined;
       const [prompt, generate] = await runBench(session, bench);
       const peer = first ?? (await theirs());

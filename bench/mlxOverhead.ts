@@ -1,5 +1,5 @@
 // What our backend adds to MLX: a decode step of a small model through it, against the same step written by hand in Python against
-// MLX, in the same run: short blocks of steps in turn, whoever begins changing from round to round. Prints JSON with the medians of
+// MLX, in the same run: short blocks of steps in turn; the first one changes from round to round. Prints JSON with the medians of
 // the blocks' ratios. Goal: at most 1.2. `generation` is what a person gets (the next step is under way while a token is looked at);
 // in `awaited` each step is asked for when the one before it has been answered.
 //   npx tsx bench/mlxOverhead.ts [--rounds 15] [--steps 60] [--preset tiny-qwen3]

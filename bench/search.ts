@@ -33,7 +33,7 @@ if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got $
 
 const BUDGET_MS = 30;
 const TYPED = "kv_append";
-/** What somebody types letter by letter, and one of every kind that the search knows. */
+/** A word typed letter by letter, and one query of every kind. */
 const QUERIES = [
   ...Array.from(TYPED, (_, i) => TYPED.slice(0, i + 1)),
   "block 399 linear",
@@ -44,7 +44,7 @@ const QUERIES = [
   "nothing-has-this-name",
 ];
 
-/** What is read of renderer/graph, which no program outside the window may import. */
+/** The used part of renderer/graph, which no other program may import. */
 interface Searching {
   readonly createGraphModel: (view: unknown) => unknown;
   readonly parseQuery: (text: string) => unknown;
@@ -76,7 +76,7 @@ interface Prepared {
   readonly search: (text: string) => number;
 }
 
-/** The graph with the route that the window has beside it when somebody searches. */
+/** The graph with its route, as the window searches them. */
 async function prepare(bundle: string, home: string): Promise<Prepared> {
   const { createGraphModel, parseQuery, searchNodes } = (await import(pathToFileURL(bundle).href)) as Searching;
   const engine = nodeEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });

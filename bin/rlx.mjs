@@ -15,7 +15,7 @@ const needed = {
   [bundle]: ["main", "native/src", "package-lock.json"],
   ...(forWindow && { [window]: ["renderer", "main", "package-lock.json"] }),
 };
-/** Help and the version are the same in any build, and whoever asks for them waits for nothing. */
+/** Help and version are the same in every build, so they wait for no build. */
 const words = process.argv.slice(2);
 const asksForHelp =
   words.length === 0 ||
@@ -26,24 +26,24 @@ function buildWhatIsStale() {
   const looked = new Date();
   if (Object.entries(needed).every(([output, sources]) => isNewest(output, sources))) return;
   const parts = forWindow ? ["renderer"] : [];
-  // Standard output belongs to the command; what the build says goes to standard error.
+  // Standard output belongs to the command, so the build writes to standard error.
   const built = spawnSync(process.execPath, [join(root, "scripts/firstUse.mjs"), ...parts], {
     stdio: ["ignore", 2, 2],
   });
   if (built.status !== 0) process.exit(1);
-  // Also where the contents turned out to be the same: the next start need not ask again.
+  // Also if the contents are unchanged: the next start need not compare them again.
   for (const output of Object.keys(needed))
     try {
       utimesSync(join(root, output), looked, looked);
     } catch {
-      // A bundle of another user: then it asks again.
+      // Another user's bundle: the next start compares again.
     }
 }
 
 if (!asksForHelp) buildWhatIsStale();
 if (existsSync(join(root, bundle))) await import(pathToFileURL(join(root, bundle)).href);
 else if (existsSync(join(root, "node_modules/tsx"))) {
-  // Nothing is built yet, and help is no reason to: the command line runs from its source.
+  // Nothing is built yet. Help runs from the source instead of building.
   const source = join(root, "main/node/cli/main.ts");
   const { status } = spawnSync(process.execPath, ["--import", "tsx", source, ...words], {
     cwd: root,

@@ -26,7 +26,7 @@ const say = (text) => console.error(`setup: ${text}`);
 const lastLines = (text, count = 15) => text.trim().split("\n").slice(-count).join("\n");
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 
-/** One at a time: lists of packages have a lock that apt does not wait for. */
+/** One at a time: apt does not wait for the lock of the package lists. */
 let installing = Promise.resolve();
 function installWithApt(...packages) {
   const mine = installing.then(() => aptInstall(packages));
@@ -59,7 +59,7 @@ async function installPackages() {
   const key = keyOf(["package-lock.json"], [process.platform, process.arch]);
   if (isFresh("packages", key, ["node_modules/.package-lock.json"])) return undefined;
   if (existsSync(join(root, "node_modules/.package-lock.json"))) {
-    // Installed by hand: good when npm itself finds nothing to complain about.
+    // Installed by hand: accepted if npm has no complaint.
     const listed = await runCaptured(npm, ["ls", "--depth=0", "--loglevel=silent"]);
     if (listed.code === 0) {
       markFresh("packages", key);
@@ -135,7 +135,7 @@ async function preparePython() {
     "-q",
     "--no-input",
     "--disable-pip-version-check",
-    // Python compiles what is imported when it is, which is a small part of it all.
+    // Python compiles modules on import; only a small part is ever imported.
     "--no-compile",
     "-r",
     "python/requirements.txt",
@@ -243,7 +243,7 @@ const rounds = [
   [[{ name: "Core ML bridge", always: process.platform === "darwin", act: buildCoreml }]],
 ];
 
-/** A line every half minute, so that a slow step does not look like one that hangs. Gives what ends it. */
+/** Prints a line every half minute, so that a slow step does not seem to hang. Returns the stop. */
 function sayWhileItTakes(name) {
   const began = Date.now();
   const timer = setInterval(

@@ -81,7 +81,7 @@ function playwrightSuite(...projects) {
   };
 }
 
-/** A runner that ends badly without a failed test has failed itself. */
+/** A runner that fails without a failed test counts as a failure itself. */
 function orFailure(tally, code) {
   if (code === 0 || tally.failed > 0) return tally;
   return { ...tally, failed: 1, failures: [`the runner ended with ${code}`] };

@@ -25,7 +25,7 @@ const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate",
 const aboveSessions = [...belowBackends, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 const engine = [...runtimeLayers, "main/training", "main/contract"];
 
-/** What stands before the engine may see of it, and of Node's helpers. */
+/** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
   ...base,
   "main/contract",
@@ -117,7 +117,7 @@ export const walls = [
     node: true,
     packages: ["@playwright/test", "axe-core", "ws"],
   },
-  // Run with their own dependencies, outside ours.
+  // Run with their own dependencies.
   { folder: "bench/peers", may: [], node: true, packages: ["node-llama-cpp"] },
   {
     folder: "bench",
@@ -229,7 +229,7 @@ function* sourceFiles(folder, kind = sourceFile) {
   }
 }
 
-/** What runs at the user's, and must not know that tests replace Apple's frameworks. */
+/** Production files, which must not know the double of Apple's frameworks. */
 const production = ["main", "app", "renderer", "bin", "native/src"];
 const productionFile = /\.(ts|tsx|mts|mjs|js|cjs|cpp|mm|h)$/;
 const namesDouble = /test double|coreml[_ -]?double|for_?double|(bridge(\(\))?|native|addon)\??\.double\b/i;

@@ -28,13 +28,13 @@ app.on("open-file", (event, path) => {
 hardenApp(app);
 registerScheme(protocol);
 
-/** A file or a command for the page; where there is no window, as on a Mac after the last was closed, it gets one. */
+/** Delivers a file or a command to the page. Opens a window if there is none, as on a Mac. */
 function tell(channel: Channel, text: string): void {
   mail.post(channel, text);
   showWindowIfNone();
 }
 
-/** Electron itself was told to run us by these. */
+/** Arguments by which Electron was told to run this app. */
 const filesNamed = (argv: readonly string[], cwd: string): readonly string[] =>
   filesOf(argv.slice(1), cwd, [app.getAppPath(), inOut("main", "index.js")]);
 
@@ -52,7 +52,7 @@ function showWindow(): void {
   });
 }
 
-/** A Mac keeps the app when its last window is closed. Before the start there is a window to come anyway. */
+/** A Mac keeps the app after its last window closed. Before the start, a window follows anyway. */
 function showWindowIfNone(): void {
   if (started && BrowserWindow.getAllWindows().length === 0) showWindow();
 }

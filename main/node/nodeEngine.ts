@@ -35,9 +35,9 @@ import { shapeFlexibility } from "./settings.ts";
 
 export interface NodeEngineOptions {
   readonly settings: Settings;
-  /** Hash of the sources, for the keys of the compile cache; the bundler's, unless a test gives one. */
+  /** Hash of the sources for cache keys: the bundler's, unless a test gives one. */
   readonly build?: string;
-  /** Further devices, behind those of this list: for tests. */
+  /** Devices after those of the list, for tests. */
   readonly devices?: readonly EngineDevice[];
 }
 
@@ -49,7 +49,7 @@ const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
   cpu: "cpu",
 };
 
-/** What a prediction is for until another target is chosen. */
+/** The initial target of predictions. */
 const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): TargetSpec => ({
   chip: here?.chip ?? "m4",
   os: here?.os ?? "macos15",
@@ -72,7 +72,7 @@ function compileObserver(settings: Settings): CompileObserver {
   return { verify: settings.verbose, onCompiled };
 }
 
-/** No build hash, no key. A run that shows the passes or the dispatch report compiles anew. */
+/** Undefined without a build hash, and for runs that show passes or the dispatch report. */
 function planCache(settings: Settings, store: DiskStore | undefined, build: string | undefined): PlanCache | undefined {
   if (store === undefined || build === undefined || settings.verbose || settings.dispatchReport) return undefined;
   return { store, build, dispatch: settings.dispatch };
@@ -115,7 +115,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Why the folder cannot be written to. */
+/** The reason why a folder is not writable. */
 async function writeProblem(folder: string): Promise<string | undefined> {
   try {
     await makeFolder(folder);

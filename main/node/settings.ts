@@ -1,6 +1,6 @@
 /**
  * Every environment variable the engine reads, in one place; docs/environment.md is checked against this list.
- * A value that is not understood is an error that says what is, never silently the default; an empty one is none.
+ * An invalid value is an error that lists the valid ones. An empty value counts as unset.
  */
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { MlxMode } from "../backends/mlx/engine.ts";
@@ -35,7 +35,7 @@ interface Variables {
   readonly coremlAddon: string | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
   readonly mlxMode: MlxMode;
-  /** Whether the CPU engine may have mapped files read again into larger pages, leaves them as they are, or copies them. */
+  /** Mapped weights in the CPU engine: larger pages allowed, left as they are, or copied. */
   readonly cpuWeights: CpuWeights;
   /** Overrides the folder of caches, recents and calibration. */
   readonly home: string | null;

@@ -36,7 +36,7 @@ export interface TinyGguf {
   readonly pre?: string;
   /** Many of them make a model that takes its time. */
   readonly layers?: number;
-  /** Never draws the end mark: its logit is 0, and many others are higher. For what has to last until somebody stops it. */
+  /** Never draws the end token, for runs that last until they are stopped: its logit is 0, others are higher. */
   readonly endless?: boolean;
   /** Keys beside those that it needs. */
   readonly keys?: readonly MetadataEntry[];

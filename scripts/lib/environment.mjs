@@ -1,4 +1,4 @@
-// What this machine has: programs, browsers, Electron's runtime. Looks only; installing is scripts/setup.mjs's part.
+// Finds what this machine has: programs, browsers, Electron's runtime. scripts/setup.mjs installs.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";

@@ -16,7 +16,7 @@ interface MeasureOptions extends CommonOptions {
   readonly device: string;
 }
 
-/** `least` and `most`: of tokens; the contract has the same limits. */
+/** `least` and `most` limit tokens, as the contract does. */
 async function common(
   command: Command,
   options: MeasureOptions,
@@ -92,7 +92,7 @@ export async function profile(
   throw unfinished(command.signal);
 }
 
-/** Where a device is missing, what does its work is offered; that may measure nothing, so others are named. */
+/** Where a device is missing, the error names the devices that can measure. */
 async function* measured<T>(command: Command, items: AsyncIterable<T>, asked: string): AsyncGenerator<T, void> {
   try {
     yield* items;
@@ -106,7 +106,7 @@ async function* measured<T>(command: Command, items: AsyncIterable<T>, asked: st
   }
 }
 
-/** Part of a trace is no use: where the disk is full, nothing stays. */
+/** Removes a partial trace: it is of no use. */
 async function writeTrace(path: string, view: ProfileView): Promise<void> {
   try {
     await writeFile(path, chromeTrace(view));
@@ -116,7 +116,7 @@ async function writeTrace(path: string, view: ProfileView): Promise<void> {
   }
 }
 
-/** Before the work, which may be long. */
+/** Runs before the measurement, which may take long. */
 async function checkTrace(path: string): Promise<void> {
   const folder = dirname(resolve(path));
   if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)
@@ -133,7 +133,7 @@ async function checkTrace(path: string): Promise<void> {
 
 const TRACE_START = '{"traceEvents":';
 
-/** A name that was meant for the model, or typed wrongly, must not cost a file. */
+/** Protects other files: a mistyped name must not overwrite a model. */
 async function isFreeOrTrace(path: string): Promise<boolean> {
   const file = await open(path, "r").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
@@ -162,7 +162,7 @@ function printProfile({ output }: Command, view: ProfileView): void {
       `${(row.share * 100).toFixed(1)} %`,
       ...roofTexts(row),
     ]);
-    output.table(["op", "times", time, "share", "bandwidth", "of roof"], rows, {
+    output.table(["op", "times", time, "share", "bandwidth", "of peak"], rows, {
       right: [1, 2, 3, 4, 5],
       yields: 0,
     });
@@ -171,7 +171,7 @@ function printProfile({ output }: Command, view: ProfileView): void {
   }
 }
 
-/** Bandwidth, and its share of memory's. An op that is not held up by memory has none worth the name. */
+/** Bandwidth and its share of the peak. Empty for ops that memory does not limit. */
 function roofTexts(row: ProfileRow): readonly [string, string] {
   const roof = roofOf(row);
   if (row.bandwidth === null || roof.kind === "none") return ["", ""];

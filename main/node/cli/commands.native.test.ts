@@ -47,7 +47,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "huge.txt"), "");
   await truncate(join(folder, "huge.txt"), 300e6);
   await writeFile(join(folder, "not.gguf"), "this is not a model");
-  await writeFile(join(folder, "taken.mlpackage"), "somebody else's");
+  await writeFile(join(folder, "taken.mlpackage"), "another file");
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -324,7 +324,7 @@ describe("answers", () => {
     const plain = await command(line);
     expect(plain).toMatchObject({ code: 0 });
     expect(plain.out).toMatch(says);
-    // Nobody reads a rewritten line in a log, and a column of spaces at the end of a line helps nobody.
+    // A log needs no rewritten lines and no trailing spaces.
     expect(plain.out + plain.err).not.toMatch(/\r| \n|undefined|NaN|\[object/);
     const machine = await command(`${line} --json`);
     expect(machine).toMatchObject({ code: 0, err: "" });
@@ -796,7 +796,7 @@ describe("errors", () => {
     expect(measured).toMatchObject({ code: 1, err: expect.stringContaining("error ENV_NO_ADDON") });
   });
 
-  it("tell of a chat template that cannot be used before anybody chats", async () => {
+  it("tell of a chat template that cannot be used, before a chat", async () => {
     const whole = await readFile(slow, "latin1");
     await writeFile(join(folder, "broken.gguf"), whole.replace("{% for message in", "{% fro message in"), "latin1");
     const { out } = await command("inspect DIR/broken.gguf");
@@ -917,7 +917,7 @@ describe("^C", () => {
     expect(await running.ended).toMatchObject({ code: 0, err: "" });
   });
 
-  it("ends a command that waits for somebody to write into a pipe", async () => {
+  it("ends a command that waits for a pipe's writer", async () => {
     const pipe = join(folder, "pipe");
     execFileSync("mkfifo", [pipe]);
     const running = startRlx(["tokenize", SAMPLE, "--text-file", pipe], { home });

@@ -13,7 +13,7 @@ interface InspectOptions extends CommonOptions {
   readonly tensors?: string | true;
 }
 
-/** `rlx inspect --tensors model.gguf`: the one word that is there is the file, not a query for tensors of no model. */
+/** In `rlx inspect --tensors model.gguf` the word is the file, not a query. */
 function settle(choice: ModelChoice, query: string | true | undefined): { choice: ModelChoice; query: string } {
   if (typeof query === "string" && choice.file === undefined && choice.offer === undefined)
     return { choice: { ...choice, file: query }, query: "" };
@@ -88,7 +88,7 @@ function printOverview(command: Command, view: Overview): void {
   }
 }
 
-/** Of the longest, "5.25 GFLOP" and "4.3 TFLOP/s". */
+/** Width of the longest figures, "5.25 GFLOP" and "4.3 TFLOP/s". */
 const FIGURE_WIDTH = 11;
 
 const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
@@ -98,7 +98,7 @@ const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
     );
 };
 
-/** Why something cannot be done, and what; one reason often holds for several things, and may be the overview's sentence. */
+/** Reasons with the actions they forbid. One reason often forbids several. */
 function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const [what, can] of [
@@ -114,7 +114,7 @@ function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {
   return found;
 }
 
-/** Everything, page by page. */
+/** Reads all pages. */
 async function printMetadata({ client, output }: Command, model: string, query: string): Promise<undefined> {
   const rows = [];
   for (let offset = 0; ; offset += 1000) {
@@ -146,7 +146,7 @@ async function printKey({ client, output }: Command, model: string, key: string)
   }
 }
 
-/** The value that a text of this type stands for. What JSON readers would round or have no word for stays a text: 2^53 and more, NaN. */
+/** The value of a text of this type. Stays a text where JSON is not exact: 2^53 and more, NaN. */
 function jsonOf(type: string, text: string): string | number | boolean {
   if (type === "bool") return text === "true";
   if (!/^[uif]\d+$/.test(type)) return text;

@@ -12,12 +12,12 @@ export interface Output {
   write(text: string): void;
   /** Rows of a result, fitted to the terminal. */
   table(header: readonly string[], rows: readonly (readonly string[])[], style?: TableStyle): void;
-  /** What a person should know beside the result, on stderr; nothing with --json. */
+  /** A note beside the result, on stderr. Silent with --json. */
   note(text: string): void;
   /** The one JSON value of a command. */
   value(value: unknown): void;
   /**
-   * What is going on, on stderr: one line that is rewritten on a terminal; elsewhere a line for each new `step`; nothing with
+   * Progress on stderr: one rewritten line on a terminal, elsewhere a line per new `step`. Silent with
    * --json.
    */
   progress(text: string, step?: string): void;
@@ -38,17 +38,17 @@ export const harmless = (text: string): string =>
     return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "\u2421" : "\ufffd";
   });
 
-/** Control characters, and what turns the order of the text that follows. */
+/** Control characters, and marks that change the direction of text. */
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** As JSON; for a terminal, what it would obey is written as an escape, which means the same to a program. */
+/** As JSON. For a terminal, control characters are escaped, which means the same to a program. */
 export function jsonText(value: unknown, stream: Stream): string {
   const text = JSON.stringify(value, plainArrays, 2);
   if (stream.isTTY !== true) return text;
   return text.replace(CONTROLS, (c) => (c === "\n" ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`));
 }
 
-/** Characters in a line of a terminal; a terminal that does not know its width says nought. */
+/** Columns of the terminal; 0 where it does not know. */
 const columnsOf = (stream: Stream): number =>
   stream.columns === undefined || stream.columns === 0 ? 80 : stream.columns;
 
@@ -100,7 +100,7 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
   };
 }
 
-/** What goes on, with its time once there is some: a phase may take minutes. */
+/** The progress text with the elapsed time: a phase may take minutes. */
 export const phaseText = ({ sentence, elapsedSeconds }: PhaseItem): string =>
   elapsedSeconds < 1 ? sentence : `${sentence}, ${Math.round(elapsedSeconds)} s`;
 
@@ -179,7 +179,7 @@ export function figureText(figure: Figure): string {
 export const bytesText = (bytes: number): string =>
   figureText({ value: bytes, low: null, high: null, unit: "bytes", truth: "exact", basis: "" });
 
-/** What a person reads when something went wrong. */
+/** An error as text for people. */
 export function errorText(error: WireError): string {
   if (error.code === "CANCELLED") return "Stopped.";
   const lines = [`error ${error.code}: ${error.message}`];
@@ -187,7 +187,7 @@ export function errorText(error: WireError): string {
   return lines.join("\n");
 }
 
-/** What a shell says of a program that ^C ended; a command gives it whatever stopped it. */
+/** The shell's exit code for ^C. A command returns it for any signal. */
 export const INTERRUPTED = 130;
 
 /** 0 done · 1 it did not work · 2 the command was wrong · 130 stopped. */
@@ -196,11 +196,11 @@ export function exitCode(error: WireError): number {
   return isMisuse(error) ? 2 : 1;
 }
 
-/** The command line was wrong: what a command refuses, and what the contract does that every command speaks. */
+/** True if the command line was wrong: refused by the command, or by the contract. */
 export const isMisuse = (error: WireError): boolean =>
   error.code === "INPUT_ARGUMENT" || error.code === "CONTRACT_INPUT";
 
-/** For people; programs find it in the answer. */
+/** Printed for people only. Programs find it in the JSON value. */
 export function noteReference(output: Pick<Output, "note">, reference: ReferenceNotice | null): void {
   if (reference !== null) output.note(`${reference.sentence} A token takes ${figureText(reference.secondsPerToken)}.`);
 }

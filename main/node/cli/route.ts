@@ -84,7 +84,7 @@ function opRows(view: RouteView, graph: GraphView): string[][] {
   return rows;
 }
 
-/** Below an op whose operations run in several places, or for several reasons, each of these. */
+/** Rows below an op whose operations have several devices or reasons. */
 function operationRows(lowering: LoweringView | undefined): string[][] {
   if (lowering === undefined || lowering.groups.length < 2) return [];
   return lowering.groups.map(({ operations, device, rule, workShare }) => [

@@ -21,7 +21,7 @@ interface Routing {
   readonly whyNoRouting: string | null;
 }
 
-/** Of a file without a graph, or one that no route is made of, everything else is told all the same. */
+/** The routing, or why there is none. The rest of the overview is printed in both cases. */
 export async function routingOf(command: Command, view: Overview): Promise<Routing> {
   if (!view.canGraph.ok) return { routing: null, whyNoRouting: view.canGraph.sentence };
   try {

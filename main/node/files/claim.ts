@@ -10,7 +10,7 @@ import { hasEnded, makerName, ownMaker, parseMaker } from "./processes.ts";
 
 export const claimOf = (target: string): string => join(dirname(target), `.${basename(target)}.claim`);
 
-/** Claims the path; the answer gives it up. Throws HANDLE_BUSY while another writer has it. */
+/** Claims the path and returns the release. Throws HANDLE_BUSY while another writer has it. */
 export async function claim(target: string): Promise<() => Promise<void>> {
   const path = claimOf(target);
   if (!(await make(path)) && (!(await takeAway(path)) || !(await make(path))))
@@ -31,7 +31,7 @@ async function make(path: string): Promise<boolean> {
   }
 }
 
-/** Removes the claim of a process that has ended. Of two that try, one succeeds: only one can rename the file. */
+/** Removes the claim of a dead process. Only one of two processes can rename the file. */
 async function takeAway(path: string): Promise<boolean> {
   try {
     const [text, { mtimeMs }] = await Promise.all([readFile(path, "utf8"), stat(path)]);
@@ -42,7 +42,7 @@ async function takeAway(path: string): Promise<boolean> {
     await rm(aside, { force: true });
     return true;
   } catch {
-    // It was given up or taken over meanwhile; the next try to make it tells.
+    // It was released or taken over meanwhile. The next attempt decides.
     return true;
   }
 }

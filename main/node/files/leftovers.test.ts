@@ -62,7 +62,7 @@ describe("uploads", () => {
     expect((await readdir(temporary)).sort()).toEqual(staying.sort());
   });
 
-  it("that are older than the machine's start go, whoever has the number now", async () => {
+  it("that are older than the boot are removed, even if the number is in use again", async () => {
     const own = `${uploadPrefix()}a`;
     await makeUpload(own);
     await utimes(join(temporary, own), 1, 1);

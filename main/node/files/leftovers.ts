@@ -1,7 +1,7 @@
 /**
- * What an engine that was killed leaves behind, removed by the next one: uploads in the temporary folder, and packages that were
- * being written. Names of uploads and notes say which process of which machine works on them. A package is written beside the
- * place it is to have, which can be anywhere, so a note in the workbench's own folder says where, for as long as it takes.
+ * Removes the files of a killed engine: uploads in the temporary folder, and unfinished packages.
+ * Names of uploads and notes hold the process and machine that made them. A package is written
+ * beside its target, which can be anywhere, so a note in the data folder says where meanwhile.
  */
 import { randomUUID } from "node:crypto";
 import { lstat, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -11,20 +11,20 @@ import { claimOf } from "./claim.ts";
 import { makeFolder } from "./makeFolder.ts";
 import { hasEnded, MAKER, makerName, ownMaker, parseMaker } from "./processes.ts";
 
-/** The start of the name of an upload's folder. */
+/** Prefix of an upload's folder. */
 export const uploadPrefix = (): string => `rlx-upload-${makerName(ownMaker())}-`;
 const UPLOAD = new RegExp(`^rlx-upload-${MAKER.source}-`);
 const NOTE = new RegExp(`^${MAKER.source}\\.`);
 
-/** A name beside the target that tells whose it is, and that the cache of compiled models knows as unfinished. */
+/** A name beside the target with its maker. The cache of compiled models treats it as unfinished. */
 export const partialName = (target: string): string =>
   `.${basename(target)}.${process.pid}.${randomUUID()}${PARTIAL_ENDING}`;
-/** Where the package that is replaced waits meanwhile. */
+/** Temporary name of the package that is being replaced. */
 export const asideOf = (partial: string): string => `${partial}.old`;
 const PARTIAL_ENDING = ".partial";
 const PARTIAL = /^\.(.+)\.(\d+)\.[0-9a-f-]{36}\.partial$/;
 
-/** Remembers what is being written until the answer is called. */
+/** Notes what is being written. Returns the function that removes the note. */
 export type Note = (partial: string) => Promise<() => Promise<void>>;
 
 const notesFolder = (dataFolder: string): string => join(dataFolder, "unfinished");
@@ -36,20 +36,20 @@ export function noteIn(dataFolder: string): Note {
       await makeFolder(dirname(note));
       await writeFile(note, partial);
     } catch {
-      // A folder that cannot be written to is no reason to refuse a package elsewhere.
+      // A read-only data folder does not forbid a package elsewhere.
     }
     return () => rm(note, { force: true }).catch(() => undefined);
   };
 }
 
-/** Of every process that has ended. What cannot be removed stays for the next time. */
+/** Removes the leftovers of every dead process. The next start retries failures. */
 export async function removeLeftovers(dataFolder: string, temporary = tmpdir()): Promise<void> {
   const notes = notesFolder(dataFolder);
   for (const name of await namesIn(notes)) {
     const note = join(notes, name);
     if (!NOTE.test(name) || !(await isLeft(note))) continue;
     const partial = await readFile(note, "utf8").catch(() => "");
-    // A note is never a reason to remove anything else.
+    // A note allows the removal of these names only.
     if (PARTIAL.exec(basename(partial))?.[2] === String(parseMaker(name)?.pid)) await removePartial(partial);
     await remove(note);
   }
@@ -59,7 +59,7 @@ export async function removeLeftovers(dataFolder: string, temporary = tmpdir()):
   }
 }
 
-/** Our user's, of a process that has ended. */
+/** True for a file of our user whose process has ended. */
 async function isLeft(path: string): Promise<boolean> {
   const info = await lstat(path).catch(() => undefined);
   if (info === undefined || (process.getuid !== undefined && info.uid !== process.getuid())) return false;
@@ -67,7 +67,7 @@ async function isLeft(path: string): Promise<boolean> {
   return maker !== undefined && hasEnded(maker, info.mtimeMs);
 }
 
-/** A process that died between the two renames of a replacement has left the old package without its name. */
+/** Restores a package whose process died between the two renames of a replacement. */
 async function removePartial(partial: string): Promise<void> {
   const target = join(dirname(partial), PARTIAL.exec(basename(partial))?.[1] ?? "");
   const aside = asideOf(partial);

@@ -1,6 +1,6 @@
 /**
- * Packages on disk: a directory written under a temporary name beside its target and renamed into place when complete,
- * so that a crash, a full disk or a cancel never leaves half a package under the name that was asked for.
+ * Packages on disk. A package is written under a temporary name beside its target and renamed when
+ * complete: a crash, a full disk or a cancel never leaves half a package under the final name.
  */
 import { open, rename, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
@@ -53,7 +53,7 @@ async function writeFully(handle: FileHandle, position: number, bytes: Uint8Arra
   }
 }
 
-/** Replaces what is at `target`, but only when everything is written. `note` is told what to remove if this process dies. */
+/** Replaces `target` once everything is written. `note` gets what to remove if this process dies. */
 export async function packageWriter(target: string, note?: Note): Promise<DirectoryWriter> {
   const parent = dirname(target);
   const temporary = join(parent, partialName(target));
@@ -111,7 +111,7 @@ export async function packageWriter(target: string, note?: Note): Promise<Direct
   };
 }
 
-/** A directory cannot be renamed over another: the old one steps aside first and comes back if the rename fails. */
+/** A directory cannot be renamed over another: the old one moves aside, and back if that fails. */
 async function replace(from: string, to: string): Promise<void> {
   const old = await stat(to).catch(() => undefined);
   if (old === undefined) return rename(from, to);

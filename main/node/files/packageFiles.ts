@@ -8,7 +8,7 @@ import { userHome } from "./folders.ts";
 import { noteIn, removeLeftovers } from "./leftovers.ts";
 import { packageWriter } from "./packageDirectory.ts";
 
-/** An absolute .mlpackage path in a folder that exists; what is there is replaced only when that was asked for. */
+/** An absolute .mlpackage path in an existing folder. Replaces a package only with `overwrite`. */
 async function place(path: string, overwrite: boolean): Promise<string> {
   const where = resolve(path);
   if (extname(where) !== ".mlpackage")
@@ -28,7 +28,7 @@ async function place(path: string, overwrite: boolean): Promise<string> {
   return where;
 }
 
-/** `dataFolder`: where it is noted what is being written. */
+/** `dataFolder`: the place of notes about unfinished packages. */
 export const packageFiles = (dataFolder: string): PackageFiles => ({
   writer: (path, { noted } = { noted: false }) => packageWriter(path, noted ? noteIn(dataFolder) : undefined),
   place,

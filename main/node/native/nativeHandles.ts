@@ -1,6 +1,6 @@
 /**
- * What the faces of our native addons share: where they are looked for, errors as ours, handles that are disposed once, and jobs
- * that an AbortSignal cancels.
+ * Shared by our native addons: where they are found, errors with codes, handles that are disposed
+ * once, and jobs that an AbortSignal cancels.
  */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -77,10 +77,10 @@ export function nativeHandles(native: {
   readonly cancel: (job: number) => boolean;
   readonly dispose: (handle: number) => boolean;
 }): NativeHandles {
-  // The safety net only: what is collected without having been disposed is disposed then.
+  // A safety net: disposes handles that were collected without a dispose.
   const lost = new FinalizationRegistry<number>((handle) => native.dispose(handle));
   const ids = new WeakMap<object, number>();
-  // One listener for a signal and not for a job: a signal may stand for hundreds of short ones.
+  // One listener per signal, because a signal may cover hundreds of short jobs.
   const cancelled = new WeakMap<AbortSignal, Set<number>>();
   const jobsOf = (signal: AbortSignal): Set<number> => {
     const known = cancelled.get(signal);

@@ -8,7 +8,7 @@ import type { Connectable } from "../../engine/connection.ts";
 import type { FromEngine } from "./messages.ts";
 import { isToEngine } from "./messages.ts";
 
-/** Bytes of answers on their way to the supervisor before work waits. */
+/** Bytes in flight to the supervisor before work waits. */
 const MOST_WAITING = 32 << 20;
 
 /** False when this process was not forked with a channel. */
@@ -18,7 +18,7 @@ export function serveChildChannel(engine: Connectable): boolean {
   const inboxes = new Map<number, PortInbox>();
   const backlog = createBacklog(MOST_WAITING);
   const tell = (message: FromEngine): void => {
-    // A supervisor that has just died takes no more; that it is gone is told by "disconnect".
+    // A dead supervisor takes no more. "disconnect" reports its end.
     if (!process.connected) return;
     const left = backlog.add(message.t === "frame" ? message.bytes.byteLength : 0);
     send(message, undefined, undefined, left);

@@ -1,4 +1,4 @@
-/** This Mac as a target: what predictions are for until somebody chooses another one. */
+/** This Mac as the initial target of predictions. */
 import { CHIPS, SYSTEMS } from "../../../backends/coreml/plan/target.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { CoremlAccess } from "./device.ts";
@@ -7,7 +7,7 @@ import type { CoremlMachine } from "./native.ts";
 
 type Place = Pick<TargetSpec, "chip" | "os">;
 
-/** The chip's family and the newest system that we have rules for and that is not newer than this one. */
+/** The chip's family, and the newest system with rules that is not newer than this one. */
 export function placeOf({ chip, osMajor }: Pick<CoremlMachine, "chip" | "osMajor">): Place | undefined {
   const family = /\bM\d+\b/.exec(chip)?.[0].toLowerCase();
   const known = CHIPS.find(({ id }) => id === family) ?? (family === undefined ? undefined : CHIPS.at(-1));
@@ -15,13 +15,13 @@ export function placeOf({ chip, osMajor }: Pick<CoremlMachine, "chip" | "osMajor
   return known === undefined || system === undefined ? undefined : { chip: known.id, os: system.id };
 }
 
-/** undefined where Core ML is missing, and on Macs without a chip of Apple's. */
+/** Undefined without Core ML or without Apple silicon. */
 export function hereOf(coreml: CoremlAccess): Place | undefined {
   if (coremlMissing(coreml) !== undefined) return undefined;
   try {
     return placeOf(coreml.bridge().machine());
   } catch {
-    // The engine starts all the same; the list of devices tells the error.
+    // The engine still starts. The list of devices shows the error.
     return undefined;
   }
 }

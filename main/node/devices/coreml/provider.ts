@@ -1,6 +1,6 @@
 /**
- * Core ML as a device: a decoder is exported for this Mac's target, compiled and tried out, then loaded and run through the bridge.
- * The system tells its own plan, and the parts of a cut graph run as one package.
+ * Core ML as a device. A decoder is exported for this Mac's target, compiled and tried in a child
+ * process, then loaded and run through the bridge. The parts of a cut graph run as one package.
  */
 import { cp } from "node:fs/promises";
 import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";

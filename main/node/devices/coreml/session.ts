@@ -23,7 +23,7 @@ export interface CoremlSession {
   dispose(): Promise<void>;
 }
 
-/** A session on Core ML with what a profile asks of it. */
+/** A session on Core ML with the data for a profile. */
 export interface CoremlLease extends Omit<CoremlSession, "dispose"> {
   readonly target: PlanTarget;
 }
@@ -41,9 +41,9 @@ export interface SessionRequest {
 export async function compiledDecoder(access: CoremlAccess, request: SessionRequest): Promise<CompiledModel> {
   const { model, target, engine, signal, onProgress } = request;
   const { flexibility } = access;
-  // The phase is not a fact of the package: it has a function for each.
+  // The key has no phase: the package has a function for each.
   const { phase: _, ...facts } = target;
-  // Where there is no Core ML, this says so before anything is read.
+  // Throws before anything is read if there is no Core ML.
   access.bridge();
   return prepareModel(access, {
     units: unitsOf(target),

@@ -1,6 +1,6 @@
 /**
- * The simulator of Core ML as a device: the package is exported to a temporary folder, read back from disk, and its program run in
- * TypeScript. It checks packages where there is no Core ML.
+ * The simulator of Core ML as a device: exports the package to a temporary folder, reads it back from
+ * disk, and runs its program in TypeScript. It checks packages where there is no Core ML.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -25,9 +25,9 @@ import { packageCache } from "./packageFacts.ts";
 
 export const SIMULATOR = "coreml-sim";
 
-/** Tokens of one run: the simulator has no reason for more. */
+/** Most tokens of one run. */
 const CHUNK = 64;
-/** Positions a simulated run has: it is for checking, not for long talks. */
+/** Positions of a simulated run: it is for checks, not for long chats. */
 const CONTEXT = 512;
 const NO_TIME = "A simulator’s speed says nothing of the device that it simulates.";
 
