@@ -10,15 +10,11 @@ import { specialize } from "../../ir/specialize.ts";
 import { opTable } from "../../ops/index.ts";
 import { pipelineFor } from "../../compiler/pipelines.ts";
 import { runPipeline } from "../../passes/pipeline.ts";
+import { modelStoreIn } from "../../testing/modelStore.ts";
 import { seededRandom } from "../../testing/random.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
-import { modelFiles } from "../../node/files/modelFiles.ts";
-import { createRecents } from "../../node/files/recents.ts";
-import { createUploads } from "../../node/files/uploads.ts";
 import type { ModelStore } from "../models/modelStore.ts";
-import { createModelStore } from "../models/modelStore.ts";
-import { createOffers } from "../models/offers.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { bindingsFor, templateOf } from "../models/graphs.ts";
 import { coremlEntry, planTarget } from "../models/routes.ts";
@@ -30,15 +26,14 @@ const PROFILES = ["auto", "ane", "gpu", "exact"] as const;
 let harness: Harness;
 /** The same models, opened beside the engine. */
 let store: ModelStore;
+let close: () => Promise<void>;
 const beside = new Map<string, OpenModel>();
 beforeAll(async () => {
   harness = await engineHarness();
-  const { folder } = harness;
-  const parts = { recents: createRecents(folder), uploads: createUploads() };
-  store = createModelStore({ files: modelFiles, offers: createOffers(modelFiles), ...parts });
+  ({ store, close } = modelStoreIn(harness.folder));
 });
 afterAll(async () => {
-  await store.dispose();
+  await close();
   await harness.done();
 });
 

@@ -114,14 +114,22 @@ function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {
   return found;
 }
 
-/** Reads all pages. */
-async function printMetadata({ client, output }: Command, model: string, query: string): Promise<undefined> {
-  const rows = [];
-  for (let offset = 0; ; offset += 1000) {
-    const page = await client.call("model.metadata", { model, query, offset, limit: 1000 });
+const PAGE = 1000;
+
+/** The rows of all pages. */
+async function allRows<R>(
+  pageAt: (offset: number) => Promise<{ readonly rows: readonly R[]; readonly matched: number }>,
+): Promise<R[]> {
+  const rows: R[] = [];
+  for (;;) {
+    const page = await pageAt(rows.length);
     rows.push(...page.rows);
-    if (rows.length >= page.matched) break;
+    if (rows.length >= page.matched || page.rows.length === 0) return rows;
   }
+}
+
+async function printMetadata({ client, output }: Command, model: string, query: string): Promise<undefined> {
+  const rows = await allRows((offset) => client.call("model.metadata", { model, query, offset, limit: PAGE }));
   output.value(rows);
   output.table(
     ["key", "type", "value"],
@@ -134,7 +142,7 @@ async function printMetadata({ client, output }: Command, model: string, query: 
 async function printKey({ client, output }: Command, model: string, key: string): Promise<undefined> {
   const items: string[] = [];
   for (;;) {
-    const page = await client.call("model.metadataValue", { model, key, offset: items.length, limit: 1000 });
+    const page = await client.call("model.metadataValue", { model, key, offset: items.length, limit: PAGE });
     items.push(...page.items);
     if (items.length >= page.total || page.items.length === 0) {
       const [, element = page.type, array] = /^(.*?)(\[\d+\])?$/.exec(page.type) ?? [];
@@ -155,12 +163,7 @@ function jsonOf(type: string, text: string): string | number | boolean {
 }
 
 async function printTensors({ client, output }: Command, model: string, query: string): Promise<undefined> {
-  const rows = [];
-  for (let offset = 0; ; offset += 1000) {
-    const page = await client.call("model.tensors", { model, query, offset, limit: 1000 });
-    rows.push(...page.rows);
-    if (rows.length >= page.matched) break;
-  }
+  const rows = await allRows((offset) => client.call("model.tensors", { model, query, offset, limit: PAGE }));
   output.value(rows);
   output.table(
     ["name", "type", "shape", "bytes"],

@@ -117,59 +117,30 @@ const plain = (value: number, digits = 3): string => {
   return Math.abs(value) < 1e4 || text.includes("e") ? text : text.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 };
 
-const scaled = (value: number, steps: readonly (readonly [number, string])[], digits = 3): string => {
-  const [factor, unit] = steps.find(([limit]) => Math.abs(value) >= limit) ?? steps.at(-1) ?? [1, ""];
-  return `${plain(value / factor, digits)} ${unit}`;
-};
+/** The scales of a unit, the largest first. */
+const SCALES = {
+  bytes: { GB: 1e9, MB: 1e6, KB: 1e3, B: 1 },
+  "bytes/s": { "GB/s": 1e9, "MB/s": 1e6, "B/s": 1 },
+  seconds: { s: 1, ms: 1e-3, µs: 1e-6 },
+  flops: { TFLOP: 1e12, GFLOP: 1e9, FLOP: 1 },
+  "flops/s": { "TFLOP/s": 1e12, "GFLOP/s": 1e9, "FLOP/s": 1 },
+  share: { "%": 0.01 },
+  "tokens/s": { "tok/s": 1 },
+  bits: { bits: 1 },
+  ratio: { "×": 1 },
+} as const satisfies { readonly [unit in Exclude<Figure["unit"], "count">]: { readonly [name: string]: number } };
+
+function scaled(value: number, unit: Figure["unit"]): string {
+  if (unit === "count") return String(value);
+  const steps = Object.entries(SCALES[unit]);
+  const [name, factor] = steps.find(([, least]) => Math.abs(value) >= least) ?? steps.at(-1) ?? ["", 1];
+  return `${plain(value / factor)} ${name}`;
+}
 
 /** 3 significant figures and a unit; `~` in front of what is not measured or exact. */
 export function figureText(figure: Figure): string {
   const about = figure.truth === "exact" || figure.truth === "measured" ? "" : "~";
-  const one = (value: number): string => {
-    switch (figure.unit) {
-      case "bytes":
-        return scaled(value, [
-          [1e9, "GB"],
-          [1e6, "MB"],
-          [1e3, "KB"],
-          [1, "B"],
-        ]);
-      case "bytes/s":
-        return scaled(value, [
-          [1e9, "GB/s"],
-          [1e6, "MB/s"],
-          [1, "B/s"],
-        ]);
-      case "seconds":
-        return scaled(value, [
-          [1, "s"],
-          [1e-3, "ms"],
-          [1e-6, "µs"],
-        ]);
-      case "flops":
-        return scaled(value, [
-          [1e12, "TFLOP"],
-          [1e9, "GFLOP"],
-          [1, "FLOP"],
-        ]);
-      case "flops/s":
-        return scaled(value, [
-          [1e12, "TFLOP/s"],
-          [1e9, "GFLOP/s"],
-          [1, "FLOP/s"],
-        ]);
-      case "share":
-        return `${plain(value * 100)} %`;
-      case "tokens/s":
-        return `${plain(value)} tok/s`;
-      case "bits":
-        return `${plain(value)} bits`;
-      case "ratio":
-        return `${plain(value)} ×`;
-      case "count":
-        return String(value);
-    }
-  };
+  const one = (value: number): string => scaled(value, figure.unit);
   if (figure.low === null || figure.high === null || figure.low === figure.high) return `${about}${one(figure.value)}`;
   const [low, high] = [one(figure.low), one(figure.high)];
   const unit = / \S+$/.exec(high)?.[0] ?? "";

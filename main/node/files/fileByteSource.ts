@@ -144,7 +144,7 @@ export async function openFileSink(path: string): Promise<ByteSink> {
   };
 }
 
-/** The rename itself is durable only when the folder is; not every system can sync a folder. */
+/** A rename is durable only when its folder is synced. Not every system can sync one. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r").catch(() => undefined);
   await handle?.sync().catch(() => undefined);
