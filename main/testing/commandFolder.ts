@@ -1,4 +1,4 @@
-/** For tests of the command line: a folder with files to try, and commands as people write them. Runs the built bundle. */
+/** A folder of files for tests of the built command line, and commands as people write them. */
 import { mkdtempSync } from "node:fs";
 import { rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ export interface CommandFolder {
   readonly home: string;
   /** A model with so many blocks that every interrupted command would have gone on for long. */
   readonly slow: string;
-  /** FILE is the sample, SLOW the slow model, DIR this folder. Quotation marks hold words together. */
+  /** FILE is the sample, SLOW the slow model, DIR this folder. Quotes hold words together. */
   readonly words: (line: string) => string[];
   readonly command: (line: string) => Promise<Ended>;
 }

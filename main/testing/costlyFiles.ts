@@ -1,4 +1,4 @@
-/** Files that are made to cost: headers of nested arrays, vocabularies that flood an index, texts that slow a pattern. */
+/** Costly files: nested arrays, vocabularies that flood an index, texts that slow a pattern. */
 import { numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { PRE_TOKENIZER_NAMES, preTokenizer } from "../tokenizer/pretokenizers.ts";

@@ -1,4 +1,4 @@
-/** Routes for tests: a graph legalised for Core ML and placed on a Mac of which a test names only what matters to it. */
+/** Routes for tests: a graph legalised for Core ML and placed on a Mac with a few given facts. */
 import { finish } from "../ir/steps.ts";
 import type { Route } from "../backends/coreml/hybrid/route.ts";
 import { routeGraph } from "../backends/coreml/hybrid/route.ts";
