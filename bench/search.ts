@@ -1,8 +1,7 @@
-// One search by itself, without drawing: the window's own function over the names of a graph of more than 20 000 ops, in Node,
-// against the 30 ms that the design gives a worker for half as many. It is so short that the window needs no worker for it; the whole
-// way from nine typed letters to the picture is in `bench/window.ts`. Every query is asked once in a process that has searched
-// nothing yet (`first`), then in turn with the others. Prints JSON; ends with 1 when a median or a first search is over the budget
-// and --assert was given.
+// One search without drawing: the window's own function over the names of more than 20 000 ops, in Node.
+// The budget is 30 ms for half as many. The whole way from nine typed letters to the picture is in
+// `bench/window.ts`. Every query is asked once in a fresh process (`first`), then in turn with the others.
+// Prints JSON. With --assert, ends with 1 when a median or a first search is over the budget.
 //   npx tsx bench/search.ts [--repeats 30] [--assert]
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,17 +1,16 @@
 // Only the list of devices and each device's own file know ids. All other code asks for a capability
 // (main/runtime/devices/provider.ts), so that a new device changes nothing else.
 //
-// "mlx", "coreml", "coreml-sim" and "webgpu" are allowed nowhere outside the rooms below, but as the backend that the compiler is
-// asked for. "cpu" and "reference" mean other things too (a place on a chip, a word): they must not be compared with a device.
+// "mlx", "coreml", "coreml-sim" and "webgpu" are allowed in the rooms below, and as the backend of a
+// compile. "cpu" and "reference" have other meanings too, so only a comparison with a device is refused.
 
-/** Where ids belong: devices, their lists, backends, rules of ops for backends, and the window's false engine. */
+/** Folders that may know ids: devices, their lists, backends, and the rules of ops for them. */
 const rooms = [
   "main/runtime/devices",
   "main/node/devices",
   "main/backends",
   "main/ops",
   "main/testing",
-  "renderer/engine/fake",
   "renderer/devices/testDevices.ts",
 ];
 const watched = ["main", "renderer", "app", "bin"];

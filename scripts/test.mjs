@@ -1,7 +1,8 @@
 // `npm test`: sets everything up and runs every suite, then sums over all runners. The last line reads
 //   N passed, N failed, N skipped
 // and every skip and failure is listed above it. With CI=true a suite that cannot run is a failure, unless what it
-// lacks is Apple hardware or the Electron runtime, and so is a skip for a reason that lib/tally.mjs does not allow. `node scripts/test.mjs unit native` runs the named suites only.
+// lacks is Apple hardware or the Electron runtime, and so is a skip for a reason that lib/tally.mjs does not allow.
+// `node scripts/test.mjs unit native` runs the named suites only.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";

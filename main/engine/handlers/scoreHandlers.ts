@@ -86,7 +86,7 @@ async function tokensOf(
         );
   if (tokens.length < 2)
     throw new WorkbenchError("INPUT_ARGUMENT", `[score] got ${counted(tokens.length, "token")}, expected at least 2`, {
-      hint: "Give more.",
+      hint: "Give a longer text, or more ids.",
     });
   const { context } = model.description;
   if (context !== undefined && tokens.length > context)

@@ -58,7 +58,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["score FILE --ids 1,99999", 2, /got 99999, expected 0 to 1023/],
   ["score FILE --text a", 2, /got 1 token, expected at least 2/],
   ["score FILE", 2, /no text Give --text, --text-file or --ids\./],
-  ["score FILE --ids 1", 2, /got 1 token, expected at least 2 Give more\./],
+  ["score FILE --ids 1", 2, /got 1 token, expected at least 2 Give a longer text/],
   ["tokenize FILE", 2, /no text Give --text or --text-file\./],
   ["bench FILE --pp 0 --tg 0", 2, /--pp and --tg: got 0 and 0, expected something to measure/],
   ["score FILE --text abc --cache q8", 2, /--cache: got q8, expected f16 or f32/],
