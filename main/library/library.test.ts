@@ -4,7 +4,7 @@ import type { DType } from "../ir/dtype.ts";
 import { DTYPES } from "../ir/dtype.ts";
 import { numbersIn, typedArrayOf } from "../ir/hostBytes.ts";
 import { MemoryParams, memoryParamsOf } from "../runtime/memoryLeaves.ts";
-import { buildGraph, evaluate, freeze, grad, hostTensor, verifyGraph, vjp } from "./index.ts";
+import { buildGraph, evaluate, freeze, grad, hostTensor, verifyGraph, vjp, vmap } from "./index.ts";
 
 const scaled = buildGraph("scaled", (g) => {
   const x = g.input("x", "f32[T,2]");
@@ -67,6 +67,15 @@ describe("graphs", () => {
 
   it("grad refuses an output that is not one number", () => {
     expect(() => grad(scaled, { of: "y", wrt: ["x"] })).toThrow(/got f32\[T,2\], expected one number/);
+  });
+
+  it("vmap gives every output a batch axis", () => {
+    const row = buildGraph("row", (g) => g.output("y", g.neg([g.input("x", "f32[2]")])));
+    const { outputs } = evaluate(vmap(row, ["x"], 3), { x: [1, 2, 3, 4, 5, 6] });
+    expect([outputs["y"]!.shape, [...outputs["y"]!.data]]).toEqual([
+      [3, 2],
+      [-1, -2, -3, -4, -5, -6],
+    ]);
   });
 
   it("freeze makes parameters constants", () => {

@@ -27,17 +27,19 @@ export interface PackageWish extends Pick<ExportRequest, "variants" | "merge"> {
   /** For logs. */
   readonly packageName: string;
   readonly watch?: CompileObserver;
+  /** Operations that Core ML has no rule for stay with the host (default), or are refused. */
+  readonly blocked?: "keep" | "refuse";
 }
 
 export function packageRequest(graph: Graph, target: PlanTarget, wish: PackageWish): ExportRequest {
-  const { description, source, packageName, watch, ...variants } = wish;
+  const { description, source, packageName, watch, blocked = "keep", ...variants } = wish;
   return {
     ...variants,
     table: opTable,
     entries: coremlEntry,
     *prepare(part, name) {
       const what = `function ${name} of ${packageName}`;
-      return (yield* compile(part, { ...watch, backend: "coreml", blocked: "keep", what })).graph;
+      return (yield* compile(part, { ...watch, backend: "coreml", blocked, what })).graph;
     },
     graph,
     target,

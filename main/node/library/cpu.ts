@@ -15,7 +15,7 @@ import { typedInputs } from "../../library/numbers.ts";
 import type { CompiledGraph, GraphInput, OpenOptions } from "../../runtime/device.ts";
 import { inputsOf } from "../../runtime/device.ts";
 import { cpuDevice } from "../../runtime/devices/cpu.ts";
-import { cpu, THREADS } from "./addon.ts";
+import { engines, THREADS } from "./addon.ts";
 
 export interface CpuOptions {
   /** Threads of a run; by default as many as the machine runs at once. */
@@ -69,7 +69,7 @@ export interface CpuSession extends SessionParams {
 export function compileForCpu(graph: Graph, options: CpuOptions = {}): CpuProgram {
   const { threads = THREADS, precision = "f32", weights, limits } = options;
   const compiled = compileNow(graph, { backend: "cpu", precision });
-  const program = cpuDevice(cpu.engine(), {
+  const program = cpuDevice(engines().cpu.engine(), {
     threads,
     ...(weights === undefined ? {} : { weights }),
     ...(limits === undefined ? {} : { limits }),

@@ -18,7 +18,7 @@ import { generate, GREEDY } from "../../runtime/generate.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { modelFiles } from "../files/modelFiles.ts";
-import { registry, THREADS } from "./addon.ts";
+import { engines, THREADS } from "./addon.ts";
 
 /** Positions of a session when nothing is said; a model that was trained for fewer has those. */
 const CONTEXT = 4096;
@@ -95,6 +95,7 @@ export class Model {
   /** A session with a cache of its own. Sessions of one device share the model's weights. */
   async openSession(options: SessionOptions = {}): Promise<ModelSession> {
     const { device: id, context = CONTEXT, threads = THREADS, cacheType, signal } = options;
+    const { registry } = engines();
     const device = id === undefined ? registry.first : registry.able(id, "tokens", "session");
     const key = `${device.id} ${cacheType ?? ""} ${threads}`;
     const opening =

@@ -28,7 +28,7 @@ import { decoderIn, packageSession } from "../../runtime/packageSession.ts";
 import type { PackageReader } from "../files/packageDirectory.ts";
 import { packageReader, packageWriter } from "../files/packageDirectory.ts";
 import { place } from "../files/packageFiles.ts";
-import { cpu } from "./addon.ts";
+import { engines } from "./addon.ts";
 import type { Model } from "./model.ts";
 import { ModelSession } from "./model.ts";
 
@@ -76,6 +76,7 @@ async function write(
   read: WeightBytes["read"],
 ): Promise<ExportReport> {
   const { overwrite = false, signal = new AbortController().signal, onProgress } = options;
+  const { cpu } = engines();
   const directory = await packageWriter(await place(path, overwrite));
   return writePackage(request, {
     directory,
@@ -103,7 +104,10 @@ export async function exportModel(
   return write(path, options, request, readsFrom(model.file));
 }
 
-/** Writes any graph as a `.mlpackage` with the function `main`. */
+/**
+ * Writes any graph as a `.mlpackage` with the function `main`. Throws UNSUPPORTED_OP where Core ML has no rule for an operation:
+ * a package has no parts that a host runs.
+ */
 export async function exportGraph(
   graph: Graph,
   path: string,
@@ -116,6 +120,7 @@ export async function exportGraph(
     description: graph.name,
     source: graphHash(frozen),
     packageName: path,
+    blocked: "refuse",
   });
   return write(path, options, request, (tensor) => {
     throw new WorkbenchError("INPUT_MISSING_TENSOR", `[export] weight ${tensor}: got no file that holds it`, {
