@@ -114,6 +114,7 @@ export function createEngine(parts: EngineParts): Engine {
     uploads,
     initialTarget: initial,
     devices,
+    machine,
   });
   const warming = new AbortController();
 
@@ -165,7 +166,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     async warmUp() {
       try {
-        await warmUp({ files, recents, uploads, target: initial, devices }, warming.signal);
+        await warmUp({ files, recents, uploads, target: initial, devices, machine }, warming.signal);
       } catch (error) {
         if (!warming.signal.aborted) throw error;
       }

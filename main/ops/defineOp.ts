@@ -187,6 +187,12 @@ export interface SampleInput {
  */
 export type Oracle = { readonly numpy: string } | { readonly jax: string };
 
+/**
+ * What a step moves, where that is not every operand and result. picks: of its first operand as many elements as the result has ·
+ * appends: the second operand is written into the first, which stays where it is.
+ */
+export type Moves = "picks" | "appends";
+
 /** Runs a sub-graph in the reference. */
 export type RegionRun = (inputs: readonly HostTensor[]) => readonly HostTensor[];
 
@@ -223,6 +229,7 @@ export interface Op<
   readonly gradient: Gradient<Attrs, A>;
   readonly batching: Batching<Attrs, A>;
   readonly traits: readonly Trait[];
+  readonly moves?: Moves;
   readonly backends: Backends<Attrs, A>;
   readonly samples: readonly Sample<Attrs>[];
 }
@@ -237,6 +244,7 @@ export interface AnyOp extends OpSpec {
   readonly outputCount: OutputCount;
   readonly operands: readonly string[];
   readonly results: readonly string[];
+  readonly moves: Moves | undefined;
   readonly oracle: Oracle;
   readonly reference: (
     inputs: readonly HostTensor[],
@@ -269,6 +277,7 @@ interface OpHead {
   readonly attributes: object;
   readonly regionNames?: readonly string[];
   readonly traits: readonly Trait[];
+  readonly moves?: Moves;
 }
 
 /**
@@ -283,6 +292,7 @@ export function eraseOp(op: OpHead): AnyOp {
     arity: rangeOf(op.arity),
     operands: op.operands,
     results: op.results ?? [],
+    moves: op.moves,
     schema: op.attributes as AnyAttrSchema,
     regionNames: op.regionNames ?? [],
     traits: op.traits,

@@ -10,7 +10,7 @@ import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
 import { exportModel, exportRequest } from "../models/exporting.ts";
 import { figure } from "../measure/forecast.ts";
-import { overviewOf } from "./inspectHandlers.ts";
+import { exportAbility } from "./inspectHandlers.ts";
 import type { Jobs } from "../jobs.ts";
 import type { PackageFiles } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
@@ -158,7 +158,7 @@ async function exportPlan(
   target: TargetSpec,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
-  const can = overviewOf(model, target, devices).canExport;
+  const can = exportAbility(model, devices);
   const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
   const suggested = await packages.suggest(model.path, `${name}.mlpackage`);
   const base = {

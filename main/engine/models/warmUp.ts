@@ -12,7 +12,7 @@ import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
 import { createModelStore } from "./modelStore.ts";
 import type { Offers } from "./offers.ts";
-import type { ModelFiles, Recents, Uploads } from "../services.ts";
+import type { Machine, ModelFiles, Recents, Uploads } from "../services.ts";
 import { routeHandlers } from "../handlers/routeHandlers.ts";
 
 /**
@@ -40,11 +40,12 @@ export interface WarmUpParts {
   readonly uploads: Uploads;
   readonly target: TargetSpec;
   readonly devices: EngineDevices;
+  readonly machine: Machine;
 }
 
 /** Rejects with CANCELLED when the signal fires; others have their turn meanwhile. */
 export async function warmUp(
-  { files, recents, uploads, target, devices }: WarmUpParts,
+  { files, recents, uploads, target, devices, machine }: WarmUpParts,
   signal: AbortSignal,
 ): Promise<void> {
   const store = createModelStore({ files, offers, recents, uploads });
@@ -55,6 +56,7 @@ export async function warmUp(
       uploads,
       initialTarget: target,
       devices,
+      machine,
     }),
     ...graphHandlers(store, target),
     ...routeHandlers(store, target, null),

@@ -2,6 +2,7 @@
 import { compileMlx } from "../../backends/mlx/compile.ts";
 import type { MlxRules } from "../../backends/mlx/emitter.ts";
 import type { MlxEngine, MlxMode, MlxPlanHandle, MlxSessionHandle } from "../../backends/mlx/engine.ts";
+import { heldByMlx } from "../../backends/mlx/weightForms.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -225,6 +226,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
       segments: "Runs no Core ML program; the overview says what it would do with this graph.",
     },
     weightTypes: WEIGHTS,
+    reads: { unit: "gpu", held: heldByMlx, form: "in MLX's own groups, else f16" },
     kept: { cacheType },
     probe() {
       const sentence = access.sentence();

@@ -270,7 +270,7 @@ function causeOf(
   const typeOf = (op: OpPlan): string => facts.kinds[facts.kindOf[run.first + own.indexOf(op)] as number]?.type ?? "";
   const whole = own.reduce((sum, { costMs }) => sum + costMs, 0);
   const share = (op: OpPlan): string =>
-    whole === 0 ? "" : `${Math.round((100 * op.costMs) / whole)} % of the work there is one ${typeOf(op)}`;
+    `${Math.round((100 * op.costMs) / whole)} % of the work there is one ${typeOf(op)}`;
   const heaviest = (among: readonly OpPlan[]): OpPlan | undefined =>
     among.reduce<OpPlan | undefined>(
       (most, op) => (most !== undefined && most.costMs >= op.costMs ? most : op),
@@ -281,7 +281,8 @@ function causeOf(
     if (own.length === 1 || most === undefined)
       return "the next lowered operation takes less time there, including the transfer.";
     // Not the ops of the segment: one op becomes several operations, and those of a cache belong to another segment's op.
-    return `the next ${own.length} lowered operations take less time there, including the transfer; ${share(most)}.`;
+    const part = whole === 0 ? "" : `; ${share(most)}`;
+    return `the next ${own.length} lowered operations take less time there, including the transfer${part}.`;
   }
   const kept = own.filter(({ rule }) => rule !== "free" && rule !== "island");
   const most = heaviest(kept) ?? heaviest(own.filter(({ rule }) => rule !== "free")) ?? own[0];
