@@ -3,15 +3,16 @@ import { unpackValues } from "../mil/fromProto.ts";
 import type { MilConstant, MilTensorType } from "../mil/types.ts";
 import { elementCount } from "../mil/types.ts";
 import type { OpenPackage } from "../package.ts";
-import type { SimTensor } from "./tensor.ts";
-import { simError, simTensor } from "./tensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
+import { packageTensor } from "../package/packageTensor.ts";
+import { simError } from "./tensor.ts";
 
 /** Decompressed constants kept in memory; beyond this, the oldest are read again when needed. */
 const BUDGET_BYTES = 1 << 30;
 
 export class Constants {
   readonly #weights: OpenPackage["weights"];
-  readonly #known = new Map<string, SimTensor>();
+  readonly #known = new Map<string, PackageTensor>();
   #bytes = 0;
 
   constructor(weights: OpenPackage["weights"]) {
@@ -19,14 +20,14 @@ export class Constants {
   }
 
   /** `keep: false` for operands of constexprs: only what they decompress to is worth memory. */
-  async load(constant: MilConstant, keep: boolean): Promise<SimTensor> {
+  async load(constant: MilConstant, keep: boolean): Promise<PackageTensor> {
     const { type, data } = constant;
     const shape = type.shape.map((d) => d ?? simError("const", "an unknown size"));
     switch (data.kind) {
       case "text":
         return { dtype: "string", shape, data: new Int32Array(0), text: data.text };
       case "numbers":
-        return simTensor(type.dtype, shape, copyOf(data.values));
+        return packageTensor(type.dtype, shape, copyOf(data.values));
       case "blob":
         return keep
           ? this.kept(`${data.offset}`, () => this.#record(data.offset, type, shape))
@@ -34,10 +35,10 @@ export class Constants {
     }
   }
 
-  async #record(offset: number, type: MilTensorType, shape: readonly number[]): Promise<SimTensor> {
+  async #record(offset: number, type: MilTensorType, shape: readonly number[]): Promise<PackageTensor> {
     const weights = this.#weights ?? simError("const", "the package has no weight file");
     const count = elementCount(shape);
-    return simTensor(
+    return packageTensor(
       type.dtype,
       shape,
       copyOf(unpackValues(type.dtype, count, await weights.read(offset, type.dtype, count))),
@@ -45,7 +46,7 @@ export class Constants {
   }
 
   /** One copy by key, for whatever function asks. */
-  async kept(key: string, make: () => Promise<SimTensor>): Promise<SimTensor> {
+  async kept(key: string, make: () => Promise<PackageTensor>): Promise<PackageTensor> {
     const known = this.#known.get(key);
     if (known !== undefined) {
       this.#known.delete(key);
