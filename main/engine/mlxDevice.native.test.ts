@@ -14,7 +14,7 @@ const found = findMlxEngine();
 const missing = reasonNotFound(found);
 
 describe("without MLX", () => {
-  const access = mlxAccess(() => "MLX is not here.", "prefer-native");
+  const access = mlxAccess(() => "MLX is not here.");
 
   test("the list says so, and whoever asks for it is told what to do", () => {
     const device = mlxProvider({ access, mode: "lazy", dispatch: "prefer-native" });

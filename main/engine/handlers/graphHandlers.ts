@@ -6,8 +6,9 @@ import { heldByMlx } from "../../backends/mlx/weightForms.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
-import type { GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
+import type { Backend, GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
 import { BACKENDS, BUILT, LEGAL } from "../../contract/views/graph.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -34,12 +35,18 @@ const TEXT: Kind<readonly Line[]> = { name: "text", keep: 4 };
 
 type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
 
-export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], GraphCalls> {
+export function graphHandlers(
+  store: Pick<ModelStore, "get">,
+  initial: TargetSpec,
+  chosen: DispatchPolicy,
+): Pick<EngineHandlers["calls"], GraphCalls> {
+  const dispatchFor = (backend: Backend): DispatchPolicy => (backend === "coreml" ? "prefer-native" : chosen);
   const pipelineOf = (model: OpenModel, { stage, phase }: GraphKey): Pipeline => ({
     backend: stage.backend,
     phase,
     context: stage.backend === "coreml" ? planTarget(model, stage.target, phase).context : initial.context,
     precision: stage.backend === "cpu" ? (stage.precision ?? "f32") : "f32",
+    dispatch: dispatchFor(stage.backend),
   });
   const staged = (model: OpenModel, key: GraphKey, signal: AbortSignal): Promise<StagedGraph> =>
     stagedGraph(model, key.stage.step, pipelineOf(model, key), signal);
@@ -61,10 +68,11 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
   };
   const listed = (
     id: string,
-    { target, ...pipeline }: Omit<Pipeline, "context"> & { readonly target: TargetSpec },
+    { target, ...pipeline }: Omit<Pipeline, "context" | "dispatch"> & { readonly target: TargetSpec },
   ): [OpenModel, Pipeline] => {
     const model = store.get(id);
-    return [model, { ...pipeline, context: planTarget(model, target, pipeline.phase).context }];
+    const { context } = planTarget(model, target, pipeline.phase);
+    return [model, { ...pipeline, context, dispatch: dispatchFor(pipeline.backend) }];
   };
   return {
     "graph.get": (key, { signal }) => view(key, signal),

@@ -58,7 +58,7 @@ export async function warmUp(
       devices,
       machine,
     }),
-    ...graphHandlers(store, target),
+    ...graphHandlers(store, target, "prefer-native"),
     ...routeHandlers(store, target, null),
   };
   const phase = "decode";

@@ -5,18 +5,26 @@ import { elementCount } from "../mil/types.ts";
 import type { OpenPackage } from "../package.ts";
 import type { PackageTensor } from "../package/packageTensor.ts";
 import { packageTensor } from "../package/packageTensor.ts";
+import { DEFAULT_MEMORY_LIMIT, simulatedBytes, SimulatorMemory } from "./memory.ts";
 import { simError } from "./tensor.ts";
 
 /** Decompressed constants kept in memory; beyond this, the oldest are read again when needed. */
 const BUDGET_BYTES = 1 << 30;
 
 export class Constants {
+  readonly memory: SimulatorMemory;
   readonly #weights: OpenPackage["weights"];
   readonly #known = new Map<string, PackageTensor>();
   #bytes = 0;
 
-  constructor(weights: OpenPackage["weights"]) {
+  constructor(weights: OpenPackage["weights"], memory: SimulatorMemory = new SimulatorMemory(DEFAULT_MEMORY_LIMIT)) {
     this.#weights = weights;
+    this.memory = memory;
+  }
+
+  /** Of those that are kept. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** `keep: false` for operands of constexprs: only what they decompress to is worth memory. */
@@ -38,6 +46,7 @@ export class Constants {
   async #record(offset: number, type: MilTensorType, shape: readonly number[]): Promise<PackageTensor> {
     const weights = this.#weights ?? simError("const", "the package has no weight file");
     const count = elementCount(shape);
+    this.memory.need(simulatedBytes(type), "const", () => this.#bytes);
     return packageTensor(
       type.dtype,
       shape,

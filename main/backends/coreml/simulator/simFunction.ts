@@ -4,6 +4,7 @@ import type { MilBinding, MilBlock, MilFunction, MilOperation, MilTensorType, Mi
 import { elementCount, nestedOperations } from "../mil/types.ts";
 import type { PackageFunction, PackageState } from "../package/packageRunner.ts";
 import type { Constants } from "./constants.ts";
+import { operatorBytes, simulatedBytes } from "./memory.ts";
 import { runKernel } from "./kernels.ts";
 import type { PackageTensor } from "../package/packageTensor.ts";
 import { allocate, packageTensor } from "../package/packageTensor.ts";
@@ -143,12 +144,14 @@ export class SimFunction implements PackageFunction {
     const values = new Map<string, PackageTensor>();
     for (const { name, type } of this.mil.inputs) {
       if (type.kind === "state") {
-        if (!state.tensors.has(name))
+        if (!state.tensors.has(name)) {
+          this.#constants.memory.need(simulatedBytes(type), `state ${name}`, () => this.#held([], state));
           state.tensors.set(name, {
             dtype: type.dtype,
             shape: type.shape,
             data: allocate(type.dtype, elementCount(type.shape)),
           });
+        }
         continue;
       }
       const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
@@ -195,11 +198,7 @@ export class SimFunction implements PackageFunction {
         }
         args.set(name, given);
       }
-      const [made] = runKernel(
-        op.type,
-        args,
-        op.outputs.map((o) => asTensor(o.type)),
-      );
+      const [made] = this.#kernel(op, args, () => this.#held(args.values(), undefined));
       return made ?? simError(op.type, "no output");
     });
   }
@@ -219,12 +218,29 @@ export class SimFunction implements PackageFunction {
         state.tensors.set(name, args.get("data")?.[0] ?? simError(op.type, "no data"));
       return;
     }
-    const made = runKernel(
-      op.type,
-      args,
-      op.outputs.map((o) => asTensor(o.type)),
+    keep(
+      op,
+      this.#kernel(op, args, () => this.#held([values.values(), ...args.values()], state)),
+      values,
     );
-    keep(op, made, values);
+  }
+
+  #kernel(
+    op: MilOperation,
+    args: ReadonlyMap<string, readonly PackageTensor[]>,
+    held: () => number,
+  ): readonly PackageTensor[] {
+    const types = op.outputs.map((o) => asTensor(o.type));
+    this.#constants.memory.need(operatorBytes(op.type, args, types), op.type, held);
+    return runKernel(op.type, args, types);
+  }
+
+  /** Bytes of these tensors, of a state and of the kept constants; tensors that share their numbers count once. */
+  #held(tensors: Iterable<Iterable<PackageTensor>>, state: SimState | undefined): number {
+    const buffers = new Set<ArrayBufferLike>();
+    for (const list of [...tensors, state?.tensors.values() ?? []])
+      for (const { data } of list) buffers.add(data.buffer);
+    return [...buffers].reduce((sum, { byteLength }) => sum + byteLength, this.#constants.bytes);
   }
 }
 
