@@ -207,6 +207,8 @@ export interface Op<
   readonly arity: A;
   /** What the operands are called, optional ones too; none where there may be any number. */
   readonly operands: NamesOf<A>;
+  /** Of an op with any number of operands whose attributes say which they are. */
+  readonly operandsBy?: (attrs: Attrs) => readonly string[];
   readonly outputs: O;
   /** What the results are called, where "result" does not say it. */
   readonly results?: readonly string[];
@@ -243,6 +245,7 @@ export const defineOp = <Name extends string, Attrs, A extends Arity, O extends 
 export interface AnyOp extends OpSpec {
   readonly outputCount: OutputCount;
   readonly operands: readonly string[];
+  readonly operandsBy: ((attrs: AttrRecord) => readonly string[]) | undefined;
   readonly results: readonly string[];
   readonly moves: Moves | undefined;
   readonly oracle: Oracle;
@@ -291,6 +294,7 @@ export function eraseOp(op: OpHead): AnyOp {
     summary: op.summary,
     arity: rangeOf(op.arity),
     operands: op.operands,
+    operandsBy: erased.operandsBy,
     results: op.results ?? [],
     moves: op.moves,
     schema: op.attributes as AnyAttrSchema,

@@ -18,7 +18,7 @@ import { opOf } from "../../ops/index.ts";
 import { figure } from "../measure/forecast.ts";
 import { scopeOf } from "./groups.ts";
 import { loweringView, ruleHit } from "./loweringView.ts";
-import { inputLabel, outputLabel } from "./operandNames.ts";
+import { inputLabels, outputLabel } from "./operandNames.ts";
 import { nodeName, stableIds } from "./graphView.ts";
 import { BYTES_READ, MovedBytes, valueBytes } from "./movedBytes.ts";
 
@@ -46,6 +46,7 @@ export function nodeView(input: NodeViewInput): NodeView {
   const node = graph.nodes[id];
   invariant(node, `node ${id} of ${graph.name}`);
   const mil = milOf(input);
+  const labels = inputLabels(node);
   return {
     key: input.key,
     node: id,
@@ -59,7 +60,7 @@ export function nodeView(input: NodeViewInput): NodeView {
       const from = graph.nodes[value.node];
       const type = from?.outputs[value.output];
       return {
-        label: inputLabel(node.op, i),
+        label: labels[i] ?? "",
         type: type ? formatType(bindType(type, bindings)) : "",
         from: value.node,
         fromName: from ? nodeName(from) : "",
