@@ -200,6 +200,10 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
     const targets = [TARGET, { ...TARGET, units: "cpu" as const }];
     const { rows } = await client.call("route.compare", { model: model(), phase, targets });
     expect(rows).toHaveLength(2);
+    for (const { target, packageBytes } of rows) {
+      const { profiles } = await client.call("model.overview", { model: model(), target });
+      expect(packageBytes).toEqual(profiles.find(({ chosenFor }) => chosenFor !== null)?.bytes ?? null);
+    }
     expect(rows[1]?.devices.filter(({ ops }) => ops > 0).map(({ device }) => device)).not.toContain("ane");
   });
 

@@ -111,7 +111,6 @@ export const clearedCache = z.object({
   left: z.number(),
   inUse: z.number(),
 });
-export type ClearedCache = View<typeof clearedCache>;
 
 export const doctorReport = z.object({
   checks: z.array(

@@ -1,5 +1,5 @@
 /** The Core ML weight profiles side by side: what the package would weigh, exactly, from the form of each tensor. */
-import type { TargetSpec } from "../../contract/views/common.ts";
+import type { Figure, TargetSpec } from "../../contract/views/common.ts";
 import type { ProfileChoice } from "../../contract/views/model.ts";
 import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
 import { WEIGHT_PROFILES, heldInPackage } from "../../backends/coreml/weights/forms.ts";
@@ -24,16 +24,20 @@ const TITLES: Readonly<Record<WeightProfile, { readonly title: string; readonly 
   },
 };
 
+/** Of the weights in a package with this profile. */
+export const packageBytes = (file: GgufFile, profile: WeightProfile): Figure =>
+  figure(heldBytes(file.tensors, heldInPackage(profile)), "bytes", "exact", "the form of each tensor times its size");
+
 export function profileChoices(file: GgufFile, target: TargetSpec): readonly ProfileChoice[] {
   if (file.tensors.some(({ type }) => type.element === undefined)) return [];
   const chosen = profileOf(target);
   return WEIGHT_PROFILES.map((profile) => {
-    const bytes = heldBytes(file.tensors, heldInPackage(profile));
+    const bytes = packageBytes(file, profile);
     return {
       profile,
       ...TITLES[profile],
-      bytes: figure(bytes, "bytes", "exact", "the form of each tensor times its size"),
-      ratioToFile: bytes / file.byteLength,
+      bytes,
+      ratioToFile: bytes.value / file.byteLength,
       error: null,
       chosenFor: profile === chosen ? target.units : null,
     };
