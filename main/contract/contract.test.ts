@@ -54,7 +54,7 @@ describe("the contract", () => {
     for (const name of names) expect(name).toMatch(/^[a-z]+\.[a-zA-Z]+$/);
   });
 
-  it("has a version of its own for these schemas: who changes one raises it, and records both here", () => {
+  it("has a version of its own for these schemas: a change raises it, and both are recorded here", () => {
     expect([contract.version, fingerprint()]).toEqual([15, "feee75471693cddd"]);
   });
 

@@ -1,5 +1,5 @@
 /**
- * The one contract between the engine and whoever uses it: every call, stream and event with its schemas.
+ * The one contract between the engine and its clients: every call, stream and event with its schemas.
  * Adding a call is one entry here and one handler in the engine; nothing else crosses. Tensors and weights never do.
  */
 import { z } from "zod";

@@ -21,7 +21,7 @@ import { diskSize } from "../views/overviewView.ts";
 import type { Kind } from "../models/works.ts";
 import { inSlices, worksOf } from "../models/works.ts";
 
-/** One for each target that somebody looks at. */
+/** One for each target that is looked at. */
 const PREVIEW: Kind<ExportPreview> = { name: "export preview", keep: 16 };
 
 type ExportItem = StreamItemOf<"export.start">;
@@ -76,7 +76,7 @@ export function exportHandlers(parts: ExportParts): {
           }
           yield doneItem(open, where, next.value);
         } finally {
-          // Whoever leaves has cancelled it; what is half written goes before this counts as ended.
+          // A connection that left has cancelled it; what is half written goes before this counts as ended.
           await work.catch(() => undefined);
           job.end();
         }

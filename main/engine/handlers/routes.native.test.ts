@@ -176,7 +176,7 @@ it("an op that became several operations says where each of them runs, and count
   expect(placement?.lowering === null).toBe(route.nodes.lowering[linear] === 0);
 });
 
-it("a large model is worked out between other answers, and not at all once nobody wants it", async () => {
+it("a large model is worked out between other answers, and not at all once no caller wants it", async () => {
   const model = await open("header-only-400");
   const abort = new AbortController();
   const order: string[] = [];

@@ -1,7 +1,7 @@
 /**
  * The first graph of a process is made by code that never ran before, which takes twice as long as the graphs after it. So,
- * while nobody has opened anything, the way from a header to a graph with its route is gone over a small model of our own.
- * Nothing of it is kept but the compiled code, and the first model that somebody opens ends it.
+ * while no model is open, the way from a header to a graph with its route is gone over a small model of our own.
+ * Nothing of it is kept but the compiled code, and the first model that is opened ends it.
  */
 import { encodeFrame } from "../../contract/codec.ts";
 import type { EngineDevices } from "../devices.ts";

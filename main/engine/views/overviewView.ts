@@ -126,7 +126,7 @@ function forecastsOf({ file, description, machine, runners }: FileOverviewInput,
   });
 }
 
-/** A model without words still has a graph: said here, before somebody waits for an answer. */
+/** A model without words still has a graph: said here, before a user waits for an answer. */
 function textWarnings(file: GgufFile): string[] {
   const refusal = tokenizerRefusal(file);
   if (refusal === undefined) return [];
@@ -176,7 +176,7 @@ function whatItIs(
   return `${reading.kind === "unsupported" ? reading.sentence : ""} ${size}, ${place}.`;
 }
 
-/** An error's message without who says it, as a sentence. */
+/** An error's message as a sentence, without the name in brackets. */
 export const plainSentence = (message: string): string => {
   const said = message.replace(/^\[[^\]]*\] /u, "");
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}${said.endsWith(".") ? "" : "."}`;

@@ -1,6 +1,6 @@
 /**
  * A device as the workbench knows it: what it is called, whether it is here, what it can do, and how graphs and decoders come to
- * run on it. One file gives one provider, and a list (registry.ts) holds them. Who uses a device asks for a capability and never
+ * run on it. One file gives one provider, and a list (registry.ts) holds them. Its users ask for a capability and never
  * for an id. `Source` is what the caller has of an open model besides its file, which a device may need to make a package.
  */
 import type { ErrorCode } from "../../diagnostics/codes.ts";

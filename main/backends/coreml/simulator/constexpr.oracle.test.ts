@@ -132,7 +132,7 @@ async function emitted(type: Packed, profile: "gpu" | "exact"): Promise<Readonly
   return operands;
 }
 
-/** What each type is stored as: codes, scale, offset. A minimum per block (gpu) is added by whoever reads the weight. */
+/** What each type is stored as: codes, scale, offset. A minimum per block (gpu) is added where the weight is read. */
 const EMITTED: Readonly<Record<string, readonly [gpu: readonly MilDtype[], exact: readonly MilDtype[]]>> = {
   q4_0: [
     ["uint4", "fp16", "uint4"],

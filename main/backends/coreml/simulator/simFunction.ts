@@ -113,7 +113,7 @@ export class SimFunction implements PackageFunction {
     for (let turn = 1; flagOf(op, await this.#block(first, carried, values, run)); turn++) {
       carried = await this.#block(second, carried, values, run);
       if (turn % TURNS_A_SLICE !== 0) continue;
-      // A loop may turn for ever: whoever wants to stop it has to be heard, and asked for where no operator does.
+      // A loop may turn for ever. Where no operator pauses, this does, so that a cancel arrives.
       await new Promise<void>((resolve) => setTimeout(resolve, 0));
       throwIfCancelled(run.signal);
     }
