@@ -31,7 +31,7 @@ import { chipTitle } from "./machine/machineInfo.ts";
 import { addonAbsent, loadAddon } from "./native/addon.ts";
 import { findMlxEngine } from "./native/mlxAddon.ts";
 import type { CoremlUnits, Settings } from "./settings.ts";
-import { shapeFlexibility } from "./settings.ts";
+import { shapeFlexibility, simulatorMemoryOf } from "./settings.ts";
 
 export interface NodeEngineOptions {
   readonly settings: Settings;
@@ -107,7 +107,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     calibrations: calibrationStore(calibrations),
     log,
   };
-  const simulatorMemory = settings.simulatorMemory ?? services.machine.totalBytes / 2;
+  const simulatorMemory = simulatorMemoryOf(settings);
   return createEngine({
     ...{ services, cpu, mlx, dispatch, initialTarget: target, flexibility, watch },
     devices: [

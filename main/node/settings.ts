@@ -2,6 +2,7 @@
  * Every environment variable the engine reads, in one place; docs/environment.md is checked against this list.
  * A value that is not understood is an error that says what is, never silently the default; an empty one is none.
  */
+import { totalmem } from "node:os";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { MlxMode } from "../backends/mlx/engine.ts";
 import { MLX_MODES } from "../backends/mlx/engine.ts";
@@ -175,3 +176,7 @@ export function shapeFlexibility(
   if (settings.coremlNativeFlex) return "native";
   return settings.coremlFlexibleInputs ? "sizes" : "fixed";
 }
+
+/** Bytes that a simulated package may take: as it is set, else half of the memory. */
+export const simulatorMemoryOf = ({ simulatorMemory }: Pick<Settings, "simulatorMemory">): number =>
+  simulatorMemory ?? totalmem() / 2;
