@@ -15,7 +15,10 @@ const core = [...base, "main/quant", "main/ir"];
 const graphLayers = [...core, "main/ops", "main/passes", "main/autodiff"];
 const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
-const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
+const backendRules = [
+  ...["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`),
+  "main/backends/coreml/windowRules.ts",
+];
 /** The layout of linear_block's operands: fusions of the CPU write it, the op reads it. */
 const blockOperands = "main/backends/cpu/linearBlockOperands.ts";
 const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];

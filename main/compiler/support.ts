@@ -20,7 +20,8 @@ export type Support =
  * prefer-native: a native rule where there is one · force-common: the parts, wherever an op has any ·
  * force-native: an op without a native rule is not supported.
  */
-export type DispatchPolicy = "prefer-native" | "force-common" | "force-native";
+export const DISPATCH_POLICIES = ["prefer-native", "force-common", "force-native"] as const;
+export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
 
 /** Any decomposition the op has: they all mean the same (a test checks it). */
 export function anyDecomposition(op: AnyOp): Via | undefined {

@@ -200,6 +200,10 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
     const targets = [TARGET, { ...TARGET, units: "cpu" as const }];
     const { rows } = await client.call("route.compare", { model: model(), phase, targets });
     expect(rows).toHaveLength(2);
+    for (const { target, packageBytes } of rows) {
+      const { profiles } = await client.call("model.overview", { model: model(), target });
+      expect(packageBytes).toEqual(profiles.find(({ chosenFor }) => chosenFor !== null)?.bytes ?? null);
+    }
     expect(rows[1]?.devices.filter(({ ops }) => ops > 0).map(({ device }) => device)).not.toContain("ane");
   });
 
@@ -450,8 +454,9 @@ describe.each([
     expect(`${facts["architecture"]} ${facts["experts"]} experts`).toMatch(names);
     expect(facts).toMatchObject({ "feed-forward": "128", heads: "4", "kv heads": "2", "head size": "16" });
     // 2 layers × 2 × 2 heads × 16 numbers × 2 bytes a token.
-    expect(overview.fit?.rows[1]?.value.value).toBe((overview.fit?.context ?? 0) * 256);
-    expect(overview.speed).toBeNull();
+    const [forecast] = overview.forecasts;
+    expect(forecast?.fit.rows[1]?.value.value).toBe((forecast?.fit.context ?? 0) * 256);
+    expect(forecast?.speed).toBeNull();
     const { model } = overview;
     expect((await client.call("model.tensors", { model })).total).toBe(24);
     expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);

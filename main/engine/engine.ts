@@ -8,6 +8,7 @@ import { serve } from "../contract/serve.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import type { CompileObserver } from "../compiler/compile.ts";
 import type { CpuAccess } from "../runtime/devices/cpu.ts";
+import type { DispatchPolicy } from "../compiler/support.ts";
 import type { MlxAccess } from "../runtime/devices/mlx.ts";
 import { deviceRegistry } from "../runtime/devices/registry.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
@@ -51,6 +52,8 @@ export interface EngineParts {
   readonly cpu: CpuAccess;
   /** For what MLX would do with a model. */
   readonly mlx: MlxAccess;
+  /** As graphs for the CPU and MLX are compiled. */
+  readonly dispatch: DispatchPolicy;
   readonly initialTarget: TargetSpec;
   readonly flexibility: ShapeFlexibility;
   readonly watch: CompileObserver;
@@ -72,7 +75,7 @@ async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
 }
 
 export function createEngine(parts: EngineParts): Engine {
-  const { services, cpu, mlx, initialTarget: initial, flexibility, watch } = parts;
+  const { services, cpu, mlx, dispatch, initialTarget: initial, flexibility, watch } = parts;
   const { files, packages, recents, uploads, machine, plans } = services;
   const connections = new Set<Serving<Contract>>();
   /** Whose port has ended before their work: the end of the engine waits for that, too. */
@@ -106,7 +109,7 @@ export function createEngine(parts: EngineParts): Engine {
     return measured;
   };
   const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
-  const compared = { store, devices, mlx, jobs, machine, initialTarget: initial, calibration };
+  const compared = { store, devices, mlx, dispatch, jobs, machine, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
   const inspecting = inspectHandlers({
     store,
@@ -114,6 +117,7 @@ export function createEngine(parts: EngineParts): Engine {
     uploads,
     initialTarget: initial,
     devices,
+    machine,
   });
   const warming = new AbortController();
 
@@ -125,7 +129,7 @@ export function createEngine(parts: EngineParts): Engine {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
-      ...graphHandlers(store, initial),
+      ...graphHandlers(store, initial, dispatch),
       ...routeHandlers(store, initial, here === undefined ? null : initial, services.routes),
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
@@ -165,7 +169,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     async warmUp() {
       try {
-        await warmUp({ files, recents, uploads, target: initial, devices }, warming.signal);
+        await warmUp({ files, recents, uploads, target: initial, devices, machine }, warming.signal);
       } catch (error) {
         if (!warming.signal.aborted) throw error;
       }

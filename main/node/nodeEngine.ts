@@ -31,7 +31,7 @@ import { chipTitle } from "./machine/machineInfo.ts";
 import { addonAbsent, loadAddon } from "./native/addon.ts";
 import { findMlxEngine } from "./native/mlxAddon.ts";
 import type { CoremlUnits, Settings } from "./settings.ts";
-import { shapeFlexibility } from "./settings.ts";
+import { shapeFlexibility, simulatorMemoryOf } from "./settings.ts";
 
 export interface NodeEngineOptions {
   readonly settings: Settings;
@@ -89,7 +89,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),
     () => addonAbsent(settings.addon),
   );
-  const mlx = mlxAccess(findMlxEngine, dispatch);
+  const mlx = mlxAccess(findMlxEngine);
   const coreml = coremlAccess(folder, settings.coremlAddon, flexibility, build);
   const target = initialTarget(settings, hereOf(coreml));
   const openKept: OpenCpuDecoder = async (engine, file, paths, options) =>
@@ -107,9 +107,13 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     calibrations: calibrationStore(calibrations),
     log,
   };
+  const simulatorMemory = simulatorMemoryOf(settings);
   return createEngine({
-    ...{ services, cpu, mlx, initialTarget: target, flexibility, watch },
-    devices: [...everyDevice({ cpu, mlx, coreml, target, mlxMode, dispatch, watch, open: openKept }), ...devices],
+    ...{ services, cpu, mlx, dispatch, initialTarget: target, flexibility, watch },
+    devices: [
+      ...everyDevice({ cpu, mlx, coreml, simulatorMemory, target, mlxMode, dispatch, watch, open: openKept }),
+      ...devices,
+    ],
   });
 }
 

@@ -187,6 +187,12 @@ export interface SampleInput {
  */
 export type Oracle = { readonly numpy: string } | { readonly jax: string };
 
+/**
+ * What a step moves, where that is not every operand and result. picks: of its first operand as many elements as the result has ·
+ * appends: the second operand is written into the first, which stays where it is.
+ */
+export type Moves = "picks" | "appends";
+
 /** Runs a sub-graph in the reference. */
 export type RegionRun = (inputs: readonly HostTensor[]) => readonly HostTensor[];
 
@@ -201,6 +207,8 @@ export interface Op<
   readonly arity: A;
   /** What the operands are called, optional ones too; none where there may be any number. */
   readonly operands: NamesOf<A>;
+  /** Of an op with any number of operands whose attributes say which they are. */
+  readonly operandsBy?: (attrs: Attrs) => readonly string[];
   readonly outputs: O;
   /** What the results are called, where "result" does not say it. */
   readonly results?: readonly string[];
@@ -223,6 +231,7 @@ export interface Op<
   readonly gradient: Gradient<Attrs, A>;
   readonly batching: Batching<Attrs, A>;
   readonly traits: readonly Trait[];
+  readonly moves?: Moves;
   readonly backends: Backends<Attrs, A>;
   readonly samples: readonly Sample<Attrs>[];
 }
@@ -236,7 +245,9 @@ export const defineOp = <Name extends string, Attrs, A extends Arity, O extends 
 export interface AnyOp extends OpSpec {
   readonly outputCount: OutputCount;
   readonly operands: readonly string[];
+  readonly operandsBy: ((attrs: AttrRecord) => readonly string[]) | undefined;
   readonly results: readonly string[];
+  readonly moves: Moves | undefined;
   readonly oracle: Oracle;
   readonly reference: (
     inputs: readonly HostTensor[],
@@ -269,6 +280,7 @@ interface OpHead {
   readonly attributes: object;
   readonly regionNames?: readonly string[];
   readonly traits: readonly Trait[];
+  readonly moves?: Moves;
 }
 
 /**
@@ -282,7 +294,9 @@ export function eraseOp(op: OpHead): AnyOp {
     summary: op.summary,
     arity: rangeOf(op.arity),
     operands: op.operands,
+    operandsBy: erased.operandsBy,
     results: op.results ?? [],
+    moves: op.moves,
     schema: op.attributes as AnyAttrSchema,
     regionNames: op.regionNames ?? [],
     traits: op.traits,

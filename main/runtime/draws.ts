@@ -99,7 +99,7 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
     }
   }
 
-  /** Ends the runs that nobody waits for any more. */
+  /** Ends the runs that are no longer waited for. */
   async return(): Promise<IteratorResult<DrawnToken, void>> {
     const left = this.#runs.splice(0);
     this.#ready.length = 0;
@@ -135,7 +135,7 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
     if (count <= 0) return;
     const sample = this.#options.sampling(this.#known, at);
     const result = this.#steps.submit({ at, count, token, sample }, this.#stopper.signal);
-    result.catch(() => undefined); // seen by next(), or by nobody when the consumer leaves
+    result.catch(() => undefined); // seen by next(), or not at all when the consumer leaves
     this.#asked += count;
     this.#runs.push({ count, result });
   }

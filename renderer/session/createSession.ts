@@ -1,6 +1,6 @@
 /** The session's actions: they ask the engine and put down what it says. Answers to questions that were overtaken are dropped. */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
-import { targetSpec } from "../../main/contract/views/common.ts";
+import { sameWeights, targetSpec } from "../../main/contract/views/common.ts";
 import type { GraphKey } from "../../main/contract/views/graph.ts";
 import { isRouted, routedStage } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
@@ -358,7 +358,7 @@ export function nearTargets(target: TargetSpec, targets: TargetList | null): rea
   return [...chips, ...others.map((units) => ({ ...target, units }))];
 }
 
-/** The legal graph follows from phase and context alone: another chip or other units leave it as it is. */
+/** The legal graph follows from phase, context and weights, which count as bytes read: another chip leaves it as it is. */
 function isLegalGraph(key: GraphKey, model: string, target: TargetSpec, phase: Phase): boolean {
   const { stage } = key;
   return (
@@ -366,6 +366,7 @@ function isLegalGraph(key: GraphKey, model: string, target: TargetSpec, phase: P
     key.phase === phase &&
     isRouted(stage) &&
     "target" in stage &&
-    stage.target.context === target.context
+    stage.target.context === target.context &&
+    sameWeights(stage.target, target)
   );
 }

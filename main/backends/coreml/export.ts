@@ -137,7 +137,7 @@ export interface ExportRun {
   readonly directory: DirectoryWriter;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
-  /** Runs the work before the weights; all at once without it. Whoever has others to answer lets them cut in, and cancels. */
+  /** Runs the work before the weights; all at once without it. An engine lets other calls cut in, and cancels. */
   readonly inSlices?: <T>(steps: Steps<T>) => Promise<T>;
 }
 

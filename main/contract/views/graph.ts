@@ -70,6 +70,8 @@ export const graphView = z.object({
     /** Index into `groups`. */
     group: u32,
     flags: u8,
+    /** Bytes that the node reads in a step: weights as the stage's backend holds them, caches and activations. */
+    bytesRead: f32,
   }),
   /** Inputs in CSR form: those of node i are edges start[i] … start[i+1]-1. */
   edges: z.object({

@@ -237,7 +237,6 @@ export const profileItem = z.discriminatedUnion("kind", [
   phaseItem,
   z.object({ kind: z.literal("done"), profile: profileView }),
 ]);
-export type ProfileItem = View<typeof profileItem>;
 
 /** One run of a demo graph through its segments: simulator or Core ML for the device, CPU engine for the host. */
 export const hybridInput = z.object({

@@ -10,7 +10,7 @@ import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
 import { exportModel, exportRequest } from "../models/exporting.ts";
 import { figure } from "../measure/forecast.ts";
-import { overviewOf } from "./inspectHandlers.ts";
+import { exportAbility } from "./inspectHandlers.ts";
 import type { Jobs } from "../jobs.ts";
 import type { PackageFiles } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
@@ -21,7 +21,7 @@ import { diskSize } from "../views/overviewView.ts";
 import type { Kind } from "../models/works.ts";
 import { inSlices, worksOf } from "../models/works.ts";
 
-/** One for each target that somebody looks at. */
+/** One for each target that is looked at. */
 const PREVIEW: Kind<ExportPreview> = { name: "export preview", keep: 16 };
 
 type ExportItem = StreamItemOf<"export.start">;
@@ -76,7 +76,7 @@ export function exportHandlers(parts: ExportParts): {
           }
           yield doneItem(open, where, next.value);
         } finally {
-          // Whoever leaves has cancelled it; what is half written goes before this counts as ended.
+          // A connection that left has cancelled it; what is half written goes before this counts as ended.
           await work.catch(() => undefined);
           job.end();
         }
@@ -158,7 +158,7 @@ async function exportPlan(
   target: TargetSpec,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
-  const can = overviewOf(model, target, devices).canExport;
+  const can = exportAbility(model, devices);
   const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
   const suggested = await packages.suggest(model.path, `${name}.mlpackage`);
   const base = {

@@ -4,6 +4,8 @@ import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
+import { packageBytes } from "../views/profileView.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
 import { figure } from "../measure/forecast.ts";
 import type { RouteCache } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
@@ -53,13 +55,14 @@ export function routeHandlers(
     "route.get": ({ model, target, phase }, { signal }) => view(model, target, phase, signal),
     "route.compare": async ({ model, targets, phase }, { signal }) => {
       const rows: RouteComparison["rows"][number][] = [];
-      for (const target of targets) rows.push(compared(target, await routeOf(store.get(model), target, phase, signal)));
+      const open = store.get(model);
+      for (const target of targets) rows.push(compared(target, await routeOf(open, target, phase, signal), open.file));
       return { rows };
     },
   };
 }
 
-function compared(target: TargetSpec, route: Route): RouteComparison["rows"][number] {
+function compared(target: TargetSpec, route: Route, file: GgufFile | undefined): RouteComparison["rows"][number] {
   return {
     target,
     title: route.title,
@@ -74,6 +77,6 @@ function compared(target: TargetSpec, route: Route): RouteComparison["rows"][num
       "predicted",
       "the placement model's own time: for comparing targets, not a promise",
     ),
-    packageBytes: null,
+    packageBytes: file === undefined ? null : packageBytes(file, route.target.profile),
   };
 }

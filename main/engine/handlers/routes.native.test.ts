@@ -96,8 +96,14 @@ it("the graph of a target serves every chip and system of its context", async ()
   const model = await open("sample");
   const get = (target: TargetSpec) =>
     harness.client.call("graph.get", { model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" });
-  const [first, second] = [await get(TARGET), await get({ ...TARGET, chip: "m1", os: "macos26", units: "all" })];
+  const others = { ...TARGET, chip: "m1", os: "macos26", units: "all" } as const;
+  const [first, second] = [await get({ ...TARGET, profile: "ane" }), await get({ ...others, profile: "ane" })];
   expect(second).toEqual({ ...first, key: second.key });
+  // Packed weights are fewer bytes to read, and nothing else is another.
+  const packed = await get({ ...others, profile: "gpu" });
+  const sum = (bytes: Float32Array): number => bytes.reduce((all, each) => all + each, 0);
+  expect(sum(packed.nodes.bytesRead)).toBeLessThan(sum(first.nodes.bytesRead));
+  expect(packed).toEqual({ ...first, key: packed.key, nodes: { ...first.nodes, bytesRead: packed.nodes.bytesRead } });
   expect(second.key.stage).toMatchObject({ target: { chip: "m1", os: "macos26", units: "all" } });
   const other = await get({ ...TARGET, context: 256 });
   expect(other.edges.bytes).not.toEqual(first.edges.bytes);
@@ -166,7 +172,7 @@ it("an op that became several operations says where each of them runs, and count
   expect(placement?.lowering === null).toBe(route.nodes.lowering[linear] === 0);
 });
 
-it("a large model is worked out between other answers, and not at all once nobody wants it", async () => {
+it("a large model is worked out between other answers, and not at all once no caller wants it", async () => {
   const model = await open("header-only-400");
   const abort = new AbortController();
   const order: string[] = [];

@@ -20,7 +20,7 @@ export interface DecoderChoice {
   readonly threads?: number | null;
   readonly cacheType?: CacheType;
   readonly chunk?: number;
-  /** Another device may stand in where this one is not here: not for those who measure. */
+  /** Another device may stand in where this one is not here: not for measuring. */
   readonly standIn?: boolean;
   readonly signal?: AbortSignal;
 }

@@ -4,9 +4,8 @@
  */
 import type { Compiled } from "../../compiler/compile.ts";
 import { compile } from "../../compiler/compile.ts";
-import { legalise } from "../../compiler/legalise.ts";
-import { pipelineFor } from "../../compiler/pipelines.ts";
 import { applyPrecision } from "../../compiler/precision.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 import { supportsOf } from "../../compiler/support.ts";
 import type { Phase } from "../../contract/views/common.ts";
 import type { Backend } from "../../contract/views/graph.ts";
@@ -23,7 +22,7 @@ import { demoGraph } from "../../models/demo.ts";
 import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
-import { countOps, runPipeline } from "../../passes/pipeline.ts";
+import { countOps } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
@@ -72,6 +71,8 @@ export interface Pipeline {
   /** Core ML's graphs have their sizes fixed. */
   readonly context: number;
   readonly precision: PrecisionPolicy;
+  /** Of the session. Core ML's graphs are always made from native rules where there are any. */
+  readonly dispatch: DispatchPolicy;
 }
 
 const pipelineKey = ({ backend, phase, context, precision }: Pipeline): string =>
@@ -104,11 +105,11 @@ interface Passed {
   readonly records: readonly StepRecord[];
 }
 
-function* passedBy(source: Graph, backend: Backend): Steps<Passed> {
-  const { graph: before, records } = yield* runPipeline(source, { passes: pipelineFor(backend) });
-  const start = performance.now();
-  const { graph: after, blocked } = yield* legalise(before, backend);
-  const supports = supportsOf(backend);
+function recordsOf(
+  { backend, optimised: before, graph: after, blocked, records, milliseconds }: Compiled,
+  dispatch: DispatchPolicy,
+): Passed {
+  const supports = supportsOf(backend, dispatch);
   const taken = before.nodes.filter((node) => !isLeaf(node) && supports(before, node).state === "decomposed");
   const legal: StepRecord = {
     name: LEGAL,
@@ -119,7 +120,7 @@ function* passedBy(source: Graph, backend: Backend): Steps<Passed> {
     nodesAfter: after.nodes.length,
     opsBefore: countOps(before),
     opsAfter: countOps(after),
-    milliseconds: performance.now() - start,
+    milliseconds,
     hits: taken.length,
     misses: [...blocked].flatMap(([id, why]) => {
       const node = after.nodes[id];
@@ -133,9 +134,11 @@ function* passedBy(source: Graph, backend: Backend): Steps<Passed> {
 
 /** Every pass of a backend in order, and legalisation: what the pipeline tab shows. */
 export const passRecords = (model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Passed> =>
-  worksOf(model).get(PASSED, pipelineKey(pipeline), signal, async (own) =>
-    inSlices(passedBy(await sourceOf(model, pipeline, own), pipeline.backend), own),
-  );
+  worksOf(model).get(PASSED, pipelineKey(pipeline), signal, async (own) => {
+    const { backend, dispatch } = pipeline;
+    const source = await sourceOf(model, pipeline, own);
+    return recordsOf(await inSlices(compile(source, { backend, dispatch, blocked: "keep" }), own), dispatch);
+  });
 
 /** A pass by its name, with the one before it. */
 export function recordNamed(

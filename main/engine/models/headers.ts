@@ -82,7 +82,7 @@ export function createHeaders(findWhole: FindWhole): Headers {
       const feed = feeds.get(id);
       const request = feed?.request;
       if (!feed || !request)
-        throw new WorkbenchError("HANDLE_UNKNOWN", "[header] nobody waits for these bytes", {
+        throw new WorkbenchError("HANDLE_UNKNOWN", "[header] these bytes were not asked for", {
           hint: "Drop the file again.",
         });
       if (offset !== request.offset || bytes.byteLength !== request.length)

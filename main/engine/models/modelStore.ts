@@ -167,7 +167,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   };
 
   const headers = createHeaders(async (file) => {
-    // At once: a file of this header may come to be found later, when nobody answers any more.
+    // At once: a file of this header may come to be found later, when the connection is gone.
     samples.set(file, await sampleOf(file));
     return (await locateFile(file, null)).path;
   });

@@ -1,4 +1,4 @@
-// Long work: shared by those who ask for the same, ended when the last of them leaves, sliced so that others get their turn.
+// Long work: shared by all callers of the same, ended when the last of them leaves, sliced so that others get their turn.
 import { describe, expect, it } from "vitest";
 import type { Steps } from "../../ir/steps.ts";
 import type { Kind } from "./works.ts";
@@ -50,7 +50,7 @@ describe("work in slices", () => {
 });
 
 describe("shared work", () => {
-  it("is made once for all who ask while it is made, and kept", async () => {
+  it("is made once for all callers, and kept", async () => {
     const works = new Works();
     const made = deferred<number>();
     let times = 0;
@@ -84,7 +84,7 @@ describe("shared work", () => {
     expect(await works.get(NUMBER, "a", never(), () => Promise.resolve(3))).toBe(3);
   });
 
-  it("that failed is tried again, and all who waited are told", async () => {
+  it("that failed is tried again, and all callers are told", async () => {
     const works = new Works();
     const made = deferred<number>();
     const both = [1, 2].map(() => works.get(NUMBER, "a", never(), () => made.promise));

@@ -1,5 +1,5 @@
 /**
- * Long work of an open model, so that the engine answers others meanwhile: in slices, shared by all who ask for the same,
+ * Long work of an open model, so that the engine answers others meanwhile: in slices, shared by all callers of the same,
  * ended when none of them waits any more, and the last few results of each kind kept.
  */
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
@@ -90,7 +90,7 @@ export class Works {
       const onAbort = (): void => {
         leave();
         if (running.waiting === 0) {
-          // Who asks from now on gets work of their own.
+          // A later caller gets work of its own.
           this.#running.delete(name);
           running.abort.abort();
         }

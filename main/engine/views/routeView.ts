@@ -177,7 +177,7 @@ export function deviceShares(route: Route): DeviceShare[] {
   for (const segment of route.segments) work.set(segment.device, (work.get(segment.device) ?? 0) + segment.workShare);
   return (["ane", "gpu", "cpu", "host"] as const).flatMap((device): readonly DeviceShare[] =>
     work.has(device) || ops.has(device)
-      ? [{ device, ops: ops.get(device) ?? 0, workShare: work.get(device) ?? 0, seconds: null, note: null }]
+      ? [{ device, ops: ops.get(device) ?? 0, workShare: work.get(device) ?? 0 }]
       : [],
   );
 }

@@ -12,7 +12,7 @@ import type { DecoderModel } from "../../runtime/decoderModel.ts";
 import type { DecoderOptions } from "../../runtime/devices/cpu.ts";
 import { decoderArtifact, openDecoder } from "../../runtime/devices/cpu.ts";
 import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
-import type { DispatchPolicy } from "../settings.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 
 export interface PlanCache {
   readonly store: CompileStore;

@@ -106,7 +106,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       }),
       whyNoRouting: z.null(),
     }),
-    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +120 GB\/s +Memory bandwidth: 55–85 %[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
+    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +120 GB\/s +Memory bandwidth of the Neural Engine: 55–85 %[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
   },
   {
     line: "inspect FILE --metadata general.name",

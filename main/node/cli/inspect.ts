@@ -1,6 +1,6 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
 import type { SumRow } from "../../contract/views/common.ts";
-import type { Overview } from "../../contract/views/model.ts";
+import type { Overview, SpeedView } from "../../contract/views/model.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { noteContext, oneOf, openModel, targetOf } from "./client.ts";
@@ -69,27 +69,30 @@ function printOverview(command: Command, view: Overview): void {
     ]);
     output.table(["type", "tensors", "bytes", "share"], rows, { right: [1, 2, 3] });
   }
-  if (view.fit) {
-    output.line();
-    output.line(`Will it fit? (${view.fit.machine}, context ${view.fit.context})`);
-    printSum(command, view.fit.rows);
-    output.line(
-      `  ${figureText(view.fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(view.fit.available)} (${view.fit.available.basis})`,
-    );
-    output.line(`  ${view.fit.sentence}`);
-  }
-  if (view.speed) {
-    output.line();
-    output.line(
-      `How fast? writing ${figureText(view.speed.generate)}, reading ${view.speed.promptTokens} tokens in ${figureText(view.speed.prompt)} (predicted)`,
-    );
-    printSum(command, view.speed.rows);
-    output.line(`  ${view.speed.sentence}`);
-  }
+  const [target, ...others] = view.forecasts;
+  if (target === undefined) return;
+  const { title, fit, speed } = target;
+  output.line();
+  output.line(`Will it fit? (${fit.machine}, ${title}, context ${fit.context})`);
+  printSum(command, fit.rows);
+  output.line(
+    `  ${figureText(fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(fit.available)} (${fit.available.basis})`,
+  );
+  output.line(`  ${fit.sentence}`);
+  if (speed === null) return;
+  output.line();
+  output.line(`How fast? ${speedText(speed)} (predicted)`);
+  printSum(command, speed.rows);
+  output.line(`  ${speed.sentence}`);
+  for (const { title: other, speed: own, fit: held } of others)
+    if (own !== null) output.line(`  ${other}: ${speedText(own)}, ${figureText(held.total)} held`);
 }
 
-/** Width of the longest figures, "5.25 GFLOP" and "4.3 TFLOP/s". */
-const FIGURE_WIDTH = 11;
+const speedText = ({ generate, prompt, promptTokens }: SpeedView): string =>
+  `decode ${generate === null ? "not forecast" : figureText(generate)}, prefill of ${promptTokens} tokens in ${figureText(prompt)}`;
+
+/** Width of the longest figure, "~7.94 TFLOP/s". */
+const FIGURE_WIDTH = 13;
 
 const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
   for (const { value, label, arithmetic } of rows)

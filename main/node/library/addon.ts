@@ -31,7 +31,7 @@ function findEngines(): Engines {
     return loadAddon({ path: addon, weights: cpuWeights });
   };
   const cpu = cpuAccess(load, () => addonAbsent(addon));
-  const mlx = mlxAccess(findMlxEngine, dispatch);
+  const mlx = mlxAccess(findMlxEngine);
   return {
     cpu,
     registry: deviceRegistry([cpuProvider({ access: cpu, dispatch }), mlxProvider({ access: mlx, mode, dispatch })]),

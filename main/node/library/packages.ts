@@ -31,6 +31,7 @@ import { place } from "../files/packageFiles.ts";
 import { engines } from "./addon.ts";
 import type { Model } from "./model.ts";
 import { ModelSession } from "./model.ts";
+import { readSettings, simulatorMemoryOf } from "../settings.ts";
 
 /** What a package is made for, and how it is written. */
 export interface PackageOptions {
@@ -159,7 +160,7 @@ export class SimulatedPackage {
     this.functions = opened.functions;
     this.#opened = opened;
     this.#reader = reader;
-    this.#runner = new Simulator(opened);
+    this.#runner = new Simulator(opened, simulatorMemoryOf(readSettings(process.env)));
   }
 
   newState(): PackageState {

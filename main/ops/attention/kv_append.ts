@@ -88,6 +88,7 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
   },
   batching: eachItem("kv_append"),
   traits: ["pure"],
+  moves: "appends",
   backends: {
     cpu: {
       kind: "native",

@@ -1,6 +1,6 @@
 import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import type { LinearBlock, LinearBlockAttrs } from "../../backends/cpu/linearBlockOperands.ts";
-import { linearBlockOperands, openLinearBlock } from "../../backends/cpu/linearBlockOperands.ts";
+import { closeLinearBlock, linearBlockOperands, openLinearBlock } from "../../backends/cpu/linearBlockOperands.ts";
 import { FLOATS, takesTypes, WEIGHTS } from "../../backends/cpu/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -36,6 +36,22 @@ function compute<T>({ x, norm, residual, gated, products }: LinearBlock<T>, part
     ? made.flatMap((up, i) => (i % 2 === 1 ? made.slice(i - 1, i).map((gate) => parts.gate(gate, up)) : []))
     : made;
   return residual === undefined ? results : results.map((result) => parts.sum(result, residual));
+}
+
+/** In the order of the operands; of several products with their number. */
+function operandNames({ eps, residual, gated, biases }: LinearBlockAttrs): readonly string[] {
+  const products = biases.map((bias, i) => {
+    const [which, count] = gated ? [i % 2 === 0 ? "gate " : "up ", biases.length / 2] : ["", biases.length];
+    const number = count === 1 ? "" : ` ${(gated ? Math.floor(i / 2) : i) + 1}`;
+    return { weight: `${which}weight${number}`, bias: bias === 1 ? `${which}bias${number}` : undefined };
+  });
+  return closeLinearBlock({
+    x: "x",
+    norm: eps === undefined ? undefined : { gamma: "gamma", eps },
+    residual: residual ? "residual" : undefined,
+    gated,
+    products,
+  }).operands;
 }
 
 const same = (what: string, a: TensorType, b: TensorType): TensorType => {
@@ -110,6 +126,7 @@ export const linear_block: Op<"linear_block", LinearBlockAttrs, AnyNumber, "many
   summary: "Products of the same rows, with a norm before them, gates between them, or a residual after them.",
   arity: ANY_NUMBER,
   operands: [],
+  operandsBy: operandNames,
   outputs: "many",
   attributes: { eps: attr.optional(attr.float()), residual: attr.bool(), gated: attr.bool(), biases: attr.ints() },
   infer: (inputs, attrs) => {

@@ -71,6 +71,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     },
   },
   traits: ["pure"],
+  moves: "picks",
   backends: {
     cpu: cpuKernel("gather", {
       takes: [[...MOVABLE, ...WEIGHTS], ["i32"]],

@@ -27,7 +27,39 @@ interface Registered {
   readonly meaning?: CustomKernel;
   readonly coreml?: CoremlKernel;
 }
-const registry = new Map<string, Registered>();
+// The one that the demo graph and the samples use: shrinks every number towards zero by a threshold. Between Core ML parts it
+// counts in f32, as an engine would, so that what a demo run is compared with is not itself.
+export const SOFT_THRESHOLD = "soft_threshold";
+const THRESHOLD = 0.1;
+const NARROW_THRESHOLD = Math.fround(THRESHOLD);
+const softThresholdOnCoreml: CoremlKernel = ([x]) =>
+  x
+    ? [
+        {
+          dtype: x.dtype,
+          shape: x.shape,
+          data: x.data.map((v) => Math.sign(v) * Math.max(Math.fround(Math.abs(v) - NARROW_THRESHOLD), 0)),
+        },
+      ]
+    : [];
+const softThreshold: CustomKernel = {
+  summary: `sign(x) · max(|x| - ${THRESHOLD}, 0)`,
+  run: ([x]) =>
+    x
+      ? [
+          {
+            dtype: x.dtype,
+            shape: x.shape,
+            data: x.data.map((v) => Math.sign(v) * Math.max(Math.abs(v) - THRESHOLD, 0)),
+          },
+        ]
+      : [],
+  vjp: (g, _inputs, [y], [ct]) => [y && ct ? g.mul([ct, g.abs([g.sign([y])])]) : undefined],
+};
+
+const registry = new Map<string, Registered>([
+  [SOFT_THRESHOLD, { meaning: softThreshold, coreml: softThresholdOnCoreml }],
+]);
 
 function register<Part extends keyof Registered>(
   name: string,
@@ -73,34 +105,3 @@ export const coremlKernel = (name: string): CoremlKernel =>
   registry.get(name)?.coreml ??
   registry.get(name)?.meaning?.run ??
   missing(name, () => true, "registerCoremlKernel or registerCustomKernel");
-
-// The one that the demo graph and the samples use: shrinks every number towards zero by a threshold. Between Core ML parts it
-// counts in f32, as an engine would, so that what a demo run is compared with is not itself.
-export const SOFT_THRESHOLD = "soft_threshold";
-const THRESHOLD = 0.1;
-const NARROW_THRESHOLD = Math.fround(THRESHOLD);
-registerCoremlKernel(SOFT_THRESHOLD, ([x]) =>
-  x
-    ? [
-        {
-          dtype: x.dtype,
-          shape: x.shape,
-          data: x.data.map((v) => Math.sign(v) * Math.max(Math.fround(Math.abs(v) - NARROW_THRESHOLD), 0)),
-        },
-      ]
-    : [],
-);
-registerCustomKernel(SOFT_THRESHOLD, {
-  summary: `sign(x) · max(|x| - ${THRESHOLD}, 0)`,
-  run: ([x]) =>
-    x
-      ? [
-          {
-            dtype: x.dtype,
-            shape: x.shape,
-            data: x.data.map((v) => Math.sign(v) * Math.max(Math.abs(v) - THRESHOLD, 0)),
-          },
-        ]
-      : [],
-  vjp: (g, _inputs, [y], [ct]) => [y && ct ? g.mul([ct, g.abs([g.sign([y])])]) : undefined],
-});

@@ -17,7 +17,7 @@ import {
   shapeOfValue,
   weightCotangent,
 } from "../families/convolution.ts";
-import { milConvolution } from "../families/coremlWindows.ts";
+import { milConvolution } from "../../backends/coreml/windowRules.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";

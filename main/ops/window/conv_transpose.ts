@@ -19,7 +19,7 @@ import {
   shapeOfValue,
   weightCotangent,
 } from "../families/convolution.ts";
-import { milTransposedConvolution } from "../families/coremlWindows.ts";
+import { milTransposedConvolution } from "../../backends/coreml/windowRules.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, weight, withDoubles } from "../families/samples.ts";

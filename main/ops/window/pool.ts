@@ -12,8 +12,8 @@ import type { Decomposition, Op, VjpContext } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { filled, scalarLike } from "../families/constants.ts";
 import { shapeOf } from "../families/batching.ts";
-import type { PoolAttrs, PoolKind } from "../families/coremlWindows.ts";
-import { milPool } from "../families/coremlWindows.ts";
+import type { PoolAttrs, PoolKind } from "../../backends/coreml/windowRules.ts";
+import { milPool } from "../../backends/coreml/windowRules.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, uniform, values, withDoubles } from "../families/samples.ts";
@@ -22,7 +22,7 @@ import { checkPerAxis, imageSizes, leftOver, reachedSizes, tapTable, windowCount
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
-export type { PoolAttrs } from "../families/coremlWindows.ts";
+export type { PoolAttrs } from "../../backends/coreml/windowRules.ts";
 
 type Fold = readonly [padded: number, join: (a: number, b: number) => number];
 /** What a position of the padding counts as, and how two positions become one. */

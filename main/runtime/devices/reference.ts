@@ -31,7 +31,7 @@ export const REFERENCE = "reference";
 export interface ReferenceOptions {
   /** The numbers of a weight. */
   readonly param?: (name: string, type: TensorType) => HostTensor;
-  /** How a run goes through its nodes: all at once unless somebody else wants a turn between them. */
+  /** How a run goes through its nodes: all at once unless other work wants a turn between them. */
   readonly pace?: <T>(steps: Steps<T>, signal: AbortSignal | undefined) => Promise<T>;
 }
 

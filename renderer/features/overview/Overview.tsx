@@ -10,7 +10,7 @@ import { CopyButton } from "../../ui/CopyButton.tsx";
 import { AbilityCard } from "./AbilityCard.tsx";
 import { CompareCard } from "./CompareCard.tsx";
 import type { MeasuredSpeed } from "./forecastCards.tsx";
-import { FitCard, SpeedCard } from "./forecastCards.tsx";
+import { Forecasts } from "./forecastCards.tsx";
 import { FactsCard, MixCard } from "./fileCards.tsx";
 import { ProfilesCard } from "./ProfilesCard.tsx";
 import { MetadataCard } from "./MetadataCard.tsx";
@@ -32,12 +32,7 @@ export function Overview({ measured, children }: OverviewProps): ReactNode {
       <div className={styles["overview"]}>
         <Head overview={overview} />
         <Problems overview={overview} />
-        {overview.fit === null ? null : (
-          <FitCard fit={overview.fit} profiles={overview.canExport.ok ? overview.profiles : []} />
-        )}
-        {overview.speed === null ? null : (
-          <SpeedCard speed={overview.speed} measured={measured} runs={overview.canRun.ok} />
-        )}
+        <Forecasts forecasts={overview.forecasts} measured={measured} runs={overview.canRun.ok} />
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.canGraph.ok || overview.file === null ? null : (
           <FileBlocks key={`blocks ${overview.model}`} model={overview.model} className={styles["wide"]} />

@@ -19,6 +19,7 @@ const view: GraphView = {
     weight: new Uint32Array(5),
     group: new Uint32Array(5),
     flags: new Uint8Array([NODE_FLAGS.param, NODE_FLAGS.param, 0, NODE_FLAGS.constant, 0]),
+    bytesRead: new Float32Array(5),
   },
   edges: {
     start: new Uint32Array([0, 0, 0, 1, 2, 3]),

@@ -113,7 +113,7 @@ export class HybridRunner {
     }
   }
 
-  /** Of every custom op, asked for before the first part runs: one that nobody registered is told at once, not after minutes. */
+  /** Of every custom op, asked for before the first part runs: one that is not registered is told at once, not after minutes. */
   #kernels(): ReadonlyMap<number, CoremlKernel> {
     const { route, kernel } = this.#options;
     const nodes = route.parts.flatMap((part) => (part.side === "host" ? part.nodes : []));

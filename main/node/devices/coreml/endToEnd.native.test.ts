@@ -149,7 +149,15 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
     const open = await store.open({ kind: "offer", id: DEMO }, signal);
     const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1 } as const;
     const route = await routeOf(open, target, "decode", signal);
-    const simulated = await runHybrid(route.graph, route, engine, 7, signal, openSimulator, packageFiles(folder));
+    const simulated = await runHybrid(
+      route.graph,
+      route,
+      engine,
+      7,
+      signal,
+      openSimulator(2 ** 32),
+      packageFiles(folder),
+    );
     const run = await runHybrid(
       route.graph,
       route,

@@ -32,19 +32,23 @@ export interface SimulatorParts {
   /** Reads weights for the export, and runs host segments. */
   readonly engine: () => CpuEngine;
   readonly target: TargetSpec;
+  /** Bytes that a package may take. */
+  readonly memoryLimit: number;
 }
 
-export const openSimulator: RunnerOpener = async (path) => {
-  const reader = packageReader(path);
-  try {
-    return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
-  } catch (error) {
-    await reader.close();
-    throw error;
-  }
-};
+export const openSimulator =
+  (memoryLimit: number): RunnerOpener =>
+  async (path) => {
+    const reader = packageReader(path);
+    try {
+      return { runner: new Simulator(await openPackage(reader), memoryLimit), close: () => reader.close() };
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
+  };
 
-export function simulatorProvider({ engine, target }: SimulatorParts): EngineDevice {
+export function simulatorProvider({ engine, target, memoryLimit }: SimulatorParts): EngineDevice {
   return {
     id: SIMULATOR,
     title: "Core ML, simulated",
@@ -71,7 +75,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
       lane: { title: "Core ML, simulated", device: "cpu" },
       profileNote: "",
     }),
-    segments: () => openSimulator,
+    segments: () => openSimulator(memoryLimit),
     async openDecoder({ source: model, context, signal }): Promise<EngineDecoder> {
       const stated = { ...target, context: Math.min(context, CONTEXT) };
       const own = planTarget(model, stated, "decode");
@@ -86,7 +90,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
         const reader = packageReader(path);
         closers.push(() => reader.close());
         const opened = await openPackage(reader);
-        const decoder = decoderIn(new Simulator(opened), opened.userDefined);
+        const decoder = decoderIn(new Simulator(opened, memoryLimit), opened.userDefined);
         const { capacity, vocabulary } = decoder;
         return {
           cacheType: packageCache(own),

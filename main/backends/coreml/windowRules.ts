@@ -1,9 +1,21 @@
-/** Core ML recipes of convolutions and pools. */
-import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
+/** How convolutions and pools become MIL: what the entries of their ops call. */
+import { invariant } from "../../diagnostics/errors.ts";
 import { sizeOf } from "../../ir/hostTensor.ts";
-import { milPlain } from "../../backends/coreml/rules.ts";
-import type { ConvAttrs } from "./convolution.ts";
-import { at } from "./host.ts";
+import type { CoremlEmitter, MilValue } from "./emitter.ts";
+import { milPlain } from "./rules.ts";
+
+export interface ConvolutionAttrs {
+  readonly strides: readonly number[];
+  readonly padding: readonly number[];
+  readonly dilations: readonly number[];
+  readonly groups: number;
+}
+
+function at(sizes: readonly number[], axis: number): number {
+  const size = sizes[axis];
+  invariant(size !== undefined, `[coreml] no axis ${axis} among ${sizes.length}`);
+  return size;
+}
 
 /** Before and after each axis. */
 const bothEnds = (padding: readonly number[]): readonly number[] => padding.flatMap((size) => [size, size]);
@@ -29,7 +41,7 @@ function kernelOf(e: CoremlEmitter, w: MilValue, dilations: readonly number[]): 
   return [dilated(e, weight, dilations), dilations.map(() => 1)];
 }
 
-export function milConvolution(e: CoremlEmitter, x: MilValue, w: MilValue, attrs: ConvAttrs): MilValue {
+export function milConvolution(e: CoremlEmitter, x: MilValue, w: MilValue, attrs: ConvolutionAttrs): MilValue {
   const [weight, dilations] = kernelOf(e, w, attrs.dilations);
   const { strides, padding, groups } = attrs;
   return e.op("conv", { x, weight, strides, pad_type: "custom", pad: bothEnds(padding), dilations, groups });
@@ -40,7 +52,7 @@ export function milTransposedConvolution(
   e: CoremlEmitter,
   x: MilValue,
   w: MilValue,
-  attrs: ConvAttrs & { readonly outputPadding: readonly number[] },
+  attrs: ConvolutionAttrs & { readonly outputPadding: readonly number[] },
 ): MilValue {
   const [weight, dilations] = kernelOf(e, w, attrs.dilations);
   const { strides, padding, groups, outputPadding } = attrs;
