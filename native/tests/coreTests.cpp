@@ -1,7 +1,5 @@
-// The core without Node: handles, memory, random numbers, the sampler, and plans that lie. Threads and mapped files have files of
-// their own.
-#include <unistd.h>
-
+// The core without Node: handles, memory, random numbers, the sampler, and false plans. Threads and mapped files
+// have files of their own.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

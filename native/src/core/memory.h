@@ -34,8 +34,6 @@ class Pages {
   size_t bytes_ = 0;
 };
 
-size_t page_size();
-
 constexpr size_t align_up(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
 }  // namespace rlx

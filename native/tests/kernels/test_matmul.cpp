@@ -1,4 +1,6 @@
 // Products against an f64 product of the exactly dequantised weights, over every type and shape.
+#include <numbers>
+
 #include "product.h"
 
 using namespace test;
@@ -173,7 +175,7 @@ TEST_CASE("matmul: bias, scale, residual and gated pairs") {
             double s = 0.0;
             if (glu == Glu::silu) s = g / (1.0 + std::exp(-g));
             if (glu == Glu::gelu_tanh)
-              s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
+              s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (g + 0.044715 * g * g * g)));
             if (glu == Glu::gelu_erf) s = 0.5 * g * (1.0 + std::erf(g / std::sqrt(2.0)));
             if (glu == Glu::relu) s = std::max(g, 0.0);
             expected[i] = s * (0.125 * up.exact[i] + static_cast<double>(bias2[n])) + static_cast<double>(add[i]);
