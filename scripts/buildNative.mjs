@@ -4,7 +4,7 @@
 //   tests     the C++ tests                                  native/build: these three share what they are made of
 //   sanitize  the C++ tests and the addons (that of MLX where MLX is found), ASan and UBSan    native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
-//   windows   the C++ tests for Windows, to run under Wine   native/build-windows
+//   windows   the C++ tests for Windows, to run under Wine, and the addon    native/build-windows
 //   coreml    native/build-coreml/rlx_coreml.node            against Core ML on a Mac, against the test double on Linux
 //   coremlSanitize  the tests of the Core ML bridge under sanitizers, against the double
 import { existsSync } from "node:fs";
@@ -51,7 +51,7 @@ export const nativeBuilds = {
     mlx: "used",
   },
   arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...crossArm64] },
-  windows: { folder: "native/build-windows", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...crossWindows] },
+  windows: { folder: "native/build-windows", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", ...crossWindows] },
   coreml: {
     source: "native/src/coreml",
     folder: "native/build-coreml",
