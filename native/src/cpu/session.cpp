@@ -99,7 +99,7 @@ void Session::bind() {
   thread_bytes_ = 64;
   first_share_.clear();
   trials_.resize(ops_.size());
-  tuned_.assign(ops_.size(), 0);
+  active_.assign(ops_.size(), nullptr);
   for (const auto& op : ops_) {
     op->shared_bytes = op->thread_bytes = 0;
     op->bind();
@@ -125,8 +125,9 @@ void Session::bind() {
 void Session::tune(size_t at, const Op& op) {
   if (options_.tuner == nullptr) return;
   const std::vector<TunedProduct> products = op.products();
-  if (!products.empty() && !trials_[at]) trials_[at].emplace(*options_.tuner, products, options_.threads);
-  tuned_[at] = !products.empty();
+  if (products.empty()) return;
+  if (!trials_[at]) trials_[at] = std::make_unique<ProductTrials>(*options_.tuner, products, options_.threads);
+  active_[at] = trials_[at].get();
 }
 
 // A barrier stands before an instruction that reads what was written, or writes what was read or written, since the
@@ -229,11 +230,9 @@ const Tensor& Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-// Draws behind the logits that are there, and goes on as long as the series does. `followed` are the tokens that the run goes on behind.
-std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel,
-                                   const std::vector<int32_t>& followed) {
-  SampleRequest sampling = *request.sample;
-  sampling.add_recent(followed);
+// Draws a token from the last row of the logits; runs again and draws until the series ends.
+std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, SampleRequest sampling,
+                                   const std::atomic<bool>& cancel) {
   std::vector<Sampled> result;
   for (;;) {
     const Tensor& logits = output(request.logits);
@@ -300,7 +299,7 @@ void Session::execute(size_t index) {
       if (phase > 0 && !sync()) return;
       const size_t items = op.items(phase);
       Shares shares(&shares_[first_share_[i] + phase * options_.threads], options_.threads, items, index);
-      ProductTrials* const trials = tuned_[i] != 0 ? &*trials_[i] : nullptr;
+      ProductTrials* const trials = active_[i];
       bool begun = false;
       for (size_t item; shares.take(&item);) {
         if (cancel_->load(std::memory_order_relaxed)) break;
@@ -385,7 +384,9 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     if (logits.dtype != DType::f32 || logits.count == 0)
       fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
     if (request.sample) {
-      std::vector<Sampled> drawn = draw(pool, request, cancel, followed);
+      SampleRequest sampling = *request.sample;
+      sampling.add_recent(followed);
+      std::vector<Sampled> drawn = draw(pool, request, std::move(sampling), cancel);
       // Nothing follows an ending.
       if (!request.series || !request.series->ends_with(drawn.back().id()))
         for (const Sampled& sampled : drawn) drawn_.push_back(sampled.id());

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -130,7 +131,8 @@ void HugePages::begin(std::vector<Mapping> mappings, Way way) {
       for (const Mapping& mapping : files) way == Way::copy ? copy(mapping) : reread(mapping);
       done_.store(true, std::memory_order_release);
     });
-  } catch (const std::system_error&) {  // no more threads: files stay as they are mapped
+  } catch (const std::system_error&) {
+    return;  // no more threads: files stay as they are mapped
   }
 }
 
@@ -222,8 +224,11 @@ bool HugePages::copy_window(const Mapping& mapping, size_t at, size_t bytes) con
   const bool filled = fill();
   // The move is one step for readers: they find the old pages or the new ones.
   if (filled && mremap(own, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data + at) != MAP_FAILED) return true;
-  // A move that fails for want of memory may have taken the old pages away already.
-  if (filled) mmap(mapping.data + at, whole, PROT_READ, MAP_SHARED | MAP_FIXED, fd_of(mapping), static_cast<off_t>(at));
+  // A move that fails for want of memory may have removed the old pages already. Without the file in their place
+  // another mapping could get these addresses, and readers its content.
+  if (filled && mmap(mapping.data + at, whole, PROT_READ, MAP_SHARED | MAP_FIXED, fd_of(mapping),
+                     static_cast<off_t>(at)) == MAP_FAILED)
+    std::abort();
   munmap(own, whole);
   return false;
 }

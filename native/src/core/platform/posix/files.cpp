@@ -37,9 +37,9 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     const uintptr_t end = entry.end.load(std::memory_order_acquire);
     if (address < begin || address >= end) continue;
     // The rest of the file reads as zero from here on; the run ends with an error because of `lost`.
-    const uintptr_t page = address & ~(static_cast<uintptr_t>(page_size()) - 1);
+    uint8_t* page = static_cast<uint8_t*>(info->si_addr) - address % page_size();
     void* mapped =
-        mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
+        mmap(page, end - reinterpret_cast<uintptr_t>(page), PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
     entry.lost.store(true, std::memory_order_release);
     if (mapped != MAP_FAILED) {
       errno = saved;
