@@ -1,6 +1,6 @@
-// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches grow as they fill. Three
-// ways to run: lazy (one evaluation), eager (one per call, so that each can be timed and a failing one is named), compiled
-// (traced once per set of sizes, then replayed).
+// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches grow as they
+// fill (session_states.cpp). Three ways to run: lazy (one evaluation), eager (one per call, so that each can be
+// timed and a failing one is named), compiled (traced once per set of sizes, then replayed).
 // Everything here, also destruction, happens on the engine's thread: MLX's streams and traces are bound to it.
 #pragma once
 
@@ -37,6 +37,10 @@ class Model final : public Tracer {
 
   const Plan& plan() const { return *plan_; }
   void load(const std::atomic<bool>& cancel);
+  // INPUT_CHANGED when a weight file is not what it was when it was opened.
+  void check_weights() const {
+    if (plan_->weights) plan_->weights->check();
+  }
   std::vector<HeldReport> report(const std::atomic<bool>& cancel);
   // Bytes of weights in MLX's memory; 0 until they are loaded.
   size_t bytes() const { return bytes_.load(); }
@@ -95,7 +99,6 @@ class Session {
   size_t state_bytes(size_t positions) const;
 
  private:
-  struct Pending;
   struct Begun;
 
   Begun begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
@@ -108,11 +111,8 @@ class Session {
   mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
   std::vector<mx::array> run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                      const std::atomic<bool>& cancel, Profile* profile) const;
-  Pending prepare(const RunRequest& request, const std::vector<mx::array>& results,
-                  std::optional<int32_t> followed) const;
   Begun finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
-  void collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs, RunResult& result);
-  size_t output(const std::string& name) const;
+  void read(const Begun& begun, std::vector<Fetched>& outputs, RunResult& result);
   mx::array up_to(const mx::array& state, size_t index, size_t positions) const;
 
   std::shared_ptr<Model> model_;
