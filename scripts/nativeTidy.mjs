@@ -9,7 +9,7 @@ import { findClangTidy, findCmake } from "./lib/environment.mjs";
 import { isCi, root, runCaptured } from "./lib/process.mjs";
 import { isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
-const folder = "native/build-tidy";
+const folder = ".cache/build-tidy";
 const included = /^native\/src\/(core|binding|cpu(?!\/kernels))\//;
 
 /** The file and all of ours that it includes, relative to the repository. */
@@ -34,7 +34,7 @@ export async function nativeTidy() {
     console.log(`not available: ${reason}`);
     return undefined;
   }
-  const setUp = ["-S", "native", "-B", folder, "-DRLX_MLX=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"];
+  const setUp = ["-S", "native", "-B", folder, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"];
   const { code, output } = await runCaptured(cmake, setUp);
   if (code !== 0) return `CMake could not configure:\n${output.trim()}`;
   const commands = JSON.parse(readFileSync(join(root, folder, "compile_commands.json"), "utf8"));

@@ -80,7 +80,8 @@ void test_weights() {
     CHECK(same(code_of([&] { rlx::Weights other({path}, {"1:2:3:4"}); }), "INPUT_CHANGED"));
     weights.check();
     CHECK(file.cut(4096) == kCutsMapped);
-    // Behind the new end of the file: zeros instead of the end of the process, and the file counts as changed.
+    // Behind the new end of the file: zeros instead of the end of the process, and the file counts
+    // as changed.
     CHECK(*static_cast<const volatile uint8_t*>(weights.at(0, content.size() - 5, 1)) == (kCutsMapped ? 0 : 'x'));
     if (kCutsMapped) CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
   }
@@ -139,7 +140,8 @@ size_t in_pages_of_2_mb(const uint8_t* data) {
   if (maps != nullptr) std::fclose(maps);
   return kilobytes << 10;
 }
-// Whether a file that is read from the disk comes in large pages here, and twice as fast as the engine wants it.
+// Whether a file that is read from the disk comes in large pages here, and twice as fast as the
+// engine wants it.
 bool gives_large_pages(const TestFile& file, size_t bytes) {
   const int fd = open(file.path().c_str(), O_RDONLY);
   uint8_t* place = rlx::platform::reserve_huge(bytes);

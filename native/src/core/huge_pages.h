@@ -1,7 +1,8 @@
 // Moves mapped files to 2 MB pages while threads read them. Reading 4 KB pages is slower
-// (docs/performance/memory-pages.md). Two ways: drop the file's pages from the cache and read them again, which
-// gives large pages on file systems that have them; or map a copy over the file, which works with any file and
-// needs its size in memory again. Addresses and content stay the same, so readers go on meanwhile. Linux only.
+// (docs/performance/memory-pages.md). Two ways: drop the file's pages from the cache and read them
+// again, which gives large pages on file systems that have them; or map a copy over the file, which
+// works with any file and needs its size in memory again. Addresses and content stay the same, so
+// readers go on meanwhile. Linux only.
 #pragma once
 
 #include <atomic>
@@ -36,7 +37,8 @@ class HugePages {
   static bool available();
   // Once, on a thread of its own.
   void begin(std::vector<Mapping> mappings, Way way);
-  // Bytes that were copied; or, of files that were read again, the bytes that are now in such pages.
+  // Bytes that were copied; or, of files that were read again, the bytes that are now in such
+  // pages.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
   // Whether the thread has been through all files.
   bool done() const { return done_.load(std::memory_order_acquire); }

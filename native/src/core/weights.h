@@ -1,6 +1,7 @@
-// Weight files, mapped read-only. A file other than the one whose header was read (replaced or rewritten since) is
-// refused with INPUT_CHANGED. So is a file that changes while it is mapped: every run compares size and time before
-// and after. On request files move to larger pages (huge_pages.h).
+// Weight files, mapped read-only. A file other than the one whose header was read (replaced or
+// rewritten since) is refused with INPUT_CHANGED. So is a file that changes while it is mapped:
+// every run compares size and time before and after. On request files move to larger pages
+// (huge_pages.h).
 #pragma once
 
 #include <atomic>
@@ -17,8 +18,8 @@ namespace rlx {
 
 class MappedFile {
  public:
-  // `identity`: device, file number, size and time of the last write, as main/node/files/fileByteSource.ts writes
-  // them; empty for any.
+  // `identity`: device, file number, size and time of the last write, as
+  // main/node/files/fileByteSource.ts writes them; empty for any.
   MappedFile(const std::string& path, const std::string& identity);
 
   const uint8_t* data() const { return map_.data(); }
@@ -44,7 +45,8 @@ class Weights {
   const MappedFile& file(size_t index) const { return *files_[index]; }
   size_t bytes() const;
   void check() const;
-  // In the background, once; not for small files, nor for files larger than `available` memory (half of it for copies).
+  // In the background, once; not for small files, nor for files larger than `available` memory
+  // (half of it for copies).
   void use_huge_pages(HugePages::Way way, size_t available);
   const HugePages& huge() const { return huge_; }
   // Bytes [offset, offset + bytes) of a file, or INPUT_ARGUMENT.

@@ -13,7 +13,8 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Eight independent sums of 64-bit words: the compiler keeps them in vector registers, memory is the limit.
+// Eight independent sums of 64-bit words: the compiler keeps them in vector registers, memory is
+// the limit.
 uint64_t read_all(const uint64_t* words, size_t count) {
   uint64_t sums[32] = {};
   for (size_t i = 0; i + 32 <= count; i += 32)

@@ -130,9 +130,9 @@ void Session::tune(size_t at, const Op& op) {
   active_[at] = trials_[at].get();
 }
 
-// A barrier stands before an instruction that reads what was written, or writes what was read or written, since the
-// last one. A decision is one, and every turn of a loop ends with one: what is pending where a jump arrives was pending on
-// the straight way, too, or nothing is.
+// A barrier stands before an instruction that reads what was written, or writes what was read or
+// written, since the last one. A decision is one, and every turn of a loop ends with one: what is
+// pending where a jump arrives was pending on the straight way, too, or nothing is.
 void Session::place_barriers() {
   struct Range {
     const uint8_t* begin;
@@ -253,7 +253,8 @@ std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, Sample
   }
 }
 
-// While all threads wait. Going back, the items of the instructions in between are there to be taken again.
+// While all threads wait. Going back, the items of the instructions in between are there to be
+// taken again.
 void Session::decide(size_t at) {
   next_ = ops_[at]->decide(at);
   if (next_ > at) return;
@@ -274,7 +275,8 @@ template <bool kProfile>
 void Session::execute(size_t index) {
   Thread thread{index, scratch_.data() + index * thread_bytes_, {}};
   if (options_.tuner != nullptr) thread.tuning = options_.tuner->tuning();
-  // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to the next one.
+  // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to
+  // the next one.
   const auto sync = [&](size_t at = SIZE_MAX) {
     gate_.wait(*placement_, index, [&] {
       if (kProfile && at != SIZE_MAX) stamp(at);

@@ -1,5 +1,5 @@
-// A CPU session: one plan bound to memory of its own (arena, states, inputs, outputs), run instruction by instruction on the
-// pool.
+// A CPU session: one plan bound to memory of its own (arena, states, inputs, outputs), run
+// instruction by instruction on the pool.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,8 @@ class Session {
   // All states zero again.
   void reset();
 
-  // What is reserved (the system gives pages as they are touched), and the part that states can take.
+  // What is reserved (the system gives pages as they are touched), and the part that states can
+  // take.
   size_t reserved_bytes() const;
   size_t state_bytes() const;
   size_t state_bytes(size_t positions) const;

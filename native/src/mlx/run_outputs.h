@@ -1,4 +1,4 @@
-// What a run fetches, draws and scores: arrays that are evaluated together with the states, then read.
+// Arrays that a run fetches, draws or scores: evaluated together with the states, then read.
 #pragma once
 
 #include <optional>

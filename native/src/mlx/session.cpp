@@ -22,7 +22,7 @@ size_t bytes_of(const Operand& operand) {
   return operand.weight->plain.nbytes() + operand.weight->scales->nbytes() + operand.weight->biases->nbytes();
 }
 
-// All in one evaluation; what fails in it has no name of its own.
+// All in one evaluation; an error in it does not name the call.
 void evaluate(std::vector<mx::array> wanted, bool wait = true) {
   try {
     wait ? mx::eval(std::move(wanted)) : mx::async_eval(std::move(wanted));

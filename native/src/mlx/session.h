@@ -1,7 +1,9 @@
-// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches grow as they
-// fill (session_states.cpp). Three ways to run: lazy (one evaluation), eager (one per call, so that each can be
-// timed and a failing one is named), compiled (traced once per set of sizes, then replayed).
-// Everything here, also destruction, happens on the engine's thread: MLX's streams and traces are bound to it.
+// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches
+// grow as they fill (session_states.cpp). Three ways to run: lazy (one evaluation), eager (one per
+// call, so that each can be timed and a failing one is named), compiled (traced once per set of
+// sizes, then replayed).
+// Everything here, also destruction, happens on the engine's thread: MLX's streams and traces are
+// bound to it.
 #pragma once
 
 #include <atomic>
@@ -50,7 +52,8 @@ class Model final : public Tracer {
   using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
   std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                const std::atomic<bool>& cancel) const;
-  // The same by a trace that is kept; where the plan has loops that no trace can hold, its sub-graphs are the traces.
+  // The same by a trace that is kept; where the plan has loops that no trace can hold, its
+  // sub-graphs are the traces.
   std::vector<mx::array> replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols,
                                 const std::vector<size_t>& sizes, const std::atomic<bool>& cancel);
   std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments,
@@ -79,12 +82,13 @@ class Session {
   Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols);
 
   RunResult run(const RunRequest& request, const std::atomic<bool>& cancel);
-  // As run, with the fetched outputs kept here, in memory that the next such run uses again, until read_slot copies them out.
-  // The answer has the rest: seconds, the drawn token.
+  // As run, with the fetched outputs kept here, in memory that the next such run uses again, until
+  // read_slot copies them out. The answer has the rest: seconds, the drawn token.
   RunResult run_slots(const RunRequest& request, const std::atomic<bool>& cancel);
   // From any thread. The target has the output's size.
   void read_slot(const std::string& name, uint8_t* target, size_t size) const;
-  // Hands a run to the device and does not wait for it: the answer is empty. The next run may be handed over at once.
+  // Hands a run to the device and does not wait for it: the answer is empty. The next run may be
+  // handed over at once.
   RunResult commit(const RunRequest& request, const std::atomic<bool>& cancel);
   // Waits for everything that was handed over; answers what the last of it fetched.
   RunResult sync();

@@ -15,7 +15,8 @@
 namespace rlx::gpu {
 namespace {
 
-// Caches grow by this many positions: each growth copies them once, and is one more set of sizes to trace.
+// Caches grow by this many positions: each growth copies them once, and is one more set of sizes to
+// trace.
 constexpr size_t kGrowth = 256;
 
 }  // namespace

@@ -90,8 +90,8 @@ std::vector<array> convolve(const Invocation& call) {
                                           g.dilations, once, g.groups))};
 }
 
-// Zeros between the places of the image, and a convolution with the mirrored kernel. What the padding cuts off is cut off
-// afterwards, so that it may be wider than the kernel.
+// Zeros between the places of the image, and a convolution with the mirrored kernel. What the
+// padding cuts off is cut off afterwards, so that it may be wider than the kernel.
 std::vector<array> convolve_transposed(const Invocation& call) {
   const array& x = call.in(0);
   const array weight = mx::astype(call.in(1), x.dtype());
@@ -136,7 +136,7 @@ std::vector<array> pool(const Invocation& call, Pool kind) {
   const array& x = call.in(0);
   const mx::Shape shape = call.shape();
   check_rank(call, shape);
-  // The view below is read as the plan says, so the plan has to say what is there.
+  // The view below trusts the plan's sizes, so they must be right.
   if (shape[0] != x.shape(0) || shape[1] != x.shape(1))
     fail(Code::ir_shape, "[pool] the windows do not fit into the image");
   const size_t axes = x.ndim() - 2;

@@ -91,7 +91,8 @@ TEST_CASE("matmul: decode and prompt paths agree") {
     for (size_t width : {768, 1024, 2048, 3072, 4096, 5120}) {
       Problem p = make(type, width, 40, 7, width);
       const std::vector<float> all = run(k, p);
-      // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is rounded to f32 with it, once a chunk.
+      // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is
+      // rounded to f32 with it, once a chunk.
       const double limit = 4e-6 * std::max(1.0, std::sqrt(static_cast<double>(width) / 1024));
       for (size_t t = 0; t < p.tokens; ++t) {
         Problem one = {type, p.k, p.n, 1, buffer(p.stride() * p.n), {}, {}, 0.0};

@@ -1,4 +1,5 @@
-// Products bit for bit: for any cut, any prefetch setting, through tiles or not, and in ggml's order.
+// Products bit for bit: for any cut, any prefetch setting, through tiles or not, and in ggml's
+// order.
 #include <bit>
 #include <cmath>
 #include <tuple>
@@ -9,8 +10,8 @@ using namespace test;
 
 namespace {
 
-// a * b + c with one rounding, which the library of mingw-w64 does not give: the product is exact in f64, and a sum
-// that is rounded to odd there rounds to f32 as the exact sum does.
+// a * b + c with one rounding, which the library of mingw-w64 does not give: the product is exact
+// in f64, and a sum that is rounded to odd there rounds to f32 as the exact sum does.
 float fused(float a, float b, float c) {
   const double product = static_cast<double>(a) * b, sum = product + c;
   const double added = sum - product, lost = (product - (sum - added)) + (c - added);
@@ -18,7 +19,8 @@ float fused(float a, float b, float c) {
   return static_cast<float>(lost == 0 || odd ? sum : std::nextafter(sum, lost > 0 ? INFINITY : -INFINITY));
 }
 
-// As ggml adds in its tiles: each output is W running sums, one for every W-th product, then halves added to halves.
+// As ggml adds in its tiles: each output is W running sums, one for every W-th product, then halves
+// added to halves.
 float in_order_of_tiles(const float* w, const float* x, size_t k, size_t lanes) {
   std::vector<float> sums(lanes, 0.0f);
   for (size_t i = 0; i < k; ++i) sums[i % lanes] = fused(w[i], x[i], sums[i % lanes]);
@@ -28,7 +30,8 @@ float in_order_of_tiles(const float* w, const float* x, size_t k, size_t lanes) 
   return sums[0];
 }
 
-// As it adds a single product: four times as many sums, what is behind whole groups of them in turn.
+// As it adds a single product: four times as many sums, what is behind whole groups of them in
+// turn.
 float in_order_of_singles(Type type, const float* w, const float* x, size_t k, size_t lanes) {
   const size_t group = 4 * lanes, whole = k / group * group;
   std::vector<float> sums(group, 0.0f), of_lanes(lanes);

@@ -1,6 +1,7 @@
-// What the engine asks of the operating system: memory, mapped files, threads. One folder for each system implements it,
-// so that no other file knows which system it runs on. `posix` is what Linux and macOS share; `none` holds what only
-// Linux has (huge pages, placement on processors), for the others. CMakeLists.txt picks the folders.
+// What the engine asks of the operating system: memory, mapped files, threads. One folder for each
+// system implements it, so that no other file knows which system it runs on. `posix` is what Linux
+// and macOS share; `none` holds what only Linux has (huge pages, placement on processors), for the
+// others. CMakeLists.txt picks the folders.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@
 namespace rlx::platform {
 
 size_t page_size();
-// Zeroed pages, or null when the system refuses. They take memory only where they are touched; Windows counts all of them
-// against memory and page file.
+// Zeroed pages, or null when the system refuses. They take memory only where they are touched;
+// Windows counts all of them against memory and page file.
 uint8_t* map_zeroed(size_t bytes);
 void unmap(uint8_t* data, size_t bytes);
 
@@ -43,8 +44,8 @@ class OpenFile {
   intptr_t handle_;
 };
 
-// The first `size` bytes of a file, mapped for reading. A read behind the end of a file that has been cut lands on zeros
-// (Windows does not let a mapped file be cut).
+// The first `size` bytes of a file, mapped for reading. A read behind the end of a file that has
+// been cut lands on zeros (Windows does not let a mapped file be cut).
 class FileMap {
  public:
   // ENV_NO_MEMORY when the system refuses.

@@ -1,4 +1,4 @@
-// Which instruction sets this build holds, which of them this processor runs, and the sizes every table shares.
+// Instruction sets of this build, those this processor runs, and the sizes every table shares.
 #include "kernels.h"
 
 #include <cstring>

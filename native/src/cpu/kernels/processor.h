@@ -1,4 +1,5 @@
-// Features of this processor that the system tells about, or has to allow. One file for each system in platform/.
+// Features of this processor that the system tells about, or has to allow. One file for each system
+// in platform/.
 #pragma once
 
 namespace rlx::kernels {

@@ -36,8 +36,8 @@ CorePlacement::Spread CorePlacement::spread(size_t thread) const {
     const int taken = slots_[i].processor.load(std::memory_order_relaxed);
     if (taken != kNowhere) CPU_CLR(static_cast<size_t>(taken), &free);
   }
-  // The first call moves this thread, the second lets it go anywhere again. The second fails only when the
-  // container got other processors meanwhile: then all are allowed.
+  // The first call moves this thread, the second lets it go anywhere again. The second fails only
+  // when the container got other processors meanwhile: then all are allowed.
   if (CPU_COUNT(&free) == 0 || sched_setaffinity(0, sizeof free, &free) != 0) return Spread::full;
   if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) {
     std::memset(&allowed, 0xff, sizeof allowed);

@@ -32,8 +32,8 @@ constexpr size_t kCopyWindow = 64 << 20;
 constexpr size_t kStep = 1 << 20;
 // Readers of a window wait while it is read again.
 constexpr size_t kRereadWindow = 16 << 20;
-// A slower disk makes readers wait: after half a second of that altogether, give up. A single slow window does
-// not count, because readers also take the processors from this thread.
+// A slower disk makes readers wait: after half a second of that altogether, give up. A single slow
+// window does not count, because readers also take the processors from this thread.
 constexpr double kRereadRate = 400e6;
 constexpr std::chrono::duration<double> kPatience{0.5};
 // A reader that maps a page while its window is dropped keeps the page as it is.
@@ -51,8 +51,8 @@ bool says(const char* file, const char* text) {
   return length > 0 && std::strstr(content, text) != nullptr;
 }
 
-// File systems with large pages on disks of this machine. Elsewhere a dropped page may be far away, or exist
-// only in the cache.
+// File systems with large pages on disks of this machine. Elsewhere a dropped page may be far away,
+// or exist only in the cache.
 bool reads_locally(int fd) {
   struct statfs info{};
   if (fstatfs(fd, &info) != 0) return false;
@@ -60,7 +60,8 @@ bool reads_locally(int fd) {
   return info.f_type == kExt4 || info.f_type == kXfs || info.f_type == kBtrfs;
 }
 
-// Bytes that are mapped in large pages; nothing where the system cannot tell (PAGEMAP_SCAN, Linux 6.7).
+// Bytes that are mapped in large pages; nothing where the system cannot tell (PAGEMAP_SCAN, Linux
+// 6.7).
 std::optional<size_t> huge_between(const uint8_t* begin, const uint8_t* end) {
   struct Region {
     uint64_t start, end, categories;
@@ -144,7 +145,8 @@ void HugePages::reread(const Mapping& mapping) {
     if (stop_.load(std::memory_order_acquire) ||
         sync_file_range(fd_of(mapping), static_cast<off_t>(at), kRereadWindow, kWrite) != 0)
       return;
-  // Pages that are not in memory yet come as large pages now; pages read from the disk for this mapping are large.
+  // Pages that are not in memory yet come as large pages now; pages read from the disk for this
+  // mapping are large.
   if (!each_window(mapping, [&](size_t at, size_t bytes) { return populate(mapping, at, bytes); })) return;
   const Resident all = resident_in(mapping);
   size_t huge = all.huge;
@@ -169,8 +171,8 @@ void HugePages::reread(const Mapping& mapping) {
   bytes_.fetch_add(resident_in(mapping).huge, std::memory_order_release);
 }
 
-// Calls visit(at, bytes) for every window until one fails, too much time is lost, or stop_ is set. True if all
-// were visited.
+// Calls visit(at, bytes) for every window until one fails, too much time is lost, or stop_ is set.
+// True if all were visited.
 template <class Visit>
 bool HugePages::each_window(const Mapping& mapping, Visit&& visit) const {
   for (size_t at = 0; at < mapping.size; at += kRereadWindow)
@@ -189,7 +191,8 @@ bool HugePages::populate(const Mapping& mapping, size_t at, size_t bytes) {
   return done;
 }
 
-// Pages leave the cache only while they are unmapped: a page that a reader maps again meanwhile stays.
+// Pages leave the cache only while they are unmapped: a page that a reader maps again meanwhile
+// stays.
 bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) {
   return madvise(mapping.data + at, bytes, MADV_DONTNEED) == 0 &&
          posix_fadvise(fd_of(mapping), static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
@@ -224,8 +227,8 @@ bool HugePages::copy_window(const Mapping& mapping, size_t at, size_t bytes) con
   const bool filled = fill();
   // The move is one step for readers: they find the old pages or the new ones.
   if (filled && mremap(own, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data + at) != MAP_FAILED) return true;
-  // A move that fails for want of memory may have removed the old pages already. Without the file in their place
-  // another mapping could get these addresses, and readers its content.
+  // A move that fails for want of memory may have removed the old pages already. Without the file
+  // in their place another mapping could get these addresses, and readers its content.
   if (filled && mmap(mapping.data + at, whole, PROT_READ, MAP_SHARED | MAP_FIXED, fd_of(mapping),
                      static_cast<off_t>(at)) == MAP_FAILED)
     std::abort();

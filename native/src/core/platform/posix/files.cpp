@@ -1,4 +1,5 @@
-// Files and their mappings. A SIGBUS handler maps zeros where a file has been cut, so that the process survives the read.
+// Files and their mappings. A SIGBUS handler maps zeros where a file has been cut, so that the
+// process survives the read.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,8 +18,8 @@
 namespace rlx::platform {
 namespace {
 
-// What the signal handler may look at: fixed memory, atomics only. A signal handler belongs to the process, so this table
-// does too; everything else in the engine belongs to an environment.
+// What the signal handler may look at: fixed memory, atomics only. A signal handler belongs to the
+// process, so this table does too; everything else in the engine belongs to an environment.
 struct Guarded {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};
@@ -36,7 +37,8 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     const uintptr_t begin = entry.begin.load(std::memory_order_acquire);
     const uintptr_t end = entry.end.load(std::memory_order_acquire);
     if (address < begin || address >= end) continue;
-    // The rest of the file reads as zero from here on; the run ends with an error because of `lost`.
+    // The rest of the file reads as zero from here on; the run ends with an error because of
+    // `lost`.
     uint8_t* page = static_cast<uint8_t*>(info->si_addr) - address % page_size();
     void* mapped =
         mmap(page, end - reinterpret_cast<uintptr_t>(page), PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
@@ -108,8 +110,8 @@ FileMap::FileMap(const OpenFile& file, size_t size, const std::string& path) : d
     if (data_ != nullptr) munmap(data_, size);
     fail(Code::env_no_memory, "[weights] cannot map %s (%zu bytes): %s", path.c_str(), size, why);
   }
-  // A file that is read from disk now comes in pages of 2 MB where the file system can do that; huge_pages.h is for what
-  // lies in memory already.
+  // A file that is read from disk now comes in pages of 2 MB where the file system can do that;
+  // huge_pages.h is for what lies in memory already.
   advise_huge(data_, size);
   guard_ = guard(data_, align_up(size, page_size()));
   if (guard_ >= 0) return;
