@@ -51,7 +51,13 @@ export async function nativeTidy() {
     for (let next = stale.pop(); next; next = stale.pop()) {
       const found = await runCaptured(tidy, ["--quiet", "-p", folder, next.path]);
       if (found.code === 0) markFresh(next.stamp, next.key);
-      else problems.push(found.output.replace(/^\d+ warnings? .*\n/gm, "").trim());
+      else
+        problems.push(
+          found.output
+            .replace(/^\d+ warnings? .*\n/gm, "")
+            .replaceAll(`${root}/`, "")
+            .trim(),
+        );
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
