@@ -72,8 +72,7 @@ inline std::vector<std::string> texts_of(const Napi::Value& value, const char* l
   return result;
 }
 
-// Memory that JavaScript owns, filled from ours: native memory may not stand behind an ArrayBuffer
-// in Electron.
+// A copy in JavaScript's memory: Electron allows no ArrayBuffer over native memory.
 inline Napi::Uint8Array copy_bytes(Napi::Env env, const uint8_t* data, size_t size) {
   Napi::Uint8Array result = Napi::Uint8Array::New(env, size);
   if (size > 0) std::memcpy(result.Data(), data, size);

@@ -22,8 +22,7 @@ void Engine::close() {
   if (closed_) return;
   closed_ = true;
   for (const auto& [id, job] : jobs_) job->cancel.store(true);
-  // What the handles hold ends on the thread that worked with it; the lane finishes what it was
-  // given.
+  // Objects of the handles end on the thread that worked with them; the lane finishes its queue.
   lane_->push([this] { handles.clear(); });
   lane_.reset();
   aside_.reset();

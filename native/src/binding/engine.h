@@ -41,8 +41,8 @@ class Engine {
   bool cancel(double id);
   void close();
 
-  // Tells JavaScript's collector the bytes behind a handle, until the handle goes: a lost one is
-  // then found sooner.
+  // Tells JavaScript's collector the bytes behind a handle, until the handle goes, so that it finds
+  // a lost handle sooner.
   void account(Napi::Env env, double handle, size_t bytes);
   // False when it is gone already.
   bool dispose(Napi::Env env, double handle);

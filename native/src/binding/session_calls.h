@@ -38,7 +38,7 @@ inline Napi::Value open_weights(const Napi::CallbackInfo& info) {
   });
 }
 
-// (plan bytes, weights or null) → a handle of what `make` makes of the plan.
+// (plan bytes, weights or null) → a handle of the result of `make`.
 template <class Plan, class Make>
 Napi::Value load_plan(const Napi::CallbackInfo& info, Make&& make) {
   return guarded(info.Env(), [&] {

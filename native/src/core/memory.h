@@ -7,7 +7,8 @@
 
 namespace rlx {
 
-// Anonymous pages, zeroed, 64-byte aligned at least. Large sizes cost nothing until they are used.
+// Anonymous pages, zeroed, 64-byte aligned at least. They take memory only where they are touched
+// (platform::map_zeroed).
 class Pages {
  public:
   Pages() = default;

@@ -68,7 +68,7 @@ void Session::bind_tensor(size_t index) {
   Tensor& tensor = tensors_[index];
   const size_t bytes = bind_shape(plan, symbols_, tensor);
   const auto buffer = [&](std::vector<Pages>& buffers) {
-    // Never without memory: an empty tensor still has a pointer, so that kernels need not ask.
+    // Never without memory: an empty tensor also has a pointer, so kernels need no check.
     buffers[plan.index].reserve(std::max<size_t>(bytes, 1));
     tensor.data = buffers[plan.index].data();
   };
@@ -121,7 +121,7 @@ void Session::bind() {
   bound_ = true;
 }
 
-// Trials go on over runs: a session has the same products in each run of one token.
+// Trials continue over runs, because each run of one token has the same products.
 void Session::tune(size_t at, const Op& op) {
   if (options_.tuner == nullptr) return;
   const std::vector<TunedProduct> products = op.products();
@@ -131,8 +131,8 @@ void Session::tune(size_t at, const Op& op) {
 }
 
 // A barrier stands before an instruction that reads what was written, or writes what was read or
-// written, since the last one. A decision is one, and every turn of a loop ends with one: what is
-// pending where a jump arrives was pending on the straight way, too, or nothing is.
+// written, since the last one. A decision counts as a barrier, and every turn of a loop ends with
+// one. So after a jump no more is pending than on the straight way.
 void Session::place_barriers() {
   struct Range {
     const uint8_t* begin;
@@ -253,8 +253,8 @@ std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, Sample
   }
 }
 
-// While all threads wait. Going back, the items of the instructions in between are there to be
-// taken again.
+// While all threads wait. A jump back makes the items of the instructions in between available
+// again.
 void Session::decide(size_t at) {
   next_ = ops_[at]->decide(at);
   if (next_ > at) return;
@@ -262,7 +262,7 @@ void Session::decide(size_t at) {
   for (size_t i = first_share_[next_]; i < end; i++) shares_[i].reset();
 }
 
-// While all threads wait: the clock goes on for this instruction; ops_.size() ends it.
+// While all threads wait: starts the clock of this instruction; ops_.size() stops it.
 void Session::stamp(size_t at) {
   const double time = now() - began_;
   if (stamped_ != SIZE_MAX) profile_->seconds[stamped_] += static_cast<float>(time - lap_);
@@ -321,7 +321,7 @@ void Session::execute(size_t index) {
   sync(ops_.size());
 }
 
-// How far it came: of the parts that threads take, which is none after a cancel.
+// How far the run came, counted in parts that threads take; nothing after a cancel.
 void Session::fail_cancelled() const {
   size_t taken = 0, all = 0;
   for (size_t i = 0; i < ops_.size(); i++) {

@@ -23,7 +23,7 @@ using Operands = std::vector<Operand>;
 
 // Sub-graphs inside sub-graphs: a plan that names itself must not end the process.
 constexpr int kDeepest = 32;
-// Sub-graphs that one trace may hold, each counted as often as it stands in there.
+// Sub-graphs that one trace may hold, each counted as often as it occurs.
 constexpr double kMostCopies = 256;
 // Turns that are built before they are evaluated, where the condition does not need them.
 constexpr int kTurnsAhead = 16;

@@ -88,7 +88,7 @@ Draw draw_token(const mx::array& row, const SampleRequest& request) {
     const array ids = largest_of(adjusted, request.top_k == 0 ? vocabulary : within(request.top_k));
     const array values = mx::take(adjusted, ids, 0);
     largest = first(values, 1);
-    // Below this, dividing gives the same: all but the largest are nothing.
+    // Below this, dividing gives the same: all weights but the largest are 0.
     const double temperature = std::max(request.temperature, 1e-30);
     const array weights = mx::exp(mx::divide(mx::subtract(values, *largest), number(temperature)));
     token =

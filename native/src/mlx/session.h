@@ -52,8 +52,8 @@ class Model final : public Tracer {
   using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
   std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                const std::atomic<bool>& cancel) const;
-  // The same by a trace that is kept; where the plan has loops that no trace can hold, its
-  // sub-graphs are the traces.
+  // The same by a kept trace. A plan with loops that no trace can hold has traces of its sub-graphs
+  // instead.
   std::vector<mx::array> replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols,
                                 const std::vector<size_t>& sizes, const std::atomic<bool>& cancel);
   std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments,
@@ -82,15 +82,15 @@ class Session {
   Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols);
 
   RunResult run(const RunRequest& request, const std::atomic<bool>& cancel);
-  // As run, with the fetched outputs kept here, in memory that the next such run uses again, until
-  // read_slot copies them out. The answer has the rest: seconds, the drawn token.
+  // As run, but keeps the fetched outputs in memory that the next such run uses again; read_slot
+  // copies them out. The result has the rest: seconds, the drawn token.
   RunResult run_slots(const RunRequest& request, const std::atomic<bool>& cancel);
   // From any thread. The target has the output's size.
   void read_slot(const std::string& name, uint8_t* target, size_t size) const;
-  // Hands a run to the device and does not wait for it: the answer is empty. The next run may be
-  // handed over at once.
+  // Gives a run to the device without waiting: the result is empty. The next run may follow at
+  // once.
   RunResult commit(const RunRequest& request, const std::atomic<bool>& cancel);
-  // Waits for everything that was handed over; answers what the last of it fetched.
+  // Waits for all committed runs; gives the outputs of the last one.
   RunResult sync();
   std::shared_ptr<Session> fork() const;
   std::vector<uint8_t> save(size_t positions) const;

@@ -21,7 +21,7 @@ constexpr size_t kGrowth = 256;
 
 }  // namespace
 
-// Caches take what this run writes, or the run is refused before anything has changed.
+// Makes room in the caches for this run, or refuses it before anything has changed.
 void Session::make_room(const std::vector<const std::vector<uint8_t>*>& given, std::vector<size_t>& symbols) {
   const Plan& plan = model_->plan();
   size_t needed = 0;

@@ -28,7 +28,7 @@ struct WeightError {
 };
 WeightError weight_error(const WeightPlan& plan, const Weights& weights, const Held& held);
 
-// MLX ends the process where memory cannot be had at all: this fails instead, with ENV_NO_MEMORY.
+// MLX ends the process when an allocation fails; this throws ENV_NO_MEMORY before.
 void check_memory(size_t bytes, const char* what);
 
 mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype);

@@ -13,7 +13,7 @@
 
 namespace rlx::binding {
 
-// The place of a name in a list, which is in the order of its enum.
+// The index of a name in a list that has the order of its enum.
 template <class Enum, size_t N>
 Enum named(const Napi::Value& value, const char* label, const char* const (&names)[N]) {
   const std::string name = text_of(value, label);

@@ -11,8 +11,8 @@ using kernels::Isa;
 using kernels::Prefetch;
 using kernels::Type;
 
-// What most processors are fastest with. Those of x86 lose track of the walk in long rows, and with
-// AVX-512 also in Q6_K, which has few instructions for its bytes.
+// The fastest setting on most processors. The prefetchers of x86 lose the walk in long rows, and
+// with AVX-512 also in Q6_K, which has few instructions per byte.
 Prefetch usual_prefetch(Isa isa, Type type, size_t k) {
   return k >= kernels::kLongRow || (kernels::is_avx512(isa) && type == Type::q6_k) ? Prefetch::far : Prefetch::none;
 }

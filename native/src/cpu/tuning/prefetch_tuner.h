@@ -59,7 +59,7 @@ class PrefetchStatistics {
   std::array<Other, kOthers> others_;
 };
 
-// What one instruction set has learned in this process. Sessions share it.
+// The settings that one instruction set has found in this process. Sessions share it.
 class PrefetchTuner {
  public:
   explicit PrefetchTuner(const kernels::Dispatch& kernels);
@@ -89,9 +89,9 @@ class alignas(64) PrefetchTrial {
     seconds_ += seconds;
   }
 
-  // Two tokens of 64 are a trial, so the slower setting costs a sixtieth of what it would cost
-  // always. All settings are tried at first, then in turn. The first token of all is left out: its
-  // weights may still be on the disk.
+  // Two tokens of 64 are a trial, so a slower setting costs a sixtieth of its full cost. All
+  // settings are tried at first, then in turn. The first token of all is left out: its weights may
+  // still be on the disk.
   static constexpr size_t kPeriod = 64, kFirst = 1;
 
  private:
