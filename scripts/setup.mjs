@@ -1,12 +1,13 @@
 // Everything a fresh clone needs, in order, each step once: node scripts/setup.mjs [--all] [--strict]
 //   without options  what `npm start` needs: packages, native engine
-//   --all            also what the tests need: Python oracles, llama.cpp, Chromium, arm64 emulation
+//   --all            also what the tests need: Python oracles, llama.cpp, Chromium, arm64 emulation, Windows
 //   --strict         a missing optional part is a failure (npm test with CI=true)
 // A step says in one line what it does; one that was done before says nothing.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+  canEmulateWindows,
   canHaveDouble,
   canUseApt,
   findChromium,
@@ -17,6 +18,7 @@ import {
   findCompiler,
   findMlx,
   hasArm64Emulation,
+  hasWindowsEmulation,
   venvProgram,
 } from "./lib/environment.mjs";
 import { hasProgram, root, runCaptured } from "./lib/process.mjs";
@@ -172,6 +174,13 @@ async function prepareArm64() {
   return installWithApt("g++-aarch64-linux-gnu", "qemu-user");
 }
 
+async function prepareWindows() {
+  if (!canEmulateWindows() || hasWindowsEmulation()) return undefined;
+  if (!canUseApt()) return "no mingw-w64 with Wine (the Windows side of the engine is not compiled and run here)";
+  say("installing a cross compiler for Windows, and Wine");
+  return installWithApt("g++-mingw-w64-x86-64-posix", "wine64");
+}
+
 async function prepareClangTools() {
   if (findClangFormat() && findClangTidy()) return undefined;
   if (!canUseApt()) return "no clang-format-19 with clang-tidy-19 (the form of C++ is not checked here)";
@@ -234,6 +243,7 @@ const rounds = [
     [
       { name: "Chromium", act: prepareChromium },
       { name: "arm64 emulation", act: prepareArm64 },
+      { name: "Windows emulation", act: prepareWindows },
       { name: "clang", act: prepareClang },
       { name: "clang tools", act: prepareClangTools },
     ],

@@ -6,7 +6,15 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { findChromium, findCmake, hasArm64Emulation, hasElectron, lacksDouble } from "./lib/environment.mjs";
+import {
+  canEmulateWindows,
+  findChromium,
+  findCmake,
+  hasArm64Emulation,
+  hasElectron,
+  hasWindowsEmulation,
+  lacksDouble,
+} from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
 import { addTallies, readCtest, readPlaywright, readVitest, withoutExcuses } from "./lib/tally.mjs";
 import { lacksSanitizedAddon, lacksSanitizedMlx, sanitizeAddon, sanitizeMlx } from "./sanitize.mjs";
@@ -122,6 +130,12 @@ const suites = [
     when: () => hasNativeTests() && process.arch !== "arm64",
     lacks: () => !hasArm64Emulation() && "no cross compiler and emulator",
     act: ctestSuite("arm64"),
+  },
+  {
+    name: "kernels on Windows",
+    when: () => hasNativeTests() && canEmulateWindows(),
+    lacks: () => !hasWindowsEmulation() && "no cross compiler and Wine",
+    act: ctestSuite("windows"),
   },
   {
     name: "coreml bridge",

@@ -36,6 +36,7 @@ const copied = [
   ".prettierrc",
   ".prettierignore",
   ".clang-format",
+  ".clang-tidy",
   "knip.json",
   "tsconfig.base.json",
   "main/globals.d.ts",

@@ -48,7 +48,7 @@ function requireFile(path: string, facts: Stats | BigIntStats): void {
   });
 }
 
-/** The same text as identity_of in native/src/core/weights.cpp, which compares it when weights are mapped. */
+/** native/src/core/weights.cpp writes the same text and compares it when weights are mapped. */
 const identityOf = ({ dev, ino, size, mtimeNs }: BigIntStats): string => [dev, ino, size, mtimeNs].join(":");
 
 function sourceOver(handle: FileHandle, path: string, facts: BigIntStats): FileByteSource {

@@ -1,14 +1,10 @@
-#include "core_placement.h"
+#include "../../core_placement.h"
 
-#ifdef __linux__
 #include <sched.h>
 
 #include <cstring>
-#endif
 
 namespace rlx {
-
-#ifdef __linux__
 
 void CorePlacement::begin(size_t threads) {
   threads_.store(threads > slots_.size() ? 0 : threads, std::memory_order_relaxed);
@@ -40,8 +36,8 @@ CorePlacement::Spread CorePlacement::spread(size_t thread) const {
     const int taken = slots_[i].processor.load(std::memory_order_relaxed);
     if (taken != kNowhere) CPU_CLR(static_cast<size_t>(taken), &free);
   }
-  // The first call moves this thread, the second lets it go anywhere again. The second fails only when the container got other
-  // processors meanwhile: then any of them are allowed.
+  // The first call moves this thread, the second lets it go anywhere again. The second fails only
+  // when the container got other processors meanwhile: then all are allowed.
   if (CPU_COUNT(&free) == 0 || sched_setaffinity(0, sizeof free, &free) != 0) return Spread::full;
   if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) {
     std::memset(&allowed, 0xff, sizeof allowed);
@@ -49,14 +45,5 @@ CorePlacement::Spread CorePlacement::spread(size_t thread) const {
   }
   return Spread::moved;
 }
-
-#else
-
-void CorePlacement::begin(size_t) {}
-void CorePlacement::enter(size_t) {}
-void CorePlacement::leave(size_t) {}
-CorePlacement::Spread CorePlacement::spread(size_t) const { return Spread::full; }
-
-#endif
 
 }  // namespace rlx

@@ -1,11 +1,9 @@
-#include "huge_pages.h"
+#include "../../huge_pages.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#ifdef __linux__
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/vfs.h>
-#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,57 +11,36 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "memory.h"
+#include "../../memory.h"
+#include "../platform.h"
+#include "../posix/posix.h"
 
 namespace rlx {
 namespace {
 
 constexpr size_t kHuge = 2 << 20;
-
-}  // namespace
-
-uint8_t* reserve_huge(size_t bytes) {
-  int flags = MAP_PRIVATE | MAP_ANON;
-#ifdef MAP_NORESERVE
-  flags |= MAP_NORESERVE;
-#endif
-  const size_t whole = align_up(bytes, page_size());
-  void* data = mmap(nullptr, whole + kHuge, PROT_NONE, flags, -1, 0);
-  if (data == MAP_FAILED) return nullptr;
-  auto* begin = static_cast<uint8_t*>(data);
-  const size_t before = (kHuge - reinterpret_cast<uintptr_t>(begin) % kHuge) % kHuge;
-  if (before > 0) munmap(begin, before);
-  if (before < kHuge) munmap(begin + before + whole, kHuge - before);
-  return begin + before;
-}
-
-HugePages::~HugePages() {
-  stop_.store(true, std::memory_order_release);
-  if (thread_.joinable()) thread_.join();
-}
-
-#if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)
-
-namespace {
 // Each window of a copy becomes a mapping of its own, of which a process may have 65530.
 constexpr size_t kCopyWindow = 64 << 20;
 // Between two looks at whether to stop.
 constexpr size_t kStep = 1 << 20;
 // Readers of a window wait while it is read again.
 constexpr size_t kRereadWindow = 16 << 20;
-// What comes slower makes walks wait for the disk: half a second of that altogether is the end. Not a single slow window: the walks
-// themselves take the processors from the thread that reads.
+// A slower disk makes readers wait: after half a second of that altogether, give up. A single slow
+// window does not count, because readers also take the processors from this thread.
 constexpr double kRereadRate = 400e6;
 constexpr std::chrono::duration<double> kPatience{0.5};
-// A walk that comes by while its window is dropped keeps it as it is.
+// A reader that maps a page while its window is dropped keeps the page as it is.
 constexpr int kTries = 3;
 constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+
+int fd_of(const Mapping& mapping) { return static_cast<int>(mapping.file); }
 
 bool says(const char* file, const char* text) {
   FILE* opened = std::fopen(file, "re");
@@ -74,7 +51,8 @@ bool says(const char* file, const char* text) {
   return length > 0 && std::strstr(content, text) != nullptr;
 }
 
-// File systems on disks of this machine that have large pages. Elsewhere what is dropped may be far away, or be written nowhere else.
+// File systems with large pages on disks of this machine. Elsewhere a dropped page may be far away,
+// or exist only in the cache.
 bool reads_locally(int fd) {
   struct statfs info{};
   if (fstatfs(fd, &info) != 0) return false;
@@ -82,7 +60,8 @@ bool reads_locally(int fd) {
   return info.f_type == kExt4 || info.f_type == kXfs || info.f_type == kBtrfs;
 }
 
-// Bytes that are mapped in large pages; nothing where the system can't say (PAGEMAP_SCAN, Linux 6.7).
+// Bytes that are mapped in large pages; nothing where the system cannot tell (PAGEMAP_SCAN, Linux
+// 6.7).
 std::optional<size_t> huge_between(const uint8_t* begin, const uint8_t* end) {
   struct Region {
     uint64_t start, end, categories;
@@ -98,7 +77,7 @@ std::optional<size_t> huge_between(const uint8_t* begin, const uint8_t* end) {
   Scan scan{};
   scan.size = sizeof scan;
   scan.start = reinterpret_cast<uintptr_t>(begin);
-  scan.end = align_up(reinterpret_cast<uintptr_t>(end), page_size());
+  scan.end = align_up(reinterpret_cast<uintptr_t>(end), platform::page_size());
   scan.vec = reinterpret_cast<uintptr_t>(regions);
   scan.vec_len = std::size(regions);
   scan.category_mask = scan.return_mask = kIsHuge;
@@ -149,23 +128,25 @@ bool HugePages::available() {
 void HugePages::begin(std::vector<Mapping> mappings, Way way) {
   if (!available() || thread_.joinable()) return;
   try {
-    thread_ = std::thread([this, way, of = std::move(mappings)] {
-      for (const Mapping& mapping : of) way == Way::copy ? copy(mapping) : reread(mapping);
+    thread_ = std::thread([this, way, files = std::move(mappings)] {
+      for (const Mapping& mapping : files) way == Way::copy ? copy(mapping) : reread(mapping);
       done_.store(true, std::memory_order_release);
     });
-  } catch (const std::system_error&) {  // no more threads: files stay as they are mapped
+  } catch (const std::system_error&) {
+    return;  // no more threads: files stay as they are mapped
   }
 }
 
 void HugePages::reread(const Mapping& mapping) {
-  if (!reads_locally(mapping.fd)) return;
+  if (!reads_locally(fd_of(mapping))) return;
   // Only what is on the disk may be dropped. Writing holds up no reader.
   constexpr unsigned kWrite = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   for (size_t at = 0; at < mapping.size; at += kRereadWindow)
     if (stop_.load(std::memory_order_acquire) ||
-        sync_file_range(mapping.fd, static_cast<off_t>(at), kRereadWindow, kWrite) != 0)
+        sync_file_range(fd_of(mapping), static_cast<off_t>(at), kRereadWindow, kWrite) != 0)
       return;
-  // What is not there yet comes in large pages now, and what was read from the disk for this mapping has them already.
+  // Pages that are not in memory yet come as large pages now; pages read from the disk for this
+  // mapping are large.
   if (!each_window(mapping, [&](size_t at, size_t bytes) { return populate(mapping, at, bytes); })) return;
   const Resident all = resident_in(mapping);
   size_t huge = all.huge;
@@ -175,7 +156,7 @@ void HugePages::reread(const Mapping& mapping) {
     each_window(mapping, [&](size_t at, size_t bytes) {
       const uint8_t *begin = mapping.data + at, *end = begin + bytes;
       std::optional<size_t> found = huge_between(begin, end);
-      // Only what the system has shown to do, and what can be seen in a window, is worth another try.
+      // Try again only if it has worked before and the system tells about single windows.
       const int tries = found && worked ? kTries : 1;
       for (int i = 0; i < tries && !(found && *found >= bytes / kHuge * kHuge); i++) {
         if (stop_.load(std::memory_order_acquire) || !reread_window(mapping, at, bytes)) return false;
@@ -190,7 +171,8 @@ void HugePages::reread(const Mapping& mapping) {
   bytes_.fetch_add(resident_in(mapping).huge, std::memory_order_release);
 }
 
-// visit(at, bytes) for every window, until one fails, or too much time is lost, or this is to stop; whether all were visited.
+// Calls visit(at, bytes) for every window until one fails, too much time is lost, or stop_ is set.
+// True if all were visited.
 template <class Visit>
 bool HugePages::each_window(const Mapping& mapping, Visit&& visit) const {
   for (size_t at = 0; at < mapping.size; at += kRereadWindow)
@@ -209,10 +191,11 @@ bool HugePages::populate(const Mapping& mapping, size_t at, size_t bytes) {
   return done;
 }
 
-// Pages leave the cache only while they are unmapped: a page that a reader maps again meanwhile stays as it is.
+// Pages leave the cache only while they are unmapped: a page that a reader maps again meanwhile
+// stays.
 bool HugePages::reread_window(const Mapping& mapping, size_t at, size_t bytes) {
   return madvise(mapping.data + at, bytes, MADV_DONTNEED) == 0 &&
-         posix_fadvise(mapping.fd, static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
+         posix_fadvise(fd_of(mapping), static_cast<off_t>(at), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED) == 0 &&
          populate(mapping, at, bytes);
 }
 
@@ -225,15 +208,16 @@ void HugePages::copy(const Mapping& mapping) {
 }
 
 bool HugePages::copy_window(const Mapping& mapping, size_t at, size_t bytes) const {
-  uint8_t* own = reserve_huge(bytes);
+  uint8_t* own = platform::reserve_huge(bytes);
   if (own == nullptr) return false;
-  const size_t whole = align_up(bytes, page_size());
+  const size_t whole = align_up(bytes, platform::page_size());
   const auto fill = [&] {
     if (mprotect(own, whole, PROT_READ | PROT_WRITE) != 0 || madvise(own, whole, MADV_HUGEPAGE) != 0) return false;
     for (size_t done = 0; done < bytes;) {
       if (stop_.load(std::memory_order_acquire)) return false;
       // A file that was cut meanwhile ends here. Weights::check reports it to the next run.
-      const ssize_t read = pread(mapping.fd, own + done, std::min(kStep, bytes - done), static_cast<off_t>(at + done));
+      const ssize_t read =
+          pread(fd_of(mapping), own + done, std::min(kStep, bytes - done), static_cast<off_t>(at + done));
       if (read < 0 && errno == EINTR) continue;
       if (read <= 0) return false;
       done += static_cast<size_t>(read);
@@ -243,17 +227,13 @@ bool HugePages::copy_window(const Mapping& mapping, size_t at, size_t bytes) con
   const bool filled = fill();
   // The move is one step for readers: they find the old pages or the new ones.
   if (filled && mremap(own, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, mapping.data + at) != MAP_FAILED) return true;
-  // A move that fails for want of memory may have taken the old pages away already.
-  if (filled) mmap(mapping.data + at, whole, PROT_READ, MAP_SHARED | MAP_FIXED, mapping.fd, static_cast<off_t>(at));
+  // A move that fails for want of memory may have removed the old pages already. Without the file
+  // in their place another mapping could get these addresses, and readers its content.
+  if (filled && mmap(mapping.data + at, whole, PROT_READ, MAP_SHARED | MAP_FIXED, fd_of(mapping),
+                     static_cast<off_t>(at)) == MAP_FAILED)
+    std::abort();
   munmap(own, whole);
   return false;
 }
-
-#else
-
-bool HugePages::available() { return false; }
-void HugePages::begin(std::vector<Mapping>, Way) {}
-
-#endif
 
 }  // namespace rlx
