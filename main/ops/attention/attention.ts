@@ -26,7 +26,7 @@ import {
 import { scalarLike, sizeValue } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData } from "../families/host.ts";
-import { normal, values, withDoubles } from "../families/samples.ts";
+import { normal, sample, values, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { jaxAttention } from "../families/attention.ts";
@@ -231,68 +231,67 @@ attend(x0, x1, x2, keep, x3 if a["mask"] == "bias" else 0.0)
     mlx: { kind: "native", emit: mlxAttention, when: mlxTakesAttention },
   },
   samples: withDoubles([
-    {
-      title: "no mask, odd sizes",
-      inputs: [normal(1, [1, 3, 5, 4]), normal(2, [1, 3, 7, 4]), normal(3, [1, 3, 7, 2])],
-      attrs: { scale: 0.5, mask: "none" },
-    },
-    {
-      title: "causal with more keys, grouped, symbolic",
-      inputs: [normal(4, [2, 4, "T", 3]), normal(5, [2, 2, "T+2", 3]), normal(6, [2, 2, "T+2", 3])],
-      attrs: { scale: 0.6, mask: "causal" },
-      bindings: { T: 3 },
-    },
-    {
-      title: "sliding",
-      inputs: [normal(7, [1, 2, 4, 3]), normal(8, [1, 1, 6, 3]), normal(9, [1, 1, 6, 3])],
-      attrs: { scale: 0.5, mask: "sliding", window: 1 },
-    },
-    {
-      title: "custom mask",
-      inputs: [
+    sample("no mask, odd sizes", [normal(1, [1, 3, 5, 4]), normal(2, [1, 3, 7, 4]), normal(3, [1, 3, 7, 2])], {
+      scale: 0.5,
+      mask: "none",
+    }),
+    sample(
+      "causal with more keys, grouped, symbolic",
+      [normal(4, [2, 4, "T", 3]), normal(5, [2, 2, "T+2", 3]), normal(6, [2, 2, "T+2", 3])],
+      { scale: 0.6, mask: "causal" },
+      { bindings: { T: 3 } },
+    ),
+    sample("sliding", [normal(7, [1, 2, 4, 3]), normal(8, [1, 1, 6, 3]), normal(9, [1, 1, 6, 3])], {
+      scale: 0.5,
+      mask: "sliding",
+      window: 1,
+    }),
+    sample(
+      "custom mask",
+      [
         normal(10, [2, 2, 3, 4]),
         normal(11, [2, 2, 4, 4]),
         normal(12, [2, 2, 4, 4]),
         values([1, 0, 1, 1, 1, 1, 0, 0], [2, 4], "bool"),
       ],
-      attrs: { scale: 0.5, mask: "custom" },
-    },
-    {
-      title: "custom mask that hides all keys of one batch",
-      inputs: [
+      { scale: 0.5, mask: "custom" },
+    ),
+    sample(
+      "custom mask that hides all keys of one batch",
+      [
         normal(25, [2, 2, 3, 4]),
         normal(26, [2, 1, 4, 4]),
         normal(27, [2, 1, 4, 4]),
         values([0, 0, 0, 0, 0, 1, 1, 0], [2, 4], "bool"),
       ],
-      attrs: { scale: 0.5, mask: "custom" },
-    },
-    {
-      title: "causal with more rows than keys",
-      inputs: [normal(28, [1, 2, 5, 4]), normal(29, [1, 2, 3, 4]), normal(30, [1, 2, 3, 4])],
-      attrs: { scale: 0.5, mask: "causal" },
-    },
-    {
-      title: "sliding with more rows than keys, symbolic",
-      inputs: [normal(31, [1, 2, "T", 4]), normal(32, [1, 1, 2, 4]), normal(33, [1, 1, 2, 4])],
-      attrs: { scale: 0.5, mask: "sliding", window: 1 },
-      bindings: { T: 5 },
-    },
-    {
-      title: "bias, grouped heads",
-      inputs: [normal(17, [2, 4, 3, 4]), normal(18, [2, 2, 5, 4]), normal(19, [2, 2, 5, 4]), normal(20, [2, 4, 3, 5])],
-      attrs: { scale: 0.5, mask: "bias" },
-    },
-    {
-      title: "sliding, batches, grouped, symbolic",
-      inputs: [normal(21, [2, 4, "T", 3]), normal(22, [2, 2, "T+3", 3]), normal(23, [2, 2, "T+3", 3])],
-      attrs: { scale: 0.6, mask: "sliding", window: 2 },
-      bindings: { T: 4 },
-    },
-    {
-      title: "bias and softcap",
-      inputs: [normal(13, [1, 2, 3, 4]), normal(14, [1, 2, 5, 4]), normal(15, [1, 2, 5, 4]), normal(16, [1, 2, 3, 5])],
-      attrs: { scale: 1, softcap: 2, mask: "bias" },
-    },
+      { scale: 0.5, mask: "custom" },
+    ),
+    sample(
+      "causal with more rows than keys",
+      [normal(28, [1, 2, 5, 4]), normal(29, [1, 2, 3, 4]), normal(30, [1, 2, 3, 4])],
+      { scale: 0.5, mask: "causal" },
+    ),
+    sample(
+      "sliding with more rows than keys, symbolic",
+      [normal(31, [1, 2, "T", 4]), normal(32, [1, 1, 2, 4]), normal(33, [1, 1, 2, 4])],
+      { scale: 0.5, mask: "sliding", window: 1 },
+      { bindings: { T: 5 } },
+    ),
+    sample(
+      "bias, grouped heads",
+      [normal(17, [2, 4, 3, 4]), normal(18, [2, 2, 5, 4]), normal(19, [2, 2, 5, 4]), normal(20, [2, 4, 3, 5])],
+      { scale: 0.5, mask: "bias" },
+    ),
+    sample(
+      "sliding, batches, grouped, symbolic",
+      [normal(21, [2, 4, "T", 3]), normal(22, [2, 2, "T+3", 3]), normal(23, [2, 2, "T+3", 3])],
+      { scale: 0.6, mask: "sliding", window: 2 },
+      { bindings: { T: 4 } },
+    ),
+    sample(
+      "bias and softcap",
+      [normal(13, [1, 2, 3, 4]), normal(14, [1, 2, 5, 4]), normal(15, [1, 2, 5, 4]), normal(16, [1, 2, 3, 5])],
+      { scale: 1, softcap: 2, mask: "bias" },
+    ),
   ]),
 });

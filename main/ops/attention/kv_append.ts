@@ -14,7 +14,7 @@ import { eachItem } from "../families/batching.ts";
 import { filledLike } from "../families/constants.ts";
 import { castTo } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, scalarInput, withDoubles } from "../families/samples.ts";
+import { normal, sample, scalarInput, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 /** cache [heads, capacity, size], fresh [T, heads, size], past i32[]. */
@@ -105,28 +105,28 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
     mlx: { kind: "native", emit: (e, [cache, fresh, past]) => e.append(cache, fresh, past) },
   },
   samples: withDoubles([
-    { title: "one token", inputs: [normal(1, [2, 5, 3]), normal(2, [1, 2, 3]), scalarInput(3)], attrs: {} },
-    {
-      title: "several, symbolic",
-      inputs: [normal(3, [3, 7, 2]), normal(4, ["T", 3, 2]), scalarInput(2)],
-      attrs: {},
-      bindings: { T: 4 },
-    },
-    {
-      title: "empty cache, symbolic capacity",
-      inputs: [normal(5, [1, "capacity", 4]), normal(6, [3, 1, 4]), scalarInput(0)],
-      attrs: {},
-      bindings: { capacity: 3 },
-    },
-    {
-      title: "half cache",
-      inputs: [
+    sample("one token", [normal(1, [2, 5, 3]), normal(2, [1, 2, 3]), scalarInput(3)], {}),
+    sample(
+      "several, symbolic",
+      [normal(3, [3, 7, 2]), normal(4, ["T", 3, 2]), scalarInput(2)],
+      {},
+      { bindings: { T: 4 } },
+    ),
+    sample(
+      "empty cache, symbolic capacity",
+      [normal(5, [1, "capacity", 4]), normal(6, [3, 1, 4]), scalarInput(0)],
+      {},
+      { bindings: { capacity: 3 } },
+    ),
+    sample(
+      "half cache",
+      [
         { type: { dtype: "f16", shape: [1, 4, 3] }, fill: { kind: "integers", seed: 7, low: -4, high: 4 } },
         normal(8, [2, 1, 3]),
         scalarInput(1),
       ],
-      attrs: {},
-      differentiable: false,
-    },
+      {},
+      { differentiable: false },
+    ),
   ]),
 });

@@ -11,7 +11,7 @@ import {
   referenceBinary,
 } from "../families/binary.ts";
 import { milDivideWhole } from "../../backends/coreml/rules.ts";
-import { values, wrappingPairs } from "../families/samples.ts";
+import { sample, values, wrappingPairs } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export const div: Op<"div", NoAttrs, 2> = defineOp({
@@ -41,14 +41,14 @@ export const div: Op<"div", NoAttrs, 2> = defineOp({
   },
   samples: [
     ...positiveBinarySamples,
-    {
-      title: "whole numbers of both signs, the largest too",
-      inputs: [
+    sample(
+      "whole numbers of both signs, the largest too",
+      [
         values([-9, -8, -1, 0, 1, 8, 9, 2147483647, -2147483648], [9, 1], "i32"),
         values([-4, 4, 3, 2147483647], [4], "i32"),
       ],
-      attrs: {},
-    },
+      {},
+    ),
     ...wrappingPairs,
   ],
 });

@@ -4,7 +4,7 @@ import type { DType } from "../../ir/dtype.ts";
 import { isFloat } from "../../ir/dtype.ts";
 import { realPower } from "../../ir/realPower.ts";
 import { powerWhole } from "../../ir/wholeNumbers.ts";
-import type { Op } from "../defineOp.ts";
+import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import {
   positiveBinarySamples,
@@ -16,7 +16,7 @@ import {
 } from "../families/binary.ts";
 import { scalarLike } from "../families/constants.ts";
 import { milPowerWhole } from "../../backends/coreml/rules.ts";
-import { values } from "../families/samples.ts";
+import { sample, values } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 const POWERS: readonly (readonly [dtype: DType, a: readonly number[], b: readonly number[]])[] = [
@@ -57,27 +57,22 @@ export const pow: Op<"pow", NoAttrs, 2> = defineOp({
   backends: { cpu: cpuBinary("pow"), coreml: milBinary("pow", milPowerWhole), mlx: mlxCall("power") },
   samples: [
     ...positiveBinarySamples,
-    {
-      title: "ones, infinities and NaN",
-      inputs: [
+    sample(
+      "ones, infinities and NaN",
+      [
         values([1, 1, 1, -1, -1, 1, NaN, 2, 0.5, 0, -2], [11]),
         values([NaN, Infinity, -Infinity, Infinity, -Infinity, 0, 0, Infinity, Infinity, -1, 0.5], [11]),
       ],
-      attrs: {},
-      differentiable: false,
-    },
-    {
-      title: "whole numbers, exponents of both signs",
-      inputs: [
-        values([1, -1, -1, 2, -3, 7, -2, 0, 5], [9], "i32"),
-        values([-3, -2, -3, -1, -2, 11, 31, 0, 0], [9], "i32"),
-      ],
-      attrs: {},
-    },
-    ...POWERS.map(([dtype, a, b]) => ({
-      title: `powers that wrap, ${dtype}`,
-      inputs: [values(a, [a.length], dtype), values(b, [b.length], dtype)],
-      attrs: {},
-    })),
+      {},
+      { differentiable: false },
+    ),
+    sample(
+      "whole numbers, exponents of both signs",
+      [values([1, -1, -1, 2, -3, 7, -2, 0, 5], [9], "i32"), values([-3, -2, -3, -1, -2, 11, 31, 0, 0], [9], "i32")],
+      {},
+    ),
+    ...POWERS.map(([dtype, a, b]): Sample<NoAttrs> =>
+      sample(`powers that wrap, ${dtype}`, [values(a, [a.length], dtype), values(b, [b.length], dtype)], {}),
+    ),
   ],
 });

@@ -14,7 +14,7 @@ import { ANY_NUMBER, defineOp, unsupported } from "../defineOp.ts";
 import { alignRank, asBatched, shapeOf } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
 import { regionAt, runAt } from "../families/control.ts";
-import { normal, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
+import { normal, sample, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder, RegionMaker } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
@@ -173,88 +173,102 @@ export const whileOp: Op<"while", WhileAttrs, AnyNumber, "many"> = defineOp({
     webgpu: unsupported("how often a loop turns is known on the device only: each turn would wait for the host"),
   },
   samples: withDoubles<WhileAttrs>([
-    {
-      title: "counted, an operand that stays",
-      inputs: [scalarInput(0), normal(1, [3]), normal(2, [3])],
-      attrs: { carried: 2, maxIterations: 6 },
-      regions: (region, types) => [
-        below(region, types, 4),
-        region("body", types, (g, count, x, y) => [next(g, count), g.tanh([g.add([g.mul([x, y]), y])])]),
-      ],
-    },
-    {
-      title: "until the values say so, without a limit",
-      inputs: [uniform(3, [2, 3], 0.5, 2)],
-      attrs: { carried: 1 },
-      differentiable: false,
-      regions: (region, types) => [
-        region("condition", types, (g, x) => {
-          const least = g.reduce([x], { kind: "min", axes: [0, 1] });
-          return [g.compare([least, scalarLike(g, least, 50)], { op: "lt" })];
-        }),
-        region("body", types, (g, x) => [g.add([g.mul([x, scalarLike(g, x, 1.5)]), scalarLike(g, x, 0.25)])]),
-      ],
-    },
-    {
-      title: "no turn at all",
-      inputs: [normal(4, [5]), normal(5, [])],
-      attrs: { carried: 2, maxIterations: 3 },
-      regions: (region, types) => [
-        always(region, types, false),
-        region("body", types, (g, x, y) => [g.mul([x, y]), g.sin([y])]),
-      ],
-    },
-    {
-      title: "stopped by its limit, values change places",
-      inputs: [normal(6, [4]), normal(7, [4])],
-      attrs: { carried: 2, maxIterations: 5 },
-      regions: (region, types) => [
-        always(region, types, true),
-        region("body", types, (g, x, y) => [y, g.add([g.mul([x, scalarLike(g, x, 0.5)]), y])]),
-      ],
-    },
-    {
-      title: "symbolic, over the rows of a table",
-      inputs: [scalarInput(0), normal(8, [4]), normal(9, ["T", 4])],
-      attrs: { carried: 2, maxIterations: "T" },
-      bindings: { T: 3 },
-      differentiable: false,
-      regions: (region, types) => [
-        always(region, types, true),
-        region("body", types, (g, row, sum, table) => [
-          next(g, row),
-          g.tanh([g.add([sum, g.gather([table, row], { axis: 0 })])]),
-        ]),
-      ],
-    },
-    {
-      title: "a packed weight that stays",
-      inputs: [scalarInput(0), normal(11, [2, 64]), weight(12, [64, 64], "q8_0")],
-      attrs: { carried: 2, maxIterations: 5 },
-      regions: (region, types) => [
-        below(region, types, 3),
-        region("body", types, (g, count, x, w) => [next(g, count), g.tanh([g.linear([x, w])])]),
-      ],
-    },
-    {
-      title: "a loop and a choice inside",
-      inputs: [scalarInput(0), normal(10, [3])],
-      attrs: { carried: 2, maxIterations: 3 },
-      regions: (region, types) => [
-        below(region, types, 3),
-        region("body", types, (g, count, x) => {
-          const inner = g.while([g.sub([count, count]), x], { carried: 2, maxIterations: 2 }, "inner", [
-            below(region, types, 2),
-            region("body", types, (h, i, y) => [next(h, i), h.sin([h.add([y, y])])]),
-          ]);
-          const first = g.compare([count, g.constant(hostScalar("i32", 1))], { op: "lt" });
-          const chosen = g.if([first, ...inner], {}, "choice", [
-            region("then", types, (h, _i, y) => [h.mul([y, y])]),
-            region("else", types, (h, _i, y) => [h.neg([y])]),
-          ]);
-          return [next(g, count), ...chosen];
-        }),
-      ],
-    },
+    sample(
+      "counted, an operand that stays",
+      [scalarInput(0), normal(1, [3]), normal(2, [3])],
+      { carried: 2, maxIterations: 6 },
+      {
+        regions: (region, types) => [
+          below(region, types, 4),
+          region("body", types, (g, count, x, y) => [next(g, count), g.tanh([g.add([g.mul([x, y]), y])])]),
+        ],
+      },
+    ),
+    sample(
+      "until the values say so, without a limit",
+      [uniform(3, [2, 3], 0.5, 2)],
+      { carried: 1 },
+      {
+        differentiable: false,
+        regions: (region, types) => [
+          region("condition", types, (g, x) => {
+            const least = g.reduce([x], { kind: "min", axes: [0, 1] });
+            return [g.compare([least, scalarLike(g, least, 50)], { op: "lt" })];
+          }),
+          region("body", types, (g, x) => [g.add([g.mul([x, scalarLike(g, x, 1.5)]), scalarLike(g, x, 0.25)])]),
+        ],
+      },
+    ),
+    sample(
+      "no turn at all",
+      [normal(4, [5]), normal(5, [])],
+      { carried: 2, maxIterations: 3 },
+      {
+        regions: (region, types) => [
+          always(region, types, false),
+          region("body", types, (g, x, y) => [g.mul([x, y]), g.sin([y])]),
+        ],
+      },
+    ),
+    sample(
+      "stopped by its limit, values change places",
+      [normal(6, [4]), normal(7, [4])],
+      { carried: 2, maxIterations: 5 },
+      {
+        regions: (region, types) => [
+          always(region, types, true),
+          region("body", types, (g, x, y) => [y, g.add([g.mul([x, scalarLike(g, x, 0.5)]), y])]),
+        ],
+      },
+    ),
+    sample(
+      "symbolic, over the rows of a table",
+      [scalarInput(0), normal(8, [4]), normal(9, ["T", 4])],
+      { carried: 2, maxIterations: "T" },
+      {
+        bindings: { T: 3 },
+        differentiable: false,
+        regions: (region, types) => [
+          always(region, types, true),
+          region("body", types, (g, row, sum, table) => [
+            next(g, row),
+            g.tanh([g.add([sum, g.gather([table, row], { axis: 0 })])]),
+          ]),
+        ],
+      },
+    ),
+    sample(
+      "a packed weight that stays",
+      [scalarInput(0), normal(11, [2, 64]), weight(12, [64, 64], "q8_0")],
+      { carried: 2, maxIterations: 5 },
+      {
+        regions: (region, types) => [
+          below(region, types, 3),
+          region("body", types, (g, count, x, w) => [next(g, count), g.tanh([g.linear([x, w])])]),
+        ],
+      },
+    ),
+    sample(
+      "a loop and a choice inside",
+      [scalarInput(0), normal(10, [3])],
+      { carried: 2, maxIterations: 3 },
+      {
+        regions: (region, types) => [
+          below(region, types, 3),
+          region("body", types, (g, count, x) => {
+            const inner = g.while([g.sub([count, count]), x], { carried: 2, maxIterations: 2 }, "inner", [
+              below(region, types, 2),
+              region("body", types, (h, i, y) => [next(h, i), h.sin([h.add([y, y])])]),
+            ]);
+            const first = g.compare([count, g.constant(hostScalar("i32", 1))], { op: "lt" });
+            const chosen = g.if([first, ...inner], {}, "choice", [
+              region("then", types, (h, _i, y) => [h.mul([y, y])]),
+              region("else", types, (h, _i, y) => [h.neg([y])]),
+            ]);
+            return [next(g, count), ...chosen];
+          }),
+        ],
+      },
+    ),
   ]),
 });

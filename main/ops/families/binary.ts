@@ -16,7 +16,7 @@ import type { Batching, Lowering, Sample, VjpContext } from "../defineOp.ts";
 import { scalarLike } from "./constants.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
-import { integers, normal, uniform, withDoubles, wrappingPairs } from "./samples.ts";
+import { integers, normal, sample, uniform, withDoubles, wrappingPairs } from "./samples.ts";
 import { unbroadcast } from "./unbroadcast.ts";
 
 type Two<T> = readonly [T, T];
@@ -77,23 +77,18 @@ export function selectGradient(
 }
 
 export const binarySamples: readonly Sample<NoAttrs>[] = withDoubles([
-  { title: "same shape, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: {} },
-  { title: "broadcast both ways", inputs: [normal(3, [4, 1, 3]), normal(4, [2, 1])], attrs: {} },
-  { title: "symbolic rows", inputs: [normal(5, ["T", 7]), normal(6, [7])], attrs: {}, bindings: { T: 3 } },
-  { title: "scalar operand", inputs: [normal(7, [5]), normal(8, [])], attrs: {} },
-  { title: "whole numbers", inputs: [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], attrs: {} },
+  sample("same shape, odd sizes", [normal(1, [3, 5]), normal(2, [3, 5])], {}),
+  sample("broadcast both ways", [normal(3, [4, 1, 3]), normal(4, [2, 1])], {}),
+  sample("symbolic rows", [normal(5, ["T", 7]), normal(6, [7])], {}, { bindings: { T: 3 } }),
+  sample("scalar operand", [normal(7, [5]), normal(8, [])], {}),
+  sample("whole numbers", [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], {}),
   ...wrappingPairs,
 ]);
 
 /** As above with operands away from zero and from each other, for ops with a pole or a kink. */
 export const positiveBinarySamples: readonly Sample<NoAttrs>[] = withDoubles([
-  { title: "same shape, odd sizes", inputs: [uniform(1, [3, 5], 0.5, 3), uniform(2, [3, 5], 0.5, 3)], attrs: {} },
-  { title: "broadcast both ways", inputs: [uniform(3, [4, 1, 3], 0.5, 3), uniform(4, [2, 1], 0.5, 3)], attrs: {} },
-  {
-    title: "symbolic rows",
-    inputs: [uniform(5, ["T", 7], 0.5, 3), uniform(6, [7], 0.5, 3)],
-    attrs: {},
-    bindings: { T: 3 },
-  },
-  { title: "whole numbers", inputs: [integers(7, [2, 3], 1, 9), integers(8, [3], 1, 4)], attrs: {} },
+  sample("same shape, odd sizes", [uniform(1, [3, 5], 0.5, 3), uniform(2, [3, 5], 0.5, 3)], {}),
+  sample("broadcast both ways", [uniform(3, [4, 1, 3], 0.5, 3), uniform(4, [2, 1], 0.5, 3)], {}),
+  sample("symbolic rows", [uniform(5, ["T", 7], 0.5, 3), uniform(6, [7], 0.5, 3)], {}, { bindings: { T: 3 } }),
+  sample("whole numbers", [integers(7, [2, 3], 1, 9), integers(8, [3], 1, 4)], {}),
 ]);

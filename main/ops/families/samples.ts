@@ -30,11 +30,13 @@ export const weight = (seed: number, shape: Shape, dtype: ElementType = "f32"): 
 });
 export const scalarInput = (value: number, dtype: DType = "i32"): SampleInput => values([value], [], dtype);
 
-interface NarrowSample {
-  readonly title: string;
-  readonly inputs: readonly SampleInput[];
-  readonly attrs: NoAttrs;
-}
+/** A row of a table of samples. `more` says what only some of them need: sizes of symbols, sub-graphs, no derivative. */
+export const sample = <Attrs>(
+  title: string,
+  inputs: readonly SampleInput[],
+  attrs: NoInfer<Attrs>,
+  more: Omit<Sample<NoInfer<Attrs>>, "title" | "inputs" | "attrs"> = {},
+): Sample<Attrs> => ({ title, inputs, attrs, ...more });
 
 const PAIRS: { readonly [D in DType]?: readonly [a: readonly number[], b: readonly number[]] } = {
   i8: [
@@ -64,14 +66,16 @@ const PAIRS: { readonly [D in DType]?: readonly [a: readonly number[], b: readon
 };
 
 /** Two operands of every whole dtype whose sums, differences and products leave it: they wrap (main/ir/wholeNumbers.ts). */
-export const wrappingPairs: readonly NarrowSample[] = Object.entries(PAIRS).map(([dtype, [a, b]]) => ({
-  title: `whole numbers that wrap, ${dtype}`,
-  inputs: [values(a, [a.length], dtype as DType), values(b, [b.length], dtype as DType)],
-  attrs: {},
-}));
+export const wrappingPairs: readonly Sample<NoAttrs>[] = Object.entries(PAIRS).map(([dtype, [a, b]]) =>
+  sample(
+    `whole numbers that wrap, ${dtype}`,
+    [values(a, [a.length], dtype as DType), values(b, [b.length], dtype as DType)],
+    {},
+  ),
+);
 
 /** The first operands of `wrappingPairs`. */
-export const wrappingNumbers: readonly NarrowSample[] = wrappingPairs.map((sample) => ({
+export const wrappingNumbers: readonly Sample<NoAttrs>[] = wrappingPairs.map((sample) => ({
   ...sample,
   inputs: sample.inputs.slice(0, 1),
 }));

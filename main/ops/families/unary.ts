@@ -6,7 +6,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Sample } from "../defineOp.ts";
 import { mapTensor } from "./host.ts";
-import { integers, normal, uniform, values, withDoubles, wrappingNumbers } from "./samples.ts";
+import { integers, normal, sample, uniform, values, withDoubles, wrappingNumbers } from "./samples.ts";
 
 export const inferUnary =
   (who: string, takes: "floats" | "numbers" = "floats") =>
@@ -28,27 +28,27 @@ export const logistic = (x: number): number => {
 };
 
 export const realSamples: readonly Sample<NoAttrs>[] = withDoubles([
-  { title: "odd sizes", inputs: [normal(1, [3, 5])], attrs: {} },
-  { title: "far from zero", inputs: [values([-20, -6, -3, -1, -0.25, 0.25, 1, 3, 6, 20])], attrs: {} },
-  { title: "symbolic rows", inputs: [normal(2, ["T", 7])], attrs: {}, bindings: { T: 3 } },
-  { title: "scalar", inputs: [normal(3, [])], attrs: {} },
+  sample("odd sizes", [normal(1, [3, 5])], {}),
+  sample("far from zero", [values([-20, -6, -3, -1, -0.25, 0.25, 1, 3, 6, 20])], {}),
+  sample("symbolic rows", [normal(2, ["T", 7])], {}, { bindings: { T: 3 } }),
+  sample("scalar", [normal(3, [])], {}),
 ]);
 
 export const numberSamples: readonly Sample<NoAttrs>[] = [
   ...realSamples,
-  { title: "whole numbers", inputs: [integers(4, [2, 7], -9, 9)], attrs: {} },
+  sample("whole numbers", [integers(4, [2, 7], -9, 9)], {}),
   ...wrappingNumbers,
 ];
 
 export const positiveSamples: readonly Sample<NoAttrs>[] = withDoubles([
-  { title: "odd sizes", inputs: [uniform(1, [3, 5], 0.1, 4)], attrs: {} },
-  { title: "small and large", inputs: [values([0.01, 0.5, 1, 2, 100, 10000])], attrs: {} },
-  { title: "symbolic rows", inputs: [uniform(2, ["T", 7], 0.1, 4)], attrs: {}, bindings: { T: 3 } },
+  sample("odd sizes", [uniform(1, [3, 5], 0.1, 4)], {}),
+  sample("small and large", [values([0.01, 0.5, 1, 2, 100, 10000])], {}),
+  sample("symbolic rows", [uniform(2, ["T", 7], 0.1, 4)], {}, { bindings: { T: 3 } }),
 ]);
 
 /** For steps: ties are not differentiable. */
 export const stepSamples: readonly Sample<NoAttrs>[] = withDoubles([
-  { title: "odd sizes", inputs: [normal(1, [3, 5], 3)], attrs: {}, differentiable: false },
-  { title: "ties", inputs: [values([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3])], attrs: {}, differentiable: false },
-  { title: "symbolic rows", inputs: [normal(2, ["T", 7], 3)], attrs: {}, bindings: { T: 3 }, differentiable: false },
+  sample("odd sizes", [normal(1, [3, 5], 3)], {}, { differentiable: false }),
+  sample("ties", [values([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3])], {}, { differentiable: false }),
+  sample("symbolic rows", [normal(2, ["T", 7], 3)], {}, { bindings: { T: 3 }, differentiable: false }),
 ]);

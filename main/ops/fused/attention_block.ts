@@ -15,7 +15,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import { takesTypes } from "../../backends/cpu/rules.ts";
 import { ownOfCpu } from "../families/fused.ts";
 import { inferNorm } from "../families/norm.ts";
-import { normal, scalarInput, withDoubles } from "../families/samples.ts";
+import { normal, sample, scalarInput, withDoubles } from "../families/samples.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import { lines } from "../families/oracle.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -165,9 +165,9 @@ def attend(q, k, v, past):
   traits: ["pure", "fused", "sensitive"],
   backends: { cpu: { kind: "native", emit, when: takes }, ...ownOfCpu },
   samples: withDoubles([
-    {
-      title: "one token, halves",
-      inputs: [
+    sample(
+      "one token, halves",
+      [
         normal(1, [1, 4, 6]),
         normal(2, [1, 2, 6]),
         normal(3, [1, 2, 6]),
@@ -177,11 +177,11 @@ def attend(q, k, v, past):
         normal(7, [2, 5, 6]),
         scalarInput(3),
       ],
-      attrs: { scale: 0.4, dims: 6, style: "neox" },
-    },
-    {
-      title: "norms, window, symbolic",
-      inputs: [
+      { scale: 0.4, dims: 6, style: "neox" },
+    ),
+    sample(
+      "norms, window, symbolic",
+      [
         normal(8, ["T", 2, 4]),
         normal(9, ["T", 1, 4]),
         normal(10, ["T", 1, 4]),
@@ -193,12 +193,12 @@ def attend(q, k, v, past):
         normal(15, [4]),
         normal(16, [4]),
       ],
-      attrs: { scale: 0.5, window: 2, dims: 4, style: "neox", eps: 1e-6 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "pairs, part of the head, values of another size",
-      inputs: [
+      { scale: 0.5, window: 2, dims: 4, style: "neox", eps: 1e-6 },
+      { bindings: { T: 3 } },
+    ),
+    sample(
+      "pairs, part of the head, values of another size",
+      [
         normal(17, [2, 3, 5]),
         normal(18, [2, 3, 5]),
         normal(19, [2, 3, 3]),
@@ -208,11 +208,11 @@ def attend(q, k, v, past):
         normal(23, [3, 4, 3]),
         scalarInput(0),
       ],
-      attrs: { scale: 0.5, dims: 4, style: "pairs" },
-    },
-    {
-      title: "half caches, softcap, norms, symbolic",
-      inputs: [
+      { scale: 0.5, dims: 4, style: "pairs" },
+    ),
+    sample(
+      "half caches, softcap, norms, symbolic",
+      [
         normal(24, ["T", 4, 8]),
         normal(25, ["T", 2, 8]),
         normal(26, ["T", 2, 8]),
@@ -224,9 +224,8 @@ def attend(q, k, v, past):
         normal(31, [8]),
         normal(32, [8]),
       ],
-      attrs: { scale: 0.35, softcap: 2, dims: 8, style: "neox", eps: 1e-6 },
-      bindings: { T: 3 },
-      differentiable: false,
-    },
+      { scale: 0.35, softcap: 2, dims: 8, style: "neox", eps: 1e-6 },
+      { bindings: { T: 3 }, differentiable: false },
+    ),
   ]),
 });

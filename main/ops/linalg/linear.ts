@@ -12,7 +12,7 @@ import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../../backends/cpu/rules.ts";
 import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, values, weight, withDoubles } from "../families/samples.ts";
+import { normal, sample, values, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** All axes but the last as one. */
@@ -78,25 +78,20 @@ export const linear: Op<"linear", NoAttrs, Range<2, 3>> = defineOp({
     mlx: mlxCall("linear"),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5])], attrs: {} },
-    {
-      title: "bias, symbolic rows",
-      inputs: [normal(3, ["T", 4]), normal(4, [3, 4]), normal(5, [3])],
-      attrs: {},
-      bindings: { T: 3 },
-    },
-    { title: "more leading axes", inputs: [normal(6, [2, 3, 4]), normal(7, [5, 4])], attrs: {} },
-    { title: "a vector", inputs: [normal(8, [6]), normal(9, [2, 6]), normal(10, [2])], attrs: {} },
-    { title: "no rows", inputs: [values([], [0, 4]), normal(17, [3, 4]), normal(18, [3])], attrs: {} },
-    { title: "no inner size", inputs: [values([], [2, 0]), values([], [3, 0]), normal(19, [3])], attrs: {} },
-    { title: "no inner size, no bias", inputs: [values([], [2, 0]), values([], [3, 0])], attrs: {} },
-    { title: "packed weight", inputs: [normal(11, [3, 64]), weight(12, [5, 64], "q8_0")], attrs: {} },
-    {
-      title: "packed weight of 256-blocks",
-      inputs: [normal(13, ["T", 256]), weight(14, [3, 256], "q4_k")],
-      attrs: {},
-      bindings: { T: 2 },
-    },
-    { title: "half weight", inputs: [normal(15, [2, 7]), weight(16, [3, 7], "f16")], attrs: {}, differentiable: false },
+    sample("odd sizes", [normal(1, [3, 5]), normal(2, [7, 5])], {}),
+    sample("bias, symbolic rows", [normal(3, ["T", 4]), normal(4, [3, 4]), normal(5, [3])], {}, { bindings: { T: 3 } }),
+    sample("more leading axes", [normal(6, [2, 3, 4]), normal(7, [5, 4])], {}),
+    sample("a vector", [normal(8, [6]), normal(9, [2, 6]), normal(10, [2])], {}),
+    sample("no rows", [values([], [0, 4]), normal(17, [3, 4]), normal(18, [3])], {}),
+    sample("no inner size", [values([], [2, 0]), values([], [3, 0]), normal(19, [3])], {}),
+    sample("no inner size, no bias", [values([], [2, 0]), values([], [3, 0])], {}),
+    sample("packed weight", [normal(11, [3, 64]), weight(12, [5, 64], "q8_0")], {}),
+    sample(
+      "packed weight of 256-blocks",
+      [normal(13, ["T", 256]), weight(14, [3, 256], "q4_k")],
+      {},
+      { bindings: { T: 2 } },
+    ),
+    sample("half weight", [normal(15, [2, 7]), weight(16, [3, 7], "f16")], {}, { differentiable: false }),
   ]),
 });

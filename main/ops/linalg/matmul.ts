@@ -13,7 +13,7 @@ import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -93,10 +93,10 @@ export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
     mlx: mlxCall("matmul"),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5, 7])], attrs: {} },
-    { title: "batch axes broadcast", inputs: [normal(3, [2, 1, 3, 4]), normal(4, [3, 4, 2])], attrs: {} },
-    { title: "symbolic rows", inputs: [normal(5, ["T", 4]), normal(6, [4, 3])], attrs: {}, bindings: { T: 3 } },
-    { title: "symbolic inner size", inputs: [normal(7, [2, "T"]), normal(8, ["T", 3])], attrs: {}, bindings: { T: 5 } },
-    { title: "one row, one column", inputs: [normal(9, [1, 9]), normal(10, [9, 1])], attrs: {} },
+    sample("odd sizes", [normal(1, [3, 5]), normal(2, [5, 7])], {}),
+    sample("batch axes broadcast", [normal(3, [2, 1, 3, 4]), normal(4, [3, 4, 2])], {}),
+    sample("symbolic rows", [normal(5, ["T", 4]), normal(6, [4, 3])], {}, { bindings: { T: 3 } }),
+    sample("symbolic inner size", [normal(7, [2, "T"]), normal(8, ["T", 3])], {}, { bindings: { T: 5 } }),
+    sample("one row, one column", [normal(9, [1, 9]), normal(10, [9, 1])], {}),
   ]),
 });

@@ -7,7 +7,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
-import { normal, uniform, withDoubles } from "../families/samples.ts";
+import { normal, sample, uniform, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface BatchNormAttrs {
@@ -64,21 +64,21 @@ export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5>
     webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    {
-      title: "channels second, odd sizes",
-      inputs: [normal(1, [2, 3, 5, 4]), normal(2, [3]), normal(3, [3]), normal(4, [3]), uniform(5, [3], 0.1, 2)],
-      attrs: { axis: 1, eps: 1e-5 },
-    },
-    {
-      title: "channels last, symbolic rows",
-      inputs: [normal(6, ["T", 5]), normal(7, [5]), normal(8, [5]), normal(9, [5]), uniform(10, [5], 0.1, 2)],
-      attrs: { axis: -1, eps: 1e-3 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "eps matters",
-      inputs: [normal(11, [4]), normal(12, [4]), normal(13, [4]), normal(14, [4]), uniform(15, [4], 1e-4, 1e-3)],
-      attrs: { axis: 0, eps: 1e-2 },
-    },
+    sample(
+      "channels second, odd sizes",
+      [normal(1, [2, 3, 5, 4]), normal(2, [3]), normal(3, [3]), normal(4, [3]), uniform(5, [3], 0.1, 2)],
+      { axis: 1, eps: 1e-5 },
+    ),
+    sample(
+      "channels last, symbolic rows",
+      [normal(6, ["T", 5]), normal(7, [5]), normal(8, [5]), normal(9, [5]), uniform(10, [5], 0.1, 2)],
+      { axis: -1, eps: 1e-3 },
+      { bindings: { T: 3 } },
+    ),
+    sample(
+      "eps matters",
+      [normal(11, [4]), normal(12, [4]), normal(13, [4]), normal(14, [4]), uniform(15, [4], 1e-4, 1e-3)],
+      { axis: 0, eps: 1e-2 },
+    ),
   ]),
 });

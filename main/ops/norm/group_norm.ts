@@ -9,7 +9,7 @@ import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface GroupNormAttrs {
@@ -78,22 +78,18 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
     webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    {
-      title: "odd sizes",
-      inputs: [normal(1, [2, 6, 3, 5]), normal(2, [6]), normal(3, [6])],
-      attrs: { groups: 3, eps: 1e-5 },
-    },
-    {
-      title: "one group, one dimension, symbolic length",
-      inputs: [normal(4, [1, 4, "T"], 1, 2), normal(5, [4]), normal(6, [4])],
-      attrs: { groups: 1, eps: 1e-3 },
-      bindings: { T: 5 },
-    },
-    {
-      title: "a group per channel, symbolic batch",
-      inputs: [normal(7, ["B", 3, 2, 2]), normal(8, [3]), normal(9, [3])],
-      attrs: { groups: 3, eps: 1e-5 },
-      bindings: { B: 2 },
-    },
+    sample("odd sizes", [normal(1, [2, 6, 3, 5]), normal(2, [6]), normal(3, [6])], { groups: 3, eps: 1e-5 }),
+    sample(
+      "one group, one dimension, symbolic length",
+      [normal(4, [1, 4, "T"], 1, 2), normal(5, [4]), normal(6, [4])],
+      { groups: 1, eps: 1e-3 },
+      { bindings: { T: 5 } },
+    ),
+    sample(
+      "a group per channel, symbolic batch",
+      [normal(7, ["B", 3, 2, 2]), normal(8, [3]), normal(9, [3])],
+      { groups: 3, eps: 1e-5 },
+      { bindings: { B: 2 } },
+    ),
   ]),
 });

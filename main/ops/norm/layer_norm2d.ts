@@ -4,7 +4,7 @@ import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { inferChannelNorm } from "../families/channelNorm.ts";
 import { at } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 
 export interface LayerNorm2dAttrs {
   readonly eps: number;
@@ -51,17 +51,13 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
     webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [2, 5, 3, 2]), normal(2, [5]), normal(3, [5])], attrs: { eps: 1e-5 } },
-    {
-      title: "eps matters, symbolic height",
-      inputs: [normal(4, [1, 3, "T", 2], 0.01), normal(5, [3]), normal(6, [3])],
-      attrs: { eps: 1e-2 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "one place",
-      inputs: [normal(7, [1, 7, 1, 1], 1, 5), normal(8, [7]), normal(9, [7])],
-      attrs: { eps: 1e-6 },
-    },
+    sample("odd sizes", [normal(1, [2, 5, 3, 2]), normal(2, [5]), normal(3, [5])], { eps: 1e-5 }),
+    sample(
+      "eps matters, symbolic height",
+      [normal(4, [1, 3, "T", 2], 0.01), normal(5, [3]), normal(6, [3])],
+      { eps: 1e-2 },
+      { bindings: { T: 3 } },
+    ),
+    sample("one place", [normal(7, [1, 7, 1, 1], 1, 5), normal(8, [7]), normal(9, [7])], { eps: 1e-6 }),
   ]),
 });

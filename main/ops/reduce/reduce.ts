@@ -17,7 +17,7 @@ import { defineOp } from "../defineOp.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
-import { integers, normal, uniform, values, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, uniform, values, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export type ReduceKind = "sum" | "mean" | "max" | "min" | "prod";
@@ -229,67 +229,47 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
     }),
   },
   samples: withDoubles([
-    { title: "sum of a middle axis, odd sizes", inputs: [normal(1, [3, 5, 7])], attrs: { kind: "sum", axes: [1] } },
-    {
-      title: "mean, kept, symbolic",
-      inputs: [normal(2, ["T", 5])],
-      attrs: { kind: "mean", axes: [-1], keepDims: true },
-      bindings: { T: 3 },
-    },
-    {
-      title: "mean over a symbolic axis",
-      inputs: [normal(3, ["T", 4])],
-      attrs: { kind: "mean", axes: [0] },
-      bindings: { T: 5 },
-    },
-    { title: "max of all axes", inputs: [normal(4, [4, 3])], attrs: { kind: "max", axes: [0, 1] } },
-    {
-      title: "max with ties",
-      inputs: [values([2, 1, 2, 0], [4])],
-      attrs: { kind: "max", axes: [0] },
-      differentiable: false,
-    },
-    { title: "min, outer axis", inputs: [normal(5, [5, 3])], attrs: { kind: "min", axes: [0], keepDims: true } },
-    { title: "product", inputs: [uniform(6, [3, 4], 0.5, 2)], attrs: { kind: "prod", axes: [1] } },
-    {
-      title: "product with zeros",
-      inputs: [values([2, 0, 3, 1, 0, 0, 4, 5, 6], [3, 3])],
-      attrs: { kind: "prod", axes: [1] },
-    },
-    {
-      title: "product of a symbolic axis, with a zero",
-      inputs: [values([2, 0, 3, 4, 5, -6], ["T", 2])],
-      attrs: { kind: "prod", axes: [0] },
-      bindings: { T: 3 },
-    },
-    {
-      title: "product of the outer axes of three",
-      inputs: [uniform(12, [3, 2, 5], 0.5, 2)],
-      attrs: { kind: "prod", axes: [2, 0] },
-    },
-    { title: "sum of whole numbers", inputs: [integers(7, [3, 4], -9, 9)], attrs: { kind: "sum", axes: [0] } },
-    ...WRAPPING.map(({ kind, dtype, data }): Sample<ReduceAttrs> => ({
-      title: `${kind} that wraps, ${dtype}`,
-      inputs: [values(data, [2, data.length / 2], dtype)],
-      attrs: { kind, axes: [1] },
-    })),
-    { title: "largest of bytes", inputs: [integers(9, [3, 5], -128, 127, "i8")], attrs: { kind: "max", axes: [1] } },
-    { title: "least of u8", inputs: [integers(10, [3, 5], 0, 255, "u8")], attrs: { kind: "min", axes: [0, 1] } },
-    { title: "sums of nothing", inputs: [values([], [2, 0])], attrs: { kind: "sum", axes: [1] } },
-    { title: "products of nothing", inputs: [values([], [0, 3])], attrs: { kind: "prod", axes: [0] } },
-    { title: "no largest elements", inputs: [values([], [0, 3])], attrs: { kind: "max", axes: [1] } },
-    {
-      title: "NaN is the largest",
-      inputs: [values([1, NaN, Infinity, 2, 3, -Infinity], [2, 3])],
-      attrs: { kind: "max", axes: [1] },
-      differentiable: false,
-    },
-    {
-      title: "NaN is the smallest",
-      inputs: [values([1, NaN, -Infinity, 2, 3, Infinity], [2, 3])],
-      attrs: { kind: "min", axes: [1] },
-      differentiable: false,
-    },
-    { title: "no axes: a copy", inputs: [normal(8, [3])], attrs: { kind: "sum", axes: [] } },
+    sample("sum of a middle axis, odd sizes", [normal(1, [3, 5, 7])], { kind: "sum", axes: [1] }),
+    sample(
+      "mean, kept, symbolic",
+      [normal(2, ["T", 5])],
+      { kind: "mean", axes: [-1], keepDims: true },
+      { bindings: { T: 3 } },
+    ),
+    sample("mean over a symbolic axis", [normal(3, ["T", 4])], { kind: "mean", axes: [0] }, { bindings: { T: 5 } }),
+    sample("max of all axes", [normal(4, [4, 3])], { kind: "max", axes: [0, 1] }),
+    sample("max with ties", [values([2, 1, 2, 0], [4])], { kind: "max", axes: [0] }, { differentiable: false }),
+    sample("min, outer axis", [normal(5, [5, 3])], { kind: "min", axes: [0], keepDims: true }),
+    sample("product", [uniform(6, [3, 4], 0.5, 2)], { kind: "prod", axes: [1] }),
+    sample("product with zeros", [values([2, 0, 3, 1, 0, 0, 4, 5, 6], [3, 3])], { kind: "prod", axes: [1] }),
+    sample(
+      "product of a symbolic axis, with a zero",
+      [values([2, 0, 3, 4, 5, -6], ["T", 2])],
+      { kind: "prod", axes: [0] },
+      { bindings: { T: 3 } },
+    ),
+    sample("product of the outer axes of three", [uniform(12, [3, 2, 5], 0.5, 2)], { kind: "prod", axes: [2, 0] }),
+    sample("sum of whole numbers", [integers(7, [3, 4], -9, 9)], { kind: "sum", axes: [0] }),
+    ...WRAPPING.map(({ kind, dtype, data }): Sample<ReduceAttrs> =>
+      sample(`${kind} that wraps, ${dtype}`, [values(data, [2, data.length / 2], dtype)], { kind, axes: [1] }),
+    ),
+    sample("largest of bytes", [integers(9, [3, 5], -128, 127, "i8")], { kind: "max", axes: [1] }),
+    sample("least of u8", [integers(10, [3, 5], 0, 255, "u8")], { kind: "min", axes: [0, 1] }),
+    sample("sums of nothing", [values([], [2, 0])], { kind: "sum", axes: [1] }),
+    sample("products of nothing", [values([], [0, 3])], { kind: "prod", axes: [0] }),
+    sample("no largest elements", [values([], [0, 3])], { kind: "max", axes: [1] }),
+    sample(
+      "NaN is the largest",
+      [values([1, NaN, Infinity, 2, 3, -Infinity], [2, 3])],
+      { kind: "max", axes: [1] },
+      { differentiable: false },
+    ),
+    sample(
+      "NaN is the smallest",
+      [values([1, NaN, -Infinity, 2, 3, Infinity], [2, 3])],
+      { kind: "min", axes: [1] },
+      { differentiable: false },
+    ),
+    sample("no axes: a copy", [normal(8, [3])], { kind: "sum", axes: [] }),
   ]),
 });

@@ -10,7 +10,7 @@ import { wrapWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
-import { integers, normal, values, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface CastAttrs {
@@ -101,40 +101,32 @@ def cast(x, to):
     }),
   },
   samples: withDoubles([
-    { title: "float to whole number truncates", inputs: [values([-2.7, -0.5, 0, 0.5, 1.9, 7])], attrs: { to: "i32" } },
-    { title: "whole number to float, odd sizes", inputs: [integers(1, [3, 5], -9, 9)], attrs: { to: "f32" } },
-    {
-      title: "to half, symbolic",
-      inputs: [normal(2, ["T", 7])],
-      attrs: { to: "f16" },
-      bindings: { T: 3 },
-      differentiable: false,
-    },
-    { title: "to bool", inputs: [values([0, -0, 1, -3, 0.25])], attrs: { to: "bool" } },
-    { title: "bool to float", inputs: [integers(3, [6], 0, 1, "bool")], attrs: { to: "f32" } },
-    { title: "saturates", inputs: [values([1e30, -1e30, 300])], attrs: { to: "i32" } },
-    { title: "same dtype", inputs: [normal(4, [4])], attrs: { to: "f32" } },
-    ...(["f16", "bf16"] as const).map((to): Sample<CastAttrs> => ({
-      title: `float64 to ${to} rounds once: just above and below the middle, almost too large, too small`,
-      inputs: [
-        values(
-          [1 + 2 ** -11 + 2 ** -40, 1 + 3 * 2 ** -11 - 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 2 ** -30 - 65520, 1e-300],
-          [5],
-          "f64",
-        ),
-      ],
-      attrs: { to },
-      differentiable: false,
-    })),
-    ...(["u8", "i8", "i16", "u32"] as const).map((to) => ({
-      title: `float64 to ${to} saturates`,
-      inputs: [values([1e30, -1e30, 300.5, -129.9, -0.5, 2 ** 31], [6], "f64")],
-      attrs: { to },
-    })),
-    ...(["u8", "i8", "i16", "u32"] as const).map((to) => ({
-      title: `long whole number to ${to} wraps`,
-      inputs: [values([2 ** 40 + 300, -129, 255, -(2 ** 31)], [4], "i64")],
-      attrs: { to },
-    })),
+    sample("float to whole number truncates", [values([-2.7, -0.5, 0, 0.5, 1.9, 7])], { to: "i32" }),
+    sample("whole number to float, odd sizes", [integers(1, [3, 5], -9, 9)], { to: "f32" }),
+    sample("to half, symbolic", [normal(2, ["T", 7])], { to: "f16" }, { bindings: { T: 3 }, differentiable: false }),
+    sample("to bool", [values([0, -0, 1, -3, 0.25])], { to: "bool" }),
+    sample("bool to float", [integers(3, [6], 0, 1, "bool")], { to: "f32" }),
+    sample("saturates", [values([1e30, -1e30, 300])], { to: "i32" }),
+    sample("same dtype", [normal(4, [4])], { to: "f32" }),
+    ...(["f16", "bf16"] as const).map((to): Sample<CastAttrs> =>
+      sample(
+        `float64 to ${to} rounds once: just above and below the middle, almost too large, too small`,
+        [
+          values(
+            [1 + 2 ** -11 + 2 ** -40, 1 + 3 * 2 ** -11 - 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 2 ** -30 - 65520, 1e-300],
+            [5],
+            "f64",
+          ),
+        ],
+        { to },
+        { differentiable: false },
+      ),
+    ),
+    ...(["u8", "i8", "i16", "u32"] as const).map((to): Sample<CastAttrs> =>
+      sample(`float64 to ${to} saturates`, [values([1e30, -1e30, 300.5, -129.9, -0.5, 2 ** 31], [6], "f64")], { to }),
+    ),
+    ...(["u8", "i8", "i16", "u32"] as const).map((to): Sample<CastAttrs> =>
+      sample(`long whole number to ${to} wraps`, [values([2 ** 40 + 300, -129, 255, -(2 ** 31)], [4], "i64")], { to }),
+    ),
   ]),
 });

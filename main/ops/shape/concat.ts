@@ -13,7 +13,7 @@ import { ANY_NUMBER, defineOp } from "../defineOp.ts";
 import { asBatched, shiftAxis } from "../families/batching.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, withDoubles } from "../families/samples.ts";
 
 export interface ConcatAttrs {
   readonly axis: number;
@@ -96,23 +96,10 @@ export const concat: Op<"concat", ConcatAttrs, AnyNumber> = defineOp({
     }),
   },
   samples: withDoubles([
-    { title: "two, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 2])], attrs: { axis: 1 } },
-    {
-      title: "three along the first axis",
-      inputs: [normal(3, [1, 3]), normal(4, [2, 3]), normal(5, [4, 3])],
-      attrs: { axis: 0 },
-    },
-    {
-      title: "symbolic lengths",
-      inputs: [normal(6, ["T", 3]), normal(7, [2, 3])],
-      attrs: { axis: 0 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "middle axis counted from the end",
-      inputs: [normal(8, [2, 1, 3]), normal(9, [2, 3, 3])],
-      attrs: { axis: -2 },
-    },
-    { title: "one operand", inputs: [integers(10, [4], -9, 9)], attrs: { axis: 0 } },
+    sample("two, odd sizes", [normal(1, [3, 5]), normal(2, [3, 2])], { axis: 1 }),
+    sample("three along the first axis", [normal(3, [1, 3]), normal(4, [2, 3]), normal(5, [4, 3])], { axis: 0 }),
+    sample("symbolic lengths", [normal(6, ["T", 3]), normal(7, [2, 3])], { axis: 0 }, { bindings: { T: 3 } }),
+    sample("middle axis counted from the end", [normal(8, [2, 1, 3]), normal(9, [2, 3, 3])], { axis: -2 }),
+    sample("one operand", [integers(10, [4], -9, 9)], { axis: 0 }),
   ]),
 });

@@ -15,7 +15,7 @@ import { shiftAxis } from "../families/batching.ts";
 import { filled } from "../families/constants.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, withDoubles } from "../families/samples.ts";
 
 export interface NarrowAttrs {
   readonly axis: number;
@@ -103,20 +103,10 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
     }),
   },
   samples: withDoubles([
-    { title: "middle, odd sizes", inputs: [normal(1, [3, 7, 2])], attrs: { axis: 1, start: 2, length: 3 } },
-    { title: "last axis, to the end", inputs: [normal(2, [3, 5])], attrs: { axis: -1, start: 3, length: 2 } },
-    {
-      title: "symbolic rows",
-      inputs: [normal(3, ["T", 5])],
-      attrs: { axis: 1, start: 0, length: 4 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "symbolic start",
-      inputs: [normal(4, ["2*T", 3])],
-      attrs: { axis: 0, start: "T", length: "T" },
-      bindings: { T: 2 },
-    },
-    { title: "whole numbers", inputs: [integers(5, [9], -9, 9)], attrs: { axis: 0, start: 8, length: 1 } },
+    sample("middle, odd sizes", [normal(1, [3, 7, 2])], { axis: 1, start: 2, length: 3 }),
+    sample("last axis, to the end", [normal(2, [3, 5])], { axis: -1, start: 3, length: 2 }),
+    sample("symbolic rows", [normal(3, ["T", 5])], { axis: 1, start: 0, length: 4 }, { bindings: { T: 3 } }),
+    sample("symbolic start", [normal(4, ["2*T", 3])], { axis: 0, start: "T", length: "T" }, { bindings: { T: 2 } }),
+    sample("whole numbers", [integers(5, [9], -9, 9)], { axis: 0, start: 8, length: 1 }),
   ]),
 });

@@ -8,7 +8,7 @@ import { formatType, tensor } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { at, boundShape } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 
 /** Every place twice along the row, then every row twice. */
 const parts: Decomposition<NoAttrs, 1> = (g, [x]) => {
@@ -59,8 +59,8 @@ export const resize_nearest2x: Op<"resize_nearest2x", NoAttrs, 1> = defineOp({
     webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [2, 3, 3, 5])], attrs: {} },
-    { title: "one place", inputs: [normal(2, [1, 2, 1, 1])], attrs: {} },
-    { title: "symbolic batch and height", inputs: [normal(3, ["B", 1, "T", 3])], attrs: {}, bindings: { B: 2, T: 4 } },
+    sample("odd sizes", [normal(1, [2, 3, 3, 5])], {}),
+    sample("one place", [normal(2, [1, 2, 1, 1])], {}),
+    sample("symbolic batch and height", [normal(3, ["B", 1, "T", 3])], {}, { bindings: { B: 2, T: 4 } }),
   ]),
 });
