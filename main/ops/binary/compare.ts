@@ -2,15 +2,12 @@ import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
-import { dtypeAmong } from "../../ir/dtype.ts";
-import { hostTensor } from "../../ir/hostTensor.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { COMPARABLE, cpuKernel } from "../../backends/cpu/rules.ts";
-import { at, broadcastData, numbersOf } from "../families/host.ts";
+import { commonDType, referenceBinary } from "../families/binary.ts";
 import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
 
 export type CompareOp = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
@@ -47,23 +44,10 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
   outputs: "one",
   attributes: { op: attr.oneOf(["eq", "ne", "lt", "le", "gt", "ge"]) },
   infer: ([a, b]) => {
-    if (dtypeAmong("numbers or bool", a.dtype, "compare") !== dtypeAmong("numbers or bool", b.dtype, "compare"))
-      throw new WorkbenchError(
-        "IR_TYPE",
-        `[compare] operand types differ: got ${a.dtype} and ${b.dtype}, expected one dtype`,
-        { hint: "Insert a cast." },
-      );
+    commonDType("compare", "numbers or bool", a, b);
     return tensor("bool", broadcastShapes(a.shape, b.shape, "compare"));
   },
-  reference: ([a, b], { op }) => {
-    const shape = numbersOf(broadcastShapes(a.shape, b.shape, "compare"), "compare");
-    const [x, y] = [broadcastData(a, shape), broadcastData(b, shape)];
-    return hostTensor(
-      "bool",
-      shape,
-      x.map((value, i) => (TEST[op](value, at(y, i)) ? 1 : 0)),
-    );
-  },
+  reference: (inputs, { op }) => referenceBinary((a, b) => Number(TEST[op](a, b)))(inputs, "bool"),
   oracle: {
     numpy:
       '{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[a["op"]](x0, x1)',
