@@ -125,9 +125,9 @@ export class Decoder {
   /** A tensor of the file; its shape must be the one the architecture implies. */
   weight(name: string, shape: Shape): Value {
     const type = this.#weights.tensorType(name);
-    const who = this.#weights.name ?? this.sizes.name;
-    if (!type) throw noTensor(who, name);
-    if (!sameShape(type.shape, shape)) throw wrongShape(who, name, formatType(type), shape);
+    const model = this.#weights.name ?? this.sizes.name;
+    if (!type) throw noTensor(model, name);
+    if (!sameShape(type.shape, shape)) throw wrongShape(model, name, formatType(type), shape);
     return this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
   }
 

@@ -82,6 +82,14 @@ export const decomposed = <Attrs, A extends Arity>(via: Decomposition<Attrs, A>)
   via,
 });
 
+/** The entries of an op that no backend has: its parts. */
+export const everywhere = <Attrs, A extends Arity>(
+  via: Decomposition<Attrs, A>,
+): { readonly [B in Backend]: Decomposed<Attrs, A> } => {
+  const parts = decomposed(via);
+  return { cpu: parts, coreml: parts, mlx: parts, webgpu: parts };
+};
+
 export type Lowering<E, V, Attrs, A extends Arity> =
   | {
       readonly kind: "native";
@@ -115,7 +123,7 @@ export interface VjpContext<Attrs, A extends Arity> {
   readonly ct: Value;
   readonly attrs: Attrs;
   readonly node: NodeInfo<Attrs>;
-  /** Whether anybody wants the gradient of an operand, or of what it was made from. */
+  /** For each operand: true if a gradient is needed for it or anything upstream of it. */
   readonly wanted: readonly boolean[];
   /**
    * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs `of`, which gives the

@@ -224,29 +224,29 @@ function alignmentOf(cursor: HeaderCursor, keys: ReadonlyMap<string, MetadataSpa
 function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number): TensorInfo {
   const name = cursor.name64(`name of tensor ${index}`, cursor.limits.tensorNameBytes);
   if (name === "") throw cursor.malformed(`tensor ${index} has no name`);
-  const who = `tensor ${quote(name)}`;
-  const rank = cursor.u32(`dimensions of ${who}`);
-  if (rank > MAX_DIMS) throw cursor.malformed(`dimensions of ${who}: got ${rank}, expected at most ${MAX_DIMS}`);
+  const label = `tensor ${quote(name)}`;
+  const rank = cursor.u32(`dimensions of ${label}`);
+  if (rank > MAX_DIMS) throw cursor.malformed(`dimensions of ${label}: got ${rank}, expected at most ${MAX_DIMS}`);
   const dims: number[] = [];
   let elements = 1;
   for (let i = 0; i < rank; i++) {
-    const dim = cursor.u64(`dimension ${i} of ${who}`);
-    if (dim === 0) throw cursor.malformed(`dimension ${i} of ${who} is 0`);
+    const dim = cursor.u64(`dimension ${i} of ${label}`);
+    if (dim === 0) throw cursor.malformed(`dimension ${i} of ${label} is 0`);
     elements *= dim;
     if (elements > Number.MAX_SAFE_INTEGER / 8)
-      throw cursor.malformed(`${who} is impossibly large: ${[...dims, dim].join(" × ")}`);
+      throw cursor.malformed(`${label} is impossibly large: ${[...dims, dim].join(" × ")}`);
     dims.push(dim);
   }
-  const typeId = cursor.u32(`type of ${who}`);
+  const typeId = cursor.u32(`type of ${label}`);
   const type = ggmlTypeById(typeId) ?? unknownGgmlType(typeId);
   const columns = dims[0] ?? 1;
   if (columns % type.blockSize !== 0)
     throw cursor.malformed(
-      `${who} is ${type.name}: got rows of ${columns} values, expected a multiple of ${type.blockSize}`,
+      `${label} is ${type.name}: got rows of ${columns} values, expected a multiple of ${type.blockSize}`,
     );
-  const dataOffset = cursor.u64(`offset of ${who}`);
+  const dataOffset = cursor.u64(`offset of ${label}`);
   if (dataOffset % alignment !== 0)
-    throw cursor.malformed(`offset of ${who}: got ${dataOffset}, expected a multiple of the alignment ${alignment}`);
+    throw cursor.malformed(`offset of ${label}: got ${dataOffset}, expected a multiple of the alignment ${alignment}`);
   return { name, type, dims, elements, byteLength: packedBytes(type, elements), dataOffset };
 }
 

@@ -15,6 +15,7 @@ import {
   attendRow,
   groupOf,
   hideScores,
+  jaxAttention,
   mlxAdditive,
   mlxShaped,
   mlxTakesAttention,
@@ -26,10 +27,9 @@ import {
 import { scalarLike, sizeValue } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData } from "../families/host.ts";
-import { normal, sample, values, withDoubles } from "../families/samples.ts";
+import { normals, sample, values, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
-import { jaxAttention } from "../families/attention.ts";
 
 export type MaskKind = "none" | "causal" | "sliding" | "custom" | "bias";
 export interface AttentionAttrs extends ScoreAttrs {
@@ -77,7 +77,7 @@ function inferAttention([q, k, v, mask]: InputsOf<Range<3, 4>, TensorType>, attr
 }
 
 function reference([q, k, v, mask]: InputsOf<Range<3, 4>, HostTensor>, attrs: AttentionAttrs): HostTensor {
-  const [batch = 0, heads = 0, rows = 0, size = 0] = q.shape;
+  const [batch = 0, heads = 0, rows = 0] = q.shape;
   const [, kvHeads = 0, keys = 0, valueSize = 0] = v.shape;
   const out = new Float64Array(batch * heads * rows * valueSize);
   const bias = mask && attrs.mask === "bias" ? broadcastData(mask, [batch, heads, rows, keys]) : undefined;
@@ -93,23 +93,7 @@ function reference([q, k, v, mask]: InputsOf<Range<3, 4>, HostTensor>, attrs: At
         });
         const row = (b * heads + h) * rows + r;
         const kv = b * kvHeads + Math.floor((h * kvHeads) / heads);
-        attendRow(
-          {
-            q: q.data,
-            k: k.data,
-            v: v.data,
-            qAt: row * size,
-            kAt: kv * keys * size,
-            vAt: kv * keys * valueSize,
-            size,
-            valueSize,
-          },
-          seen,
-          attrs,
-          out,
-          row * valueSize,
-          (key) => (bias ? at(bias, row * keys + key) : 0),
-        );
+        attendRow({ q, k, v, row, kv }, seen, attrs, out, (key) => (bias ? at(bias, row * keys + key) : 0));
       }
   return hostTensor(q.dtype, [batch, heads, rows, valueSize], out);
 }
@@ -231,67 +215,55 @@ attend(x0, x1, x2, keep, x3 if a["mask"] == "bias" else 0.0)
     mlx: { kind: "native", emit: mlxAttention, when: mlxTakesAttention },
   },
   samples: withDoubles([
-    sample("no mask, odd sizes", [normal(1, [1, 3, 5, 4]), normal(2, [1, 3, 7, 4]), normal(3, [1, 3, 7, 2])], {
+    sample("no mask, odd sizes", normals(1, [1, 3, 5, 4], [1, 3, 7, 4], [1, 3, 7, 2]), {
       scale: 0.5,
       mask: "none",
     }),
     sample(
       "causal with more keys, grouped, symbolic",
-      [normal(4, [2, 4, "T", 3]), normal(5, [2, 2, "T+2", 3]), normal(6, [2, 2, "T+2", 3])],
+      normals(4, [2, 4, "T", 3], [2, 2, "T+2", 3], [2, 2, "T+2", 3]),
       { scale: 0.6, mask: "causal" },
       { bindings: { T: 3 } },
     ),
-    sample("sliding", [normal(7, [1, 2, 4, 3]), normal(8, [1, 1, 6, 3]), normal(9, [1, 1, 6, 3])], {
+    sample("sliding", normals(7, [1, 2, 4, 3], [1, 1, 6, 3], [1, 1, 6, 3]), {
       scale: 0.5,
       mask: "sliding",
       window: 1,
     }),
     sample(
       "custom mask",
-      [
-        normal(10, [2, 2, 3, 4]),
-        normal(11, [2, 2, 4, 4]),
-        normal(12, [2, 2, 4, 4]),
-        values([1, 0, 1, 1, 1, 1, 0, 0], [2, 4], "bool"),
-      ],
+      [...normals(10, [2, 2, 3, 4], [2, 2, 4, 4], [2, 2, 4, 4]), values([1, 0, 1, 1, 1, 1, 0, 0], [2, 4], "bool")],
       { scale: 0.5, mask: "custom" },
     ),
     sample(
       "custom mask that hides all keys of one batch",
-      [
-        normal(25, [2, 2, 3, 4]),
-        normal(26, [2, 1, 4, 4]),
-        normal(27, [2, 1, 4, 4]),
-        values([0, 0, 0, 0, 0, 1, 1, 0], [2, 4], "bool"),
-      ],
+      [...normals(25, [2, 2, 3, 4], [2, 1, 4, 4], [2, 1, 4, 4]), values([0, 0, 0, 0, 0, 1, 1, 0], [2, 4], "bool")],
       { scale: 0.5, mask: "custom" },
     ),
-    sample(
-      "causal with more rows than keys",
-      [normal(28, [1, 2, 5, 4]), normal(29, [1, 2, 3, 4]), normal(30, [1, 2, 3, 4])],
-      { scale: 0.5, mask: "causal" },
-    ),
+    sample("causal with more rows than keys", normals(28, [1, 2, 5, 4], [1, 2, 3, 4], [1, 2, 3, 4]), {
+      scale: 0.5,
+      mask: "causal",
+    }),
     sample(
       "sliding with more rows than keys, symbolic",
-      [normal(31, [1, 2, "T", 4]), normal(32, [1, 1, 2, 4]), normal(33, [1, 1, 2, 4])],
+      normals(31, [1, 2, "T", 4], [1, 1, 2, 4], [1, 1, 2, 4]),
       { scale: 0.5, mask: "sliding", window: 1 },
       { bindings: { T: 5 } },
     ),
-    sample(
-      "bias, grouped heads",
-      [normal(17, [2, 4, 3, 4]), normal(18, [2, 2, 5, 4]), normal(19, [2, 2, 5, 4]), normal(20, [2, 4, 3, 5])],
-      { scale: 0.5, mask: "bias" },
-    ),
+    sample("bias, grouped heads", normals(17, [2, 4, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4], [2, 4, 3, 5]), {
+      scale: 0.5,
+      mask: "bias",
+    }),
     sample(
       "sliding, batches, grouped, symbolic",
-      [normal(21, [2, 4, "T", 3]), normal(22, [2, 2, "T+3", 3]), normal(23, [2, 2, "T+3", 3])],
+      normals(21, [2, 4, "T", 3], [2, 2, "T+3", 3], [2, 2, "T+3", 3]),
       { scale: 0.6, mask: "sliding", window: 2 },
       { bindings: { T: 4 } },
     ),
-    sample(
-      "bias and softcap",
-      [normal(13, [1, 2, 3, 4]), normal(14, [1, 2, 5, 4]), normal(15, [1, 2, 5, 4]), normal(16, [1, 2, 3, 5])],
-      { scale: 1, softcap: 2, mask: "bias" },
-    ),
+    sample("bias and softcap", normals(13, [1, 2, 3, 4], [1, 2, 5, 4], [1, 2, 5, 4], [1, 2, 3, 5]), {
+      scale: 1,
+      softcap: 2,
+      mask: "bias",
+    }),
   ]),
 });

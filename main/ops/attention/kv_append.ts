@@ -19,7 +19,7 @@ import { lines } from "../families/oracle.ts";
 
 /** cache [heads, capacity, size], fresh [T, heads, size], past i32[]. */
 export function inferAppend(
-  who: string,
+  op: string,
   [cache, fresh, past]: readonly [TensorType, TensorType, TensorType],
 ): TensorType {
   const [heads, , size] = cache.shape;
@@ -28,10 +28,10 @@ export function inferAppend(
   if (!fits || !isFloat(cache.dtype) || !isFloat(fresh.dtype))
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] got cache ${formatType(cache)} and ${formatType(fresh)}, expected [heads, capacity, size] and [T, heads, size] of floats`,
+      `[${op}] got cache ${formatType(cache)} and ${formatType(fresh)}, expected [heads, capacity, size] and [T, heads, size] of floats`,
     );
   if (past.dtype !== "i32" || past.shape.length !== 0)
-    throw new WorkbenchError("IR_TYPE", `[${who}] past: got ${formatType(past)}, expected i32[]`);
+    throw new WorkbenchError("IR_TYPE", `[${op}] past: got ${formatType(past)}, expected i32[]`);
   return tensor(cache.dtype, cache.shape);
 }
 

@@ -8,7 +8,7 @@ import type { Op, Sample } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { COMPARABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { commonDType, referenceBinary } from "../families/binary.ts";
-import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
+import { integers, normals, sample, values, withDoubles } from "../families/samples.ts";
 
 export type CompareOp = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
 export interface CompareAttrs {
@@ -61,7 +61,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
     mlx: mlxCall(({ op }) => SPELLED[op], { takes: "comparable" }),
   },
   samples: withDoubles([
-    sample("less, odd sizes", [normal(1, [3, 5]), normal(2, [3, 5])], { op: "lt" }),
+    sample("less, odd sizes", normals(1, [3, 5], [3, 5]), { op: "lt" }),
     sample("equal whole numbers, broadcast", [integers(3, [4, 1], 0, 3), integers(4, [5], 0, 3)], { op: "eq" }),
     sample(
       "greater or equal, symbolic",
@@ -71,7 +71,7 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
     ),
     sample("not equal", [integers(7, [9], 0, 2), integers(8, [9], 0, 2)], { op: "ne" }),
     sample("less or equal", [integers(9, [9], 0, 2), integers(10, [9], 0, 2)], { op: "le" }),
-    sample("greater", [normal(11, [7]), normal(12, [])], { op: "gt" }),
+    sample("greater", normals(11, [7], []), { op: "gt" }),
     ...(["i8", "u8", "i16", "u32", "i64"] as const).map((dtype, i): Sample<CompareAttrs> =>
       sample(`less, ${dtype}`, [integers(15 + i, [9], 100, 104, dtype), integers(20 + i, [9], 100, 104, dtype)], {
         op: "lt",

@@ -14,7 +14,7 @@ import { ANY_NUMBER, defineOp, unsupported } from "../defineOp.ts";
 import { alignRank, asBatched, shapeOf } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
 import { regionAt, runAt } from "../families/control.ts";
-import { normal, sample, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder, RegionMaker } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
@@ -201,7 +201,7 @@ export const whileOp: Op<"while", WhileAttrs, AnyNumber, "many"> = defineOp({
     ),
     sample(
       "no turn at all",
-      [normal(4, [5]), normal(5, [])],
+      normals(4, [5], []),
       { carried: 2, maxIterations: 3 },
       {
         regions: (region, types) => [
@@ -212,7 +212,7 @@ export const whileOp: Op<"while", WhileAttrs, AnyNumber, "many"> = defineOp({
     ),
     sample(
       "stopped by its limit, values change places",
-      [normal(6, [4]), normal(7, [4])],
+      normals(6, [4], [4]),
       { carried: 2, maxIterations: 5 },
       {
         regions: (region, types) => [

@@ -18,7 +18,7 @@ import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "./constants.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
-import { integers, normal, sample, uniform, withDoubles, wrappingPairs } from "./samples.ts";
+import { integers, normals, sample, uniform, withDoubles, wrappingPairs } from "./samples.ts";
 import { unbroadcast } from "./unbroadcast.ts";
 
 type Two<T> = readonly [T, T];
@@ -107,10 +107,10 @@ export function selectGradient({ g, ct, inputs: [a, b] }: VjpContext<NoAttrs, 2>
 }
 
 export const binarySamples: readonly Sample<NoAttrs>[] = withDoubles([
-  sample("same shape, odd sizes", [normal(1, [3, 5]), normal(2, [3, 5])], {}),
-  sample("broadcast both ways", [normal(3, [4, 1, 3]), normal(4, [2, 1])], {}),
-  sample("symbolic rows", [normal(5, ["T", 7]), normal(6, [7])], {}, { bindings: { T: 3 } }),
-  sample("scalar operand", [normal(7, [5]), normal(8, [])], {}),
+  sample("same shape, odd sizes", normals(1, [3, 5], [3, 5]), {}),
+  sample("broadcast both ways", normals(3, [4, 1, 3], [2, 1]), {}),
+  sample("symbolic rows", normals(5, ["T", 7], [7]), {}, { bindings: { T: 3 } }),
+  sample("scalar operand", normals(7, [5], []), {}),
   sample("whole numbers", [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], {}),
   ...wrappingPairs,
 ]);

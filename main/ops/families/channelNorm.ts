@@ -9,21 +9,21 @@ import type { OpBuilder } from "../opBuilder.ts";
 
 /** Floats with at least `least` axes; every further operand is a vector of the channels' size and of one dtype with x. */
 export function inferChannelNorm(
-  who: string,
+  op: string,
   inputs: readonly [TensorType, ...TensorType[]],
   axis: number,
   least: number,
 ): TensorType {
   const [x, ...vectors] = inputs;
-  const dtype = plainDType(x.dtype, who);
+  const dtype = plainDType(x.dtype, op);
   const channels = x.shape[axis];
   if (!isFloat(dtype) || channels === undefined || x.shape.length < least)
-    throw new WorkbenchError("IR_TYPE", `[${who}] got ${formatType(x)}, expected floats with ${least} axes at least`);
+    throw new WorkbenchError("IR_TYPE", `[${op}] got ${formatType(x)}, expected floats with ${least} axes at least`);
   for (const vector of vectors)
     if (vector.dtype !== dtype || !sameShape(vector.shape, [channels]))
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] per channel: got ${formatType(vector)}, expected ${dtype}[${channels}]`,
+        `[${op}] per channel: got ${formatType(vector)}, expected ${dtype}[${channels}]`,
       );
   return tensor(dtype, x.shape);
 }

@@ -34,29 +34,29 @@ export const engineGeometry = ({ strides, padding, dilations, groups }: ConvAttr
 });
 
 /** Checks an image and a weight; gives the taps of the kernel. The channels are for the op to compare. */
-export function checkConvolution(who: string, x: TensorType, w: TensorType, attrs: ConvAttrs): Shape {
-  const [image, weight] = [plainDType(x.dtype, who), plainDType(w.dtype, who)];
+export function checkConvolution(op: string, x: TensorType, w: TensorType, attrs: ConvAttrs): Shape {
+  const [image, weight] = [plainDType(x.dtype, op), plainDType(w.dtype, op)];
   if (!isFloat(image) || !isFloat(weight))
-    throw new WorkbenchError("IR_TYPE", `[${who}] operands: got ${image} and ${weight}, expected floats`, {
+    throw new WorkbenchError("IR_TYPE", `[${op}] operands: got ${image} and ${weight}, expected floats`, {
       hint: "Insert a cast.",
     });
-  const axes = imageSizes(who, x).length;
+  const axes = imageSizes(op, x).length;
   if (w.shape.length !== axes + 2)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] weight: got ${formatType(w)}, expected ${axes + 2} axes as ${formatType(x)} has`,
+      `[${op}] weight: got ${formatType(w)}, expected ${axes + 2} axes as ${formatType(x)} has`,
     );
-  checkWindows(who, axes, attrs);
+  checkWindows(op, axes, attrs);
   const kernel = w.shape.slice(2);
-  if (kernel.includes(0)) throw new WorkbenchError("IR_SHAPE", `[${who}] weight: got ${formatType(w)}, expected taps`);
+  if (kernel.includes(0)) throw new WorkbenchError("IR_SHAPE", `[${op}] weight: got ${formatType(w)}, expected taps`);
   return kernel;
 }
 
 /** Channels of one group, or an error. */
-export function perGroup(who: string, what: string, channels: Dim, groups: number): Dim {
+export function perGroup(op: string, what: string, channels: Dim, groups: number): Dim {
   const each = divDims(channels, groups);
   if (each === undefined)
-    throw new WorkbenchError("IR_SHAPE", `[${who}] ${what}: got ${channels}, expected a multiple of ${groups} groups`);
+    throw new WorkbenchError("IR_SHAPE", `[${op}] ${what}: got ${channels}, expected a multiple of ${groups} groups`);
   return each;
 }
 

@@ -6,9 +6,9 @@ import { attr } from "../../ir/attributes.ts";
 import { dtypeAmong } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
-import type { NodeInfo, Op } from "../defineOp.ts";
+import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
-import { shiftAxis } from "./batching.ts";
+import { axisBatching, axisParam } from "./axes.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, forEachLine } from "./host.ts";
 import { integers, normal, sample, values, withDoubles } from "./samples.ts";
@@ -24,9 +24,7 @@ export function extremePosition<N extends ExtremeName>(
   which: string,
   beats: (a: number, b: number) => boolean,
 ): Op<N, ExtremeAttrs, 1> {
-  const axisOf = ({ axis }: ExtremeAttrs, node: NodeInfo<ExtremeAttrs>): { readonly axis: number } => ({
-    axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, name),
-  });
+  const axisOf = axisParam(name);
   return defineOp<N, ExtremeAttrs, 1, "one">({
     name,
     summary: `Position of the ${which} element along one axis, the first of equals; of the first NaN, where there is one.`,
@@ -65,11 +63,7 @@ export function extremePosition<N extends ExtremeName>(
     },
     oracle: { numpy: `np.${name}(x0, a["axis"]).astype(np.int32)` },
     gradient: nondifferentiable("the result is a position: its derivative is zero wherever it exists"),
-    batching: {
-      kind: "rule",
-      rule: ({ g, inputs: [x], attrs: { axis }, node }) =>
-        g[name]([x], { axis: shiftAxis(axis, node.inputs[0]?.shape.length ?? 0) }),
-    },
+    batching: axisBatching(name),
     traits: ["pure", "reduction"],
     backends: {
       cpu: cpuKernel<ExtremeAttrs>(name, { takes: NUMBERS, params: axisOf }),

@@ -9,19 +9,19 @@ export const lastAxis = [-1] as const;
 
 /** x of floats; every further operand is a vector of its last size and dtype. */
 export function inferNorm(
-  who: string,
+  op: string,
   [x, ...vectors]: readonly [TensorType, ...(TensorType | undefined)[]],
 ): TensorType {
-  const dtype = plainDType(x.dtype, who);
+  const dtype = plainDType(x.dtype, op);
   const size = x.shape.at(-1);
   if (!isFloat(dtype) || size === undefined)
     throw new WorkbenchError(
       "IR_TYPE",
-      `[${who}] operand: got ${formatType(x)}, expected floats with at least one axis`,
+      `[${op}] operand: got ${formatType(x)}, expected floats with at least one axis`,
     );
   for (const vector of vectors)
     if (vector && (vector.dtype !== dtype || !sameShape(vector.shape, [size])))
-      throw new WorkbenchError("IR_SHAPE", `[${who}] scale: got ${formatType(vector)}, expected ${dtype}[${size}]`);
+      throw new WorkbenchError("IR_SHAPE", `[${op}] scale: got ${formatType(vector)}, expected ${dtype}[${size}]`);
   return tensor(dtype, x.shape);
 }
 

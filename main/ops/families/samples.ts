@@ -10,6 +10,9 @@ export const normal = (seed: number, shape: Shape, scale = 1, offset = 0): Sampl
   type: tensor("f32", shape),
   fill: { kind: "normal", seed, scale, offset },
 });
+/** One operand per shape, with seeds from `seed` on. */
+export const normals = (seed: number, ...shapes: readonly Shape[]): readonly SampleInput[] =>
+  shapes.map((shape, i) => normal(seed + i, shape));
 export const uniform = (seed: number, shape: Shape, low: number, high: number): SampleInput => ({
   type: tensor("f32", shape),
   fill: { kind: "uniform", seed, low, high },

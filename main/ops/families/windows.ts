@@ -21,12 +21,12 @@ export interface WindowAttrs {
 export const WINDOW_ATTRS = { strides: attr.ints(), padding: attr.ints(), dilations: attr.ints() };
 
 /** The sizes of an image; an error for what is none. */
-export function imageSizes(who: string, image: TensorType): Shape {
+export function imageSizes(op: string, image: TensorType): Shape {
   const sizes = image.shape.slice(2);
   if (sizes.length !== 1 && sizes.length !== 2)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] image: got ${formatType(image)}, expected [batch, channels, size] or [batch, channels, height, width]`,
+      `[${op}] image: got ${formatType(image)}, expected [batch, channels, size] or [batch, channels, height, width]`,
     );
   return sizes;
 }
@@ -35,7 +35,7 @@ const MOST = 2 ** 31 - 1;
 
 /** Every list has one whole number per axis, in its range. */
 export function checkPerAxis(
-  who: string,
+  op: string,
   axes: number,
   lists: Readonly<Record<string, readonly number[]>>,
   least: Readonly<Record<string, number>>,
@@ -45,13 +45,13 @@ export function checkPerAxis(
     if (list.length !== axes || list.some((value) => value < low || value > MOST))
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] ${name}: got [${list.join(", ")}], expected ${axes} whole numbers from ${low}`,
+        `[${op}] ${name}: got [${list.join(", ")}], expected ${axes} whole numbers from ${low}`,
       );
   }
 }
 
-export function checkWindows(who: string, axes: number, { strides, padding, dilations }: WindowAttrs): void {
-  checkPerAxis(who, axes, { strides, padding, dilations }, { strides: 1, dilations: 1 });
+export function checkWindows(op: string, axes: number, { strides, padding, dilations }: WindowAttrs): void {
+  checkPerAxis(op, axes, { strides, padding, dilations }, { strides: 1, dilations: 1 });
 }
 
 /** ⌊a / b⌋ where that is a polynomial again: all but the constant must divide. */
@@ -63,7 +63,7 @@ function floorDim(a: Dim, b: number): Dim | undefined {
 
 /** Windows along each axis: ⌊(size + 2 padding − dilation (kernel − 1) − 1) / stride⌋ + 1. */
 export function windowCounts(
-  who: string,
+  op: string,
   sizes: Shape,
   kernel: Shape,
   { strides, padding, dilations }: WindowAttrs,
@@ -74,13 +74,13 @@ export function windowCounts(
     if (typeof room === "number" && room < 0)
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] window of axis ${axis}: got ${width} positions, expected at most the padded size ${room + Number(width)}`,
+        `[${op}] window of axis ${axis}: got ${width} positions, expected at most the padded size ${room + Number(width)}`,
       );
     const steps = floorDim(room, at(strides, axis));
     if (steps === undefined)
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] the stride ${at(strides, axis)} does not divide the symbolic size ${size} of axis ${axis}`,
+        `[${op}] the stride ${at(strides, axis)} does not divide the symbolic size ${size} of axis ${axis}`,
         { hint: "Specialise the graph first, or let the size be a multiple of the stride." },
       );
     return addDims(steps, 1);
@@ -97,13 +97,13 @@ export function reachedSizes(counts: Shape, kernel: Shape, { strides, padding, d
 }
 
 /** How many more positions `sizes` have than `reached`: numbers, also between symbolic sizes. */
-export function leftOver(who: string, sizes: Shape, reached: Shape): readonly number[] {
+export function leftOver(op: string, sizes: Shape, reached: Shape): readonly number[] {
   return sizes.map((size, axis) => {
     const rest = subDims(size, reached[axis] ?? 0);
     if (typeof rest === "number") return rest;
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] size of axis ${axis}: got ${size}, windows reach ${reached[axis] ?? 0}`,
+      `[${op}] size of axis ${axis}: got ${size}, windows reach ${reached[axis] ?? 0}`,
       {
         hint: "Specialise the graph first.",
       },

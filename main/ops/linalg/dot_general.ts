@@ -8,10 +8,10 @@ import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, sameShape, tensor } from "../../ir/type.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
 import { shapeOf } from "../families/batching.ts";
 import { at, numbersOf, stridedCopy } from "../families/host.ts";
-import { normal, sample, withDoubles } from "../families/samples.ts";
+import { normals, sample, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** Axes by name of what happens to them; the i-th of a list belongs to the i-th of the other operand's. */
@@ -134,26 +134,21 @@ export const dot_general: Op<"dot_general", DotGeneralAttrs, 2> = defineOp({
   gradient: decomposed(parts),
   batching: decomposed(parts),
   traits: ["pure"],
-  backends: {
-    cpu: decomposed(parts),
-    coreml: decomposed(parts),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
-  },
+  backends: everywhere(parts),
   samples: withDoubles([
-    sample("a matrix product, odd sizes", [normal(1, [3, 5]), normal(2, [5, 7])], {
+    sample("a matrix product, odd sizes", normals(1, [3, 5], [5, 7]), {
       lhsContracting: [1],
       rhsContracting: [0],
       lhsBatch: [],
       rhsBatch: [],
     }),
-    sample("batch axes that do not lie in front", [normal(3, [3, 2, 4, 5]), normal(4, [5, 4, 6, 2])], {
+    sample("batch axes that do not lie in front", normals(3, [3, 2, 4, 5], [5, 4, 6, 2]), {
       lhsContracting: [3],
       rhsContracting: [0],
       lhsBatch: [1, 2],
       rhsBatch: [3, 1],
     }),
-    sample("two axes summed, in another order", [normal(5, [3, 4, 5]), normal(6, [5, 2, 4])], {
+    sample("two axes summed, in another order", normals(5, [3, 4, 5], [5, 2, 4]), {
       lhsContracting: [1, 2],
       rhsContracting: [-1, 0],
       lhsBatch: [],
@@ -161,29 +156,29 @@ export const dot_general: Op<"dot_general", DotGeneralAttrs, 2> = defineOp({
     }),
     sample(
       "symbolic rows and batch",
-      [normal(7, ["T", 3, "B"]), normal(8, ["B", 4, 3])],
+      normals(7, ["T", 3, "B"], ["B", 4, 3]),
       { lhsContracting: [1], rhsContracting: [2], lhsBatch: [2], rhsBatch: [0] },
       { bindings: { T: 5, B: 2 } },
     ),
     sample(
       "symbolic inner size",
-      [normal(9, [2, "T"]), normal(10, [3, "T"])],
+      normals(9, [2, "T"], [3, "T"]),
       { lhsContracting: [1], rhsContracting: [1], lhsBatch: [], rhsBatch: [] },
       { bindings: { T: 4 } },
     ),
-    sample("nothing summed: an outer product", [normal(11, [3]), normal(12, [2, 2])], {
+    sample("nothing summed: an outer product", normals(11, [3], [2, 2]), {
       lhsContracting: [],
       rhsContracting: [],
       lhsBatch: [],
       rhsBatch: [],
     }),
-    sample("everything summed: a scalar", [normal(13, [3, 2]), normal(14, [2, 3])], {
+    sample("everything summed: a scalar", normals(13, [3, 2], [2, 3]), {
       lhsContracting: [0, 1],
       rhsContracting: [1, 0],
       lhsBatch: [],
       rhsBatch: [],
     }),
-    sample("everything walked together: a product of elements", [normal(15, [3, 2]), normal(16, [3, 2])], {
+    sample("everything walked together: a product of elements", normals(15, [3, 2], [3, 2]), {
       lhsContracting: [],
       rhsContracting: [],
       lhsBatch: [0, 1],

@@ -12,7 +12,7 @@ import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../../backends/cpu/rules.ts";
 import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, sample, values, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, values, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** All axes but the last as one. */
@@ -78,10 +78,10 @@ export const linear: Op<"linear", NoAttrs, Range<2, 3>> = defineOp({
     mlx: mlxCall("linear"),
   },
   samples: withDoubles([
-    sample("odd sizes", [normal(1, [3, 5]), normal(2, [7, 5])], {}),
-    sample("bias, symbolic rows", [normal(3, ["T", 4]), normal(4, [3, 4]), normal(5, [3])], {}, { bindings: { T: 3 } }),
-    sample("more leading axes", [normal(6, [2, 3, 4]), normal(7, [5, 4])], {}),
-    sample("a vector", [normal(8, [6]), normal(9, [2, 6]), normal(10, [2])], {}),
+    sample("odd sizes", normals(1, [3, 5], [7, 5]), {}),
+    sample("bias, symbolic rows", normals(3, ["T", 4], [3, 4], [3]), {}, { bindings: { T: 3 } }),
+    sample("more leading axes", normals(6, [2, 3, 4], [5, 4]), {}),
+    sample("a vector", normals(8, [6], [2, 6], [2]), {}),
     sample("no rows", [values([], [0, 4]), normal(17, [3, 4]), normal(18, [3])], {}),
     sample("no inner size", [values([], [2, 0]), values([], [3, 0]), normal(19, [3])], {}),
     sample("no inner size, no bias", [values([], [2, 0]), values([], [3, 0])], {}),

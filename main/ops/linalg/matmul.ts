@@ -13,7 +13,7 @@ import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { normal, sample, withDoubles } from "../families/samples.ts";
+import { normals, sample, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -93,10 +93,10 @@ export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
     mlx: mlxCall("matmul"),
   },
   samples: withDoubles([
-    sample("odd sizes", [normal(1, [3, 5]), normal(2, [5, 7])], {}),
-    sample("batch axes broadcast", [normal(3, [2, 1, 3, 4]), normal(4, [3, 4, 2])], {}),
-    sample("symbolic rows", [normal(5, ["T", 4]), normal(6, [4, 3])], {}, { bindings: { T: 3 } }),
-    sample("symbolic inner size", [normal(7, [2, "T"]), normal(8, ["T", 3])], {}, { bindings: { T: 5 } }),
-    sample("one row, one column", [normal(9, [1, 9]), normal(10, [9, 1])], {}),
+    sample("odd sizes", normals(1, [3, 5], [5, 7]), {}),
+    sample("batch axes broadcast", normals(3, [2, 1, 3, 4], [3, 4, 2]), {}),
+    sample("symbolic rows", normals(5, ["T", 4], [4, 3]), {}, { bindings: { T: 3 } }),
+    sample("symbolic inner size", normals(7, [2, "T"], ["T", 3]), {}, { bindings: { T: 5 } }),
+    sample("one row, one column", normals(9, [1, 9], [9, 1]), {}),
   ]),
 });

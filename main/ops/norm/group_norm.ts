@@ -4,12 +4,12 @@ import { divDims, productOf } from "../../ir/dim.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
 import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, sample, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface GroupNormAttrs {
@@ -72,13 +72,11 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
   batching: decomposed(parts),
   traits: ["pure", "sensitive"],
   backends: {
+    ...everywhere(parts),
     cpu: cpuKernel("group_norm", { params: ({ groups, eps }) => ({ groups, eps }) }),
-    coreml: decomposed(parts),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    sample("odd sizes", [normal(1, [2, 6, 3, 5]), normal(2, [6]), normal(3, [6])], { groups: 3, eps: 1e-5 }),
+    sample("odd sizes", normals(1, [2, 6, 3, 5], [6], [6]), { groups: 3, eps: 1e-5 }),
     sample(
       "one group, one dimension, symbolic length",
       [normal(4, [1, 4, "T"], 1, 2), normal(5, [4]), normal(6, [4])],
@@ -87,7 +85,7 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
     ),
     sample(
       "a group per channel, symbolic batch",
-      [normal(7, ["B", 3, 2, 2]), normal(8, [3]), normal(9, [3])],
+      normals(7, ["B", 3, 2, 2], [3], [3]),
       { groups: 3, eps: 1e-5 },
       { bindings: { B: 2 } },
     ),

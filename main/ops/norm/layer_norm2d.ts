@@ -1,10 +1,10 @@
 import { attr } from "../../ir/attributes.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
 import { inferChannelNorm } from "../families/channelNorm.ts";
 import { at } from "../families/host.ts";
-import { normal, sample, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, withDoubles } from "../families/samples.ts";
 
 export interface LayerNorm2dAttrs {
   readonly eps: number;
@@ -44,14 +44,9 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
   gradient: decomposed(parts),
   batching: decomposed(parts),
   traits: ["pure", "sensitive"],
-  backends: {
-    cpu: decomposed(parts),
-    coreml: decomposed(parts),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
-  },
+  backends: everywhere(parts),
   samples: withDoubles([
-    sample("odd sizes", [normal(1, [2, 5, 3, 2]), normal(2, [5]), normal(3, [5])], { eps: 1e-5 }),
+    sample("odd sizes", normals(1, [2, 5, 3, 2], [5], [5]), { eps: 1e-5 }),
     sample(
       "eps matters, symbolic height",
       [normal(4, [1, 3, "T", 2], 0.01), normal(5, [3]), normal(6, [3])],

@@ -5,7 +5,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
+import { axisBatching, axisParam } from "../families/axes.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, forEachLine } from "../families/host.ts";
 import { integers, normal, sample, withDoubles } from "../families/samples.ts";
@@ -19,6 +19,8 @@ export interface CumsumAttrs {
   /** From the end. */
   readonly reverse: boolean;
 }
+
+const axisFromStart = axisParam("cumsum");
 
 export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
   name: "cumsum",
@@ -61,20 +63,12 @@ def run(x):
     kind: "vjp",
     rule: ({ g, ct, attrs }) => [g.cumsum([ct], { ...attrs, reverse: !attrs.reverse })],
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs, node }) =>
-      g.cumsum([x], { ...attrs, axis: shiftAxis(attrs.axis, node.inputs[0]?.shape.length ?? 0) }),
-  },
+  batching: axisBatching("cumsum"),
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("cumsum", {
       takes: NUMBERS,
-      params: ({ axis, exclusive, reverse }, node) => ({
-        axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "cumsum"),
-        exclusive,
-        reverse,
-      }),
+      params: (attrs, node) => ({ ...attrs, ...axisFromStart(attrs, node) }),
     }),
     coreml: milNative(
       (e, [x], { axis, exclusive, reverse }) => e.op("cumsum", { x, axis, exclusive, reverse }),
@@ -82,11 +76,7 @@ def run(x):
     ),
     mlx: mlxCall("cumsum", {
       takes: "numbers",
-      attrs: ({ axis, exclusive, reverse }, node) => ({
-        axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "cumsum"),
-        exclusive,
-        reverse,
-      }),
+      attrs: (attrs, node) => ({ ...attrs, ...axisFromStart(attrs, node) }),
     }),
   },
   samples: withDoubles([

@@ -14,6 +14,7 @@ import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import { multiplyWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
+import { rankOf } from "../families/axes.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
@@ -205,7 +206,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   batching: {
     kind: "rule",
     rule: ({ g, inputs: [x], attrs, node }) => {
-      const rank = node.inputs[0]?.shape.length ?? 0;
+      const rank = rankOf(node);
       return g.reduce([x], { ...attrs, axes: axesOf(attrs, rank).map((axis) => axis + 1) });
     },
   },
@@ -213,11 +214,11 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   backends: {
     cpu: cpuKernel((attrs) => KERNEL[attrs.kind], {
       takes: NUMBERS,
-      params: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
+      params: (attrs, node) => ({ axes: axesOf(attrs, rankOf(node)) }),
     }),
     coreml: milNative(
       (e, [x], attrs, node) => {
-        const axes = axesOf(attrs, node.inputs[0]?.shape.length ?? 0);
+        const axes = axesOf(attrs, rankOf(node));
         if (axes.length === 0) return e.op("identity", { x });
         return e.op(MIL[attrs.kind], { x, axes, keep_dims: attrs.keepDims === true });
       },
@@ -225,7 +226,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
     ),
     mlx: mlxCall(({ kind }) => kind, {
       takes: "numbers",
-      attrs: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
+      attrs: (attrs, node) => ({ axes: axesOf(attrs, rankOf(node)) }),
     }),
   },
   samples: withDoubles([

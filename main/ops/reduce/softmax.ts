@@ -5,7 +5,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
+import { axisBatching, axisParam } from "../families/axes.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, forEachLine } from "../families/host.ts";
 import { normal, sample, values, withDoubles } from "../families/samples.ts";
@@ -55,20 +55,16 @@ export const softmax: Op<"softmax", SoftmaxAttrs, 1> = defineOp({
       return [g.sub([weighted, g.mul([y, total])])];
     },
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs: { axis }, node }) =>
-      g.softmax([x], { axis: shiftAxis(axis, node.inputs[0]?.shape.length ?? 0) }),
-  },
+  batching: axisBatching("softmax"),
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("softmax", {
       takes: REALS,
-      params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),
+      params: axisParam("softmax"),
     }),
     coreml: milNative((e, [x], { axis }) => e.op("softmax", { x, axis })),
     mlx: mlxCall("softmax", {
-      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),
+      attrs: axisParam("softmax"),
       when: withoutDouble("softmax"),
     }),
   },

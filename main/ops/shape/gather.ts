@@ -6,7 +6,8 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { runEach, shiftAxis } from "../families/batching.ts";
+import { axisParam, rankOf, shiftAxis } from "../families/axes.ts";
+import { runEach } from "../families/batching.ts";
 import { MOVABLE, WEIGHTS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, indexWithin } from "../families/host.ts";
 import { integers, normal, sample, weight, withDoubles } from "../families/samples.ts";
@@ -63,7 +64,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     kind: "rule",
     rule: (context) => {
       const { g, inputs, batched, attrs, node } = context;
-      const rank = node.inputs[0]?.shape.length ?? 0;
+      const rank = rankOf(node);
       const along = normalizeAxis(attrs.axis, rank, "gather");
       if (batched[0] === true && batched[1] !== true) return g.gather(inputs, { axis: shiftAxis(along, rank) });
       if (batched[0] === true || along !== 0) return runEach("gather", context);
@@ -74,7 +75,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
   backends: {
     cpu: cpuKernel("gather", {
       takes: [[...MOVABLE, ...WEIGHTS], ["i32"]],
-      params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "gather") }),
+      params: axisParam("gather"),
     }),
     coreml: milNative((e, [x, indices], { axis }, node) => {
       const [table] = node.inputs;

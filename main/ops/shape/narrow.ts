@@ -7,11 +7,10 @@ import { addDims, staticDim, subDims } from "../../ir/dim.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
-import type { TensorType } from "../../ir/type.ts";
 import { formatType, normalizeAxis, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
+import { axisBatching, rankOf } from "../families/axes.ts";
 import { filled } from "../families/constants.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
@@ -22,8 +21,6 @@ export interface NarrowAttrs {
   readonly start: Dim;
   readonly length: Dim;
 }
-
-const rankOf = (type: TensorType | undefined): number => type?.shape.length ?? 0;
 
 export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
   name: "narrow",
@@ -75,22 +72,17 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
       return [parts.length === 1 ? ct : g.concat(parts, { axis: along })];
     },
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs, node }) =>
-      g.narrow([x], { ...attrs, axis: shiftAxis(attrs.axis, rankOf(node.inputs[0])) }),
-  },
+  batching: axisBatching("narrow"),
   traits: ["pure"],
   backends: {
     cpu: cpuKernel("narrow", {
       takes: MOVABLE,
-      params: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node.inputs[0]), "narrow"), start }),
+      params: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node), "narrow"), start }),
     }),
     coreml: milNative((e, [x], { axis, start }, node) => {
-      const [from] = node.inputs;
       const [to] = node.outputs;
       const size = to ? staticShape(to, "narrow") : [];
-      const along = normalizeAxis(axis, rankOf(from), "narrow");
+      const along = normalizeAxis(axis, rankOf(node), "narrow");
       return e.op("slice_by_size", {
         x,
         begin: size.map((_, i) => (i === along ? staticDim(start, "narrow") : 0)),
@@ -99,7 +91,7 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
     }),
     mlx: mlxCall("narrow", {
       takes: "any",
-      attrs: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node.inputs[0]), "narrow"), start }),
+      attrs: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node), "narrow"), start }),
     }),
   },
   samples: withDoubles([

@@ -11,7 +11,7 @@ import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
+import { axisBatching, axisParam } from "../families/axes.ts";
 import { filledLike } from "../families/constants.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
 import { normal, sample, withDoubles } from "../families/samples.ts";
@@ -74,11 +74,7 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
       ),
     ],
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs, node }) =>
-      g.split([x], { ...attrs, axis: shiftAxis(attrs.axis, node.inputs[0]?.shape.length ?? 0) }),
-  },
+  batching: axisBatching("split"),
   traits: ["pure"],
   backends: {
     cpu: decomposed(pieces),
@@ -87,7 +83,7 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
     ),
     mlx: mlxCall("split", {
       takes: "any",
-      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "split") }),
+      attrs: axisParam("split"),
     }),
   },
   samples: withDoubles([

@@ -9,6 +9,7 @@ import { defineOp } from "../defineOp.ts";
 import type { ConvAttrs } from "../families/convolution.ts";
 import {
   CONV_ATTRS,
+  LAYOUT_LETTERS,
   batchConvolution,
   checkConvolution,
   engineGeometry,
@@ -20,10 +21,9 @@ import {
 import { milConvolution } from "../families/coremlWindows.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
-import { normal, sample, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, leftOver, reachedSizes, windowCounts } from "../families/windows.ts";
 import { lines } from "../families/oracle.ts";
-import { LAYOUT_LETTERS } from "../families/convolution.ts";
 
 export type { ConvAttrs } from "../families/convolution.ts";
 
@@ -88,19 +88,19 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
     mlx: mlxCall("conv", { attrs: engineGeometry, when: withoutDouble("conv") }),
   },
   samples: withDoubles([
-    sample("odd sizes", [normal(1, [2, 3, 5, 7]), normal(2, [4, 3, 3, 2])], PLAIN),
-    sample("stride, padding, uneven rest", [normal(3, [1, 2, 7, 6]), normal(4, [7, 2, 3, 3])], {
+    sample("odd sizes", normals(1, [2, 3, 5, 7], [4, 3, 3, 2]), PLAIN),
+    sample("stride, padding, uneven rest", normals(3, [1, 2, 7, 6], [7, 2, 3, 3]), {
       ...PLAIN,
       strides: [2, 3],
       padding: [1, 2],
     }),
-    sample("dilation, groups", [normal(5, [2, 4, 9, 8]), normal(6, [6, 2, 2, 3])], {
+    sample("dilation, groups", normals(5, [2, 4, 9, 8], [6, 2, 2, 3]), {
       strides: [1, 2],
       padding: [2, 1],
       dilations: [3, 2],
       groups: 2,
     }),
-    sample("one filter per channel", [normal(7, [1, 5, 6, 5]), normal(8, [5, 1, 3, 3])], {
+    sample("one filter per channel", normals(7, [1, 5, 6, 5], [5, 1, 3, 3]), {
       ...PLAIN,
       strides: [2, 1],
       padding: [1, 1],
@@ -108,18 +108,18 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
     }),
     sample(
       "one dimension, symbolic length",
-      [normal(9, [1, 3, "T"]), normal(10, [2, 3, 4])],
+      normals(9, [1, 3, "T"], [2, 3, 4]),
       { strides: [1], padding: [3], dilations: [1], groups: 1 },
       { bindings: { T: 9 } },
     ),
     sample(
       "one dimension, symbolic batch, stride",
-      [normal(11, ["B", 2, 11]), normal(12, [8, 2, 3])],
+      normals(11, ["B", 2, 11], [8, 2, 3]),
       { strides: [4], padding: [0], dilations: [2], groups: 1 },
       { bindings: { B: 3 } },
     ),
-    sample("one tap", [normal(13, [1, 9, 4, 4]), normal(14, [8, 9, 1, 1])], PLAIN),
-    sample("padding wider than the window", [normal(15, [1, 1, 2, 3]), normal(16, [1, 1, 2, 1])], {
+    sample("one tap", normals(13, [1, 9, 4, 4], [8, 9, 1, 1]), PLAIN),
+    sample("padding wider than the window", normals(15, [1, 1, 2, 3], [1, 1, 2, 1]), {
       ...PLAIN,
       padding: [3, 2],
       strides: [2, 1],

@@ -11,6 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import type { ConvAttrs } from "../families/convolution.ts";
 import {
   CONV_ATTRS,
+  LAYOUT_LETTERS,
   batchConvolution,
   checkConvolution,
   engineGeometry,
@@ -22,10 +23,9 @@ import {
 import { milTransposedConvolution } from "../families/coremlWindows.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
-import { normal, sample, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, reachedSizes } from "../families/windows.ts";
 import { lines } from "../families/oracle.ts";
-import { LAYOUT_LETTERS } from "../families/convolution.ts";
 
 export interface ConvTransposeAttrs extends ConvAttrs {
   /** Positions behind the last that the windows reach: below the stride or the dilation. */
@@ -120,38 +120,38 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
     mlx: mlxCall("conv_transpose", { attrs: engineGeometry, when: withoutDouble("conv_transpose") }),
   },
   samples: withDoubles([
-    sample("odd sizes", [normal(1, [2, 3, 3, 5]), normal(2, [3, 4, 3, 2])], PLAIN),
-    sample("stride, padding, output padding", [normal(3, [1, 8, 4, 3]), normal(4, [8, 6, 3, 4])], {
+    sample("odd sizes", normals(1, [2, 3, 3, 5], [3, 4, 3, 2]), PLAIN),
+    sample("stride, padding, output padding", normals(3, [1, 8, 4, 3], [8, 6, 3, 4]), {
       ...PLAIN,
       strides: [2, 3],
       padding: [1, 2],
       outputPadding: [1, 2],
     }),
-    sample("dilation, groups", [normal(5, [2, 4, 3, 4]), normal(6, [4, 3, 2, 3])], {
+    sample("dilation, groups", normals(5, [2, 4, 3, 4], [4, 3, 2, 3]), {
       strides: [1, 2],
       padding: [1, 0],
       dilations: [3, 2],
       groups: 2,
       outputPadding: [2, 1],
     }),
-    sample("one filter per channel", [normal(7, [1, 5, 3, 2]), normal(8, [5, 1, 2, 2])], {
+    sample("one filter per channel", normals(7, [1, 5, 3, 2], [5, 1, 2, 2]), {
       ...PLAIN,
       strides: [2, 2],
       groups: 5,
     }),
     sample(
       "one dimension, symbolic length",
-      [normal(9, [1, 3, "T"]), normal(10, [3, 2, 4])],
+      normals(9, [1, 3, "T"], [3, 2, 4]),
       { strides: [3], padding: [1], dilations: [1], groups: 1, outputPadding: [1] },
       { bindings: { T: 4 } },
     ),
     sample(
       "symbolic batch, many channels",
-      [normal(11, ["B", 9, 2, 2]), normal(12, [9, 4, 2, 2])],
+      normals(11, ["B", 9, 2, 2], [9, 4, 2, 2]),
       { ...PLAIN, strides: [2, 2] },
       { bindings: { B: 2 } },
     ),
-    sample("padding wider than the window", [normal(13, [1, 2, 7, 6]), normal(14, [2, 1, 2, 1])], {
+    sample("padding wider than the window", normals(13, [1, 2, 7, 6], [2, 1, 2, 1]), {
       ...PLAIN,
       padding: [2, 1],
     }),

@@ -6,7 +6,7 @@ import { isFloat, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
 import { at, boundShape } from "../families/host.ts";
 import { normal, sample, withDoubles } from "../families/samples.ts";
 
@@ -51,12 +51,10 @@ export const resize_nearest2x: Op<"resize_nearest2x", NoAttrs, 1> = defineOp({
   batching: decomposed(parts),
   traits: ["pure"],
   backends: {
-    cpu: decomposed(parts),
+    ...everywhere(parts),
     coreml: milNative((e, [x]) =>
       e.op("upsample_nearest_neighbor", { x, scale_factor_height: 2, scale_factor_width: 2 }),
     ),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
   },
   samples: withDoubles([
     sample("odd sizes", [normal(1, [2, 3, 3, 5])], {}),
