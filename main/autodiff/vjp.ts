@@ -23,14 +23,14 @@ export interface GradientRequest {
   readonly of: readonly string[];
   /** Inputs, weights or states by name; their gradients become outputs `gradient.<name>`. */
   readonly wrt: readonly string[];
-  /** Another first word than "gradient": to differentiate once more. */
+  /** Prefix instead of "gradient", to differentiate once more. */
   readonly prefix?: string;
 }
 
 export const cotangentName = (output: string): string => `cotangent.${output}`;
 export const gradientName = (input: string, prefix = "gradient"): string => `${prefix}.${input}`;
 
-/** Ops whose gradient is that of their parts, taken apart. */
+/** Decomposes the ops that take their gradient from their parts. */
 export const expandForGradients = (graph: Graph): Graph =>
   expandOps(graph, "expand for gradients", (op) => (op.gradient.kind === "decompose" ? op.gradient.via : undefined));
 

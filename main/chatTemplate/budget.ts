@@ -58,8 +58,8 @@ export class TemplateBudget {
   }
 
   /**
-   * Looking for one text in another. A long one that is almost found everywhere takes the engine a step for each
-   * pair of their characters, which no clock can interrupt.
+   * A search for one text in another. In the worst case JavaScript compares each pair of their characters, and no
+   * clock can interrupt it.
    */
   search(text: string, part: string): void {
     const places = Math.max(0, text.length - part.length + 1);

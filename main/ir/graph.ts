@@ -69,7 +69,7 @@ export type LeafOp = (typeof LEAF_OPS)[number];
 const LEAVES: ReadonlySet<string> = new Set(LEAF_OPS);
 export const isLeaf = (node: Node): boolean => LEAVES.has(node.op);
 
-/** The same node at another place. Written out: engines are quick with objects that are all made in the same way. */
+/** The same node at another place. Written out, because objects of one shape are fast in JavaScript engines. */
 export const placed = (node: Node, id: NodeId, inputs: readonly Value[]): Node => ({
   id,
   op: node.op,
@@ -85,7 +85,7 @@ export const placed = (node: Node, id: NodeId, inputs: readonly Value[]): Node =
 export interface WeightSource {
   /** Stable identity of the file: size, header hash. */
   readonly identity: string;
-  /** What people call the file, for messages. */
+  /** The file's name in messages. */
   readonly name?: string;
   readonly tensorType: (tensor: string) => TensorType | undefined;
 }

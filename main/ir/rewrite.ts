@@ -23,7 +23,7 @@ export interface Replacement {
   ) => readonly Value[];
   readonly constant: (tensor: HostTensor) => Value;
   readonly typeOf: (value: Value) => TensorType;
-  /** From here on the old value stands for this new one: for results that earlier nodes gave and a fused node gives now. */
+  /** Maps an old value to this new one from here on: a fused node now gives a result of an earlier node. */
   readonly redirect: (old: Value, now: Value) => void;
 }
 

@@ -19,7 +19,7 @@ export type ArchitectureReading =
 
 const STILL_WORKS = "Its metadata, blocks, tensors and tokenizer can be inspected, but there is no graph for it.";
 
-/** Files of this format that are no models, by their `general.type`. */
+/** Files of this format that are not models, by their `general.type`. */
 const NO_MODELS: ReadonlyMap<string, string> = new Map([
   [
     "adapter",

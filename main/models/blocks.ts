@@ -22,13 +22,13 @@ export interface ModelOptions {
   readonly cacheType: "f16" | "f32";
   /** Most new tokens in one step; memory is planned for it. */
   readonly largestStep: number;
-  /** Most rows whose logits are asked for in one step. */
+  /** Most rows of logits in one step. */
   readonly largestRows: number;
   /** With a symbolic capacity: the largest one. */
   readonly largestCapacity?: number;
 }
 
-/** New tokens of a step, and rows of it whose logits are wanted. */
+/** New tokens of a step, and the rows that give logits. */
 export const TOKENS = "T";
 export const ROWS = "R";
 /** Positions that the caches hold. */

@@ -20,7 +20,7 @@ export interface TensorSpec {
 export const needed = (name: string, ...shape: readonly number[]): TensorSpec => ({ name, shape, optional: false });
 export const optional = (name: string, ...shape: readonly number[]): TensorSpec => ({ name, shape, optional: true });
 
-/** What sessions, forecasts and views need to know of any model, whatever its family. */
+/** What sessions, forecasts and views need to know of a model of any family. */
 export interface ModelSizes {
   readonly layers: number;
   readonly width: number;

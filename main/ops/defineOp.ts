@@ -1,5 +1,5 @@
 /**
- * One op, one value. `defineOp` holds everything that is known of an op, in this order:
+ * One op is one value with everything that is known of it, in this order:
  * name, summary, arity, names of operands, attributes, shape inference, reference (float64: the meaning of the op), what to
  * compare it with, gradient and batching rules, traits, one entry per backend, samples (small inputs: they are the tests).
  * A stable backend without an entry is a compile error; "unsupported" is data with a reason.
@@ -72,7 +72,7 @@ export type Decomposition<Attrs, A extends Arity> = (
   node: NodeInfo<Attrs>,
 ) => Value | readonly Value[];
 
-/** For a backend entry, a gradient or a batching rule: do it on the op's parts. */
+/** For a backend entry, a gradient or a batching rule: use the op's parts. */
 export interface Decomposed<Attrs, A extends Arity> {
   readonly kind: "decompose";
   readonly via: Decomposition<Attrs, A>;
@@ -96,7 +96,7 @@ export type Lowering<E, V, Attrs, A extends Arity> =
       readonly emit: (emitter: E, inputs: InputsOf<A, V>, attrs: Attrs, node: NodeInfo<Attrs>) => V | readonly V[];
       /** true, or why this node (dtype, rank, symbolic size) cannot be lowered so. */
       readonly when?: (node: NodeInfo<Attrs>) => true | string;
-      /** Operands that it calculates with in fp32 whatever the backend's floats: a weight that nothing else reads is kept so. */
+      /** Operands it reads in fp32, whatever the backend's floats: a weight that only it reads is stored in fp32. */
       readonly reads32?: readonly number[];
     }
   | Decomposed<Attrs, A>

@@ -64,7 +64,7 @@ function checkShape(type: TensorType, value: HostTensor, bindings: Bindings): vo
     });
 }
 
-/** With a pause before each node: of a large model one takes long enough. */
+/** Pauses before each node: one node of a large model can take long. */
 export function* evaluate(graph: Graph, given: EvaluationInput): Steps<Evaluation> {
   const bindings = bindingsOf(graph, given);
   const isBound = Object.keys(bindings).length === 0;

@@ -75,7 +75,7 @@ export function knownValues(
   return { known, misses };
 }
 
-/** What fails (an index outside a table) is left to the run, which may never come there: it may be in a branch. */
+/** A node that fails (an index outside a table) stays: it may be in a branch that never runs. */
 function resultsOf(node: Node, operands: readonly HostTensor[]): readonly HostTensor[] | string {
   try {
     return opOf(node.op)?.reference(operands, node.attrs, node.outputs, []) ?? [];
@@ -100,7 +100,7 @@ export const constantFolding: Pass = {
   run: (graph) => {
     const { known, misses } = knownValues(graph);
     const folded = (node: Node): readonly HostTensor[] | undefined => {
-      // Counting up costs nothing where it is used; as a constant it would cost its bytes.
+      // An iota costs nothing at run time; as a constant it would cost its bytes.
       if (isLeaf(node) || node.inputs.length === 0) return undefined;
       const results = node.outputs.map((_, output) => known.get(valueKey({ node: node.id, output } satisfies Value)));
       return results.every((x) => x !== undefined) ? results : undefined;

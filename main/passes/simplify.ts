@@ -19,7 +19,7 @@ const NAME = "simplify";
 const numbers = (value: unknown): readonly number[] =>
   Array.isArray(value) ? value.filter((item): item is number => typeof item === "number") : [];
 
-/** Every value of `from` survives a trip through `via`. */
+/** True if a cast to `via` and back keeps every value of `from`. */
 const isExact = (from: DType, via: DType): boolean =>
   from === via || (isFloat(from) && (via === "f64" || (via === "f32" && from !== "f64")));
 

@@ -113,7 +113,7 @@ function byDepth(depths: Int32Array, nodes: number): Int32Array {
   return sorted;
 }
 
-/** The edges of the automaton in one table, under a key: a file cannot choose texts whose edges share their slots. */
+/** The edges of the automaton in one keyed hash table: a file cannot choose texts that collide in it. */
 class Edges {
   readonly #key = randomWord();
   readonly #mask: number;

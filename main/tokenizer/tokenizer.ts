@@ -41,7 +41,7 @@ export interface Tokenizer {
   readonly addEos: boolean;
   /** Every token after which a generation stops. */
   readonly endings: ReadonlySet<number>;
-  /** What a person should know: a missing pre-tokenizer, for one. */
+  /** Warnings: a missing pre-tokenizer, for example. */
   readonly warnings: readonly string[];
   readonly encode: (text: string, options?: EncodeOptions) => Int32Array;
   /** As `encode`, with pauses: a long text can be interrupted. */
@@ -75,10 +75,10 @@ interface Rules {
   readonly warnings: readonly string[];
 }
 
-/** Longer texts do not fit into any context, and would only take memory. */
+/** Longer texts fit into no context and only cost memory. */
 const LONGEST_TEXT = 4 << 20;
 
-/** Why texts cannot be read and written with what the file names, told from its keys alone; undefined when they can. */
+/** Why the file's tokenizer cannot be built, from its keys alone; undefined when it can. */
 export function tokenizerRefusal({ name, metadata }: TokenizerSource): WorkbenchError | undefined {
   const text = (key: string): string | undefined =>
     metadata.get(key)?.kind === "string" ? metadata.optionalString(key) : undefined;

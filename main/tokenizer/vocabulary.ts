@@ -93,7 +93,7 @@ const CONTROL_TEXTS = [
     "<|middle|>",
   ],
 ];
-/** Control tokens of one model whose text is wanted in the output. */
+/** Control tokens that one model shows in its output. */
 const SHOWN_TEXTS = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
 
 export class Vocabulary {

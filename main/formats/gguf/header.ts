@@ -1,6 +1,6 @@
 /**
  * The header of one GGUF file: version, metadata, tensor table, and where the data begins. Reads windows that grow,
- * never a tensor's bytes on purpose, and believes nothing: every number is checked against the size of the file.
+ * never tensor bytes on purpose, and checks every number against the size of the file.
  */
 import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../byteSource.ts";
@@ -16,7 +16,7 @@ const MAGIC_REVERSED = 0x47475546;
 export const DEFAULT_ALIGNMENT = 32;
 export const MAX_DIMS = 4;
 const FIRST_WINDOW = 256 << 10;
-/** How far the window grows at least: few steps for large vocabularies, little that is read for nothing. */
+/** Smallest growth of the window: few steps for large vocabularies, few bytes read in vain. */
 const STEP = 4 << 20;
 
 export interface TensorInfo {
@@ -75,7 +75,7 @@ async function widen(cursor: HeaderCursor, source: ByteSource, needed: number, s
   const window = new Uint8Array(end);
   window.set(cursor.slice(0, have));
   cursor.replaceWindow(window);
-  // In pieces, and with the old window already given up: a lie about a size must not take its memory twice.
+  // In pieces, after the old window is freed: a false size must not cost its memory twice.
   for (let at = have; at < end; at += STEP) window.set(await source.read(at, Math.min(STEP, end - at), signal), at);
 }
 
@@ -282,7 +282,7 @@ function checkLayout(cursor: HeaderCursor, tensors: readonly TensorInfo[], dataS
 
 export const alignUp = (value: number, alignment: number): number => Math.ceil(value / alignment) * alignment;
 
-/** Names come from strangers: shown short, and without control characters. */
+/** Names are untrusted: shown short and without control characters. */
 export function quote(text: string): string {
   const clean = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "�");
   return `"${clean.length > 80 ? `${clean.slice(0, 80)}…` : clean}"`;

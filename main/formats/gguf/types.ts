@@ -65,7 +65,7 @@ export const GGML_TYPES: readonly GgmlType[] = [
 const BY_ID: ReadonlyMap<number, GgmlType> = new Map(GGML_TYPES.map((t) => [t.id, t]));
 const BY_NAME: ReadonlyMap<string, GgmlType> = new Map(GGML_TYPES.map((t) => [t.name, t]));
 
-/** Types that ggml once had and took back. */
+/** Types that ggml has removed. */
 const REMOVED: ReadonlyMap<number, string> = new Map([
   [4, "q4_2"],
   [5, "q4_3"],
@@ -80,13 +80,13 @@ const REMOVED: ReadonlyMap<number, string> = new Map([
 export const ggmlTypeById = (id: number): GgmlType | undefined => BY_ID.get(id);
 export const ggmlTypeByName = (name: string): GgmlType | undefined => BY_NAME.get(name.toLowerCase());
 
-/** A type that this program cannot read: its number, or the name that ggml once gave it. */
+/** A type that this program cannot read: its number, or its former name in ggml. */
 export const unknownGgmlType = (id: number): GgmlType => type(id, REMOVED.get(id) ?? `type ${id}`, 1, 0);
 
 /** Bytes of `elements` values laid out in whole blocks. */
 export const packedBytes = (type: GgmlType, elements: number): number => (elements / type.blockSize) * type.blockBytes;
 
-/** `general.file_type` (llama.cpp's ftype): the name people give a whole file. */
+/** `general.file_type` (llama.cpp's ftype): the name of a whole file's mix. */
 const FILE_TYPES: ReadonlyMap<number, string> = new Map([
   [0, "F32"],
   [1, "F16"],

@@ -60,7 +60,7 @@ export interface MetadataEntry {
   readonly value: MetadataValue;
 }
 
-// Replacement, not failure: a bad byte in a description must not hide the rest of the file.
+// Bad bytes are replaced: one in a description must not hide the rest of the file.
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 export const decodeText = (bytes: Uint8Array): string => lenient.decode(bytes);
 

@@ -112,7 +112,7 @@ function visibleTo(
   return visibleKeys(g, position, g.iota([], { shape: [keys], axis: 0 }), attrs.window);
 }
 
-/** A custom mask may hide all keys of a batch; the others hide them from rows that stand before the first. */
+/** A custom mask may hide all keys of a batch; other masks hide all keys from rows before the first key. */
 const mayBeBlind = (mask: MaskKind, rows: Dim, keys: Dim): boolean =>
   mask === "custom" || someRowsSeeNothing(rows, keys);
 
@@ -138,7 +138,7 @@ function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<Range<3, 4>, Value>, 
   return g.reshape([mixed], { shape: [batch, heads, rows, valueSize] });
 }
 
-/** Which keys each row sees, where MLX's own modes do not say so; aligned at the top left where there are more rows, its causal is not ours. */
+/** Which keys each row sees, unless a mode of MLX says it. With more rows than keys MLX aligns its causal mask at the top left, not as here. */
 function mlxVisible(
   e: MlxEmitter,
   mask: MlxValue | undefined,

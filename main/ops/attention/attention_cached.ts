@@ -79,7 +79,7 @@ function mlxCachedAttention(
   return turn(mlxShaped(e, mixed, [heads, tokens, valueSize]), [tokens, heads, valueSize]);
 }
 
-/** Of the CPU's kernels, whose window counts the token's own position. */
+/** For the CPU's kernels: their window includes the token's own position. */
 export const cpuAttentionParams = ({ scale, softcap, window }: AttentionCachedAttrs): KernelParams => ({
   scale,
   softcap: softcap ?? 0,

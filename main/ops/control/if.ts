@@ -14,7 +14,7 @@ import { integers, normal, sample, scalarInput, uniform, weight, withDoubles } f
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
-/** Both branches beside each other, and the results of one of them: what a device without branches does. */
+/** Computes both branches and picks the results of one: for devices without branches. */
 function bothBranches(
   g: OpBuilder,
   [predicate, ...captures]: readonly Value[],
@@ -28,7 +28,6 @@ function bothBranches(
   });
 }
 
-/** The gradient goes through the branch that was taken, so what the other one does (a division by zero) never matters. */
 /** JAX's own control flow over functions written by hand, by the title of the sample. */
 const ORACLE = lines(
   `

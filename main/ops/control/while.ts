@@ -25,10 +25,10 @@ export interface WhileAttrs {
   readonly maxIterations?: Dim;
 }
 
-/** A gradient unrolls the loop: beyond this many turns the graph would be larger than any model. */
+/** A gradient unrolls the loop. More turns would make a graph larger than any model. */
 const MOST_UNROLLED = 256;
 
-/** `body` for as long as `condition` holds, turn by turn in one graph; what has stopped is skipped by a branch. */
+/** All turns in one graph; a branch skips `body` once `condition` is false. */
 function unrolled(g: OpBuilder, turns: number, { inputs, regions }: NodeInfo<WhileAttrs>, carried: number): Graph {
   const [condition, body] = [regionAt(regions, 0), regionAt(regions, 1)];
   const kept = inputs.slice(0, carried);
@@ -57,8 +57,8 @@ function turnsOf({ maxIterations }: WhileAttrs): number {
   const got = maxIterations === undefined ? "no limit" : `at most ${maxIterations} turns`;
   throw new WorkbenchError(
     "UNSUPPORTED_OP",
-    `[while] a gradient against the flow needs every turn in one graph: got ${got}, expected maxIterations up to ${MOST_UNROLLED}`,
-    { hint: "Give maxIterations, bind its symbols, or take the gradient forwards (tangentGraph)." },
+    `[while] a reverse-mode gradient needs every turn in one graph: got ${got}, expected maxIterations up to ${MOST_UNROLLED}`,
+    { hint: "Give maxIterations, bind its symbols, or use forward mode (tangentGraph)." },
   );
 }
 
@@ -73,7 +73,7 @@ function gradientRule(context: VjpContext<WhileAttrs, AnyNumber>): readonly (Val
   return inputs.map((_, i) => gradients[wrt.indexOf(i)]);
 }
 
-/** Turns go on while any item goes on; an item that has stopped keeps its values. */
+/** The loop runs while any item runs; an item that has stopped keeps its values. */
 function batchRule(context: VmapContext<WhileAttrs, AnyNumber>): readonly Value[] {
   const { g, inputs, batched, size, attrs, node, batchOf } = context;
   const operands = inputs.map((x, i) => (i < attrs.carried ? asBatched(g, x, batched[i] === true, size) : x));

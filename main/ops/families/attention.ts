@@ -77,7 +77,7 @@ export function scaleScores(g: OpBuilder, scores: Value, { scale, softcap }: Sco
 export const hideScores = (g: OpBuilder, scores: Value, visible: Value): Value =>
   g.where([visible, scores, scalarLike(g, scores, maskedScore(plainDType(g.typeOf(scores).dtype, "attention")))]);
 
-/** Whether the first of `rows`, aligned at the bottom right, can stand before the first of `keys`. */
+/** True if the first of `rows`, aligned at the bottom right, can come before the first key. */
 export const someRowsSeeNothing = (rows: Dim, keys: Dim): boolean =>
   dimTerms(subDims(keys, rows)).some(({ coefficient }) => coefficient < 0);
 
@@ -100,7 +100,7 @@ export function mlxTakesAttention({ inputs: [q], attrs }: NodeInfo<ScoreAttrs>):
 export const mlxAdditive = (e: MlxEmitter, mask: MlxValue, dtype: DType): MlxValue =>
   e.one("additive_mask", [mask], tensor(dtype, mask.type.shape));
 
-/** The results of MLX's attention with zeros for rows that see no key, which it gives the mean of all values. */
+/** Zeros for rows that see no key; MLX's attention gives them the mean of all values. */
 export function mlxWithoutBlindRows(e: MlxEmitter, mixed: MlxValue, visible: MlxValue): MlxValue {
   const { dtype } = mixed.type;
   const axis = visible.type.shape.length - 1;

@@ -1,5 +1,4 @@
 /** Ops along one axis: the axis may count from the end, kernels and calls take it from 0, a batch moves it on by one. */
-import type { AttrRecord } from "../../ir/attributes.ts";
 import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Batching } from "../defineOp.ts";
@@ -23,5 +22,5 @@ export const shiftAxis = (axis: number, rank: number): number => (axis < 0 ? axi
 export const axisBatching = <Attrs extends AxisAttrs>(op: string): Batching<Attrs, 1> => ({
   kind: "rule",
   rule: ({ g, inputs, attrs, node }) =>
-    g.graph.apply(op, inputs, { ...attrs, axis: shiftAxis(attrs.axis, rankOf(node)) } as AttrRecord),
+    g.graph.apply(op, inputs, { ...attrs, axis: shiftAxis(attrs.axis, rankOf(node)) }),
 });

@@ -25,7 +25,7 @@ export interface ConvAttrs extends WindowAttrs {
 }
 export const CONV_ATTRS = { ...WINDOW_ATTRS, groups: attr.int(1) };
 
-/** What both engines are told; what an op has beside it shows in the shape of its result. */
+/** Parameters for both engines; anything else follows from the shape of the result. */
 export const engineGeometry = ({ strides, padding, dilations, groups }: ConvAttrs) => ({
   strides,
   padding,
@@ -67,7 +67,7 @@ interface Images {
   readonly attrs: ConvAttrs;
 }
 
-/** Calls `meet(large, small, weight)` with the places of every product that a convolution or its transpose is made of. */
+/** Calls `meet(large, small, weight)` with the places of each product in a convolution or its transpose. */
 export function forEachProduct(
   { large, small, weight, attrs }: Images,
   meet: (large: number, small: number, weight: number) => void,
@@ -107,7 +107,7 @@ export function weightCotangent(g: OpBuilder, large: Value, small: Value, weight
   const image = reshaped(g, grouped, [inGroup, mulDims(groups, batch), ...sizes]);
   const kernel = frontFirst(g, small, [1, 0]);
   let sums = g.conv([image, kernel], { strides: dilations, padding, dilations: strides, groups });
-  // What windows could also have seen behind the last tap is cut off.
+  // The strides may leave room for further windows behind the last tap: cut them off.
   for (let axis = 2; axis < shape.length; axis++)
     if (shapeOfValue(g, sums)[axis] !== shape[axis])
       sums = g.narrow([sums], { axis, start: 0, length: shape[axis] ?? 1 });
@@ -115,7 +115,7 @@ export function weightCotangent(g: OpBuilder, large: Value, small: Value, weight
   return g.typeOf(result).dtype === dtype ? result : g.cast([result], { to: plainDType(dtype, "weight") });
 }
 
-/** Which axis of the weight holds channels of the result, and so more of them where weights differ from item to item. */
+/** The axis of the weight that holds channels of the result: a batch of weights adds channels there. */
 export type ResultAxis = 0 | 1;
 
 /**

@@ -33,7 +33,7 @@ export const weight = (seed: number, shape: Shape, dtype: ElementType = "f32"): 
 });
 export const scalarInput = (value: number, dtype: DType = "i32"): SampleInput => values([value], [], dtype);
 
-/** A row of a table of samples. `more` says what only some of them need: sizes of symbols, sub-graphs, no derivative. */
+/** One sample. `more` holds what only some need: sizes of symbols, sub-graphs, no derivative. */
 export const sample = <Attrs>(
   title: string,
   inputs: readonly SampleInput[],
@@ -68,7 +68,7 @@ const PAIRS: { readonly [D in DType]?: readonly [a: readonly number[], b: readon
   ],
 };
 
-/** Two operands of every whole dtype whose sums, differences and products leave it: they wrap (main/ir/wholeNumbers.ts). */
+/** Two operands per whole dtype. Their sums, differences and products overflow and wrap (main/ir/wholeNumbers.ts). */
 export const wrappingPairs: readonly Sample<NoAttrs>[] = Object.entries(PAIRS).map(([dtype, [a, b]]) =>
   sample(
     `whole numbers that wrap, ${dtype}`,
@@ -83,7 +83,7 @@ export const wrappingNumbers: readonly Sample<NoAttrs>[] = wrappingPairs.map((sa
   inputs: sample.inputs.slice(0, 1),
 }));
 
-/** The samples, and the first of them once more in float64: what is exact in the reference, and for backends without it a refusal. */
+/** The samples, and the first once more in float64: backends without float64 must refuse it. */
 export const withDoubles = <Attrs>(samples: readonly [Sample<Attrs>, ...Sample<Attrs>[]]): readonly Sample<Attrs>[] => {
   const [first] = samples;
   const inputs = first.inputs.map(({ type, fill }): SampleInput => ({

@@ -54,7 +54,7 @@ export function checkWindows(op: string, axes: number, { strides, padding, dilat
   checkPerAxis(op, axes, { strides, padding, dilations }, { strides: 1, dilations: 1 });
 }
 
-/** ⌊a / b⌋ where that is a polynomial again: all but the constant must divide. */
+/** ⌊a / b⌋ where it is a polynomial: every term but the constant must divide by b. */
 function floorDim(a: Dim, b: number): Dim | undefined {
   const constant = dimTerms(a).find((term) => term.symbols.length === 0)?.coefficient ?? 0;
   const rest = divDims(subDims(a, constant), b);

@@ -2,13 +2,13 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
 import { productOf } from "../../ir/dim.ts";
-import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, sameShape, tensor } from "../../ir/type.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp, everywhere } from "../defineOp.ts";
+import { commonDType } from "../families/binary.ts";
 import { shapeOf } from "../families/batching.ts";
 import { at, numbersOf, stridedCopy } from "../families/host.ts";
 import { normals, sample, withDoubles } from "../families/samples.ts";
@@ -53,15 +53,7 @@ const pick = <T>(items: readonly T[], axes: readonly number[]): readonly T[] =>
   axes.map((axis) => items[axis]).filter((item) => item !== undefined);
 
 function infer([a, b]: readonly [TensorType, TensorType], attrs: DotGeneralAttrs): TensorType {
-  const dtype = plainDType(a.dtype, "dot_general");
-  if (dtype !== plainDType(b.dtype, "dot_general") || !isFloat(dtype))
-    throw new WorkbenchError(
-      "IR_TYPE",
-      `[dot_general] operands: got ${a.dtype} and ${b.dtype}, expected one float dtype`,
-      {
-        hint: "Insert a cast.",
-      },
-    );
+  const dtype = commonDType("dot_general", "floats", a, b);
   const [left, right] = rolesOfBoth(a.shape, b.shape, attrs);
   for (const role of ["batch", "contracting"] as const)
     if (!sameShape(pick(a.shape, left[role]), pick(b.shape, right[role])))

@@ -3,7 +3,6 @@ import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
-import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -11,6 +10,7 @@ import { broadcastShapes, formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
+import { commonDType } from "../families/binary.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
 import { normals, sample, withDoubles } from "../families/samples.ts";
@@ -25,11 +25,7 @@ export function swapLast(g: OpBuilder, x: Value): Value {
 }
 
 function inferMatmul([a, b]: readonly [TensorType, TensorType]): TensorType {
-  const dtype = plainDType(a.dtype, "matmul");
-  if (dtype !== plainDType(b.dtype, "matmul") || !isFloat(dtype))
-    throw new WorkbenchError("IR_TYPE", `[matmul] operands: got ${a.dtype} and ${b.dtype}, expected one float dtype`, {
-      hint: "Insert a cast.",
-    });
+  const dtype = commonDType("matmul", "floats", a, b);
   const [m, k] = a.shape.slice(-2);
   const [k2, n] = b.shape.slice(-2);
   if (m === undefined || k === undefined || k !== k2 || n === undefined)

@@ -60,7 +60,7 @@ def forward(y):
         y, x1.astype(x0.dtype), a["strides"], [(p, p) for p in a["padding"]], rhs_dilation=a["dilations"],
         dimension_numbers=letters, feature_group_count=a["groups"])
 `.trim(),
-  // Windows that only the output padding has room for are none of the image's.
+  // The output padding can make room for windows that the image does not have.
   `
 def places(y):
     return forward(y)[tuple(slice(0, n) for n in x0.shape)]
@@ -101,7 +101,7 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
     kind: "vjp",
     rule: ({ g, ct, inputs: [x, w], attrs: { outputPadding: _, ...attrs } }) => {
       let back = g.conv([ct, w], attrs);
-      // A window more than the image has places, where the output padding has room for one.
+      // The output padding can make room for one window more than the image has.
       const sizes = shapeOfValue(g, x);
       for (let axis = 2; axis < sizes.length; axis++)
         if (shapeOfValue(g, back)[axis] !== sizes[axis])

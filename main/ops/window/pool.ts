@@ -109,7 +109,7 @@ const parts: Decomposition<PoolAttrs, 1> = (g, [x], attrs) => {
 };
 
 /**
- * What each tap of each window gets, carried back to the image: a transposed convolution whose filter t is one at tap t.
+ * Carries the share of each tap of each window back to the image: a transposed convolution, filter t is one at tap t.
  * `shares` has a value per tap, or one for all of them.
  */
 function carriedBack(g: OpBuilder, x: Value, shares: readonly Value[], attrs: PoolAttrs): Value {
@@ -139,7 +139,7 @@ function gradient({ g, inputs: [x], outputs: [y], ct, attrs }: VjpContext<PoolAt
       return back([g.div([ct, scalarLike(g, ct, sizeOf(attrs.kernel))])]);
     case "max":
     case "min": {
-      // The first tap that reaches the extreme takes all: what is left to give shrinks to nothing.
+      // The first tap that reaches the extreme takes the whole cotangent.
       const zero = scalarLike(g, ct, 0);
       let left = ct;
       const shares = tapsOf(g, x, countsOf(g, x, attrs), attrs).map((tap) => {
