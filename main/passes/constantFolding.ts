@@ -96,7 +96,7 @@ function foldable(node: Node, known: ReadonlyMap<string, HostTensor>): readonly 
 
 export const constantFolding: Pass = {
   name: NAME,
-  reason: "After duplicates are gone and before the fusions: what is known now need not be matched, planned or run.",
+  reason: "After duplicates are gone and before the fusions: known values need not be matched, planned or run.",
   run: (graph) => {
     const { known, misses } = knownValues(graph);
     const folded = (node: Node): readonly HostTensor[] | undefined => {

@@ -120,7 +120,7 @@ function simpler(
 export const controlFlow: Pass = {
   name: NAME,
   reason:
-    "After duplicates are gone and before constants are folded: a branch that is known to be taken is ordinary nodes from here on, and what a sub-graph is handed as a constant can be folded inside it.",
+    "After duplicates are gone and before constants are folded: a branch that is always taken becomes ordinary nodes, and a constant operand of a sub-graph can be folded inside it.",
   run: (graph) => {
     if (!graph.nodes.some((node) => node.regions.length > 0)) return unchanged(graph);
     const { known } = knownValues(graph);
