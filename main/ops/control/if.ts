@@ -9,7 +9,7 @@ import { formatType, scalar } from "../../ir/type.ts";
 import type { AnyNumber, NodeInfo, Op } from "../defineOp.ts";
 import { ANY_NUMBER, decomposed, defineOp } from "../defineOp.ts";
 import { alignRank, shapeOf } from "../families/batching.ts";
-import { regionAt, runAt } from "../families/control.ts";
+import { regionAt } from "../families/control.ts";
 import { integers, normal, sample, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
@@ -70,7 +70,7 @@ export const ifOp: Op<"if", NoAttrs, AnyNumber, "many"> = defineOp({
     return results;
   },
   reference: ([predicate, ...captures], _attrs, _types, regions = []) =>
-    runAt(regions, predicate?.data[0] === 0 ? 1 : 0)(captures),
+    regionAt(regions, predicate?.data[0] === 0 ? 1 : 0)(captures),
   oracle: { jax: ORACLE },
   gradient: {
     kind: "vjp",

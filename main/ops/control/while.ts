@@ -13,7 +13,7 @@ import type { AnyNumber, NodeInfo, Op, VjpContext, VmapContext } from "../define
 import { ANY_NUMBER, defineOp, unsupported } from "../defineOp.ts";
 import { alignRank, asBatched, shapeOf } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
-import { regionAt, runAt } from "../families/control.ts";
+import { regionAt } from "../families/control.ts";
 import { normal, normals, sample, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder, RegionMaker } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
@@ -155,7 +155,7 @@ export const whileOp: Op<"while", WhileAttrs, AnyNumber, "many"> = defineOp({
   },
   reference: (inputs, { carried, maxIterations = Infinity }, _types, regions = []) => {
     invariant(typeof maxIterations === "number", "[while] the limit holds a symbol");
-    const [condition, body] = [runAt(regions, 0), runAt(regions, 1)];
+    const [condition, body] = [regionAt(regions, 0), regionAt(regions, 1)];
     const rest = inputs.slice(carried);
     let now = inputs.slice(0, carried);
     for (let turn = 0; turn < maxIterations && condition([...now, ...rest])[0]?.data[0] !== 0; turn++)

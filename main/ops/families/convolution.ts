@@ -15,6 +15,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape } from "../../ir/type.ts";
 import type { VmapContext } from "../defineOp.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { shapeOf } from "./batching.ts";
 import { at } from "./host.ts";
 import type { WindowAttrs } from "./windows.ts";
 import { WINDOW_ATTRS, checkWindows, imageSizes, tapTable } from "./windows.ts";
@@ -87,12 +88,11 @@ export function forEachProduct(
       }
 }
 
-export const shapeOfValue = (g: OpBuilder, x: Value): Shape => g.typeOf(x).shape;
 const reshaped = (g: OpBuilder, x: Value, shape: Shape): Value =>
-  sameShape(shapeOfValue(g, x), shape) ? x : g.reshape([x], { shape });
+  sameShape(shapeOf(g, x), shape) ? x : g.reshape([x], { shape });
 /** The first axes in a new order; those behind stay. */
 const frontFirst = (g: OpBuilder, x: Value, order: readonly number[]): Value =>
-  g.transpose([x], { perm: shapeOfValue(g, x).map((_, axis) => order[axis] ?? axis) });
+  g.transpose([x], { perm: shapeOf(g, x).map((_, axis) => order[axis] ?? axis) });
 
 /**
  * The cotangent of the weight: Σ over batch and windows of large · small. That is a convolution too, with channels as batch,
@@ -100,7 +100,7 @@ const frontFirst = (g: OpBuilder, x: Value, order: readonly number[]): Value =>
  */
 export function weightCotangent(g: OpBuilder, large: Value, small: Value, weight: Value, attrs: ConvAttrs): Value {
   const { strides, padding, dilations, groups } = attrs;
-  const [batch = 1, channels = 1, ...sizes] = shapeOfValue(g, large);
+  const [batch = 1, channels = 1, ...sizes] = shapeOf(g, large);
   const { dtype, shape } = g.typeOf(weight);
   const inGroup = divDims(channels, groups) ?? 1;
   const grouped = frontFirst(g, reshaped(g, large, [batch, groups, inGroup, ...sizes]), [2, 1, 0]);
@@ -109,8 +109,7 @@ export function weightCotangent(g: OpBuilder, large: Value, small: Value, weight
   let sums = g.conv([image, kernel], { strides: dilations, padding, dilations: strides, groups });
   // The strides may leave room for further windows behind the last tap: cut them off.
   for (let axis = 2; axis < shape.length; axis++)
-    if (shapeOfValue(g, sums)[axis] !== shape[axis])
-      sums = g.narrow([sums], { axis, start: 0, length: shape[axis] ?? 1 });
+    if (shapeOf(g, sums)[axis] !== shape[axis]) sums = g.narrow([sums], { axis, start: 0, length: shape[axis] ?? 1 });
   const result = frontFirst(g, sums, [1, 0]);
   return g.typeOf(result).dtype === dtype ? result : g.cast([result], { to: plainDType(dtype, "weight") });
 }
@@ -129,14 +128,14 @@ export function batchConvolution<A extends ConvAttrs>(
 ): Value {
   const { groups } = attrs;
   if (batched[1] !== true) {
-    const [, items = 1, ...rest] = shapeOfValue(g, x);
+    const [, items = 1, ...rest] = shapeOf(g, x);
     const y = apply(g.reshape([x], { shape: [mulDims(size, items), ...rest] }), w, attrs);
-    return g.reshape([y], { shape: [size, items, ...shapeOfValue(g, y).slice(1)] });
+    return g.reshape([y], { shape: [size, items, ...shapeOf(g, y).slice(1)] });
   }
-  const [, first = 1, second = 1, ...taps] = shapeOfValue(g, w);
+  const [, first = 1, second = 1, ...taps] = shapeOf(g, w);
   if (batched[0] === true) {
     // [B, N, C, …] → [N, B·C, …]: each item of the batch is a set of groups of its own.
-    const [, items = 1, channels = 1, ...sizes] = shapeOfValue(g, x);
+    const [, items = 1, channels = 1, ...sizes] = shapeOf(g, x);
     const image = g.reshape([frontFirst(g, x, [1, 0])], { shape: [items, mulDims(size, channels), ...sizes] });
     const weight = g.reshape([w], { shape: [mulDims(size, first), second, ...taps] });
     if (typeof size !== "number")
@@ -149,7 +148,7 @@ export function batchConvolution<A extends ConvAttrs>(
       );
     return unpackBatch(g, apply(image, weight, { ...attrs, groups: groups * size }), 1, size, items);
   }
-  const [items = 1] = shapeOfValue(g, x);
+  const [items = 1] = shapeOf(g, x);
   if (resultAxis === 1) {
     // [B, C, F, …] → [C, B·F, …]
     const weight = g.reshape([frontFirst(g, w, [1, 0])], { shape: [first, mulDims(size, second), ...taps] });
@@ -164,7 +163,7 @@ export function batchConvolution<A extends ConvAttrs>(
 
 /** [N, groups · B · F, …] → [B, N, groups · F, …] */
 function unpackBatch(g: OpBuilder, y: Value, groups: number, size: Dim, items: Dim): Value {
-  const [, channels = 1, ...sizes] = shapeOfValue(g, y);
+  const [, channels = 1, ...sizes] = shapeOf(g, y);
   const each = divDims(channels, mulDims(groups, size)) ?? 1;
   const apart = g.reshape([y], { shape: [items, groups, size, each, ...sizes] });
   const front = frontFirst(g, apart, [2, 0, 1]);

@@ -4,7 +4,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp, everywhere } from "../defineOp.ts";
-import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
+import { alongAxis, inferNorm } from "../families/norm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
 import { normals, sample, uniform, withDoubles } from "../families/samples.ts";
@@ -33,12 +33,7 @@ export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5>
   outputs: "one",
   attributes: { axis: attr.int(), eps: attr.float() },
   infer: (inputs, { axis }) =>
-    inferChannelNorm(
-      "batch_norm_inference",
-      inputs,
-      normalizeAxis(axis, inputs[0].shape.length, "batch_norm_inference"),
-      1,
-    ),
+    inferNorm("batch_norm_inference", inputs, normalizeAxis(axis, inputs[0].shape.length, "batch_norm_inference")),
   reference: ([x, gamma, beta, mean, variance], { axis, eps }) => {
     const { size, inner } = axisWalk(x.shape, normalizeAxis(axis, x.shape.length, "batch_norm_inference"));
     const out = x.data.map((v, i) => {

@@ -5,7 +5,7 @@ import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp, everywhere } from "../defineOp.ts";
-import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
+import { alongAxis, inferNorm } from "../families/norm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
@@ -40,7 +40,7 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
   attributes: { groups: attr.int(1), eps: attr.float() },
   infer: (inputs, { groups }) => {
     const [, channels = 1] = inputs[0].shape;
-    const type = inferChannelNorm("group_norm", inputs, 1, 2);
+    const type = inferNorm("group_norm", inputs, 1, 2);
     if (divDims(channels, groups) === undefined)
       throw new WorkbenchError("IR_SHAPE", `[group_norm] channels: got ${channels}, expected a multiple of ${groups}`);
     return type;

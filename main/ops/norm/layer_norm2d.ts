@@ -2,7 +2,7 @@ import { attr } from "../../ir/attributes.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
 import { decomposed, defineOp, everywhere } from "../defineOp.ts";
-import { inferChannelNorm } from "../families/channelNorm.ts";
+import { inferNorm } from "../families/norm.ts";
 import { at } from "../families/host.ts";
 import { normal, normals, sample, withDoubles } from "../families/samples.ts";
 
@@ -23,7 +23,7 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
   operands: ["image", "gamma", "beta"],
   outputs: "one",
   attributes: { eps: attr.float() },
-  infer: (inputs) => inferChannelNorm("layer_norm2d", inputs, 1, 4),
+  infer: (inputs) => inferNorm("layer_norm2d", inputs, 1, 4),
   reference: ([x, gamma, beta], { eps }) => {
     const [channels, plane] = [at(x.shape, 1), sizeOf(x.shape.slice(2))];
     const out = new Float64Array(x.data.length);

@@ -1,4 +1,3 @@
-import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -29,20 +28,8 @@ export interface ReduceAttrs {
   readonly keepDims?: boolean;
 }
 
-const KERNEL: { readonly [K in ReduceKind]: CpuKernel } = {
-  sum: "reduce_sum",
-  mean: "reduce_mean",
-  max: "reduce_max",
-  min: "reduce_min",
-  prod: "reduce_prod",
-};
-const MIL = {
-  sum: "reduce_sum",
-  mean: "reduce_mean",
-  max: "reduce_max",
-  min: "reduce_min",
-  prod: "reduce_prod",
-} as const;
+/** The kernel, and the operator of Core ML. */
+const named = <K extends ReduceKind>(kind: K): `reduce_${K}` => `reduce_${kind}`;
 
 /** Sorted, from 0, each once. */
 function axesOf(attrs: ReduceAttrs, rank: number): readonly number[] {
@@ -212,7 +199,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   },
   traits: ["pure", "reduction"],
   backends: {
-    cpu: cpuKernel((attrs) => KERNEL[attrs.kind], {
+    cpu: cpuKernel((attrs) => named(attrs.kind), {
       takes: NUMBERS,
       params: (attrs, node) => ({ axes: axesOf(attrs, rankOf(node)) }),
     }),
@@ -220,7 +207,7 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
       (e, [x], attrs, node) => {
         const axes = axesOf(attrs, rankOf(node));
         if (axes.length === 0) return e.op("identity", { x });
-        return e.op(MIL[attrs.kind], { x, axes, keep_dims: attrs.keepDims === true });
+        return e.op(named(attrs.kind), { x, axes, keep_dims: attrs.keepDims === true });
       },
       (node) => (node.attrs.kind === "max" || node.attrs.kind === "min" ? true : wrapsAsInt32(node)),
     ),

@@ -5,13 +5,12 @@ import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
 import { addDims, staticDim, subDims } from "../../ir/dim.ts";
 import { plainDType } from "../../ir/dtype.ts";
-import type { Value } from "../../ir/graph.ts";
 import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { axisBatching, rankOf } from "../families/axes.ts";
-import { filled } from "../families/constants.ts";
+import { bordered } from "../families/constants.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
 import { integers, normal, sample, withDoubles } from "../families/samples.ts";
@@ -54,22 +53,9 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x], attrs: { axis, start, length } }) => {
-      const { dtype, shape } = g.typeOf(x);
+      const { shape } = g.typeOf(x);
       const along = normalizeAxis(axis, shape.length, "narrow");
-      const after = subDims(shape[along] ?? 0, addDims(start, length));
-      const zeros = (size: Dim): readonly Value[] =>
-        size === 0
-          ? []
-          : [
-              filled(
-                g,
-                plainDType(dtype, "narrow"),
-                shape.map((dim, i) => (i === along ? size : dim)),
-                0,
-              ),
-            ];
-      const parts = [...zeros(start), ct, ...zeros(after)];
-      return [parts.length === 1 ? ct : g.concat(parts, { axis: along })];
+      return [bordered(g, ct, along, [start, subDims(shape[along] ?? 0, addDims(start, length))], 0)];
     },
   },
   batching: axisBatching("narrow"),

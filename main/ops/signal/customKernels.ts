@@ -9,6 +9,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
+import { mapTensor } from "../families/host.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export interface CustomKernel {
@@ -79,28 +80,16 @@ export const coremlKernel = (name: string): CoremlKernel =>
 export const SOFT_THRESHOLD = "soft_threshold";
 const THRESHOLD = 0.1;
 const NARROW_THRESHOLD = Math.fround(THRESHOLD);
-registerCoremlKernel(SOFT_THRESHOLD, ([x]) =>
-  x
-    ? [
-        {
-          dtype: x.dtype,
-          shape: x.shape,
-          data: x.data.map((v) => Math.sign(v) * Math.max(Math.fround(Math.abs(v) - NARROW_THRESHOLD), 0)),
-        },
-      ]
-    : [],
+const elementwise =
+  (f: (value: number) => number) =>
+  ([x]: readonly HostTensor[]): readonly HostTensor[] =>
+    x ? [mapTensor(x, f)] : [];
+registerCoremlKernel(
+  SOFT_THRESHOLD,
+  elementwise((v) => Math.sign(v) * Math.max(Math.fround(Math.abs(v) - NARROW_THRESHOLD), 0)),
 );
 registerCustomKernel(SOFT_THRESHOLD, {
   summary: `sign(x) · max(|x| - ${THRESHOLD}, 0)`,
-  run: ([x]) =>
-    x
-      ? [
-          {
-            dtype: x.dtype,
-            shape: x.shape,
-            data: x.data.map((v) => Math.sign(v) * Math.max(Math.abs(v) - THRESHOLD, 0)),
-          },
-        ]
-      : [],
+  run: elementwise((v) => Math.sign(v) * Math.max(Math.abs(v) - THRESHOLD, 0)),
   vjp: (g, _inputs, [y], [ct]) => [y && ct ? g.mul([ct, g.abs([g.sign([y])])]) : undefined],
 });

@@ -15,9 +15,9 @@ import {
   engineGeometry,
   forEachProduct,
   perGroup,
-  shapeOfValue,
   weightCotangent,
 } from "../families/convolution.ts";
+import { shapeOf } from "../families/batching.ts";
 import { milConvolution } from "../families/coremlWindows.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
@@ -71,8 +71,8 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x, w], attrs }) => {
-      const [sizes, kernel] = [shapeOfValue(g, x).slice(2), shapeOfValue(g, w).slice(2)];
-      const reached = reachedSizes(shapeOfValue(g, ct).slice(2), kernel, attrs);
+      const [sizes, kernel] = [shapeOf(g, x).slice(2), shapeOf(g, w).slice(2)];
+      const reached = reachedSizes(shapeOf(g, ct).slice(2), kernel, attrs);
       const outputPadding = leftOver("conv", sizes, reached);
       return [g.conv_transpose([ct, w], { ...attrs, outputPadding }), weightCotangent(g, x, ct, w, attrs)];
     },

@@ -17,9 +17,9 @@ import {
   engineGeometry,
   forEachProduct,
   perGroup,
-  shapeOfValue,
   weightCotangent,
 } from "../families/convolution.ts";
+import { shapeOf } from "../families/batching.ts";
 import { milTransposedConvolution } from "../families/coremlWindows.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
@@ -102,9 +102,9 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
     rule: ({ g, ct, inputs: [x, w], attrs: { outputPadding: _, ...attrs } }) => {
       let back = g.conv([ct, w], attrs);
       // The output padding can make room for one window more than the image has.
-      const sizes = shapeOfValue(g, x);
+      const sizes = shapeOf(g, x);
       for (let axis = 2; axis < sizes.length; axis++)
-        if (shapeOfValue(g, back)[axis] !== sizes[axis])
+        if (shapeOf(g, back)[axis] !== sizes[axis])
           back = g.narrow([back], { axis, start: 0, length: sizes[axis] ?? 1 });
       return [back, weightCotangent(g, ct, x, w, attrs)];
     },

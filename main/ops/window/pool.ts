@@ -10,7 +10,7 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Decomposition, Op, VjpContext } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { filled, scalarLike } from "../families/constants.ts";
+import { bordered, scalarLike } from "../families/constants.ts";
 import { shapeOf } from "../families/batching.ts";
 import type { PoolAttrs, PoolKind } from "../families/coremlWindows.ts";
 import { milPool } from "../families/coremlWindows.ts";
@@ -55,24 +55,11 @@ function surrounded(
   counts: Shape,
   { kernel, strides, padding }: PoolAttrs,
 ): Value {
-  const dtype = plainDType(g.typeOf(x).dtype, "pool");
   return counts.reduce((image: Value, count, d) => {
-    const [axis, shape] = [d + 2, shapeOf(g, image)];
+    const axis = d + 2;
     const whole = addDims(mulDims(count, at(strides, d)), at(kernel, d) - 1);
-    const after = subDims(subDims(whole, shape[axis] ?? 0), at(padding, d));
-    const border = (size: Shape[number]): readonly Value[] =>
-      size === 0
-        ? []
-        : [
-            filled(
-              g,
-              dtype,
-              shape.map((dim, i) => (i === axis ? size : dim)),
-              value,
-            ),
-          ];
-    const parts = [...border(at(padding, d)), image, ...border(after)];
-    return parts.length === 1 ? image : g.concat(parts, { axis });
+    const after = subDims(subDims(whole, shapeOf(g, image)[axis] ?? 0), at(padding, d));
+    return bordered(g, image, axis, [at(padding, d), after], value);
   }, x);
 }
 
