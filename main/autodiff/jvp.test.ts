@@ -1,4 +1,7 @@
-/** Tangents of single ops and of loops, against central differences; and what a gradient does with branches and loops. */
+/**
+ * Tangents of single ops and of loops, against central differences; and what a gradient does with
+ * branches and loops.
+ */
 import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import type { AttrRecord } from "../ir/attributes.ts";

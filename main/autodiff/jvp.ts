@@ -1,8 +1,9 @@
 /**
- * Forward mode: a graph in, a graph with tangents out. The tangent of a node is the transpose of its gradient rule, which is
- * linear in the cotangent: the rule applied to a node gives v ↦ Jᵀv, and the gradient of that with respect to v gives u ↦ Ju.
- * So every op with a gradient has a tangent. Branches and loops stay: a loop carries its tangents along, so it needs no
- * limit, unlike in reverse mode.
+ * Forward mode: a graph in, a graph with tangents out. The tangent of a node is the transpose of
+ * its gradient rule, which is linear in the cotangent: the rule applied to a node gives v ↦ Jᵀv,
+ * and the gradient of that with respect to v gives u ↦ Ju. So every op with a gradient has a
+ * tangent. Branches and loops stay: a loop carries its tangents along, so it needs no limit, unlike
+ * in reverse mode.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -114,7 +115,10 @@ function zerosOf(g: OpBuilder, type: TensorType): Value {
   return filled(g, dtype, type.shape, 0);
 }
 
-/** A region that gives its results and the tangents of the float ones; inputs `wrt` have tangents, which come after all inputs. */
+/**
+ * A region that gives its results and the tangents of the float ones; inputs `wrt` have tangents,
+ * which come after all inputs.
+ */
 function withTangents(region: Graph, wrt: readonly number[]): Graph {
   const source = expandForGradients(region);
   const types = regionInputs(source);

@@ -1,7 +1,7 @@
 /**
- * Reverse mode: a graph in, a graph with gradients out. Fused ops are taken apart first; then the rules of the ops are
- * applied from the last node to the first. The result is an ordinary graph of ordinary ops, so it can be differentiated
- * again, optimised and compiled.
+ * Reverse mode: a graph in, a graph with gradients out. Fused ops are taken apart first; then the
+ * rules of the ops are applied from the last node to the first. The result is an ordinary graph of
+ * ordinary ops, so it can be differentiated again, optimised and compiled.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
@@ -58,8 +58,8 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
 }
 
 /**
- * The same for a sub-graph, by position: a graph over the inputs of `region` followed by the cotangents of its outputs `of`,
- * which gives the gradients of its inputs `wrt` and nothing else.
+ * The same for a sub-graph, by position: a graph over the inputs of `region` followed by the
+ * cotangents of its outputs `of`, which gives the gradients of its inputs `wrt` and nothing else.
  */
 export function gradientOf(region: Graph, of: readonly number[], wrt: readonly number[]): Graph {
   const key = `${of.join()} ${wrt.join()}`;

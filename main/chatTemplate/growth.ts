@@ -1,5 +1,6 @@
 /**
- * Text methods with results far larger than their operands: the size is computed before the result is made.
+ * Text methods with results far larger than their operands: the size is computed before the result
+ * is made.
  */
 import type { Value } from "./sizes.ts";
 

@@ -1,6 +1,7 @@
 /**
- * How large template values are when they are written out. Values share parts (`[a, a]` of `[a, a]` …), so a few steps
- * can describe a text that fills any memory: sizes count every part as often as it would be written.
+ * How large template values are when they are written out. Values share parts (`[a, a]` of `[a, a]`
+ * …), so a few steps can describe a text that fills any memory: sizes count every part as often as
+ * it would be written.
  */
 
 /** A value of the template language, as far as we look into it. */

@@ -1,6 +1,6 @@
 /**
- * The only way to make a graph: every node added is checked against the op table and typed by its `infer`,
- * so an ill-typed graph cannot be built.
+ * The only way to make a graph: every node added is checked against the op table and typed by its
+ * `infer`, so an ill-typed graph cannot be built.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "./attributes.ts";
@@ -224,8 +224,9 @@ export class GraphBuilder {
   }
 
   /**
-   * A node of another graph as it is, over operands of the types it had there: its attributes were checked and its
-   * outputs inferred when it was made, so neither is done again. The object itself is shared where its place is the same.
+   * A node of another graph as it is, over operands of the types it had there: its attributes were
+   * checked and its outputs inferred when it was made, so neither is done again. The object itself
+   * is shared where its place is the same.
    */
   adopt(node: Node, inputs: readonly Value[], constants: Graph["constants"]): readonly Value[] {
     const id = this.#nodes.length as NodeId;

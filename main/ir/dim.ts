@@ -1,6 +1,6 @@
 /**
- * Dimensions: a number, or a polynomial over named symbols in one canonical spelling ("T", "2*T", "T+past"),
- * so that equality is `===` and a dim prints, hashes and crosses processes as it is.
+ * Dimensions: a number, or a polynomial over named symbols in one canonical spelling ("T", "2*T",
+ * "T+past"), so that equality is `===` and a dim prints, hashes and crosses processes as it is.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 

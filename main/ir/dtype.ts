@@ -1,6 +1,6 @@
 /**
- * Element types: plain dtypes, and the packed (block-quantised) types a weight keeps through the whole compiler.
- * The packed types come from main/quant/registry.ts.
+ * Element types: plain dtypes, and the packed (block-quantised) types a weight keeps through the
+ * whole compiler. The packed types come from main/quant/registry.ts.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { PACKED, PACKED_TYPES } from "../quant/registry.ts";

@@ -1,7 +1,7 @@
 /**
- * The IR: a pure, typed SSA graph. A node's id is its place in `nodes`, which is a topological order;
- * a value is (node, output index). State is explicit: a `state` leaf and the value it becomes.
- * Graphs are immutable; only the builder and the rewriter make them.
+ * The IR: a pure, typed SSA graph. A node's id is its place in `nodes`, which is a topological
+ * order; a value is (node, output index). State is explicit: a `state` leaf and the value it
+ * becomes. Graphs are immutable; only the builder and the rewriter make them.
  */
 import type { AttrRecord } from "./attributes.ts";
 import type { HostTensor } from "./hostTensor.ts";

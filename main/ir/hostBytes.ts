@@ -1,6 +1,6 @@
 /**
- * Host numbers as the bytes of their element type, half floats rounded to nearest even. For constants and inputs: weights are
- * never converted in TypeScript.
+ * Host numbers as the bytes of their element type, half floats rounded to nearest even. For
+ * constants and inputs: weights are never converted in TypeScript.
  */
 import type { DType } from "./dtype.ts";
 import type { HostTensor } from "./hostTensor.ts";

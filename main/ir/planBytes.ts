@@ -1,6 +1,6 @@
 /**
- * The beginning of every native plan: little-endian fields, and one table each of names, symbols and sizes.
- * native/src/core/reader.h reads the fields. The engine's own plan follows the tables.
+ * The beginning of every native plan: little-endian fields, and one table each of names, symbols
+ * and sizes. native/src/core/reader.h reads the fields. The engine's own plan follows the tables.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Bindings, Dim } from "./dim.ts";

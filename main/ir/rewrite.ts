@@ -1,6 +1,7 @@
 /**
- * How passes change a graph: a rewriter walks the old graph in order and copies each node into a new builder,
- * unless the pass replaces it. Origins are carried by the rewriter, so no pass can forget them.
+ * How passes change a graph: a rewriter walks the old graph in order and copies each node into a
+ * new builder, unless the pass replaces it. Origins are carried by the rewriter, so no pass can
+ * forget them.
  */
 import { invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "./attributes.ts";
@@ -124,7 +125,10 @@ function compact(graph: Graph, live: Uint8Array): Omit<Rewritten, "changed"> {
   };
 }
 
-/** The copy that a rewrite makes. Nothing is copied before a rule asks for it, so a walk without a match costs little. */
+/**
+ * The copy that a rewrite makes. Nothing is copied before a rule asks for it, so a walk without a
+ * match costs little.
+ */
 class Copy {
   changed = 0;
   readonly #graph: Graph;

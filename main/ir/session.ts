@@ -1,7 +1,8 @@
 /**
- * The session protocol: what every engine implements, natively or in TypeScript. A session holds the states of a compiled graph
- * and runs it step by step; only what is fetched comes out. Drawing tokens is an extension (`tokens`): an engine without it is a
- * whole engine, because main/runtime/tokenRuns.ts then draws from fetched logits. Types only. They are in `ir` because a
+ * The session protocol: what every engine implements, natively or in TypeScript. A session holds
+ * the states of a compiled graph and runs it step by step; only what is fetched comes out. Drawing
+ * tokens is an extension (`tokens`): an engine without it is a whole engine, because
+ * main/runtime/tokenRuns.ts then draws from fetched logits. Types only. They are in `ir` because a
  * backend sees no other folder besides its own.
  */
 import type { Bindings } from "./dim.ts";
@@ -137,8 +138,9 @@ export interface TokenRun extends GraphRun {
   /** The output that `sample` and `score` read: f32 [rows, vocabulary]. */
   readonly logits?: string;
   /**
-   * The i32[] input that takes the last token of the run before this one; the repetition penalty counts it too.
-   * So a run can be queued before that token is known here, and no core waits. See TokenRunner.follows.
+   * The i32[] input that takes the last token of the run before this one; the repetition penalty
+   * counts it too. So a run can be queued before that token is known here, and no core waits. See
+   * TokenRunner.follows.
    */
   readonly follow?: string;
   /** Draw a token from the last row. */

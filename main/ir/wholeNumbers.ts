@@ -1,10 +1,11 @@
 /**
- * The rule of whole numbers, which the reference and every backend keep: each dtype counts modulo two to the power of its bits,
- * as NumPy, JAX and C's unsigned numbers do. 100 + 127 of i8 is -29, 3 - 5 of u8 is 254, the negative of -128 is -128.
- * Quotients are cut towards zero; what has no value (a division by zero) is 0.
+ * The rule of whole numbers, which the reference and every backend keep: each dtype counts modulo
+ * two to the power of its bits, as NumPy, JAX and C's unsigned numbers do. 100 + 127 of i8 is -29,
+ * 3 - 5 of u8 is 254, the negative of -128 is -128. Quotients are cut towards zero; what has no
+ * value (a division by zero) is 0.
  *
- * The reference holds numbers as float64. Sums of the widest operands stay exact there but for i64 beyond 2^53; products do not,
- * so they are made with BigInt where they could be too long.
+ * The reference holds numbers as float64. Sums of the widest operands stay exact there but for i64
+ * beyond 2^53; products do not, so they are made with BigInt where they could be too long.
  */
 import type { DType } from "./dtype.ts";
 

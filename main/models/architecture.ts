@@ -1,6 +1,6 @@
 /**
- * Which model a file holds: its family's reading of it, or one sentence on why there is no graph for it. It is
- * worked out once for an open file; later callers get the same value.
+ * Which model a file holds: its family's reading of it, or one sentence on why there is no graph
+ * for it. It is worked out once for an open file; later callers get the same value.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";

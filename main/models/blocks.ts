@@ -1,6 +1,6 @@
 /**
- * The parts that all decoders are assembled from. Activations are [T, width] (no batch axis: docs/decisions/0005).
- * What a family's layers look like is in its own blocks (denseBlocks.ts).
+ * The parts that all decoders are assembled from. Activations are [T, width] (no batch axis:
+ * docs/decisions/0005). What a family's layers look like is in its own blocks (denseBlocks.ts).
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";

@@ -1,6 +1,6 @@
 /**
- * Models that are only a header: real tensor names, shapes and types, no data and no vocabulary. Everything but running
- * works on them. They go through the same reader as any file.
+ * Models that are only a header: real tensor names, shapes and types, no data and no vocabulary.
+ * Everything but running works on them. They go through the same reader as any file.
  */
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { numberEntry, stringEntry } from "../formats/gguf/encode.ts";

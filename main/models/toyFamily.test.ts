@@ -1,6 +1,6 @@
 /**
- * A model family is one file and one line in the list: a toy family that shares nothing with the dense decoders but
- * the general parts. Its layers differ in size, and it has no caches.
+ * A model family is one file and one line in the list: a toy family that shares nothing with the
+ * dense decoders but the general parts. Its layers differ in size, and it has no caches.
  */
 import { describe, expect, it } from "vitest";
 import { numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";

@@ -1,7 +1,8 @@
 /**
- * The conditions (`when`) of the backends' entries, both ways. What a condition can say is found by search: every sample with its
- * element types replaced and with more dimensions, as far as the op itself accepts that. Whatever is found so has to be said of
- * one of the op's own samples, because those are what every backend's tests run.
+ * The conditions (`when`) of the backends' entries, both ways. What a condition can say is found by
+ * search: every sample with its element types replaced and with more dimensions, as far as the op
+ * itself accepts that. Whatever is found so has to be said of one of the op's own samples, because
+ * those are what every backend's tests run.
  */
 import { describe, expect, it } from "vitest";
 import type { AttrRecord } from "../ir/attributes.ts";

@@ -1,8 +1,9 @@
 /**
- * One op is one value with everything that is known of it, in this order:
- * name, summary, arity, names of operands, attributes, shape inference, reference (float64: the meaning of the op), what to
- * compare it with, gradient and batching rules, traits, one entry per backend, samples (small inputs: they are the tests).
- * A stable backend without an entry is a compile error; "unsupported" is data with a reason.
+ * One op is one value with everything that is known of it, in this order: name, summary, arity,
+ * names of operands, attributes, shape inference, reference (float64: the meaning of the op), what
+ * to compare it with, gradient and batching rules, traits, one entry per backend, samples (small
+ * inputs: they are the tests). A stable backend without an entry is a compile error; "unsupported"
+ * is data with a reason.
  */
 import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
 import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
@@ -126,8 +127,8 @@ export interface VjpContext<Attrs, A extends Arity> {
   /** For each operand: true if a gradient is needed for it or anything upstream of it. */
   readonly wanted: readonly boolean[];
   /**
-   * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs `of`, which gives the
-   * gradients of its inputs `wrt`. Both are positions.
+   * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs
+   * `of`, which gives the gradients of its inputs `wrt`. Both are positions.
    */
   readonly gradientOf: (region: Graph, of: readonly number[], wrt: readonly number[]) => Graph;
 }
@@ -157,7 +158,10 @@ export interface VmapContext<Attrs, A extends Arity> {
   readonly batchOf: (region: Graph, batched: readonly boolean[]) => Graph;
 }
 
-/** "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with the batch axis in front. */
+/**
+ * "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with
+ * the batch axis in front.
+ */
 export type Batching<Attrs, A extends Arity> =
   | { readonly kind: "elementwise" }
   | { readonly kind: "rule"; readonly rule: (context: VmapContext<Attrs, A>) => Value | readonly Value[] }
@@ -280,8 +284,8 @@ interface OpHead {
 }
 
 /**
- * Forgets the types of one op. Sound because the builder checks arity and attributes before any rule runs;
- * the casts are the only place where that promise is spent.
+ * Forgets the types of one op. Sound because the builder checks arity and attributes before any
+ * rule runs; the casts are the only place where that promise is spent.
  */
 export function eraseOp(op: OpHead): AnyOp {
   const erased = op as unknown as Op<string, AttrRecord, AnyNumber, OutputCount>;

@@ -1,6 +1,6 @@
 /**
- * The `reference` backend: runs a graph on the references of its ops, in float64. It is the oracle for every other
- * backend, and the fallback where no compiler is.
+ * The `reference` backend: runs a graph on the references of its ops, in float64. It is the oracle
+ * for every other backend, and the fallback where no compiler is.
  */
 import { WorkbenchError, invariant, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../ir/dim.ts";

@@ -1,7 +1,8 @@
 /**
  * Given: a pure node whose operands are all known when the graph is built.
- * Result: a constant, computed by the op's reference and rounded to the dtype. Weights are never folded: they are
- * gigabytes and stay where they are. Neither is anything large: a constant costs its bytes in every plan and package.
+ * Result: a constant, computed by the op's reference and rounded to the dtype. Weights are never
+ * folded: they are gigabytes and stay where they are. Neither is anything large: a constant costs
+ * its bytes in every plan and package.
  */
 import { finish } from "../ir/steps.ts";
 import { toWireError } from "../diagnostics/errors.ts";
@@ -31,8 +32,8 @@ const rounded = (value: HostTensor): HostTensor =>
     : value;
 
 /**
- * Values known now, by `valueKey`; and where folding stopped although the operands were known. `inputs` are those of a
- * sub-graph that are known, by position.
+ * Values known now, by `valueKey`; and where folding stopped although the operands were known.
+ * `inputs` are those of a sub-graph that are known, by position.
  */
 export function knownValues(
   graph: Graph,

@@ -1,7 +1,9 @@
 /**
- * Given: an `if` with a known predicate; a `while` without a turn, because its condition is false at the start or its
- * limit is 0; operands of either that are small constants, or that no sub-graph reads.
- * Result: the branch itself; the values at the start; constants moved inside, unread operands removed.
+ * Given: an `if` with a known predicate; a `while` without a turn, because its condition is false
+ * at the start or its limit is 0; operands of either that are small constants, or that no sub-graph
+ * reads.
+ * Result: the branch itself; the values at the start; constants moved inside, unread operands
+ * removed.
  */
 import { finish } from "../ir/steps.ts";
 import { invariant } from "../diagnostics/errors.ts";

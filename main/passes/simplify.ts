@@ -1,6 +1,7 @@
 /**
- * Given: a node that changes nothing (reshape, transpose, expand or cast to what it has), or two movements in a row
- * (reshape of reshape, transpose of transpose, cast back to what a widening cast came from).
+ * Given: a node that changes nothing (reshape, transpose, expand or cast to what it has), or two
+ * movements in a row (reshape of reshape, transpose of transpose, cast back to what a widening cast
+ * came from).
  * Result: the operand, or one movement.
  */
 import { finish } from "../ir/steps.ts";

@@ -1,6 +1,7 @@
 /**
- * Text to token ids and back, as the model's own tokenizer does it, built from the keys of a GGUF. Building costs an
- * index of the vocabulary; merges and special tokens are prepared when the first text comes.
+ * Text to token ids and back, as the model's own tokenizer does it, built from the keys of a GGUF.
+ * Building costs an index of the vocabulary; merges and special tokens are prepared when the first
+ * text comes.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Metadata } from "../formats/gguf/metadata.ts";

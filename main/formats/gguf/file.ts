@@ -1,6 +1,7 @@
 /**
- * An open GGUF: its keys and its tensor table, over one file, over the parts of a split one, or over a header that has
- * no data at all. Tensor bytes are read on request, and only the requested range.
+ * An open GGUF: its keys and its tensor table, over one file, over the parts of a split one, or
+ * over a header that has no data at all. Tensor bytes are read on request, and only the requested
+ * range.
  */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import { hashBytes } from "../../ir/hash.ts";

@@ -1,6 +1,7 @@
 /**
- * The header of one GGUF file: version, metadata, tensor table, and where the data begins. Reads windows that grow,
- * never tensor bytes on purpose, and checks every number against the size of the file.
+ * The header of one GGUF file: version, metadata, tensor table, and where the data begins. Reads
+ * windows that grow, never tensor bytes on purpose, and checks every number against the size of the
+ * file.
  */
 import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../byteSource.ts";
@@ -69,8 +70,8 @@ export async function readHeader(source: ByteSource, options: HeaderOptions = {}
 
 async function widen(cursor: HeaderCursor, source: ByteSource, needed: number, signal?: AbortSignal): Promise<void> {
   const have = cursor.available;
-  // Values of older windows keep them alive. When each is twice the one before, all of them together are no more than
-  // the last one.
+  // Values of older windows keep them alive. When each is twice the one before, all of them
+  // together are no more than the last one.
   const end = Math.min(Math.max(needed, have + STEP, have * 2), source.byteLength, cursor.limits.headerBytes);
   const window = new Uint8Array(end);
   window.set(cursor.slice(0, have));

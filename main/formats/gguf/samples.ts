@@ -1,6 +1,6 @@
 /**
- * Samples of a file's data, to tell a fine-tune from its base model: both have the same size and header. Training
- * changes a tensor everywhere, so a few kilobytes of each are enough.
+ * Samples of a file's data, to tell a fine-tune from its base model: both have the same size and
+ * header. Training changes a tensor everywhere, so a few kilobytes of each are enough.
  */
 import { hashBytes } from "../../ir/hash.ts";
 import type { GgufFile, GgufTensor } from "./file.ts";
@@ -26,7 +26,10 @@ export function sampledRanges(tensors: readonly GgufTensor[]): readonly SampledR
   });
 }
 
-/** One range each of some matrices, spread over the file, for sources where each read is slow. Training may leave vectors alone. */
+/**
+ * One range each of some matrices, spread over the file, for sources where each read is slow.
+ * Training may leave vectors alone.
+ */
 export function fewRanges(tensors: readonly GgufTensor[], most: number): readonly SampledRange[] {
   const ranges = sampledRanges(tensors.filter(({ dims }) => dims.length > 1));
   const count = Math.min(most, ranges.length);

@@ -1,6 +1,6 @@
 /**
- * Every tensor type a GGUF file can name: its number, block size, and which of our element types it is.
- * Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
+ * Every tensor type a GGUF file can name: its number, block size, and which of our element types it
+ * is. Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
  */
 import type { ElementType } from "../../ir/dtype.ts";
 import { PACKED, PACKED_TYPES } from "../../quant/registry.ts";

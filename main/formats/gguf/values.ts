@@ -1,7 +1,7 @@
 /**
- * The values a GGUF header holds. Nothing is decoded before it is asked for: a vocabulary of 150 000 strings stays one
- * region of bytes with an index of where each string begins. Each entry keeps its raw bytes, so that a file can be
- * written again exactly as it was.
+ * The values a GGUF header holds. Nothing is decoded before it is asked for: a vocabulary of 150
+ * 000 strings stays one region of bytes with an index of where each string begins. Each entry keeps
+ * its raw bytes, so that a file can be written again exactly as it was.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 

@@ -33,7 +33,10 @@ import type { OpBuilder } from "../opBuilder.ts";
 
 export type MaskKind = "none" | "causal" | "sliding" | "custom" | "bias";
 export interface AttentionAttrs extends ScoreAttrs {
-  /** causal and sliding are aligned at the bottom right; custom: bool [B, Sk]; bias: [B, H, Sq, Sk], added to the scores. */
+  /**
+   * causal and sliding are aligned at the bottom right; custom: bool [B, Sk]; bias: [B, H, Sq, Sk],
+   * added to the scores.
+   */
   readonly mask: MaskKind;
   /** sliding: keys from the row's position - window on. */
   readonly window?: number;
@@ -138,7 +141,10 @@ function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<Range<3, 4>, Value>, 
   return g.reshape([mixed], { shape: [batch, heads, rows, valueSize] });
 }
 
-/** Which keys each row sees, unless a mode of MLX says it. With more rows than keys MLX aligns its causal mask at the top left, not as here. */
+/**
+ * Which keys each row sees, unless a mode of MLX says it. With more rows than keys MLX aligns its
+ * causal mask at the top left, not as here.
+ */
 function mlxVisible(
   e: MlxEmitter,
   mask: MlxValue | undefined,

@@ -1,5 +1,5 @@
-// Derivatives of `if` and `while` against JAX: `lax.cond` in both modes, `lax.while_loop` in forward mode, and in reverse mode
-// a counted loop, which JAX needs for it.
+// Derivatives of `if` and `while` against JAX: `lax.cond` in both modes, `lax.while_loop` in
+// forward mode, and in reverse mode a counted loop, which JAX needs for it.
 import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { tangentGraph } from "../../autodiff/jvp.ts";

@@ -1,4 +1,7 @@
-/** Ops along one axis: the axis may count from the end, kernels and calls take it from 0, a batch moves it on by one. */
+/**
+ * Ops along one axis: the axis may count from the end, kernels and calls take it from 0, a batch
+ * moves it on by one.
+ */
 import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Batching } from "../defineOp.ts";

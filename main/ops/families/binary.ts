@@ -35,7 +35,10 @@ export function commonDType(op: string, kinds: Parameters<typeof dtypeAmong>[0],
   return dtype;
 }
 
-/** It gets the dtype, because whole numbers need more than float64 has (main/ir/wholeNumbers.ts). The result wraps later. */
+/**
+ * It gets the dtype, because whole numbers need more than float64 has (main/ir/wholeNumbers.ts).
+ * The result wraps later.
+ */
 type ElementFunction = (a: number, b: number, dtype: DType) => number;
 
 /** `dtype` is the result's, where it is not that of the operands. */

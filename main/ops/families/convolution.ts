@@ -1,7 +1,8 @@
 /**
- * What `conv` and `conv_transpose` share. Both know two images: the large one (the operand of conv, the result of its
- * transpose) and the small one, which has one place per window. weight[small channel, large channel of the group, taps] says
- * how much of a large place a small place sees; the transpose carries it back.
+ * What `conv` and `conv_transpose` share. Both know two images: the large one (the operand of conv,
+ * the result of its transpose) and the small one, which has one place per window. weight[small
+ * channel, large channel of the group, taps] says how much of a large place a small place sees; the
+ * transpose carries it back.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -95,8 +96,9 @@ const frontFirst = (g: OpBuilder, x: Value, order: readonly number[]): Value =>
   g.transpose([x], { perm: shapeOf(g, x).map((_, axis) => order[axis] ?? axis) });
 
 /**
- * The cotangent of the weight: Σ over batch and windows of large · small. That is a convolution too, with channels as batch,
- * batch as channels, the small image as the kernel, and strides and dilations in each other's place.
+ * The cotangent of the weight: Σ over batch and windows of large · small. That is a convolution
+ * too, with channels as batch, batch as channels, the small image as the kernel, and strides and
+ * dilations in each other's place.
  */
 export function weightCotangent(g: OpBuilder, large: Value, small: Value, weight: Value, attrs: ConvAttrs): Value {
   const { strides, padding, dilations, groups } = attrs;
@@ -118,8 +120,8 @@ export function weightCotangent(g: OpBuilder, large: Value, small: Value, weight
 export type ResultAxis = 0 | 1;
 
 /**
- * Batches as more items or more channels: items where only images differ; channels of the result where only weights differ;
- * groups where both do.
+ * Batches as more items or more channels: items where only images differ; channels of the result
+ * where only weights differ; groups where both do.
  */
 export function batchConvolution<A extends ConvAttrs>(
   { g, inputs: [x, w], batched, size, attrs }: VmapContext<A, 2>,

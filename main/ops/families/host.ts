@@ -1,4 +1,7 @@
-/** Loops that references share: strided copies, broadcasting, walks along one axis. Simple, but fast enough for a fallback. */
+/**
+ * Loops that references share: strided copies, broadcasting, walks along one axis. Simple, but fast
+ * enough for a fallback.
+ */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";

@@ -1,4 +1,7 @@
-/** What linear-like ops share: x · wᵀ with a weight [out, in] of any float or packed type, computed in the dtype of x. */
+/**
+ * What linear-like ops share: x · wᵀ with a weight [out, in] of any float or packed type, computed
+ * in the dtype of x.
+ */
 import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";

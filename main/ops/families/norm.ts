@@ -33,8 +33,8 @@ export function alongAxis(g: OpBuilder, vector: Value, axis: number, rank: numbe
 }
 
 /**
- * x / √(mean x² + eps). In half precision x² overflows beyond 256, so x is divided by its largest magnitude m first:
- * x/m / √(mean (x/m)² + eps/m²).
+ * x / √(mean x² + eps). In half precision x² overflows beyond 256, so x is divided by its largest
+ * magnitude m first: x/m / √(mean (x/m)² + eps/m²).
  */
 export function milRms(e: CoremlEmitter, x: MilValue, eps: number): MilValue {
   const mean = (v: MilValue): MilValue =>

@@ -1,6 +1,7 @@
 /**
- * Windows over images, as convolutions and pools have them. An image is [batch, channels, ...sizes] with one or two sizes.
- * Along an axis window i begins at i · stride − padding and has `kernel` taps that are `dilation` apart.
+ * Windows over images, as convolutions and pools have them. An image is [batch, channels, ...sizes]
+ * with one or two sizes. Along an axis window i begins at i · stride − padding and has `kernel`
+ * taps that are `dilation` apart.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -87,7 +88,10 @@ export function windowCounts(
   });
 }
 
-/** The sizes that so many windows reach over, without the padding: (count − 1) stride − 2 padding + dilation (kernel − 1) + 1. */
+/**
+ * The sizes that so many windows reach over, without the padding: (count − 1) stride − 2 padding +
+ * dilation (kernel − 1) + 1.
+ */
 export function reachedSizes(counts: Shape, kernel: Shape, { strides, padding, dilations }: WindowAttrs): Shape {
   return counts.map((count, axis) => {
     const steps = mulDims(addDims(count, -1), at(strides, axis));

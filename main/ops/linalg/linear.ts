@@ -32,7 +32,10 @@ function gradient({ g, ct, inputs: [x, w, bias] }: VjpContext<NoAttrs, Range<2, 
   return [dx, g.typeOf(dw).dtype === dtype ? dw : g.cast([dw], { to: plainDType(dtype, "linear") }), ...db];
 }
 
-/** As a product of all rows and a sum, in f64: where an operand is f64, or a row has no elements (the kernel wants one). */
+/**
+ * As a product of all rows and a sum, in f64: where an operand is f64, or a row has no elements
+ * (the kernel wants one).
+ */
 function cpuInDouble(e: CpuEmitter, [x, w, bias]: InputsOf<Range<2, 3>, CpuValue>, type: TensorType): CpuValue {
   const [columns = 1, rows = 1] = [x.type.shape.at(-1), w.type.shape[0]];
   const lines = productOf(x.type.shape.slice(0, -1));

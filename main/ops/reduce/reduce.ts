@@ -91,7 +91,10 @@ function gradient({ g, inputs: [x], outputs, ct, attrs }: VjpContext<ReduceAttrs
   }
 }
 
-/** For each element the product of the others along the axes. Made of products alone, so that its own gradients hold, too. */
+/**
+ * For each element the product of the others along the axes. Made of products alone, so that its
+ * own gradients hold, too.
+ */
 function productOfOthers(g: OpBuilder, x: Value, axes: readonly number[]): Value {
   const { shape } = g.typeOf(x);
   const perm = [...shape.keys()].sort((a, b) => Number(axes.includes(a)) - Number(axes.includes(b)) || a - b);

@@ -75,8 +75,9 @@ export const coremlKernel = (name: string): CoremlKernel =>
   registry.get(name)?.meaning?.run ??
   missing(name, () => true, "registerCoremlKernel or registerCustomKernel");
 
-// The kernel of the demo graph and the samples: shrinks every number towards zero by a threshold. Its Core ML version
-// computes in f32, as an engine would, so that a demo run is not compared with itself.
+// The kernel of the demo graph and the samples: shrinks every number towards zero by a threshold.
+// Its Core ML version computes in f32, as an engine would, so that a demo run is not compared with
+// itself.
 export const SOFT_THRESHOLD = "soft_threshold";
 const THRESHOLD = 0.1;
 const NARROW_THRESHOLD = Math.fround(THRESHOLD);

@@ -21,7 +21,8 @@ w = x1.reshape(n, x1.shape[0] // n, *x1.shape[1:]).swapaxes(1, 2)
 w = jnp.flip(w.reshape(-1, *w.shape[2:]), range(2, x1.ndim))
 sides = [(d * (k - 1) - p, d * (k - 1) - p + e) for d, k, p, e in zip(a["dilations"], x1.shape[2:], a["padding"], a["outputPadding"])]
 jax.lax.conv_general_dilated(x0, w.astype(x0.dtype), [1] * len(sides), sides, lhs_dilation=a["strides"], rhs_dilation=a["dilations"], dimension_numbers=letters, feature_group_count=n)`,
-  // Products and ties: the taps of all windows as an axis. JAX's own gradient of a largest value goes to the first, too.
+  // Products and ties: the taps of all windows as an axis. JAX's own gradient of a largest value
+  // goes to the first, too.
   pool: `
 start, join = {"max": (-jnp.inf, jax.lax.max), "min": (jnp.inf, jax.lax.min), "sum": (0.0, jax.lax.add), "mean": (0.0, jax.lax.add), "prod": (1.0, None)}[a["kind"]]
 sides = [(0, 0), (0, 0), *((p, p) for p in a["padding"])]
