@@ -4,7 +4,6 @@
  * ordinary ops, so it can be differentiated again, optimised and compiled.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
-import type { AttrRecord } from "../ir/attributes.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
@@ -12,8 +11,7 @@ import { isLeaf, valueKey } from "../ir/graph.ts";
 import { inlineNodes } from "../ir/nested.ts";
 import { regionInputs, regionOutputs } from "../ir/regions.ts";
 import { copyNode, prune } from "../ir/rewrite.ts";
-import type { NodeInfo } from "../ops/defineOp.ts";
-import { expandOps, typeAt } from "../ops/expand.ts";
+import { expandOps, nodeInfo, typeAt } from "../ops/expand.ts";
 import { filledLike } from "../ops/families/constants.ts";
 import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -171,12 +169,7 @@ class Sweep {
     const outputs = node.outputs.map((_, output) => this.#map({ node: node.id, output }));
     const [first] = outputs;
     invariant(first, `${node.op} has an output`);
-    const info: NodeInfo<AttrRecord> = {
-      inputs: node.inputs.map((value) => typeAt(this.#source, value)),
-      outputs: node.outputs,
-      attrs: node.attrs,
-      regions: node.regions,
-    };
+    const info = nodeInfo(this.#source, node);
     const results = gradient.rule({
       g,
       inputs: node.inputs.map(this.#map),

@@ -53,6 +53,10 @@ const INTEGERS: ReadonlySet<ElementType> = new Set<ElementType>(["u8", "i8", "i1
 export const isFloat = (type: ElementType): boolean => FLOATS.has(type);
 export const isInteger = (type: ElementType): boolean => INTEGERS.has(type);
 
+/** True if a cast to `via` keeps every value of the float type `from`. */
+export const keepsValues = (from: DType, via: DType): boolean =>
+  from === via || (isFloat(from) && (via === "f64" || (via === "f32" && from !== "f64")));
+
 /** The plain dtype, or an IR_TYPE error that names its source. */
 export function plainDType(type: ElementType, source: string): DType {
   if (isPacked(type))

@@ -23,6 +23,14 @@ const RANGES: { readonly [D in DType]?: Range } = {
   i64: { bits: 64, signed: true },
 };
 
+/** Smallest and largest number of a whole dtype that float64 has. */
+export function wholeRange(dtype: DType): readonly [low: number, high: number] | undefined {
+  const range = RANGES[dtype];
+  if (range === undefined) return undefined;
+  const low = range.signed ? -(2 ** (range.bits - 1)) : 0;
+  return [low, range.bits === 64 ? 2 ** 63 - 1024 : low + 2 ** range.bits - 1];
+}
+
 const wrapBig = (x: bigint, { bits, signed }: Range): number =>
   Number(signed ? BigInt.asIntN(bits, x) : BigInt.asUintN(bits, x));
 

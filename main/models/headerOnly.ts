@@ -10,17 +10,15 @@ import type { MetadataEntry } from "../formats/gguf/values.ts";
 import type { GgufContents, TensorShape } from "../formats/gguf/write.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import { invariant } from "../diagnostics/errors.ts";
+import type { DenseHyper } from "./dense.ts";
 
-export interface HeaderOnlyShape {
+type Sizes = Pick<
+  DenseHyper,
+  "layers" | "width" | "feedForward" | "heads" | "kvHeads" | "headDim" | "vocabulary" | "context"
+>;
+
+export interface HeaderOnlyShape extends Sizes {
   readonly title: string;
-  readonly layers: number;
-  readonly width: number;
-  readonly feedForward: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
-  readonly vocabulary: number;
-  readonly context: number;
   readonly ropeBase: number;
 }
 

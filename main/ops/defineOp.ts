@@ -264,7 +264,7 @@ export interface AnyOp extends OpSpec {
 
 const rangeOf = (arity: Arity): Range => (typeof arity === "number" ? { least: arity, most: arity } : arity);
 
-const asList = <T>(value: T | readonly T[]): readonly T[] =>
+export const asList = <T>(value: T | readonly T[]): readonly T[] =>
   Array.isArray(value) ? (value as readonly T[]) : [value as T];
 
 const wrapped = (x: HostTensor): HostTensor =>

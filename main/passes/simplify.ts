@@ -6,7 +6,7 @@
  */
 import { finish } from "../ir/steps.ts";
 import type { DType } from "../ir/dtype.ts";
-import { isFloat } from "../ir/dtype.ts";
+import { keepsValues } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/graph.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import type { RewriteRule } from "../ir/rewrite.ts";
@@ -19,10 +19,6 @@ const NAME = "simplify";
 
 const numbers = (value: unknown): readonly number[] =>
   Array.isArray(value) ? value.filter((item): item is number => typeof item === "number") : [];
-
-/** True if a cast to `via` and back keeps every value of `from`. */
-const isExact = (from: DType, via: DType): boolean =>
-  from === via || (isFloat(from) && (via === "f64" || (via === "f32" && from !== "f64")));
 
 function simpler(
   pattern: Pattern,
@@ -59,7 +55,7 @@ function simpler(
       return inner &&
         source &&
         pattern.typeOf(source).dtype === type.dtype &&
-        isExact(type.dtype as DType, before.dtype as DType)
+        keepsValues(type.dtype as DType, before.dtype as DType)
         ? [map(source)]
         : undefined;
     default:

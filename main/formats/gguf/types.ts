@@ -30,7 +30,7 @@ const PACKED_ENTRIES = PACKED_TYPES.map((name) => {
   return type(ggml, name, elements, bytes, name);
 });
 
-/** Plain types, and the packed ones that main/quant may not have: those can be inspected only. */
+/** Plain types, and packed ones that main/quant does not have: those can be inspected only. */
 const OTHERS = [
   type(0, "f32", 1, 4, "f32"),
   type(1, "f16", 1, 2, "f16"),
@@ -41,7 +41,6 @@ const OTHERS = [
   type(19, "iq1_s", 256, 50),
   type(21, "iq3_s", 256, 110),
   type(22, "iq2_s", 256, 82),
-  type(23, "iq4_xs", 256, 136),
   type(24, "i8", 1, 1, "i8"),
   type(25, "i16", 1, 2, "i16"),
   type(26, "i32", 1, 4, "i32"),
@@ -50,8 +49,6 @@ const OTHERS = [
   type(29, "iq1_m", 256, 56),
   type(30, "bf16", 1, 2, "bf16"),
   type(34, "tq1_0", 256, 54),
-  type(35, "tq2_0", 256, 66),
-  type(39, "mxfp4", 32, 17),
   type(40, "nvfp4", 64, 36),
   type(41, "q1_0", 128, 18),
   type(42, "q2_0", 64, 18),

@@ -2,11 +2,11 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
-import { dtypeAmong, dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong, dtypeBytes, isFloat, isInteger, keepsValues, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { roundToFloat } from "../../quant/half.ts";
 import { tensor } from "../../ir/type.ts";
-import { wrapWhole } from "../../ir/wholeNumbers.ts";
+import { wholeRange, wrapWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
@@ -17,30 +17,16 @@ export interface CastAttrs {
   readonly to: DType;
 }
 
-const LIMITS: { readonly [D in DType]?: readonly [low: number, high: number] } = {
-  u8: [0, 255],
-  i8: [-128, 127],
-  i16: [-32768, 32767],
-  u32: [0, 2 ** 32 - 1],
-  i32: [-(2 ** 31), 2 ** 31 - 1],
-  // The largest that float64 has, too.
-  i64: [-(2 ** 63), 2 ** 63 - 1024],
-};
-
 /** Float to whole number: towards zero, saturating, NaN is 0. Whole number to a narrower one: modulo. */
 export function castNumber(x: number, from: DType, to: DType): number {
   if (to === "bool") return x !== 0 ? 1 : 0;
-  const limits = LIMITS[to];
+  const limits = wholeRange(to);
   if (limits === undefined) return isFloat(to) && dtypeBytes(to) < 8 ? roundToFloat(x, to) : x;
   const [low, high] = limits;
   if (isInteger(from)) return wrapWhole(x, to);
   if (Number.isNaN(x)) return 0;
   return Math.min(high, Math.max(low, Math.trunc(x))) + 0;
 }
-
-/** A wider float holds every value of a narrower one. */
-const widens = (from: DType, to: DType): boolean =>
-  from === to || (isFloat(from) && (to === "f64" || (to === "f32" && from !== "f64")));
 
 export const cast: Op<"cast", CastAttrs, 1> = defineOp({
   name: "cast",
@@ -55,7 +41,7 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
     return tensor(dtypeAmong("numbers or bool", to, "cast"), x.shape);
   },
   reference: ([x], { to }) =>
-    hostTensor(to, x.shape, widens(x.dtype, to) ? x.data : x.data.map((v) => castNumber(v, x.dtype, to))),
+    hostTensor(to, x.shape, keepsValues(x.dtype, to) ? x.data : x.data.map((v) => castNumber(v, x.dtype, to))),
   oracle: {
     numpy: lines(
       `
