@@ -19,7 +19,8 @@ import type { Backend } from "../ops/defineOp.ts";
 import { opBuilder, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { DispatchPolicy, Support, SupportState } from "./support.ts";
-import { nodeInfo, regionName, supportOf, supportsOf } from "./support.ts";
+import { nodeInfo } from "../ops/expand.ts";
+import { regionName, supportOf, supportsOf } from "./support.ts";
 
 /** One node of the graph that was given; leaves are left out. */
 export interface DispatchEntry {

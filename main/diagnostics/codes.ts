@@ -1,8 +1,8 @@
 /**
- * Every error code of the engine. The prefix says whose problem it is:
- * INPUT_ the file or text that was given · UNSUPPORTED_ a limit of ours that we name · ENV_ this machine ·
- * IR_ an ill-typed graph · COREML_ Apple's framework refused or died · CONTRACT_ a bad message · ENGINE_ the engine process ·
- * OUTPUT_ where an answer was to go · CANCELLED the user · BUG_ us.
+ * Every error code of the engine. The prefix says whose problem it is: INPUT_ the file or text that
+ * was given · UNSUPPORTED_ a limit of ours that we name · ENV_ this machine · IR_ an ill-typed
+ * graph · COREML_ Apple's framework refused or died · CONTRACT_ a bad message · ENGINE_ the engine
+ * process · OUTPUT_ where an answer was to go · CANCELLED the user · BUG_ us.
  */
 export const ERROR_CODES = [
   "INPUT_NOT_FOUND",

@@ -80,8 +80,8 @@ function systemError(error: Error): WireError | undefined {
 }
 
 /**
- * Any thrown value in wire form. Errors of the system keep their message and get a hint; anything else that was not
- * foreseen becomes BUG_UNEXPECTED, with its message.
+ * Any thrown value in wire form. Errors of the system keep their message and get a hint; anything
+ * else that was not foreseen becomes BUG_UNEXPECTED, with its message.
  */
 export function toWireError(error: unknown): WireError {
   if (error instanceof WorkbenchError)

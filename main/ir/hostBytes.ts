@@ -1,6 +1,6 @@
 /**
- * Host numbers as the bytes of their element type, half floats rounded to nearest even, and back. For constants, inputs and
- * outputs: weights are never converted in TypeScript.
+ * Host numbers as the bytes of their element type, half floats rounded to nearest even, and back.
+ * For constants, inputs and outputs: weights are never converted in TypeScript.
  */
 import { bf16ToF32, f16ToF32 } from "../quant/half.ts";
 import type { DType } from "./dtype.ts";

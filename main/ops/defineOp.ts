@@ -1,8 +1,9 @@
 /**
- * One op, one value. `defineOp` holds everything that is known of an op, in this order:
- * name, summary, arity, names of operands, attributes, shape inference, reference (float64: the meaning of the op), what to
- * compare it with, gradient and batching rules, traits, one entry per backend, samples (small inputs: they are the tests).
- * A stable backend without an entry is a compile error; "unsupported" is data with a reason.
+ * One op is one value with everything that is known of it, in this order: name, summary, arity,
+ * names of operands, attributes, shape inference, reference (float64: the meaning of the op), what
+ * to compare it with, gradient and batching rules, traits, one entry per backend, samples (small
+ * inputs: they are the tests). A stable backend without an entry is a compile error; "unsupported"
+ * is data with a reason.
  */
 import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
 import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
@@ -72,7 +73,7 @@ export type Decomposition<Attrs, A extends Arity> = (
   node: NodeInfo<Attrs>,
 ) => Value | readonly Value[];
 
-/** For a backend entry, a gradient or a batching rule: do it on the op's parts. */
+/** For a backend entry, a gradient or a batching rule: use the op's parts. */
 export interface Decomposed<Attrs, A extends Arity> {
   readonly kind: "decompose";
   readonly via: Decomposition<Attrs, A>;
@@ -82,13 +83,21 @@ export const decomposed = <Attrs, A extends Arity>(via: Decomposition<Attrs, A>)
   via,
 });
 
+/** The entries of an op that no backend has: its parts. */
+export const everywhere = <Attrs, A extends Arity>(
+  via: Decomposition<Attrs, A>,
+): { readonly [B in Backend]: Decomposed<Attrs, A> } => {
+  const parts = decomposed(via);
+  return { cpu: parts, coreml: parts, mlx: parts, webgpu: parts };
+};
+
 export type Lowering<E, V, Attrs, A extends Arity> =
   | {
       readonly kind: "native";
       readonly emit: (emitter: E, inputs: InputsOf<A, V>, attrs: Attrs, node: NodeInfo<Attrs>) => V | readonly V[];
       /** true, or why this node (dtype, rank, symbolic size) cannot be lowered so. */
       readonly when?: (node: NodeInfo<Attrs>) => true | string;
-      /** Operands that it calculates with in fp32 whatever the backend's floats: a weight that nothing else reads is kept so. */
+      /** Operands it reads in fp32, whatever the backend's floats: a weight that only it reads is stored in fp32. */
       readonly reads32?: readonly number[];
     }
   | Decomposed<Attrs, A>
@@ -115,11 +124,11 @@ export interface VjpContext<Attrs, A extends Arity> {
   readonly ct: Value;
   readonly attrs: Attrs;
   readonly node: NodeInfo<Attrs>;
-  /** Whether anybody wants the gradient of an operand, or of what it was made from. */
+  /** For each operand: true if a gradient is needed for it or anything upstream of it. */
   readonly wanted: readonly boolean[];
   /**
-   * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs `of`, which gives the
-   * gradients of its inputs `wrt`. Both are positions.
+   * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs
+   * `of`, which gives the gradients of its inputs `wrt`. Both are positions.
    */
   readonly gradientOf: (region: Graph, of: readonly number[], wrt: readonly number[]) => Graph;
 }
@@ -149,7 +158,10 @@ export interface VmapContext<Attrs, A extends Arity> {
   readonly batchOf: (region: Graph, batched: readonly boolean[]) => Graph;
 }
 
-/** "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with the batch axis in front. */
+/**
+ * "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with
+ * the batch axis in front.
+ */
 export type Batching<Attrs, A extends Arity> =
   | { readonly kind: "elementwise" }
   | { readonly kind: "rule"; readonly rule: (context: VmapContext<Attrs, A>) => Value | readonly Value[] }
@@ -263,7 +275,7 @@ export interface AnyOp extends OpSpec {
 
 const rangeOf = (arity: Arity): Range => (typeof arity === "number" ? { least: arity, most: arity } : arity);
 
-const asList = <T>(value: T | readonly T[]): readonly T[] =>
+export const asList = <T>(value: T | readonly T[]): readonly T[] =>
   Array.isArray(value) ? (value as readonly T[]) : [value as T];
 
 const wrapped = (x: HostTensor): HostTensor =>
@@ -284,8 +296,8 @@ interface OpHead {
 }
 
 /**
- * Forgets the types of one op. Sound because the builder checks arity and attributes before any rule runs;
- * the casts are the only place where that promise is spent.
+ * Forgets the types of one op. Sound because the builder checks arity and attributes before any
+ * rule runs; the casts are the only place where that promise is spent.
  */
 export function eraseOp(op: OpHead): AnyOp {
   const erased = op as unknown as Op<string, AttrRecord, AnyNumber, OutputCount>;

@@ -1,4 +1,7 @@
-/** Files that are made to cost: each opens or is refused, and a text is read with it, within 1 s of work and 256 MiB. */
+/**
+ * Files that are made to cost: each opens or is refused, and a text is read with it, within 1 s of
+ * work and 256 MiB.
+ */
 import { describe, expect, it } from "vitest";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { memorySource } from "../formats/byteSource.ts";

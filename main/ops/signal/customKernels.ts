@@ -1,8 +1,8 @@
 /**
- * Host functions behind the `custom` op, by name: the one registry of them. A graph names a custom op and its output types, so it
- * can be built, printed and routed anywhere; to run it, the program that opens it must have registered a function of that name.
- * A name has up to two: what the op means (`registerCustomKernel`: exact, with a gradient), which the evaluator and everything
- * without a function of its own call, and how it is done between Core ML parts (`registerCoremlKernel`: may wait for something).
+ * The registry of host functions for the `custom` op, by name. A graph names its function and the output types, so any
+ * program can build, print and route it; to run it, a program must have registered the function. A name has up to two:
+ * `registerCustomKernel` gives the meaning (exact, with a gradient), `registerCoremlKernel` a version for hybrid Core ML
+ * runs, which may be asynchronous. Where only the meaning is registered, it is used everywhere.
  */
 import type { CoremlKernel } from "../../backends/coreml/hybrid/customKernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -80,15 +80,15 @@ function register<Part extends keyof Registered>(
   };
 }
 
-/** What the op means. Returns what undoes it. A name is taken once. */
+/** Registers the meaning of the op. Returns the function that removes it. A name is registered once. */
 export const registerCustomKernel = (name: string, kernel: CustomKernel): (() => void) =>
   register(name, "meaning", kernel);
 
-/** How the op is done between Core ML parts, instead of by its meaning. Returns what undoes it. A name is taken once. */
+/** Registers the version for Core ML runs. Returns the function that removes it. A name is registered once. */
 export const registerCoremlKernel = (name: string, kernel: CoremlKernel): (() => void) =>
   register(name, "coreml", kernel);
 
-/** Says which names would do: those that have what is asked for. */
+/** The error names the registered functions that would do. */
 function missing(name: string, has: (known: Registered) => boolean, functions: string): never {
   const names = [...registry].flatMap(([one, known]) => (has(known) ? [one] : [])).sort();
   throw new WorkbenchError(
