@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { until } from "../../main/testing/until.ts";
-import { nearTargets } from "../session/createSession.ts";
+import { nearTargets } from "../session/routes.ts";
 import { current } from "../session/async.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { answerTo, createRecordedEngine, pause } from "../engine/recorded/replay.ts";

@@ -6,7 +6,7 @@ import type { Overview } from "../../main/contract/views/model.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
 import { current } from "../session/async.ts";
-import { withinContext } from "../session/createSession.ts";
+import { withinContext } from "../session/routes.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { shownTabs } from "./tabs.ts";
 import type { RecordedOptions } from "../engine/recorded/replay.ts";

@@ -83,8 +83,6 @@ export interface GraphSlice {
 
   readonly setGraphMode: (mode: GraphMode) => void;
   readonly setGraphStage: (stage: StageChoice) => void;
-  /** Asks again for the stage and the colours that are shown: for another target, phase or graph. */
-  readonly reloadStage: () => Promise<void>;
   /** Opens the graph on what a pass did. */
   readonly showPass: (name: string) => void;
   readonly setPassSide: (side: Side) => void;
@@ -113,8 +111,6 @@ export interface GraphSlice {
   /** The canvas tells how large it is: a small one gets narrower cards, a map the shape of the canvas. */
   readonly setCanvasSize: (width: number, height: number) => void;
   readonly keepView: (model: GraphModel, view: KeptView) => void;
-  /** The passes to choose a stage from, and whose they are. */
-  readonly setPassChoices: (passes: GraphSlice["passChoices"], backend: GraphSlice["passBackend"]) => void;
 }
 
 /** A canvas below this in either direction is a small one. */

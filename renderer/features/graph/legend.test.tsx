@@ -6,7 +6,7 @@ import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import type { Async } from "../../session/async.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
 import { StoreProvider } from "../../session/context.tsx";
-import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
+import { INITIAL_SESSION } from "../../session/createSession.ts";
 import type { GraphState } from "./graphState.ts";
 import { LEGAL_STAGE } from "./graphState.ts";
 import { Legend } from "./Legend.tsx";

@@ -13,15 +13,15 @@ import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
 import { MlxSign } from "./MlxSign.tsx";
 import { mlxTotals, weightErrorText } from "./routing.ts";
-import { useRoute } from "./useRoute.ts";
+import { useSession } from "../../session/context.tsx";
 import styles from "./Route.module.css";
 
 /** Kinds of ops that are listed: those that are not native all, of the native ones the most frequent. */
 const NATIVE_SHOWN = 12;
 
 export function MlxCard({ onNode }: { readonly onNode: (node: number) => void }): ReactNode {
-  const state = useRoute((s) => s.onMlx);
-  const load = useRoute((s) => s.loadOnMlx);
+  const state = useSession((s) => s.onMlx);
+  const load = useSession((s) => s.loadOnMlx);
   const view = current(state);
   return (
     <Card title="And on MLX instead?" aside={view?.title} className={styles["wide"]}>
@@ -83,7 +83,7 @@ function Alternative({
 function NoTime({ view }: { readonly view: MlxRoute }): ReactNode {
   const calibrating = useDevices((s) => s.calibrating);
   const calibrate = useDevices((s) => s.calibrate);
-  const load = useRoute((s) => s.loadOnMlx);
+  const load = useSession((s) => s.loadOnMlx);
   return (
     <div>
       <p className={styles["quiet"]}>{view.whyNoTime}</p>

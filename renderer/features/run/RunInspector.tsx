@@ -9,7 +9,6 @@ import { approximate, bytes, count, figureText, isApproximate, rate, share, sign
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import { median } from "../../ui/median.ts";
 import { Sparkline } from "../../ui/Sparkline.tsx";
-import type { PairSlice } from "./pairSlice.ts";
 import type { Answer } from "./request.ts";
 import type { RunSlice } from "./slice.ts";
 import { useRun } from "./useRun.ts";
@@ -89,7 +88,7 @@ function SpeedCard({ title, rates, last }: SpeedCardProps): ReactNode {
 
 /** The answer with that number, or the last one: of a conversation, or of the two that stand side by side. */
 function lookedAt(
-  { beside, turns, pairTurns }: Pick<RunSlice & PairSlice, "beside" | "turns" | "pairTurns">,
+  { beside, turns, pairTurns }: Pick<RunSlice, "beside" | "turns" | "pairTurns">,
   id: number | null,
 ): Answer | undefined {
   const all = beside === null ? turns : pairTurns.flatMap(({ sides }) => sides);
