@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { writeAllLicenses } from "./licenses.mjs";
 import { npmProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
@@ -58,6 +59,7 @@ export async function build({ names = targets.map(({ name }) => name), force = f
     if (failed) complete = false;
     if (note !== "unchanged") say(`build ${name}: ${note}`);
   }
+  if (existsSync(join(root, "out", "renderer"))) writeAllLicenses(root);
   return complete;
 }
 

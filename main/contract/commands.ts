@@ -101,6 +101,7 @@ export const COMMANDS = [
   command("graph.isolateCpu", "Only the CPU", "Navigate", ["C"], graph),
   command("graph.isolateHost", "Only host code", "Navigate", ["H"], graph),
   command("help.doctor", "Check this machine", "Help"),
+  command("help.about", "About RLX Workbench, licences", "Help"),
   command("help.shortcuts", "Keyboard shortcuts", "Help", ["Mod+/"]),
 ] as const;
 

@@ -1,4 +1,4 @@
-/** The dialogs of the window: commands, shortcuts, a path to open, the doctor. */
+/** The dialogs of the window: commands, shortcuts, a path to open, the doctor, about. */
 import type { ReactNode, SubmitEvent } from "react";
 import { useEffect, useState } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
@@ -11,6 +11,7 @@ import { Dialog } from "../ui/Dialog.tsx";
 import { ErrorNote } from "../ui/ErrorNote.tsx";
 import { Progress } from "../ui/states.tsx";
 import { Words } from "../ui/Words.tsx";
+import { About } from "./About.tsx";
 import { Palette } from "./Palette.tsx";
 import { boundKeys } from "./shortcuts.ts";
 import { onMac } from "./useShortcuts.ts";
@@ -34,6 +35,9 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="This machine" open={dialog === "doctor"} onClose={close} width={620}>
         <Doctor />
+      </Dialog>
+      <Dialog title="About RLX Workbench" open={dialog === "about"} onClose={close} width={680}>
+        <About />
       </Dialog>
     </>
   );

@@ -179,6 +179,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.isolateCpu": isolate("cpu"),
     "graph.isolateHost": isolate("host"),
     "help.doctor": always(() => get().showDialog("doctor")),
+    "help.about": always(() => get().showDialog("about")),
     "help.shortcuts": always(() => get().showDialog("shortcuts")),
   };
 }

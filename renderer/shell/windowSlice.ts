@@ -3,7 +3,7 @@ import type { SliceTools } from "../session/slice.ts";
 import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
 
-export type DialogName = "palette" | "shortcuts" | "path" | "doctor";
+export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about";
 
 export interface WindowSlice {
   readonly dialog: DialogName | null;
