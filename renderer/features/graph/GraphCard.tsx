@@ -13,7 +13,7 @@ import { deviceFill } from "../../ui/patterns.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
 import type { CardContext } from "./cardContext.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
-import styles from "./Graph.module.css";
+import styles from "./GraphCard.module.css";
 
 export const GraphCardContext = createContext<CardContext | null>(null);
 

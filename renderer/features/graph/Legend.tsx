@@ -19,7 +19,7 @@ import type { Lit } from "./lit.ts";
 import type { Paint } from "./paint.ts";
 import { mlxColor } from "./paint.ts";
 import { useGraph } from "./useGraph.ts";
-import styles from "./Graph.module.css";
+import styles from "./Legend.module.css";
 
 export interface LegendProps {
   readonly paint: Paint;
