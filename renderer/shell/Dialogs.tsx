@@ -104,7 +104,7 @@ function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
   );
 }
 
-const STATE_WORDS = { ok: "ready", warning: "look at this", missing: "not here", info: "note" } as const;
+const STATE_WORDS = { ok: "ready", warning: "needs attention", missing: "not here", info: "note" } as const;
 
 function Doctor(): ReactNode {
   const ask = useWorkbench((state) => state.askDoctor);
@@ -122,7 +122,7 @@ function Doctor(): ReactNode {
     };
   }, [ask, noteCommand]);
   return (
-    <div className={styles["doctor"]} tabIndex={0} role="region" aria-label="What was checked">
+    <div className={styles["doctor"]} tabIndex={0} role="region" aria-label="Checks">
       {report.kind === "failed" ? <ErrorNote title="The check did not run" error={report.error} /> : null}
       {report.kind === "idle" ? <Progress sentence="Looking at the machine" fraction={null} /> : null}
       {report.kind === "ready"

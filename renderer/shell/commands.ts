@@ -167,7 +167,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       enabled: () => current(get().planned) !== null,
     },
     "graph.byMlx": {
-      // What is not there yet is asked for: it takes a moment.
+      // Asks for the answer if it is missing.
       run: () => {
         get().setGraphMode("mapped");
         if (["idle", "failed"].includes(get().onMlx.kind)) void get().loadOnMlx();

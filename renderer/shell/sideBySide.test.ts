@@ -80,7 +80,7 @@ describe("side by side", () => {
     expect(inputs).toHaveLength(1);
     expect(get().pairTurns[0]?.sides.map(({ answer }) => answer.end)).toEqual([
       expect.stringMatching(/[Ss]topped/),
-      "Not begun: stopped before.",
+      "Not started: stopped first.",
     ]);
     const [turn] = get().pairTurns;
     expect(turn?.sides.map(({ answer }) => answer.cut)).toEqual([true, true]);

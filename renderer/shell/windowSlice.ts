@@ -1,4 +1,4 @@
-/** What the window itself remembers: which panels and dialogs are open, and the theme. */
+/** The window's own state: open panels and dialogs, and the theme. */
 import type { SliceTools } from "../session/slice.ts";
 import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";

@@ -20,7 +20,7 @@ function legend(overlay: Async<OverlayView>, shown: OverlayView | null): string 
   const store = createStore(() => state as unknown as GraphState);
   return renderToStaticMarkup(
     <StoreProvider store={store}>
-      <Legend paint={paint} route={null} overlay={shown} result={null} devices={[]} lit={null} />
+      <Legend paint={paint} route={null} overlay={shown} result={null} devices={[]} highlight={null} />
     </StoreProvider>,
   );
 }

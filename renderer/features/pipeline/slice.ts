@@ -85,7 +85,7 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
     );
   };
 
-  /** What shows the same by the command line. */
+  /** The command line for the current view. */
   const note = (): void => {
     const at = place();
     const { pipelineView: view } = get();
@@ -95,7 +95,7 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
     else get().noteCommand({ kind: "graph", backend, stage: view === "mil" ? "mil" : LEGAL, phase, target });
   };
 
-  /** The selected node as the program that is shown numbers it, where routes speak about that. */
+  /** The number of the selected node in the shown program, if routes are about that program. */
   const selectedNode = ({ selection, node, pipelineBackend: backend }: State): number | null =>
     selection.kind === "node" && isRouted({ backend, step: LEGAL }) ? (current(node)?.routed ?? null) : null;
 

@@ -1,4 +1,6 @@
-/** MLX as the alternative: what it does with each kind of op, how it holds each kind of weight, and how long a step takes. */
+/**
+ * MLX as the alternative: its support for each kind of op and of weight, and the time of a step.
+ */
 import type { ReactNode } from "react";
 import type { MlxRoute } from "../../../main/contract/views/mlx.ts";
 import { useDevices } from "../../devices/useDevices.ts";

@@ -1,4 +1,4 @@
-/** One op beyond the prediction: what the system plans for it, what was observed, and what MLX would do. */
+/** One op beyond the prediction: the system's plan, the observation, and MLX. */
 import type { ReactNode } from "react";
 import type { NodeView } from "../../../main/contract/views/graph.ts";
 import { isRouted } from "../../../main/contract/views/graph.ts";

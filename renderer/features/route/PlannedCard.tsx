@@ -155,7 +155,7 @@ function Segments({ route, planned, onNode }: PlanProps): ReactNode {
             </td>
             <td className={table["left"]}>
               {row.planned.length === 0
-                ? "not told"
+                ? "not in the plan"
                 : row.planned.map(({ device, ops }) => `${deviceLook(device).short} ${count(ops)}`).join(", ")}
             </td>
             <td>{row.told === 0 ? "–" : `${count(row.agreeing)} of ${count(row.told)}`}</td>

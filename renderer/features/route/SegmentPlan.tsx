@@ -28,7 +28,7 @@ export function SegmentPlan({ index }: { readonly index: number }): ReactNode {
           [
             "planned",
             row.planned.length === 0
-              ? "not told"
+              ? "not in the plan"
               : row.planned.map(({ device, ops }) => `${deviceLook(device).short} ${count(ops)}`).join(", "),
           ],
           ["as predicted", row.told === 0 ? "–" : `${count(row.agreeing)} of ${count(row.told)}`],

@@ -1,4 +1,7 @@
-/** Beside a run: its speed while it goes on, the chosen or last token with its alternatives, the context, the template. */
+/**
+ * Beside a run: its live speed, the chosen or last token with its alternatives, the context, the
+ * template.
+ */
 import type { ReactNode } from "react";
 import type { RunStats } from "../../../main/contract/views/run.ts";
 import { deviceTitle } from "../../devices/choices.ts";
@@ -14,7 +17,7 @@ import type { RunSlice } from "./slice.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
-/** `children`: what stands below the speed, from another feature. */
+/** `children`: cards of another feature, below the speed. */
 export function RunInspector({ children }: { readonly children?: ReactNode }): ReactNode {
   const paired = useRun((s) => s.beside !== null);
   const isGraph = useRun((s) => current(s.model)?.kind === "demo-graph");
@@ -108,7 +111,7 @@ function TokenCard(): ReactNode {
       aside={token === undefined ? undefined : share(Math.exp(token.logprob))}
     >
       {token === undefined ? (
-        <p className={styles["heading"]}>Click a token of an answer to see what else it might have been.</p>
+        <p className={styles["heading"]}>Click a token of an answer to see its alternatives.</p>
       ) : null}
       {token?.top.map((entry) => (
         <div key={entry.id} className={styles["alternative"]}>

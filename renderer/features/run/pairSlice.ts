@@ -119,7 +119,7 @@ export function createPairSlice({ engine, set, get, on }: SliceTools<PairSlice, 
   function skip(turn: number): void {
     patchSide(turn, 1, (side) => ({
       state: "done",
-      answer: { ...side.answer, end: "Not begun: stopped before.", cut: true },
+      answer: { ...side.answer, end: "Not started: stopped first.", cut: true },
     }));
   }
 }
