@@ -1,12 +1,13 @@
 #!/usr/bin/env node
-// `npx rlx …` inside the repository: runs the bundle, and makes it first when there is none or a source is newer (after `git pull`).
+// `npx rlx …`: runs the bundle. Inside the repository it makes the bundle first when there is none or a source is newer (after
+// `git pull`); the installed package has no sources.
 import { spawnSync } from "node:child_process";
 import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { root } from "../scripts/lib/process.mjs";
-import { isNewest } from "../scripts/lib/stamp.mjs";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
+const root = fileURLToPath(new URL("..", import.meta.url));
+const stamps = join(root, "scripts/lib/stamp.mjs");
 const bundle = "out/cli/rlx.js";
 const window = "out/renderer/index.html";
 // Only `serve` shows the window, which has to speak the engine's contract.
@@ -22,7 +23,8 @@ const asksForHelp =
   ["help", "--version", "-V"].includes(words[0]) ||
   words.some((word) => word === "--help" || word === "-h");
 
-function buildWhatIsStale() {
+async function buildWhatIsStale() {
+  const { isNewest } = await import(pathToFileURL(stamps).href);
   const looked = new Date();
   if (Object.entries(needed).every(([output, sources]) => isNewest(output, sources))) return;
   const parts = forWindow ? ["renderer"] : [];
@@ -40,7 +42,7 @@ function buildWhatIsStale() {
     }
 }
 
-if (!asksForHelp) buildWhatIsStale();
+if (!asksForHelp && existsSync(stamps)) await buildWhatIsStale();
 if (existsSync(join(root, bundle))) await import(pathToFileURL(join(root, bundle)).href);
 else if (existsSync(join(root, "node_modules/tsx"))) {
   // Nothing is built yet, and help is no reason to: the command line runs from its source.

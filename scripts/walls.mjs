@@ -64,7 +64,28 @@ export const walls = [
   { folder: "main/contract", may: base, packages: ["zod"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
-  { folder: "main/node", may: [...engine, "main/engine"], node: true, packages: ["commander", "ws", "zod"] },
+  {
+    folder: "main/node",
+    may: [...engine, "main/engine", "main/library"],
+    node: true,
+    packages: ["commander", "ws", "zod"],
+  },
+  // The two doors of the library (docs/library.md): the portable one runs in browsers, the other adds what needs a machine.
+  { folder: "main/library", may: runtimeLayers },
+  {
+    folder: "main/node/library",
+    may: [
+      ...runtimeLayers,
+      "main/library",
+      "main/engine/models/packageRequest.ts",
+      "main/engine/models/works.ts",
+      "main/engine/random.ts",
+      "main/node/files",
+      "main/node/native",
+      "main/node/settings.ts",
+    ],
+    node: true,
+  },
   // Commands and server talk to the engine over the contract, and start it by its entry.
   {
     folder: "main/node/cli",

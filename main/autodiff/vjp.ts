@@ -21,6 +21,8 @@ import type { OpBuilder } from "../ops/opBuilder.ts";
 export interface GradientRequest {
   /** Outputs to differentiate; their cotangents become inputs `cotangent.<name>`. */
   readonly of: readonly string[];
+  /** "ones": the cotangents are ones instead, which gives the gradient of the sum of these outputs. */
+  readonly cotangents?: "inputs" | "ones";
   /** Inputs, weights or states by name; their gradients become outputs `gradient.<name>`. */
   readonly wrt: readonly string[];
   /** Another first word than "gradient": to differentiate once more. */
@@ -46,7 +48,12 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
   for (const name of request.of) {
     const output = source.outputs.find((o) => o.name === name);
     if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no output "${name}" in ${graph.name}`);
-    sweep.give(output.value, builder.input(cotangentName(name), builder.typeOf(map(output.value))));
+    const value = map(output.value);
+    const cotangent =
+      request.cotangents === "ones"
+        ? filledLike(g, value, 1)
+        : builder.input(cotangentName(name), builder.typeOf(value));
+    sweep.give(output.value, cotangent);
   }
   sweep.run();
   for (const name of request.wrt) {

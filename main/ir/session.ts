@@ -6,6 +6,7 @@
  */
 import type { Bindings } from "./dim.ts";
 import type { DType } from "./dtype.ts";
+import type { NumberArray } from "./hostBytes.ts";
 
 export interface Disposable {
   /** Idempotent; while a run is on its way the memory stays until it ends. */
@@ -57,6 +58,8 @@ export interface SessionParams {
   setParam(name: string, values: ArrayLike<number>): void;
   /** An array of the parameter's own type, taken as it is. */
   setParamTyped(name: string, dtype: DType, values: ArrayBufferView): void;
+  /** A copy of its numbers, as it was set or as it starts. */
+  getParam(name: string): NumberArray;
 }
 
 export interface GraphSession extends Disposable {

@@ -5,7 +5,7 @@ import { routeGraph } from "../backends/coreml/hybrid/route.ts";
 import type { PlanTarget } from "../backends/coreml/plan/target.ts";
 import { legalise } from "../compiler/legalise.ts";
 import type { Graph } from "../ir/graph.ts";
-import { coremlEntry } from "../engine/models/routes.ts";
+import { coremlEntry } from "../engine/models/packageRequest.ts";
 import { opTable } from "../ops/index.ts";
 
 type Named = Pick<PlanTarget, "units" | "profile" | "context">;

@@ -16,7 +16,7 @@ import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
 import type { ShapeFlexibility } from "./flexible.ts";
 import { flexibleSizes, mergeSizes } from "./flexible.ts";
-import type { ModelMetadata } from "./interface.ts";
+import type { ModelMetadata } from "./features.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
 import { modelBytes, writePackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";

@@ -9,7 +9,7 @@ import type { ElementType } from "../../ir/dtype.ts";
 import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import { ggmlDequantize, ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { BlobPlan } from "./blob.ts";
-import type { Flexibility } from "./interface.ts";
+import type { Flexibility } from "./features.ts";
 import type { CacheMode } from "./lowering/functionEmitter.ts";
 import { FunctionEmitter, stateShape } from "./lowering/functionEmitter.ts";
 import { MilFunctionBuilder } from "./mil/builder.ts";

@@ -21,7 +21,8 @@ import { createModelStore } from "../models/modelStore.ts";
 import { createOffers } from "../models/offers.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { bindingsFor, templateOf } from "../models/graphs.ts";
-import { coremlEntry, planTarget } from "../models/routes.ts";
+import { coremlEntry } from "../models/packageRequest.ts";
+import { planTarget } from "../models/routes.ts";
 import { routeView } from "../views/routeView.ts";
 
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "cpu-ane", profile: "auto", context: 512 };

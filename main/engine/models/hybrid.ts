@@ -23,7 +23,7 @@ import type { GraphSession } from "../../ir/session.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import type { PackageFiles } from "../services.ts";
 import { VERSION } from "../../contract/version.ts";
-import { nativeDequantize } from "./exporting.ts";
+import { nativeDequantize } from "./packageRequest.ts";
 
 export interface HybridRun {
   readonly outputs: Readonly<Record<string, HostTensor>>;

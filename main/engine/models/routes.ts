@@ -2,7 +2,7 @@
  * Routes of an open model: the legal graph of a phase, its MIL, and where Core ML is predicted to run it. The MIL depends on the
  * profile and the operator set; another chip or other units with the same profile only place its operators again.
  */
-import type { CoremlEntry, LoweredGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";
+import type { LoweredGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import { lowerGraph, withOpset } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { routeLowered } from "../../backends/coreml/hybrid/route.ts";
@@ -11,16 +11,15 @@ import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { resolveTarget, systemOf } from "../../backends/coreml/plan/target.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { opOf, opTable } from "../../ops/index.ts";
+import { opTable } from "../../ops/index.ts";
 import { legalFor } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
+import { coremlEntry } from "./packageRequest.ts";
 import type { Kind } from "./works.ts";
 import { inSlices, worksOf } from "./works.ts";
 
 const LOWERED: Kind<LoweredGraph> = { name: "lowered", keep: 4 };
 const ROUTE: Kind<Route> = { name: "route", keep: 4 };
-
-export const coremlEntry = (op: string): CoremlEntry | undefined => opOf(op)?.backends.coreml;
 
 /** A model's own context bounds what a target may ask for. */
 export function planTarget(model: OpenModel, target: TargetSpec, phase: Phase): PlanTarget {

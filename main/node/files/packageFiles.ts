@@ -9,7 +9,7 @@ import { noteIn, removeLeftovers } from "./leftovers.ts";
 import { packageWriter } from "./packageDirectory.ts";
 
 /** An absolute .mlpackage path in a folder that exists; what is there is replaced only when that was asked for. */
-async function place(path: string, overwrite: boolean): Promise<string> {
+export async function place(path: string, overwrite: boolean): Promise<string> {
   const where = resolve(path);
   if (extname(where) !== ".mlpackage")
     throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where}: expected a name that ends in .mlpackage`, {

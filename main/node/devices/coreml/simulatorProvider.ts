@@ -5,9 +5,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bindingsOf } from "../../../backends/coreml/export.ts";
 import { openPackage } from "../../../backends/coreml/package.ts";
-import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
 import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
@@ -16,10 +14,9 @@ import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
-import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
-import { packageSession } from "../../../runtime/packageSession.ts";
+import { decoderIn, packageSession } from "../../../runtime/packageSession.ts";
 import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
 import { packageCache } from "./packageFacts.ts";
 
@@ -89,12 +86,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
         const reader = packageReader(path);
         closers.push(() => reader.close());
         const opened = await openPackage(reader);
-        const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
-          tokens: INPUTS.tokens,
-          past: INPUTS.past,
-          rows: INPUTS.rows,
-          logits: LOGITS,
-        });
+        const decoder = decoderIn(new Simulator(opened), opened.userDefined);
         const { capacity, vocabulary } = decoder;
         return {
           cacheType: packageCache(own),
