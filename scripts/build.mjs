@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { writeLibraryTypes } from "./libraryTypes.mjs";
+import { writeAllLicenses } from "./licenses.mjs";
 import { npmProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
@@ -68,6 +69,7 @@ export async function build({ names = targets.map(({ name }) => name), force = f
     if (failed) complete = false;
     if (note !== "unchanged") say(`build ${name}: ${note}`);
   }
+  if (existsSync(join(root, "out", "renderer"))) writeAllLicenses(root);
   return complete;
 }
 

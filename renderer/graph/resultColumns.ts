@@ -1,6 +1,6 @@
 /**
- * What was found out about this model, as columns over the nodes of a graph: the time of a profile, and what each weight lost
- * when it was mapped for the device. NaN where nothing is known: no number is made up.
+ * Results about this model as columns over the nodes of a graph: the time of a profile, and the
+ * error of each mapped weight. NaN where nothing is known.
  */
 import { sourceOf } from "../../main/contract/views/graph.ts";
 import type { Truth } from "../../main/contract/views/common.ts";

@@ -10,6 +10,7 @@ import { extname, isAbsolute, join, normalize, relative } from "node:path";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
+  ".txt": "text/plain; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".mjs": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",

@@ -1,4 +1,4 @@
-/** The overview: what the file is, whether it fits, how fast it will be, where it will run, what is inside. */
+/** The overview: the file, whether it fits, its speed, its route, its contents. */
 import type { ReactNode } from "react";
 import type { Ability } from "../../../main/contract/views/common.ts";
 import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
@@ -18,9 +18,9 @@ import { RouteCard } from "./RouteCard.tsx";
 import styles from "./Overview.module.css";
 
 export interface OverviewProps {
-  /** What other tabs have measured of this model. */
+  /** Measurements of other tabs for this model. */
   readonly measured: MeasuredSpeed | null;
-  /** What stands below the comparison of units, from another feature. */
+  /** Cards of another feature, below the comparison of units. */
   readonly children?: ReactNode;
 }
 
@@ -73,7 +73,7 @@ function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
   );
 }
 
-/** What cannot be done, once for each thing that would change it. */
+/** Actions that are not possible, grouped by their way out. */
 function Problems({ overview }: { readonly overview: OverviewView }): ReactNode {
   const groups = new Map<string, Exclude<Ability, { ok: true }>[]>();
   for (const ability of [overview.canGraph, overview.canRun, overview.canExport]) {

@@ -1,4 +1,4 @@
-/** Will it fit, how fast: both with the arithmetic. */
+/** Whether the model fits and how fast it runs, both with their arithmetic. */
 import type { ReactNode } from "react";
 import type { Forecast, SpeedView } from "../../../main/contract/views/model.ts";
 import type { Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
@@ -120,7 +120,7 @@ function SpeedCard({ title, speed, others, measured, runs }: SpeedCardProps): Re
       <SumRows rows={speed.rows} />
       <Note>
         {speed.sentence}
-        {runs && measured === null ? " Run it once, and what was measured here stands beside this." : ""}
+        {runs && measured === null ? " Run it once, and the measured speed appears here." : ""}
       </Note>
       {others.map(({ title: other, speed: own }) =>
         own === null ? null : (

@@ -121,7 +121,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
   );
 }
 
-/** What the shares are shares of: ops are not all of a token. */
+/** The base of the shares: ops are not all of a token. */
 function baseOf(profile: ProfileView): string {
   const { parts } = tokenParts(profile);
   const outside = parts.filter(({ part }) => part === "sampling" || part === "between");
@@ -156,7 +156,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
               ? ` and ${timeText(profile, between.seconds)} until the next`
               : ""}
             , {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0)), "instruction")}
-            {profile.roof === null ? "" : `, roof ${figureText(profile.roof)}`}
+            {profile.roof === null ? "" : `, peak ${figureText(profile.roof)}`}
           </span>
         </div>
         <div className={styles["rows"]} tabIndex={0} role="region" aria-label="By operation, table">
@@ -169,7 +169,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
                 <th>{phase === "decode" ? "time, one token" : "time"}</th>
                 <th title="Of the time in operations">of ops</th>
                 <th>GB/s</th>
-                <th className={cx(table["left"], styles["roof"])}>of this machine’s roof</th>
+                <th className={cx(table["left"], styles["roof"])}>of peak bandwidth</th>
               </tr>
             </thead>
             <tbody>
@@ -235,7 +235,7 @@ function Row({
           </span>
         ) : (
           <div className={styles["meter"]}>
-            <Meter value={roof.value} label="Share of the roof" />
+            <Meter value={roof.value} label="Share of peak bandwidth" />
             <span>{share(roof.value)}</span>
           </div>
         )}

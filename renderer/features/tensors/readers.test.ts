@@ -4,7 +4,10 @@ import { NODE_FLAGS } from "../../../main/contract/views/graph.ts";
 import { createGraphModel } from "../../graph/graphModel.ts";
 import { readersOf } from "./readers.ts";
 
-/** Two parameters; a linear reads the first, an add reads it through a constant; nobody reads the second. */
+/**
+ * Two parameters; a linear reads the first, an add reads it through a constant; the second has no
+ * reader.
+ */
 const view: GraphView = {
   key: { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
   title: "",

@@ -1,4 +1,7 @@
-/** What alone is looked at besides a device or a segment: the critical path, or what a pass changed. The rest steps back. */
+/**
+ * Highlights of the graph besides devices and segments: the critical path, or the changes of a
+ * pass. The rest is dimmed.
+ */
 import { criticalPath } from "../../graph/criticalPath.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { approximate, fineShare, plural } from "../../ui/format.ts";
@@ -6,19 +9,19 @@ import type { Changes } from "./changes.ts";
 
 export type Only = "path" | "changes";
 
-export interface Lit {
-  /** 1 for each node that stays as it is. */
+export interface Highlight {
+  /** 1 for each node that is not dimmed. */
   readonly nodes: Uint8Array;
   readonly sentence: string;
 }
 
 /** Null where there is nothing to choose by: no prediction, no pass. */
-export function litNodes(
+export function highlightNodes(
   only: Only | null,
   model: GraphModel,
   work: ArrayLike<number> | null,
   changes: Changes | null,
-): Lit | null {
+): Highlight | null {
   if (only === "path" && work !== null) {
     const path = criticalPath(model, work);
     return {
@@ -29,7 +32,7 @@ export function litNodes(
   if (only === "changes" && changes !== null) {
     const nodes = new Uint8Array(model.view.nodeCount);
     for (const node of changes.nodes.keys()) nodes[node] = 1;
-    return { nodes, sentence: "Only what the pass changed" };
+    return { nodes, sentence: "Only changes of the pass" };
   }
   return null;
 }

@@ -1,17 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
 import { LEGAL_STAGE } from "../features/graph/graphState.ts";
-import { createWorkbenchStore } from "./store.ts";
-import { createRecordedEngine } from "../engine/recorded/replay.ts";
-import { SAMPLE, inPlace } from "../testing/sample.ts";
+import { openSample } from "../testing/openStore.ts";
 
 describe("a stage of the graph", () => {
   it("opens the pipeline at its pass", async () => {
-    const { client } = createRecordedEngine();
-    const store = createWorkbenchStore(client, null, inPlace);
-    const get = store.getState;
-    await until(() => get().info.kind === "ready");
-    await get().open(SAMPLE);
+    const { get } = await openSample();
     await until(() => get().passChoices.length > 0);
     const last = get().passChoices.at(-1)!.name;
     expect(get().passAt).not.toBe(last);
