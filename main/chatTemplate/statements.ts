@@ -184,7 +184,7 @@ export function checkLoopControls(value: unknown, isInLoop = false): void {
   switch (node.type) {
     case "Break":
     case "Continue":
-      if (!isInLoop) throw templateError("it breaks off where there is nothing to break");
+      if (!isInLoop) throw templateError("`break` or `continue` outside a loop");
       return;
     case "For":
       checkLoopControls(node["body"], true);

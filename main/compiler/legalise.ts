@@ -151,7 +151,7 @@ export function* dispatchReport(
 
 type Fate = Pick<DispatchEntry, "state" | "reason" | "parts" | "inside">;
 
-/** For whom the fates are asked, and those that are known already. */
+/** Options for dispatchReport, and entries already computed. */
 interface Asked {
   readonly backend: Backend;
   readonly policy: DispatchPolicy;

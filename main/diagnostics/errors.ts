@@ -1,6 +1,6 @@
 /**
  * The one error class of the engine, and the two helpers that turn impossible states into it.
- * Messages read "[who] what is wrong: got …, expected …"; `hint` says what to do next.
+ * Messages read "[source] what is wrong: got …, expected …"; `hint` says what to do next.
  */
 import type { ErrorCode } from "./codes.ts";
 import { ERROR_CODES } from "./codes.ts";

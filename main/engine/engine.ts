@@ -78,7 +78,7 @@ export function createEngine(parts: EngineParts): Engine {
   const { services, cpu, mlx, dispatch, initialTarget: initial, flexibility, watch } = parts;
   const { files, packages, recents, uploads, machine, plans } = services;
   const connections = new Set<Serving<Contract>>();
-  /** Whose port has ended before their work: the end of the engine waits for that, too. */
+  /** Sessions whose port closed before their work ended. The end of the engine waits for them. */
   const leaving = new Set<Serving<Contract>>();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
   /** When something changed; and while a job runs, again and again. */

@@ -27,7 +27,10 @@ export interface Uploads {
   chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
   finish(upload: string): Promise<void>;
   cancel(upload: string): Promise<void>;
-  /** The window that sent it is gone: drops what has not arrived whole. What has belongs to its model. */
+  /**
+   * Called when the sending window closes. Deletes incomplete uploads; complete ones belong to
+   * their model.
+   */
   abandon(upload: string): Promise<void>;
   /** The finished file. */
   pathOf(upload: string): { readonly path: string; readonly name: string };

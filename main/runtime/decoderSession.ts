@@ -128,8 +128,8 @@ export class DecoderSession implements Disposable {
   }
 
   /**
-   * Draws up to `count` tokens, the first of them behind `first`, until the context is full. However the loop ends, the
-   * session holds `first` and what was given out, but for the last.
+   * Draws up to `count` tokens, starting after `first`, until the context is full. When the loop
+   * ends, the session holds `first` and every token given out except the last.
    */
   draw(first: number, options: DrawOptions): Draws {
     const count = Math.min(options.count, this.facts.capacity - this.past);

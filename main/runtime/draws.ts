@@ -20,7 +20,9 @@ export interface DrawOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a run is asked for: `count` tokens from step `at` on, behind a token or behind what the run before it will draw last. */
+/**
+ * Requests `count` tokens from step `at`, after a given token or after the previous run's last.
+ */
 export interface DrawRun {
   readonly at: number;
   readonly count: number;
@@ -66,7 +68,7 @@ export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
   #asked = 0;
   /** When the tokens that are ready came. */
   #received = 0;
-  /** One of the endings was drawn: what was asked for behind it is in vain. */
+  /** An end token was drawn; queued requests are discarded. */
   #ended = false;
   /** Tokens of the next run. */
   #pace = 1;

@@ -87,9 +87,8 @@ class SpecialSearch {
   }
 
   /**
-   * Takes tokens by their rank. One that runs into a token that is taken already can only be
-   * shorter there. What is taken has at least as many bytes, so it covers the last unit of what it
-   * is in the way of.
+   * Tokens are taken longest first, so a later overlapping one is cut to a shorter token or
+   * dropped.
    */
   *#choose(text: string, places: Places): Steps<void> {
     let done = 0;

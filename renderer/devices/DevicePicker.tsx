@@ -168,7 +168,7 @@ function Advice(): ReactNode {
       ) : advice === null ? null : (
         <Button
           small
-          title="Some seconds, while nothing else should run; kept, as by rlx doctor --calibrate"
+          title="Takes a few seconds; close other programs. The result is kept (same as rlx doctor --calibrate)."
           onClick={() => void calibrate()}
         >
           {advice.canCalibrate ? "Measure the devices" : "Measure again"}

@@ -1,6 +1,6 @@
 /**
- * What a slice is made with. It reads the whole session, writes its own fields only, and hears of other slices by events:
- * the sender does not know who listens, and each slice resets itself.
+ * What a slice is made with. It reads the whole session, writes its own fields only, and hears of
+ * other slices by events: senders do not know the listeners, and each slice resets itself.
  */
 import type { StoreApi } from "zustand/vanilla";
 import type { EngineClient } from "../../main/contract/contract.ts";

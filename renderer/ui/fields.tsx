@@ -44,7 +44,9 @@ export function typedNumber(
   return { value: whole && !Number.isInteger(number) ? (done ? Math.round(number) : null) : number, limit: "" };
 }
 
-/** Keeps what is typed until it is a number in range; says so when a bound took over, until something else is typed; on leaving, shows what counts. */
+/**
+ * Keeps the text until it is a valid number. Shows when it was clamped, and the used value on blur.
+ */
 export function NumberField({
   label,
   value,

@@ -101,7 +101,7 @@ export const runItem = z.discriminatedUnion("kind", [
 export type RunItem = View<typeof runItem>;
 
 export const templateView = z.object({
-  /** Whose form a conversation gets: the file's own, ChatML because its vocabulary shows that, or none. */
+  /** Source of the chat format: the file's template, ChatML (guessed from the vocabulary), or none. */
   origin: z.enum(["file", "chatml"]).nullable(),
   sentence: z.string(),
   source: z.string(),

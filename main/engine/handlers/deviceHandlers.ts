@@ -75,8 +75,8 @@ export function calibrateHandler(parts: DeviceParts): EngineHandlers["streams"][
 function plannedOf({ find }: EngineDevices): NonNullable<EngineDevice["planned"]> {
   const device = find("plan");
   if (device?.planned === undefined)
-    throw new WorkbenchError("ENV_NO_DEVICE", "[route] plan: got a request, expected a device that plans", {
-      hint: "No device of this version tells a plan of its own.",
+    throw new WorkbenchError("ENV_NO_DEVICE", "[route] no device can report a plan", {
+      hint: "The predicted route needs no such device.",
     });
   const { planned } = device;
   return (request) => planned(request);

@@ -50,8 +50,8 @@ export function hybridHandlers(
 function segmentsOf(devices: EngineDevices, id: string | null): NonNullable<EngineDevice["segments"]> {
   const device = id === null ? devices.find("segments") : devices.able(id, "segments", "hybrid");
   if (device?.segments === undefined)
-    throw new WorkbenchError("ENV_NO_DEVICE", "[hybrid] got a cut graph, expected a device that runs segments", {
-      hint: "No device of this version runs segments.",
+    throw new WorkbenchError("ENV_NO_DEVICE", "[hybrid] no device can run segments", {
+      hint: "Run the whole model on one device instead.",
     });
   const { segments } = device;
   return (route, signal) => segments(route, signal);

@@ -139,7 +139,7 @@ function requireRoom(model: OpenModel, what: string, tokens: number): void {
   requireArchitecture(model.requireFile(what));
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
-    `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model knows no further positions`,
+    `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model's context ends there`,
     { hint: "Measure fewer tokens." },
   );
 }

@@ -1,5 +1,5 @@
-// Routes as the engine keeps them: whatever was asked before and however often somebody changed their mind, the answer is the
-// one that a fresh computation gives, and nobody else waits for it.
+// Routes as the engine keeps them: whatever was asked before, however often a question was taken
+// back, the answer is the one of a fresh computation, and no other caller waits for it.
 import { finish } from "../../ir/steps.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";

@@ -92,7 +92,7 @@ async function tokensOf(
   if (context !== undefined && tokens.length > context)
     throw new WorkbenchError(
       "RUN_CONTEXT_FULL",
-      `[score] got ${tokens.length} tokens, expected at most ${context}: the model knows no further positions`,
+      `[score] got ${tokens.length} tokens, expected at most ${context}: the model's context ends there`,
       { hint: "Score the text in parts." },
     );
   return tokens;

@@ -40,7 +40,7 @@ export interface Decoders {
   lease(model: OpenModel, choice: DecoderChoice, onPhase?: (phase: DevicePhase) => void): Promise<Lease>;
 }
 
-/** A lease whose way there is told as it goes. */
+/** Leases a decoder and yields its progress. */
 export async function* leaseInPhases(
   decoders: Decoders,
   model: OpenModel,

@@ -64,7 +64,7 @@ const MLX_BUILT: Kind<Graph> = { name: "template for MLX", keep: 1 };
 export const mlxTemplateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
   worksOf(model).get(MLX_BUILT, "", signal, (own) => inSlices(builtGraph(model, "f32"), own));
 
-/** Whose pipeline, for which sizes, in which floats. */
+/** A pipeline: backend, sizes and precision. */
 export interface Pipeline {
   readonly backend: Backend;
   readonly phase: Phase;

@@ -91,7 +91,10 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     }
   };
 
-  /** What was sent goes with the last that it was for, be it only an attempt. Throws while it has not arrived: it is not ours yet. */
+  /**
+   * Deletes an upload with the last model or attempt that uses it. Throws while the upload is
+   * incomplete.
+   */
   const hold = (source: ModelSource): Release => {
     if (source.kind !== "upload") return () => Promise.resolve();
     const { upload } = source;

@@ -1,7 +1,4 @@
-/**
- * What the export of any graph needs, whoever asks: our operations and the passes of Core ML, and how weights are read, unpacked and
- * measured.
- */
+/** Shared by all exports: the request, and how weights are read, unpacked and measured. */
 import type { ExportRequest } from "../../backends/coreml/export.ts";
 import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";

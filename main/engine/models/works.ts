@@ -45,7 +45,10 @@ export class Works {
   readonly #kept = new Map<string, Map<string, unknown>>();
   readonly #running = new Map<string, Running>();
 
-  /** The result of a kind and key: kept, being made, or made now by `make`, whose signal fires when nobody waits for it. */
+  /**
+   * Returns the kept result, joins the running computation, or starts `make`. Its signal aborts
+   * when the last caller leaves.
+   */
   async get<T>(kind: Kind<T>, key: string, signal: AbortSignal, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const kept = this.#kept.get(kind.name) ?? new Map<string, unknown>();
     this.#kept.set(kind.name, kept);

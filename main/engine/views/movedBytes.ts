@@ -1,6 +1,6 @@
 /**
- * Bytes that the nodes of a graph read and write in one step, on the backend that the graph is for: weights in the form that
- * backend holds, of a table only the rows that are picked, of a cache that is appended to only the new rows.
+ * Bytes a step reads and writes on this graph's backend: weights as held, only picked table rows,
+ * only appended cache rows.
  */
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph, Node } from "../../ir/graph.ts";

@@ -155,8 +155,8 @@ type Found = {
 };
 
 /**
- * What the plan says of the MIL operations of a node. Of what cost decided only the one that decided for the node: its reshapes
- * are free, it is not. What the Neural Engine refuses is no reason where the target leaves it out.
+ * The plan's findings for a node's MIL operations. Of cost findings, keep only the one that
+ * decided. Skip the Neural Engine's refusals if the target excludes it.
  */
 function findingsOf(route: Route, routed: number, decided: string): Found {
   const { units } = route.target;

@@ -493,7 +493,7 @@ describe("answers", () => {
     },
   );
 
-  it("say whose form a conversation gets: the file's own, or ChatML where it names none", async () => {
+  it("show the source of the chat format: the file's template, or ChatML where it has none", async () => {
     const bare = join(folder, "bare.gguf");
     const bytes = await readFile(SAMPLE);
     const key = bytes.indexOf("tokenizer.chat_template");

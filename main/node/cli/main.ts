@@ -79,7 +79,7 @@ const program = new Program("rlx")
   .addHelpText("after", examples(["rlx chat", "rlx inspect model.gguf", "rlx route --demo", "rlx serve --open"]))
   .addHelpText(
     "after",
-    "\nExit codes: 0 done; 1 it did not work; 2 the command was wrong; stopped by Ctrl+C 130, by SIGTERM 143 (serve: 0), by SIGHUP 129.",
+    "\nExit codes: 0 success, 1 failure, 2 wrong usage, 130 Ctrl+C, 143 SIGTERM (serve: 0), 129 SIGHUP",
   )
   .exitOverride();
 
@@ -159,8 +159,8 @@ forTarget(
 )
   .option("--expect <rule>", "exit with 1 unless the share of the work holds, e.g. ane>=0.9")
   .option("--ops", "every op with its device and reason")
-  .option("--planned", "beside what Core ML plans on this Mac, where they differ first")
-  .option("--mlx", "on MLX instead: what it does with each op, how it holds the weights, the time of a step")
+  .option("--planned", "compare with Core ML's plan on this Mac, differences first")
+  .option("--mlx", "show MLX support for each op, its weight formats and step time")
   .action(run(async () => (await import("./route.ts")).route));
 
 forTarget(
@@ -204,9 +204,7 @@ onTarget(
       'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1',
       "rlx run --demo --units all",
     )
-      .addOption(
-        once("-p, --prompt <text>", "the text to continue; without it, standard input, without its last line end"),
-      )
+      .addOption(once("-p, --prompt <text>", "prompt; default: standard input without the final newline"))
       .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
       .addOption(DEMO_INSTEAD),
   ),
@@ -249,7 +247,7 @@ withText(
 withText(
   add(
     "tokenize",
-    "the tokens of a text; bytes that are no character by themselves are written as <0xE3>",
+    "tokens of a text; incomplete UTF-8 bytes print as <0xE3>",
     'rlx tokenize model.gguf --text "Hello there"',
   ),
 ).action(run(async () => (await import("./score.ts")).tokenize));

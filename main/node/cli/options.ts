@@ -90,10 +90,10 @@ export const DEMO_INSTEAD = new Option(
   "threads",
 ]);
 
-/** Whose passes, and in which floats. */
+/** Options for the backend of a pipeline and its precision. */
 export const ofBackend = (command: Program): Program =>
   command
-    .option("--backend <id>", "whose graphs: coreml (without it), cpu or mlx")
+    .option("--backend <id>", "backend of the graphs: coreml (default), cpu or mlx")
     .addOption(
       preset("--precision <policy>", "of the CPU: f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),
     );

@@ -161,7 +161,7 @@ export function errorText(error: WireError): string {
 /** The shell's exit code for ^C. A command returns it for any signal. */
 export const INTERRUPTED = 130;
 
-/** 0 done · 1 it did not work · 2 the command was wrong · 130 stopped. */
+/** 0 success · 1 failure · 2 wrong usage · 130 stopped. */
 export function exitCode(error: WireError): number {
   if (error.code === "CANCELLED") return INTERRUPTED;
   return isMisuse(error) ? 2 : 1;

@@ -68,7 +68,7 @@ void move_into_place(const std::string& from, const files::path& target) {
     if (!problem) files::rename(beside, target, problem);
     if (problem) remove_temporary(beside.string());
   }
-  // Somebody else may have compiled the same content meanwhile: theirs is as good.
+  // Another process may have compiled this content meanwhile; use its result.
   if (problem && files::exists(target)) problem.clear();
   remove_temporary(from);
   if (problem) throw Failure("ENV_IO", "[coreml] cannot keep the compiled model: " + problem.message());

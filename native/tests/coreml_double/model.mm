@@ -233,7 +233,7 @@ static id<MLFeatureProvider> predict_once(MLModel* model, id<MLFeatureProvider> 
                                                      "ML Program: at unknown location: Unknown opset 'CoreML99'."));
     try {
       read_spec(bytes_of(package + "/" + kModel));
-      // Who asked moves it away as a whole: nothing around it is left.
+      // The caller moves the folder as a whole, so nothing may be left around it.
       const std::string made = temporary_folder(), folder = made + ".mlmodelc";
       files::rename(made, folder);
       files::copy(package, folder, files::copy_options::recursive);

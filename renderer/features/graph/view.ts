@@ -67,7 +67,7 @@ export function keepMiddle(at: Viewport, before: Size, now: Size): Viewport {
   return { zoom: at.zoom, x: at.x + (now.width - before.width) / 2, y: at.y + (now.height - before.height) / 2 };
 }
 
-/** What was opened stays where it was, its edges in one line, moved sideways only as far as needed to see all of it. Null: it is not there. */
+/** Keeps the opened box in place; pans sideways only to show all of it. Null if absent. */
 export function anchored(old: Picture, picture: Picture, group: number, at: Viewport, size: Size): Viewport | null {
   const [from, to] = [anchorBox(old, group), anchorBox(picture, group)];
   if (from < 0 || to < 0) return null;

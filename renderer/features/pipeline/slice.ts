@@ -9,7 +9,7 @@ import type { SliceTools } from "../../session/slice.ts";
 export type PipelineView = "diff" | "rlx-ir" | "mil";
 
 export interface PipelineSlice {
-  /** Whose passes are listed. */
+  /** The backend of the listed passes. */
   readonly pipelineBackend: Backend;
   readonly passes: Async<PassList>;
   readonly passesFor: string;

@@ -104,7 +104,7 @@ function Summary({
   readonly unit: string;
 }): ReactNode {
   const ops = route.devices.reduce((n, row) => n + row.ops, 0);
-  const hops = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
+  const hopBytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
   const first = [...route.devices].sort((a, b) => (by === "work" ? b.workShare - a.workShare : b.ops - a.ops))[0];
   return (
     <>
@@ -119,16 +119,16 @@ function Summary({
       <span>{plural(route.segments.length, "segment")}</span>
       <span>
         {plural(route.hops.length, "hop")}
-        {hops === 0 ? null : (
+        {hopBytes === 0 ? null : (
           <>
             {" "}
-            with <b>{bytes(hops)}</b>
+            with <b>{bytes(hopBytes)}</b>
             {route.cacheBytes === 0 ? ` ${unit}` : ""}
           </>
         )}
       </span>
       {route.cacheBytes === 0 ? null : (
-        <span title="Every call passes them in and out: this program keeps no states.">
+        <span title="This program has no states: caches are passed in and out of every call.">
           caches <b>{bytes(route.cacheBytes)}</b> {unit}
         </span>
       )}

@@ -26,7 +26,7 @@ export function contextLimit(trained: number | null): { readonly most: number; r
     ? { most: LARGEST_CONTEXT, sentence: "The file does not say for how many tokens the model was trained." }
     : {
         most: trained,
-        sentence: `The model was trained on ${count(trained)} tokens. A longer context is not offered: beyond it, it has never learned where a token stands.`,
+        sentence: `The model was trained on ${count(trained)} tokens. Longer contexts are not offered, because answers become unreliable.`,
       };
 }
 

@@ -171,8 +171,8 @@ export class HybridRunner {
   }
 }
 
-const missing = (who: string, what: string): never => {
-  throw new WorkbenchError("BUG_INVARIANT", `[hybrid] ${who}: ${what} is missing`);
+const missing = (source: string, what: string): never => {
+  throw new WorkbenchError("BUG_INVARIANT", `[hybrid] ${source}: ${what} is missing`);
 };
 
 const at = (values: ReadonlyMap<string, HostTensor>, value: Value): HostTensor =>

@@ -29,7 +29,7 @@ export class SimulatorMemory {
   }
 
   /** Throws where `bytes` more are more than there may be; `live` counts what is held now. */
-  need(bytes: number, who: string, live: () => number): void {
+  need(bytes: number, source: string, live: () => number): void {
     this.#atMost += bytes;
     if (this.#atMost <= this.#limit) return;
     const held = live();
@@ -38,7 +38,7 @@ export class SimulatorMemory {
     this.#atMost = held;
     throw new WorkbenchError(
       "ENV_NO_MEMORY",
-      `[coreml-sim] ${who}: got ${megabytes(bytes)} beside ${megabytes(held)} that are held, expected at most ${megabytes(this.#limit)} together`,
+      `[coreml-sim] ${source}: got ${megabytes(bytes)} beside ${megabytes(held)} that are held, expected at most ${megabytes(this.#limit)} together`,
       { hint: "Choose a shorter context, raise RLX_SIMULATOR_MEMORY, or run the model on the CPU." },
     );
   }

@@ -4,8 +4,8 @@ import { elementCount } from "../mil/types.ts";
 import type { PackageTensor } from "../package/packageTensor.ts";
 import { allocate } from "../package/packageTensor.ts";
 
-export function simError(who: string, what: string): never {
-  throw new WorkbenchError("RUN_FAILED", `[coreml-sim] ${who}: ${what}`);
+export function simError(source: string, what: string): never {
+  throw new WorkbenchError("RUN_FAILED", `[coreml-sim] ${source}: ${what}`);
 }
 
 export function strides(shape: readonly number[]): number[] {

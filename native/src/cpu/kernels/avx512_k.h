@@ -105,9 +105,7 @@ struct Four45 {
   __m512i heads;
 };
 
-// The scales of four chunks, then their mins, as bytes in each lane of 128 bits. The same as
-// unpack_scales: of the words a b c, a c b c, of which whole bytes, low and high nibbles and what
-// lies two bits further up are taken; the upper halves are composed of two of these.
+// As unpack_scales, for four chunks: first scales, then mins, as bytes in each 128-bit lane.
 RLX_INLINE __m512i scales_and_mins(__m512i heads) {
   const __m512i words = _mm512_shuffle_epi32(heads, static_cast<_MM_PERM_ENUM>(1 | 3 << 2 | 2 << 4 | 3 << 6));
   const long long whole_low = 0x3830282018100800, whole_high = 0x3c342c2418100800, two_up = 0x1a120a021a120a02;

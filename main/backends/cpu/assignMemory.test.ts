@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { tensor } from "../../ir/type.ts";
 import { inPlace } from "./kernelFacts.ts";
-import { settle } from "./lower.ts";
+import { assignMemory } from "./lower.ts";
 import { TestDraft } from "./testDraft.ts";
 
 const CACHE = [2, "capacity", 4] as const;
@@ -30,7 +30,7 @@ function play({ draft }: TestDraft): Record<string, string> {
   return found;
 }
 const settled = (t: TestDraft): Record<string, string> => {
-  settle(t.draft);
+  assignMemory(t.draft);
   return play(t);
 };
 const leaves = (): { t: TestDraft; x: number; past: number; cache: number } => {
@@ -55,7 +55,7 @@ describe("appends", () => {
     t.next("c", twice);
     expect(settled(t)).toEqual({ "next c": "kv_append(kv_append(c, x, past), x, past)" });
   });
-  it("leave the old value alone while somebody still reads it", () => {
+  it("leave the old value alone while a later instruction reads it", () => {
     const { t, x, past, cache } = leaves();
     const next = t.one("kv_append", [cache, x, past], CACHE);
     t.next("c", next);
