@@ -81,7 +81,7 @@ export const walls = [
       ...runtimeLayers,
       "main/library",
       "main/engine/models/packageRequest.ts",
-      "main/engine/models/works.ts",
+      "main/engine/models/taskCache.ts",
       "main/engine/random.ts",
       "main/node/files",
       "main/node/native",

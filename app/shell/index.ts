@@ -23,13 +23,13 @@ const mail = createMailbox();
 let started = false;
 app.on("open-file", (event, path) => {
   event.preventDefault();
-  tell(CHANNELS.openFile, path);
+  sendToWindow(CHANNELS.openFile, path);
 });
 hardenApp(app);
 registerScheme(protocol);
 
 /** Delivers a file or a command to the page. Opens a window if there is none, as on a Mac. */
-function tell(channel: Channel, text: string): void {
+function sendToWindow(channel: Channel, text: string): void {
   mail.post(channel, text);
   showWindowIfNone();
 }
@@ -62,7 +62,7 @@ function start(): void {
   hardenSession(session.defaultSession);
   handleProtocol(protocol, inOut("renderer"));
   handleRequests(ipcMain, engine);
-  const command = (name: string): void => tell(CHANNELS.command, name);
+  const command = (name: string): void => sendToWindow(CHANNELS.command, name);
   const checkForUpdates = createUpdater({
     installed: app.isPackaged,
     version: app.getVersion(),

@@ -64,8 +64,8 @@ export const CONTEXT = 2048;
 const STATUS_EVERY_MS = 2000;
 /** How long the end of an engine waits for its work to notice. */
 const ENDING_MS = 1500;
-/** Bytes and seconds of the read loop that finds the roof of a profile. */
-const ROOF = { bytes: 256 << 20, seconds: 0.5 };
+/** Bytes and seconds of the read loop that finds the peak bandwidth of a profile. */
+const READ_LOOP = { bytes: 256 << 20, seconds: 0.5 };
 
 /** Work that was cancelled ends within a tenth of a second, and removes what it has half done. */
 async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
@@ -82,30 +82,30 @@ export function createEngine(parts: EngineParts): Engine {
   const leaving = new Set<Serving<Contract>>();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
   /** When something changed; and while a job runs, again and again. */
-  const tell = (): void => {
+  const emitStatus = (): void => {
     for (const connection of connections) connection.emit("engine.status", statusOf(jobs, machine));
     const isBusy = jobs.list().length > 0;
-    if (isBusy) heartbeat ??= setInterval(tell, STATUS_EVERY_MS);
+    if (isBusy) heartbeat ??= setInterval(emitStatus, STATUS_EVERY_MS);
     else stopHeartbeat();
   };
   const stopHeartbeat = (): void => {
     if (heartbeat !== undefined) clearInterval(heartbeat);
     heartbeat = undefined;
   };
-  const jobs = createJobs(tell);
+  const jobs = createJobs(emitStatus);
   const devices = deviceRegistry(parts.devices);
   const offers = createOffers(files);
   const store = createModelStore({ files, offers, recents, uploads, watch });
   const defaultThreads = machine.threads;
   const decoders = createDecoders({ devices, defaultThreads, defaultContext: CONTEXT });
   const here = devices.listed.map((device) => device.here?.()).find((each) => each !== undefined);
-  const roofs = new Map<number, Promise<number>>();
-  const roof = (threads: number, signal: AbortSignal): Promise<number> => {
-    const known = roofs.get(threads);
+  const peaks = new Map<number, Promise<number>>();
+  const peakBandwidth = (threads: number, signal: AbortSignal): Promise<number> => {
+    const known = peaks.get(threads);
     if (known) return known;
-    const measured = cpu.engine().readBandwidth(threads, ROOF.bytes, ROOF.seconds, signal);
-    roofs.set(threads, measured);
-    measured.catch(() => roofs.delete(threads));
+    const measured = cpu.engine().readBandwidth(threads, READ_LOOP.bytes, READ_LOOP.seconds, signal);
+    peaks.set(threads, measured);
+    measured.catch(() => peaks.delete(threads));
     return measured;
   };
   const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
@@ -140,7 +140,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs }),
-      ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, roof }),
+      ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, peakBandwidth }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),

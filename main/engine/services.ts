@@ -66,7 +66,7 @@ export interface PackageFiles {
   /** Where a package would go: beside the model, or in the user's folder; and the bytes that are free there. */
   suggest(model: string | null, name: string): Promise<{ readonly path: string; readonly freeBytes: number | null }>;
   /** Removes what engines that were killed have left half written. */
-  removeLeftovers(): Promise<void>;
+  removeAbandonedFiles(): Promise<void>;
   /** A place for a package that goes when `remove` is called. */
   temporary(name: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
 }

@@ -3,7 +3,7 @@
  * plain child and relays each socket's messages over the fork's channel.
  */
 import { nodeEngine } from "./nodeEngine.ts";
-import { removeLeftovers } from "./files/leftovers.ts";
+import { removeAbandonedFiles } from "./files/abandonedFiles.ts";
 import { serveChildChannel } from "./serve/childChannel.ts";
 import { endWithSupervisor } from "./serve/ending.ts";
 import { serveParentPort } from "./serve/parentPort.ts";
@@ -19,7 +19,7 @@ const warmUp = (): void =>
   void engine.warmUp().catch((error: unknown) => process.stderr.write(`[engine] warm-up: ${String(error)}\n`));
 if (serveParentPort(engine, process) || serveChildChannel(engine)) {
   endWithSupervisor(engine);
-  void removeLeftovers(settings.dataFolder);
+  void removeAbandonedFiles(settings.dataFolder);
   setTimeout(warmUp, WARM_UP_AFTER_MS);
 } else {
   process.stderr.write("The engine is started by the app or by `rlx serve`; on its own it has no client.\n");

@@ -16,7 +16,7 @@ import { diskStore } from "./cache/diskStore.ts";
 import type { PlanCache } from "./cache/planCache.ts";
 import { openCachedDecoder } from "./cache/planCache.ts";
 import { coremlAccess } from "./devices/coreml/device.ts";
-import { hereOf } from "./devices/coreml/here.ts";
+import { thisMac } from "./devices/coreml/thisMac.ts";
 import { everyDevice } from "./devices/list.ts";
 import type { EngineServices } from "../engine/services.ts";
 import { calibrationStore } from "./cache/calibrations.ts";
@@ -50,7 +50,7 @@ const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
 };
 
 /** The initial target of predictions. */
-const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): TargetSpec => ({
+const initialTarget = (settings: Settings, here: ReturnType<typeof thisMac>): TargetSpec => ({
   chip: here?.chip ?? "m4",
   os: here?.os ?? "macos15",
   units: UNITS[settings.coremlUnits],
@@ -91,7 +91,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
   );
   const mlx = mlxAccess(findMlxEngine);
   const coreml = coremlAccess(folder, settings.coremlAddon, flexibility, build);
-  const target = initialTarget(settings, hereOf(coreml));
+  const target = initialTarget(settings, thisMac(coreml));
   const openKept: OpenCpuDecoder = async (engine, file, paths, options) =>
     (await openCachedDecoder(engine, file, paths, options, kept)).decoder;
   const calibrations = { machine: `${chipTitle()} ${availableParallelism()}`, store: plans, build };

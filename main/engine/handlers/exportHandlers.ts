@@ -5,7 +5,7 @@ import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
-import { during } from "../during.ts";
+import { progressStream } from "../progressStream.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
 import { exportModel, exportRequest } from "../models/exporting.ts";
@@ -18,11 +18,11 @@ import type { OpenModel } from "../models/openModel.ts";
 import { planTarget } from "../models/routes.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { diskSize } from "../views/overviewView.ts";
-import type { Kind } from "../models/works.ts";
-import { inSlices, worksOf } from "../models/works.ts";
+import type { TaskKind } from "../models/taskCache.ts";
+import { inSlices, tasksOf } from "../models/taskCache.ts";
 
 /** One for each target that is looked at. */
-const PREVIEW: Kind<ExportPreview> = { name: "export preview", keep: 16 };
+const PREVIEW: TaskKind<ExportPreview> = { name: "export preview", keep: 16 };
 
 type ExportItem = StreamItemOf<"export.start">;
 
@@ -48,12 +48,12 @@ export function exportHandlers(parts: ExportParts): {
         const started = performance.now();
         const open = parts.store.get(model);
         const where = await parts.packages.place(path, overwrite);
-        void parts.packages.removeLeftovers();
+        void parts.packages.removeAbandonedFiles();
         const job = parts.jobs.start("export", open.description.title);
         let work: Promise<unknown> = Promise.resolve();
         try {
           yield phaseItem("prepare", "Preparing the graph", started);
-          const steps = during<ExportProgress, ExportReport>((emit) => {
+          const steps = progressStream<ExportProgress, ExportReport>((emit) => {
             const exporting = exportModel(open, planTarget(open, target, "decode"), {
               directory: () => parts.packages.writer(where, { noted: true }),
               engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
@@ -185,7 +185,7 @@ async function exportPlan(
       sentence: can.ok ? "" : can.sentence,
     };
   const plan = planTarget(model, target, "decode");
-  const planned = await worksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
+  const planned = await tasksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
     inSlices(preview(await exportRequest(model, plan, own, flexibility)), own),
   );
   const bytes = planned.weightBytes + planned.modelBytes;

@@ -27,11 +27,11 @@ import { BYTES_READ, MovedBytes } from "../views/movedBytes.ts";
 import { nodeView } from "../views/nodeView.ts";
 import type { Line } from "../views/textView.ts";
 import { irLines, milLines, passDiff, passView, textPage } from "../views/textView.ts";
-import type { Kind } from "../models/works.ts";
-import { inSlices, worksOf } from "../models/works.ts";
+import type { TaskKind } from "../models/taskCache.ts";
+import { inSlices, tasksOf } from "../models/taskCache.ts";
 
-const GRAPH_VIEW: Kind<GraphView> = { name: "graph view", keep: 6 };
-const TEXT: Kind<readonly Line[]> = { name: "text", keep: 4 };
+const GRAPH_VIEW: TaskKind<GraphView> = { name: "graph view", keep: 6 };
+const TEXT: TaskKind<readonly Line[]> = { name: "text", keep: 4 };
 
 type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
 
@@ -55,7 +55,7 @@ export function graphHandlers(
   const view = async (asked: GraphKey, signal: AbortSignal): Promise<GraphView> => {
     const model = store.get(asked.model);
     const key = withinContext(model, asked);
-    const made = await worksOf(model).get(
+    const made = await tasksOf(model).get(
       GRAPH_VIEW,
       `${shared(model, key)} ${profileAt(key) ?? ""}`,
       signal,
@@ -117,10 +117,10 @@ export function graphHandlers(
       if (language === "mil") {
         const name = `mil ${JSON.stringify([target, key.phase])}`;
         const route = await routeOf(model, target, key.phase, signal);
-        const all = await worksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
+        const all = await tasksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
         return textPage("mil", `MIL for ${route.title}`, all, { firstLine, around }, lines);
       }
-      const all = await worksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
+      const all = await tasksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
         irLines((await staged(model, key, own)).graph),
       );
       return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, lines);

@@ -11,11 +11,11 @@ import type { RouteCache } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import { routeOf } from "../models/routes.ts";
 import { bytesPerStep, deviceShares, routeView } from "../views/routeView.ts";
-import type { Kind } from "../models/works.ts";
-import { worksOf } from "../models/works.ts";
+import type { TaskKind } from "../models/taskCache.ts";
+import { tasksOf } from "../models/taskCache.ts";
 
 /** Columns only: many are kept, so that a target seen before is there at once. */
-const ROUTE_VIEW: Kind<RouteView> = { name: "route view", keep: 32 };
+const ROUTE_VIEW: TaskKind<RouteView> = { name: "route view", keep: 32 };
 
 const choices = (
   list: readonly { readonly id: string; readonly title: string; readonly sentence: string }[],
@@ -37,7 +37,7 @@ export function routeHandlers(
 ): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
   const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
     const open = store.get(model);
-    return worksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, (own) => {
+    return tasksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, (own) => {
       const make = async (): Promise<RouteView> =>
         routeView({ model, route: await routeOf(open, target, phase, own), target, phase });
       return kept === undefined ? make() : kept.get({ model, file: open.file, target, phase }, make);

@@ -9,7 +9,7 @@ import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { CacheType, DevicePhase } from "../../runtime/devices/provider.ts";
 import type { EngineDecoder, EngineDevice, EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
-import { during } from "../during.ts";
+import { progressStream } from "../progressStream.ts";
 import type { OpenModel } from "./openModel.ts";
 import { pathsOf } from "./openModel.ts";
 
@@ -46,7 +46,7 @@ export async function* leaseInPhases(
   model: OpenModel,
   choice: DecoderChoice,
 ): AsyncGenerator<PhaseItem, Lease> {
-  const steps = during<DevicePhase, Lease>((emit) => decoders.lease(model, choice, emit));
+  const steps = progressStream<DevicePhase, Lease>((emit) => decoders.lease(model, choice, emit));
   let next = await steps.next();
   while (next.done !== true) {
     yield { kind: "phase", fraction: null, ...next.value };

@@ -10,7 +10,7 @@ import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { templateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { packageRequest, readsFrom, weightWork } from "./packageRequest.ts";
-import { inSlices } from "./works.ts";
+import { inSlices } from "./taskCache.ts";
 
 /** `packageName` is for logs. */
 export async function exportRequest(

@@ -1,7 +1,7 @@
 /** `rlx bench` and `rlx profile`. */
 import { open, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { intervalName, roofOf } from "../../contract/views/run.ts";
+import { intervalName, peakShareOf } from "../../contract/views/run.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
@@ -160,24 +160,24 @@ function printProfile({ output }: Command, view: ProfileView): void {
       String(row.count),
       `${(row.seconds * 1e3).toFixed(3)} ms`,
       `${(row.share * 100).toFixed(1)} %`,
-      ...roofTexts(row),
+      ...bandwidthTexts(row),
     ]);
     output.table(["op", "times", time, "share", "bandwidth", "of peak"], rows, {
       right: [1, 2, 3, 4, 5],
       yields: 0,
     });
-    if (part.rows.some((row) => roofOf(row).kind === "cache"))
+    if (part.rows.some((row) => peakShareOf(row).kind === "cache"))
       output.line("cache: faster than memory, because these weights stay in the processor's cache from token to token");
   }
 }
 
 /** Bandwidth and its share of the peak. Empty for ops that memory does not limit. */
-function roofTexts(row: ProfileRow): readonly [string, string] {
-  const roof = roofOf(row);
-  if (row.bandwidth === null || roof.kind === "none") return ["", ""];
+function bandwidthTexts(row: ProfileRow): readonly [string, string] {
+  const peak = peakShareOf(row);
+  if (row.bandwidth === null || peak.kind === "none") return ["", ""];
   return [
     `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
-    roof.kind === "cache" ? "cache" : `${(roof.value * 100).toFixed(0)} %`,
+    peak.kind === "cache" ? "cache" : `${(peak.value * 100).toFixed(0)} %`,
   ];
 }
 

@@ -2,7 +2,7 @@
 import type { MlxMode } from "../../backends/mlx/engine.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { EngineDevice } from "../../engine/devices.ts";
-import { inSlices } from "../../engine/models/works.ts";
+import { inSlices } from "../../engine/models/taskCache.ts";
 import type { CpuAccess, OpenCpuDecoder } from "../../runtime/devices/cpu.ts";
 import { cpuProvider } from "../../runtime/devices/cpu.ts";
 import type { MlxAccess } from "../../runtime/devices/mlx.ts";

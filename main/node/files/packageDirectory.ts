@@ -9,8 +9,8 @@ import type { PositionedSink, RangeSource } from "../../backends/coreml/blob.ts"
 import type { DirectoryReader, DirectoryWriter } from "../../backends/coreml/package.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { claim } from "./claim.ts";
-import type { Note } from "./leftovers.ts";
-import { asideOf, partialName } from "./leftovers.ts";
+import type { Note } from "./abandonedFiles.ts";
+import { asideOf, partialName } from "./abandonedFiles.ts";
 import { makeFolder } from "./makeFolder.ts";
 
 function ioError(path: string, cause: unknown): WorkbenchError {

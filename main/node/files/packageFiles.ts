@@ -5,7 +5,7 @@ import { dirname, extname, join, resolve } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { PackageFiles } from "../../engine/services.ts";
 import { userHome } from "./folders.ts";
-import { noteIn, removeLeftovers } from "./leftovers.ts";
+import { unfinishedNote, removeAbandonedFiles } from "./abandonedFiles.ts";
 import { packageWriter } from "./packageDirectory.ts";
 
 /** An absolute .mlpackage path in an existing folder. Replaces a package only with `overwrite`. */
@@ -30,14 +30,14 @@ export async function place(path: string, overwrite: boolean): Promise<string> {
 
 /** `dataFolder`: the place of notes about unfinished packages. */
 export const packageFiles = (dataFolder: string): PackageFiles => ({
-  writer: (path, { noted } = { noted: false }) => packageWriter(path, noted ? noteIn(dataFolder) : undefined),
+  writer: (path, { noted } = { noted: false }) => packageWriter(path, noted ? unfinishedNote(dataFolder) : undefined),
   place,
   async suggest(model, name) {
     const folder = model === null ? userHome() : dirname(model);
     const space = await statfs(folder).catch(() => undefined);
     return { path: join(folder, name), freeBytes: space === undefined ? null : space.bavail * space.bsize };
   },
-  removeLeftovers: () => removeLeftovers(dataFolder),
+  removeAbandonedFiles: () => removeAbandonedFiles(dataFolder),
   async temporary(name) {
     const folder = await mkdtemp(join(tmpdir(), "rlx-package-"));
     return { path: join(folder, name), remove: () => rm(folder, { recursive: true, force: true }) };

@@ -2,7 +2,7 @@
  * Dropped files without a path. The header arrives in ranges until it parses. To run or export, the
  * whole file arrives in pieces, in a temporary file. It is removed when the upload is cancelled or
  * abandoned, with the last model that uses it, or with the engine; after a killed engine, at the
- * start of the next (`leftovers.ts`).
+ * start of the next (`abandonedFiles.ts`).
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, open, rm, statfs } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Uploads } from "../../engine/services.ts";
-import { uploadPrefix } from "./leftovers.ts";
+import { uploadPrefix } from "./abandonedFiles.ts";
 
 /** Bytes of one piece. The window sends the next when this one is written. */
 export const CHUNK_BYTES = 4 << 20;

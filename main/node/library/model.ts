@@ -2,7 +2,7 @@
 import type { ChatMessage } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { inSlices } from "../../engine/models/works.ts";
+import { inSlices } from "../../engine/models/taskCache.ts";
 import { randomSeed } from "../../engine/random.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";

@@ -15,7 +15,7 @@ import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
 import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { packageRequest, readsFrom, weightWork } from "../../engine/models/packageRequest.ts";
-import { inSlices } from "../../engine/models/works.ts";
+import { inSlices } from "../../engine/models/taskCache.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { graphHash } from "../../ir/hash.ts";

@@ -17,7 +17,7 @@ export function serveChildChannel(engine: Connectable): boolean {
   if (!send) return false;
   const inboxes = new Map<number, PortInbox>();
   const backlog = createBacklog(MOST_WAITING);
-  const tell = (message: FromEngine): void => {
+  const post = (message: FromEngine): void => {
     // A dead supervisor takes no more. "disconnect" reports its end.
     if (!process.connected) return;
     const left = backlog.add(message.t === "frame" ? message.bytes.byteLength : 0);
@@ -35,12 +35,12 @@ export function serveChildChannel(engine: Connectable): boolean {
       const inbox = createInbox();
       inboxes.set(socket, inbox);
       engine.connect({
-        send: (frame) => tell({ t: "frame", socket, bytes: encodeFrame(frame) }),
+        send: (frame) => post({ t: "frame", socket, bytes: encodeFrame(frame) }),
         room: backlog.room,
         onMessage: inbox.onMessage,
         onClose: inbox.onClose,
         close: (reason) => {
-          tell({ t: "close", socket, reason });
+          post({ t: "close", socket, reason });
           end(socket, reason);
         },
       });
@@ -50,12 +50,12 @@ export function serveChildChannel(engine: Connectable): boolean {
       } catch (error) {
         const wire = toWireError(error);
         const { message: reason } = wire;
-        tell({ t: "frame", socket, bytes: encodeFrame({ t: "err", id: CONNECTION_ID, error: wire }) });
-        tell({ t: "close", socket, reason });
+        post({ t: "frame", socket, bytes: encodeFrame({ t: "err", id: CONNECTION_ID, error: wire }) });
+        post({ t: "close", socket, reason });
         end(socket, reason);
       }
     }
   });
-  tell({ t: "ready" });
+  post({ t: "ready" });
   return true;
 }

@@ -84,7 +84,7 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
     return next;
   };
 
-  const tell = (message: ToEngine): void => {
+  const post = (message: ToEngine): void => {
     const engine = started();
     if (engine.connected) engine.send(message);
   };
@@ -94,13 +94,13 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
     connect(end) {
       const socket = nextSocket++;
       ends.set(socket, end);
-      tell({ t: "open", socket });
+      post({ t: "open", socket });
       return {
         send: (bytes) => {
-          if (ends.has(socket)) tell({ t: "frame", socket, bytes });
+          if (ends.has(socket)) post({ t: "frame", socket, bytes });
         },
         leave: () => {
-          if (ends.delete(socket) && child) tell({ t: "close", socket });
+          if (ends.delete(socket) && child) post({ t: "close", socket });
         },
       };
     },

@@ -18,7 +18,7 @@ import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
 const SHOWN = 12;
-const roofWord = (value: number): string => (value > 1 ? "from cache" : share(value));
+const peakWord = (value: number): string => (value > 1 ? "from cache" : share(value));
 
 export interface ProfileInspectorProps {
   /** Opens the graph at a node of the legal graph. */
@@ -63,9 +63,11 @@ export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
             rows={[
               ["bytes", bytes(read)],
               ["per second", `${bytes(read / Math.max(1e-9, known))}/s`],
-              ...(profile.roof === null
+              ...(profile.peakBandwidth === null
                 ? []
-                : ([["of peak bandwidth", roofWord(read / Math.max(1e-9, known) / profile.roof.value)]] as const)),
+                : ([
+                    ["of peak bandwidth", peakWord(read / Math.max(1e-9, known) / profile.peakBandwidth.value)],
+                  ] as const)),
             ]}
           />
         </Card>

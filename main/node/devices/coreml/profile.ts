@@ -160,7 +160,7 @@ export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], 
     truth,
     machine: facts.machine,
     sentence: sentenceOf(attributed, facts),
-    roof: null,
+    peakBandwidth: null,
     strings: strings.strings,
     lanes,
     steps: {
@@ -209,7 +209,7 @@ function rowsOf(slices: readonly Slice[], tokens: readonly number[] | undefined)
     ...kind,
     ...row,
     bandwidth: null,
-    roofShare: null,
+    peakShare: null,
   }));
 }
 

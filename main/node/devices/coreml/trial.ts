@@ -79,8 +79,8 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
     let stage: TrialStage = "compile";
     let result: Line | undefined;
     let [pending, said] = ["", ""];
-    const tell = (): void => onProgress?.({ stage, elapsedSeconds: (performance.now() - started) / 1000 });
-    const timer = setInterval(tell, PROGRESS_EVERY_MS);
+    const report = (): void => onProgress?.({ stage, elapsedSeconds: (performance.now() - started) / 1000 });
+    const timer = setInterval(report, PROGRESS_EVERY_MS);
     // Specialising cannot be interrupted: only the end of its process stops it.
     const stop = (): void => void child.kill("SIGKILL");
     signal?.addEventListener("abort", stop, { once: true });
@@ -90,7 +90,7 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
       for (const line of lines.map(parsed)) {
         if (isStage(line.stage)) {
           stage = line.stage;
-          tell();
+          report();
         } else if (line.result !== undefined) result = line;
       }
     });

@@ -1,6 +1,6 @@
 // This machine as a target: families, systems between two that we know, and machines that are none.
 import { expect, it } from "vitest";
-import { placeOf } from "./here.ts";
+import { placeOf } from "./thisMac.ts";
 
 it.each([
   ["Apple M3 Pro", 15, { chip: "m3", os: "macos15" }],

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { noteIn, partialName, removeLeftovers, uploadPrefix } from "./leftovers.ts";
+import { unfinishedNote, partialName, removeAbandonedFiles, uploadPrefix } from "./abandonedFiles.ts";
 import { packageWriter } from "./packageDirectory.ts";
 import type { Maker } from "./processes.ts";
 import { makerName, ownMaker } from "./processes.ts";
@@ -13,7 +13,7 @@ let [folder, home, temporary] = ["", "", ""];
 /** The number of a process that has ended. */
 let dead = 0;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "rlx-leftovers-"));
+  folder = await mkdtemp(join(tmpdir(), "rlx-abandoned-"));
   [home, temporary] = [join(folder, "home"), join(folder, "tmp")];
   for (const each of [join(home, "unfinished"), temporary]) await mkdir(each, { recursive: true });
   const child = spawn(process.execPath, ["-e", ""], { stdio: "ignore" });
@@ -47,7 +47,7 @@ describe("uploads", () => {
   it("of processes that have ended go, those of others stay", async () => {
     const [own, parents] = [`${uploadPrefix()}a`, uploadBy({ pid: process.ppid })];
     for (const name of [byDead(own), own, parents, "rlx-upload-c", "other-1-d"]) await makeUpload(name);
-    await removeLeftovers(home, temporary);
+    await removeAbandonedFiles(home, temporary);
     expect((await readdir(temporary)).sort()).toEqual([own, parents, "rlx-upload-c", "other-1-d"].sort());
   });
 
@@ -58,7 +58,7 @@ describe("uploads", () => {
       { numbering: OTHER, pid: dead },
     ].map(uploadBy);
     for (const name of [...staying, uploadBy({ boot: OTHER, numbering: OTHER })]) await makeUpload(name);
-    await removeLeftovers(home, temporary);
+    await removeAbandonedFiles(home, temporary);
     expect((await readdir(temporary)).sort()).toEqual(staying.sort());
   });
 
@@ -66,7 +66,7 @@ describe("uploads", () => {
     const own = `${uploadPrefix()}a`;
     await makeUpload(own);
     await utimes(join(temporary, own), 1, 1);
-    await removeLeftovers(home, temporary);
+    await removeAbandonedFiles(home, temporary);
     expect(await readdir(temporary)).toEqual([]);
   });
 });
@@ -74,7 +74,7 @@ describe("uploads", () => {
 describe("packages", () => {
   it("that a dead process was writing go, with their notes", async () => {
     await makePartial("x.mlpackage");
-    await removeLeftovers(home, temporary);
+    await removeAbandonedFiles(home, temporary);
     expect(await packagesHere()).toEqual([]);
     expect(await readdir(join(home, "unfinished"))).toEqual([]);
   });
@@ -88,7 +88,7 @@ describe("packages", () => {
         await mkdir(join(folder, "x.mlpackage"), { recursive: true });
         await writeFile(join(folder, "x.mlpackage", "which"), "new");
       }
-      await removeLeftovers(home, temporary);
+      await removeAbandonedFiles(home, temporary);
       expect(await packagesHere()).toEqual(["x.mlpackage"]);
       expect(await readFile(join(folder, "x.mlpackage", "which"), "utf8")).toBe(isNewThere ? "new" : "old");
     }
@@ -99,7 +99,7 @@ describe("packages", () => {
     for (const path of ["precious.mlpackage", ".", "", partialName("x.mlpackage")]) {
       await mkdir(join(folder, path), { recursive: true });
       await note(join(folder, path));
-      await removeLeftovers(home, temporary);
+      await removeAbandonedFiles(home, temporary);
       expect(await readdir(join(folder, path)), path).toBeDefined();
     }
   });
@@ -107,15 +107,15 @@ describe("packages", () => {
   it("of this process are noted until they are done", async () => {
     const notes = (): Promise<string[]> => readdir(join(home, "unfinished"));
     for (const end of ["commit", "abandon"] as const) {
-      const writer = await packageWriter(join(folder, `${end}.mlpackage`), noteIn(home));
+      const writer = await packageWriter(join(folder, `${end}.mlpackage`), unfinishedNote(home));
       expect(await notes()).toHaveLength(1);
-      await removeLeftovers(home, temporary);
+      await removeAbandonedFiles(home, temporary);
       expect((await packagesHere()).some((name) => name.endsWith(".partial"))).toBe(true);
       await writer[end]();
       expect(await notes()).toEqual([]);
     }
     expect(await packagesHere()).toEqual(["commit.mlpackage"]);
-    await expect(packageWriter("/proc/x.mlpackage", noteIn(home))).rejects.toMatchObject({ code: "ENV_IO" });
+    await expect(packageWriter("/proc/x.mlpackage", unfinishedNote(home))).rejects.toMatchObject({ code: "ENV_IO" });
     expect(await notes()).toEqual([]);
   });
 });

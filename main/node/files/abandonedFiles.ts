@@ -29,7 +29,7 @@ export type Note = (partial: string) => Promise<() => Promise<void>>;
 
 const notesFolder = (dataFolder: string): string => join(dataFolder, "unfinished");
 
-export function noteIn(dataFolder: string): Note {
+export function unfinishedNote(dataFolder: string): Note {
   return async (partial) => {
     const note = join(notesFolder(dataFolder), `${makerName(ownMaker())}.${randomUUID()}`);
     try {
@@ -42,8 +42,8 @@ export function noteIn(dataFolder: string): Note {
   };
 }
 
-/** Removes the leftovers of every dead process. The next start retries failures. */
-export async function removeLeftovers(dataFolder: string, temporary = tmpdir()): Promise<void> {
+/** Removes the files of every dead process. The next start retries failures. */
+export async function removeAbandonedFiles(dataFolder: string, temporary = tmpdir()): Promise<void> {
   const notes = notesFolder(dataFolder);
   for (const name of await namesIn(notes)) {
     const note = join(notes, name);

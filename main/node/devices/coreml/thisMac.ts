@@ -16,7 +16,7 @@ export function placeOf({ chip, osMajor }: Pick<CoremlMachine, "chip" | "osMajor
 }
 
 /** Undefined without Core ML or without Apple silicon. */
-export function hereOf(coreml: CoremlAccess): Place | undefined {
+export function thisMac(coreml: CoremlAccess): Place | undefined {
   if (coremlMissing(coreml) !== undefined) return undefined;
   try {
     return placeOf(coreml.bridge().machine());

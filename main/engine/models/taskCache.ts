@@ -34,14 +34,14 @@ interface Running {
 }
 
 /** Of each kind of result, how many are kept: graphs and programs are large, columns are not. */
-export interface Kind<T> {
+export interface TaskKind<T> {
   readonly name: string;
   readonly keep: number;
-  /** Never set: ties the kind to its results. */
+  /** Phantom type parameter. */
   readonly result?: T;
 }
 
-export class Works {
+export class TaskCache {
   readonly #kept = new Map<string, Map<string, unknown>>();
   readonly #running = new Map<string, Running>();
 
@@ -49,7 +49,12 @@ export class Works {
    * Returns the kept result, joins the running computation, or starts `make`. Its signal aborts
    * when the last caller leaves.
    */
-  async get<T>(kind: Kind<T>, key: string, signal: AbortSignal, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async get<T>(
+    kind: TaskKind<T>,
+    key: string,
+    signal: AbortSignal,
+    make: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const kept = this.#kept.get(kind.name) ?? new Map<string, unknown>();
     this.#kept.set(kind.name, kept);
     if (kept.has(key)) {
@@ -129,9 +134,9 @@ function keepLast(kept: Map<string, unknown>, key: string, value: unknown, limit
   }
 }
 
-export const worksOf = (model: OpenModel): Works =>
-  model.cached("works", () => {
-    const works = new Works();
-    model.onDispose(() => works.end());
-    return works;
+export const tasksOf = (model: OpenModel): TaskCache =>
+  model.cached("tasks", () => {
+    const tasks = new TaskCache();
+    model.onDispose(() => tasks.end());
+    return tasks;
   });

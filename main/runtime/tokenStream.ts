@@ -55,7 +55,7 @@ interface Pending {
   readonly result: Promise<TokenResult>;
 }
 
-export class Draws implements AsyncIterableIterator<DrawnToken, void, void> {
+export class TokenStream implements AsyncIterableIterator<DrawnToken, void, void> {
   readonly #steps: DrawSteps;
   readonly #options: DrawOptions;
   readonly #stopper = new AbortController();

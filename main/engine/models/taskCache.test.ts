@@ -1,10 +1,10 @@
 // Long work: shared by all callers of the same, ended when the last of them leaves, sliced so that others get their turn.
 import { describe, expect, it } from "vitest";
 import type { Steps } from "../../ir/steps.ts";
-import type { Kind } from "./works.ts";
-import { inSlices, Works } from "./works.ts";
+import type { TaskKind } from "./taskCache.ts";
+import { inSlices, TaskCache } from "./taskCache.ts";
 
-const NUMBER: Kind<number> = { name: "number", keep: 2 };
+const NUMBER: TaskKind<number> = { name: "number", keep: 2 };
 const never = (): AbortSignal => new AbortController().signal;
 
 /** A promise and what settles it. */
@@ -51,80 +51,80 @@ describe("work in slices", () => {
 
 describe("shared work", () => {
   it("is made once for all callers, and kept", async () => {
-    const works = new Works();
+    const tasks = new TaskCache();
     const made = deferred<number>();
     let times = 0;
     const make = (): Promise<number> => {
       times++;
       return made.promise;
     };
-    const both = [works.get(NUMBER, "a", never(), make), works.get(NUMBER, "a", never(), make)];
+    const both = [tasks.get(NUMBER, "a", never(), make), tasks.get(NUMBER, "a", never(), make)];
     made.resolve(7);
     expect(await Promise.all(both)).toEqual([7, 7]);
-    expect(await works.get(NUMBER, "a", never(), make)).toBe(7);
+    expect(await tasks.get(NUMBER, "a", never(), make)).toBe(7);
     expect(times).toBe(1);
   });
 
   it("goes on while one waits, and ends when the last has left", async () => {
-    const works = new Works();
+    const tasks = new TaskCache();
     const [first, second] = [new AbortController(), new AbortController()];
     let given: AbortSignal | undefined;
     const make = (signal: AbortSignal): Promise<number> => {
       given = signal;
       return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("ended"))));
     };
-    const one = works.get(NUMBER, "a", first.signal, make);
-    const two = works.get(NUMBER, "a", second.signal, make);
+    const one = tasks.get(NUMBER, "a", first.signal, make);
+    const two = tasks.get(NUMBER, "a", second.signal, make);
     first.abort();
     await expect(one).rejects.toMatchObject({ code: "CANCELLED" });
     expect(given?.aborted).toBe(false);
     second.abort();
     await expect(two).rejects.toMatchObject({ code: "CANCELLED" });
     expect(given?.aborted).toBe(true);
-    expect(await works.get(NUMBER, "a", never(), () => Promise.resolve(3))).toBe(3);
+    expect(await tasks.get(NUMBER, "a", never(), () => Promise.resolve(3))).toBe(3);
   });
 
   it("that failed is tried again, and all callers are told", async () => {
-    const works = new Works();
+    const tasks = new TaskCache();
     const made = deferred<number>();
-    const both = [1, 2].map(() => works.get(NUMBER, "a", never(), () => made.promise));
+    const both = [1, 2].map(() => tasks.get(NUMBER, "a", never(), () => made.promise));
     made.reject(new Error("no"));
     for (const each of both) await expect(each).rejects.toThrow("no");
-    expect(await works.get(NUMBER, "a", never(), () => Promise.resolve(4))).toBe(4);
+    expect(await tasks.get(NUMBER, "a", never(), () => Promise.resolve(4))).toBe(4);
   });
 
   it("keeps the results that were used last, each kind its own", async () => {
-    const works = new Works();
-    const ask = async (kind: Kind<number>, key: string): Promise<boolean> => {
+    const tasks = new TaskCache();
+    const ask = async (kind: TaskKind<number>, key: string): Promise<boolean> => {
       let isNew = false;
-      await works.get(kind, key, never(), () => {
+      await tasks.get(kind, key, never(), () => {
         isNew = true;
         return Promise.resolve(1);
       });
       return isNew;
     };
-    const other: Kind<number> = { name: "other", keep: 1 };
+    const other: TaskKind<number> = { name: "other", keep: 1 };
     expect([await ask(NUMBER, "a"), await ask(NUMBER, "b"), await ask(other, "a")]).toEqual([true, true, true]);
     expect([await ask(NUMBER, "a"), await ask(NUMBER, "c")]).toEqual([false, true]);
     expect([await ask(NUMBER, "a"), await ask(NUMBER, "b"), await ask(other, "a")]).toEqual([false, true, false]);
   });
 
   it("a cancelled asker is not served, even from what is being made", async () => {
-    const works = new Works();
-    await expect(works.get(NUMBER, "a", AbortSignal.abort(), () => Promise.resolve(1))).rejects.toMatchObject({
+    const tasks = new TaskCache();
+    await expect(tasks.get(NUMBER, "a", AbortSignal.abort(), () => Promise.resolve(1))).rejects.toMatchObject({
       code: "CANCELLED",
     });
   });
 
   it("ends with its model", async () => {
-    const works = new Works();
-    const waiting = works.get(
+    const tasks = new TaskCache();
+    const waiting = tasks.get(
       NUMBER,
       "a",
       never(),
       (signal) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("ended")))),
     );
-    works.end();
+    tasks.end();
     await expect(waiting).rejects.toThrow("ended");
   });
 });

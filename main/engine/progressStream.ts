@@ -1,7 +1,7 @@
 /** A promise with progress as a stream. */
 
 /** Items that a callback makes while a promise runs, as a stream: those first, then the promise's value. */
-export async function* during<T, R>(work: (emit: (item: T) => void) => Promise<R>): AsyncGenerator<T, R> {
+export async function* progressStream<T, R>(work: (emit: (item: T) => void) => Promise<R>): AsyncGenerator<T, R> {
   const queue: T[] = [];
   let wake: (() => void) | undefined;
   let settled = false;
