@@ -9,6 +9,8 @@ import { createPortPair } from "../contract/port.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import type { Overview } from "../contract/views/model.ts";
 import { pipelineFor } from "../compiler/pipelines.ts";
+import type { EngineCounts } from "../ir/session.ts";
+import { loadAddon } from "../node/native/addon.ts";
 import { BACKENDS } from "../contract/views/graph.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import type { Harness } from "../testing/engineHarness.ts";
@@ -264,7 +266,10 @@ describe("running", () => {
 
   it("runs the demo graph through its parts and agrees with the reference", async () => {
     const { model } = await openOffer("demo-hybrid");
+    const held = (): EngineCounts => loadAddon().counts();
+    const before = held();
     const run = await harness.client.call("hybrid.run", { model, target: TARGET });
+    expect(held()).toEqual(before);
     expect(run.segments.some(({ device }) => device === "host")).toBe(true);
     expect(run.agreement.relativeRms.value).toBeLessThan(0.02);
     await close(model);
