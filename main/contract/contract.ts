@@ -138,13 +138,13 @@ export const contract = {
       z.object({ model: modelId, backend, phase, target: targetSpec, precision: precision.default("f32") }),
       passList,
     ),
-    /** Of the passes in f32. */
     "passes.diff": call(
       z.object({
         model: modelId,
         backend,
         phase,
         target: targetSpec,
+        precision: precision.default("f32"),
         pass: z.string().min(1).max(100),
         full: z.boolean().default(false),
       }),

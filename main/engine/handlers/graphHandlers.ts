@@ -107,8 +107,8 @@ export function graphHandlers(
         total: figure(total, "seconds", "measured", "this run of the pipeline, once"),
       };
     },
-    "passes.diff": async ({ model, backend, phase, target, pass, full }, { signal }) => {
-      const passed = await passRecords(...listed(model, { backend, phase, target, precision: "f32" }), signal);
+    "passes.diff": async ({ model, backend, phase, target, precision, pass, full }, { signal }) => {
+      const passed = await passRecords(...listed(model, { backend, phase, target, precision }), signal);
       const { record, previous } = recordNamed(passed, pass);
       return passDiff(record, { mark: record.mark, previous }, full);
     },

@@ -40,19 +40,27 @@ export interface Decoders {
   lease(model: OpenModel, choice: DecoderChoice, onPhase?: (phase: DevicePhase) => void): Promise<Lease>;
 }
 
-/** Leases a decoder and yields its progress. */
+/** Leases a decoder and yields its progress. A lease that arrives after its stream was dropped is released. */
 export async function* leaseInPhases(
   decoders: Decoders,
   model: OpenModel,
   choice: DecoderChoice,
 ): AsyncGenerator<PhaseItem, Lease> {
-  const steps = progressStream<DevicePhase, Lease>((emit) => decoders.lease(model, choice, emit));
-  let next = await steps.next();
-  while (next.done !== true) {
-    yield { kind: "phase", fraction: null, ...next.value };
-    next = await steps.next();
+  let arriving: Promise<Lease> | undefined;
+  let ended = false;
+  const steps = progressStream<DevicePhase, Lease>((emit) => (arriving = decoders.lease(model, choice, emit)));
+  try {
+    let next = await steps.next();
+    while (next.done !== true) {
+      yield { kind: "phase", fraction: null, ...next.value };
+      next = await steps.next();
+    }
+    ended = true;
+    return next.value;
+  } finally {
+    // A dropped stream has no reader for an error.
+    if (!ended) void arriving?.then((lease) => lease.release()).catch(() => undefined);
   }
-  return next.value;
 }
 
 interface Held {
@@ -127,16 +135,21 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
   };
 }
 
-function leaseOnce(
+async function leaseOnce(
   device: EngineDevice,
   decoder: EngineDecoder,
   reference: ReferenceNotice | null,
   { wanted, threads }: { readonly wanted: number; readonly threads: number },
-): Lease {
-  const session = decoder.open({ context: Math.min(wanted, decoder.context), threads });
-  const release = async (): Promise<void> => {
-    session.dispose();
+): Promise<Lease> {
+  try {
+    const session = decoder.open({ context: Math.min(wanted, decoder.context), threads });
+    const release = async (): Promise<void> => {
+      session.dispose();
+      await decoder.dispose();
+    };
+    return { device, decoder, session, reference, release };
+  } catch (error) {
     await decoder.dispose();
-  };
-  return { device, decoder, session, reference, release };
+    throw error;
+  }
 }

@@ -12,6 +12,7 @@ import { claim } from "./claim.ts";
 import type { Note } from "./abandonedFiles.ts";
 import { asideOf, partialName } from "./abandonedFiles.ts";
 import { makeFolder } from "./makeFolder.ts";
+import { writeFully } from "./writeFully.ts";
 
 function ioError(path: string, cause: unknown): WorkbenchError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -42,14 +43,6 @@ async function syncDirectory(path: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
-  }
-}
-
-async function writeFully(handle: FileHandle, position: number, bytes: Uint8Array): Promise<void> {
-  let done = 0;
-  while (done < bytes.length) {
-    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
   }
 }
 

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Uploads } from "../../engine/services.ts";
 import { uploadPrefix } from "./abandonedFiles.ts";
+import { writeFully } from "./writeFully.ts";
 
 /** Bytes of one piece. The window sends the next when this one is written. */
 export const CHUNK_BYTES = 4 << 20;
@@ -26,7 +27,10 @@ interface Open {
   readonly folder: string;
   readonly path: string;
   readonly handle: FileHandle;
+  /** Bytes on disk. */
   received: number;
+  /** A piece is being written. */
+  writing: boolean;
   /** Time of the latest piece. */
   latest: number;
   finished: boolean;
@@ -117,7 +121,17 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
       try {
         const { folder, path, handle } = await makePlace(name, size, () => promised() - size);
         const upload = randomBytes(12).toString("hex");
-        open_.set(upload, { name, size, folder, path, handle, received: 0, latest: now(), finished: false });
+        open_.set(upload, {
+          name,
+          size,
+          folder,
+          path,
+          handle,
+          received: 0,
+          writing: false,
+          latest: now(),
+          finished: false,
+        });
         return { upload, chunkBytes: CHUNK_BYTES };
       } finally {
         beginning.delete(room);
@@ -125,12 +139,21 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
     },
     async chunk(id, offset, bytes) {
       const entry = find(id);
+      if (entry.writing)
+        throw new WorkbenchError("HANDLE_BUSY", `[upload] ${entry.name}: the piece before this one is being written`, {
+          hint: "Send one piece at a time.",
+        });
       if (entry.finished || offset !== entry.received || offset + bytes.byteLength > entry.size)
         throw new WorkbenchError(
           "INPUT_ARGUMENT",
           `[upload] piece at ${offset} of ${bytes.byteLength} bytes: expected one at ${entry.received} within ${entry.size}`,
         );
-      await entry.handle.write(bytes, 0, bytes.byteLength, offset);
+      entry.writing = true;
+      try {
+        await writeFully(entry.handle, offset, bytes);
+      } finally {
+        entry.writing = false;
+      }
       entry.received += bytes.byteLength;
       entry.latest = now();
       return entry.received;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { buildGraph, modelGraph } from "../../library/index.ts";
+import { engines } from "./addon.ts";
 import { compileForCpu, devices, exportGraph, openModel, openPackage, sampleModel } from "./index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-door-"));
@@ -52,6 +53,39 @@ describe("models", () => {
     const session = await model.openSession({ context: 16 });
     expect([...logits!.data]).toEqual([...(await session.decoder.logits(ids, [ids.length - 1]))]);
     for (const each of [graph, program, session]) each.dispose();
+    await model.close();
+  });
+
+  it("map their weights once, whatever the threads, and give them back when a session is refused", async () => {
+    const mapped = (): number => engines().cpu.engine().counts().weights;
+    const model = await openModel(sampleModel());
+    const before = mapped();
+    const sessions = [await model.openSession({ threads: 1 })];
+    const once = mapped();
+    expect(once).toBeGreaterThan(before);
+    sessions.push(await model.openSession({ threads: 2 }));
+    await expect(model.openSession({ threads: 5000 })).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+    sessions.push(await model.openSession({ threads: 1 }));
+    expect(mapped()).toBe(once);
+    for (const session of sessions) session.dispose();
+    await model.close();
+    expect(mapped()).toBe(before);
+  });
+
+  it("end a caller's opening without ending that of another", async () => {
+    const model = await openModel(sampleModel());
+    const leaving = new AbortController();
+    const first = model.openSession({ context: 8, signal: leaving.signal });
+    const second = model.openSession({ context: 8 });
+    leaving.abort();
+    await expect(first).rejects.toMatchObject({ code: "CANCELLED" });
+    (await second).dispose();
+    await model.close();
+  });
+
+  it.each([-5, 0, 2.5, NaN])("refuse a context of %d", async (context) => {
+    const model = await openModel(sampleModel());
+    await expect(model.openSession({ context })).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
     await model.close();
   });
 

@@ -1,8 +1,9 @@
 /** A model's file that is open for work: its graph, its text, and sessions that write text on a device. */
 import type { ChatMessage } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { inSlices } from "../../engine/models/taskCache.ts";
+import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
+import type { TaskKind } from "../../engine/models/taskCache.ts";
+import { inSlices, TaskCache } from "../../engine/models/taskCache.ts";
 import { randomSeed } from "../../engine/random.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
@@ -23,6 +24,8 @@ import { engines, THREADS } from "./addon.ts";
 /** Positions of a session when nothing is said; a model that was trained for fewer has those. */
 const CONTEXT = 4096;
 const MOST_TOKENS = 256;
+/** One per device and cache type, until the model is closed. */
+const DECODER: TaskKind<DeviceDecoder> = { name: "decoder", keep: Infinity };
 
 export interface SessionOptions {
   /** Id of a device; the first of `devices()` without it. */
@@ -69,7 +72,9 @@ export class Model {
   /** Keys and tensors, as the portable door has them. */
   readonly file: GgufFile;
   readonly #paths: readonly string[];
-  readonly #decoders = new Map<string, Promise<DeviceDecoder>>();
+  readonly #tasks = new TaskCache();
+  /** Of decoders, for `close`. */
+  readonly #openings: Promise<DeviceDecoder>[] = [];
   #tokenizer: Tokenizer | undefined;
 
   constructor(path: string, file: GgufFile, paths: readonly string[]) {
@@ -94,30 +99,28 @@ export class Model {
 
   /** A session with a cache of its own. Sessions of one device share the model's weights. */
   async openSession(options: SessionOptions = {}): Promise<ModelSession> {
-    const { device: id, context = CONTEXT, threads = THREADS, cacheType, signal } = options;
+    const {
+      device: id,
+      context = CONTEXT,
+      threads = THREADS,
+      cacheType,
+      signal = new AbortController().signal,
+    } = options;
+    if (!Number.isSafeInteger(context) || context < 1)
+      throw new WorkbenchError("INPUT_ARGUMENT", `[session] context: got ${context}, expected a whole number from 1`, {
+        hint: "Name the positions that the prompt and the answer need, or leave it out.",
+      });
     const { registry } = engines();
     const device = id === undefined ? registry.first : registry.able(id, "tokens", "session");
-    const key = `${device.id} ${cacheType ?? ""} ${threads}`;
-    const opening =
-      this.#decoders.get(key) ??
-      device.openDecoder({
-        source: this,
-        file: this.file,
-        paths: this.#paths,
-        threads,
-        context,
-        signal: signal ?? new AbortController().signal,
-        onPhase: () => undefined,
-        ...(cacheType === undefined ? {} : { cacheType }),
-      });
-    this.#decoders.set(key, opening);
-    try {
-      const decoder = await opening;
-      return new ModelSession(this, decoder.open({ context: Math.min(context, decoder.context), threads }));
-    } catch (error) {
-      this.#decoders.delete(key);
-      throw error;
-    }
+    const request = { source: this, file: this.file, paths: this.#paths, threads, context };
+    const type = cacheType === undefined ? {} : { cacheType };
+    const decoder = await this.#tasks.get(DECODER, `${device.id} ${cacheType ?? ""}`, signal, (own) => {
+      const opening = device.openDecoder({ ...request, ...type, signal: own, onPhase: () => undefined });
+      this.#openings.push(opening);
+      return opening;
+    });
+    throwIfCancelled(signal);
+    return new ModelSession(this, decoder.open({ context: Math.min(context, decoder.context), threads }));
   }
 
   /** Token ids of a prompt. Text gets what the file's rules add; a conversation gets its chat template. */
@@ -131,9 +134,8 @@ export class Model {
 
   /** Gives weights and file back; sessions of the model are of no use afterwards. */
   async close(): Promise<void> {
-    const decoders = [...this.#decoders.values()];
-    this.#decoders.clear();
-    for (const opening of await Promise.allSettled(decoders))
+    this.#tasks.end();
+    for (const opening of await Promise.allSettled(this.#openings.splice(0)))
       if (opening.status === "fulfilled") await opening.value.dispose();
     await this.file.close();
   }
