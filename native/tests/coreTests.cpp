@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "core/error.h"
@@ -45,6 +47,24 @@ void test_memory() {
   pages.clear();
   CHECK(pages.data()[0] == 0);
   CHECK(same(code_of([] { rlx::Pages impossible(size_t{1} << 62); }), "ENV_NO_MEMORY"));
+}
+
+void test_errors() {
+  const auto caught = [](auto thrown) {
+    try {
+      throw thrown;
+    } catch (const std::exception&) {
+      return rlx::current_error("engine");
+    }
+  };
+  CHECK(same(code_of([&] { throw caught(std::bad_alloc()); }), "ENV_NO_MEMORY"));
+  CHECK(same(code_of([&] { throw caught(std::logic_error("no")); }), "BUG_INVARIANT"));
+  CHECK(same(code_of([&] { throw caught(rlx::Error(rlx::Code::cancelled, "no")); }), "CANCELLED"));
+  // As std::thread throws it.
+  const auto refused = std::make_error_code(std::errc::resource_unavailable_try_again);
+  const rlx::Error thread = caught(std::system_error(refused));
+  CHECK(same(rlx::code_name(thread.code()), "ENV_NO_MEMORY"));
+  CHECK(std::string(thread.what()).find("Use fewer threads") != std::string::npos);
 }
 
 // A machine: the time of a product with each setting, as a share of that without prefetching. The
@@ -380,6 +400,7 @@ void test_plans() {
 int main() {
   core_tests::test_threads();
   test_handles();
+  test_errors();
   test_memory();
   core_tests::test_mapped_files();
   core_tests::test_stored_error();

@@ -6,6 +6,7 @@ import type { Figure, SumRow } from "../../contract/views/common.ts";
 import type { FitView, SpeedView } from "../../contract/views/model.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
+import { CHUNK } from "../../models/template.ts";
 import type { CacheType } from "../../runtime/devices/provider.ts";
 import type { ComputeUnit, Machine } from "./machines.ts";
 
@@ -45,8 +46,6 @@ export interface ModelShape {
 }
 
 const CACHE_BYTES: Readonly<Record<CacheType, number>> = { f16: 2, f32: 4 };
-/** Prompt tokens handled at once: what the activation memory is planned for. */
-const CHUNK = 512;
 /** The engine itself: program, tokenizer, graph. */
 const ENGINE_BYTES = 60e6;
 /** Below this a token is over before its ops are started. */

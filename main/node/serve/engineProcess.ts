@@ -68,8 +68,9 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
     if (!stopping && by !== "SIGINT") options.onLost?.(reason);
   };
 
-  const started = (): ChildProcess => {
-    if (child) return child;
+  /** None once `stop` was called: a new one would outlive it. */
+  const started = (): ChildProcess | undefined => {
+    if (child || stopping) return child;
     const next = fork(options.entry, [], {
       serialization: "advanced",
       stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -86,12 +87,16 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
 
   const post = (message: ToEngine): void => {
     const engine = started();
-    if (engine.connected) engine.send(message);
+    if (engine?.connected === true) engine.send(message);
   };
 
   return {
     start: () => void started(),
     connect(end) {
+      if (stopping) {
+        queueMicrotask(() => end.close("the server is stopping", true));
+        return { send: () => undefined, leave: () => undefined };
+      }
       const socket = nextSocket++;
       ends.set(socket, end);
       post({ t: "open", socket });

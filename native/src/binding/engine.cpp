@@ -42,12 +42,8 @@ Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::f
     try {
       if (job->cancel.load()) throw Error(Code::cancelled, "Cancelled.");
       job->work(*job);
-    } catch (const Error& error) {
-      job->error = std::make_unique<Error>(error);
-    } catch (const std::bad_alloc&) {
-      job->error = std::make_unique<Error>(Code::env_no_memory, "[engine] out of memory");
-    } catch (const std::exception& error) {
-      job->error = std::make_unique<Error>(Code::bug_invariant, std::string("[engine] ") + error.what());
+    } catch (const std::exception&) {
+      job->error = std::make_unique<Error>(current_error("engine"));
     }
     job->work = nullptr;
     const double id = job->id;

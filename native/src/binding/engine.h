@@ -72,12 +72,8 @@ Napi::Value guarded(Napi::Env env, Body&& body) {
     return body();
   } catch (const Napi::Error&) {
     throw;
-  } catch (const Error& error) {
-    throw Napi::Error(env, to_error(env, error));
-  } catch (const std::bad_alloc&) {
-    throw Napi::Error(env, to_error(env, Error(Code::env_no_memory, "[addon] out of memory")));
-  } catch (const std::exception& error) {
-    throw Napi::Error(env, to_error(env, Error(Code::bug_invariant, std::string("[addon] ") + error.what())));
+  } catch (const std::exception&) {
+    throw Napi::Error(env, to_error(env, current_error("addon")));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "system.h"
 
+#include <iterator>
+
 #include "../platform.h"
 
 namespace rlx::platform {
@@ -11,13 +13,21 @@ std::wstring to_wide(const std::string& text) {
   return wide;
 }
 
+std::string to_utf8(const std::wstring& wide) {
+  const int length = static_cast<int>(wide.size());
+  const int bytes = WideCharToMultiByte(CP_UTF8, 0, wide.data(), length, nullptr, 0, nullptr, nullptr);
+  std::string text(static_cast<size_t>(bytes), '\0');
+  WideCharToMultiByte(CP_UTF8, 0, wide.data(), length, text.data(), bytes, nullptr, nullptr);
+  return text;
+}
+
 std::string last_error() {
   const DWORD code = GetLastError();
-  char text[256];
-  DWORD length = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, nullptr, code, 0, text,
-                                sizeof text, nullptr);
-  while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r' || text[length - 1] == '.')) length--;
-  return length > 0 ? std::string(text, length) : "error " + std::to_string(code);
+  wchar_t text[256];
+  DWORD length = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, nullptr, code, 0, text,
+                                static_cast<DWORD>(std::size(text)), nullptr);
+  while (length > 0 && (text[length - 1] == L'\n' || text[length - 1] == L'\r' || text[length - 1] == L'.')) length--;
+  return length > 0 ? to_utf8(std::wstring(text, length)) : "error " + std::to_string(code);
 }
 
 size_t page_size() {
