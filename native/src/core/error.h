@@ -84,8 +84,8 @@ inline Error current_error(const char* part) {
   } catch (const std::bad_alloc&) {
     return Error(Code::env_no_memory, who + "out of memory");
   } catch (const std::system_error& error) {
-    return Error(Code::env_no_memory, who + "the system refused a thread: " + error.what() +
-                                          ". Use fewer threads, or end other programs.");
+    return Error(Code::env_no_memory,
+                 who + "the system refused a thread: " + error.what() + ". Use fewer threads, or end other programs.");
   } catch (const std::exception& error) {
     return Error(Code::bug_invariant, who + error.what());
   }
