@@ -183,7 +183,8 @@ export function createPipelineSlice({ engine, set, get, on, watch, emit }: Slice
         // Another backend's pass of the same name may have changed nothing, and is then not in the list.
         const same = list.passes.find(({ name }) => name === get().passAt);
         const kept = same !== undefined && (same.changed || !get().changedOnly) ? same : first;
-        set({ passes: ready(list), passAt: kept?.name ?? "" });
+        diffs.drop();
+        set({ passes: ready(list), passAt: kept?.name ?? "", diff: IDLE });
         emit("passesListed", list);
         await loadTexts();
       } catch (error) {
