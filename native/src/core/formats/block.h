@@ -3,6 +3,12 @@
 
 #include "../half.h"
 
+#if defined(__SSSE3__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
 namespace rlx::formats {
 
 RLX_INLINE float load_half(const uint8_t* p) { return half_to_f32(load_u16(p)); }
@@ -22,5 +28,42 @@ RLX_INLINE int byte_of(uint64_t v, int i) { return static_cast<int>((v >> (8 * i
 
 // The values that a code of IQ4_NL and IQ4_XS stands for.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+// What each nibble of 16 bytes stands for: the low ones, then the high ones.
+RLX_INLINE void look_up_nibbles(const int8_t* values, const uint8_t* qs, int8_t* low, int8_t* high) {
+#if defined(__SSSE3__)
+  const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)), low4 = _mm_set1_epi8(15);
+  const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(qs));
+  const __m128i a = _mm_shuffle_epi8(table, _mm_and_si128(x, low4));
+  const __m128i b = _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(x, 4), low4));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(low), a);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(high), b);
+#elif defined(__ARM_NEON)
+  const int8x16_t table = vld1q_s8(values);
+  const uint8x16_t x = vld1q_u8(qs);
+  vst1q_s8(low, vqtbl1q_s8(table, vandq_u8(x, vdupq_n_u8(15))));
+  vst1q_s8(high, vqtbl1q_s8(table, vshrq_n_u8(x, 4)));
+#else
+  for (int i = 0; i < 16; ++i) {
+    low[i] = values[qs[i] & 15];
+    high[i] = values[qs[i] >> 4];
+  }
+#endif
+}
+
+// Coded types: value = scale * code, whole codes of -128..127 and one scale for each `kGroup` values. Their headers say how a block
+// becomes codes and scales; this makes values of those.
+template <size_t kElements, size_t kGroup>
+struct Coded {
+  alignas(64) int8_t codes[kElements];
+  float scales[kElements / kGroup];
+
+  __attribute__((always_inline)) void values(float* y) const {
+    for (size_t g = 0; g < kElements / kGroup; ++g) {
+      const float scale = scales[g];
+      for (size_t i = g * kGroup; i < (g + 1) * kGroup; ++i) y[i] = scale * static_cast<float>(codes[i]);
+    }
+  }
+};
 
 }  // namespace rlx::formats
