@@ -6,7 +6,8 @@ import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../byteSource.ts";
 import { HEADER_LIMITS, HeaderCursor, NeedMore } from "./cursor.ts";
 import type { HeaderLimits } from "./cursor.ts";
-import { ggmlTypeById, packedBytes, unknownGgmlType } from "./types.ts";
+import { foreignType, typeByRoom } from "./foreignTypes.ts";
+import { ggmlTypeById, packedBytes } from "./types.ts";
 import type { GgmlType } from "./types.ts";
 import { StringTable } from "./values.ts";
 import type { MetadataEntry } from "./values.ts";
@@ -112,7 +113,7 @@ function headerSteps(cursor: HeaderCursor, withoutData: boolean): Steps {
       }
       const end = cursor.position;
       const dataStart = alignUp(end, alignment);
-      const tensors = withBytesFromOffsets(infos, cursor.fileBytes - dataStart);
+      const tensors = withBytesFromOffsets(infos, cursor.fileBytes - dataStart, alignment);
       if (!withoutData) checkLayout(cursor, tensors, dataStart);
       const bytes = cursor.slice(0, end);
       // The window may have moved since an entry was read: give all of them the final one.
@@ -238,7 +239,7 @@ function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number):
     dims.push(dim);
   }
   const typeId = cursor.u32(`type of ${who}`);
-  const type = ggmlTypeById(typeId) ?? unknownGgmlType(typeId);
+  const type = ggmlTypeById(typeId) ?? foreignType(typeId);
   const columns = dims[0] ?? 1;
   if (columns % type.blockSize !== 0)
     throw cursor.malformed(
@@ -250,16 +251,22 @@ function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number):
   return { name, type, dims, elements, byteLength: packedBytes(type, elements), dataOffset };
 }
 
-/** Tensors of a type that is not known here reach to the next tensor, or to the end of the data. */
-function withBytesFromOffsets(tensors: readonly TensorInfo[], dataBytes: number): readonly TensorInfo[] {
-  if (tensors.every(({ type }) => type.blockBytes > 0)) return tensors;
+/**
+ * Tensors of a type that is not known here reach to the next tensor, or to the end of the data. A number with two meanings
+ * is told by the same bytes.
+ */
+function withBytesFromOffsets(
+  tensors: readonly TensorInfo[],
+  dataBytes: number,
+  alignment: number,
+): readonly TensorInfo[] {
   const offsets = [...new Set(tensors.map(({ dataOffset }) => dataOffset)), dataBytes].sort((a, b) => a - b);
   const next = new Map(offsets.map((offset, i) => [offset, offsets[i + 1] ?? offset]));
-  return tensors.map((tensor) =>
-    tensor.type.blockBytes > 0
-      ? tensor
-      : { ...tensor, byteLength: (next.get(tensor.dataOffset) ?? tensor.dataOffset) - tensor.dataOffset },
-  );
+  return tensors.map((tensor) => {
+    const room = (next.get(tensor.dataOffset) ?? tensor.dataOffset) - tensor.dataOffset;
+    const type = typeByRoom(tensor.type, tensor.elements, room, alignment);
+    return type.blockBytes > 0 ? tensor : { ...tensor, type, byteLength: room };
+  });
 }
 
 /** Tensors lie inside the file and do not share bytes. */

@@ -15,6 +15,8 @@ export interface GgmlType {
   readonly blockBytes: number;
   /** The element type the graph knows it by; undefined when a file with it can be inspected but not run. */
   readonly element: ElementType | undefined;
+  /** Whose type it is, where it is none of ggml's (foreignTypes.ts). */
+  readonly from?: string;
 }
 
 const type = (id: number, name: string, blockSize: number, blockBytes: number, element?: ElementType): GgmlType => ({
@@ -48,23 +50,8 @@ export const GGML_TYPES: readonly GgmlType[] = [...PACKED_ENTRIES, ...OTHERS].to
 const BY_ID: ReadonlyMap<number, GgmlType> = new Map(GGML_TYPES.map((t) => [t.id, t]));
 const BY_NAME: ReadonlyMap<string, GgmlType> = new Map(GGML_TYPES.map((t) => [t.name, t]));
 
-/** Types that ggml once had and took back. */
-const REMOVED: ReadonlyMap<number, string> = new Map([
-  [4, "q4_2"],
-  [5, "q4_3"],
-  [31, "q4_0_4_4"],
-  [32, "q4_0_4_8"],
-  [33, "q4_0_8_8"],
-  [36, "iq4_nl_4_4"],
-  [37, "iq4_nl_4_8"],
-  [38, "iq4_nl_8_8"],
-]);
-
 export const ggmlTypeById = (id: number): GgmlType | undefined => BY_ID.get(id);
 export const ggmlTypeByName = (name: string): GgmlType | undefined => BY_NAME.get(name.toLowerCase());
-
-/** A type that this program cannot read: its number, or the name that ggml once gave it. */
-export const unknownGgmlType = (id: number): GgmlType => type(id, REMOVED.get(id) ?? `type ${id}`, 1, 0);
 
 /** Bytes of `elements` values laid out in whole blocks. */
 export const packedBytes = (type: GgmlType, elements: number): number => (elements / type.blockSize) * type.blockBytes;
