@@ -72,6 +72,7 @@ export function packedBytes(type: PackedType, elements: number, seed: number): U
   for (let block = 0; block < bytes.length; block += blockBytes) {
     for (const at of factors) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
     for (const at of exponents) bytes[block + at] = 118 + random.integer(8);
+    if (type === "q8_k") view.setFloat32(block, 2 ** -7, true);
     for (const at of minifloats) bytes[block + at] = random.integer(16);
     // 2^-7: only the top quarter has bits.
     quarters.forEach((at, i) => (bytes[block + at + 1] = (bytes[block + at + 1]! & 15) | (i === 3 ? 0x20 : 0)));

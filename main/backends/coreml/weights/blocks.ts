@@ -10,7 +10,10 @@
  */
 import type { PackedType } from "../../../ir/dtype.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
+import type { PackedFormat } from "../../../quant/format.ts";
+import { signed } from "../../../quant/format.ts";
 import { f16Table } from "../../../quant/half.ts";
+import { PACKED } from "../../../quant/registry.ts";
 
 /** Output arrays for a run of blocks; reused from run to run. */
 export interface BlockRun {
@@ -193,6 +196,8 @@ export interface BlockType {
   /** The code that means zero (before the minimum): w = scale·(code − zero) + add. */
   readonly zero: number;
   readonly hasMinimum: boolean;
+  /** The largest size of a code less zero. */
+  readonly largest: number;
 }
 
 const block = (
@@ -211,6 +216,7 @@ const block = (
   codeBits,
   zero,
   hasMinimum,
+  largest: zero === 0 ? 127 : zero,
 });
 
 const TYPES: { readonly [T in PackedType]?: BlockType } = {
@@ -225,8 +231,20 @@ const TYPES: { readonly [T in PackedType]?: BlockType } = {
 };
 
 export function blockType(type: PackedType): BlockType {
-  const found = TYPES[type];
+  const found = TYPES[type] ?? codedBlocks(type);
   if (found === undefined)
     throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] no mapping for ${type} weights`);
   return found;
+}
+
+/** int8 codes as main/quant reads them. */
+function codedBlocks(type: PackedType): BlockType | undefined {
+  const { elements, bytes, coded } = PACKED[type] as PackedFormat;
+  if (coded === undefined) return undefined;
+  const unpack: Unpack = (src, blocks, out) => {
+    const codes = signed(out.codes);
+    for (let b = 0; b < blocks; b++)
+      coded.read(src, b * bytes, codes, b * elements, out.scale, b * (elements / coded.group));
+  };
+  return { ...block(unpack, elements, bytes, coded.group, 8, 0, false), largest: coded.largest };
 }

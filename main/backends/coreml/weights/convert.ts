@@ -103,10 +103,13 @@ export class RowConverter {
     const run = this.#runFor(count, groups, block);
     block.unpack(bytes, units, run);
     if (form.kind === "split") return splitForm(block, form.codes, run, count, groups, this.#fold, this.facts);
-    if (form.scale === "fp32") return exactForm(block, form, run, count, groups);
-    return form.offset === "uint4"
-      ? offsetForm(run, count, groups, this.#fold, this.facts)
-      : signedForm(block, run, count, groups, this.#fold, this.facts);
+    const parts =
+      form.scale === "fp32"
+        ? exactForm(block, form, run, count, groups)
+        : form.offset === "uint4"
+          ? offsetForm(run, count, groups, this.#fold, this.facts)
+          : signedForm(block, run, count, groups, this.#fold, this.facts);
+    return form.codes === "int4" ? asNibbles(parts) : parts;
   }
 
   #runFor(count: number, groups: number, block: BlockType): BlockRun {
@@ -134,12 +137,21 @@ function scaleBits(scale: number, factor: number, group: number, maxCode: number
 
 const ONE = 0x3c00;
 
+/** Codes of a byte each that fit into four bits, as pairs: element 0 in the low nibble. */
+function asNibbles(parts: ConvertedRows): ConvertedRows {
+  const codes = parts.get("data") ?? new Uint8Array(0);
+  const packed = new Uint8Array(codes.length >> 1);
+  for (let i = 0; i < packed.length; i++)
+    packed[i] = ((codes[2 * i] as number) & 15) | (((codes[2 * i + 1] as number) & 15) << 4);
+  return new Map([...parts, ["data", packed]]);
+}
+
 // Words of codes are handled as signed 32-bit integers, and so are their constants: unsigned ones would be doubles to the engine.
 const HIGH_BITS = 0x80808080 | 0;
 const HIGH_NIBBLE_BITS = 0x88888888 | 0;
 const LOW_NIBBLE_BITS = 0x77777777;
 
-/** int8 codes around zero, no offset: Q8_0, Q5_0, Q6_K. */
+/** int8 codes around zero, no offset: Q8_0, Q5_0, Q6_K, and types of whole codes. */
 function signedForm(
   block: BlockType,
   run: BlockRun,
@@ -158,7 +170,7 @@ function signedForm(
   const lowest = HIGH_BITS;
   for (let g = 0; g < groups; g++) {
     const s = scale[g] as number;
-    const bits = scaleBits(s, factor, block.group, block.zero === 0 ? 127 : block.zero, facts);
+    const bits = scaleBits(s, factor, block.group, block.largest, facts);
     const at = g * perGroup;
     if (bits === 0) words.fill(0, at, at + perGroup);
     else if (s >= 0) {
