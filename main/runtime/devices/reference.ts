@@ -8,7 +8,7 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import { dequantizableTypes, dequantize } from "../../formats/quant/dequantize.ts";
 import { bindDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
-import { isPacked } from "../../ir/dtype.ts";
+import { isInteger, isPacked } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
@@ -310,7 +310,7 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
       graphs: true,
       segments: "The reference runs whole graphs.",
     },
-    weightTypes: dequantizableTypes,
+    weightTypes: dequantizableTypes.filter((type) => !isInteger(type)),
     kept: { cacheType },
     probe: () => ({ ok: true, sentence: REFERENCE_SENTENCE }),
     refuses: referenceRefusal,
