@@ -3,7 +3,7 @@
 
 #include "../half.h"
 
-#if defined(__SSSE3__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
@@ -11,7 +11,13 @@
 
 namespace rlx::formats {
 
-RLX_INLINE float load_half(const uint8_t* p) { return half_to_f32(load_u16(p)); }
+RLX_INLINE float load_half(const uint8_t* p) {
+#if defined(__F16C__)
+  return _cvtsh_ss(load_u16(p));
+#else
+  return half_to_f32(load_u16(p));
+#endif
+}
 
 // The eight 6-bit scales and minimums of Q4_K and Q5_K as bytes of two 64-bit words (byte j = sub-block j).
 struct PackedScales {
@@ -30,23 +36,22 @@ RLX_INLINE int byte_of(uint64_t v, int i) { return static_cast<int>((v >> (8 * i
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 // What each nibble of 16 bytes stands for: the low ones, then the high ones.
-RLX_INLINE void look_up_nibbles(const int8_t* values, const uint8_t* qs, int8_t* low, int8_t* high) {
-#if defined(__SSSE3__)
-  const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)), low4 = _mm_set1_epi8(15);
-  const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(qs));
-  const __m128i a = _mm_shuffle_epi8(table, _mm_and_si128(x, low4));
-  const __m128i b = _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(x, 4), low4));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(low), a);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(high), b);
+RLX_INLINE void look_up_nibbles(const int8_t* values, const uint8_t* qs, int8_t* codes) {
+#if defined(__AVX2__)
+  const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values)));
+  const __m256i x = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(qs)));
+  const __m256i nibbles = _mm256_srlv_epi64(x, _mm256_setr_epi64x(0, 0, 4, 4));
+  const __m256i found = _mm256_shuffle_epi8(table, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), found);
 #elif defined(__ARM_NEON)
   const int8x16_t table = vld1q_s8(values);
   const uint8x16_t x = vld1q_u8(qs);
-  vst1q_s8(low, vqtbl1q_s8(table, vandq_u8(x, vdupq_n_u8(15))));
-  vst1q_s8(high, vqtbl1q_s8(table, vshrq_n_u8(x, 4)));
+  vst1q_s8(codes, vqtbl1q_s8(table, vandq_u8(x, vdupq_n_u8(15))));
+  vst1q_s8(codes + 16, vqtbl1q_s8(table, vshrq_n_u8(x, 4)));
 #else
   for (int i = 0; i < 16; ++i) {
-    low[i] = values[qs[i] & 15];
-    high[i] = values[qs[i] >> 4];
+    codes[i] = values[qs[i] & 15];
+    codes[i + 16] = values[qs[i] >> 4];
   }
 #endif
 }

@@ -14,7 +14,7 @@ struct Block {
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   scales[0] = load_half(x.d);
-  look_up_nibbles(kIq4Values, x.qs, codes, codes + 16);
+  look_up_nibbles(kIq4Values, x.qs, codes);
 }
 
 RLX_INLINE void unpack(const Block& x, float* y) {

@@ -16,12 +16,12 @@ struct Block {
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);
-  const int high = load_u16(x.high);
-  for (int group = 0; group < 8; ++group, codes += 32) {
-    const int scale = ((x.low[group / 2] >> (4 * (group % 2))) & 15) | ((high >> (2 * group)) & 3) << 4;
-    scales[group] = d * static_cast<float>(scale - 32);
-    look_up_nibbles(kIq4Values, x.qs + 16 * group, codes, codes + 16);
+  const uint32_t low = load_u32(x.low), high = load_u16(x.high);
+  for (uint32_t group = 0; group < 8; ++group) {
+    const uint32_t scale = ((low >> (4 * group)) & 15) | ((high >> (2 * group)) & 3) << 4;
+    scales[group] = d * static_cast<float>(static_cast<int>(scale) - 32);
   }
+  for (int group = 0; group < 8; ++group) look_up_nibbles(kIq4Values, x.qs + 16 * group, codes + 32 * group);
 }
 
 RLX_INLINE void unpack(const Block& x, float* y) {

@@ -22,7 +22,7 @@ RLX_INLINE float factor_of(uint8_t exponent) {
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   scales[0] = factor_of(x.exponent);
-  look_up_nibbles(kValues, x.qs, codes, codes + 16);
+  look_up_nibbles(kValues, x.qs, codes);
 }
 
 RLX_INLINE void unpack(const Block& x, float* y) {

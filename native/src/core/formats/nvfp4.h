@@ -24,12 +24,12 @@ RLX_INLINE float half_of_ue4m3(uint8_t byte) {
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   for (int group = 0; group < 4; ++group) scales[group] = half_of_ue4m3(x.scales[group]);
   for (int pair = 0; pair < 2; ++pair, codes += 32) {
-    int8_t low[16], high[16];
-    look_up_nibbles(mxfp4::kValues, x.qs + 16 * pair, low, high);
-    std::memcpy(codes, low, 8);
-    std::memcpy(codes + 8, high, 8);
-    std::memcpy(codes + 16, low + 8, 8);
-    std::memcpy(codes + 24, high + 8, 8);
+    int8_t found[32];  // eights of groups 0 1 0 1
+    look_up_nibbles(mxfp4::kValues, x.qs + 16 * pair, found);
+    std::memcpy(codes, found, 8);
+    std::memcpy(codes + 8, found + 16, 8);
+    std::memcpy(codes + 16, found + 8, 8);
+    std::memcpy(codes + 24, found + 24, 8);
   }
 }
 

@@ -14,13 +14,15 @@ struct Block {
   uint8_t d[2];
 };
 
+// Three times a fraction of 256 is 256 and more from 86 on, 512 and more from 171 on.
 template <int kBytes, int kDigits>
 RLX_INLINE int8_t* digits_of(const uint8_t* bytes, int8_t* codes) {
-  unsigned power = 1;
-  for (int digit = 0; digit < kDigits; ++digit, power *= 3, codes += kBytes) {
+  uint8_t fraction[kBytes];
+  std::memcpy(fraction, bytes, kBytes);
+  for (int digit = 0; digit < kDigits; ++digit, codes += kBytes) {
     for (int i = 0; i < kBytes; ++i) {
-      const auto fraction = static_cast<uint16_t>((bytes[i] * power) & 255);
-      codes[i] = static_cast<int8_t>((static_cast<uint16_t>(fraction * 3) >> 8) - 1);
+      codes[i] = static_cast<int8_t>((fraction[i] > 85) + (fraction[i] > 170) - 1);
+      fraction[i] = static_cast<uint8_t>(fraction[i] * 3);
     }
   }
   return codes;

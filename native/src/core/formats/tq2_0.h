@@ -15,9 +15,13 @@ struct Block {
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   scales[0] = load_half(x.d);
   for (int half = 0; half < 2; ++half) {
-    const uint8_t* q = x.qs + 32 * half;
     for (int j = 0; j < 4; ++j, codes += 32) {
-      for (int i = 0; i < 32; ++i) codes[i] = static_cast<int8_t>(((q[i] >> (2 * j)) & 3) - 1);
+      // Four codes in a word, less 1: no borrow with the top bits set.
+      uint32_t words[8];
+      std::memcpy(words, x.qs + 32 * half, sizeof words);
+      for (uint32_t& word : words)
+        word = ((((word >> (2 * j)) & 0x03030303u) | 0x80808080u) - 0x01010101u) ^ 0x80808080u;
+      std::memcpy(codes, words, sizeof words);
     }
   }
 }

@@ -92,8 +92,10 @@ void rows_of(const RowsTask& task) {
     case Type::q4_k: return rows_q45<BlockQ4K, T>(task);
     case Type::q5_k: return rows_q45<BlockQ5K, T>(task);
     case Type::q6_k: return rows_q6<T>(task);
-    default: return;
+    default: break;
   }
+  if (const ReadChunk read = chunk_reader(task.type))
+    by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_coded<T>(task, read, row, total); });
 }
 
 }  // namespace
