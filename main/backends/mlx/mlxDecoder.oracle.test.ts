@@ -170,7 +170,9 @@ describe.skipIf(missing !== undefined)(`MLX's own rotary kernel ${missing ?? ""}
 
 describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
   const affine = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k"];
-  test.each(FAMILIES.flatMap((family) => affine.map((type) => [family, type] as const)))(
+  const coded = ["iq4_nl", "iq4_xs", "mxfp4", "iq3_s", "iq3_xxs", "tq1_0", "tq2_0", "q1_0"];
+  const cases = FAMILIES.flatMap((family) => affine.map((type) => [family, type] as const));
+  test.each([...cases, ...coded.map((type, i) => [FAMILIES[i % FAMILIES.length]!, type] as const)])(
     "%s %s: mean KL to the exact model below 1e-5 and not above llama.cpp's, every weight exact",
     async (family, type) => {
       const { path, exact } = await made(family, type);

@@ -20,6 +20,17 @@ const AFFINE_BITS: ReadonlyMap<ElementType, number> = new Map<ElementType, numbe
   ["q5_1", 5],
   ["q5_k", 5],
   ["q8_0", 8],
+  ["q1_0", 2],
+  ["q2_0", 2],
+  ["tq1_0", 2],
+  ["tq2_0", 2],
+  ["mxfp4", 5],
+  ["iq1_s", 5],
+  ["iq3_s", 5],
+  ["iq2_xxs", 8],
+  ["iq3_xxs", 8],
+  ["iq4_nl", 8],
+  ["iq4_xs", 8],
 ]);
 const GROUP = 32;
 
