@@ -34,8 +34,9 @@ def lines(parts, width, join):
 
 def typescript():
     yield "/**"
-    yield f" * {NOTE} An entry is four hexadecimal digits:"
-    yield " * 8 codes of 2 bits or 4 codes of 4 bits, lowest first; `values` are what the codes stand for."
+    yield f" * {NOTE} An entry is four hexadecimal"
+    yield " * digits: 8 codes of 2 bits or 4 codes of 4 bits, lowest first; `values` are what the codes stand"
+    yield " * for."
     yield " */"
     yield "// prettier-ignore"
     yield "export const GRIDS = {"
@@ -51,8 +52,8 @@ def typescript():
 
 
 def cpp():
-    yield f"// {NOTE} An entry is 8 codes of 2 bits or 4 codes of"
-    yield "// 4 bits, lowest first; grid.h says what the codes stand for."
+    yield f"// {NOTE} An entry is 8 codes of 2 bits"
+    yield "// or 4 codes of 4 bits, lowest first; grid.h says what the codes stand for."
     yield "#pragma once"
     yield ""
     yield "#include <cstdint>"

@@ -1,7 +1,7 @@
 /**
- * Packed types whose values are a whole number times a factor: x = factor · code, one factor for each group of values, codes
- * within −128..127. Such a type says how a block's codes and factors are read; everything else follows: its values, and the
- * forms of backends that keep whole numbers.
+ * Packed types whose values are a whole number times a factor: x = factor · code, one factor for
+ * each group of values, codes within −128..127. Such a type says how a block's codes and factors
+ * are read; everything else follows: its values, and the forms of backends that keep whole numbers.
  */
 import type { PackedFormat } from "./format.ts";
 
@@ -10,7 +10,9 @@ export interface CodedGroups {
   readonly group: number;
   /** The largest magnitude of a code. */
   readonly largest: number;
-  /** Reads one block: its codes from `to` on, its factors from `at` on. A factor is exact in f32. */
+  /**
+   * Reads one block: its codes from `to` on, its factors from `at` on. A factor is exact in f32.
+   */
   readonly read: (
     bytes: Uint8Array,
     from: number,

@@ -16,13 +16,15 @@ export interface PackedFormat {
   readonly exponents?: readonly number[];
   /** Byte offsets of 8-bit floats without sign: 4 bits of exponent, 3 of mantissa. */
   readonly minifloats?: readonly number[];
-  /** Byte offsets of four 16-bit words whose top four bits are one f16 factor, lowest bits first. */
+  /**
+   * Byte offsets of four 16-bit words whose top four bits are one f16 factor, lowest bits first.
+   */
   readonly quarters?: readonly number[];
   /** Where every value is a whole number times a factor of its group. */
   readonly coded?: CodedGroups;
   /**
-   * Unpacks `blocks` blocks from `bytes[from…]` to `out[to…]`, with ggml's bits: products and sums are rounded to f32 in its
-   * order. The caller has checked both ranges.
+   * Unpacks `blocks` blocks from `bytes[from…]` to `out[to…]`, with ggml's bits: products and sums
+   * are rounded to f32 in its order. The caller has checked both ranges.
    */
   readonly unpack: (bytes: Uint8Array, from: number, out: Float32Array, to: number, blocks: number) => void;
 }

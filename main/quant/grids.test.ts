@@ -1,4 +1,6 @@
-/** The tables of the IQ types against published hashes of ggml's, and the native ones against these. */
+/**
+ * The tables of the IQ types against published hashes of ggml's, and the native ones against these.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * Made by python/quant_grids.py from the tables of ggml's IQ types. An entry is four hexadecimal digits:
- * 8 codes of 2 bits or 4 codes of 4 bits, lowest first; `values` are what the codes stand for.
+ * Made by python/quant_grids.py from the tables of ggml's IQ types. An entry is four hexadecimal
+ * digits: 8 codes of 2 bits or 4 codes of 4 bits, lowest first; `values` are what the codes stand
+ * for.
  */
 // prettier-ignore
 export const GRIDS = {

@@ -1,7 +1,8 @@
 /**
- * IQ1_M: 16 groups of 16, values as IQ1_S: x = (d · (2 · scale + 1)) · (t ± ⅛). Eight values have eleven bits for their place (three
- * of them in a nibble, whose fourth bit is the sign of the eighth). Four 16-bit words have four 3-bit scales each, and in
- * their top four bits a quarter of the f16 d.
+ * IQ1_M: 16 groups of 16, values as IQ1_S: x = (d · (2 · scale + 1)) · (t ± ⅛). Eight values have
+ * eleven bits for their place (three of them in a nibble, whose fourth bit is the sign of the
+ * eighth). Four 16-bit words have four 3-bit scales each, and in their top four bits a quarter of
+ * the f16 d.
  */
 import { codedFormat } from "./coded.ts";
 import { grid } from "./grid.ts";

@@ -1,7 +1,8 @@
 /**
- * IQ1_S: 8 groups of 32, x = (d · (2 · scale + 1)) · (t ± ⅛) with t of −1, 0, 1 from a table: here an eighth of the factor, and
- * codes 8t ± 1. Eight values have eleven bits for their place: eight in a byte, three in a 16-bit word that a group has for
- * itself, with the 3-bit scale and the sign of the eighth.
+ * IQ1_S: 8 groups of 32, x = (d · (2 · scale + 1)) · (t ± ⅛) with t of −1, 0, 1 from a table: here
+ * an eighth of the factor, and codes 8t ± 1. Eight values have eleven bits for their place: eight
+ * in a byte, three in a 16-bit word that a group has for itself, with the 3-bit scale and the sign
+ * of the eighth.
  */
 import { codedFormat } from "./coded.ts";
 import { grid } from "./grid.ts";

@@ -1,6 +1,7 @@
 /**
- * IQ2_S: 16 groups of 16, x = (d · (½ + scale) / 4) · code. Eight values have ten bits for their place in a table (eight of them
- * in a byte, two in a byte that four share) and a byte of signs. The 4-bit scales come last, two in a byte.
+ * IQ2_S: 16 groups of 16, x = (d · (½ + scale) / 4) · code. Eight values have ten bits for their
+ * place in a table (eight of them in a byte, two in a byte that four share) and a byte of signs.
+ * The 4-bit scales come last, two in a byte.
  */
 import { codedFormat } from "./coded.ts";
 import { grid, signedEntry } from "./grid.ts";

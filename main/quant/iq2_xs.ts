@@ -1,6 +1,6 @@
 /**
- * IQ2_XS: 16 groups of 16, x = (d · (½ + scale) / 4) · code. Eight values are 16 bits: nine for their place in a table, seven
- * signs. The 4-bit scales come last, two in a byte.
+ * IQ2_XS: 16 groups of 16, x = (d · (½ + scale) / 4) · code. Eight values are 16 bits: nine for
+ * their place in a table, seven signs. The 4-bit scales come last, two in a byte.
  */
 import { codedFormat } from "./coded.ts";
 import { eightSigns, grid, signedEntry } from "./grid.ts";

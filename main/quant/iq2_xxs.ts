@@ -1,6 +1,6 @@
 /**
- * IQ2_XXS: 8 groups of 32, x = (d · (½ + scale) / 4) · code. A group has four bytes, each the place of eight values in a table,
- * and 32 bits: four times seven signs, then its 4-bit scale.
+ * IQ2_XXS: 8 groups of 32, x = (d · (½ + scale) / 4) · code. A group has four bytes, each the place
+ * of eight values in a table, and 32 bits: four times seven signs, then its 4-bit scale.
  */
 import { codedFormat } from "./coded.ts";
 import { u32At } from "./format.ts";

@@ -1,6 +1,7 @@
 /**
- * IQ3_S: 8 groups of 32, x = (d · (1 + 2 · scale)) · code. Four values have nine bits for their place in a table: eight of them in
- * a byte, one in a byte that eight share. Then a byte of signs for eight values, and two 4-bit scales in a byte.
+ * IQ3_S: 8 groups of 32, x = (d · (1 + 2 · scale)) · code. Four values have nine bits for their
+ * place in a table: eight of them in a byte, one in a byte that eight share. Then a byte of signs
+ * for eight values, and two 4-bit scales in a byte.
  */
 import { codedFormat } from "./coded.ts";
 import { grid, signedEntry } from "./grid.ts";

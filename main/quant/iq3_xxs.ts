@@ -1,6 +1,7 @@
 /**
- * IQ3_XXS: 8 groups of 32, x = (d · (½ + scale) / 2) · code. Four values are a byte: their place in a table. The 32 bits of a
- * group (four times seven signs, then its 4-bit scale) come behind all places.
+ * IQ3_XXS: 8 groups of 32, x = (d · (½ + scale) / 2) · code. Four values are a byte: their place in
+ * a table. The 32 bits of a group (four times seven signs, then its 4-bit scale) come behind all
+ * places.
  */
 import { codedFormat } from "./coded.ts";
 import { u32At } from "./format.ts";

@@ -1,12 +1,16 @@
 /**
- * NVFP4: 64 values in 4 groups of 16, each with an 8-bit float without sign (4 bits of exponent, 3 of mantissa) as its factor.
- * Values are four bits as in MXFP4; value i of a group is the low half of byte i, value i + 8 the high half. The factor of the
- * whole tensor is another tensor of the file and is not applied here.
+ * NVFP4: 64 values in 4 groups of 16, each with an 8-bit float without sign (4 bits of exponent, 3
+ * of mantissa) as its factor. Values are four bits as in MXFP4; value i of a group is the low half
+ * of byte i, value i + 8 the high half. The factor of the whole tensor is another tensor of the
+ * file and is not applied here.
  */
 import { codedFormat } from "./coded.ts";
 import { FP4_TWICE } from "./mxfp4.ts";
 
-/** Half of the number, because the codes are twice theirs. The top bit does not count; 0 and 127 are zero. */
+/**
+ * Half of the number, because the codes are twice theirs. The top bit does not count; 0 and 127 are
+ * zero.
+ */
 function halfOfUe4m3(byte: number): number {
   if (byte === 0 || byte === 127) return 0;
   const exponent = (byte >> 3) & 15;

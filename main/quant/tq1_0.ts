@@ -1,7 +1,7 @@
 /**
- * TQ1_0: 256 values of −1, 0 or 1 times d. A byte holds five digits to the base 3 as a fraction: digit n is the whole part of
- * three times what is left after multiplying by 3ⁿ. 32 bytes hold 160 values (digit by digit), 16 bytes 80, and four bytes
- * four digits each.
+ * TQ1_0: 256 values of −1, 0 or 1 times d. A byte holds five digits to the base 3 as a fraction:
+ * digit n is the whole part of three times what is left after multiplying by 3ⁿ. 32 bytes hold 160
+ * values (digit by digit), 16 bytes 80, and four bytes four digits each.
  */
 import { codedFormat } from "./coded.ts";
 import { f16At } from "./half.ts";

@@ -1,5 +1,5 @@
-// Whole packages on disk: coremltools and our own validator accept them, the simulator runs them as read back, equal input
-// gives equal bytes, and a failure or a cancel leaves nothing behind.
+// Whole packages on disk: coremltools and our own validator accept them, the simulator runs them as
+// read back, equal input gives equal bytes, and a failure or a cancel leaves nothing behind.
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { packageReader, packageWriter } from "../../node/files/packageDirectory.
 import { ggmlDequantize, ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { packedBytes } from "../../testing/weightFile.ts";
 import { BlobPlan } from "./blob.ts";
-import type { Flexibility } from "./interface.ts";
+import type { Flexibility } from "./features.ts";
 import type { CacheMode } from "./lowering/functionEmitter.ts";
 import { FunctionEmitter, stateShape } from "./lowering/functionEmitter.ts";
 import { MilFunctionBuilder } from "./mil/builder.ts";
@@ -394,12 +394,12 @@ function plainBytes(type: string, values: Float32Array): Uint8Array {
   if (type === "f32") return new Uint8Array(values.buffer);
   const bits = new Uint32Array(values.buffer);
   const shorts =
-    type === "bf16" ? Uint16Array.from(bits, (b) => b >>> 16) : Uint16Array.from(values, (v) => simTensorHalf(v));
+    type === "bf16" ? Uint16Array.from(bits, (b) => b >>> 16) : Uint16Array.from(values, (v) => packageTensorHalf(v));
   return new Uint8Array(shorts.buffer);
 }
 
 /** 1.5, −0.25 …: a half for the f16 file, any will do. */
-const simTensorHalf = (v: number): number => (v < 0 ? 0x8000 : 0) | (0x3000 + Math.floor(Math.abs(v) * 2000));
+const packageTensorHalf = (v: number): number => (v < 0 ? 0x8000 : 0) | (0x3000 + Math.floor(Math.abs(v) * 2000));
 
 function relative(actual: ArrayLike<number> | undefined, expected: ArrayLike<number>): number {
   let [error, total] = [0, 0];
@@ -410,7 +410,10 @@ function relative(actual: ArrayLike<number> | undefined, expected: ArrayLike<num
   return Math.sqrt(error / total);
 }
 
-/** softmax over keys j ≤ i (and within the window), written from the definition: [heads, total, size]. */
+/**
+ * softmax over keys j ≤ i (and within the window), written from the definition: [heads, total,
+ * size].
+ */
 function fullAttention(
   all: { q: Float32Array; k: Float32Array; v: Float32Array },
   heads: number,

@@ -1,9 +1,10 @@
 /**
- * How MLX holds a weight of a file, known from its type alone (docs/decisions/0010): affine groups of 32 for the types that they
- * hold exactly, f16 for the other packed ones, and everything else as it is. native/src/mlx/weights.cpp does it; a test compares
- * this table with what that reports.
+ * How MLX holds a weight of a file, known from its type alone (docs/decisions/0010): affine groups
+ * of 32 for the types that they hold exactly, f16 for the other packed ones, and everything else as
+ * it is. native/src/mlx/weights.cpp does it; a test compares this table with what that reports.
  */
 import type { ElementType } from "../../ir/dtype.ts";
+import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { isPacked } from "../../ir/dtype.ts";
 
 export type MlxWeightForm =
@@ -53,3 +54,6 @@ export function mlxHeldBytes(form: MlxWeightForm, elements: number, fileBytes: n
   if (form.kind === "same") return fileBytes;
   return form.kind === "f16" ? elements * 2 : (elements * form.bits) / 8 + (elements / GROUP) * 8;
 }
+
+export const heldByMlx: HeldBytes = ({ type, rank, elements, fileBytes }) =>
+  mlxHeldBytes(mlxWeightForm(type, rank), elements, fileBytes);

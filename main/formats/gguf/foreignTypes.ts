@@ -1,7 +1,8 @@
 /**
- * Tensor types that files carry and ggml does not know: types of forks, types that ggml took back, and numbers that mean
- * something else in an early file. Which of two meanings a number has is told by the bytes up to the next tensor.
- * Such a tensor is looked at and not run; its name says whose type it is.
+ * Tensor types that files carry and ggml does not know: types of forks, types that ggml took back,
+ * and numbers that mean something else in an early file. Which of two meanings a number has is told
+ * by the bytes up to the next tensor. Such a tensor is looked at and not run; its name says whose
+ * type it is.
  */
 import type { GgmlType } from "./types.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Every tensor type a GGUF file can name: its number, block size, and which of our element types it is.
- * Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
+ * Every tensor type a GGUF file can name: its number, block size, and which of our element types it
+ * is. Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
  */
 import type { ElementType } from "../../ir/dtype.ts";
 import { PACKED, PACKED_TYPES } from "../../quant/registry.ts";
@@ -13,7 +13,10 @@ export interface GgmlType {
   readonly blockSize: number;
   /** 0 for a type that is not known here: the bytes of its tensors follow from their offsets. */
   readonly blockBytes: number;
-  /** The element type the graph knows it by; undefined when a file with it can be inspected but not run. */
+  /**
+   * The element type the graph knows it by; undefined when a file with it can be inspected but not
+   * run.
+   */
   readonly element: ElementType | undefined;
   /** Whose type it is, where it is none of ggml's (foreignTypes.ts). */
   readonly from?: string;
@@ -56,7 +59,7 @@ export const ggmlTypeByName = (name: string): GgmlType | undefined => BY_NAME.ge
 /** Bytes of `elements` values laid out in whole blocks. */
 export const packedBytes = (type: GgmlType, elements: number): number => (elements / type.blockSize) * type.blockBytes;
 
-/** `general.file_type` (llama.cpp's ftype): the name people give a whole file. */
+/** `general.file_type` (llama.cpp's ftype): the name of a whole file's mix. */
 const FILE_TYPES: ReadonlyMap<number, string> = new Map([
   [0, "F32"],
   [1, "F16"],

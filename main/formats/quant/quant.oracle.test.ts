@@ -1,4 +1,4 @@
-/** Unpacking against ggml itself: bit for bit, on random blocks and on blocks whose scales are the awkward ones. */
+/** Unpacking against ggml itself, bit for bit: random blocks, and blocks with awkward scales. */
 import { describe, expect, it } from "vitest";
 import { blockLayout, isInteger, isPacked } from "../../ir/dtype.ts";
 import { PACKED } from "../../quant/registry.ts";
@@ -45,7 +45,8 @@ describe.skipIf(missing)(`unpacking as ggml does ${missing ?? ""}`, () => {
   it("rounds to f16 and bf16 as ggml does", async () => {
     const random = seededRandom(5);
     const bits = Uint32Array.from({ length: 200_000 }, () => random.integer(2 ** 32));
-    // Half of them in the range where f16 is interesting, with every tail of 13 bits that decides a tie.
+    // Half of them in the range where f16 is interesting, with every tail of 13 bits that decides a
+    // tie.
     for (let i = 0; i < 100_000; i++)
       bits[i] =
         (((100 + (i % 45)) << 23) | ((i * 2654435761) & 0x807fe000) | [0, 0xfff, 0x1000, 0x1001, 0x1fff][i % 5]!) >>> 0;

@@ -92,7 +92,8 @@ void unpack(DType type, const uint8_t* block, size_t index, Group& out) {
   }
 }
 
-// All groups of a block of a coded type: codes without a sign, what that adds taken off by the bias. Codes of -1..2 fill two bits.
+// All groups of a block of a coded type: codes without a sign, what that adds taken off by the
+// bias. Codes of -1..2 fill two bits.
 void unpack_coded(DType type, const uint8_t* block, int bits, std::vector<Group>& groups) {
   alignas(64) int8_t codes[256];
   float scales[256 / 16];

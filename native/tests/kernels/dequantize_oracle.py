@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
-# Offsets of the f16 scales in a block, where edge values are written. Types without an entry get random bytes only.
+# Offsets of the f16 scales in a block, where edge values are written. Types without an entry get
+# random bytes only.
 HALVES = {
     "q8_0": (0,),
     "q4_0": (0,),

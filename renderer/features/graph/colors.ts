@@ -73,14 +73,19 @@ export function heatColor(share: number): string {
 
 const STEPS = 127;
 const PALETTE = Array.from({ length: STEPS + 1 }, (_, i) => heatColor(i / STEPS));
-/** The nearest of 128 colours: thousands of boxes share their strings, which canvas reads only once. */
+/**
+ * The nearest of 128 colours: thousands of boxes share their strings, which canvas reads only once.
+ */
 export const heatStep = (share: number): string =>
   PALETTE[Math.round(Math.min(1, Math.max(0, share)) * STEPS)] ?? heatColor(share);
 
 /** Grey, and not on the scale. */
 export const NOTHING_KNOWN = "#80808066";
 
-/** Whole numbers dark, packed types in the middle; those that stand side by side in most files are the furthest apart. */
+/**
+ * Whole numbers dark, packed types in the middle; those that stand side by side in most files are
+ * the furthest apart.
+ */
 const TYPE_PLACES: ReadonlyMap<string, number> = new Map([
   ["bool", 0],
   ["u8", 0.03],

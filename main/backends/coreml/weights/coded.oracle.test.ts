@@ -1,7 +1,10 @@
-/** Types of whole codes as they are stored in a package, against ggml: both profiles that keep codes, and the native error. */
+/**
+ * Types of whole codes as they are stored in a package, against ggml: both profiles that keep
+ * codes, and the native error.
+ */
 import { describe, expect, it } from "vitest";
 import { dequantize } from "../../../formats/quant/dequantize.ts";
-import { nativeMeasure } from "../../../engine/models/exporting.ts";
+import { nativeMeasure } from "../../../engine/models/packageRequest.ts";
 import { loadAddon } from "../../../node/native/addon.ts";
 import { PACKED, PACKED_TYPES } from "../../../quant/registry.ts";
 import { ggmlDequantize, oracleMissing } from "../../../testing/oracle.ts";

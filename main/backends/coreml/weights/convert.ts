@@ -1,7 +1,8 @@
 /**
- * Rows of a GGUF tensor → the arrays of its form, with the rules that keep devices happy:
- * positive scales (codes are mirrored where the file's scale is negative), no zero scale (scale 1 and zero codes instead),
- * fp16 scales multiplied by 2^fold so that they are not subnormal (the consumer multiplies by 2^-fold).
+ * Rows of a GGUF tensor → the arrays of its form, with the rules that keep devices happy: positive
+ * scales (codes are mirrored where the file's scale is negative), no zero scale (scale 1 and zero
+ * codes instead), fp16 scales multiplied by 2^fold so that they are not subnormal (the consumer
+ * multiplies by 2^-fold).
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
 import { isPacked } from "../../../ir/dtype.ts";
@@ -19,7 +20,10 @@ export type ConvertedRows = ReadonlyMap<WeightPart, Uint8Array>;
 
 /** What was met on the way, for the choice of `fold` and for the report. */
 export interface ConversionFacts {
-  /** Energy bound of blocks whose fp16 scale is subnormal: what would be lost if a device flushed them. */
+  /**
+   * Energy bound of blocks whose fp16 scale is subnormal: what would be lost if a device flushed
+   * them.
+   */
   subnormalEnergy: number;
   smallestScale: number;
   largestScale: number;
@@ -39,7 +43,10 @@ const HALF_MAX = 65504;
 const bytesOf = (array: ArrayBufferView): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
-/** Converts runs of rows of one tensor; buffers are reused, so each result is valid until the next call. */
+/**
+ * Converts runs of rows of one tensor; buffers are reused, so each result is valid until the next
+ * call.
+ */
 export class RowConverter {
   readonly #type: ElementType;
   readonly #form: WeightForm;
@@ -72,7 +79,8 @@ export class RowConverter {
   }
 
   #plain(dtype: "fp16" | "fp32", bytes: Uint8Array, count: number): Uint8Array {
-    // F16 files need no rounding, and norms and biases dominate nothing: the common case stays a copy.
+    // F16 files need no rounding, and norms and biases dominate nothing: the common case stays a
+    // copy.
     if (this.#type === "f16" && dtype === "fp16" && this.#fold === 0) return bytes;
     if (this.#type === "f32" && dtype === "fp32") return bytes;
     const values = this.#dequantize(this.#type, bytes, count);
@@ -124,7 +132,9 @@ export class RowConverter {
 /** A view that 16-bit reads accept. */
 const evenBytes = (bytes: Uint8Array): Uint8Array => (bytes.byteOffset % 2 === 0 ? bytes : bytes.slice());
 
-/** The fp16 scale of a block as bits: positive, never zero; 0 means "store scale 1 and zero codes". */
+/**
+ * The fp16 scale of a block as bits: positive, never zero; 0 means "store scale 1 and zero codes".
+ */
 function scaleBits(scale: number, factor: number, group: number, maxCode: number, facts: ConversionFacts): number {
   const size = Math.abs(scale) * factor;
   if (size === 0) return 0;
@@ -146,7 +156,8 @@ function asNibbles(parts: ConvertedRows): ConvertedRows {
   return new Map([...parts, ["data", packed]]);
 }
 
-// Words of codes are handled as signed 32-bit integers, and so are their constants: unsigned ones would be doubles to the engine.
+// Words of codes are handled as signed 32-bit integers, and so are their constants: unsigned ones
+// would be doubles to the engine.
 const HIGH_BITS = 0x80808080 | 0;
 const HIGH_NIBBLE_BITS = 0x88888888 | 0;
 const LOW_NIBBLE_BITS = 0x77777777;
@@ -313,7 +324,10 @@ function exactForm(
   ]);
 }
 
-/** Scales that fp16 would lose must not zero the codes of the exact form: only their sign matters there. */
+/**
+ * Scales that fp16 would lose must not zero the codes of the exact form: only their sign matters
+ * there.
+ */
 const big = (run: BlockRun): BlockRun => ({ ...run, scale: run.scale.map((s) => Math.sign(s)) });
 
 function bufferOf(bytes: Uint8Array | undefined): ArrayBuffer {
@@ -322,8 +336,9 @@ function bufferOf(bytes: Uint8Array | undefined): ArrayBuffer {
 }
 
 /**
- * The power of two to fold out of a tensor: 0 unless flushing its subnormal fp16 scales would cost more than fp16 rounding
- * itself does (2e-4 of the tensor's size), or its values do not fit into fp16.
+ * The power of two to fold out of a tensor: 0 unless flushing its subnormal fp16 scales would cost
+ * more than fp16 rounding itself does (2e-4 of the tensor's size), or its values do not fit into
+ * fp16.
  */
 export function foldFor(facts: ConversionFacts, energy: number): number {
   const largest = Math.max(facts.largestScale, facts.largestRest);
@@ -335,8 +350,8 @@ export function foldFor(facts: ConversionFacts, energy: number): number {
 }
 
 /**
- * What the stored parts of some rows mean when Core ML decompresses them (fp16 results are rounded to fp16, a rest is added
- * by the consumer): the yardstick of the measured error, and of the tests.
+ * What the stored parts of some rows mean when Core ML decompresses them (fp16 results are rounded
+ * to fp16, a rest is added by the consumer): the yardstick of the measured error, and of the tests.
  */
 export function reconstruct(form: WeightForm, parts: ConvertedRows, count: number, fold: number): Float64Array {
   const out = new Float64Array(count);

@@ -1,16 +1,19 @@
 /**
- * How a model weight is stored in a package: which `constexpr` form each GGUF type takes under which profile.
+ * How a model weight is stored in a package: which `constexpr` form each GGUF type takes under
+ * which profile.
  *
- * - `gpu`: blockwise codes with fp16 scales, packed as in the file or nearly so. Types with a minimum per block
- *   (Q4_1, Q4_K, Q5_1, Q5_K) are a centred split, w = s·(q − c) + r: symmetric codes and a small fp16 matrix r per block,
- *   because a float offset of `constexpr_blockwise_shift_scale` has never been seen to work on a device.
- *   Types of whole codes (main/quant/coded.ts: IQ4_NL, MXFP4, the ternary and IQ types, Q3_K, Q8_K …) are int4 or int8 codes with
- *   a scale for each of their groups. Q2_K has no mapping and is plain floats.
+ * - `gpu`: blockwise codes with fp16 scales, packed as in the file or nearly so. Types with a
+ *   minimum per block (Q4_1, Q4_K, Q5_1, Q5_K) are a centred split, w = s·(q − c) + r: symmetric
+ *   codes and a small fp16 matrix r per block, because a float offset of
+ *   `constexpr_blockwise_shift_scale` has never been seen to work on a device. Types of whole codes
+ *   (main/quant/coded.ts: IQ4_NL, MXFP4, the ternary and IQ types, Q3_K, Q8_K …) are int4 or int8
+ *   codes with a scale for each of their groups. Q2_K has no mapping and is plain floats.
  * - `ane`: fp16, decompressed at export. The Neural Engine takes no per-block scales.
  * - `exact`: fp32 scales and offsets: the file's own float32 values to 1e-7, for CPU and GPU.
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
 import { PACKED_TYPES, isPacked } from "../../../ir/dtype.ts";
+import type { HeldBytes } from "../../../ir/heldBytes.ts";
 import { PACKED } from "../../../quant/registry.ts";
 import type { PrecisionPolicy } from "../../../ir/precision.ts";
 import type { MilDtype } from "../mil/types.ts";
@@ -19,7 +22,10 @@ import { MIL_DTYPES } from "../mil/types.ts";
 export const WEIGHT_PROFILES = ["gpu", "ane", "exact"] as const;
 export type WeightProfile = (typeof WEIGHT_PROFILES)[number];
 
-/** In which floats a program computes: its weights' profile decides, here and nowhere else. None is mixed. */
+/**
+ * In which floats a program computes: its weights' profile decides, here and nowhere else. None is
+ * mixed.
+ */
 export const PROFILE_PRECISION = { gpu: "f16", ane: "f16", exact: "f32" } as const satisfies Readonly<
   Record<WeightProfile, Exclude<PrecisionPolicy, "mixed">>
 >;
@@ -153,6 +159,12 @@ export function bitsPerWeight(form: WeightForm): number {
       : MIL_DTYPES[form.scale].bits + (form.offset === undefined ? 0 : MIL_DTYPES[form.offset].bits);
   return MIL_DTYPES[form.codes].bits + perBlock / form.block;
 }
+
+/** Of a package with this profile. */
+export const heldInPackage =
+  (profile: WeightProfile): HeldBytes =>
+  ({ type, elements }) =>
+    (bitsPerWeight(formFor(type, profile)) * elements) / 8;
 
 /** "int4 centred, fp16 scale and rest per 32": for reports. */
 export function formText(form: WeightForm): string {

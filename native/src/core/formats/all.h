@@ -1,6 +1,7 @@
-// The list of packed types. To add one: a header beside this one, its include, and its line in RLX_PACKED_TYPES. Each header says
-// what a block is (kElements, Block) and how it unpacks, in ggml's order of operations, so that the values have ggml's bits.
-// The order is that of main/quant/registry.ts: a plan names a type by its place.
+// The list of packed types. To add one: a header beside this one, its include, and its line in
+// RLX_PACKED_TYPES. Each header holds the block (kElements, Block) and how it unpacks, in ggml's
+// order of operations, so that the values have ggml's bits. The order is that of
+// main/quant/registry.ts: a plan names a type by its place.
 #pragma once
 
 #include "q4_0.h"
@@ -58,7 +59,8 @@
   X(q1_0)                   \
   X(q2_0)
 
-// Those of them whose values are a scale times a whole code (Coded in block.h): they have `read` and `kGroup` beside `unpack`.
+// Those of them whose values are a scale times a whole code (Coded in block.h). Beside `unpack`
+// they have `read`, `kGroup` (values that share a scale) and `kLargest` (magnitude of a code).
 #define RLX_CODED_TYPES(X) \
   X(q3_k)                  \
   X(q8_k)                  \

@@ -19,7 +19,8 @@ RLX_INLINE float load_half(const uint8_t* p) {
 #endif
 }
 
-// The eight 6-bit scales and minimums of Q4_K and Q5_K as bytes of two 64-bit words (byte j = sub-block j).
+// The eight 6-bit scales and minimums of Q4_K and Q5_K as bytes of two 64-bit words (byte j =
+// sub-block j).
 struct PackedScales {
   uint64_t scale, min;
 };
@@ -56,8 +57,8 @@ RLX_INLINE void look_up_nibbles(const int8_t* values, const uint8_t* qs, int8_t*
 #endif
 }
 
-// Coded types: value = scale * code, whole codes of -128..127 and one scale for each `kGroup` values. Their headers say how a block
-// becomes codes and scales; this makes values of those.
+// Coded types: value = scale * code, whole codes of -128..127 and one scale for each `kGroup`
+// values. Their headers say how a block becomes codes and scales; this makes values of those.
 template <size_t kElements, size_t kGroup>
 struct Coded {
   alignas(64) int8_t codes[kElements];

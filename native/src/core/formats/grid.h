@@ -1,4 +1,5 @@
-// The tables of the IQ types with a byte for each value, and signs as masks of bytes: eight values are one 64-bit word.
+// The tables of the IQ types with a byte for each value, and signs as masks of bytes: eight values
+// are one 64-bit word.
 #pragma once
 
 #include <array>

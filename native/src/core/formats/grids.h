@@ -1,5 +1,5 @@
-// Made by python/quant_grids.py from the tables of ggml's IQ types. An entry is 8 codes of 2 bits or 4 codes of
-// 4 bits, lowest first; grid.h says what the codes stand for.
+// Made by python/quant_grids.py from the tables of ggml's IQ types. An entry is 8 codes of 2 bits
+// or 4 codes of 4 bits, lowest first; grid.h says what the codes stand for.
 #pragma once
 
 #include <cstdint>

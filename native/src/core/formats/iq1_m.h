@@ -1,5 +1,5 @@
-// IQ1_M: 16 groups of 16 with a 3-bit scale each, values as IQ1_S. The 16 bits of d are the top four of the four words of
-// scales.
+// IQ1_M: 16 groups of 16 with a 3-bit scale each, values as IQ1_S. The 16 bits of d are the top
+// four of the four words of scales.
 #pragma once
 
 #include "grid.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::iq1_m {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 9;
 struct Block {
   uint8_t qs[32];
   uint8_t qh[16];  // of each eight a nibble: 3 high bits of the place, sign

@@ -1,5 +1,5 @@
-// IQ1_S: 8 groups of 32 with a 3-bit scale each: value = d * (2 * scale + 1) * (t +- 1/8), t of -1, 0, 1 from a table of eights;
-// here an eighth of the scale, and codes 8 t +- 1.
+// IQ1_S: 8 groups of 32 with a 3-bit scale each: value = d * (2 * scale + 1) * (t +- 1/8), t of -1,
+// 0, 1 from a table of eights; here an eighth of the scale, and codes 8 t +- 1.
 #pragma once
 
 #include "grid.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::iq1_s {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 9;
 struct Block {
   uint8_t d[2];
   uint8_t qs[32];

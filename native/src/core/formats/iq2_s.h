@@ -1,5 +1,5 @@
-// IQ2_S: 16 groups of 16 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes from a table of eights with
-// eight signs.
+// IQ2_S: 16 groups of 16 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes
+// from a table of eights with eight signs.
 #pragma once
 
 #include "grid.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::iq2_s {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 43;
 struct Block {
   uint8_t d[2];
   uint8_t qs[32];  // low bits of the places

@@ -1,5 +1,5 @@
-// IQ2_XS: 16 groups of 16 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes from a table of eights with
-// seven signs.
+// IQ2_XS: 16 groups of 16 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes
+// from a table of eights with seven signs.
 #pragma once
 
 #include "grid.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::iq2_xs {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 43;
 struct Block {
   uint8_t d[2];
   uint8_t qs[64];  // of each eight: 9 bits of place, 7 signs

@@ -1,5 +1,5 @@
-// IQ2_XXS: 8 groups of 32 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes from a table of eights with
-// seven signs.
+// IQ2_XXS: 8 groups of 32 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes
+// from a table of eights with seven signs.
 #pragma once
 
 #include "grid.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::iq2_xxs {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 43;
 struct Block {
   uint8_t d[2];
   uint8_t qs[64];  // of each group: four places, then 32 bits: 4 x 7 signs, scale

@@ -1,5 +1,5 @@
-// IQ3_S: 8 groups of 32 with a 4-bit scale each: value = (d * (1 + 2 * scale)) * code, codes from a table of fours with a sign
-// for each value.
+// IQ3_S: 8 groups of 32 with a 4-bit scale each: value = (d * (1 + 2 * scale)) * code, codes from a
+// table of fours with a sign for each value.
 #pragma once
 
 #include "grid.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::iq3_s {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 15;
 struct Block {
   uint8_t d[2];
   uint8_t qs[64];

@@ -1,5 +1,5 @@
-// IQ3_XXS: 8 groups of 32 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.5) * code, codes from a table of fours with
-// seven signs for two of them.
+// IQ3_XXS: 8 groups of 32 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.5) * code, codes
+// from a table of fours with seven signs for two of them.
 #pragma once
 
 #include "grid.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::iq3_xxs {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 62;
 struct Block {
   uint8_t d[2];
   uint8_t qs[64];

@@ -7,6 +7,7 @@ namespace rlx::formats::iq4_nl {
 
 inline constexpr size_t kElements = 32;
 inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 127;
 struct Block {
   uint8_t d[2];
   uint8_t qs[16];

@@ -1,4 +1,5 @@
-// IQ4_XS: 8 groups of 32 with a signed 6-bit scale each: value = (d * (scale - 32)) * kIq4Values[code], codes of 4 bits.
+// IQ4_XS: 8 groups of 32 with a signed 6-bit scale each: value = (d * (scale - 32)) *
+// kIq4Values[code], codes of 4 bits.
 #pragma once
 
 #include "block.h"
@@ -7,6 +8,7 @@ namespace rlx::formats::iq4_xs {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 127;
 struct Block {
   uint8_t d[2];
   uint8_t high[2];  // two high bits of each scale

@@ -7,6 +7,7 @@ namespace rlx::formats::mxfp4 {
 
 inline constexpr size_t kElements = 32;
 inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 12;
 struct Block {
   uint8_t exponent;
   uint8_t qs[16];

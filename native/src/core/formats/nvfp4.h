@@ -1,5 +1,5 @@
-// NVFP4: 4 groups of 16 with an 8-bit float as scale: values of 4 bits as in MXFP4. The scale of the whole tensor is another tensor
-// of the file and is not applied here.
+// NVFP4: 4 groups of 16 with an 8-bit float as scale: values of 4 bits as in MXFP4. The scale of
+// the whole tensor is another tensor of the file and is not applied here.
 #pragma once
 
 #include "mxfp4.h"
@@ -8,12 +8,14 @@ namespace rlx::formats::nvfp4 {
 
 inline constexpr size_t kElements = 64;
 inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 12;
 struct Block {
   uint8_t scales[4];
   uint8_t qs[32];
 };
 
-// Half of the number (codes are twice theirs): 4 bits of exponent, 3 of mantissa. The top bit does not count; 0 and 127 are zero.
+// Half of the number (codes are twice theirs): 4 bits of exponent, 3 of mantissa. The top bit does
+// not count; 0 and 127 are zero.
 RLX_INLINE float half_of_ue4m3(uint8_t byte) {
   if (byte == 0 || byte == 127) return 0.0f;
   const uint32_t exponent = (byte >> 3) & 15u, mantissa = byte & 7u;

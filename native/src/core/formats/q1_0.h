@@ -7,6 +7,7 @@ namespace rlx::formats::q1_0 {
 
 inline constexpr size_t kElements = 128;
 inline constexpr size_t kGroup = 128;
+inline constexpr int kLargest = 1;
 struct Block {
   uint8_t d[2];
   uint8_t qs[16];

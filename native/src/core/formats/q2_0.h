@@ -7,6 +7,7 @@ namespace rlx::formats::q2_0 {
 
 inline constexpr size_t kElements = 64;
 inline constexpr size_t kGroup = 64;
+inline constexpr int kLargest = 2;
 struct Block {
   uint8_t d[2];
   uint8_t qs[16];

@@ -1,4 +1,5 @@
-// Q3_K: 16 groups of 16 with a signed 6-bit scale each: value = (d * scale) * (code - 4), codes of 3 bits.
+// Q3_K: 16 groups of 16 with a signed 6-bit scale each: value = (d * scale) * (code - 4), codes of
+// 3 bits.
 #pragma once
 
 #include "block.h"
@@ -7,6 +8,7 @@ namespace rlx::formats::q3_k {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 4;
 struct Block {
   uint8_t hmask[32];
   uint8_t qs[64];

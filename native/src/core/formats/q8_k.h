@@ -1,4 +1,5 @@
-// Q8_K: value = d * code with an f32 scale, codes of 8 bits. ggml packs activations so; files rarely carry it.
+// Q8_K: value = d * code with an f32 scale, codes of 8 bits. ggml packs activations so; files
+// rarely carry it.
 #pragma once
 
 #include "block.h"
@@ -7,6 +8,7 @@ namespace rlx::formats::q8_k {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 256;
+inline constexpr int kLargest = 128;
 struct Block {
   uint8_t d[4];
   int8_t qs[256];

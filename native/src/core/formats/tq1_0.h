@@ -1,5 +1,5 @@
-// TQ1_0: value = digit * d, digits of -1, 0, 1. A byte holds five of them to the base 3 as a fraction: digit n is the whole part of
-// three times what is left after multiplying by 3^n.
+// TQ1_0: value = digit * d, digits of -1, 0, 1. A byte holds five of them to the base 3 as a
+// fraction: digit n is the whole part of three times what is left after multiplying by 3^n.
 #pragma once
 
 #include "block.h"
@@ -8,6 +8,7 @@ namespace rlx::formats::tq1_0 {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 256;
+inline constexpr int kLargest = 1;
 struct Block {
   uint8_t qs[48];
   uint8_t qh[4];

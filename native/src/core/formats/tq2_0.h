@@ -7,6 +7,7 @@ namespace rlx::formats::tq2_0 {
 
 inline constexpr size_t kElements = 256;
 inline constexpr size_t kGroup = 256;
+inline constexpr int kLargest = 2;
 struct Block {
   uint8_t qs[64];
   uint8_t d[2];

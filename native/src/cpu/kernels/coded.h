@@ -1,5 +1,6 @@
-// Coded types with a scale for 32 values or more (core/formats/block.h): a chunk of a row becomes eight 32-blocks of bytes with their
-// scales, and the kernels of Q8_0 take those. Types with smaller groups are unpacked and multiplied in f32.
+// Coded types with a scale for 32 values or more (core/formats/block.h): a chunk of a row becomes
+// eight 32-blocks of bytes with their scales, and the kernels of Q8_0 take those. Types with
+// smaller groups are unpacked and multiplied in f32.
 #pragma once
 
 #include "internal.h"
@@ -23,8 +24,8 @@ using ReadChunk = void (*)(const uint8_t* p, size_t n, CodedChunk& out);
 // Null for types that have no such form.
 ReadChunk chunk_reader(Type);
 
-// add(first block, c) for every chunk of a row. A chunk is read while the one before it is multiplied: its bytes must have left for
-// the cache when they are loaded as vectors.
+// add(first block, c) for every chunk of a row. A chunk is read while the one before it is
+// multiplied: its bytes must have left for the cache when they are loaded as vectors.
 template <class Add>
 RLX_INLINE void each_coded_chunk(const RowsTask& task, ReadChunk read_chunk, const uint8_t* row, Add add) {
   const size_t chunks = chunks_of(task.k), bytes = row_bytes(task.type, kChunk);

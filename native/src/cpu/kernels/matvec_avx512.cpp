@@ -1,5 +1,5 @@
-// Few tokens (decode) against packed rows with AVX-512 VNNI. Memory is the limit, but only just: the vector instructions for
-// a chunk of Q4_K take almost as long as reading it.
+// Few tokens (decode) against packed rows with AVX-512 VNNI. Memory is the limit, but only just:
+// the vector instructions for a chunk of Q4_K take almost as long as reading it.
 #include "avx512_block32.h"
 #include "avx512_k.h"
 
@@ -26,8 +26,8 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
   }
 }
 
-// Rows against one token, in two places: with prefetching a core waits for more lines at a time than in
-// one. (Decision 18.)
+// Rows against one token, in two places: with prefetching a core waits for more lines at a time
+// than in one. (Decision 18.)
 template <class Pair>
 RLX_INLINE void in_two_places(const RowsTask& task, Pair pair) {
   F totals[kTokenRows];
@@ -81,6 +81,12 @@ template <int T>
 void rows_q6(const RowsTask& task) {
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q6<T>(task, row, total); });
 }
+template <class Block, int T>
+void rows_coded(const RowsTask& task) {
+  const ReadChunk read = chunk_reader(task.type);
+  if (read == nullptr) return;
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_coded<Block, T>(task, read, row, total); });
+}
 template <int T>
 void rows_of(const RowsTask& task) {
   switch (task.type) {
@@ -94,8 +100,8 @@ void rows_of(const RowsTask& task) {
     case Type::q6_k: return rows_q6<T>(task);
     default: break;
   }
-  if (const ReadChunk read = chunk_reader(task.type))
-    by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_coded<T>(task, read, row, total); });
+  if (coded_largest(task.type) <= kSmallLargest) return rows_coded<SmallBlock, T>(task);
+  rows_coded<CodedBlock, T>(task);
 }
 
 }  // namespace
