@@ -19,7 +19,7 @@ export function weightSourceOf(file: GgufFile): WeightSource {
       if (element === undefined)
         throw new WorkbenchError(
           "UNSUPPORTED_TENSOR_TYPE",
-          `[${file.name}] tensor ${quote(name)} is ${tensor.type.name}, which can be inspected but not run`,
+          `[${file.name}] tensor ${quote(name)} is ${tensor.type.name}${tensor.type.from === undefined ? "" : ` (${tensor.type.from})`}, which can be inspected but not run`,
           {
             hint: `Use a file in one of ${RUNNABLE} (or a mix such as Q4_K_M).`,
             details: { type: tensor.type.name, tensor: name },

@@ -92,6 +92,22 @@ void unpack(DType type, const uint8_t* block, size_t index, Group& out) {
   }
 }
 
+// All groups of a block of a coded type: codes without a sign, what that adds taken off by the
+// bias. Codes of -1..2 fill two bits.
+void unpack_coded(DType type, const uint8_t* block, int bits, std::vector<Group>& groups) {
+  alignas(64) int8_t codes[256];
+  float scales[256 / 16];
+  read_coded_block(type, block, codes, scales);
+  const int add = bits == 2 ? 1 : 1 << (bits - 1);
+  const size_t shared = coded_group(type) / kGroup;
+  for (size_t g = 0; g < groups.size(); g++) {
+    Group& out = groups[g];
+    for (size_t i = 0; i < kGroup; i++) out.codes[i] = static_cast<uint8_t>(codes[g * kGroup + i] + add);
+    out.scale = scales[g / shared];
+    out.bias = static_cast<float>(-add) * out.scale;
+  }
+}
+
 // MLX's form: codes one after the other, lowest bits first, in 32-bit words.
 void pack(const uint8_t* codes, int bits, uint32_t* words) {
   uint64_t pending = 0;
@@ -126,11 +142,17 @@ Held hold_affine(const WeightPlan& plan, const uint8_t* bytes, int bits, const s
   const size_t groups = r.columns / kGroup, in_block = block.elements / kGroup, words = static_cast<size_t>(bits);
   std::vector<uint32_t> codes(r.rows * groups * words);
   std::vector<float> scales(r.rows * groups), biases(r.rows * groups);
-  Group group;
+  std::vector<Group> unpacked(in_block);
+  const bool is_coded = coded_group(plan.dtype) != 0;
   for (size_t row = 0; row < r.rows; row++) {
     if (row % 256 == 0) check_cancel(cancel);
     for (size_t g = 0; g < groups; g++) {
-      unpack(plan.dtype, bytes + row * r.bytes + g / in_block * block.bytes, g % in_block, group);
+      const uint8_t* from = bytes + row * r.bytes + g / in_block * block.bytes;
+      Group& group = unpacked[g % in_block];
+      if (!is_coded)
+        unpack(plan.dtype, from, g % in_block, group);
+      else if (g % in_block == 0)
+        unpack_coded(plan.dtype, from, bits, unpacked);
       const size_t at = row * groups + g;
       pack(group.codes, bits, codes.data() + at * words);
       scales[at] = group.scale;
@@ -171,6 +193,18 @@ int affine_bits(DType type) {
     case DType::q5_1:
     case DType::q5_k: return 5;
     case DType::q8_0: return 8;
+    // Coded types with groups of 32 and more.
+    case DType::q1_0:
+    case DType::q2_0:
+    case DType::tq1_0:
+    case DType::tq2_0: return 2;
+    case DType::mxfp4:
+    case DType::iq1_s:
+    case DType::iq3_s: return 5;
+    case DType::iq2_xxs:
+    case DType::iq3_xxs:
+    case DType::iq4_nl:
+    case DType::iq4_xs: return 8;
     default: return 0;
   }
 }
