@@ -5,7 +5,6 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { quote } from "../formats/gguf/header.ts";
-import { mixtureSentence } from "./dense.ts";
 import { FAMILIES } from "./families/index.ts";
 import type { Architecture, Family } from "./family.ts";
 import { noTensor, wrongShape } from "./tensorErrors.ts";
@@ -81,7 +80,8 @@ function unknownSentence(families: readonly Family[], file: GgufFile, name: stri
     "and",
   );
   const experts = file.metadata.get(`${name}.expert_count`);
-  const mixture = experts?.kind === "number" && experts.value > 0 ? ` ${mixtureSentence(experts.value)}` : "";
+  const mixture =
+    experts?.kind === "number" && experts.value > 0 ? ` It is a mixture of experts (${experts.value} of them).` : "";
   return `The architecture ${quote(name)} is not supported yet (${known} are).${mixture}`;
 }
 

@@ -140,6 +140,11 @@ export class Decoder {
     return this.#asF32(this.weight(name, [size]));
   }
 
+  /** A bias for each expert, as f32. */
+  matrix(name: string, shape: Shape): Value {
+    return this.#asF32(this.weight(name, shape));
+  }
+
   norm(x: Value, name: string, size: number, label: string): Value {
     return this.g.rms_norm([x, this.vector(name, size)], { eps: this.sizes.normEpsilon }, label);
   }

@@ -2,6 +2,8 @@
  * What dense decoders have in common: their keys with the defaults of llama.cpp, their tensors, what the overview
  * says of them. A family takes it as it is, or adds to it.
  */
+import type { ExpertRules, Experts } from "./experts.ts";
+import { expertTensors, readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
 import type { FamilySpec, ModelFact, TensorSpec } from "./family.ts";
 import { needed, optional } from "./family.ts";
@@ -24,11 +26,12 @@ export interface DenseHyper {
   readonly tiedEmbedding: boolean;
   /** Positions of a sliding window that the file names and the graph does not apply; 0 for none. */
   readonly unusedWindow: number;
+  /** Absent in a decoder whose layers have one feed-forward network each. */
+  readonly experts?: Experts | undefined;
 }
 
-export function readDense(keys: HyperReader, rope: RopeStyle): DenseHyper {
-  const experts = keys.looseNumber("expert_count") ?? 0;
-  if (experts > 0) throw keys.refuse(mixtureSentence(experts));
+/** `experts`: what a mixture of this family is like. */
+export function readDense(keys: HyperReader, rope: RopeStyle, experts: ExpertRules): DenseHyper {
   const layers = keys.positive("block_count");
   const width = keys.positive("embedding_length");
   const heads = keys.sameInEveryLayer("attention.head_count");
@@ -58,11 +61,9 @@ export function readDense(keys: HyperReader, rope: RopeStyle): DenseHyper {
     context,
     tiedEmbedding: !keys.has("output.weight"),
     unusedWindow: Math.max(0, keys.looseNumber("attention.sliding_window") ?? 0),
+    experts: readExperts(keys, feedForward, experts),
   };
 }
-
-export const mixtureSentence = (experts: number): string =>
-  `It is a mixture of experts (${experts} of them), which is not supported yet.`;
 
 /** Rows of the embedding; the vocabulary, where there is one, must have as many tokens. */
 export function vocabularySize(keys: HyperReader, width: number): number {
@@ -108,6 +109,10 @@ export function* denseTensors(h: DenseHyper, more?: (block: string) => readonly 
     yield* product(`${block}attn_k`, keys, h.width);
     yield* product(`${block}attn_v`, keys, h.width);
     yield* product(`${block}attn_output`, h.width, queries);
+    if (h.experts !== undefined && layer >= h.experts.denseLayers) {
+      yield* expertTensors(h.experts, block, h.width);
+      continue;
+    }
     yield* product(`${block}ffn_gate`, h.feedForward, h.width);
     yield* product(`${block}ffn_up`, h.feedForward, h.width);
     yield* product(`${block}ffn_down`, h.width, h.feedForward);
@@ -124,12 +129,19 @@ function denseFacts(h: DenseHyper): readonly ModelFact[] {
     { label: "architecture", value: h.name },
     { label: "layers × width", value: `${h.layers} × ${h.width}` },
     { label: "feed-forward", value: h.feedForward },
+    ...expertFacts(h.experts),
     { label: "heads, kv heads", value: `${h.heads}, ${h.kvHeads}` },
     { label: "head size", value: h.headDim },
     { label: "rope base", value: h.rope.base },
     { label: "rope scaling", value: ropeScalingText(h.rope) },
     { label: "context", value: h.context },
   ];
+}
+
+function expertFacts(experts: Experts | undefined): readonly ModelFact[] {
+  if (experts === undefined) return [];
+  const shared = experts.shared === undefined ? "" : `, shared ${experts.shared.width}`;
+  return [{ label: "experts", value: `${experts.used} of ${experts.count}, ${experts.width} wide${shared}` }];
 }
 
 /** The parts of a family that every dense decoder shares. */
@@ -146,7 +158,10 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
       product: `${h.layers} layers × 2 × ${h.kvHeads} × ${h.headDim}`,
     },
   }),
-  sentence: (h) => `A dense decoder of ${h.layers} layers.`,
+  sentence: ({ layers, experts }) =>
+    experts === undefined
+      ? `A dense decoder of ${layers} layers.`
+      : `A decoder of ${layers} layers, ${experts.used} of ${experts.count} experts in each.`,
   facts: denseFacts,
   warnings: ({ unusedWindow }) =>
     unusedWindow === 0

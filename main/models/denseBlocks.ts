@@ -8,6 +8,7 @@ import { tensor } from "../ir/type.ts";
 import type { ModelOptions, RopeAngles } from "./blocks.ts";
 import { Decoder, TOKENS } from "./blocks.ts";
 import type { DenseHyper } from "./dense.ts";
+import { mixture } from "./experts.ts";
 
 /** A decoder of equal blocks; `block` builds one of them. */
 export function* denseGraph(
@@ -80,10 +81,11 @@ export class DenseLayer {
     return d.linear(flat, this.#name("attn_output"), [width, heads * headDim], "output");
   }
 
-  /** down(silu(gate(h)) · up(h)). */
+  /** down(silu(gate(h)) · up(h)), or the layer's experts. */
   gatedFeedForward(h: Value): Value {
     const d = this.#decoder;
-    const { width, feedForward } = this.#hyper;
+    const { width, feedForward, experts } = this.#hyper;
+    if (experts !== undefined && this.#index >= experts.denseLayers) return mixture(d, experts, this.#name(""), h);
     const gate = d.linear(h, this.#name("ffn_gate"), [feedForward, width], "gate");
     const up = d.linear(h, this.#name("ffn_up"), [feedForward, width], "up");
     const mixed = d.g.mul([d.g.silu([gate], {}, "activation"), up], {}, "gated");

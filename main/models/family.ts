@@ -60,8 +60,25 @@ export interface Architecture extends ModelSizes {
   readonly graph: (weights: WeightSource, options: ModelOptions) => Steps<Graph>;
 }
 
+/** Keys of a header without the architecture's name in front; numbers are u32, or f32 where they have a fraction. */
+export type SampleKeys = Readonly<Record<string, number | boolean | string | readonly number[] | readonly boolean[]>>;
+
+/** A small file of the family: it drives every automatic test, as an op's samples do. */
+export interface FamilySample {
+  readonly title: string;
+  readonly architecture: string;
+  readonly keys: SampleKeys;
+  /** Tensors with an output matrix of their own. */
+  readonly untied?: boolean;
+  /** Optional tensors that the file has: those whose name matches. */
+  readonly has?: RegExp;
+  /** Tensors that decide how the keys are read, with their shapes. */
+  readonly marks?: Readonly<Record<string, readonly number[]>>;
+}
+
 export interface FamilySpec<H> {
   readonly name: string;
+  readonly samples?: readonly FamilySample[];
   /** Values of `general.architecture` that it answers for. */
   readonly architectures: readonly string[];
   /** Its hyper-parameters from the file's keys; throws for what it cannot build. */
@@ -78,6 +95,7 @@ export interface FamilySpec<H> {
 /** A family with its hyper-parameters hidden: what the list of families holds. */
 export interface Family {
   readonly name: string;
+  readonly samples: readonly FamilySample[];
   readonly architectures: readonly string[];
   readonly read: (file: GgufFile, name: string) => Architecture;
 }
@@ -103,6 +121,7 @@ export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
   const hyper = (file: GgufFile, name: string): H => spec.read(new HyperReader(file, name));
   return {
     name: spec.name,
+    samples: spec.samples ?? [],
     architectures: spec.architectures,
     hyper,
     of,

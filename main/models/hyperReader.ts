@@ -43,6 +43,11 @@ export class HyperReader {
     return this.file.metadata.optionalString(this.#key(key));
   }
 
+  isTrue(key: string): boolean {
+    const value = this.file.metadata.get(this.#key(key));
+    return value?.kind === "bool" && value.value;
+  }
+
   /** False also where the key has another type. */
   isFalse(key: string): boolean {
     const value = this.file.metadata.get(this.#key(key));

@@ -3,12 +3,59 @@ import { DENSE, denseTensors, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 
+const KEYS = {
+  block_count: 2,
+  context_length: 256,
+  embedding_length: 96,
+  feed_forward_length: 64,
+  "attention.head_count": 6,
+  "attention.head_count_kv": 2,
+  "attention.layer_norm_rms_epsilon": 1.5e-5,
+};
+
 export const llama = defineFamily({
   ...DENSE,
   name: "llama",
   architectures: ["llama"],
-  read: (keys) => readDense(keys, { pairing: "adjacent", factors: "rope_freqs.weight" }),
+  read: (keys) =>
+    readDense(keys, { pairing: "adjacent", factors: "rope_freqs.weight" }, { gating: "softmax", normalise: true }),
   tensors: (h) => denseTensors(h),
+  samples: [
+    {
+      title: "eight experts",
+      architecture: "llama",
+      keys: { ...KEYS, expert_count: 8, expert_used_count: 2 },
+    },
+    {
+      title: "odd sizes, own output",
+      architecture: "llama",
+      untied: true,
+      keys: {
+        ...KEYS,
+        block_count: 3,
+        feed_forward_length: 160,
+        "attention.head_count": 4,
+        "attention.head_count_kv": 1,
+        "attention.key_length": 32,
+        "attention.value_length": 32,
+        "rope.dimension_count": 32,
+        expert_count: 5,
+        expert_used_count: 3,
+        "rope.freq_base": 50000,
+      },
+    },
+    {
+      title: "one expert is picked",
+      architecture: "llama",
+      untied: true,
+      keys: { ...KEYS, expert_count: 3, expert_used_count: 1 },
+    },
+    {
+      title: "all experts",
+      architecture: "llama",
+      keys: { ...KEYS, expert_count: 2, expert_used_count: 2, "attention.head_count_kv": 6 },
+    },
+  ],
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) => {
       const attended = layer.residual("attention", x, (input) => {
