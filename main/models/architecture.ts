@@ -6,7 +6,7 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { quote } from "../formats/gguf/header.ts";
 import { FAMILIES } from "./families/index.ts";
-import type { Architecture, Family } from "./family.ts";
+import type { Architecture, Family, TensorSpec } from "./family.ts";
 import { noTensor, wrongShape } from "./tensorErrors.ts";
 
 export type ArchitectureReading =
@@ -85,10 +85,21 @@ function unknownSentence(families: readonly Family[], file: GgufFile, name: stri
   return `The architecture ${quote(name)} is not supported yet (${known} are).${mixture}`;
 }
 
+/** What the graph reads of this file. A file with fewer tensors than layers is no model, and its graph is not built. */
+function tensorsOf(file: GgufFile, architecture: Architecture): readonly TensorSpec[] {
+  if (architecture.layers > file.tensors.length)
+    throw new WorkbenchError(
+      "INPUT_MALFORMED",
+      `[${file.name}] block_count: got ${architecture.layers} in a file of ${file.tensors.length} tensors`,
+      { hint: "The file is incomplete; convert or download it again." },
+    );
+  return architecture.tensors((name) => file.tensor(name) !== undefined);
+}
+
 /** Tensors of the file that its family's graph leaves out: answers without them could be wrong. */
 function unreadTensors(file: GgufFile, architecture: Architecture): readonly string[] {
   const read = new Set<string>();
-  for (const { name } of architecture.tensors()) read.add(name);
+  for (const { name } of tensorsOf(file, architecture)) read.add(name);
   return file.tensors.map(({ name }) => name).filter((name) => !read.has(name) && !architecture.isBeside(name));
 }
 
@@ -111,11 +122,10 @@ export function requireArchitecture(file: GgufFile): Architecture {
 
 /** Why the file's tensors make no graph: the first that is missing or has another shape; undefined when none is. */
 export function missingTensor(file: GgufFile, architecture: Architecture): WorkbenchError | undefined {
-  for (const { name, shape, optional } of architecture.tensors()) {
+  for (const { name, shape } of tensorsOf(file, architecture)) {
     const found = file.tensor(name)?.shape;
-    if (found === undefined) {
-      if (!optional) return noTensor(file.name, name);
-    } else if (found.length !== shape.length || shape.some((size, i) => size !== found[i]))
+    if (found === undefined) return noTensor(file.name, name);
+    if (found.length !== shape.length || shape.some((size, i) => size !== found[i]))
       return wrongShape(file.name, name, `[${found.join(",")}]`, shape);
   }
   return undefined;

@@ -124,7 +124,7 @@ export class Decoder {
 
   /** A tensor of the file; its shape must be the one the architecture implies. */
   weight(name: string, shape: Shape): Value {
-    const type = this.#weights.tensorType(name);
+    const type = this.#weights.tensorType(name, shape);
     const who = this.#weights.name ?? this.sizes.name;
     if (!type) throw noTensor(who, name);
     if (!sameShape(type.shape, shape)) throw wrongShape(who, name, formatType(type), shape);
@@ -132,7 +132,7 @@ export class Decoder {
   }
 
   has(name: string): boolean {
-    return this.#weights.tensorType(name) !== undefined;
+    return this.#weights.has(name);
   }
 
   /** A norm's scale or a bias, as f32. */

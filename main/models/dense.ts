@@ -3,10 +3,9 @@
  * says of them. A family takes it as it is, or adds to it.
  */
 import type { ExpertRules, Experts } from "./experts.ts";
-import { expertTensors, readExperts } from "./experts.ts";
+import { readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
-import type { FamilySpec, ModelFact, TensorSpec } from "./family.ts";
-import { needed, optional } from "./family.ts";
+import type { FamilySpec, ModelFact } from "./family.ts";
 import type { Rope, RopeStyle } from "./rope.ts";
 import { readRope, ropeScalingText } from "./rope.ts";
 
@@ -91,38 +90,6 @@ function headSize(keys: HyperReader, width: number, heads: number): number {
     );
   return headDim;
 }
-
-/** `more` gives tensors of a block that this family has besides. */
-export function* denseTensors(h: DenseHyper, more?: (block: string) => readonly TensorSpec[]): Generator<TensorSpec> {
-  const queries = h.heads * h.headDim;
-  const keys = h.kvHeads * h.headDim;
-  yield needed("token_embd.weight", h.vocabulary, h.width);
-  yield needed("output_norm.weight", h.width);
-  if (!h.tiedEmbedding) yield needed("output.weight", h.vocabulary, h.width);
-  if (h.rope.factorsTensor !== undefined) yield needed(h.rope.factorsTensor, h.rope.dims / 2);
-  for (let layer = 0; layer < h.layers; layer++) {
-    const block = `blk.${layer}.`;
-    yield needed(`${block}attn_norm.weight`, h.width);
-    yield needed(`${block}ffn_norm.weight`, h.width);
-    yield* more?.(block) ?? [];
-    yield* product(`${block}attn_q`, queries, h.width);
-    yield* product(`${block}attn_k`, keys, h.width);
-    yield* product(`${block}attn_v`, keys, h.width);
-    yield* product(`${block}attn_output`, h.width, queries);
-    if (h.experts !== undefined && layer >= h.experts.denseLayers) {
-      yield* expertTensors(h.experts, block, h.width);
-      continue;
-    }
-    yield* product(`${block}ffn_gate`, h.feedForward, h.width);
-    yield* product(`${block}ffn_up`, h.feedForward, h.width);
-    yield* product(`${block}ffn_down`, h.width, h.feedForward);
-  }
-}
-
-const product = (name: string, out: number, inner: number): readonly TensorSpec[] => [
-  needed(`${name}.weight`, out, inner),
-  optional(`${name}.bias`, out),
-];
 
 function denseFacts(h: DenseHyper): readonly ModelFact[] {
   return [

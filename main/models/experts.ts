@@ -1,5 +1,5 @@
 /**
- * Mixtures of experts: what a file says of them, their tensors, and their part of the graph. A router picks `used` of `count`
+ * Mixtures of experts: what a file says of them, and their part of the graph. A router picks `used` of `count`
  * feed-forward networks for each token; their results are added up by the router's weights.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
@@ -10,8 +10,6 @@ import { maskedScore } from "../ops/families/constants.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { Decoder } from "./blocks.ts";
 import { TOKENS } from "./blocks.ts";
-import type { TensorSpec } from "./family.ts";
-import { needed, optional } from "./family.ts";
 import type { HyperReader } from "./hyperReader.ts";
 
 /** What makes weights of the router's logits; `chosen` takes the softmax over the picked ones alone. */
@@ -86,28 +84,6 @@ function readShared(keys: HyperReader, width: number, { shared }: ExpertRules): 
       ? (keys.optionalCount("expert_shared_feed_forward_length") ?? 0)
       : width * (keys.optionalCount("expert_shared_count") ?? 0);
   return inner === 0 ? undefined : { width: inner, gated: shared.gated };
-}
-
-/** Tensors of one layer's experts. `block` is "blk.<i>.". */
-export function* expertTensors(x: Experts, block: string, width: number): Generator<TensorSpec> {
-  yield needed(`${block}ffn_gate_inp.weight`, x.count, width);
-  yield optional(`${block}exp_probs_b.bias`, x.count);
-  if (x.isSplit)
-    for (let expert = 0; expert < x.count; expert++) {
-      yield needed(`${block}ffn_gate.${expert}.weight`, x.width, width);
-      yield needed(`${block}ffn_up.${expert}.weight`, x.width, width);
-      yield needed(`${block}ffn_down.${expert}.weight`, width, x.width);
-    }
-  else {
-    yield needed(`${block}ffn_gate_exps.weight`, x.count, x.width, width);
-    yield needed(`${block}ffn_up_exps.weight`, x.count, x.width, width);
-    yield needed(`${block}ffn_down_exps.weight`, x.count, width, x.width);
-  }
-  if (x.shared === undefined) return;
-  if (x.shared.gated) yield needed(`${block}ffn_gate_inp_shexp.weight`, width);
-  yield needed(`${block}ffn_gate_shexp.weight`, x.shared.width, width);
-  yield needed(`${block}ffn_up_shexp.weight`, x.shared.width, width);
-  yield needed(`${block}ffn_down_shexp.weight`, width, x.shared.width);
 }
 
 /** The sum of the picked experts' results by their weights, and of the shared network. */

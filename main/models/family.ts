@@ -5,7 +5,10 @@
  */
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { Graph, WeightSource } from "../ir/graph.ts";
+import { staticDim } from "../ir/dim.ts";
 import type { Steps } from "../ir/steps.ts";
+import { finish } from "../ir/steps.ts";
+import { tensor } from "../ir/type.ts";
 import type { ModelOptions } from "./blocks.ts";
 import { HyperReader } from "./hyperReader.ts";
 
@@ -13,12 +16,7 @@ import { HyperReader } from "./hyperReader.ts";
 export interface TensorSpec {
   readonly name: string;
   readonly shape: readonly number[];
-  /** The graph is complete without it: a bias, for example. */
-  readonly optional: boolean;
 }
-
-export const needed = (name: string, ...shape: readonly number[]): TensorSpec => ({ name, shape, optional: false });
-export const optional = (name: string, ...shape: readonly number[]): TensorSpec => ({ name, shape, optional: true });
 
 /** What sessions, forecasts and views need to know of any model, whatever its family. */
 export interface ModelSizes {
@@ -50,7 +48,8 @@ export interface Architecture extends ModelSizes {
   readonly facts: readonly ModelFact[];
   /** What the file asks for and the graph does not do. */
   readonly warnings: readonly string[];
-  readonly tensors: () => Iterable<TensorSpec>;
+  /** What the graph reads of a file that has these optional tensors: it is built once over a file that has everything. */
+  readonly tensors: (isPresent: (tensor: string) => boolean) => readonly TensorSpec[];
   /** True for a tensor that no answer depends on, although the graph does not read it. */
   readonly isBeside: (tensor: string) => boolean;
   /**
@@ -83,7 +82,6 @@ export interface FamilySpec<H> {
   readonly architectures: readonly string[];
   /** Its hyper-parameters from the file's keys; throws for what it cannot build. */
   readonly read: (keys: HyperReader) => H;
-  readonly tensors: (hyper: H) => Iterable<TensorSpec>;
   readonly isBeside?: (tensor: string) => boolean;
   readonly sizes: (hyper: H) => ModelSizes;
   readonly sentence: (hyper: H) => string;
@@ -106,6 +104,26 @@ export interface DefinedFamily<H> extends Family {
   readonly of: (hyper: H, name?: string) => Architecture;
 }
 
+const ANY_OPTIONS: ModelOptions = { capacity: 1, cacheType: "f32", largestStep: 1, largestRows: 1 };
+
+/** The tensors that a graph asks for while it is built. */
+function tensorsRead(
+  build: (weights: WeightSource) => Steps<Graph>,
+  isPresent: (tensor: string) => boolean,
+): readonly TensorSpec[] {
+  const read = new Map<string, TensorSpec>();
+  const weights: WeightSource = {
+    identity: "",
+    has: isPresent,
+    tensorType: (name, shape = []) => {
+      read.set(name, { name, shape: shape.map((size) => staticDim(size, name)) });
+      return tensor("f32", shape);
+    },
+  };
+  finish(build(weights));
+  return [...read.values()];
+}
+
 export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
   const of = (hyper: H, name = spec.name): Architecture => ({
     ...spec.sizes(hyper),
@@ -114,7 +132,7 @@ export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
     sentence: spec.sentence(hyper),
     facts: spec.facts(hyper),
     warnings: spec.warnings?.(hyper) ?? [],
-    tensors: () => spec.tensors(hyper),
+    tensors: (isPresent) => tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent),
     isBeside: spec.isBeside ?? (() => false),
     graph: (weights, options) => spec.graph(hyper, weights, options),
   });

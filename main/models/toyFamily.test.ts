@@ -20,7 +20,7 @@ import { Decoder, INPUTS, LOGITS } from "./blocks.ts";
 import { vocabularySize } from "./dense.ts";
 import { FAMILIES } from "./families/index.ts";
 import type { Family } from "./family.ts";
-import { defineFamily, needed } from "./family.ts";
+import { defineFamily } from "./family.ts";
 
 // ---- the one file: main/models/families/toy.ts
 interface ToyHyper {
@@ -50,14 +50,6 @@ const toy = defineFamily<ToyHyper>({
       normEpsilon: 1e-5,
       tiedEmbedding: true,
     };
-  },
-  *tensors(h) {
-    yield needed("token_embd.weight", h.vocabulary, h.width);
-    yield needed("output_norm.weight", h.width);
-    for (const [i, inner] of h.inner.entries()) {
-      yield needed(`blk.${i}.ffn_up.weight`, inner, h.width);
-      yield needed(`blk.${i}.ffn_down.weight`, h.width, inner);
-    }
   },
   sizes: (h) => ({ ...h, feedForward: Math.max(...h.inner), cache: { elements: 0, product: "no caches" } }),
   sentence: (h) => `A toy of ${h.layers} layers.`,

@@ -13,7 +13,7 @@ export function recurrentModel(rewind: Rewind): Graph {
   const norm = (name: string) => (name.includes("norm") ? ({ dtype: "f32", shape: [width] } as const) : undefined);
   const d = new Decoder(
     { ...sizes, normEpsilon: 1e-5, tiedEmbedding: true },
-    { ...types, tensorType: (name) => norm(name) ?? types.tensorType() },
+    { ...types, has: () => false, tensorType: (name) => norm(name) ?? types.tensorType() },
     { capacity, cacheType: "f32", largestStep: chunk, largestRows: chunk },
   );
   const x = d.embed();

@@ -78,9 +78,8 @@ export async function toyTensors(
     tensors: Object.entries(marks).map(([name, sizes]) => shapeOf(name, sizes)),
   });
   const { tensors } = family.read(header, sample.architecture);
-  return [...tensors()]
-    .filter(({ name, optional }) => !optional || name in marks || sample.has?.test(name) === true)
-    .map(({ name, shape }) => [name, shape] as const);
+  const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
+  return tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
 }
 
 export async function writeToy(folder: string, family: Family, sample: FamilySample, type: string): Promise<MadeModel> {

@@ -1,5 +1,5 @@
 /** Qwen2 and Qwen2.5: biases on q, k and v (added where the file has them), rope on the two halves of a head. */
-import { DENSE, denseTensors, readDense } from "../dense.ts";
+import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 
@@ -23,7 +23,15 @@ export const qwen2 = defineFamily({
       { pairing: "halves" },
       { gating: "softmax", normalise: false, shared: { width: "key", gated: true } },
     ),
-  tensors: (h) => denseTensors(h),
+  graph: (h, weights, options) =>
+    denseGraph(h, weights, options, (layer, x) => {
+      const attended = layer.residual("attention", x, (input) => {
+        const q = layer.rope(layer.project(input, "q"), "q");
+        const k = layer.rope(layer.project(input, "k"), "k");
+        return layer.attend(q, k, layer.project(input, "v"));
+      });
+      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
+    }),
   samples: [
     {
       title: "shared expert",
@@ -84,13 +92,4 @@ export const qwen2 = defineFamily({
       },
     },
   ],
-  graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
-        const q = layer.rope(layer.project(input, "q"), "q");
-        const k = layer.rope(layer.project(input, "k"), "k");
-        return layer.attend(q, k, layer.project(input, "v"));
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
-    }),
 });
