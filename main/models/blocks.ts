@@ -7,6 +7,7 @@ import { GraphBuilder } from "../ir/builder.ts";
 import type { Shape } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
+import { hostScalar } from "../ir/hostTensor.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { Steps } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
@@ -44,8 +45,22 @@ export interface DecoderSizes {
   readonly width: number;
   readonly vocabulary: number;
   readonly context: number;
+  readonly norm: Norm;
   readonly normEpsilon: number;
   readonly tiedEmbedding: boolean;
+}
+
+/** RMS; mean and variance; or those without a weight. A bias is added where the file has one. */
+export type Norm = "rms" | "layer" | "bare";
+
+/** Factors that some families put on their streams; 1 when absent. */
+export interface Scales {
+  readonly embedding?: number;
+  /** Of what a block adds to the stream. */
+  readonly residual?: number;
+  readonly logits?: number;
+  /** Logits become cap · tanh(logits / cap). */
+  readonly logitCap?: number;
 }
 
 export interface DecoderState {
@@ -107,14 +122,17 @@ export class Decoder {
   }
 
   /** The wanted rows, normed, against the output matrix: the graph's result. */
-  head(x: Value): void {
+  head(x: Value, scales: Scales = {}): void {
     const { vocabulary, width, tiedEmbedding } = this.sizes;
     const rows = this.scoped("final_norm", () =>
-      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), "output_norm.weight", width, "norm"),
+      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), "output_norm", width, "norm"),
     );
     this.scoped("head", () => {
       const name = tiedEmbedding ? "token_embd.weight" : "output.weight";
-      this.#builder.output(LOGITS, this.g.linear([rows, this.weight(name, [vocabulary, width])], {}, LOGITS));
+      const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
+      const matrix = this.weight(name, [vocabulary, width]);
+      const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
+      this.#builder.output(LOGITS, this.#finished(logits, scales));
     });
   }
 
@@ -145,8 +163,30 @@ export class Decoder {
     return this.#asF32(this.weight(name, shape));
   }
 
+  /** A norm of the family's kind; `name` without its `.weight`. */
   norm(x: Value, name: string, size: number, label: string): Value {
-    return this.g.rms_norm([x, this.vector(name, size)], { eps: this.sizes.normEpsilon }, label);
+    const { norm, normEpsilon: eps } = this.sizes;
+    if (norm === "bare") return this.plainNorm(x, size, label);
+    const weight = this.vector(`${name}.weight`, size);
+    const bias = `${name}.bias`;
+    const operands = this.has(bias) ? ([x, weight, this.vector(bias, size)] as const) : ([x, weight] as const);
+    return norm === "rms" ? this.g.rms_norm(operands, { eps }, label) : this.g.layer_norm(operands, { eps }, label);
+  }
+
+  /** The norm without a weight. */
+  plainNorm(x: Value, size: number, label: string): Value {
+    const ones = this.g.expand([this.g.constant(hostScalar("f32", 1))], { shape: [size] });
+    const eps = this.sizes.normEpsilon;
+    return this.sizes.norm === "rms"
+      ? this.g.rms_norm([x, ones], { eps }, label)
+      : this.g.layer_norm([x, ones], { eps }, label);
+  }
+
+  /** A norm over the last axis whose weight differs from head to head: [T, heads, size]. */
+  normEach(x: Value, name: string, shape: Shape, label: string): Value {
+    const size = shape.at(-1);
+    const normed = this.plainNorm(x, typeof size === "number" ? size : 1, label);
+    return this.g.mul([normed, this.matrix(`${name}.weight`, shape)], {}, `${label}_weight`);
   }
 
   linear(x: Value, name: string, [out, inner]: readonly [number, number], label: string): Value {
@@ -182,6 +222,14 @@ export class Decoder {
     );
     if (!cos || !sin) throw new WorkbenchError("BUG_INVARIANT", "[rope_table] expected two outputs");
     return [cos, sin];
+  }
+
+  #finished(logits: Value, { logits: scale = 1, logitCap }: Scales): Value {
+    const { g } = this;
+    const factor = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
+    const scaled = scale === 1 ? logits : g.mul([logits, factor(scale)], {}, "scaled");
+    if (logitCap === undefined) return scaled;
+    return g.mul([g.tanh([g.mul([scaled, factor(1 / logitCap)])]), factor(logitCap)], {}, "capped");
   }
 
   /** Rows of half tables and half vectors are computed with in f32. */

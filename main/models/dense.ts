@@ -2,6 +2,7 @@
  * What dense decoders have in common: their keys with the defaults of llama.cpp, their tensors, what the overview
  * says of them. A family takes it as it is, or adds to it.
  */
+import type { Norm, Scales } from "./blocks.ts";
 import type { ExpertRules, Experts } from "./experts.ts";
 import { readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
@@ -23,14 +24,38 @@ export interface DenseHyper {
   readonly vocabulary: number;
   readonly context: number;
   readonly tiedEmbedding: boolean;
+  readonly norm: Norm;
   /** Positions of a sliding window that the file names and the graph does not apply; 0 for none. */
   readonly unusedWindow: number;
+  /** Positions that layers with a window see; absent in families without. */
+  readonly window?: number | undefined;
+  /** Factors on streams and logits. */
+  readonly scales?: Scales | undefined;
+  /** Of attention scores; 1/√head size when absent. */
+  readonly attentionScale?: number | undefined;
+  readonly attentionCap?: number | undefined;
+  /** q, k and v stay within ± this. */
+  readonly clamp?: number | undefined;
+  /** ffn_up holds the gate in its first half. */
+  readonly fusedGate?: boolean;
   /** Absent in a decoder whose layers have one feed-forward network each. */
   readonly experts?: Experts | undefined;
 }
 
-/** `experts`: what a mixture of this family is like. */
-export function readDense(keys: HyperReader, rope: RopeStyle, experts: ExpertRules): DenseHyper {
+export interface DenseStyle {
+  readonly rope: RopeStyle;
+  readonly norm?: Norm;
+  /** What a mixture of this family is like; absent in families without. */
+  readonly experts?: ExpertRules;
+}
+
+const EPSILON: Readonly<Record<Norm, string>> = {
+  rms: "attention.layer_norm_rms_epsilon",
+  layer: "attention.layer_norm_epsilon",
+  bare: "attention.layer_norm_epsilon",
+};
+
+export function readDense(keys: HyperReader, { rope, norm = "rms", experts }: DenseStyle): DenseHyper {
   const layers = keys.positive("block_count");
   const width = keys.positive("embedding_length");
   const heads = keys.sameInEveryLayer("attention.head_count");
@@ -40,9 +65,8 @@ export function readDense(keys: HyperReader, rope: RopeStyle, experts: ExpertRul
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
-  const normEpsilon = keys.number("attention.layer_norm_rms_epsilon");
-  if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon))
-    throw keys.badKey("attention.layer_norm_rms_epsilon", normEpsilon, "0 or more");
+  const normEpsilon = keys.number(EPSILON[norm]);
+  if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon)) throw keys.badKey(EPSILON[norm], normEpsilon, "0 or more");
   if (heads % kvHeads !== 0)
     throw keys.malformed(`${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
   if (layers > 10_000) throw keys.badKey("block_count", layers, "at most 10000");
@@ -55,12 +79,13 @@ export function readDense(keys: HyperReader, rope: RopeStyle, experts: ExpertRul
     kvHeads,
     headDim,
     rope: readRope(keys, rope, { headDim, context }),
+    norm,
     normEpsilon,
     vocabulary: vocabularySize(keys, width),
     context,
     tiedEmbedding: !keys.has("output.weight"),
     unusedWindow: Math.max(0, keys.looseNumber("attention.sliding_window") ?? 0),
-    experts: readExperts(keys, feedForward, experts),
+    experts: experts && readExperts(keys, feedForward, experts),
   };
 }
 

@@ -30,6 +30,7 @@ interface ToyHyper {
   readonly inner: readonly number[];
   readonly vocabulary: number;
   readonly context: number;
+  readonly norm: "rms";
   readonly normEpsilon: number;
   readonly tiedEmbedding: boolean;
 }
@@ -47,6 +48,7 @@ const toy = defineFamily<ToyHyper>({
       inner: keys.perLayer("feed_forward_length", layers),
       vocabulary: vocabularySize(keys, width),
       context: keys.positive("context_length"),
+      norm: "rms",
       normEpsilon: 1e-5,
       tiedEmbedding: true,
     };

@@ -34,6 +34,7 @@ export function tinyHyper(family: TinyFamily): DenseHyper {
       attentionFactor: 1,
       factorsTensor: undefined,
     },
+    norm: "rms",
     normEpsilon: 1e-5,
     vocabulary: 48,
     context: 64,

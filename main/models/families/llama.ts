@@ -18,7 +18,10 @@ export const llama = defineFamily({
   name: "llama",
   architectures: ["llama"],
   read: (keys) =>
-    readDense(keys, { pairing: "adjacent", factors: "rope_freqs.weight" }, { gating: "softmax", normalise: true }),
+    readDense(keys, {
+      rope: { pairing: "adjacent", factors: "rope_freqs.weight" },
+      experts: { gating: "softmax", normalise: true },
+    }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) => {
       const attended = layer.residual("attention", x, (input) => {

@@ -18,11 +18,10 @@ export const qwen2 = defineFamily({
   name: "qwen2",
   architectures: ["qwen2", "qwen2moe"],
   read: (keys) =>
-    readDense(
-      keys,
-      { pairing: "halves" },
-      { gating: "softmax", normalise: false, shared: { width: "key", gated: true } },
-    ),
+    readDense(keys, {
+      rope: { pairing: "halves" },
+      experts: { gating: "softmax", normalise: false, shared: { width: "key", gated: true } },
+    }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) => {
       const attended = layer.residual("attention", x, (input) => {

@@ -17,7 +17,7 @@ export const qwen3 = defineFamily({
   ...DENSE,
   name: "qwen3",
   architectures: ["qwen3", "qwen3moe"],
-  read: (keys) => readDense(keys, { pairing: "halves" }, { gating: "softmax", normalise: true }),
+  read: (keys) => readDense(keys, { rope: { pairing: "halves" }, experts: { gating: "softmax", normalise: true } }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) => {
       const attended = layer.residual("attention", x, (input) => {

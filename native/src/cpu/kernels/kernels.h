@@ -219,6 +219,7 @@ enum class Unary : uint8_t {
   sigmoid,
   silu,
   gelu_tanh,
+  gelu_half,
   gelu_erf,
   relu,
   softplus,
