@@ -4,13 +4,15 @@
 //   cli       rlx, heavy commands as chunks  out/cli/rlx.js
 //   shell     Electron's main process        out/main/index.js
 //   preload   one CommonJS file              out/preload/index.cjs
+//   library   its two doors                  out/library/index.js, out/library/node.js
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 import type { UserConfig } from "vite";
 import { licensesPlugin } from "./scripts/licenses.mjs";
 
 interface NodeTarget {
-  readonly entry: string;
+  /** One file, or several that share chunks: by the names of what they become. */
+  readonly entry: string | { readonly [name: string]: string };
   readonly file: string;
   readonly folder: string;
   /** The oldest Node that runs it: ours for the CLI and the engine, Electron's for the rest. */
@@ -29,6 +31,12 @@ const NODE_TARGETS: { readonly [mode: string]: NodeTarget } = {
     node: "node24",
     format: "cjs",
   },
+  library: {
+    entry: { index: "main/library/index.ts", node: "main/node/library/index.ts" },
+    file: "[name].js",
+    folder: "out/library",
+    node: "node20",
+  },
 };
 
 /** Everything is bundled, so that the packaged app carries no node_modules; only what the runtime brings stays outside. */
@@ -39,13 +47,14 @@ function nodeConfig({ entry, file, folder, node, format = "es" }: NodeTarget): U
     plugins: [licensesPlugin()],
     define: buildHash === undefined ? {} : { RLX_BUILD_HASH: JSON.stringify(buildHash) },
     build: {
-      ssr: entry,
+      ssr: typeof entry === "string" ? entry : true,
       outDir: folder,
       emptyOutDir: true,
       target: node,
       minify: false,
       sourcemap: false,
       rolldownOptions: {
+        ...(typeof entry === "string" ? {} : { input: { ...entry } }),
         external: ["electron"],
         output: { format, entryFileNames: file, chunkFileNames: "chunks/[name]-[hash].js" },
       },

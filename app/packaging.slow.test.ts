@@ -62,7 +62,7 @@ async function stubMac(folder: string): Promise<void> {
 
 type Target = "linux-x64" | "mac-arm64" | "mac-x64";
 
-/** Stands in for what scripts/stageNative.mjs builds on the target's own system: the right names, no code. */
+/** Stands in for the output of scripts/stageNative.mjs: the right names, no code. */
 async function stageStubs(target: Target): Promise<string> {
   const [os, arch] = target.split("-");
   const folder = join(work, "prebuilt", target);

@@ -48,7 +48,7 @@ describe("the packaged app", () => {
   });
 
   it("holds what was built and nothing of node_modules", () => {
-    expect(shipped.files).toEqual(["out/**", "package.json", "!node_modules/**", "!**/*.map"]);
+    expect(shipped.files).toEqual(["out/**", "!out/library/**", "package.json", "!node_modules/**", "!**/*.map"]);
     expect(shipped.npmRebuild).toBe(false);
   });
 

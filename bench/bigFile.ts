@@ -1,8 +1,9 @@
-// A 20 GB file (sparse, made here) with a vocabulary of 150 000 tokens. In the engine, each run a process of its own: time and
-// memory of the overview, the folded graph, the same with a predicted route, and the route for another chip. In the window: from the
-// click on the file to its overview, and from there to the folded graph in its predicted colours; cold, each time with a browser and an
-// engine that have opened nothing yet, and warm, each time a page of its own in one browser over one engine that opened the file before
-// (files that the system keeps in memory, the programs' own among them, are there in both). Prints JSON; the window part needs the built `out/`.
+// A sparse 20 GB file with a vocabulary of 150 000 tokens. Prints JSON; the window part needs `out/`.
+// - Engine: time and memory of the overview, the folded graph, the graph with a predicted route, and the
+//   route for another chip. Each run is a process of its own.
+// - Window: from the click on the file to its overview, and from there to the folded, coloured graph.
+//   Cold runs start a new browser and engine; warm runs open a new page over an engine that knows the
+//   file. The system's file cache is warm in both.
 //   npx tsx bench/bigFile.ts [--runs 10]
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

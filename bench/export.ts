@@ -1,5 +1,5 @@
-// Export of a 1B-class Q4_K_M file as .mlpackage by the built `rlx compile`, with the engine's own unpacking, against a copy of the
-// same file with fsync, in one run: seconds of the whole command, ratio, its peak memory, package size over file size. Prints JSON.
+// Exports a 1B-class Q4_K_M file by the built `rlx compile`, against a fsynced copy of the same file in
+// the same run. Prints seconds of the whole command, ratio, peak memory and package size as JSON.
 //   npx tsx bench/export.ts [--file MODEL.gguf] [--profile gpu] [--repeats 3] [--out FOLDER]
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -68,7 +68,7 @@ interface Exported {
   readonly worstRms: number;
 }
 
-/** What `rlx compile --json` says, as far as it is read here. */
+/** The fields of `rlx compile --json` that are read here. */
 interface Said {
   readonly bytes: number;
   readonly weights: readonly { readonly relativeRms: number }[];

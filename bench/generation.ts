@@ -1,11 +1,11 @@
-// Speed against llama.cpp in the same run, on the same random-weight files: prompt of 512, 64 generated tokens, and a
-// process's way to its first token. Runs are interleaved and judged by the median of their ratios, because other work on the
-// machine slows both. A plain read loop takes its turn, too: what memory gives in a good moment says nothing about the
-// moments of the runs. So does a program that walks the model's own file and does nothing else (support/walk.cpp): its rate over
-// llama.cpp's is about the highest ratio that a program can have. Then short runs of both in turn, sorted by what memory gave
-// at the time (support/memoryStates.ts). Prints JSON, with what
-// was aimed at and whether it was met.
-//   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64] [--threads 2] [--turns 24] [--skip-start]
+// Speed against llama.cpp on the same random-weight files in the same run: a prompt of 512, 64 generated
+// tokens, and the way of a process to its first token. Prints JSON with the goals and whether they are
+// met. Other work slows both programs, so runs are interleaved and judged by the median of their ratios.
+// Two baselines take turns: a plain read loop, and a program that only walks the model's file
+// (support/walk.cpp), whose ratio is about the highest possible. Then short runs of both programs, sorted
+// by memory bandwidth at the time (support/memoryStates.ts).
+//   npx tsx bench/generation.ts [--only qwen3-0.6b-q4_k_m] [--repeats 3] [--pp 512] [--tg 64]
+//     [--threads 2] [--turns 24] [--skip-start]
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -129,7 +129,7 @@ for (const preset of presets)
     for (let i = 0; i < repeats; i++) {
       const before = await readLoop();
       const theirs = () => llamaBench(path, { prompt: pp, generate: tg, repeats: 1 }, llamaOptions);
-      // Who comes first changes, so that a machine that gets slower favours nobody.
+      // The order changes, so that a machine that gets slower favours neither.
       const first = i % 2 === 1 ? await theirs() : undefined;
       const [prompt, generate] = await runBench(session, bench);
       const peer = first ?? (await theirs());

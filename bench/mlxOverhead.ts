@@ -1,7 +1,7 @@
-// What our backend adds to MLX: a decode step of a small model through it, against the same step written by hand in Python against
-// MLX, in the same run: short blocks of steps in turn, whoever begins changing from round to round. Prints JSON with the medians of
-// the blocks' ratios. Goal: at most 1.2. `generation` is what a person gets (the next step is under way while a token is looked at);
-// in `awaited` each step is asked for when the one before it has been answered.
+// Overhead of our backend over MLX: a decode step of a small model, against the same step written by hand
+// in Python. Short blocks of steps take turns, and the first one changes from round to round. Prints the
+// medians of the blocks' ratios as JSON. Goal: at most 1.2. In `generation` the next step starts before
+// the token is read, as in use; in `awaited` each step waits for the one before it.
 //   npx tsx bench/mlxOverhead.ts [--rounds 15] [--steps 60] [--preset tiny-qwen3]
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

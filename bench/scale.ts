@@ -1,6 +1,6 @@
 /**
- * Everything that walks a graph does so in near-linear time: a model of 100 000 nodes against one of a fifth. Five times the nodes take
- * five times the time when that grows with the graph, 25 times when it grows with its square.
+ * Checks that every walk over a graph takes near-linear time: 100 000 nodes against a fifth of them. A
+ * linear walk takes 5 times as long, a quadratic one 25 times.
  *
  *   npx tsx bench/scale.ts
  */
@@ -17,7 +17,7 @@ import { tinyModel } from "../main/testing/tinyModels.ts";
 
 const LAYERS = 2750;
 const REPEATS = 3;
-/** Between five and 25, nearer to the first: the slack is for the garbage collector. */
+/** Between 5 and 25, near 5: the slack is for the garbage collector. */
 const MOST = 14;
 
 function fastest(work: () => unknown): number {

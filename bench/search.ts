@@ -1,8 +1,7 @@
-// One search by itself, without drawing: the window's own function over the names of a graph of more than 20 000 ops, in Node,
-// against the 30 ms that the design gives a worker for half as many. It is so short that the window needs no worker for it; the whole
-// way from nine typed letters to the picture is in `bench/window.ts`. Every query is asked once in a process that has searched
-// nothing yet (`first`), then in turn with the others. Prints JSON; ends with 1 when a median or a first search is over the budget
-// and --assert was given.
+// One search without drawing: the window's own function over the names of more than 20 000 ops, in Node.
+// The budget is 30 ms for half as many. The whole way from nine typed letters to the picture is in
+// `bench/window.ts`. Every query is asked once in a fresh process (`first`), then in turn with the others.
+// Prints JSON. With --assert, ends with 1 when a median or a first search is over the budget.
 //   npx tsx bench/search.ts [--repeats 30] [--assert]
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -33,7 +32,7 @@ if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got $
 
 const BUDGET_MS = 30;
 const TYPED = "kv_append";
-/** What somebody types letter by letter, and one of every kind that the search knows. */
+/** A word typed letter by letter, and one query of every kind. */
 const QUERIES = [
   ...Array.from(TYPED, (_, i) => TYPED.slice(0, i + 1)),
   "block 399 linear",
@@ -44,7 +43,7 @@ const QUERIES = [
   "nothing-has-this-name",
 ];
 
-/** What is read of renderer/graph, which no program outside the window may import. */
+/** The used part of renderer/graph, which no other program may import. */
 interface Searching {
   readonly createGraphModel: (view: unknown) => unknown;
   readonly parseQuery: (text: string) => unknown;
@@ -76,7 +75,7 @@ interface Prepared {
   readonly search: (text: string) => number;
 }
 
-/** The graph with the route that the window has beside it when somebody searches. */
+/** The graph with its route, as the window searches them. */
 async function prepare(bundle: string, home: string): Promise<Prepared> {
   const { createGraphModel, parseQuery, searchNodes } = (await import(pathToFileURL(bundle).href)) as Searching;
   const engine = nodeEngine({ settings: readSettings({ ...process.env, RLX_HOME: home }) });

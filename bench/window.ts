@@ -16,10 +16,11 @@ const repeats = Number(options.repeats);
 if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got ${options.repeats}, expected 1 or more`);
 
 /**
- * Milliseconds; elements and cards are counts; the heap is that of the page, collected, with every op laid out. `panTask` is what
- * the main thread does for one step of the wheel (median). `recolour` is another mode, the next three another target whose profile the
- * engine has lowered, and that the window asked for ahead if it had the time; `firstOfProfile` is one whose weights it has to lower first, which takes as long as it takes: meanwhile
- * the window must stay alive (`aliveMeanwhile`: the longest gap between its frames) and a click on a third target ends it.
+ * Milliseconds; elements and cards are counts; the heap is the page's after a collection, with every op
+ * laid out. `panTask` is the main thread's work for one step of the wheel (median). `recolour` is another
+ * mode. The next three are another target whose profile the engine has lowered. `firstOfProfile` is a
+ * target whose weights have to be lowered first. Meanwhile the window must stay alive
+ * (`aliveMeanwhile`: the longest gap between frames), and a click on a third target ends the work.
  */
 const BUDGETS = {
   overview: 300,

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
-// `npx rlx …` inside the repository: runs the bundle, and makes it first when there is none or a source is newer (after `git pull`).
+// `npx rlx …`: runs the bundle. Inside the repository it makes the bundle first when there is none or a source is newer (after
+// `git pull`); the installed package has no sources.
 import { spawnSync } from "node:child_process";
 import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { root } from "../scripts/lib/process.mjs";
-import { isNewest } from "../scripts/lib/stamp.mjs";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
+const root = fileURLToPath(new URL("..", import.meta.url));
+const stamps = join(root, "scripts/lib/stamp.mjs");
 const bundle = "out/cli/rlx.js";
 const window = "out/renderer/index.html";
 // Only `serve` shows the window, which has to speak the engine's contract.
@@ -15,35 +16,36 @@ const needed = {
   [bundle]: ["main", "native/src", "package-lock.json"],
   ...(forWindow && { [window]: ["renderer", "main", "package-lock.json"] }),
 };
-/** Help and the version are the same in any build, and whoever asks for them waits for nothing. */
+/** Help and version are the same in every build, so they wait for no build. */
 const words = process.argv.slice(2);
 const asksForHelp =
   words.length === 0 ||
   ["help", "--version", "-V"].includes(words[0]) ||
   words.some((word) => word === "--help" || word === "-h");
 
-function buildWhatIsStale() {
+async function buildWhatIsStale() {
+  const { isNewest } = await import(pathToFileURL(stamps).href);
   const looked = new Date();
   if (Object.entries(needed).every(([output, sources]) => isNewest(output, sources))) return;
   const parts = forWindow ? ["renderer"] : [];
-  // Standard output belongs to the command; what the build says goes to standard error.
+  // Standard output belongs to the command, so the build writes to standard error.
   const built = spawnSync(process.execPath, [join(root, "scripts/firstUse.mjs"), ...parts], {
     stdio: ["ignore", 2, 2],
   });
   if (built.status !== 0) process.exit(1);
-  // Also where the contents turned out to be the same: the next start need not ask again.
+  // Also if the contents are unchanged: the next start need not compare them again.
   for (const output of Object.keys(needed))
     try {
       utimesSync(join(root, output), looked, looked);
     } catch {
-      // A bundle of another user: then it asks again.
+      // Another user's bundle: the next start compares again.
     }
 }
 
-if (!asksForHelp) buildWhatIsStale();
+if (!asksForHelp && existsSync(stamps)) await buildWhatIsStale();
 if (existsSync(join(root, bundle))) await import(pathToFileURL(join(root, bundle)).href);
 else if (existsSync(join(root, "node_modules/tsx"))) {
-  // Nothing is built yet, and help is no reason to: the command line runs from its source.
+  // Nothing is built yet. Help runs from the source instead of building.
   const source = join(root, "main/node/cli/main.ts");
   const { status } = spawnSync(process.execPath, ["--import", "tsx", source, ...words], {
     cwd: root,

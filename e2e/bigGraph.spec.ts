@@ -202,10 +202,10 @@ test("a pass is seen in the graph from both sides, change by change", async ({ p
   await expect(stage).toHaveText("After fuse gated linear");
   await picture(page, "graph-pass-after");
   await page.keyboard.press("x");
-  await expect(page.getByText("Only what the pass changed")).toBeVisible();
+  await expect(page.getByText("Only changes of the pass")).toBeVisible();
   await picture(page, "graph-pass-only");
   await page.keyboard.press("x");
-  await expect(page.getByText("Only what the pass changed")).toBeHidden();
+  await expect(page.getByText("Only changes of the pass")).toBeHidden();
   await page.keyboard.press("Shift+X");
   await expect(stage).toHaveText("Before fuse gated linear");
   await expect(page.getByRole("img", { name: "removed" })).not.toHaveCount(0);

@@ -39,7 +39,7 @@ test("killed in the middle of a run", async ({ page }) => {
   await page.getByRole("button", { name: "Sampling parameters" }).click();
   await page.getByLabel("Max tokens").fill("2000");
   await page.keyboard.press("Escape");
-  const composer = panel.getByLabel("The text to go on from");
+  const composer = panel.getByLabel("Text to continue");
   await composer.fill("Once upon a time");
   await panel.getByRole("button", { name: "Send" }).click();
   await expect(panel.getByRole("article")).toContainText(/\d\st\/s/);

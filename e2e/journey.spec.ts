@@ -145,7 +145,7 @@ async function completion({ page, look }: Journey): Promise<void> {
   // The first one leaves the field.
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
-  await panel.getByLabel("The text to go on from").fill("Once upon a time");
+  await panel.getByLabel("Text to continue").fill("Once upon a time");
   await send(panel).click();
   const turn = panel.getByRole("article");
   await expect(turn).toContainText(/\d\st\/s/);

@@ -19,7 +19,7 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** More stops than this on the way to a button, and nobody would call it reachable. */
+/** A button further away than this is not reachable by keyboard. */
 const MOST_STOPS = 25;
 
 /** Tabs on until the focus is there; every stop on the way has to show that it has the focus. */
@@ -32,7 +32,7 @@ async function tabTo(page: Page, wanted: Locator): Promise<void> {
   throw new Error(`not reached by ${MOST_STOPS} stops`);
 }
 
-/** The element that has the focus and shows it neither itself nor by the box around it; empty when it is seen. */
+/** The focused element if no focus ring is visible on it or around it; empty if one is. */
 const hiddenFocus = (page: Page): Promise<string> =>
   page.evaluate(() => {
     const focused = document.activeElement;
@@ -69,7 +69,7 @@ for (const { theme, width, height } of LOOKS)
   }) => {
     test.setTimeout(180_000);
     await page.setViewportSize({ width, height });
-    // Asked for before anything else: Playwright looks for a picker from some time after the first who waits for one.
+    // Wait for the picker first: Playwright only notices pickers that open after this call.
     page.on("filechooser", () => undefined);
     const errors = await openWindow(page, await served.address(), theme);
     await startReady(page);
@@ -125,7 +125,7 @@ for (const { theme, width, height } of LOOKS)
     await test.step("an answer is asked for and stopped", async () => {
       await view(page, "Alt+5", "Run");
       await palette(page, "run");
-      // Nobody has to look for where to write.
+      // The composer has the focus at once.
       await expect(page.locator("#composer")).toBeFocused();
       await page.keyboard.type("Tell me a story.");
       await page.keyboard.press("Enter");

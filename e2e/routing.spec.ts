@@ -30,7 +30,7 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What is shown cut without a sign of it, or over its neighbour. */
+/** Text that is cut without dots, or covers its neighbour. */
 const overrun = (elements: readonly Element[]): string[] =>
   elements
     .filter((element) => getComputedStyle(element).textOverflow !== "ellipsis")
@@ -138,7 +138,7 @@ test.describe("over the double of Core ML", () => {
     });
 
   test("the button that stops the plan stays where it is while the clock beside it grows", async ({ page }) => {
-    // The answer is held back for as long as it takes to look.
+    // The answer waits until the picture is taken.
     let held = false;
     await page.routeWebSocket(/./, (socket) => {
       const server = socket.connectToServer();

@@ -27,7 +27,7 @@ test("the composer has the focus, and no context is longer than the trained one"
   const composer = page.locator("#composer");
   await expect(composer).toBeFocused();
 
-  // Those who walk along the tabs stay on them.
+  // Arrow keys along the tabs keep the focus on the tabs.
   await tab(page, "Pipeline").click();
   await page.keyboard.press("ArrowRight");
   await expect(tab(page, "Run")).toBeFocused();
@@ -50,7 +50,7 @@ test("the composer has the focus, and no context is longer than the trained one"
 });
 
 test("Escape stops, and the composer keeps the focus", async ({ page }) => {
-  // A story of the sample can end before anybody has seen the button.
+  // A story of the sample can end before the button is shown.
   const model = join(folder, "endless.gguf");
   await writeTinyGguf(model, { layers: 160, endless: true });
   const errors = await openWindow(page, await served.address());

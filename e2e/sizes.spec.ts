@@ -185,6 +185,23 @@ test("what could not be opened is said on the screen, also in the smallest windo
   await expect(page.getByRole("button", { name: "Copy details" })).toBeInViewport({ ratio: 1 });
 });
 
+/** By keyboard alone: what the window says of itself, and the licence texts of everything bundled. */
+async function showLicences(page: Page): Promise<void> {
+  await page.keyboard.press("Control+K");
+  await page.keyboard.type("licences");
+  await page.keyboard.press("Enter");
+  const about = page.getByRole("dialog", { name: "About RLX Workbench" });
+  await expect(about).toContainText(/Version \d+\.\d+/);
+  await expect(about.getByRole("button", { name: "Third-party licences" })).toBeFocused();
+  await page.keyboard.press("Enter");
+  const texts = about.getByRole("region", { name: "Third-party licences" });
+  await expect(texts).toBeFocused();
+  // Ours, a package of the window and one of the engine.
+  const text = await texts.innerText();
+  for (const part of [/The RLX Workbench contributors/, /^react-dom \d/m, /^protobufjs \d/m])
+    expect(text).toMatch(part);
+}
+
 for (const theme of ["light", "dark"] as const)
   test(`what opens over a view has no serious findings, ${theme}`, async ({ page }) => {
     await page.setViewportSize({ width: 1000, height: 640 });
@@ -207,6 +224,8 @@ for (const theme of ["light", "dark"] as const)
     await page.keyboard.press("Control+/");
     await expect(page.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
     await look("shortcuts");
+    await showLicences(page);
+    await look("about");
     await page.getByRole("button", { name: "Target of the prediction" }).click();
     await expect(page.getByRole("combobox", { name: /^Chip/ })).toBeVisible();
     await look("target");

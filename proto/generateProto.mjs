@@ -35,7 +35,7 @@ export function generate() {
       ...["-p", here, "-o", js, "Model.proto"],
     ]);
     run("pbts", ["--no-comments", "-o", dts, js]);
-    // The comments are pbts' input and nobody's reading; the import of Long is not used with --force-number.
+    // Comments are only input for pbts. The import of Long is not used with --force-number.
     const code = readFileSync(js, "utf8")
       .replace(/^ *\/\*\*\n(?: *\*.*\n)+/gm, "")
       .replace(/\n{2,}/g, "\n");

@@ -6,7 +6,7 @@
 A frame is `u32 length of JSON, u32 length of data, JSON, data` (little endian). In the JSON an array is written as
 {"$tensor": [offset, byte length, stored as, dtype, shape]} and stands for a piece of the data.
 A request is {id, ask: "family.question", ...arguments}; an answer {id, value} or {id, error: {kind, message}}.
-Families are the modules in answers/; a module is imported when it is first asked, so nobody waits for JAX in vain.
+Families are the modules in answers/; a module is imported when it is first asked, so JAX costs nothing until it is needed.
 """
 
 import importlib

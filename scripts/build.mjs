@@ -1,8 +1,10 @@
-// Builds the programs whose sources changed: node scripts/build.mjs [renderer|engine|cli|shell|preload …] [--force]
+// Builds the programs whose sources changed: node scripts/build.mjs [renderer|engine|cli|shell|preload|library …] [--force]
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { writeLibraryTypes } from "./libraryTypes.mjs";
+import { writeAllLicenses } from "./licenses.mjs";
 import { npmProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
@@ -25,6 +27,13 @@ const targets = [
     output: "out/renderer/index.html",
     sources: ["renderer", "main/contract", "main/diagnostics", "assets"],
   },
+  {
+    name: "library",
+    entry: "main/library/index.ts",
+    output: "out/library/index.js",
+    sources: ["main", "tsconfig.base.json", "scripts/libraryTypes.mjs"],
+    and: writeLibraryTypes,
+  },
 ];
 
 /** What plans and calibrations are kept under: any change of the engine's sources makes other keys. The same for every program. */
@@ -36,7 +45,7 @@ function essence(text) {
   return lines.filter((line) => /^\[|^ - |error|Error/.test(line) && !/^\s+at |errors: \[/.test(line)).join("\n  ");
 }
 
-async function buildOne({ name, entry, output, sources }, force) {
+async function buildOne({ name, entry, output, sources, and }, force) {
   if (!existsSync(join(root, entry))) return { name, failed: true, note: `its entry ${entry} does not exist` };
   const key = keyOf([...sources, ...shared]);
   if (!force && isFresh(`build-${name}`, key, [output])) return { name, note: "unchanged" };
@@ -46,6 +55,8 @@ async function buildOne({ name, entry, output, sources }, force) {
     env: { NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0", RLX_BUILD_HASH: buildHash() },
   });
   if (code !== 0) return { name, failed: true, note: essence(said) };
+  const fault = await and?.();
+  if (fault) return { name, failed: true, note: fault };
   markFresh(`build-${name}`, key);
   return { name, note: `built in ${((Date.now() - start) / 1000).toFixed(1)} s` };
 }
@@ -58,6 +69,7 @@ export async function build({ names = targets.map(({ name }) => name), force = f
     if (failed) complete = false;
     if (note !== "unchanged") say(`build ${name}: ${note}`);
   }
+  if (existsSync(join(root, "out", "renderer"))) writeAllLicenses(root);
   return complete;
 }
 

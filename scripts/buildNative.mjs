@@ -1,24 +1,40 @@
-// Builds the native engine with CMake: node scripts/buildNative.mjs [addon|mlx|tests|sanitize|arm64] [--force]
+// Builds the native engine with CMake: node scripts/buildNative.mjs [addon|mlx|tests|sanitize|arm64|windows] [--force]
 //   addon     native/build/rlx.node
 //   mlx       native/build/rlx_mlx.node, where MLX is found (MLX_DIR, .venv, Homebrew)
 //   tests     the C++ tests                                  native/build: these three share what they are made of
 //   sanitize  the C++ tests and the addons (that of MLX where MLX is found), ASan and UBSan    native/build-sanitize
 //   arm64     the C++ tests for arm64, to run under qemu     native/build-arm64
+//   windows   the C++ tests for Windows, to run under Wine, and the addon    native/build-windows
 //   coreml    native/build-coreml/rlx_coreml.node            against Core ML on a Mac, against the test double on Linux
 //   coremlSanitize  the tests of the Core ML bridge under sanitizers, against the double
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { availableParallelism } from "node:os";
-import { findClang, findCmake, findCompiler, findMlx, lacksDouble, MLX_PLACES } from "./lib/environment.mjs";
+import {
+  findClang,
+  findCmake,
+  findCompiler,
+  findMlx,
+  findWine,
+  lacksDouble,
+  MINGW,
+  MLX_PLACES,
+} from "./lib/environment.mjs";
 import { hasProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 
-const cross = [
+const crossArm64 = [
   "-DCMAKE_SYSTEM_NAME=Linux",
   "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
   "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
   "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-cpu;max;-L;/usr/aarch64-linux-gnu",
+];
+const crossWindows = [
+  "-DCMAKE_SYSTEM_NAME=Windows",
+  "-DCMAKE_SYSTEM_PROCESSOR=x86_64",
+  `-DCMAKE_CXX_COMPILER=${MINGW}`,
+  `-DCMAKE_CROSSCOMPILING_EMULATOR=env;WINEPREFIX=${join(root, ".cache/wine")};WINEDEBUG=-all;${findWine() ?? "wine64"}`,
 ];
 /** Objective-C without Apple: clang's runtime ABI and a double of the frameworks. */
 function againstDouble() {
@@ -34,7 +50,8 @@ export const nativeBuilds = {
     options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
     mlx: "used",
   },
-  arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...cross] },
+  arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...crossArm64] },
+  windows: { folder: "native/build-windows", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", ...crossWindows] },
   coreml: {
     source: "native/src/coreml",
     folder: "native/build-coreml",

@@ -169,7 +169,7 @@ describe.skipIf(missing ?? (library === undefined ? "no C++ library" : undefined
       },
     );
 
-    // A guard that clang does not ask for is a guard that nobody misses: the marks of the headers are proven too.
+    // A missing guard shows only where clang asks for one, so the marks of the headers are proven too.
     const proof = proofSource(readTable(), { guards: true });
     const faultsWith = (edit: (header: string) => string, table = readTable()): string[] => {
       const original = readFileSync(join(include, "CoreML/CoreML.h"), "utf8");

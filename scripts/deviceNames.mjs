@@ -1,23 +1,22 @@
-// Which device there is, is known to the list of devices and to the file of each. Everybody else asks for a capability
-// (main/runtime/devices/provider.ts), because a comparison of ids is one more place that a new device would have to change.
+// Only the list of devices and each device's own file know ids. All other code asks for a capability
+// (main/runtime/devices/provider.ts), so that a new device changes nothing else.
 //
-// "mlx", "coreml", "coreml-sim" and "webgpu" are allowed nowhere outside the rooms below, but as the backend that the compiler is
-// asked for. "cpu" and "reference" mean other things too (a place on a chip, a word): they must not be compared with a device.
+// "mlx", "coreml", "coreml-sim" and "webgpu" are allowed in the rooms below, and as the backend of a
+// compile. "cpu" and "reference" have other meanings too, so only a comparison with a device is refused.
 
-/** Where ids belong: devices, their lists, backends, rules of ops for backends, and the window's false engine. */
+/** Folders that may know ids: devices, their lists, backends, and the rules of ops for them. */
 const rooms = [
   "main/runtime/devices",
   "main/node/devices",
   "main/backends",
   "main/ops",
   "main/testing",
-  "renderer/engine/fake",
   "renderer/devices/testDevices.ts",
 ];
 const watched = ["main", "renderer", "app", "bin"];
 const IDS = new Set(["mlx", "coreml", "coreml-sim", "webgpu"]);
 const WORDS = new Set(["cpu", "reference"]);
-/** What a part, a rule or a compile names: the compiler's own parameter. */
+/** Names of the compiler's own parameters. */
 const backendNames = new Set(["backend", "side"]);
 const deviceName = /^id$|device/i;
 const fromCompiler = /\/(compiler|passes)\//;
@@ -79,7 +78,7 @@ function compilerNamesOf({ staticImports }) {
   return new Set(found.flatMap(({ entries }) => entries.map(({ localName }) => localName.value)));
 }
 
-/** Ids of devices in a parsed file that does not own them: where, and what to do instead. */
+/** Device ids in a file that must not know them: the line, and what to do instead. */
 export function deviceNameFaults(path, text, { module, program }) {
   if (!quick.test(text) || !watched.some((folder) => inside(folder, path))) return [];
   if (/\.test\.tsx?$/.test(path) || rooms.some((room) => inside(room, path))) return [];

@@ -1,5 +1,5 @@
-// What `npx rlx` does when its bundle is missing or older than a source: packages, native engine, bundle, and the parts that
-// it names (the window for `serve`); what is done is skipped.
+// Run by `npx rlx` when its bundle is missing or older than a source: packages, native engine, bundle,
+// and the named parts (the window for `serve`). Finished steps are skipped.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./lib/process.mjs";

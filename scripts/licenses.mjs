@@ -1,8 +1,10 @@
-// Licence texts of everything that a bundle took in: a Vite plugin that writes them beside the bundle.
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+// Licence texts of everything bundled: a Vite plugin writes those of each bundle beside it, and the window gets all of them.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const LICENSES_FILE = "third-party-licenses.txt";
+/** In the window's folder: our licence, the notice, and the texts of every bundle. The About dialog reads it. */
+export const ALL_LICENSES_FILE = "licenses.txt";
 const licenseName = /^(licen[cs]e|copying|notice|thirdpartynotices)([.-].*)?$/i;
 
 /** The folder of the package that holds a module, or undefined for our own code and virtual modules. */
@@ -36,6 +38,27 @@ export function licensesText(folders) {
       ].join("\n"),
     )
     .join("\n");
+}
+
+/** Each package once, whichever of the texts name it. */
+export function mergeLicenses(texts) {
+  const starts = new RegExp(`^(?=${line}\n.+\n${line}$)`, "m");
+  const parts = new Set(texts.flatMap((text) => text.split(starts)).map((part) => part.trim()));
+  const nameOf = (part) => part.split("\n")[1] ?? "";
+  return [...parts]
+    .filter((part) => part !== "")
+    .sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en"))
+    .join("\n\n");
+}
+
+export function writeAllLicenses(root) {
+  const own = ["LICENSE", "NOTICE"].map((name) => readFileSync(join(root, name), "utf8").trim());
+  const bundled = readdirSync(join(root, "out"))
+    .map((program) => join(root, "out", program, LICENSES_FILE))
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, "utf8"));
+  const text = [...own, mergeLicenses(bundled)].join("\n\n");
+  writeFileSync(join(root, "out", "renderer", ALL_LICENSES_FILE), `${text}\n`);
 }
 
 /**

@@ -1,10 +1,17 @@
 /** Licence texts in the bundles: which package a module belongs to, and what is written of it. */
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "vite";
 import { expect, it } from "vitest";
-import { LICENSES_FILE, licensesPlugin, licensesText, packageFolder } from "./licenses.mjs";
+import {
+  ALL_LICENSES_FILE,
+  LICENSES_FILE,
+  licensesPlugin,
+  licensesText,
+  packageFolder,
+  writeAllLicenses,
+} from "./licenses.mjs";
 
 it.each([
   ["/a/node_modules/zod/v4/index.js", "/a/node_modules/zod"],
@@ -41,6 +48,22 @@ it("a bundle names what it took in with its text, and nothing else", async () =>
   expect(text?.type === "asset" ? String(text.source) : "").toMatch(
     /^-+\nsome 1\.2\.3 \(MIT\)\n-+\nPermission is hereby granted\n$/,
   );
+});
+
+it("the window gets our licence, the notice, and each package of every bundle once", () => {
+  const root = mkdtempSync(join(tmpdir(), "licenses-"));
+  const packages = ["b", "a"].map((name) =>
+    packageWith({ "package.json": `{"name":"${name}","version":"1.0.0","license":"MIT"}`, LICENSE: `Text of ${name}` }),
+  );
+  for (const program of ["engine", "renderer", "empty"]) mkdirSync(join(root, "out", program), { recursive: true });
+  writeFileSync(join(root, "LICENSE"), "Ours\n");
+  writeFileSync(join(root, "NOTICE"), "Facts from others\n");
+  writeFileSync(join(root, "out/engine", LICENSES_FILE), String(licensesText(packages)));
+  writeFileSync(join(root, "out/renderer", LICENSES_FILE), String(licensesText(packages.slice(0, 1))));
+  writeAllLicenses(root);
+  const text = readFileSync(join(root, "out/renderer", ALL_LICENSES_FILE), "utf8");
+  expect(text).toMatch(/^Ours\n\nFacts from others\n\n-+\na 1\.0\.0 \(MIT\)\n-+\nText of a\n\n-+\nb 1\.0\.0/);
+  expect(text.match(/Text of b/g)).toHaveLength(1);
 });
 
 it("a package without a text is named with what it declares", () => {

@@ -1,12 +1,13 @@
 // Everything a fresh clone needs, in order, each step once: node scripts/setup.mjs [--all] [--strict]
 //   without options  what `npm start` needs: packages, native engine
-//   --all            also what the tests need: Python oracles, llama.cpp, Chromium, arm64 emulation
+//   --all            also what the tests need: Python oracles, llama.cpp, Chromium, arm64 emulation, Windows
 //   --strict         a missing optional part is a failure (npm test with CI=true)
 // A step says in one line what it does; one that was done before says nothing.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+  canEmulateWindows,
   canHaveDouble,
   canUseApt,
   findChromium,
@@ -17,6 +18,7 @@ import {
   findCompiler,
   findMlx,
   hasArm64Emulation,
+  hasWindowsEmulation,
   venvProgram,
 } from "./lib/environment.mjs";
 import { hasProgram, root, runCaptured } from "./lib/process.mjs";
@@ -26,7 +28,7 @@ const say = (text) => console.error(`setup: ${text}`);
 const lastLines = (text, count = 15) => text.trim().split("\n").slice(-count).join("\n");
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 
-/** One at a time: lists of packages have a lock that apt does not wait for. */
+/** One at a time: apt does not wait for the lock of the package lists. */
 let installing = Promise.resolve();
 function installWithApt(...packages) {
   const mine = installing.then(() => aptInstall(packages));
@@ -59,7 +61,7 @@ async function installPackages() {
   const key = keyOf(["package-lock.json"], [process.platform, process.arch]);
   if (isFresh("packages", key, ["node_modules/.package-lock.json"])) return undefined;
   if (existsSync(join(root, "node_modules/.package-lock.json"))) {
-    // Installed by hand: good when npm itself finds nothing to complain about.
+    // Installed by hand: accepted if npm has no complaint.
     const listed = await runCaptured(npm, ["ls", "--depth=0", "--loglevel=silent"]);
     if (listed.code === 0) {
       markFresh("packages", key);
@@ -135,7 +137,7 @@ async function preparePython() {
     "-q",
     "--no-input",
     "--disable-pip-version-check",
-    // Python compiles what is imported when it is, which is a small part of it all.
+    // Python compiles modules on import; only a small part is ever imported.
     "--no-compile",
     "-r",
     "python/requirements.txt",
@@ -170,6 +172,13 @@ async function prepareArm64() {
   if (!canUseApt()) return "no aarch64-linux-gnu-g++ with qemu-aarch64 (the NEON kernels are not run here)";
   say("installing a cross compiler and an emulator for arm64");
   return installWithApt("g++-aarch64-linux-gnu", "qemu-user");
+}
+
+async function prepareWindows() {
+  if (!canEmulateWindows() || hasWindowsEmulation()) return undefined;
+  if (!canUseApt()) return "no mingw-w64 with Wine (the Windows side of the engine is not compiled and run here)";
+  say("installing a cross compiler for Windows, and Wine");
+  return installWithApt("g++-mingw-w64-x86-64-posix", "wine64");
 }
 
 async function prepareClangTools() {
@@ -234,6 +243,7 @@ const rounds = [
     [
       { name: "Chromium", act: prepareChromium },
       { name: "arm64 emulation", act: prepareArm64 },
+      { name: "Windows emulation", act: prepareWindows },
       { name: "clang", act: prepareClang },
       { name: "clang tools", act: prepareClangTools },
     ],
@@ -243,7 +253,7 @@ const rounds = [
   [[{ name: "Core ML bridge", always: process.platform === "darwin", act: buildCoreml }]],
 ];
 
-/** A line every half minute, so that a slow step does not look like one that hangs. Gives what ends it. */
+/** Prints a line every half minute, so that a slow step does not seem to hang. Returns the stop. */
 function sayWhileItTakes(name) {
   const began = Date.now();
   const timer = setInterval(

@@ -33,7 +33,8 @@ function become(command, args) {
 try {
   await setup();
   const { build } = await import("./build.mjs");
-  if (!(await build())) throw new Error("the build failed (see above)");
+  if (!(await build({ names: ["cli", "engine", "shell", "preload", "renderer"] })))
+    throw new Error("the build failed (see above)");
   const files = process.argv.slice(2);
   const withoutElectron = await prepareElectron();
   if (withoutElectron === undefined) become(electronBinary(), [root, ...files]);

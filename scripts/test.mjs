@@ -1,11 +1,20 @@
 // `npm test`: sets everything up and runs every suite, then sums over all runners. The last line reads
 //   N passed, N failed, N skipped
 // and every skip and failure is listed above it. With CI=true a suite that cannot run is a failure, unless what it
-// lacks is Apple hardware or the Electron runtime, and so is a skip for a reason that lib/tally.mjs does not allow. `node scripts/test.mjs unit native` runs the named suites only.
+// lacks is Apple hardware or the Electron runtime, and so is a skip for a reason that lib/tally.mjs does not allow.
+// `node scripts/test.mjs unit native` runs the named suites only.
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { findChromium, findCmake, hasArm64Emulation, hasElectron, lacksDouble } from "./lib/environment.mjs";
+import {
+  canEmulateWindows,
+  findChromium,
+  findCmake,
+  hasArm64Emulation,
+  hasElectron,
+  hasWindowsEmulation,
+  lacksDouble,
+} from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
 import { addTallies, readCtest, readPlaywright, readVitest, withoutExcuses } from "./lib/tally.mjs";
 import { lacksSanitizedAddon, lacksSanitizedMlx, sanitizeAddon, sanitizeMlx } from "./sanitize.mjs";
@@ -81,7 +90,7 @@ function playwrightSuite(...projects) {
   };
 }
 
-/** A runner that ends badly without a failed test has failed itself. */
+/** A runner that fails without a failed test counts as a failure itself. */
 function orFailure(tally, code) {
   if (code === 0 || tally.failed > 0) return tally;
   return { ...tally, failed: 1, failures: [`the runner ended with ${code}`] };
@@ -121,6 +130,12 @@ const suites = [
     when: () => hasNativeTests() && process.arch !== "arm64",
     lacks: () => !hasArm64Emulation() && "no cross compiler and emulator",
     act: ctestSuite("arm64"),
+  },
+  {
+    name: "kernels on Windows",
+    when: () => hasNativeTests() && canEmulateWindows(),
+    lacks: () => !hasWindowsEmulation() && "no cross compiler and Wine",
+    act: ctestSuite("windows"),
   },
   {
     name: "coreml bridge",

@@ -1,7 +1,7 @@
 // Which folder may import which. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
 // rule names. Imports are read by a real parser and resolved on disk, so neither comments nor `../` can hide one.
 //
-//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
+//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ node
 //   backends/<b> sees ir and its own folder; ops see a backend's types and its rules.ts; the renderer sees the contract.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -15,7 +15,10 @@ const core = [...base, "main/quant", "main/ir"];
 const graphLayers = [...core, "main/ops", "main/passes", "main/autodiff"];
 const everyBackend = ["main/backends"];
 /** Pure helpers that turn a one-line entry of an op file into a call of the backend's emitter. */
-const backendRules = ["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`);
+const backendRules = [
+  ...["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`),
+  "main/backends/coreml/windowRules.ts",
+];
 /** The layout of linear_block's operands: fusions of the CPU write it, the op reads it. */
 const blockOperands = "main/backends/cpu/linearBlockOperands.ts";
 const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
@@ -23,9 +26,9 @@ const compilerLayers = [...belowBackends, ...everyBackend];
 const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate", "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, "main/tokenizer", "main/chatTemplate", "main/runtime"];
-const engine = [...runtimeLayers, "main/training", "main/contract"];
+const engine = [...runtimeLayers, "main/contract"];
 
-/** What stands before the engine may see of it, and of Node's helpers. */
+/** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
   ...base,
   "main/contract",
@@ -60,11 +63,31 @@ export const walls = [
   { folder: "main/runtime", may: [...aboveSessions, "main/backends/coreml"] },
   { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
-  { folder: "main/training", may: runtimeLayers },
   { folder: "main/contract", may: base, packages: ["zod"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
-  { folder: "main/node", may: [...engine, "main/engine"], node: true, packages: ["commander", "ws", "zod"] },
+  {
+    folder: "main/node",
+    may: [...engine, "main/engine", "main/library"],
+    node: true,
+    packages: ["commander", "ws", "zod"],
+  },
+  // The two doors of the library (docs/library.md): the portable one runs in browsers, the other adds what needs a machine.
+  { folder: "main/library", may: runtimeLayers },
+  {
+    folder: "main/node/library",
+    may: [
+      ...runtimeLayers,
+      "main/library",
+      "main/engine/models/packageRequest.ts",
+      "main/engine/models/taskCache.ts",
+      "main/engine/random.ts",
+      "main/node/files",
+      "main/node/native",
+      "main/node/settings.ts",
+    ],
+    node: true,
+  },
   // Commands and server talk to the engine over the contract, and start it by its entry.
   {
     folder: "main/node/cli",
@@ -117,7 +140,7 @@ export const walls = [
     node: true,
     packages: ["@playwright/test", "axe-core", "ws"],
   },
-  // Run with their own dependencies, outside ours.
+  // Run with their own dependencies.
   { folder: "bench/peers", may: [], node: true, packages: ["node-llama-cpp"] },
   {
     folder: "bench",
@@ -229,7 +252,7 @@ function* sourceFiles(folder, kind = sourceFile) {
   }
 }
 
-/** What runs at the user's, and must not know that tests replace Apple's frameworks. */
+/** Production files, which must not know the double of Apple's frameworks. */
 const production = ["main", "app", "renderer", "bin", "native/src"];
 const productionFile = /\.(ts|tsx|mts|mjs|js|cjs|cpp|mm|h)$/;
 const namesDouble = /test double|coreml[_ -]?double|for_?double|(bridge(\(\))?|native|addon)\??\.double\b/i;

@@ -17,7 +17,7 @@ ipcRenderer.on(CHANNELS.engineLost, () => {
 
 type Listener = (text: string) => void;
 
-/** Passes strings from the shell on to the page, which may begin to listen later than they come. The answer stops it. */
+/** Passes strings from the shell to the page, also those sent before it listens. Returns the stop. */
 function listeners(channel: string): (listener: Listener) => () => void {
   const all = new Set<Listener>();
   const waiting: string[] = [];

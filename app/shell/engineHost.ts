@@ -1,6 +1,6 @@
 /**
- * The engine's utility process: started when a window first asks for a port, started anew after it died. Each window gets one end
- * of a channel, the engine the other, so frames never pass through the main process.
+ * The engine's utility process: started with the first request for a port, restarted after it died.
+ * Each window gets one end of a channel and the engine the other: frames bypass the main process.
  */
 import type { UtilityProcess, WebContents } from "electron";
 import { MessageChannelMain, utilityProcess } from "electron";

@@ -1,4 +1,4 @@
-/** A fake `electron` for tests: records what the shell asks for, and lets a test play the system's part. */
+/** A fake `electron` for tests: records the shell's requests, and lets a test act as the system. */
 import { EventEmitter } from "node:events";
 
 type Listener = (...args: readonly unknown[]) => unknown;
@@ -60,7 +60,7 @@ export class FakeWindow extends EventEmitter {
   focus(): void {
     this.focused = true;
   }
-  /** As when somebody closes it. */
+  /** As if the user closed it. */
   close(): void {
     FakeWindow.all.splice(FakeWindow.all.indexOf(this), 1);
     this.webContents.destroyed = true;
@@ -107,10 +107,10 @@ export interface FakeMenuItem {
   readonly click?: () => void;
 }
 
-/** The menu bar as it was set last. */
+/** The latest menu bar. */
 export const menuBar: { items: readonly FakeMenuItem[] } = { items: [] };
 
-/** As when somebody chooses it. */
+/** As if the user chose it. */
 export function choose(label: string): void {
   const item = menuBar.items.flatMap(({ submenu }) => submenu ?? []).find((entry) => entry.label === label);
   if (item?.click === undefined) throw new Error(`The menu has no ${label}.`);
@@ -126,7 +126,7 @@ export const fakeElectron = {
     getAppPath: () => "/app",
     isPackaged: false,
     getVersion: () => "0.0.0",
-    /** False when the app runs already. */
+    /** False if the app runs already. */
     requestSingleInstanceLock: (): boolean => lock.free,
     whenReady: (): Promise<void> => lock.ready,
   }),

@@ -23,18 +23,18 @@ const mail = createMailbox();
 let started = false;
 app.on("open-file", (event, path) => {
   event.preventDefault();
-  tell(CHANNELS.openFile, path);
+  sendToWindow(CHANNELS.openFile, path);
 });
 hardenApp(app);
 registerScheme(protocol);
 
-/** A file or a command for the page; where there is no window, as on a Mac after the last was closed, it gets one. */
-function tell(channel: Channel, text: string): void {
+/** Delivers a file or a command to the page. Opens a window if there is none, as on a Mac. */
+function sendToWindow(channel: Channel, text: string): void {
   mail.post(channel, text);
   showWindowIfNone();
 }
 
-/** Electron itself was told to run us by these. */
+/** Arguments by which Electron was told to run this app. */
 const filesNamed = (argv: readonly string[], cwd: string): readonly string[] =>
   filesOf(argv.slice(1), cwd, [app.getAppPath(), inOut("main", "index.js")]);
 
@@ -52,7 +52,7 @@ function showWindow(): void {
   });
 }
 
-/** A Mac keeps the app when its last window is closed. Before the start there is a window to come anyway. */
+/** A Mac keeps the app after its last window closed. Before the start, a window follows anyway. */
 function showWindowIfNone(): void {
   if (started && BrowserWindow.getAllWindows().length === 0) showWindow();
 }
@@ -62,7 +62,7 @@ function start(): void {
   hardenSession(session.defaultSession);
   handleProtocol(protocol, inOut("renderer"));
   handleRequests(ipcMain, engine);
-  const command = (name: string): void => tell(CHANNELS.command, name);
+  const command = (name: string): void => sendToWindow(CHANNELS.command, name);
   const checkForUpdates = createUpdater({
     installed: app.isPackaged,
     version: app.getVersion(),

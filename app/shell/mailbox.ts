@@ -1,15 +1,15 @@
-/** What the page is to be told: files that the system opens, commands of the menu. They wait while there is no page to tell. */
+/** Messages for the page: files that the system opens, menu commands. They wait until a page listens. */
 import type { CHANNELS } from "../channels.ts";
 
 export type Channel = (typeof CHANNELS)["command" | "openFile"];
 type Receiver = (channel: Channel, text: string) => void;
 
 export interface Mailbox {
-  /** Now, or when there is somebody to give it to. */
+  /** Delivers now, or when a page listens. */
   post(channel: Channel, text: string): void;
-  /** From now on all goes here; what waited goes first. */
+  /** Sets the receiver. Waiting messages come first. */
   deliverTo(receiver: Receiver): void;
-  /** There is nobody any more. */
+  /** The receiver is gone. */
   hold(): void;
 }
 

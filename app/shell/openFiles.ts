@@ -2,8 +2,8 @@
 import { resolve } from "node:path";
 
 /**
- * The files among the arguments of a start, made absolute. Switches are none, and the `own` paths, by which Electron itself
- * was told what to run. Whether there is such a file, and what it is, the engine says: nothing that was named is dropped.
+ * The files among the arguments of a start, made absolute, without switches and without the `own`
+ * paths that Electron was started with. The engine checks whether a file exists.
  */
 export function filesOf(argv: readonly string[], cwd: string, own: readonly string[]): readonly string[] {
   return argv

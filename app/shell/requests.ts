@@ -1,4 +1,4 @@
-/** The few things a page may ask of the shell. Each request is checked: it comes from our page, and it has the shape it should have. */
+/** Requests of a page to the shell. Each must come from our page and have a valid shape. */
 import { isAbsolute } from "node:path";
 import type { IpcMain, IpcMainEvent, IpcMainInvokeEvent } from "electron";
 import { app, BrowserWindow, dialog, shell } from "electron";

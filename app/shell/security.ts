@@ -1,5 +1,5 @@
 /**
- * What no page in this app may do: leave our own origin, open windows, attach webviews, ask for permissions, reach the network.
+ * Forbidden to every page: leaving our origin, windows, webviews, permissions, the network.
  * Every rule compares parsed URLs, never prefixes of text.
  */
 import type { App, Session, WebContents } from "electron";
@@ -9,7 +9,7 @@ export const SCHEME = "workbench";
 export const APP_HOST = "app";
 export const APP_URL = `${SCHEME}://${APP_HOST}/index.html`;
 
-/** Links a person may follow out of the app, in their own browser. */
+/** Links that open in the user's browser. */
 const OUTSIDE_HOSTS: ReadonlySet<string> = new Set(["huggingface.co", "developer.apple.com", "github.com"]);
 
 function parse(text: string): URL | undefined {

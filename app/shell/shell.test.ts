@@ -229,7 +229,7 @@ describe("the menu", () => {
 });
 
 describe("files and commands from the system", () => {
-  it("wait for somebody to give them to, in their order", () => {
+  it("wait for a receiver, in their order", () => {
     const mail = createMailbox();
     mail.post(CHANNELS.openFile, "/a.gguf");
     mail.post(CHANNELS.command, "view.run");

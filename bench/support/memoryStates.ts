@@ -1,12 +1,13 @@
 /**
- * Short runs of two programs in turn, sorted by what memory gave at the time. The processors of a virtual machine are moved
- * about: two of them have ways to memory of their own in one second, and share one in the next, or even a core. Over a shared way
- * that two readers fill, a ratio of two programs says how full each keeps it; over two ways, what each makes of a core.
+ * Short runs of two programs in turn, sorted by memory bandwidth at the time. A host moves the
+ * processors of a virtual machine: two of them may have their own memory channels in one second and
+ * share one, or even a core, in the next. On a shared channel the ratio of two programs shows how well
+ * each fills it; on two channels, how well each uses a core.
  */
 import { median } from "../../main/runtime/statistics.ts";
 import type { Walk } from "./walk.ts";
 
-/** Memory changed during a run when what it gave before and after differs by more than this. */
+/** Bandwidth before and after a run that differs by more than this means that it changed. */
 const STEADY = 1.2;
 
 interface Act {
@@ -23,12 +24,12 @@ export interface MemoryState {
   readonly llama: number;
   readonly walk: number;
   readonly ratio: number;
-  /** What a program that only reads would come to, and what we read of that. */
+  /** The rate of a program that only reads, and our share of it. */
   readonly walkRatio: number;
   readonly oursOfWalk: number;
 }
 
-/** The halves of the runs in which memory was slower and faster; runs during which it changed are left out. */
+/** Runs with slower and with faster memory. Runs during which it changed are left out. */
 export async function alongMemory(
   walk: Walk,
   turns: number,

@@ -19,7 +19,7 @@ export async function launch(): Promise<Browser> {
 }
 
 const running = new Set<ChildProcess>();
-// However this ends, nothing is left running.
+// Ends the processes in every case.
 process.once("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 process.once("SIGTERM", () => process.exit(1));
 
@@ -41,7 +41,7 @@ export async function serve(
   return { url: (JSON.parse(line) as { readonly url: string }).url, stop: () => child.kill("SIGTERM") };
 }
 
-/** Seconds after which what never comes is an error, not a benchmark that never ends. */
+/** Most seconds of one wait. */
 const LONGEST = 60;
 
 /**

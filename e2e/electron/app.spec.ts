@@ -25,6 +25,7 @@ test("the app opens, reaches its engine and keeps to itself", async () => {
       await window.evaluate(() => Object.keys((globalThis as { readonly workbench?: object }).workbench ?? {}).length),
     ).toBeGreaterThan(5);
     await expect(window.getByText("Engine ready")).toBeVisible();
+    expect(await window.evaluate(async () => (await fetch("licenses.txt")).text())).toContain("react-dom");
     expect(
       await window.evaluate(async () =>
         fetch("https://example.com/").then(

@@ -1,4 +1,7 @@
-/** Tangents of single ops and of loops, against central differences; and what a gradient does with branches and loops. */
+/**
+ * Tangents of single ops and of loops, against central differences; and what a gradient does with
+ * branches and loops.
+ */
 import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import type { AttrRecord } from "../ir/attributes.ts";
@@ -94,7 +97,7 @@ function growth(maxIterations?: number | string) {
 describe("gradients of loops", () => {
   const inputs = { x: hostScalar("f32", 2), w: hostScalar("f32", 3) };
 
-  it("against the flow need a limit, and say so", () => {
+  it("need a limit in reverse mode, and say so", () => {
     for (const limit of [undefined, "T", 100_000] as const)
       expect(() => gradientGraph(growth(limit), { of: ["y"], wrt: ["x"] })).toThrow(
         expect.objectContaining({
@@ -102,7 +105,7 @@ describe("gradients of loops", () => {
           message: expect.stringContaining("maxIterations up to 256"),
         }),
       );
-    // Nobody asks for it: no limit is needed.
+    // No gradient is asked for, so no limit is needed.
     expect(() => gradientGraph(growth(), { of: ["y"], wrt: [] })).not.toThrow();
   });
 

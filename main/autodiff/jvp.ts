@@ -1,8 +1,9 @@
 /**
- * Forward mode: a graph in, a graph with tangents out. The tangent of a node is the transpose of its gradient rule, which is
- * linear in the cotangent: the rule applied to a node gives v ↦ Jᵀv, and the gradient of that with respect to v gives u ↦ Ju.
- * So every op with a gradient has a tangent. Branches and loops stay what they are: a loop carries its tangents along, so it needs
- * no limit, other than against the flow.
+ * Forward mode: a graph in, a graph with tangents out. The tangent of a node is the transpose of
+ * its gradient rule, which is linear in the cotangent: the rule applied to a node gives v ↦ Jᵀv,
+ * and the gradient of that with respect to v gives u ↦ Ju. So every op with a gradient has a
+ * tangent. Branches and loops stay: a loop carries its tangents along, so it needs no limit, unlike
+ * in reverse mode.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -20,7 +21,7 @@ import type { OpBuilder } from "../ops/opBuilder.ts";
 import { copyAll, expandForGradients, gradientOf, leavesByName } from "./vjp.ts";
 
 export interface TangentRequest {
-  /** Outputs whose tangents become outputs `tangent.<name>`. */
+  /** Outputs to differentiate; their tangents become outputs `tangent.<name>`. */
   readonly of: readonly string[];
   /** Inputs, weights or states by name; their tangents become inputs `tangent.<name>`. */
   readonly wrt: readonly string[];
@@ -52,10 +53,10 @@ export function tangentGraph(graph: Graph, request: TangentRequest): Graph {
   return prune(builder.finish()).graph;
 }
 
-/** Tangents of values of the source graph; what depends on nothing has none. */
+/** Tangents of values of the source graph; values that depend on no input to differentiate have none. */
 type Tangents = Map<string, Value>;
 
-/** Walks the nodes of a graph that stands in `g` already. */
+/** Walks the nodes of a graph that is in `g` already. */
 function push(source: Graph, g: OpBuilder, map: (old: Value) => Value, tangents: Tangents): void {
   for (const node of source.nodes) {
     if (isLeaf(node) || !node.inputs.some((input) => tangents.has(valueKey(input)))) continue;
@@ -114,7 +115,10 @@ function zerosOf(g: OpBuilder, type: TensorType): Value {
   return filled(g, dtype, type.shape, 0);
 }
 
-/** A region that gives its results and the tangents of the float ones; inputs `wrt` have tangents, which come after all inputs. */
+/**
+ * A region that gives its results and the tangents of the float ones; inputs `wrt` have tangents,
+ * which come after all inputs.
+ */
 function withTangents(region: Graph, wrt: readonly number[]): Graph {
   const source = expandForGradients(region);
   const types = regionInputs(source);

@@ -1,10 +1,9 @@
 /**
- * Reverse mode: a graph in, a graph with gradients out. Fused ops are taken apart first; then the rules of the ops are
- * applied from the last node to the first. The result is an ordinary graph of ordinary ops, so it can be differentiated
- * again, optimised and compiled.
+ * Reverse mode: a graph in, a graph with gradients out. Fused ops are taken apart first; then the
+ * rules of the ops are applied from the last node to the first. The result is an ordinary graph of
+ * ordinary ops, so it can be differentiated again, optimised and compiled.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
-import type { AttrRecord } from "../ir/attributes.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
@@ -12,8 +11,7 @@ import { isLeaf, valueKey } from "../ir/graph.ts";
 import { inlineNodes } from "../ir/nested.ts";
 import { regionInputs, regionOutputs } from "../ir/regions.ts";
 import { copyNode, prune } from "../ir/rewrite.ts";
-import type { NodeInfo } from "../ops/defineOp.ts";
-import { expandOps, typeAt } from "../ops/expand.ts";
+import { expandOps, nodeInfo, typeAt } from "../ops/expand.ts";
 import { filledLike } from "../ops/families/constants.ts";
 import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -21,16 +19,18 @@ import type { OpBuilder } from "../ops/opBuilder.ts";
 export interface GradientRequest {
   /** Outputs to differentiate; their cotangents become inputs `cotangent.<name>`. */
   readonly of: readonly string[];
+  /** "ones": the cotangents are ones instead, which gives the gradient of the sum of these outputs. */
+  readonly cotangents?: "inputs" | "ones";
   /** Inputs, weights or states by name; their gradients become outputs `gradient.<name>`. */
   readonly wrt: readonly string[];
-  /** Another first word than "gradient": to differentiate once more. */
+  /** Prefix instead of "gradient", to differentiate once more. */
   readonly prefix?: string;
 }
 
 export const cotangentName = (output: string): string => `cotangent.${output}`;
 export const gradientName = (input: string, prefix = "gradient"): string => `${prefix}.${input}`;
 
-/** Ops whose gradient is that of their parts, taken apart. */
+/** Decomposes the ops that take their gradient from their parts. */
 export const expandForGradients = (graph: Graph): Graph =>
   expandOps(graph, "expand for gradients", (op) => (op.gradient.kind === "decompose" ? op.gradient.via : undefined));
 
@@ -46,7 +46,12 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
   for (const name of request.of) {
     const output = source.outputs.find((o) => o.name === name);
     if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no output "${name}" in ${graph.name}`);
-    sweep.give(output.value, builder.input(cotangentName(name), builder.typeOf(map(output.value))));
+    const value = map(output.value);
+    const cotangent =
+      request.cotangents === "ones"
+        ? filledLike(g, value, 1)
+        : builder.input(cotangentName(name), builder.typeOf(value));
+    sweep.give(output.value, cotangent);
   }
   sweep.run();
   for (const name of request.wrt) {
@@ -58,8 +63,8 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
 }
 
 /**
- * The same for a sub-graph, by position: a graph over the inputs of `region` followed by the cotangents of its outputs `of`,
- * which gives the gradients of its inputs `wrt` and nothing else.
+ * The same for a sub-graph, by position: a graph over the inputs of `region` followed by the
+ * cotangents of its outputs `of`, which gives the gradients of its inputs `wrt` and nothing else.
  */
 export function gradientOf(region: Graph, of: readonly number[], wrt: readonly number[]): Graph {
   const key = `${of.join()} ${wrt.join()}`;
@@ -171,12 +176,7 @@ class Sweep {
     const outputs = node.outputs.map((_, output) => this.#map({ node: node.id, output }));
     const [first] = outputs;
     invariant(first, `${node.op} has an output`);
-    const info: NodeInfo<AttrRecord> = {
-      inputs: node.inputs.map((value) => typeAt(this.#source, value)),
-      outputs: node.outputs,
-      attrs: node.attrs,
-      regions: node.regions,
-    };
+    const info = nodeInfo(this.#source, node);
     const results = gradient.rule({
       g,
       inputs: node.inputs.map(this.#map),

@@ -1,14 +1,13 @@
 /** Batching: the graph that runs `size` items at once. Batched inputs and every result get the batch axis in front. */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
-import type { AttrRecord } from "../ir/attributes.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Dim } from "../ir/dim.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { regionInputs } from "../ir/regions.ts";
 import { rewindOf } from "../ir/rewind.ts";
-import type { NodeInfo } from "../ops/defineOp.ts";
-import { expandOps, typeAt } from "../ops/expand.ts";
+import { asList } from "../ops/defineOp.ts";
+import { expandOps, nodeInfo } from "../ops/expand.ts";
 import { alignRank, asBatched } from "../ops/families/batching.ts";
 import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -103,12 +102,7 @@ function batchNodes(
 
 function batchNode(graph: Graph, node: Node, g: OpBuilder, operands: readonly Batched[], size: Dim): readonly Value[] {
   const batching = opOf(node.op)?.batching;
-  const info: NodeInfo<AttrRecord> = {
-    inputs: node.inputs.map((value) => typeAt(graph, value)),
-    outputs: node.outputs,
-    attrs: node.attrs,
-    regions: node.regions,
-  };
+  const info = nodeInfo(graph, node);
   if (batching?.kind === "elementwise") {
     const rank = Math.max(...info.inputs.map((type) => type.shape.length));
     return g.graph.apply(
@@ -127,12 +121,10 @@ function batchNode(graph: Graph, node: Node, g: OpBuilder, operands: readonly Ba
       node: info,
       batchOf: (region, batched) => batchOf(region, batched, size),
     });
-    return isList(result) ? result : [result];
+    return asList(result);
   }
   throw new WorkbenchError(
     "UNSUPPORTED_OP",
     `[vmap] ${node.op} cannot be batched: ${batching?.kind === "unsupported" ? batching.reason : "no rule"}`,
   );
 }
-
-const isList = (values: Value | readonly Value[]): values is readonly Value[] => Array.isArray(values);

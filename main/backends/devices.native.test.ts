@@ -27,7 +27,7 @@ import { numbersOf } from "../testing/nativeTensors.ts";
 import { seededRandom } from "../testing/random.ts";
 import { lowerProgram } from "./coreml/lowering/lower.ts";
 import { Simulator } from "./coreml/simulator/simulator.ts";
-import { simTensor } from "./coreml/simulator/tensor.ts";
+import { packageTensor } from "./coreml/package/packageTensor.ts";
 
 type AnySample = Sample<AttrRecord>;
 type Given = ReturnType<typeof sampleRun>;
@@ -88,7 +88,7 @@ async function onSimulator(graph: Graph, given: Given): Promise<Results> {
   });
   const bindings = lowered.functions[0]!.bindings;
   const inputs = bindings.flatMap((b) =>
-    b.kind === "input" ? [[b.feature, simTensor(b.dtype, b.shape, given.inputs[b.name]!.data)] as const] : [],
+    b.kind === "input" ? [[b.feature, packageTensor(b.dtype, b.shape, given.inputs[b.name]!.data)] as const] : [],
   );
   const made = await simulator.function().predict(Object.fromEntries(inputs));
   return Object.fromEntries(bindings.flatMap((b) => (b.kind === "output" ? [[b.name, made[b.feature]!.data]] : [])));

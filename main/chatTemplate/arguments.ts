@@ -1,4 +1,7 @@
-/** The arguments of a method, filter or test that is computed here. What it does not know is refused, not passed over. */
+/**
+ * The arguments of a method, filter or test that is computed here. What it does not know is
+ * refused, not passed over.
+ */
 import { templateError } from "./budget.ts";
 import { kindOf } from "./values.ts";
 import type { RuntimeValue } from "./values.ts";

@@ -1,6 +1,7 @@
 /**
- * What a template may use up: every step, text and list is counted against limits, so that the answer is the same on
- * every machine. Work is counted in units of about half a microsecond: one per step, more for long texts and lists.
+ * What a template may use up: every step, text and list is counted against limits, so that the
+ * answer is the same on every machine. Work is counted in units of about half a microsecond: one
+ * per step, more for long texts and lists.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 
@@ -58,8 +59,8 @@ export class TemplateBudget {
   }
 
   /**
-   * Looking for one text in another. A long one that is almost found everywhere takes the engine a step for each
-   * pair of their characters, which no clock can interrupt.
+   * A search for one text in another. In the worst case JavaScript compares each pair of their
+   * characters, and no clock can interrupt it.
    */
   search(text: string, part: string): void {
     const places = Math.max(0, text.length - part.length + 1);

@@ -1,4 +1,7 @@
-/** Chat templates: what they may do, and what happens to those that try more. Jinja2's own answers: chatTemplate.oracle.test.ts. */
+/**
+ * Chat templates: what they may do, and what happens to those that try more. Jinja2's own answers:
+ * chatTemplate.oracle.test.ts.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { boolEntry, numberEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import { Metadata } from "../formats/gguf/metadata.ts";
@@ -73,6 +76,7 @@ describe("a template", () => {
 
 const DOUBLING = (step: string): string =>
   `{%- set ns = namespace(x='ab') -%}{%- for i in range(60) -%}${step}{%- endfor -%}{{ ns.x }}`;
+const DOUBLED_LIST = DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "");
 const HOSTILE: Readonly<Record<string, string>> = {
   "a long range": "{% for i in range(10**9) %}x{% endfor %}",
   "loops in loops":
@@ -81,10 +85,10 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "a text that doubles": DOUBLING("{%- set ns.x = ns.x ~ ns.x -%}"),
   "a text that doubles by adding": DOUBLING("{%- set ns.x = ns.x + ns.x -%}"),
   "a list that doubles": DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}"),
-  "a list that doubles, as JSON": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|tojson }}`,
-  "a list that doubles, as a text": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|string|length }}{{ 'a' ~ ns.x }}`,
-  "a list that doubles, compared with a text": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x == 'a' }}`,
-  "a list that doubles, joined": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|join('') }}`,
+  "a list that doubles, as JSON": `${DOUBLED_LIST}{{ ns.x|tojson }}`,
+  "a list that doubles, as a text": `${DOUBLED_LIST}{{ ns.x|string|length }}{{ 'a' ~ ns.x }}`,
+  "a list that doubles, compared with a text": `${DOUBLED_LIST}{{ ns.x == 'a' }}`,
+  "a list that doubles, joined": `${DOUBLED_LIST}{{ ns.x|join('') }}`,
   "a dictionary that doubles": DOUBLING("{%- set ns.x = {'a': ns.x, 'b': ns.x} -%}"),
   "namespaces that double":
     "{% set ns = namespace(x=namespace()) %}{% for i in range(60) %}{% set ns.x = namespace(a=ns.x, b=ns.x) %}{{ ns.x }}{% endfor %}",
@@ -117,14 +121,14 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "a wide format": "{{ '%1000000000d' % 1 }}",
   "a format that multiplies": DOUBLING("{%- set ns.x = '%s%s' % (ns.x, ns.x) -%}"),
   "a format in braces that multiplies": DOUBLING("{%- set ns.x = '{0}{0}'.format(ns.x) -%}"),
-  "a list that doubles, formatted": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ '%s' % ns.x }}`,
-  "a list that doubles, in braces": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ '{}'.format(ns.x) }}`,
-  "a list that doubles, in upper case": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|upper }}`,
-  "lists that double, compared": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "{% set a = ns.x %}").replace("'ab'", "'cd'")}${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ a == a[:] or a[:] == ns.x or [a] == [[a[0], a[1]]] }}`,
-  "a list that doubles, mapped": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ ns.x|map('string')|list }}`,
-  "a list that doubles, as a separator and a path": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ messages|map(attribute=ns.x)|list }}{{ [1, 2]|join(ns.x) }}`,
-  "a list that doubles, as a separator": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ [1, 2]|join(ns.x) }}`,
-  "a list that doubles, mapped and joined": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "")}{{ [[ns.x]]|map('first')|join }}`,
+  "a list that doubles, formatted": `${DOUBLED_LIST}{{ '%s' % ns.x }}`,
+  "a list that doubles, in braces": `${DOUBLED_LIST}{{ '{}'.format(ns.x) }}`,
+  "a list that doubles, in upper case": `${DOUBLED_LIST}{{ ns.x|upper }}`,
+  "lists that double, compared": `${DOUBLING("{%- set ns.x = [ns.x, ns.x] -%}").replace("{{ ns.x }}", "{% set a = ns.x %}").replace("'ab'", "'cd'")}${DOUBLED_LIST}{{ a == a[:] or a[:] == ns.x or [a] == [[a[0], a[1]]] }}`,
+  "a list that doubles, mapped": `${DOUBLED_LIST}{{ ns.x|map('string')|list }}`,
+  "a list that doubles, as a separator and a path": `${DOUBLED_LIST}{{ messages|map(attribute=ns.x)|list }}{{ [1, 2]|join(ns.x) }}`,
+  "a list that doubles, as a separator": `${DOUBLED_LIST}{{ [1, 2]|join(ns.x) }}`,
+  "a list that doubles, mapped and joined": `${DOUBLED_LIST}{{ [[ns.x]]|map('first')|join }}`,
   "joining with a method that multiplies": DOUBLING("{%- set ns.x = ns.x.join([ns.x, ns.x, ns.x]) -%}"),
   "a long text that is almost found":
     "{% set a = 'a' * 1000000 %}{% set b = 'a' * 250000 ~ 'b' ~ 'a' * 250000 %}{{ b in a }}",

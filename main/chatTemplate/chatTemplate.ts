@@ -1,6 +1,7 @@
 /**
- * From a conversation to the text a model was trained on: the file's own template, or ChatML where the vocabulary shows
- * that the model knows it. A file with neither is said to be for completion only; nothing is guessed.
+ * From a conversation to the text a model was trained on: the file's own template, or ChatML where
+ * the vocabulary shows that the model knows it. A file with neither is said to be for completion
+ * only; nothing is guessed.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Json } from "../diagnostics/errors.ts";
@@ -55,7 +56,10 @@ export function chatSupport({ metadata }: TokenizerSource, tokenizer: Tokenizer)
   };
 }
 
-/** Why the file's own template cannot be used, as far as parsing it shows; undefined when it can, or when there is none. */
+/**
+ * Why the file's own template cannot be used, as far as parsing it shows; undefined when it can, or
+ * when there is none.
+ */
 export function templateRefusal({ metadata }: TokenizerSource): WorkbenchError | undefined {
   try {
     parseTemplate(metadata.optionalString("tokenizer.chat_template") ?? "");
@@ -94,7 +98,10 @@ export function chatTemplate(
   };
 }
 
-/** Token ids of a rendered conversation: what the rules add is added, but not a second BOS where the template wrote one. */
+/**
+ * Token ids of a rendered conversation: what the rules add is added, but not a second BOS where the
+ * template wrote one.
+ */
 export function* encodeRenderedSteps(tokenizer: Tokenizer, rendered: string): Steps<Int32Array> {
   const ids = yield* tokenizer.encodeSteps(rendered, { addSpecial: false });
   if (!tokenizer.addBos || tokenizer.bos === undefined || ids[0] === tokenizer.bos) return ids;

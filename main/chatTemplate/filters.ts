@@ -260,7 +260,8 @@ const number =
     const { value } = operand;
     if (isUndefined(operand)) throw templateError("it makes a number of something undefined");
     if (typeof value === "string") budget.spend(value.length / 16);
-    // Each character can be taken in one way only: with two, a long text that is no number would take its square in steps.
+    // Each character can be taken in one way only: with two, a long text that is no number would
+    // take its square in steps.
     const parsed =
       typeof value === "string" && /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/iu.test(value)
         ? Number(value)

@@ -76,7 +76,7 @@ function padded(text: string, flag: string, width: number, isText: boolean): str
   return sign + text.slice(sign.length).padStart(width - sign.length, "0");
 }
 
-/** A number with so many decimals; what lies in the middle goes to the even neighbour, where JavaScript goes up. */
+/** Formats with fixed decimals; ties round to even (JavaScript rounds up). */
 export function fixed(number: number, decimals: number): string {
   const size = Math.abs(number);
   const exact = size.toFixed(Math.min(100, decimals + 40));

@@ -1,5 +1,6 @@
 /**
- * Methods of texts whose result can be far larger than what goes in: how large it would be, reckoned before it is made.
+ * Text methods with results far larger than their operands: the size is computed before the result
+ * is made.
  */
 import type { Value } from "./sizes.ts";
 

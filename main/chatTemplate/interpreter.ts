@@ -1,8 +1,9 @@
 /**
- * The interpreter of @huggingface/jinja under guard: every step of it passes through `evaluate` here, which counts it,
- * limits sizes before anything large is made, and stops. What the library lacks or does otherwise than Jinja2 is
- * computed here instead (filters.ts, textMethods.ts, operators.ts), under the same counts.
- * Values are Maps and own classes, so a template cannot reach JavaScript objects or their prototypes.
+ * The interpreter of @huggingface/jinja under guard: every step of it passes through `evaluate`
+ * here, which counts it, limits sizes before anything large is made, and stops. What the library
+ * lacks or does otherwise than Jinja2 is computed here instead (filters.ts, textMethods.ts,
+ * operators.ts), under the same counts. Values are Maps and own classes, so a template cannot reach
+ * JavaScript objects or their prototypes.
  */
 import { Interpreter } from "@huggingface/jinja";
 import type { Environment } from "@huggingface/jinja";

@@ -1,7 +1,7 @@
 /**
- * Cuts a template into text and tags by Jinja2's rules for white space: `trim_blocks`, `lstrip_blocks`, the signs `-`
- * and `+` at either end of a tag, and raw blocks. The library reads the inside of each tag; it would cut the text by
- * other rules.
+ * Cuts a template into text and tags by Jinja2's rules for white space: `trim_blocks`,
+ * `lstrip_blocks`, the signs `-` and `+` at either end of a tag, and raw blocks. The library reads
+ * the inside of each tag; it would cut the text by other rules.
  */
 import { tokenize } from "@huggingface/jinja";
 import { templateError } from "./budget.ts";

@@ -33,7 +33,7 @@ export function nodesOf(value: unknown): readonly Node[] {
   return value as readonly Node[];
 }
 export const asStatement = (node: Node): Statement => node;
-/** A step whose value is known already. */
+/** A step with a known value. */
 export const known = (result: RuntimeValue): Statement => new Evaluated(result);
 export const nameOf = (node: Node): string => (typeof node["value"] === "string" ? node["value"] : "");
 
@@ -57,7 +57,7 @@ export function valueOf(arg: Node | Evaluated): Value | undefined {
   return arg["value"] instanceof Evaluated ? arg["value"].result : undefined;
 }
 
-/** The expressions whose values are written to the output; statements write what is in them themselves. */
+/** Expressions, whose values are written to the output; statements write their contents themselves. */
 export function outputsOf(program: TemplateProgram): ReadonlySet<unknown> {
   const outputs = new Set<unknown>();
   const visit = (value: unknown): void => {

@@ -1,6 +1,7 @@
 /**
- * Runs a chat template as what it is: a program from a stranger's file. The interpreter is @huggingface/jinja's, under
- * the guard of interpreter.ts: work is counted, and sizes are limited before anything large is made.
+ * Runs a chat template as what it is: an untrusted program. The interpreter is
+ * @huggingface/jinja's, under the guard of interpreter.ts: work is counted, and sizes are limited
+ * before anything large is made.
  */
 import { Environment, parse } from "@huggingface/jinja";
 import { WorkbenchError } from "../diagnostics/errors.ts";

@@ -1,6 +1,7 @@
 /**
- * How large template values are when they are written out. Values share parts (`[a, a]` of `[a, a]` …), so a few steps
- * can describe something whose text would fill any memory: sizes count every part as often as it would be written.
+ * How large template values are when they are written out. Values share parts (`[a, a]` of `[a, a]`
+ * …), so a few steps can describe a text that fills any memory: sizes count every part as often as
+ * it would be written.
  */
 
 /** A value of the template language, as far as we look into it. */
@@ -27,7 +28,7 @@ export const isContainer = (type: string): boolean => CONTAINERS.has(type);
 const DEEPEST = 100;
 
 interface Measured extends ValueSize {
-  /** Has a namespace inside: the only values that change, so nothing is remembered of them. */
+  /** Has a namespace inside: namespaces can change, so their sizes are not cached. */
   readonly changes: boolean;
 }
 

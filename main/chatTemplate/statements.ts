@@ -1,6 +1,7 @@
 /**
- * The statements of the language: blocks, branches, loops, and which names each of them sees. `break` and `continue`
- * carry the text that was written before them; a turn of a loop, a macro and a captured block have scopes of their own.
+ * The statements of the language: blocks, branches, loops, and which names each of them sees.
+ * `break` and `continue` carry the text that was written before them; a turn of a loop, a macro and
+ * a captured block have scopes of their own.
  */
 import { Environment } from "@huggingface/jinja";
 import type { TemplateBudget } from "./budget.ts";
@@ -183,7 +184,7 @@ export function checkLoopControls(value: unknown, isInLoop = false): void {
   switch (node.type) {
     case "Break":
     case "Continue":
-      if (!isInLoop) throw templateError("it breaks off where there is nothing to break");
+      if (!isInLoop) throw templateError("`break` or `continue` outside a loop");
       return;
     case "For":
       checkLoopControls(node["body"], true);

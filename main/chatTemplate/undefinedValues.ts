@@ -1,6 +1,7 @@
 /**
- * Jinja treats a name that is not defined as empty: no elements, no text. The interpreter refuses it in places where
- * real templates rely on that (`tools|length`, a loop over `tools`); these are the literals that stand in for it.
+ * Jinja treats a name that is not defined as empty: no elements, no text. The interpreter refuses
+ * it in places where real templates rely on that (`tools|length`, a loop over `tools`); these are
+ * the literals that stand in for it.
  */
 import { TEXT_FILTERS } from "./filters.ts";
 

@@ -23,10 +23,10 @@ type FunctionBody = (args: readonly RuntimeValue[], scope: Environment) => Runti
 /** Whole numbers and texts that look like them are different keys. */
 export type DictionaryKey = string | number;
 
-export const TRUE = sample(true);
-export const FALSE = sample(false);
-export const UNDEFINED = sample(undefined);
-export const NONE = sample(null);
+export const TRUE: RuntimeValue = sample(true);
+export const FALSE: RuntimeValue = sample(false);
+export const UNDEFINED: RuntimeValue = sample(undefined);
+export const NONE: RuntimeValue = sample(null);
 export const textValue = (text: string): RuntimeValue => new StringValue(text);
 export const truthValue = (truth: boolean): RuntimeValue => (truth ? TRUE : FALSE);
 export const listValue = (items: readonly RuntimeValue[]): RuntimeValue => new ListValue(items);

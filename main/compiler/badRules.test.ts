@@ -27,8 +27,8 @@ describe("parts that hold the op itself", () => {
   ])("%s ends with an error that says so", (_what, work) => {
     let taken = 0;
     lend((g, [x]) => {
-      // Where nobody stops it, this does: a test that hangs tells nothing.
-      if (++taken > 1000) throw new Error("nobody stopped it");
+      // Where the compiler does not stop it, this does: a test that hangs tells nothing.
+      if (++taken > 1000) throw new Error("the compiler did not stop it");
       return g.exp([x!]);
     });
     expect(work).toThrow(

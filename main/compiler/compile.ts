@@ -5,7 +5,7 @@
  */
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings } from "../ir/dim.ts";
-import type { Graph } from "../ir/graph.ts";
+import type { Graph, NodeId } from "../ir/graph.ts";
 import type { PrecisionPolicy } from "../ir/precision.ts";
 import { specialize } from "../ir/specialize.ts";
 import type { Steps } from "../ir/steps.ts";
@@ -61,10 +61,12 @@ export interface Compiled {
   /** What the backend lowers. */
   readonly graph: Graph;
   readonly records: readonly PassRecord[];
+  /** Of legalisation. */
+  readonly milliseconds: number;
   /** Per node of the graph after the passes; made when it is read. */
   readonly report: DispatchReport;
   /** Nodes of `graph` that the backend cannot run. */
-  readonly blocked: ReadonlyMap<number, string>;
+  readonly blocked: ReadonlyMap<NodeId, string>;
 }
 
 export const compileNow = (graph: Graph, options: CompileOptions): Compiled => finish(compile(graph, options));
@@ -76,7 +78,9 @@ export function* compile(graph: Graph, options: CompileOptions): Steps<Compiled>
   throwIfCancelled(signal);
   const passes = options.passes ?? pipelineFor(backend);
   const { graph: optimised, records } = yield* runPipeline(source, { passes, verify, signal });
+  const start = performance.now();
   const legal = yield* legalise(optimised, backend, signal, options.dispatch);
+  const milliseconds = performance.now() - start;
   if (verify) requireVerified(opTable, legal.graph, "after legalisation");
   const compiled: Compiled = {
     backend,
@@ -84,6 +88,7 @@ export function* compile(graph: Graph, options: CompileOptions): Steps<Compiled>
     optimised,
     graph: legal.graph,
     records,
+    milliseconds,
     get report() {
       return legal.report;
     },

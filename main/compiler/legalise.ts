@@ -19,7 +19,8 @@ import type { Backend } from "../ops/defineOp.ts";
 import { opBuilder, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { DispatchPolicy, Support, SupportState } from "./support.ts";
-import { nodeInfo, regionName, supportOf, supportsOf } from "./support.ts";
+import { nodeInfo } from "../ops/expand.ts";
+import { regionName, supportOf, supportsOf } from "./support.ts";
 
 /** One node of the graph that was given; leaves are left out. */
 export interface DispatchEntry {
@@ -150,7 +151,7 @@ export function* dispatchReport(
 
 type Fate = Pick<DispatchEntry, "state" | "reason" | "parts" | "inside">;
 
-/** For whom the fates are asked, and those that are known already. */
+/** Options for dispatchReport, and entries already computed. */
 interface Asked {
   readonly backend: Backend;
   readonly policy: DispatchPolicy;

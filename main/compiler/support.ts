@@ -3,8 +3,8 @@ import type { AttrRecord } from "../ir/attributes.ts";
 import type { Graph, Node } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { Numbering, Sequences } from "../ir/numbering.ts";
-import type { AnyNumber, AnyOp, Backend, Decomposition, NodeInfo } from "../ops/defineOp.ts";
-import { typeAt } from "../ops/expand.ts";
+import type { AnyNumber, AnyOp, Backend, Decomposition } from "../ops/defineOp.ts";
+import { nodeInfo, typeAt } from "../ops/expand.ts";
 import { opOf } from "../ops/index.ts";
 
 export type SupportState = "native" | "decomposed" | "unsupported" | "undeclared";
@@ -20,7 +20,8 @@ export type Support =
  * prefer-native: a native rule where there is one · force-common: the parts, wherever an op has any ·
  * force-native: an op without a native rule is not supported.
  */
-export type DispatchPolicy = "prefer-native" | "force-common" | "force-native";
+export const DISPATCH_POLICIES = ["prefer-native", "force-common", "force-native"] as const;
+export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
 
 /** Any decomposition the op has: they all mean the same (a test checks it). */
 export function anyDecomposition(op: AnyOp): Via | undefined {
@@ -28,13 +29,6 @@ export function anyDecomposition(op: AnyOp): Via | undefined {
   for (const entry of entries) if (entry?.kind === "decompose") return entry.via;
   return undefined;
 }
-
-export const nodeInfo = (graph: Graph, node: Node): NodeInfo<AttrRecord> => ({
-  inputs: node.inputs.map((value) => typeAt(graph, value)),
-  outputs: node.outputs,
-  attrs: node.attrs,
-  regions: node.regions,
-});
 
 export function supportOf(
   graph: Graph,

@@ -75,7 +75,7 @@ export function createClient<C extends AnyContract>(
 
   const deliver = (frame: Exclude<ServerFrame, { t: "hello" | "event" }>): void => {
     const entry = pending.get(frame.id);
-    // An answer that nobody waits for: the call was cancelled or the stream left.
+    // An answer that is no longer waited for: the call was cancelled or the stream left.
     if (entry === undefined) return;
     if (frame.t === "next") {
       entry.value(frame.value);

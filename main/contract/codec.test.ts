@@ -99,8 +99,8 @@ describe("refused, with CONTRACT_FRAME", () => {
     ["a tail used twice", message(envelope([["u8", 4]], [{ $b: 0 }, { $b: 0 }]), four)],
     ["a wrapped value that is no object", message(envelope([], { $o: 5 }))],
     ["deep nesting", message(`{"f":${"[".repeat(5000)}${"]".repeat(5000)},"b":[]}`)],
-    ["more values than anybody asks for", message(`{"f":[${"0,".repeat(70_000)}0],"b":[]}`)],
-    ["more keys than anybody asks for", message(`{"f":{${'"k":{},'.repeat(33_000)}"k":0},"b":[]}`)],
+    ["more values than any call needs", message(`{"f":[${"0,".repeat(70_000)}0],"b":[]}`)],
+    ["more keys than any call needs", message(`{"f":{${'"k":{},'.repeat(33_000)}"k":0},"b":[]}`)],
     ["too many tails", message(envelope(Array.from({ length: 65 }, () => ["u8", 0])))],
   ];
   it.each(cases)("%s", (_name, bytes) => {

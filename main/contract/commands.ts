@@ -71,7 +71,7 @@ export const COMMANDS = [
   command("navigate.nextChange", "Next change of the pass", "Navigate", ["J"], graph),
   command("navigate.previousChange", "Previous change of the pass", "Navigate", ["K"], graph),
   command("graph.passSide", "Before or after the pass", "Navigate", ["Shift+X"], graph),
-  command("graph.onlyChanges", "Only what the pass changed", "Navigate", ["X"], graph),
+  command("graph.onlyChanges", "Only changes of the pass", "Navigate", ["X"], graph),
   command("graph.criticalPath", "Critical path", "Navigate", ["P"], graph),
   command("graph.quickLook", "Look at the selection: inspector on or off", "Navigate", ["Space"], graph),
   command("graph.walkUp", "Go to the producer", "Navigate", ["ArrowUp"], graph),
@@ -95,12 +95,13 @@ export const COMMANDS = [
   command("graph.byMeasured", "Colour by measured time", "Navigate", ["M"], graph),
   command("graph.byError", "Colour by error of weights", "Navigate", ["E"], graph),
   command("graph.byPlanned", "Colour by the system’s plan", "Navigate", ["Shift+P"], graph),
-  command("graph.byMlx", "Colour by what MLX would do", "Navigate", ["L"], graph),
+  command("graph.byMlx", "Colour by MLX support", "Navigate", ["L"], graph),
   command("graph.isolateAne", "Only the Neural Engine", "Navigate", ["A"], graph),
   command("graph.isolateGpu", "Only the GPU", "Navigate", ["G"], graph),
   command("graph.isolateCpu", "Only the CPU", "Navigate", ["C"], graph),
   command("graph.isolateHost", "Only host code", "Navigate", ["H"], graph),
   command("help.doctor", "Check this machine", "Help"),
+  command("help.about", "About RLX Workbench, licences", "Help"),
   command("help.shortcuts", "Keyboard shortcuts", "Help", ["Mod+/"]),
 ] as const;
 

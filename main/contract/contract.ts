@@ -1,5 +1,5 @@
 /**
- * The one contract between the engine and whoever uses it: every call, stream and event with its schemas.
+ * The one contract between the engine and its clients: every call, stream and event with its schemas.
  * Adding a call is one entry here and one handler in the engine; nothing else crosses. Tensors and weights never do.
  */
 import { z } from "zod";
@@ -70,7 +70,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 14,
+  version: 16,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -138,13 +138,13 @@ export const contract = {
       z.object({ model: modelId, backend, phase, target: targetSpec, precision: precision.default("f32") }),
       passList,
     ),
-    /** Of the passes in f32. */
     "passes.diff": call(
       z.object({
         model: modelId,
         backend,
         phase,
         target: targetSpec,
+        precision: precision.default("f32"),
         pass: z.string().min(1).max(100),
         full: z.boolean().default(false),
       }),

@@ -100,8 +100,8 @@ export type ConnectionState = "connecting" | "connected" | "lost" | "closed";
 export interface EngineClient<C extends AnyContract> {
   call<K extends CallName<C>>(method: K, input: CallInput<C, K>, options?: RequestOptions): Promise<CallOutput<C, K>>;
   /**
-   * Items arrive as fast as they are taken (credits). When `signal` fires the engine is told and the items it still has to say,
-   * its last report among them, are delivered; leaving the loop drops the stream at once.
+   * Items arrive as they are consumed (credits). After an abort the remaining items are still
+   * delivered; leaving the loop drops the stream.
    */
   stream<K extends StreamName<C>>(
     method: K,

@@ -22,7 +22,7 @@ export interface RequestFrame {
 export interface AbortFrame {
   readonly t: "abort";
   readonly id: number;
-  /** True when nobody will read what is still to come. */
+  /** True when what is still to come will not be read. */
   readonly drop: boolean;
 }
 export interface CreditFrame {

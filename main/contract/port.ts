@@ -14,7 +14,7 @@ export interface Port {
   close(reason: string): void;
 }
 
-/** The bookkeeping every port needs: queue until somebody listens, end once. */
+/** The bookkeeping every port needs: queue until there is a listener, end once. */
 export interface PortInbox {
   readonly receive: (frame: unknown) => void;
   readonly end: (reason: string) => void;

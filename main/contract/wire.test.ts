@@ -210,7 +210,7 @@ describe("cancel and back-pressure", () => {
 });
 
 describe("the connection", () => {
-  it("delivers events to those who listen, until they stop", async () => {
+  it("delivers events to listeners, until they stop", async () => {
     const { client, serving } = setUp();
     const seen: number[] = [];
     const stop = client.on("tick", ({ n }) => seen.push(n));
@@ -345,7 +345,7 @@ describe("a peer that does not keep the rules", () => {
     expect(client.state).toBe("lost");
   });
 
-  it("may answer what nobody asked: it is ignored", async () => {
+  it("may answer what was not asked: it is ignored", async () => {
     const [near, far] = createPortPair();
     const client = createClient(small, near);
     far.send({ t: "hello", version: 7 });
@@ -355,7 +355,7 @@ describe("a peer that does not keep the rules", () => {
   });
 });
 
-it("keeps a port's frames until somebody listens, and tells a late listener that it ended", async () => {
+it("keeps a port's frames until there is a listener, and tells a late listener that it ended", async () => {
   const [near, far]: readonly [Port, Port] = createPortPair();
   near.send(1);
   near.send(2);

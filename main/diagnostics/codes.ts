@@ -1,8 +1,8 @@
 /**
- * Every error code of the engine. The prefix says whose problem it is:
- * INPUT_ the file or text that was given · UNSUPPORTED_ a limit of ours that we name · ENV_ this machine ·
- * IR_ an ill-typed graph · COREML_ Apple's framework refused or died · CONTRACT_ a bad message · ENGINE_ the engine process ·
- * OUTPUT_ where an answer was to go · CANCELLED the user · BUG_ us.
+ * Every error code of the engine. The prefix says whose problem it is: INPUT_ the file or text that
+ * was given · UNSUPPORTED_ a limit of ours that we name · ENV_ this machine · IR_ an ill-typed
+ * graph · COREML_ Apple's framework refused or died · CONTRACT_ a bad message · ENGINE_ the engine
+ * process · OUTPUT_ where an answer was to go · CANCELLED the user · BUG_ us.
  */
 export const ERROR_CODES = [
   "INPUT_NOT_FOUND",
@@ -32,7 +32,6 @@ export const ERROR_CODES = [
   "IR_SHAPE",
   "IR_ATTRIBUTE",
   "IR_STRUCTURE",
-  "IR_PARSE",
   "RUN_FAILED",
   "RUN_CONTEXT_FULL",
   "COREML_COMPILE",
@@ -45,7 +44,6 @@ export const ERROR_CODES = [
   "CONTRACT_INPUT",
   "CONTRACT_FRAME",
   "CONTRACT_UNKNOWN_METHOD",
-  "CONTRACT_UNAUTHORIZED",
   "HANDLE_UNKNOWN",
   "HANDLE_BUSY",
   "ENGINE_LOST",

@@ -12,10 +12,10 @@ function thrown(work: () => unknown): unknown {
 }
 
 it.each([
-  ["ENOSPC", "ENV_IO", "The disk is full"],
+  ["ENOSPC", "ENV_IO", "Free some space"],
   ["EMFILE", "ENV_IO", "ulimit -n"],
   ["ENOMEM", "ENV_NO_MEMORY", "ulimit -v"],
-  ["EROFS", "ENV_IO", "read-only"],
+  ["EROFS", "ENV_IO", "another folder"],
   ["ENOENT", "ENV_IO", "TMPDIR"],
 ])("%s of a system call is %s and says what to do", (code, expected, hint) => {
   const error = Object.assign(new Error(`${code}: told so, open '/x'`), { code, syscall: "open" });

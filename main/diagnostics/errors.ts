@@ -1,6 +1,6 @@
 /**
  * The one error class of the engine, and the two helpers that turn impossible states into it.
- * Messages read "[who] what is wrong: got …, expected …"; `hint` says what to do next.
+ * Messages read "[source] what is wrong: got …, expected …"; `hint` says what to do next.
  */
 import type { ErrorCode } from "./codes.ts";
 import { ERROR_CODES } from "./codes.ts";
@@ -48,31 +48,40 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && (ERROR_CODES as readonly string[]).includes(value);
 }
 
-/** What to do about errors of the system, by their own codes. Anything else of the system is ENV_IO without a hint. */
-const SYSTEM_HINTS: { readonly [code: string]: string } = {
-  EACCES: "Check the permissions of the file and of its folder.",
-  EPERM: "Check the permissions of the file and of its folder.",
-  EROFS: "The disk is read-only: choose another folder.",
-  ENOSPC: "The disk is full: free some space or choose another folder.",
-  EDQUOT: "Your share of the disk is used up: free some space or choose another folder.",
-  EMFILE: "Too many files are open in this process: raise the limit (ulimit -n).",
-  ENFILE: "Too many files are open on this machine: close some programs.",
-  ENOMEM: "The system gave no memory: close some programs, or raise the limit (ulimit -v).",
-  EAGAIN: "The system gave no more processes or threads: raise the limit (ulimit -u).",
-  ENOENT: "Check that the folder still exists: the current one, TMPDIR and HOME too.",
+const PERMISSION = ["no permission", "Check the permissions of the file and of its folder."] as const;
+
+/** What an error of the system means, and what to do about it. Any other is ENV_IO without a hint. */
+const SYSTEM_ERRORS: { readonly [code: string]: readonly [meaning: string, hint: string] } = {
+  EACCES: PERMISSION,
+  EPERM: PERMISSION,
+  EROFS: ["the disk is read-only", "Choose another folder."],
+  ENOSPC: ["the disk is full", "Free some space, or choose another folder."],
+  EDQUOT: ["your share of the disk is used up", "Free some space, or choose another folder."],
+  EMFILE: ["too many files are open in this process", "Raise the limit (ulimit -n)."],
+  ENFILE: ["too many files are open on this machine", "Close some programs."],
+  ENOMEM: ["the system gave no memory", "Close some programs, or raise the limit (ulimit -v)."],
+  EAGAIN: ["the system gave no more processes or threads", "Raise the limit (ulimit -u)."],
+  ENOENT: ["a file or folder is not there", "Check that the folder still exists. TMPDIR and HOME name folders, too."],
 };
 
 /** Errors of Node's system calls have the call and the system's code. */
 function systemError(error: Error): WireError | undefined {
   if (!("syscall" in error) || !("code" in error) || typeof error.code !== "string") return undefined;
-  const hint = SYSTEM_HINTS[error.code];
+  if (error.syscall === "uv_cwd")
+    return {
+      code: "ENV_IO",
+      message: "[system] the current folder no longer exists",
+      hint: "Change to another folder.",
+    };
+  const known = SYSTEM_ERRORS[error.code];
   const code = error.code === "ENOMEM" ? "ENV_NO_MEMORY" : "ENV_IO";
-  return { code, message: `[system] ${error.message}`, ...(hint === undefined ? {} : { hint }) };
+  if (known === undefined) return { code, message: `[system] ${error.message}` };
+  return { code, message: `[system] ${known[0]} (${error.message})`, hint: known[1] };
 }
 
 /**
- * Any thrown value in wire form. Errors of the system keep their message and get a hint; anything else that was not
- * foreseen becomes BUG_UNEXPECTED, with its message.
+ * Any thrown value in wire form. Errors of the system keep their message and get a hint; anything
+ * else that was not foreseen becomes BUG_UNEXPECTED, with its message.
  */
 export function toWireError(error: unknown): WireError {
   if (error instanceof WorkbenchError)

@@ -3,8 +3,9 @@
 const decode = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
 /**
- * Where bytes stop being UTF-8; undefined where all are. `text`: what they decode to. An ill-formed sequence becomes a replacement
- * mark, EF BF BD, so the bytes differ there from what their text is written as.
+ * Where bytes stop being UTF-8; undefined where all are. `text`: what they decode to. An ill-formed
+ * sequence becomes a replacement mark, EF BF BD, so the bytes differ there from what their text is
+ * written as.
  */
 export function firstIllFormed(bytes: Uint8Array, text: string = decode(bytes)): number | undefined {
   const written = new TextEncoder().encode(text);
@@ -18,7 +19,10 @@ export function firstIllFormed(bytes: Uint8Array, text: string = decode(bytes)):
 
 export const byteText = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 
-/** A text in which bytes that are no character by themselves stand as <0xE3>: for a token that is part of a character. */
+/**
+ * A text in which bytes that are no character by themselves stand as <0xE3>: for a token that is
+ * part of a character.
+ */
 export function textOrBytes(bytes: Uint8Array): string {
   const text = decode(bytes);
   const at = firstIllFormed(bytes, text);

@@ -9,6 +9,9 @@ import { createPortPair } from "../contract/port.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import type { Overview } from "../contract/views/model.ts";
 import { pipelineFor } from "../compiler/pipelines.ts";
+import type { EngineCounts } from "../ir/session.ts";
+import { loadAddon } from "../node/native/addon.ts";
+import type { PassDiff, Precision } from "../contract/views/graph.ts";
 import { BACKENDS } from "../contract/views/graph.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import type { Harness } from "../testing/engineHarness.ts";
@@ -134,6 +137,15 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
       for (const pass of new Set([passes[0]?.name ?? "", changed, "legal"]))
         expect((await client.call("passes.diff", { ...asked, pass })).pass).toBe(pass);
     }
+    // A graph in halves casts where one in floats does not.
+    const built = (precision: Precision): Promise<PassDiff> =>
+      client.call("passes.diff", {
+        ...{ model: model(), backend: "cpu", phase, target: TARGET, pass: "dead code", full: true },
+        precision,
+      });
+    const [floats, halves] = [await built("f32"), await built("f16")];
+    expect(halves.before).toContain("f16");
+    expect(halves.before).not.toBe(floats.before);
     await expect(
       client.call("passes.diff", { model: model(), backend: "mlx", phase, target: TARGET, pass: "fuse attention" }),
     ).rejects.toMatchObject({
@@ -200,6 +212,10 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
     const targets = [TARGET, { ...TARGET, units: "cpu" as const }];
     const { rows } = await client.call("route.compare", { model: model(), phase, targets });
     expect(rows).toHaveLength(2);
+    for (const { target, packageBytes } of rows) {
+      const { profiles } = await client.call("model.overview", { model: model(), target });
+      expect(packageBytes).toEqual(profiles.find(({ chosenFor }) => chosenFor !== null)?.bytes ?? null);
+    }
     expect(rows[1]?.devices.filter(({ ops }) => ops > 0).map(({ device }) => device)).not.toContain("ane");
   });
 
@@ -260,7 +276,10 @@ describe("running", () => {
 
   it("runs the demo graph through its parts and agrees with the reference", async () => {
     const { model } = await openOffer("demo-hybrid");
+    const held = (): EngineCounts => loadAddon().counts();
+    const before = held();
     const run = await harness.client.call("hybrid.run", { model, target: TARGET });
+    expect(held()).toEqual(before);
     expect(run.segments.some(({ device }) => device === "host")).toBe(true);
     expect(run.agreement.relativeRms.value).toBeLessThan(0.02);
     await close(model);
@@ -450,8 +469,9 @@ describe.each([
     expect(`${facts["architecture"]} ${facts["experts"]} experts`).toMatch(names);
     expect(facts).toMatchObject({ "feed-forward": "128", heads: "4", "kv heads": "2", "head size": "16" });
     // 2 layers × 2 × 2 heads × 16 numbers × 2 bytes a token.
-    expect(overview.fit?.rows[1]?.value.value).toBe((overview.fit?.context ?? 0) * 256);
-    expect(overview.speed).toBeNull();
+    const [forecast] = overview.forecasts;
+    expect(forecast?.fit.rows[1]?.value.value).toBe((forecast?.fit.context ?? 0) * 256);
+    expect(forecast?.speed).toBeNull();
     const { model } = overview;
     expect((await client.call("model.tensors", { model })).total).toBe(24);
     expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);

@@ -8,6 +8,7 @@ import { serve } from "../contract/serve.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import type { CompileObserver } from "../compiler/compile.ts";
 import type { CpuAccess } from "../runtime/devices/cpu.ts";
+import type { DispatchPolicy } from "../compiler/support.ts";
 import type { MlxAccess } from "../runtime/devices/mlx.ts";
 import { deviceRegistry } from "../runtime/devices/registry.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
@@ -51,6 +52,8 @@ export interface EngineParts {
   readonly cpu: CpuAccess;
   /** For what MLX would do with a model. */
   readonly mlx: MlxAccess;
+  /** As graphs for the CPU and MLX are compiled. */
+  readonly dispatch: DispatchPolicy;
   readonly initialTarget: TargetSpec;
   readonly flexibility: ShapeFlexibility;
   readonly watch: CompileObserver;
@@ -61,8 +64,8 @@ export const CONTEXT = 2048;
 const STATUS_EVERY_MS = 2000;
 /** How long the end of an engine waits for its work to notice. */
 const ENDING_MS = 1500;
-/** Bytes and seconds of the read loop that finds the roof of a profile. */
-const ROOF = { bytes: 256 << 20, seconds: 0.5 };
+/** Bytes and seconds of the read loop that finds the peak bandwidth of a profile. */
+const READ_LOOP = { bytes: 256 << 20, seconds: 0.5 };
 
 /** Work that was cancelled ends within a tenth of a second, and removes what it has half done. */
 async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
@@ -72,41 +75,41 @@ async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
 }
 
 export function createEngine(parts: EngineParts): Engine {
-  const { services, cpu, mlx, initialTarget: initial, flexibility, watch } = parts;
+  const { services, cpu, mlx, dispatch, initialTarget: initial, flexibility, watch } = parts;
   const { files, packages, recents, uploads, machine, plans } = services;
   const connections = new Set<Serving<Contract>>();
-  /** Whose port has ended before their work: the end of the engine waits for that, too. */
+  /** Sessions whose port closed before their work ended. The end of the engine waits for them. */
   const leaving = new Set<Serving<Contract>>();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
   /** When something changed; and while a job runs, again and again. */
-  const tell = (): void => {
+  const emitStatus = (): void => {
     for (const connection of connections) connection.emit("engine.status", statusOf(jobs, machine));
     const isBusy = jobs.list().length > 0;
-    if (isBusy) heartbeat ??= setInterval(tell, STATUS_EVERY_MS);
+    if (isBusy) heartbeat ??= setInterval(emitStatus, STATUS_EVERY_MS);
     else stopHeartbeat();
   };
   const stopHeartbeat = (): void => {
     if (heartbeat !== undefined) clearInterval(heartbeat);
     heartbeat = undefined;
   };
-  const jobs = createJobs(tell);
+  const jobs = createJobs(emitStatus);
   const devices = deviceRegistry(parts.devices);
   const offers = createOffers(files);
   const store = createModelStore({ files, offers, recents, uploads, watch });
   const defaultThreads = machine.threads;
   const decoders = createDecoders({ devices, defaultThreads, defaultContext: CONTEXT });
   const here = devices.listed.map((device) => device.here?.()).find((each) => each !== undefined);
-  const roofs = new Map<number, Promise<number>>();
-  const roof = (threads: number, signal: AbortSignal): Promise<number> => {
-    const known = roofs.get(threads);
+  const peaks = new Map<number, Promise<number>>();
+  const peakBandwidth = (threads: number, signal: AbortSignal): Promise<number> => {
+    const known = peaks.get(threads);
     if (known) return known;
-    const measured = cpu.engine().readBandwidth(threads, ROOF.bytes, ROOF.seconds, signal);
-    roofs.set(threads, measured);
-    measured.catch(() => roofs.delete(threads));
+    const measured = cpu.engine().readBandwidth(threads, READ_LOOP.bytes, READ_LOOP.seconds, signal);
+    peaks.set(threads, measured);
+    measured.catch(() => peaks.delete(threads));
     return measured;
   };
   const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
-  const compared = { store, devices, mlx, jobs, machine, initialTarget: initial, calibration };
+  const compared = { store, devices, mlx, dispatch, jobs, machine, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
   const inspecting = inspectHandlers({
     store,
@@ -114,6 +117,7 @@ export function createEngine(parts: EngineParts): Engine {
     uploads,
     initialTarget: initial,
     devices,
+    machine,
   });
   const warming = new AbortController();
 
@@ -125,7 +129,7 @@ export function createEngine(parts: EngineParts): Engine {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
-      ...graphHandlers(store, initial),
+      ...graphHandlers(store, initial, dispatch),
       ...routeHandlers(store, initial, here === undefined ? null : initial, services.routes),
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
@@ -136,7 +140,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs }),
-      ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, roof }),
+      ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, peakBandwidth }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
@@ -165,7 +169,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     async warmUp() {
       try {
-        await warmUp({ files, recents, uploads, target: initial, devices }, warming.signal);
+        await warmUp({ files, recents, uploads, target: initial, devices, machine }, warming.signal);
       } catch (error) {
         if (!warming.signal.aborted) throw error;
       }

@@ -86,7 +86,7 @@ it("models that stay open are found by all measures that they are in", async () 
 });
 
 /**
- * What a cycle could leave behind without anybody counting it. Resident memory need not rise here: the models that were closed above
+ * What a cycle could leave behind uncounted. Resident memory need not rise here: the models that were closed above
  * left room in it. In the first test, where none was, it rises by three quarters of such a leak.
  */
 const LEFT: readonly (readonly [keyof Look, string, (bytes: number) => unknown])[] = [

@@ -14,9 +14,9 @@ const found = findMlxEngine();
 const missing = reasonNotFound(found);
 
 describe("without MLX", () => {
-  const access = mlxAccess(() => "MLX is not here.", "prefer-native");
+  const access = mlxAccess(() => "MLX is not here.");
 
-  test("the list says so, and whoever asks for it is told what to do", () => {
+  test("the list says so, and a call for it is told what to do", () => {
     const device = mlxProvider({ access, mode: "lazy", dispatch: "prefer-native" });
     const [entry] = deviceList(deviceRegistry<EngineDevice>([device]));
     expect(entry).toMatchObject({ id: "mlx", title: "MLX", available: false, sentence: "MLX is not here." });

@@ -27,7 +27,10 @@ export interface Uploads {
   chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
   finish(upload: string): Promise<void>;
   cancel(upload: string): Promise<void>;
-  /** The window that sent it is gone: drops what has not arrived whole. What has belongs to its model. */
+  /**
+   * Called when the sending window closes. Deletes incomplete uploads; complete ones belong to
+   * their model.
+   */
   abandon(upload: string): Promise<void>;
   /** The finished file. */
   pathOf(upload: string): { readonly path: string; readonly name: string };
@@ -63,7 +66,7 @@ export interface PackageFiles {
   /** Where a package would go: beside the model, or in the user's folder; and the bytes that are free there. */
   suggest(model: string | null, name: string): Promise<{ readonly path: string; readonly freeBytes: number | null }>;
   /** Removes what engines that were killed have left half written. */
-  removeLeftovers(): Promise<void>;
+  removeAbandonedFiles(): Promise<void>;
   /** A place for a package that goes when `remove` is called. */
   temporary(name: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
 }

@@ -1,4 +1,4 @@
-/** Where bytes go: written in order, then either finished (and only now visible under their name) or abandoned. */
+/** Where bytes go: written in order, then finished (visible under their name only from then on) or abandoned. */
 export interface ByteSink {
   readonly write: (bytes: Uint8Array) => Promise<void>;
   /** Makes everything durable and visible. */
@@ -8,7 +8,7 @@ export interface ByteSink {
 }
 
 export interface MemorySink extends ByteSink {
-  /** What was written; throws nothing, empty until `finish`. */
+  /** The written bytes; empty until `finish`. */
   readonly bytes: () => Uint8Array;
 }
 

@@ -1,11 +1,11 @@
 /**
  * Where bytes come from: one small interface over files, dropped files, uploads and memory.
- * A read gives exactly the bytes that were asked for or fails with a code; nobody sees a short read.
+ * A read gives exactly the requested bytes or fails with a code; there are no short reads.
  */
 import { throwIfCancelled, WorkbenchError } from "../diagnostics/errors.ts";
 
 export interface ByteSource {
-  /** What people call it: a file name without its folder. */
+  /** For messages: a file name without its folder. */
   readonly name: string;
   readonly byteLength: number;
   /** Which file on this disk it reads (device, inode, size, time of the last write); absent for any other medium. */
@@ -18,7 +18,7 @@ export interface ByteSource {
 /** Finds the file next to this one that has the given name; undefined when there is none. */
 export type SiblingOpener = (name: string) => Promise<ByteSource | undefined>;
 
-/** Every source checks a request the same way before it touches the medium. */
+/** Every source checks a request with this before it reads. */
 export function checkRange(
   source: { readonly name: string; readonly byteLength: number },
   offset: number,

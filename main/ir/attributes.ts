@@ -1,6 +1,7 @@
 /**
- * Attribute schemas: a tiny run-time description of an op's attributes, used by the builder (check),
- * the text form (parse) and the docs. Attributes are plain data with one canonical JSON spelling.
+ * Attribute schemas: a tiny run-time description of an op's attributes, used by the builder
+ * (check), the text form (parse) and the docs. Attributes are plain data with one canonical JSON
+ * spelling.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Bindings, Dim } from "./dim.ts";

@@ -1,6 +1,6 @@
 /**
- * The only way to make a graph: every node added is checked against the op table and typed by its `infer`,
- * so an ill-typed graph cannot be built.
+ * The only way to make a graph: every node added is checked against the op table and typed by its
+ * `infer`, so an ill-typed graph cannot be built.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "./attributes.ts";
@@ -28,7 +28,7 @@ export interface ApplyOptions {
 }
 
 export interface StateOptions extends ApplyOptions {
-  /** How sessions can take it back: "checkpoint" is right for every state, "positions" for caches. */
+  /** How a session can rewind it: "checkpoint" works for every state, "positions" for caches. */
   readonly rewind?: Rewind;
   /** What it holds before the first run; zeros without one. */
   readonly initial?: Initial;
@@ -41,7 +41,7 @@ interface FileSource {
   readonly tensor: string;
 }
 
-/** A param in memory: sessions are given it, or start with its initial value. */
+/** A param in memory: the caller sets it, or it starts with its initial value. */
 interface MemorySource {
   readonly memory: true;
   readonly initial?: Initial;
@@ -85,10 +85,10 @@ export class GraphBuilder {
   #names = new Set<string>();
   #scope: string[] = [];
   #limits: Record<string, number> = {};
-  /** One object per type, by its text: comparing types is comparing references, in every copy of the graph. */
+  /** One object per type, by its text: types are equal when their references are. */
   #types = new Map<string, TensorType>();
   #typeNumbers = new Numbering<TensorType>();
-  /** By op, types of operands and attributes: a model repeats its blocks, so that thousands of nodes are some dozen of these. */
+  /** Inferred types by op, operand types and attributes. Blocks repeat, so few of these serve thousands of nodes. */
   #inferred = new Map<string, Inferred>();
 
   constructor(table: OpTable, name: string) {
@@ -189,7 +189,7 @@ export class GraphBuilder {
         `[${op}] inputs: got ${inputs.length}, expected ${least === most ? least : `${least}..${most}`}`,
       );
     const regions = options.regions ?? [];
-    // A sub-graph has no short text, and is rare.
+    // Nodes with sub-graphs are rare, and a sub-graph has no short text to look it up by.
     const { attrs: checked, outputs } =
       regions.length > 0 ? this.#infer(spec, inputs, attrs, regions) : this.#inferOnce(spec, inputs, attrs);
     return this.#push(op, inputs, checked, outputs, options);
@@ -224,8 +224,9 @@ export class GraphBuilder {
   }
 
   /**
-   * A node of another graph as it is, over operands of the types it had there: its attributes were checked and its
-   * outputs inferred when it was made, so neither is done again. The object itself is shared where its place is the same.
+   * A node of another graph as it is, over operands of the types it had there: its attributes were
+   * checked and its outputs inferred when it was made, so neither is done again. The object itself
+   * is shared where its place is the same.
    */
   adopt(node: Node, inputs: readonly Value[], constants: Graph["constants"]): readonly Value[] {
     const id = this.#nodes.length as NodeId;

@@ -1,6 +1,6 @@
 /**
- * Dimensions: a number, or a polynomial over named symbols in one canonical spelling ("T", "2*T", "T+past"),
- * so that equality is `===` and a dim prints, hashes and crosses processes as it is.
+ * Dimensions: a number, or a polynomial over named symbols in one canonical spelling ("T", "2*T",
+ * "T+past"), so that equality is `===` and a dim prints, hashes and crosses processes as it is.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 
@@ -140,10 +140,10 @@ export function dimSymbols(dim: Dim): readonly string[] {
   return [...new Set([...toPolynomial(dim).keys()].flatMap((key) => (key === "" ? [] : key.split("*"))))];
 }
 
-/** A number, or an IR_SHAPE error that names who asked and which symbol is free. */
-export function staticDim(dim: Dim, who: string): number {
+/** A number, or an IR_SHAPE error that names its source and which symbol is free. */
+export function staticDim(dim: Dim, source: string): number {
   if (typeof dim === "number") return dim;
-  throw new WorkbenchError("IR_SHAPE", `[${who}] symbolic size: got ${dim}, expected a number`, {
+  throw new WorkbenchError("IR_SHAPE", `[${source}] symbolic size: got ${dim}, expected a number`, {
     hint: `Bind ${dimSymbols(dim).join(", ")} first (specialise the graph).`,
   });
 }
@@ -154,7 +154,7 @@ export interface DimTerm {
   readonly symbols: readonly string[];
 }
 
-/** The terms of the polynomial, for those who evaluate it elsewhere. */
+/** The terms of the polynomial, to evaluate it elsewhere. */
 export function dimTerms(dim: Dim): readonly DimTerm[] {
   return [...toPolynomial(dim)].map(([key, coefficient]) => ({
     coefficient,

@@ -1,6 +1,6 @@
 /**
- * Element types: plain dtypes, and the packed (block-quantised) types a weight keeps through the whole compiler.
- * The packed types come from main/quant/registry.ts.
+ * Element types: plain dtypes, and the packed (block-quantised) types a weight keeps through the
+ * whole compiler. The packed types come from main/quant/registry.ts.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { PACKED, PACKED_TYPES } from "../quant/registry.ts";
@@ -53,10 +53,14 @@ const INTEGERS: ReadonlySet<ElementType> = new Set<ElementType>(["u8", "i8", "i1
 export const isFloat = (type: ElementType): boolean => FLOATS.has(type);
 export const isInteger = (type: ElementType): boolean => INTEGERS.has(type);
 
-/** The plain dtype, or an IR_TYPE error that names who asked. */
-export function plainDType(type: ElementType, who: string): DType {
+/** True if a cast to `via` keeps every value of the float type `from`. */
+export const keepsValues = (from: DType, via: DType): boolean =>
+  from === via || (isFloat(from) && (via === "f64" || (via === "f32" && from !== "f64")));
+
+/** The plain dtype, or an IR_TYPE error that names its source. */
+export function plainDType(type: ElementType, source: string): DType {
   if (isPacked(type))
-    throw new WorkbenchError("IR_TYPE", `[${who}] operand is packed: got ${type}, expected a plain dtype`, {
+    throw new WorkbenchError("IR_TYPE", `[${source}] operand is packed: got ${type}, expected a plain dtype`, {
       hint: "Only linear, gather and dequantize take packed weights; insert dequantize first.",
     });
   return type;
@@ -68,10 +72,12 @@ const DTYPE_KINDS = {
   "numbers or bool": (type: ElementType) => isFloat(type) || isInteger(type) || type === "bool",
 } as const;
 
-/** The plain dtype where it is one of a kind, or an IR_TYPE error that names who asked. */
-export function dtypeAmong(kind: keyof typeof DTYPE_KINDS, type: ElementType, who: string): DType {
-  const dtype = plainDType(type, who);
+/** The plain dtype where it is one of a kind, or an IR_TYPE error that names its source. */
+export function dtypeAmong(kind: keyof typeof DTYPE_KINDS, type: ElementType, source: string): DType {
+  const dtype = plainDType(type, source);
   if (!DTYPE_KINDS[kind](dtype))
-    throw new WorkbenchError("IR_TYPE", `[${who}] operand: got ${dtype}, expected ${kind}`, { hint: "Insert a cast." });
+    throw new WorkbenchError("IR_TYPE", `[${source}] operand: got ${dtype}, expected ${kind}`, {
+      hint: "Insert a cast.",
+    });
   return dtype;
 }

@@ -1,4 +1,7 @@
-/** A fusion is a rule over nodes and a pattern that counts uses and notes misses. Data: a table of ops makes it a pass. */
+/**
+ * A fusion is a rule over nodes and a pattern that counts uses and notes misses. Data: a table of
+ * ops makes it a pass.
+ */
 import { finish } from "./steps.ts";
 import type { Node, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";

@@ -1,7 +1,7 @@
 /**
- * The IR: a pure, typed SSA graph. A node's id is its place in `nodes`, which is a topological order;
- * a value is (node, output index). State is explicit: a `state` leaf and the value it becomes.
- * Graphs are immutable; only the builder and the rewriter make them.
+ * The IR: a pure, typed SSA graph. A node's id is its place in `nodes`, which is a topological
+ * order; a value is (node, output index). State is explicit: a `state` leaf and the value it
+ * becomes. Graphs are immutable; only the builder and the rewriter make them.
  */
 import type { AttrRecord } from "./attributes.ts";
 import type { Shape } from "./dim.ts";
@@ -70,7 +70,7 @@ export type LeafOp = (typeof LEAF_OPS)[number];
 const LEAVES: ReadonlySet<string> = new Set(LEAF_OPS);
 export const isLeaf = (node: Node): boolean => LEAVES.has(node.op);
 
-/** The same node at another place. Written out: engines are quick with objects that are all made in the same way. */
+/** The same node at another place. Written out, because objects of one shape are fast in JavaScript engines. */
 export const placed = (node: Node, id: NodeId, inputs: readonly Value[]): Node => ({
   id,
   op: node.op,
@@ -86,7 +86,7 @@ export const placed = (node: Node, id: NodeId, inputs: readonly Value[]): Node =
 export interface WeightSource {
   /** Stable identity of the file: size, header hash. */
   readonly identity: string;
-  /** What people call the file, for messages. */
+  /** The file's name in messages. */
   readonly name?: string;
   readonly has: (tensor: string) => boolean;
   /** Its type in the file; `expected` is the shape that a graph needs. */

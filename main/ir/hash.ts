@@ -1,7 +1,8 @@
 /**
- * Content hashing: a 128-bit hash of UTF-8 text or bytes, and the hash of a graph over everything that matters:
- * structure, attributes, types, small constants by value, weights by identity (never their bytes).
- * The hash is MurmurHash3 x64/128 written on 32-bit halves of four lanes (x86/128 variant): quick, not cryptographic.
+ * Content hashing: a 128-bit hash of UTF-8 text or bytes, and the hash of a graph over everything
+ * that matters: structure, attributes, types, small constants by value, weights by identity (never
+ * their bytes). The hash is MurmurHash3 x64/128 written on 32-bit halves of four lanes (x86/128
+ * variant): quick, not cryptographic.
  */
 import { attrsText } from "./attributes.ts";
 import type { Graph, Node } from "./graph.ts";

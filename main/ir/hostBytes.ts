@@ -1,7 +1,8 @@
 /**
- * Host numbers as the bytes of their element type, half floats rounded to nearest even. For constants and inputs: weights are
- * never converted in TypeScript.
+ * Host numbers as the bytes of their element type, half floats rounded to nearest even, and back.
+ * For constants, inputs and outputs: weights are never converted in TypeScript.
  */
+import { bf16ToF32, f16ToF32 } from "../quant/half.ts";
 import type { DType } from "./dtype.ts";
 import type { HostTensor } from "./hostTensor.ts";
 
@@ -60,4 +61,30 @@ export function typedArrayOf(tensor: HostTensor): ArrayBufferView {
 export function tensorBytes(tensor: HostTensor): Uint8Array {
   const view = WRITERS[tensor.dtype](tensor.data);
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
+/** Numbers in a typed array: halves as the f32 that they are, i64 as f64 (exact to 2^53), complex ones as pairs. */
+export type NumberArray = Uint8Array | Int8Array | Int16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
+
+type Reader = (buffer: ArrayBufferLike, offset: number, bytes: number) => NumberArray;
+const READERS: { readonly [D in DType]: Reader } = {
+  bool: (...at) => new Uint8Array(...at),
+  u8: (...at) => new Uint8Array(...at),
+  i8: (...at) => new Int8Array(...at),
+  i16: (buffer, offset, bytes) => new Int16Array(buffer, offset, bytes / 2),
+  bf16: (buffer, offset, bytes) => Float32Array.from(new Uint16Array(buffer, offset, bytes / 2), bf16ToF32),
+  f16: (buffer, offset, bytes) => Float32Array.from(new Uint16Array(buffer, offset, bytes / 2), f16ToF32),
+  u32: (buffer, offset, bytes) => new Uint32Array(buffer, offset, bytes / 4),
+  i32: (buffer, offset, bytes) => new Int32Array(buffer, offset, bytes / 4),
+  i64: (buffer, offset, bytes) => Float64Array.from(new BigInt64Array(buffer, offset, bytes / 8), Number),
+  f32: (buffer, offset, bytes) => new Float32Array(buffer, offset, bytes / 4),
+  f64: (buffer, offset, bytes) => new Float64Array(buffer, offset, bytes / 8),
+  c64: (buffer, offset, bytes) => new Float32Array(buffer, offset, bytes / 4),
+};
+
+/** The numbers in the bytes of an element type; over the same memory where it has an array of that type. */
+export function numbersIn(dtype: DType, view: ArrayBufferView): NumberArray {
+  const aligned = view.byteOffset % 8 === 0;
+  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  return READERS[dtype](aligned ? view.buffer : bytes.slice().buffer, aligned ? view.byteOffset : 0, view.byteLength);
 }

@@ -1,6 +1,7 @@
 /**
- * Tensors on the JavaScript side: constants of a graph and values of the reference evaluator.
- * All numbers are held as float64 (exact for every dtype but wide i64); complex values are interleaved re, im.
+ * Tensors on the JavaScript side: constants of a graph and values of the reference evaluator. All
+ * numbers are held as float64 (exact for every dtype but wide i64); complex values are interleaved
+ * re, im.
  */
 import { invariant } from "../diagnostics/errors.ts";
 import type { DType } from "./dtype.ts";

@@ -1,6 +1,6 @@
 /**
- * Initial values: what a parameter in memory or a variable holds before anything was set. They are described by
- * attributes of the leaf and made from a seed, so that they are the same everywhere.
+ * Initial values: what a parameter in memory or a variable holds before it is set. Attributes of
+ * the leaf describe them and a seed makes them, so that they are the same everywhere.
  */
 import type { AttrRecord } from "./attributes.ts";
 import type { HostTensor } from "./hostTensor.ts";

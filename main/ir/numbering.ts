@@ -1,6 +1,9 @@
 /** Small numbers for things that are compared often: by identity, and for sequences of such numbers. */
 
-/** Numbers for things that are the same object: 0, 1, 2 … in the order in which they are first seen. Keys made of them are short. */
+/**
+ * Numbers for things that are the same object: 0, 1, 2 … in the order in which they are first seen.
+ * Keys made of them are short.
+ */
 export class Numbering<T> {
   readonly #numbers = new Map<T, number>();
 
@@ -12,7 +15,10 @@ export class Numbering<T> {
   }
 }
 
-/** Numbers for sequences of numbers below 2^26, one step at a time from 0: equal sequences, and only these, get to the same one. */
+/**
+ * Numbers for sequences of numbers below 2^26, one step at a time from 0: equal sequences, and only
+ * these, get to the same one.
+ */
 export class Sequences {
   readonly #next = new Map<number, number>();
 

@@ -1,6 +1,6 @@
 /**
- * What the bytes of every native plan begin with, and how they are written: little-endian fields that grow, and one table each of
- * names, symbols and sizes. native/src/core/reader.h reads the fields; what follows the tables is the plan of the engine.
+ * The beginning of every native plan: little-endian fields, and one table each of names, symbols
+ * and sizes. native/src/core/reader.h reads the fields. The engine's own plan follows the tables.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Bindings, Dim } from "./dim.ts";
@@ -58,7 +58,7 @@ export class ByteWriter {
   }
 }
 
-/** Names, symbols and sizes, each once; what is asked for gets its number. */
+/** Names, symbols and sizes, each once. Asking for one adds it and gives its number. */
 export class PlanTables {
   readonly #names = new Map<string, number>();
   readonly #symbols = new Map<string, number>();
@@ -82,7 +82,7 @@ export class PlanTables {
     return numberOf(this.#sizes, dim);
   }
 
-  /** Last of all: nothing may be asked for afterwards. */
+  /** The finished tables; nothing may be added afterwards. */
   write(out: ByteWriter): void {
     // Symbols are names too.
     const symbols = [...this.#symbols.keys()].map((symbol) => [this.name(symbol), this.#limits[symbol] ?? 0] as const);

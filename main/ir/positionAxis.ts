@@ -1,4 +1,7 @@
-/** The axis of a state that counts positions: that of a symbolic size, or of what an append writes to; none otherwise. */
+/**
+ * The axis of a state that counts positions: that of a symbolic size, or of what an append writes
+ * to; none otherwise.
+ */
 import type { TensorType } from "./type.ts";
 
 export function positionAxis(type: TensorType, isAppendedTo: () => boolean): number | undefined {

@@ -1,6 +1,7 @@
 /**
- * Sub-graphs of control flow. A region sees nothing but its inputs: operands are handed in by position, so a region can be
- * read, hashed, optimised and lowered by itself. It holds inputs, constants and ops; weights and states come in as operands.
+ * Sub-graphs of control flow. A region sees nothing but its inputs: operands are handed in by
+ * position, so a region can be read, hashed, optimised and lowered by itself. It holds inputs,
+ * constants and ops; weights and states come in as operands.
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import { isPacked } from "./dtype.ts";
@@ -9,7 +10,10 @@ import type { OpTable } from "./opTable.ts";
 import type { TensorType } from "./type.ts";
 import { formatType, sameType } from "./type.ts";
 
-/** A region inside a region inside a region: deeper nests are refused where they are built, so that no walk can overflow. */
+/**
+ * A region inside a region inside a region: deeper nests are refused where they are built, so that
+ * no walk can overflow.
+ */
 export const DEEPEST_NEST = 16;
 
 export const regionInputs = (region: Graph): readonly TensorType[] =>

@@ -1,13 +1,13 @@
 /**
- * How a state can be taken back to what it was before the last steps. It is a property of the `state` leaf, so that
- * every session over the graph can ask before it reuses a prefix.
+ * How a state can be taken back to what it was before the last steps. It is a property of the
+ * `state` leaf, so that every session over the graph can ask before it reuses a prefix.
  */
 import type { Graph, Node } from "./graph.ts";
 
 /**
- * positions: a cache; what it holds of the first n positions stays right, whatever was written behind them ·
- * checkpoint: only a copy that was taken at that place can be put back ·
- * none: not at all; a session starts over.
+ * positions: a cache; what it holds of the first n positions stays right, whatever was written
+ * behind them · checkpoint: only a copy that was taken at that place can be put back · none: not at
+ * all; a session starts over.
  */
 export const REWINDS = ["positions", "checkpoint", "none"] as const;
 export type Rewind = (typeof REWINDS)[number];

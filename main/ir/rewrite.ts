@@ -1,6 +1,7 @@
 /**
- * How passes change a graph: a rewriter walks the old graph in order and copies each node into a new builder,
- * unless the pass replaces it. Origins are carried by the rewriter, so no pass can forget them.
+ * How passes change a graph: a rewriter walks the old graph in order and copies each node into a
+ * new builder, unless the pass replaces it. Origins are carried by the rewriter, so no pass can
+ * forget them.
  */
 import { invariant } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "./attributes.ts";
@@ -23,7 +24,7 @@ export interface Replacement {
   ) => readonly Value[];
   readonly constant: (tensor: HostTensor) => Value;
   readonly typeOf: (value: Value) => TensorType;
-  /** From here on the old value stands for this new one: for results that earlier nodes gave and a fused node gives now. */
+  /** Maps an old value to this new one from here on: a fused node now gives a result of an earlier node. */
   readonly redirect: (old: Value, now: Value) => void;
 }
 
@@ -124,7 +125,10 @@ function compact(graph: Graph, live: Uint8Array): Omit<Rewritten, "changed"> {
   };
 }
 
-/** The copy that a rewrite makes. Nothing is copied before a rule asks for it, so a walk without a match costs little. */
+/**
+ * The copy that a rewrite makes. Nothing is copied before a rule asks for it, so a walk without a
+ * match costs little.
+ */
 class Copy {
   changed = 0;
   readonly #graph: Graph;

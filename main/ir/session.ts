@@ -1,14 +1,16 @@
 /**
- * The session protocol: what every engine implements, natively or in TypeScript. A session holds the states of a compiled graph
- * and runs it step by step; only what is fetched comes out. Drawing tokens is an extension (`tokens`): an engine without it is a
- * whole engine, because main/runtime/tokenRuns.ts then draws from fetched logits. Types only. They stand in `ir` because it is
- * the one room that a backend sees besides its own.
+ * The session protocol: what every engine implements, natively or in TypeScript. A session holds
+ * the states of a compiled graph and runs it step by step; only what is fetched comes out. Drawing
+ * tokens is an extension (`tokens`): an engine without it is a whole engine, because
+ * main/runtime/tokenRuns.ts then draws from fetched logits. Types only. They are in `ir` because a
+ * backend sees no other folder besides its own.
  */
 import type { Bindings } from "./dim.ts";
 import type { DType } from "./dtype.ts";
+import type { NumberArray } from "./hostBytes.ts";
 
 export interface Disposable {
-  /** Idempotent; while a run is on its way the memory stays until it ends. */
+  /** Idempotent. Memory is freed after the current run ends. */
   dispose(): void;
 }
 
@@ -44,19 +46,21 @@ export interface RunResult {
 }
 
 export interface SessionBytes {
-  /** Address space: real only where it was touched. */
+  /** Reserved address space; only touched pages use memory. */
   readonly reserved: number;
   readonly states: number;
   /** The part of the states that `positions` take. */
   readonly used: number;
 }
 
-/** Parameters that a session holds itself; each set counts from the next run on. */
+/** Parameters that a session holds itself. A new value takes effect with the next run. */
 export interface SessionParams {
   /** Numbers, converted to the parameter's type. */
   setParam(name: string, values: ArrayLike<number>): void;
   /** An array of the parameter's own type, taken as it is. */
   setParamTyped(name: string, dtype: DType, values: ArrayBufferView): void;
+  /** A copy of its numbers, as it was set or as it starts. */
+  getParam(name: string): NumberArray;
 }
 
 export interface GraphSession extends Disposable {
@@ -81,7 +85,7 @@ export interface TokenSession extends GraphSession {
   fork(positions: number): Promise<TokenSession>;
 }
 
-/** Objects that an engine holds: all zero when everything was given back. */
+/** Objects that an engine holds: all zero when everything is freed. */
 export interface EngineCounts {
   readonly weights: number;
   readonly plans: number;
@@ -102,9 +106,9 @@ export interface SampleOptions {
   readonly minP: number;
   /** 1: off. */
   readonly repeatPenalty: number;
-  /** Tokens that the penalty is for; those that a run follows, or has drawn itself, are added behind them. */
+  /** Tokens to penalise; tokens that a run follows or draws itself are appended. */
   readonly recent: Int32Array;
-  /** That many of them at most, the last ones; without it all. */
+  /** Only the last of these; all of them when absent. */
   readonly window?: number;
   readonly seed: number;
   /** Counter of the random numbers: the same seed and step draw the same number. */
@@ -122,10 +126,10 @@ export interface SampledToken extends TokenProbability {
   readonly top: readonly TokenProbability[];
 }
 
-/** Several tokens drawn in one run, each behind the one before it: JavaScript hears of them together, and takes no core in between. */
+/** Several tokens drawn in one run, one after the other. JavaScript gets them together and uses no core in between. */
 export interface Series {
   readonly count: number;
-  /** An i32 input of one element that takes the token drawn, and one that goes on by one. The others stay as they are. */
+  /** The i32[] input that takes the drawn token, and the one that counts up. Other inputs keep their values. */
   readonly token: string;
   readonly position: string;
   /** Tokens that end it. */
@@ -137,15 +141,16 @@ export interface TokenRun extends GraphRun {
   /** The output that `sample` and `score` read: f32 [rows, vocabulary]. */
   readonly logits?: string;
   /**
-   * An i32 input of one element that takes the last token which the run before this one drew; the repetition penalty counts them too.
-   * So the next run can be asked for before that token is known here, and no core waits. See TokenRunner.follows.
+   * The i32[] input that takes the last token of the run before this one; the repetition penalty
+   * counts it too. So a run can be queued before that token is known here, and no core waits. See
+   * TokenRunner.follows.
    */
   readonly follow?: string;
   /** Draw a token from the last row. */
   readonly sample?: SampleOptions;
   /** With `sample` only. See TokenRunner.series. */
   readonly series?: Series;
-  /** For each row of logits the token whose log-probability is wanted; -1 for none. */
+  /** For each row of logits: the token to score, -1 for none. */
   readonly score?: Int32Array;
 }
 
@@ -156,7 +161,7 @@ export interface Scores {
 
 export interface TokenResult extends RunResult {
   readonly sampled?: SampledToken;
-  /** Of a series, at least one; the last is one of its endings where there are fewer than it asked for. */
+  /** Of a series: at least one. If there are fewer than asked for, the last is one of its endings. */
   readonly series?: readonly SampledToken[];
   readonly scored?: Scores;
 }

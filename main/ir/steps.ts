@@ -1,12 +1,12 @@
 /**
- * Long work in pieces: a generator that pauses between them, so that whoever runs it decides what happens in between
- * (other requests, a cancel). What it gives in the end does not depend on who runs it.
+ * Long work in pieces: a generator that pauses between them, so that the caller can answer other
+ * requests or cancel in between. The result does not depend on what happens in the pauses.
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /**
- * The same work for each item, with a pause after every `size` of them. The work is a function of its own: engines make the
- * body of a generator quick late, if at all.
+ * The same work for each item, with a pause after every `size` of them. The work is a function of
+ * its own, because JavaScript engines optimise the body of a generator late or not at all.
  */
 export function* each<T>(items: readonly T[], size: number, work: (item: T, index: number) => void): Steps<void> {
   for (let from = 0; from < items.length; from += size) {

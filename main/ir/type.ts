@@ -31,8 +31,8 @@ export function byteLength(type: TensorType): Dim {
   return mulDims(blocks, block.bytes);
 }
 
-export const staticShape = (type: TensorType, who: string): readonly number[] =>
-  type.shape.map((dim) => staticDim(dim, who));
+export const staticShape = (type: TensorType, source: string): readonly number[] =>
+  type.shape.map((dim) => staticDim(dim, source));
 
 export const bindType = (type: TensorType, bindings: Bindings): TensorType =>
   type.shape.every((dim) => typeof dim === "number")
@@ -53,7 +53,7 @@ export function parseType(text: string): TensorType {
 }
 
 /** NumPy broadcasting, right-aligned; a symbol meets itself or 1. */
-export function broadcastShapes(a: Shape, b: Shape, who: string): Shape {
+export function broadcastShapes(a: Shape, b: Shape, source: string): Shape {
   const rank = Math.max(a.length, b.length);
   const result: Dim[] = [];
   for (let i = 0; i < rank; i++) {
@@ -64,16 +64,16 @@ export function broadcastShapes(a: Shape, b: Shape, who: string): Shape {
     else
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] shapes do not broadcast: got [${a.join(",")}] and [${b.join(",")}]`,
+        `[${source}] shapes do not broadcast: got [${a.join(",")}] and [${b.join(",")}]`,
       );
   }
   return result;
 }
 
 /** 0 <= axis < rank, counting from the end when negative. */
-export function normalizeAxis(axis: number, rank: number, who: string): number {
+export function normalizeAxis(axis: number, rank: number, source: string): number {
   const at = axis < 0 ? axis + rank : axis;
   if (!Number.isInteger(at) || at < 0 || at >= rank)
-    throw new WorkbenchError("IR_SHAPE", `[${who}] axis out of range: got ${axis}, expected -${rank}..${rank - 1}`);
+    throw new WorkbenchError("IR_SHAPE", `[${source}] axis out of range: got ${axis}, expected -${rank}..${rank - 1}`);
   return at;
 }

@@ -21,7 +21,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** For who cannot go on with a broken graph: the first finding is an error of our own, with what had been done. */
+/** For callers that cannot continue with a broken graph: throws the first finding. `done` names the step before it. */
 export function requireVerified(table: OpTable, graph: Graph, done: string): void {
   const [finding] = verify(table, graph);
   invariant(finding === undefined, `${done}: ${finding?.message ?? ""}`);
@@ -93,7 +93,7 @@ function operandFindings(graph: Graph, node: Node, index: number): readonly Find
   });
 }
 
-/** What a type says by itself, whoever made it. */
+/** Checks a type by itself. */
 function typeFindings(node: Node): readonly Finding[] {
   return node.outputs.flatMap((type): readonly Finding[] => {
     const fault = typeFault(type);
@@ -105,7 +105,7 @@ function typeFindings(node: Node): readonly Finding[] {
 
 function typeFault(type: TensorType): string | undefined {
   try {
-    // Dims are told apart by their text, so that another spelling would be another size.
+    // Dims are compared by their text, so another spelling would be another size.
     for (const dim of type.shape)
       if (canonicalDim(dim) !== dim) return `the size ${dim} has to be written ${canonicalDim(dim)}`;
     if (isPacked(type.dtype)) byteLength(type);
@@ -222,7 +222,7 @@ function rootFindings(graph: Graph, what: string, value: Value): readonly Findin
   return exists(graph, value) ? [] : [{ code: "IR_STRUCTURE", message: `${what} names a value that does not exist` }];
 }
 
-/** The signature names every input node, each once: operands of a sub-graph are handed in by it. */
+/** The signature names every input node once; a sub-graph gets its operands through it. */
 function inputFindings(graph: Graph): readonly Finding[] {
   const named = new Set<number>(graph.inputs);
   const missing = graph.nodes.filter(({ op, id }) => op === "input" && !named.has(id));

@@ -1,10 +1,11 @@
 /**
- * The rule of whole numbers, which the reference and every backend keep: each dtype counts modulo two to the power of its bits,
- * as NumPy, JAX and C's unsigned numbers do. 100 + 127 of i8 is -29, 3 - 5 of u8 is 254, the negative of -128 is -128.
- * Quotients are cut towards zero; what has no value (a division by zero) is 0.
+ * The rule of whole numbers, which the reference and every backend keep: each dtype counts modulo
+ * two to the power of its bits, as NumPy, JAX and C's unsigned numbers do. 100 + 127 of i8 is -29,
+ * 3 - 5 of u8 is 254, the negative of -128 is -128. Quotients are cut towards zero; what has no
+ * value (a division by zero) is 0.
  *
- * The reference holds numbers as float64. Sums of the widest operands stay exact there but for i64 beyond 2^53; products do not,
- * so they are made with BigInt where they could be too long.
+ * The reference holds numbers as float64. Sums of the widest operands stay exact there but for i64
+ * beyond 2^53; products do not, so they are made with BigInt where they could be too long.
  */
 import type { DType } from "./dtype.ts";
 
@@ -21,6 +22,14 @@ const RANGES: { readonly [D in DType]?: Range } = {
   i32: { bits: 32, signed: true },
   i64: { bits: 64, signed: true },
 };
+
+/** Smallest and largest number of a whole dtype that float64 has. */
+export function wholeRange(dtype: DType): readonly [low: number, high: number] | undefined {
+  const range = RANGES[dtype];
+  if (range === undefined) return undefined;
+  const low = range.signed ? -(2 ** (range.bits - 1)) : 0;
+  return [low, range.bits === 64 ? 2 ** 63 - 1024 : low + 2 ** range.bits - 1];
+}
 
 const wrapBig = (x: bigint, { bits, signed }: Range): number =>
   Number(signed ? BigInt.asIntN(bits, x) : BigInt.asUintN(bits, x));

@@ -1,11 +1,7 @@
 /** What a header says about its model, and the sentences for those without a graph. */
 import { describe, expect, it } from "vitest";
-import { boolEntry, numberEntry, numbersEntry, stringEntry, withEntries } from "../formats/gguf/encode.ts";
-import type { GgufFile } from "../formats/gguf/file.ts";
-import { ggmlTypeByName } from "../formats/gguf/types.ts";
-import type { MetadataEntry } from "../formats/gguf/values.ts";
-import { makeHeaderOnly } from "../formats/gguf/write.ts";
-import type { TensorShape } from "../formats/gguf/write.ts";
+import { headerFile, shape, u32 } from "../testing/headerFile.ts";
+import { boolEntry, numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
 import { readArchitecture, requireArchitecture } from "./architecture.ts";
 import type { DenseHyper } from "./dense.ts";
 import { describeModel } from "./describe.ts";
@@ -13,41 +9,11 @@ import { llama } from "./families/llama.ts";
 import { qwen2 } from "./families/qwen2.ts";
 import { qwen3 } from "./families/qwen3.ts";
 
-const u32 = (key: string, value: number): MetadataEntry => numberEntry(key, "u32", value);
-const shape = (name: string, type: string, dims: number[]): TensorShape => ({
-  name,
-  type: ggmlTypeByName(type)!,
-  dims,
-});
-
-const base = (name: string): MetadataEntry[] => [
-  stringEntry("general.architecture", name),
-  stringEntry("general.name", "A test"),
-  u32("general.file_type", 15),
-  u32(`${name}.block_count`, 2),
-  u32(`${name}.context_length`, 4096),
-  u32(`${name}.embedding_length`, 256),
-  u32(`${name}.feed_forward_length`, 512),
-  u32(`${name}.attention.head_count`, 4),
-  u32(`${name}.attention.head_count_kv`, 2),
-  numberEntry(`${name}.attention.layer_norm_rms_epsilon`, "f32", 1e-6),
-];
-const tensors = [
-  shape("token_embd.weight", "q6_k", [256, 1000]),
-  shape("blk.0.attn_q.weight", "q4_k", [256, 256]),
-  shape("blk.0.attn_q.bias", "f32", [256]),
-];
-const file = (
-  name: string,
-  changes: Readonly<Record<string, MetadataEntry | undefined>> = {},
-  more: readonly TensorShape[] = [],
-): Promise<GgufFile> =>
-  makeHeaderOnly("t.gguf", { entries: withEntries(base(name), changes), tensors: [...tensors, ...more] });
 const FAMILIES = { llama, qwen2, qwen3 };
 /** The hyper-parameters that a family reads, of a file that it takes. */
-const hyper = async (...given: Parameters<typeof file>): Promise<DenseHyper> => {
+const hyper = async (...given: Parameters<typeof headerFile>): Promise<DenseHyper> => {
   const [name] = given;
-  const opened = await file(...given);
+  const opened = await headerFile(...given);
   expect(requireArchitecture(opened).name).toBe(name);
   return FAMILIES[name as keyof typeof FAMILIES].hyper(opened, name);
 };
@@ -85,7 +51,7 @@ describe("the architecture", () => {
   it("takes per-layer lists when the layers agree", async () => {
     const key = "llama.attention.head_count_kv";
     expect((await hyper("llama", { [key]: numbersEntry(key, "u32", [1, 1]) })).kvHeads).toBe(1);
-    const differing = readArchitecture(await file("llama", { [key]: numbersEntry(key, "u32", [1, 2]) }));
+    const differing = readArchitecture(await headerFile("llama", { [key]: numbersEntry(key, "u32", [1, 2]) }));
     expect(differing).toMatchObject({ kind: "unsupported" });
   });
 
@@ -111,7 +77,7 @@ describe("the architecture", () => {
     const yarn = await rope("yarn", 4);
     expect(yarn.scaling).toEqual({ kind: "yarn", factor: 4, originalContext: 4096, betaFast: 32, betaSlow: 1 });
     expect(yarn.attentionFactor).toBeCloseTo(1.1386, 4);
-    expect(readArchitecture(await file("qwen2", scaling("longrope", 4)))).toMatchObject({ kind: "unsupported" });
+    expect(readArchitecture(await headerFile("qwen2", scaling("longrope", 4)))).toMatchObject({ kind: "unsupported" });
     const factors = await hyper("llama", {}, [shape("rope_freqs.weight", "f32", [32])]);
     expect(factors.rope.factorsTensor).toBe("rope_freqs.weight");
   });
@@ -138,7 +104,7 @@ describe("the architecture", () => {
     const turning = (dims: number) => ({ "llama.rope.dimension_count": u32("llama.rope.dimension_count", dims) });
     expect(await hyper("llama", turning(32))).toMatchObject({ headDim: 64, rope: { dims: 32 } });
     for (const dims of [0, 31, 66]) {
-      const reading = readArchitecture(await file("llama", turning(dims)));
+      const reading = readArchitecture(await headerFile("llama", turning(dims)));
       expect(reading.kind === "broken" && reading.error.message).toContain(`dimension_count: got ${dims}, expected`);
     }
   });
@@ -146,21 +112,21 @@ describe("the architecture", () => {
   it("is broken when the heads cannot share the key heads", async () => {
     const key = "llama.attention.head_count_kv";
     for (const kvHeads of [3, 8]) {
-      const reading = readArchitecture(await file("llama", { [key]: u32(key, kvHeads) }));
+      const reading = readArchitecture(await headerFile("llama", { [key]: u32(key, kvHeads) }));
       expect(reading.kind === "broken" && reading.error.code).toBe("INPUT_MALFORMED");
       expect(reading.kind === "broken" && reading.error.message).toContain(`4 heads cannot share ${kvHeads} key/value`);
     }
   });
 
   it("names what it does not know", async () => {
-    const other = readArchitecture(await file("mamba"));
+    const other = readArchitecture(await headerFile("mamba"));
     expect(other).toMatchObject({ kind: "unsupported", name: "mamba" });
     expect(other.kind === "unsupported" && other.sentence).toContain('"mamba" is not supported yet');
-    const moe = readArchitecture(await file("grok", { "grok.expert_count": u32("grok.expert_count", 128) }));
+    const moe = readArchitecture(await headerFile("grok", { "grok.expert_count": u32("grok.expert_count", 128) }));
     expect(moe.kind === "unsupported" && moe.sentence).toMatch(
       /"grok" is not supported yet.*mixture of experts \(128/u,
     );
-    const nameless = readArchitecture(await file("llama", { "general.architecture": undefined }));
+    const nameless = readArchitecture(await headerFile("llama", { "general.architecture": undefined }));
     expect(nameless).toMatchObject({ kind: "unsupported", name: undefined });
   });
 
@@ -173,13 +139,13 @@ describe("the architecture", () => {
       ["qwen3", "blk.1.attn_sinks.weight"],
       ["qwen3", "blk.01.attn_q.weight"],
     ] as const) {
-      const reading = readArchitecture(await file(name, {}, [shape(tensor, "f32", [256])]));
+      const reading = readArchitecture(await headerFile(name, {}, [shape(tensor, "f32", [256])]));
       expect(reading.kind === "unsupported" && reading.sentence, `${name} ${tensor}`).toContain(
         `wrong without them: "${tensor}".`,
       );
     }
     const many = Array.from({ length: 5 }, (_, i) => shape(`other.${i}`, "f32", [256]));
-    const reading = readArchitecture(await file("llama", {}, many));
+    const reading = readArchitecture(await headerFile("llama", {}, many));
     expect(reading.kind === "unsupported" && reading.sentence).toContain('"other.2" and 2 more.');
   });
 
@@ -187,33 +153,33 @@ describe("the architecture", () => {
     await hyper("qwen3", {}, [shape("cls.output.weight", "f32", [256, 2])]);
     const key = "qwen3.attention.causal";
     await hyper("qwen3", { [key]: boolEntry(key, true) });
-    const reading = readArchitecture(await file("qwen3", { [key]: boolEntry(key, false) }));
+    const reading = readArchitecture(await headerFile("qwen3", { [key]: boolEntry(key, false) }));
     expect(reading.kind === "unsupported" && reading.sentence).toContain("looks both ways");
   });
 
   it("names the key of a number that is none", async () => {
     for (const key of ["llama.attention.layer_norm_rms_epsilon", "llama.rope.scaling.attn_factor"]) {
-      const reading = readArchitecture(await file("llama", { [key]: numberEntry(key, "f32", NaN) }));
+      const reading = readArchitecture(await headerFile("llama", { [key]: numberEntry(key, "f32", NaN) }));
       expect(reading.kind === "broken" && reading.error.message).toContain(`${key}: got NaN`);
     }
   });
 
   it("is worked out once for a file", async () => {
-    const opened = await file("llama");
+    const opened = await headerFile("llama");
     expect(requireArchitecture(opened)).toBe(requireArchitecture(opened));
     expect(describeModel(opened).architecture).toBe(readArchitecture(opened));
   });
 
   it("tells its context, and warns of a sliding window that the graph does not apply", async () => {
     const window = { "llama.attention.sliding_window": u32("llama.attention.sliding_window", 1024) };
-    const described = describeModel(await file("llama", window));
+    const described = describeModel(await headerFile("llama", window));
     expect(described.context).toBe(4096);
     expect(described.warnings.join()).toContain("a sliding window of 1024 positions, which is not applied");
-    expect(describeModel(await file("llama")).warnings).toEqual([]);
+    expect(describeModel(await headerFile("llama")).warnings).toEqual([]);
   });
 
   it("is broken when a key that all have is missing", async () => {
-    const reading = readArchitecture(await file("llama", { "llama.block_count": undefined }));
+    const reading = readArchitecture(await headerFile("llama", { "llama.block_count": undefined }));
     expect(reading.kind === "broken" && reading.error.code).toBe("INPUT_MISSING_KEY");
     expect(reading.kind === "broken" && reading.error.message).toContain("llama.block_count");
   });

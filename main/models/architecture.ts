@@ -1,6 +1,6 @@
 /**
- * Which model a file holds: its family's reading of it, or one sentence on why there is no graph for it. It is
- * worked out once for an open file; later callers get the same value.
+ * Which model a file holds: its family's reading of it, or one sentence on why there is no graph
+ * for it. It is worked out once for an open file; later callers get the same value.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
@@ -18,7 +18,7 @@ export type ArchitectureReading =
 
 const STILL_WORKS = "Its metadata, blocks, tensors and tokenizer can be inspected, but there is no graph for it.";
 
-/** Files of this format that are no models, by their `general.type`. */
+/** Files of this format that are not models, by their `general.type`. */
 const NO_MODELS: ReadonlyMap<string, string> = new Map([
   [
     "adapter",

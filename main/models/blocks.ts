@@ -1,6 +1,6 @@
 /**
- * The parts that all decoders are assembled from. Activations are [T, width] (no batch axis: docs/decisions/0005).
- * What a family's layers look like is in its own blocks (denseBlocks.ts).
+ * The parts that all decoders are assembled from. Activations are [T, width] (no batch axis:
+ * docs/decisions/0005). What a family's layers look like is in its own blocks (denseBlocks.ts).
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -23,13 +23,13 @@ export interface ModelOptions {
   readonly cacheType: "f16" | "f32";
   /** Most new tokens in one step; memory is planned for it. */
   readonly largestStep: number;
-  /** Most rows whose logits are asked for in one step. */
+  /** Most rows of logits in one step. */
   readonly largestRows: number;
   /** With a symbolic capacity: the largest one. */
   readonly largestCapacity?: number;
 }
 
-/** New tokens of a step, and rows of it whose logits are wanted. */
+/** New tokens of a step, and the rows that give logits. */
 export const TOKENS = "T";
 export const ROWS = "R";
 /** Positions that the caches hold. */
@@ -143,9 +143,9 @@ export class Decoder {
   /** A tensor of the file; its shape must be the one the architecture implies. */
   weight(name: string, shape: Shape): Value {
     const type = this.#weights.tensorType(name, shape);
-    const who = this.#weights.name ?? this.sizes.name;
-    if (!type) throw noTensor(who, name);
-    if (!sameShape(type.shape, shape)) throw wrongShape(who, name, formatType(type), shape);
+    const model = this.#weights.name ?? this.sizes.name;
+    if (!type) throw noTensor(model, name);
+    if (!sameShape(type.shape, shape)) throw wrongShape(model, name, formatType(type), shape);
     return this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
   }
 

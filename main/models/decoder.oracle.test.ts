@@ -1,8 +1,9 @@
-// The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at every position (on x86 f32 and
-// f16 agree bit for bit: decoderBits.oracle.test.ts). Packed files are measured against the exact model (the same weights as
-// f32, run by llama.cpp): our mean KL to it is at most llama.cpp's own, with ggml's arithmetic and an f32 cache and with what
-// run, chat and bench use, our own and an f16 cache. Whole, chunked and token-by-token prompts agree: f32 to 1e-3, packed files
-// within that KL.
+// The engine against llama.cpp on random-weight files of the three families. f32 agrees to 1e-3 at
+// every position (on x86 f32 and f16 agree bit for bit: decoderBits.oracle.test.ts). Packed files
+// are measured against the exact model (the same weights as f32, run by llama.cpp): our mean KL to
+// it is at most llama.cpp's own, with ggml's arithmetic and an f32 cache and with what run, chat
+// and bench use, our own and an f16 cache. Whole, chunked and token-by-token prompts agree: f32 to
+// 1e-3, packed files within that KL.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -117,8 +118,9 @@ const ARITHMETIC = [
 ] as const;
 
 /**
- * Whole and token by token, each and between each other. A token by itself meets activations rounded to 8 bits, a prompt finer
- * ones: they agree no better than that, but better than llama.cpp with the exact model. Chunks of a prompt agree as f32 does.
+ * Whole and token by token, each and between each other. A token by itself meets activations
+ * rounded to 8 bits, a prompt finer ones: they agree no better than that, but better than llama.cpp
+ * with the exact model. Chunks of a prompt agree as f32 does.
  */
 async function expectSmallKl(
   on: CpuEngine,

@@ -1,6 +1,7 @@
-// With an f32 cache the engine gives llama.cpp's own logits for f32 and f16 files, bit for bit: the same roundings, the same
-// order of sums, on AVX-512 and on AVX2, against llama.cpp's builds for these (each in a process of its own). Of fused
-// graphs, which are what runs: a silu by itself does not know where the rows of a product end.
+// With an f32 cache the engine gives llama.cpp's own logits for f32 and f16 files, bit for bit: the
+// same roundings, the same order of sums, on AVX-512 and on AVX2, against llama.cpp's builds for
+// these (each in a process of its own). Of fused graphs, which are what runs: a silu by itself does
+// not know where the rows of a product end.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,7 +1,8 @@
 /**
- * A small graph that needs no file: linear segments with a Fourier transform, an LSTM and a custom host function
- * between them, so that routing and hybrid cuts have something to show at once. Its weights are seeded constants.
- * The two feed-forward parts are large enough to be worth a dispatch to the Neural Engine, the others are not.
+ * A small graph that needs no file: linear segments with a Fourier transform, an LSTM and a custom
+ * host function between them, so that routing and hybrid cuts have something to show at once. Its
+ * weights are seeded constants. The two feed-forward parts are large enough to be worth a dispatch
+ * to the Neural Engine, the others are not.
  */
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph, Value } from "../ir/graph.ts";

@@ -1,6 +1,6 @@
 /**
- * What dense decoders have in common: their keys with the defaults of llama.cpp, their tensors, what the overview
- * says of them. A family takes it as it is, or adds to it.
+ * What dense decoders have in common: their keys with the defaults of llama.cpp, their tensors,
+ * what the overview says of them. A family takes it as it is, or adds to it.
  */
 import type { Norm, Scales } from "./blocks.ts";
 import type { ExpertRules, Experts } from "./experts.ts";

@@ -1,6 +1,7 @@
 /**
  * The parts that dense decoders are assembled from. Keys and values live in one state per layer,
- * [kv_heads, capacity, head_dim]. A family's file reads like its block: norms, heads, rope, attention, feed-forward.
+ * [kv_heads, capacity, head_dim]. A family's file reads like its block: norms, heads, rope,
+ * attention, feed-forward.
  */
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";

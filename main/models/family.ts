@@ -18,7 +18,7 @@ export interface TensorSpec {
   readonly shape: readonly number[];
 }
 
-/** What sessions, forecasts and views need to know of any model, whatever its family. */
+/** What sessions, forecasts and views need to know of a model of any family. */
 export interface ModelSizes {
   readonly layers: number;
   readonly width: number;
@@ -53,8 +53,8 @@ export interface Architecture extends ModelSizes {
   /** True for a tensor that no answer depends on, although the graph does not read it. */
   readonly isBeside: (tensor: string) => boolean;
   /**
-   * The graph of one step: `tokens` i32[T], `past` i32[] and `logit_rows` i32[R] in, `logits` f32[R, vocabulary]
-   * out, and the family's own states.
+   * The graph of one step: `tokens` i32[T], `past` i32[] and `logit_rows` i32[R] in, `logits`
+   * f32[R, vocabulary] out, and the family's own states.
    */
   readonly graph: (weights: WeightSource, options: ModelOptions) => Steps<Graph>;
 }

@@ -1,6 +1,6 @@
 /**
- * Models that are only a header: real tensor names, shapes and types, no data and no vocabulary. Everything but running
- * works on them. They go through the same reader as any file.
+ * Models that are only a header: real tensor names, shapes and types, no data and no vocabulary.
+ * Everything but running works on them. They go through the same reader as any file.
  */
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { numberEntry, stringEntry } from "../formats/gguf/encode.ts";
@@ -10,17 +10,15 @@ import type { MetadataEntry } from "../formats/gguf/values.ts";
 import type { GgufContents, TensorShape } from "../formats/gguf/write.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import { invariant } from "../diagnostics/errors.ts";
+import type { DenseHyper } from "./dense.ts";
 
-export interface HeaderOnlyShape {
+type Sizes = Pick<
+  DenseHyper,
+  "layers" | "width" | "feedForward" | "heads" | "kvHeads" | "headDim" | "vocabulary" | "context"
+>;
+
+export interface HeaderOnlyShape extends Sizes {
   readonly title: string;
-  readonly layers: number;
-  readonly width: number;
-  readonly feedForward: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
-  readonly vocabulary: number;
-  readonly context: number;
   readonly ropeBase: number;
 }
 

@@ -63,7 +63,7 @@ export class HyperReader {
     throw this.malformed(`${name} has ${value.length} entries: expected ${layers}, one for each layer`);
   }
 
-  /** A count above 0 that all layers share; refuses a file whose layers differ. */
+  /** A count above 0, the same for all layers; refuses a file with different layers. */
   sameInEveryLayer(key: string, fallback?: number): number {
     const name = this.#key(key);
     const value = this.file.metadata.countOrList(name) ?? fallback ?? this.file.metadata.count(name);

@@ -1,6 +1,7 @@
 /**
- * Whole models on the reference evaluator against llama.cpp: the same file, the same tokens, log-probabilities of the
- * whole vocabulary at every position. This checks the model builders, rope and its scalings, and the cache.
+ * Whole models on the reference evaluator against llama.cpp: the same file, the same tokens,
+ * log-probabilities of the whole vocabulary at every position. This checks the model builders, rope
+ * and its scalings, and the cache.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -173,8 +174,9 @@ describe.skipIf(missing)(`models against llama.cpp ${missing ?? ""}`, () => {
     for (const [i, row] of pieces.entries()) expect(worst(row, whole[i]!)).toBeLessThan(1e-9);
   });
 
-  // llama.cpp refuses to turn a part of each head in these families. Asked for the same model in its own words, it answers:
-  // the second half of the pairs is held still by factors, and the square of the base gives the first half its angles.
+  // llama.cpp refuses to turn a part of each head in these families. Asked for the same model in
+  // its own words, it answers: the second half of the pairs is held still by factors, and the
+  // square of the base gives the first half its angles.
   it("llama, where half of each head turns", async () => {
     const small = ["--type", "f32", "--vocab", "400", "--layers", "2"];
     const path = await makeModel("half-turns", "tiny-llama", [...small, "--rope-dims", "32", "--rope-base", "100"]);

@@ -83,8 +83,8 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""}`, () =
     },
   );
 
-  // To the end of the answer: behind it the model has no preference (the best token has less than 0.25), and llama.cpp's rounding
-  // of activations to 8 bits decides.
+  // To the end of the answer: behind it the model has no preference (the best token has less than
+  // 0.25), and llama.cpp's rounding of activations to 8 bits decides.
   test("the same greedy answers to 60 held-out questions", { timeout: 300_000 }, async () => {
     for (const { prompt } of questions.slice(0, 60)) {
       const { ids } = await answer(prompt, 64);
@@ -94,7 +94,8 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""}`, () =
     }
   });
 
-  // Questions with their answers, a few of every kind; the f16 cache with our own arithmetic is what run, chat and bench use.
+  // Questions with their answers, a few of every kind; the f16 cache with our own arithmetic is
+  // what run, chat and bench use.
   test("mean KL to the exact model is at most 1e-3: 10 texts, whole and token by token, f32 and f16 cache", async () => {
     const folder = mkdtempSync(join(tmpdir(), "rlx-sample-"));
     const exact = join(folder, "exact.gguf");

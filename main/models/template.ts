@@ -6,7 +6,7 @@ import type { Steps } from "../ir/steps.ts";
 import { requireArchitecture } from "./architecture.ts";
 import { CAPACITY, INPUTS, ROWS, TOKENS } from "./blocks.ts";
 
-/** Most tokens of a prompt that run at once: enough for full speed, few enough that progress is seen. */
+/** Most tokens of a prompt in one run: enough for full speed, few enough to show progress. */
 export const CHUNK = 512;
 /** Tokens of a prefill step in a Core ML package: Apple's advice for prompts on the Neural Engine. */
 export const PREFILL_BUCKET = 64;

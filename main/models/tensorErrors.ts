@@ -1,18 +1,18 @@
 /** Why a file's tensors make no graph: one is missing, or has another shape than its keys say. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 
-export const noTensor = (who: string, name: string): WorkbenchError =>
-  new WorkbenchError("INPUT_MISSING_TENSOR", `[${who}] the file has no tensor "${name}"`, {
+export const noTensor = (source: string, name: string): WorkbenchError =>
+  new WorkbenchError("INPUT_MISSING_TENSOR", `[${source}] the file has no tensor "${name}"`, {
     hint: "The file is incomplete; convert or download it again.",
     details: { tensor: name },
   });
 
 export const wrongShape = (
-  who: string,
+  source: string,
   name: string,
   got: string,
   expected: readonly (number | string)[],
 ): WorkbenchError =>
-  new WorkbenchError("INPUT_MALFORMED", `[${who}] tensor "${name}": got ${got}, expected [${expected.join(",")}]`, {
+  new WorkbenchError("INPUT_MALFORMED", `[${source}] tensor "${name}": got ${got}, expected [${expected.join(",")}]`, {
     hint: "The file's keys and tensors contradict each other; convert the model again.",
   });

@@ -16,7 +16,7 @@ import { diskStore } from "./cache/diskStore.ts";
 import type { PlanCache } from "./cache/planCache.ts";
 import { openCachedDecoder } from "./cache/planCache.ts";
 import { coremlAccess } from "./devices/coreml/device.ts";
-import { hereOf } from "./devices/coreml/here.ts";
+import { thisMac } from "./devices/coreml/thisMac.ts";
 import { everyDevice } from "./devices/list.ts";
 import type { EngineServices } from "../engine/services.ts";
 import { calibrationStore } from "./cache/calibrations.ts";
@@ -31,13 +31,13 @@ import { chipTitle } from "./machine/machineInfo.ts";
 import { addonAbsent, loadAddon } from "./native/addon.ts";
 import { findMlxEngine } from "./native/mlxAddon.ts";
 import type { CoremlUnits, Settings } from "./settings.ts";
-import { shapeFlexibility } from "./settings.ts";
+import { shapeFlexibility, simulatorMemoryOf } from "./settings.ts";
 
 export interface NodeEngineOptions {
   readonly settings: Settings;
-  /** Hash of the sources, for the keys of the compile cache; the bundler's, unless a test gives one. */
+  /** Hash of the sources for cache keys: the bundler's, unless a test gives one. */
   readonly build?: string;
-  /** Further devices, behind those of this list: for tests. */
+  /** Devices after those of the list, for tests. */
   readonly devices?: readonly EngineDevice[];
 }
 
@@ -49,8 +49,8 @@ const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
   cpu: "cpu",
 };
 
-/** What a prediction is for until another target is chosen. */
-const initialTarget = (settings: Settings, here: ReturnType<typeof hereOf>): TargetSpec => ({
+/** The initial target of predictions. */
+const initialTarget = (settings: Settings, here: ReturnType<typeof thisMac>): TargetSpec => ({
   chip: here?.chip ?? "m4",
   os: here?.os ?? "macos15",
   units: UNITS[settings.coremlUnits],
@@ -72,7 +72,7 @@ function compileObserver(settings: Settings): CompileObserver {
   return { verify: settings.verbose, onCompiled };
 }
 
-/** No build hash, no key. A run that shows the passes or the dispatch report compiles anew. */
+/** Undefined without a build hash, and for runs that show passes or the dispatch report. */
 function planCache(settings: Settings, store: DiskStore | undefined, build: string | undefined): PlanCache | undefined {
   if (store === undefined || build === undefined || settings.verbose || settings.dispatchReport) return undefined;
   return { store, build, dispatch: settings.dispatch };
@@ -89,9 +89,9 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),
     () => addonAbsent(settings.addon),
   );
-  const mlx = mlxAccess(findMlxEngine, dispatch);
+  const mlx = mlxAccess(findMlxEngine);
   const coreml = coremlAccess(folder, settings.coremlAddon, flexibility, build);
-  const target = initialTarget(settings, hereOf(coreml));
+  const target = initialTarget(settings, thisMac(coreml));
   const openKept: OpenCpuDecoder = async (engine, file, paths, options) =>
     (await openCachedDecoder(engine, file, paths, options, kept)).decoder;
   const calibrations = { machine: `${chipTitle()} ${availableParallelism()}`, store: plans, build };
@@ -107,15 +107,19 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     calibrations: calibrationStore(calibrations),
     log,
   };
+  const simulatorMemory = simulatorMemoryOf(settings);
   return createEngine({
-    ...{ services, cpu, mlx, initialTarget: target, flexibility, watch },
-    devices: [...everyDevice({ cpu, mlx, coreml, target, mlxMode, dispatch, watch, open: openKept }), ...devices],
+    ...{ services, cpu, mlx, dispatch, initialTarget: target, flexibility, watch },
+    devices: [
+      ...everyDevice({ cpu, mlx, coreml, simulatorMemory, target, mlxMode, dispatch, watch, open: openKept }),
+      ...devices,
+    ],
   });
 }
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Why the folder cannot be written to. */
+/** The reason why a folder is not writable. */
 async function writeProblem(folder: string): Promise<string | undefined> {
   try {
     await makeFolder(folder);

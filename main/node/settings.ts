@@ -1,16 +1,17 @@
 /**
  * Every environment variable the engine reads, in one place; docs/environment.md is checked against this list.
- * A value that is not understood is an error that says what is, never silently the default; an empty one is none.
+ * An invalid value is an error that lists the valid ones. An empty value counts as unset.
  */
+import { totalmem } from "node:os";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { MlxMode } from "../backends/mlx/engine.ts";
 import { MLX_MODES } from "../backends/mlx/engine.ts";
+import type { DispatchPolicy } from "../compiler/support.ts";
+import { DISPATCH_POLICIES } from "../compiler/support.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Environment } from "./files/folders.ts";
 import { cacheFolder, dataFolder } from "./files/folders.ts";
 
-export const DISPATCH_POLICIES = ["prefer-native", "force-common", "force-native"] as const;
-export type DispatchPolicy = (typeof DISPATCH_POLICIES)[number];
 export const COREML_UNITS = ["cpu", "gpu", "cpu-gpu", "all", "cpu-ane"] as const;
 export type CoremlUnits = (typeof COREML_UNITS)[number];
 
@@ -33,9 +34,11 @@ interface Variables {
   readonly coremlNativeFlex: boolean;
   /** A Core ML addon instead of the one built on this Mac; elsewhere the only way to have one. */
   readonly coremlAddon: string | null;
+  /** Bytes that a simulated package may take; half of the memory without it. */
+  readonly simulatorMemory: number | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
   readonly mlxMode: MlxMode;
-  /** Whether the CPU engine may have mapped files read again into larger pages, leaves them as they are, or copies them. */
+  /** Mapped weights in the CPU engine: larger pages allowed, left as they are, or copied. */
   readonly cpuWeights: CpuWeights;
   /** Overrides the folder of caches, recents and calibration. */
   readonly home: string | null;
@@ -102,6 +105,13 @@ const pathOrOff = (name: string): Variable<string | null> => ({
   read: (text) => (text.toLowerCase() === "off" ? "off" : text === "" ? null : text),
 });
 
+const megabytes = (name: string): Variable<number | null> => ({
+  name,
+  expects: "a whole number of megabytes above 0",
+  read: (text) => (text === "" ? null : /^[1-9]\d{0,8}$/u.test(text) ? Number(text) * 1e6 : undefined),
+  initial: null,
+});
+
 export const VARIABLES = {
   verbose: flag("RLX_VERBOSE"),
   dispatch: oneNamed("RLX_KERNEL_DISPATCH", DISPATCH_POLICIES, "prefer-native", {
@@ -114,6 +124,7 @@ export const VARIABLES = {
   coremlFlexibleInputs: flag("RLX_COREML_FLEXIBLE_INPUTS"),
   coremlNativeFlex: flag("RLX_COREML_NATIVE_FLEX"),
   coremlAddon: path("RLX_COREML_ADDON"),
+  simulatorMemory: megabytes("RLX_SIMULATOR_MEMORY"),
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
   cpuWeights: oneOf("RLX_CPU_WEIGHTS", CPU_WEIGHTS, "auto"),
   home: path("RLX_HOME"),
@@ -148,6 +159,7 @@ export function readSettings(environment: Environment): Settings {
     coremlFlexibleInputs: read(VARIABLES.coremlFlexibleInputs),
     coremlNativeFlex: read(VARIABLES.coremlNativeFlex),
     coremlAddon: read(VARIABLES.coremlAddon),
+    simulatorMemory: read(VARIABLES.simulatorMemory),
     mlxMode: read(VARIABLES.mlxMode),
     cpuWeights: read(VARIABLES.cpuWeights),
     ...folders,
@@ -164,3 +176,7 @@ export function shapeFlexibility(
   if (settings.coremlNativeFlex) return "native";
   return settings.coremlFlexibleInputs ? "sizes" : "fixed";
 }
+
+/** Bytes that a simulated package may take: as it is set, else half of the memory. */
+export const simulatorMemoryOf = ({ simulatorMemory }: Pick<Settings, "simulatorMemory">): number =>
+  simulatorMemory ?? totalmem() / 2;

@@ -1,7 +1,8 @@
 /**
- * The conditions (`when`) of the backends' entries, both ways. What a condition can say is found by search: every sample with its
- * element types replaced and with more dimensions, as far as the op itself accepts that. Whatever is found so has to be said of
- * one of the op's own samples, because those are what every backend's tests run.
+ * The conditions (`when`) of the backends' entries, both ways. What a condition can say is found by
+ * search: every sample with its element types replaced and with more dimensions, as far as the op
+ * itself accepts that. Whatever is found so has to be said of one of the op's own samples, because
+ * those are what every backend's tests run.
  */
 import { describe, expect, it } from "vitest";
 import type { AttrRecord } from "../ir/attributes.ts";
@@ -10,7 +11,7 @@ import { isFloat } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
 import { tensor } from "../ir/type.ts";
 import type { AnyOp, Backend, NodeInfo, Sample, SampleInput } from "./defineOp.ts";
-import { typeAt } from "./expand.ts";
+import { nodeInfo } from "./expand.ts";
 import { OPS } from "./index.ts";
 import { sampleGraph } from "./sampleData.ts";
 
@@ -32,12 +33,7 @@ const entries = (Object.values(OPS) as unknown as readonly AnyOp[]).flatMap((op)
 function nodeOf(graph: Graph, op: AnyOp): NodeInfo<AttrRecord> {
   const node = graph.nodes.find(({ op: name }) => name === op.name);
   if (!node) throw new Error(`no node of ${op.name}`);
-  return {
-    inputs: node.inputs.map((value) => typeAt(graph, value)),
-    outputs: node.outputs,
-    attrs: node.attrs,
-    regions: node.regions,
-  };
+  return nodeInfo(graph, node);
 }
 
 const retyped = (sample: Sample<AttrRecord>, dtype: ElementType): Sample<AttrRecord> => ({

@@ -1,4 +1,7 @@
-/** The references against implementations we did not write: NumPy, SciPy and JAX in float64, by the expression of each op. */
+/**
+ * The references against implementations we did not write: NumPy, SciPy and JAX in float64, by the
+ * expression of each op.
+ */
 import { describe, expect, it } from "vitest";
 import { finish } from "../ir/steps.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";

@@ -1,6 +1,6 @@
 /**
- * Loops over ops × samples: most tests of the op library are made here, from the samples alone. The references are
- * checked against NumPy, SciPy and JAX in conformance.oracle.test.ts.
+ * Loops over ops × samples: most tests of the op library are made here, from the samples alone. The
+ * references are checked against NumPy, SciPy and JAX in conformance.oracle.test.ts.
  */
 import { finish } from "../ir/steps.ts";
 import { readdirSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** What `defineOp` refuses is refused by the type checker: without the refusal, the comments below are errors themselves. */
+/**
+ * What `defineOp` refuses is refused by the type checker: without the refusal, the comments below
+ * are errors themselves.
+ */
 import { describe, expect, it } from "vitest";
 import type { NoAttrs } from "../ir/attributes.ts";
 import { add } from "./binary/add.ts";

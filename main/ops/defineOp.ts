@@ -1,8 +1,9 @@
 /**
- * One op, one value. `defineOp` holds everything that is known of an op, in this order:
- * name, summary, arity, names of operands, attributes, shape inference, reference (float64: the meaning of the op), what to
- * compare it with, gradient and batching rules, traits, one entry per backend, samples (small inputs: they are the tests).
- * A stable backend without an entry is a compile error; "unsupported" is data with a reason.
+ * One op is one value with everything that is known of it, in this order: name, summary, arity,
+ * names of operands, attributes, shape inference, reference (float64: the meaning of the op), what
+ * to compare it with, gradient and batching rules, traits, one entry per backend, samples (small
+ * inputs: they are the tests). A stable backend without an entry is a compile error; "unsupported"
+ * is data with a reason.
  */
 import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
 import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
@@ -72,7 +73,7 @@ export type Decomposition<Attrs, A extends Arity> = (
   node: NodeInfo<Attrs>,
 ) => Value | readonly Value[];
 
-/** For a backend entry, a gradient or a batching rule: do it on the op's parts. */
+/** For a backend entry, a gradient or a batching rule: use the op's parts. */
 export interface Decomposed<Attrs, A extends Arity> {
   readonly kind: "decompose";
   readonly via: Decomposition<Attrs, A>;
@@ -82,13 +83,21 @@ export const decomposed = <Attrs, A extends Arity>(via: Decomposition<Attrs, A>)
   via,
 });
 
+/** The entries of an op that no backend has: its parts. */
+export const everywhere = <Attrs, A extends Arity>(
+  via: Decomposition<Attrs, A>,
+): { readonly [B in Backend]: Decomposed<Attrs, A> } => {
+  const parts = decomposed(via);
+  return { cpu: parts, coreml: parts, mlx: parts, webgpu: parts };
+};
+
 export type Lowering<E, V, Attrs, A extends Arity> =
   | {
       readonly kind: "native";
       readonly emit: (emitter: E, inputs: InputsOf<A, V>, attrs: Attrs, node: NodeInfo<Attrs>) => V | readonly V[];
       /** true, or why this node (dtype, rank, symbolic size) cannot be lowered so. */
       readonly when?: (node: NodeInfo<Attrs>) => true | string;
-      /** Operands that it calculates with in fp32 whatever the backend's floats: a weight that nothing else reads is kept so. */
+      /** Operands it reads in fp32, whatever the backend's floats: a weight that only it reads is stored in fp32. */
       readonly reads32?: readonly number[];
     }
   | Decomposed<Attrs, A>
@@ -115,11 +124,11 @@ export interface VjpContext<Attrs, A extends Arity> {
   readonly ct: Value;
   readonly attrs: Attrs;
   readonly node: NodeInfo<Attrs>;
-  /** Whether anybody wants the gradient of an operand, or of what it was made from. */
+  /** For each operand: true if a gradient is needed for it or anything upstream of it. */
   readonly wanted: readonly boolean[];
   /**
-   * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs `of`, which gives the
-   * gradients of its inputs `wrt`. Both are positions.
+   * For sub-graphs: the graph over the inputs of `region` followed by the cotangents of its outputs
+   * `of`, which gives the gradients of its inputs `wrt`. Both are positions.
    */
   readonly gradientOf: (region: Graph, of: readonly number[], wrt: readonly number[]) => Graph;
 }
@@ -149,7 +158,10 @@ export interface VmapContext<Attrs, A extends Arity> {
   readonly batchOf: (region: Graph, batched: readonly boolean[]) => Graph;
 }
 
-/** "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with the batch axis in front. */
+/**
+ * "elementwise" broadcasts by itself (operands are rank-aligned first); a rule returns outputs with
+ * the batch axis in front.
+ */
 export type Batching<Attrs, A extends Arity> =
   | { readonly kind: "elementwise" }
   | { readonly kind: "rule"; readonly rule: (context: VmapContext<Attrs, A>) => Value | readonly Value[] }
@@ -187,6 +199,12 @@ export interface SampleInput {
  */
 export type Oracle = { readonly numpy: string } | { readonly jax: string };
 
+/**
+ * What a step moves, where that is not every operand and result. picks: of its first operand as many elements as the result has ·
+ * appends: the second operand is written into the first, which stays where it is.
+ */
+export type Moves = "picks" | "appends";
+
 /** Runs a sub-graph in the reference. */
 export type RegionRun = (inputs: readonly HostTensor[]) => readonly HostTensor[];
 
@@ -201,6 +219,8 @@ export interface Op<
   readonly arity: A;
   /** What the operands are called, optional ones too; none where there may be any number. */
   readonly operands: NamesOf<A>;
+  /** Of an op with any number of operands whose attributes say which they are. */
+  readonly operandsBy?: (attrs: Attrs) => readonly string[];
   readonly outputs: O;
   /** What the results are called, where "result" does not say it. */
   readonly results?: readonly string[];
@@ -223,6 +243,7 @@ export interface Op<
   readonly gradient: Gradient<Attrs, A>;
   readonly batching: Batching<Attrs, A>;
   readonly traits: readonly Trait[];
+  readonly moves?: Moves;
   readonly backends: Backends<Attrs, A>;
   readonly samples: readonly Sample<Attrs>[];
 }
@@ -236,7 +257,9 @@ export const defineOp = <Name extends string, Attrs, A extends Arity, O extends 
 export interface AnyOp extends OpSpec {
   readonly outputCount: OutputCount;
   readonly operands: readonly string[];
+  readonly operandsBy: ((attrs: AttrRecord) => readonly string[]) | undefined;
   readonly results: readonly string[];
+  readonly moves: Moves | undefined;
   readonly oracle: Oracle;
   readonly reference: (
     inputs: readonly HostTensor[],
@@ -252,7 +275,7 @@ export interface AnyOp extends OpSpec {
 
 const rangeOf = (arity: Arity): Range => (typeof arity === "number" ? { least: arity, most: arity } : arity);
 
-const asList = <T>(value: T | readonly T[]): readonly T[] =>
+export const asList = <T>(value: T | readonly T[]): readonly T[] =>
   Array.isArray(value) ? (value as readonly T[]) : [value as T];
 
 const wrapped = (x: HostTensor): HostTensor =>
@@ -269,11 +292,12 @@ interface OpHead {
   readonly attributes: object;
   readonly regionNames?: readonly string[];
   readonly traits: readonly Trait[];
+  readonly moves?: Moves;
 }
 
 /**
- * Forgets the types of one op. Sound because the builder checks arity and attributes before any rule runs;
- * the casts are the only place where that promise is spent.
+ * Forgets the types of one op. Sound because the builder checks arity and attributes before any
+ * rule runs; the casts are the only place where that promise is spent.
  */
 export function eraseOp(op: OpHead): AnyOp {
   const erased = op as unknown as Op<string, AttrRecord, AnyNumber, OutputCount>;
@@ -282,7 +306,9 @@ export function eraseOp(op: OpHead): AnyOp {
     summary: op.summary,
     arity: rangeOf(op.arity),
     operands: op.operands,
+    operandsBy: erased.operandsBy,
     results: op.results ?? [],
+    moves: op.moves,
     schema: op.attributes as AnyAttrSchema,
     regionNames: op.regionNames ?? [],
     traits: op.traits,

@@ -1,6 +1,6 @@
 /**
- * The `reference` backend: runs a graph on the references of its ops, in float64. It is the oracle for every other
- * backend, and the fallback where no compiler is.
+ * The `reference` backend: runs a graph on the references of its ops, in float64. It is the oracle
+ * for every other backend, and the fallback where no compiler is.
  */
 import { WorkbenchError, invariant, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../ir/dim.ts";
@@ -64,7 +64,7 @@ function checkShape(type: TensorType, value: HostTensor, bindings: Bindings): vo
     });
 }
 
-/** With a pause before each node: of a large model one takes long enough. */
+/** Pauses before each node: one node of a large model can take long. */
 export function* evaluate(graph: Graph, given: EvaluationInput): Steps<Evaluation> {
   const bindings = bindingsOf(graph, given);
   const isBound = Object.keys(bindings).length === 0;

@@ -1,10 +1,11 @@
 /** Replaces nodes by their decompositions, again and again until none is left. */
 import { finish } from "../ir/steps.ts";
 import { invariant } from "../diagnostics/errors.ts";
-import type { Graph, Value } from "../ir/graph.ts";
+import type { Graph, Node, Value } from "../ir/graph.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import type { TensorType } from "../ir/type.ts";
 import type { AnyNumber, AnyOp, Decomposition, NodeInfo } from "./defineOp.ts";
+import { asList } from "./defineOp.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import { opBuilder, opOf, opTable } from "./index.ts";
 
@@ -20,14 +21,7 @@ export function expandOps(graph: Graph, pass: string, viaOf: (op: AnyOp) => Via 
         const via = op && viaOf(op);
         if (!via) return undefined;
         const replacement = replace();
-        const info: NodeInfo<AttrRecord> = {
-          inputs: node.inputs.map((v) => typeAt(current, v)),
-          outputs: node.outputs,
-          attrs: node.attrs,
-          regions: node.regions,
-        };
-        const values = via(opBuilder(replacement), node.inputs.map(map), node.attrs, info);
-        return isList(values) ? values : [values];
+        return asList(via(opBuilder(replacement), node.inputs.map(map), node.attrs, nodeInfo(current, node)));
       }),
     );
     if (changed === 0) return current;
@@ -35,7 +29,13 @@ export function expandOps(graph: Graph, pass: string, viaOf: (op: AnyOp) => Via 
   }
 }
 
-const isList = (values: Value | readonly Value[]): values is readonly Value[] => Array.isArray(values);
+/** A node as the rules of ops see it. */
+export const nodeInfo = (graph: Graph, { inputs, outputs, attrs, regions }: Node): NodeInfo<AttrRecord> => ({
+  inputs: inputs.map((value) => typeAt(graph, value)),
+  outputs,
+  attrs,
+  regions,
+});
 
 export function typeAt(graph: Graph, value: Value): TensorType {
   const type = graph.nodes[value.node]?.outputs[value.output];

@@ -1,6 +1,6 @@
 /**
- * The list of ops: one line each. The table is what the IR sees; `opBuilder` makes the typed builder over a graph builder.
- * A test checks that every op file is listed here under its own name.
+ * The list of ops: one line each. The table is what the IR sees; `opBuilder` makes the typed
+ * builder over a graph builder. A test checks that every op file is listed here under its own name.
  */
 import { GraphBuilder } from "../ir/builder.ts";
 import type { AttrRecord } from "../ir/attributes.ts";

@@ -1,4 +1,7 @@
-/** The typed builder `g`: one method per op, derived from the op list, so that wrong attributes or arity do not compile. */
+/**
+ * The typed builder `g`: one method per op, derived from the op list, so that wrong attributes or
+ * arity do not compile.
+ */
 import type { NoAttrs } from "../ir/attributes.ts";
 import type { GraphBuilder } from "../ir/builder.ts";
 import type { Graph, Value } from "../ir/graph.ts";

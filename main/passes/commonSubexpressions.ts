@@ -1,5 +1,6 @@
 /**
- * Given: two pure nodes with the same op, attributes and operands (commutative operands in any order).
+ * Given: two pure nodes with the same op, attributes and operands (commutative operands in any
+ * order).
  * Result: the first stands for both and carries the origins of both.
  */
 import { finish } from "../ir/steps.ts";
@@ -39,7 +40,10 @@ function representatives(graph: Graph): Int32Array {
   return first;
 }
 
-/** undefined: the node stands for itself alone. Params are unique by name already; inputs and states are what they are. */
+/**
+ * undefined: the node stands for itself alone. Params are unique by name already; inputs and states
+ * are what they are.
+ */
 function keyOf(node: Node, key: (value: Value) => string): string | undefined {
   if (node.op === "constant") return `constant ${String(node.attrs["data"])}`;
   if (isLeaf(node) || !isPure(node)) return undefined;

@@ -1,7 +1,8 @@
 /**
  * Given: a pure node whose operands are all known when the graph is built.
- * Result: a constant, computed by the op's reference and rounded to the dtype. Weights are never folded: they are
- * gigabytes and stay where they are. Neither is anything large: a constant costs its bytes in every plan and package.
+ * Result: a constant, computed by the op's reference and rounded to the dtype. Weights are never
+ * folded: they are gigabytes and stay where they are. Neither is anything large: a constant costs
+ * its bytes in every plan and package.
  */
 import { finish } from "../ir/steps.ts";
 import { toWireError } from "../diagnostics/errors.ts";
@@ -31,8 +32,8 @@ const rounded = (value: HostTensor): HostTensor =>
     : value;
 
 /**
- * Values known now, by `valueKey`; and where folding stopped although the operands were known. `inputs` are those of a
- * sub-graph that are known, by position.
+ * Values known now, by `valueKey`; and where folding stopped although the operands were known.
+ * `inputs` are those of a sub-graph that are known, by position.
  */
 export function knownValues(
   graph: Graph,
@@ -75,7 +76,7 @@ export function knownValues(
   return { known, misses };
 }
 
-/** What fails (an index outside a table) is left to the run, which may never come there: it may be in a branch. */
+/** A node that fails (an index outside a table) stays: it may be in a branch that never runs. */
 function resultsOf(node: Node, operands: readonly HostTensor[]): readonly HostTensor[] | string {
   try {
     return opOf(node.op)?.reference(operands, node.attrs, node.outputs, []) ?? [];
@@ -96,11 +97,11 @@ function foldable(node: Node, known: ReadonlyMap<string, HostTensor>): readonly 
 
 export const constantFolding: Pass = {
   name: NAME,
-  reason: "After duplicates are gone and before the fusions: what is known now need not be matched, planned or run.",
+  reason: "After duplicates are gone and before the fusions: known values need not be matched, planned or run.",
   run: (graph) => {
     const { known, misses } = knownValues(graph);
     const folded = (node: Node): readonly HostTensor[] | undefined => {
-      // Counting up costs nothing where it is used; as a constant it would cost its bytes.
+      // An iota costs nothing at run time; as a constant it would cost its bytes.
       if (isLeaf(node) || node.inputs.length === 0) return undefined;
       const results = node.outputs.map((_, output) => known.get(valueKey({ node: node.id, output } satisfies Value)));
       return results.every((x) => x !== undefined) ? results : undefined;

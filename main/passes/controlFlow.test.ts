@@ -98,7 +98,7 @@ describe("passes and sub-graphs", () => {
     });
     const after = passed(graph);
     const node = only(after, "if");
-    // The constant went inside and was folded there; nobody reads y.
+    // The constant went inside and was folded there; y has no reader.
     expect(node.inputs).toHaveLength(2);
     expect(opsOf(node.regions[0]!)).toEqual(["tanh", "add", "mul"]);
     expect([...node.regions[0]!.constants.values()].map(({ data }) => [...data])).toEqual([[18]]);

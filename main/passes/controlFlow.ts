@@ -1,7 +1,9 @@
 /**
- * Given: an `if` whose predicate is known; a `while` that turns no time, because its condition is false at the start or its limit
- * is 0; operands of either that are small constants, or that no sub-graph reads.
- * Result: the branch in its place; the values at the start; the constants inside, the unread operands gone.
+ * Given: an `if` with a known predicate; a `while` without a turn, because its condition is false
+ * at the start or its limit is 0; operands of either that are small constants, or that no sub-graph
+ * reads.
+ * Result: the branch itself; the values at the start; constants moved inside, unread operands
+ * removed.
  */
 import { finish } from "../ir/steps.ts";
 import { invariant } from "../diagnostics/errors.ts";
@@ -52,7 +54,7 @@ interface Operands {
   readonly inside: ReadonlyMap<number, HostTensor>;
 }
 
-/** Which operands need not be handed in; undefined when all must. */
+/** Which operands can be dropped; undefined when all are needed. */
 function operandsOf(node: Node, constants: Known): Operands | undefined {
   const fixed = firstFixed(node);
   // The predicate of an `if` is no input of its sub-graphs.
@@ -88,7 +90,7 @@ function narrowed(node: Node, region: Graph, { kept, inside }: Operands): Graph 
     const all = types.map((_, i): Value => {
       const data = inside.get(i + shift);
       const value = data ? g.constant(data) : (operands[stay.indexOf(i)] ?? operands[0]);
-      // An unread operand may be any: nothing looks at it.
+      // An unread operand may have any value.
       return value ?? g.constant({ dtype: "bool", shape: [], data: new Float64Array(1) });
     });
     return inlineGraph(g.graph, region, all);
@@ -120,7 +122,7 @@ function simpler(
 export const controlFlow: Pass = {
   name: NAME,
   reason:
-    "After duplicates are gone and before constants are folded: a branch that is known to be taken is ordinary nodes from here on, and what a sub-graph is handed as a constant can be folded inside it.",
+    "After duplicates are gone and before constants are folded: a branch that is always taken becomes ordinary nodes, and a constant operand of a sub-graph can be folded inside it.",
   run: (graph) => {
     if (!graph.nodes.some((node) => node.regions.length > 0)) return unchanged(graph);
     const { known } = knownValues(graph);

@@ -1,6 +1,7 @@
 /**
- * The passes that all backends share, in order, and what running passes leaves behind: a record per pass, for reports and
- * for the before and after of the workbench. What a backend adds of its own is in main/compiler/pipelines.ts.
+ * The passes that all backends share, in order, and what running passes leaves behind: a record per
+ * pass, for reports and for the before and after of the workbench. What a backend adds of its own
+ * is in main/compiler/pipelines.ts.
  */
 import { throwIfCancelled } from "../diagnostics/errors.ts";
 import type { Graph } from "../ir/graph.ts";

@@ -7,7 +7,7 @@ import type { Miss, Pass, PassOutcome } from "../ir/pass.ts";
 
 type NestedOutcome = Omit<PassOutcome, "moved">;
 
-/** `known`: sub-graphs that the pass has been through. Turns of an unrolled loop share theirs, and so do nodes that were copied. */
+/** `known`: results for sub-graphs seen before. Turns of an unrolled loop share theirs, and so do copied nodes. */
 export function runNested(pass: Pass, graph: Graph, known = new Map<Graph, NestedOutcome>()): NestedOutcome {
   const outer = pass.run(graph);
   if (!outer.graph.nodes.some((node) => node.regions.length > 0)) return outer;
@@ -17,7 +17,7 @@ export function runNested(pass: Pass, graph: Graph, known = new Map<Graph, Neste
     const inner = known.get(region) ?? runNested(pass, region, known);
     known.set(region, inner);
     hits += inner.hits;
-    // A miss is told by the node of the graph before the pass.
+    // A near miss names the node of the graph before the pass.
     const before = outer.moved.indexOf(node.id) as NodeId;
     const place = regionPlace(opTable, before < 0 ? node : { ...node, id: before }, index);
     misses.push(...inner.misses.map((miss) => ({ ...miss, node: before, where: `${place}: ${miss.where}` })));

@@ -1,11 +1,12 @@
 /**
- * Given: a node that changes nothing (reshape, transpose, expand or cast to what it has), or two movements in a row
- * (reshape of reshape, transpose of transpose, cast back to what a widening cast came from).
+ * Given: a node that changes nothing (reshape, transpose, expand or cast to what it has), or two
+ * movements in a row (reshape of reshape, transpose of transpose, cast back to what a widening cast
+ * came from).
  * Result: the operand, or one movement.
  */
 import { finish } from "../ir/steps.ts";
 import type { DType } from "../ir/dtype.ts";
-import { isFloat } from "../ir/dtype.ts";
+import { keepsValues } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/graph.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import type { RewriteRule } from "../ir/rewrite.ts";
@@ -18,10 +19,6 @@ const NAME = "simplify";
 
 const numbers = (value: unknown): readonly number[] =>
   Array.isArray(value) ? value.filter((item): item is number => typeof item === "number") : [];
-
-/** Every value of `from` survives a trip through `via`. */
-const isExact = (from: DType, via: DType): boolean =>
-  from === via || (isFloat(from) && (via === "f64" || (via === "f32" && from !== "f64")));
 
 function simpler(
   pattern: Pattern,
@@ -58,7 +55,7 @@ function simpler(
       return inner &&
         source &&
         pattern.typeOf(source).dtype === type.dtype &&
-        isExact(type.dtype as DType, before.dtype as DType)
+        keepsValues(type.dtype as DType, before.dtype as DType)
         ? [map(source)]
         : undefined;
     default:

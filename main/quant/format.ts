@@ -14,8 +14,8 @@ export interface PackedFormat {
   /** Byte offsets of 8-bit exponents of a block. */
   readonly exponents?: readonly number[];
   /**
-   * Unpacks `blocks` blocks from `bytes[from…]` to `out[to…]`, with ggml's bits: products and sums are rounded to f32 in its
-   * order. The caller has checked both ranges.
+   * Unpacks `blocks` blocks from `bytes[from…]` to `out[to…]`, with ggml's bits: products and sums
+   * are rounded to f32 in its order. The caller has checked both ranges.
    */
   readonly unpack: (bytes: Uint8Array, from: number, out: Float32Array, to: number, blocks: number) => void;
 }

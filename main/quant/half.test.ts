@@ -1,4 +1,7 @@
-/** 16-bit floats: every half there and back, and rounding where it is hardest. ggml's own answers are in quant.oracle.test.ts. */
+/**
+ * 16-bit floats: every half there and back, and rounding where it is hardest. ggml's own answers
+ * are in quant.oracle.test.ts.
+ */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

@@ -1,7 +1,8 @@
 /**
- * The 16-bit floats, both ways, and rounding to them. f16 (IEEE 754 binary16: 1 sign, 5 exponent, 10 mantissa bits) and bf16 (the upper half
- * of an f32). Towards 16 bits: round to nearest, ties to even; a NaN stays one, quiet, with its sign (f16) or also its
- * upper payload (bf16). The same bits as ggml's own conversions; Node 20 has no Float16Array.
+ * The 16-bit floats, both ways, and rounding to them. f16 (IEEE 754 binary16: 1 sign, 5 exponent,
+ * 10 mantissa bits) and bf16 (the upper half of an f32). Towards 16 bits: round to nearest, ties to
+ * even; a NaN stays one, quiet, with its sign (f16) or also its upper payload (bf16). The same bits
+ * as ggml's own conversions; Node 20 has no Float16Array.
  */
 const scratch = new ArrayBuffer(4);
 const scratchF32 = new Float32Array(scratch);
@@ -135,7 +136,10 @@ function exponentOf(x: number): number {
   return ((view.getUint16(0) >>> 4) & 0x7ff) - 1023;
 }
 
-/** The nearest number of a narrower float, from float64 at once: to nearest, ties to even, with subnormals and overflow. */
+/**
+ * The nearest number of a narrower float, from float64 at once: to nearest, ties to even, with
+ * subnormals and overflow.
+ */
 export function roundToFloat(x: number, dtype: string): number {
   if (dtype === "f32") return Math.fround(x);
   const format = FORMATS[dtype];

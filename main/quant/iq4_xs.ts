@@ -1,6 +1,7 @@
 /**
- * IQ4_XS: 256 values in 8 groups of 32 with a signed 6-bit scale each: x = (d · (sc − 32)) · table[q]. Scale g has its low four
- * bits in nibble g of four bytes and its high two bits at bit 2g of a 16-bit word.
+ * IQ4_XS: 256 values in 8 groups of 32 with a signed 6-bit scale each: x = (d · (sc − 32)) ·
+ * table[q]. Scale g has its low four bits in nibble g of four bytes and its high two bits at bit 2g
+ * of a 16-bit word.
  */
 import { IQ4_VALUES } from "./format.ts";
 import type { PackedFormat } from "./format.ts";

@@ -1,6 +1,7 @@
 /**
- * MXFP4: 32 values of four bits (sign, two bits of exponent, one of mantissa) times a power of two. Value i is the low half of
- * byte i, value i + 16 the high half. The table holds twice the values, which makes them whole, and the factor is halved.
+ * MXFP4: 32 values of four bits (sign, two bits of exponent, one of mantissa) times a power of two.
+ * Value i is the low half of byte i, value i + 16 the high half. The table holds twice the values,
+ * which makes them whole, and the factor is halved.
  */
 import type { PackedFormat } from "./format.ts";
 

@@ -2,7 +2,8 @@
  * Q2_K: 256 values in 16 groups of 16. A byte per group holds a 4-bit scale (low) and a 4-bit
  * minimum (high): x = (d · sc) · q − (dmin · m), q of two bits.
  *
- * 32 bytes hold one bit pair of 4 × 32 values each: value k·32 + i of a half is at bit 2k of byte i.
+ * 32 bytes hold one bit pair of 4 × 32 values each: value k·32 + i of a half is at bit 2k of byte
+ * i.
  */
 import type { PackedFormat } from "./format.ts";
 import { f16At } from "./half.ts";

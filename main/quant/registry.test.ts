@@ -1,4 +1,7 @@
-/** The list of packed types against the native one: same names, same order. Sizes and bits are compared by unpacking. */
+/**
+ * The list of packed types against the native one: same names, same order. Sizes and bits are
+ * compared by unpacking.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

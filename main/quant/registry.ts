@@ -1,6 +1,7 @@
 /**
- * The list of packed types. To add one: a file beside this one, its import, and its name below; then the same in
- * native/src/core/formats, in the same order (a test compares the two). Everything else reads this list.
+ * The list of packed types. To add one: a file beside this one, its import, and its name below;
+ * then the same in native/src/core/formats, in the same order (a test compares the two). Everything
+ * else reads this list.
  */
 import type { PackedFormat } from "./format.ts";
 import { iq4_nl } from "./iq4_nl.ts";

@@ -1,6 +1,6 @@
 /**
- * TQ2_0: 256 values, x = (q − 1) · d, q of two bits. In a half of 128 values, value 32·j + i is at bit 2j of byte i.
- * Models trained for it hold −1, 0 and 1 only.
+ * TQ2_0: 256 values, x = (q − 1) · d, q of two bits. In a half of 128 values, value 32·j + i is at
+ * bit 2j of byte i. Models trained for it hold −1, 0 and 1 only.
  */
 import type { PackedFormat } from "./format.ts";
 import { f16At } from "./half.ts";

@@ -17,8 +17,8 @@ import type {
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
 import type { Rewind } from "../ir/rewind.ts";
-import type { DrawOptions, DrawSteps } from "./draws.ts";
-import { Draws } from "./draws.ts";
+import type { DrawOptions, DrawSteps } from "./tokenStream.ts";
+import { TokenStream } from "./tokenStream.ts";
 import { tokensOf } from "./tokenRuns.ts";
 
 export interface DecoderFacts {
@@ -128,10 +128,10 @@ export class DecoderSession implements Disposable {
   }
 
   /**
-   * Draws up to `count` tokens, the first of them behind `first`, until the context is full. However the loop ends, the
-   * session holds `first` and what was given out, but for the last.
+   * Draws up to `count` tokens, starting after `first`, until the context is full. When the loop
+   * ends, the session holds `first` and every token given out except the last.
    */
-  draw(first: number, options: DrawOptions): Draws {
+  draw(first: number, options: DrawOptions): TokenStream {
     const count = Math.min(options.count, this.facts.capacity - this.past);
     if (count > 0) this.#check([first]);
     const { past } = this;
@@ -149,7 +149,7 @@ export class DecoderSession implements Disposable {
       },
       commit: (token) => this.#tokens.push(token),
     };
-    return new Draws(first, steps, { ...options, count });
+    return new TokenStream(first, steps, { ...options, count });
   }
 
   /**

@@ -66,7 +66,7 @@ export const inputsOf = (graph: Graph): readonly GraphInput[] =>
 /** Sizes of symbols from the lengths of a run's inputs, where an input leaves exactly one open. */
 type SymbolReader = (run: TokenRun) => Bindings;
 
-/** What there is to read off the shapes is read once: a run may be one short token of many. */
+/** Reads the shapes once, because a run may be a single token. */
 export function symbolReader(inputs: readonly GraphInput[]): SymbolReader {
   const open = inputs.flatMap(openInput);
   return (run) => {

@@ -5,7 +5,7 @@
 import type { SampledToken, TokenProbability, SampleOptions } from "../ir/session.ts";
 import { WorkbenchError, toWireError } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
-import type { DrawnToken } from "./draws.ts";
+import type { DrawnToken } from "./tokenStream.ts";
 import { StopText } from "./stopText.ts";
 
 export interface SamplingSettings {

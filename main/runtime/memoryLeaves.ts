@@ -7,7 +7,8 @@ import type { DType } from "../ir/dtype.ts";
 import { isDType } from "../ir/dtype.ts";
 import type { Graph, Node } from "../ir/graph.ts";
 import { isMemoryParam } from "../ir/graph.ts";
-import { typedArrayOf } from "../ir/hostBytes.ts";
+import type { NumberArray } from "../ir/hostBytes.ts";
+import { numbersIn, typedArrayOf } from "../ir/hostBytes.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import type { Initial } from "../ir/initial.ts";
 import { initialOf, initialValues } from "../ir/initial.ts";
@@ -65,6 +66,11 @@ export class MemoryParams implements SessionParams {
     const bytes = new Uint8Array(empty.buffer, empty.byteOffset, empty.byteLength);
     bytes.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
     this.#values.set(name, empty);
+  }
+
+  getParam(name: string): NumberArray {
+    const leaf = this.#leaf(name);
+    return numbersIn(leaf.dtype, this.#valueOf(leaf)).slice();
   }
 
   /** Every parameter as an input of a run: as it was set, else its initial value. */

@@ -3,7 +3,9 @@
  * scoring and cancel work over it as over the CPU engine.
  */
 import type { RunResult, GraphRun, GraphSession } from "../ir/session.ts";
-import type { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
+import { bindingsOf } from "../backends/coreml/export.ts";
+import { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
+import type { PackageRunner } from "../backends/coreml/package/packageRunner.ts";
 import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
 
@@ -12,6 +14,15 @@ function integers(request: GraphRun, name: string, label: string): Int32Array {
   if (data instanceof Int32Array) return data;
   throw new WorkbenchError("INPUT_ARGUMENT", `[${label}] input ${name}: expected i32 numbers`);
 }
+
+/** The decoder of a package that was exported from a template; `userDefined` is what the package says of itself. */
+export const decoderIn = (runner: PackageRunner, userDefined: Readonly<Record<string, string>>): PackageDecoder =>
+  new PackageDecoder(runner, bindingsOf(userDefined), {
+    tokens: INPUTS.tokens,
+    past: INPUTS.past,
+    rows: INPUTS.rows,
+    logits: LOGITS,
+  });
 
 export interface PackageSessionOptions {
   /** The runner times its own predictions: a run with `profile` is allowed and has no columns. */

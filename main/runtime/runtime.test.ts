@@ -282,7 +282,7 @@ describe("series of tokens", () => {
     expect(ignored.ids).toEqual(upTo(61, 96));
   });
 
-  test("draws end behind an ending for whoever asks on", async () => {
+  test("draws end behind an ending, however often they are asked for", async () => {
     for (const first of [60, 61, 88]) {
       const session = sessionOver(new Script("series"), 200);
       const sampling = (): SampleOptions => GREEDY_DRAW;

@@ -18,7 +18,7 @@ const drawnHere = (session: GraphSession): TokenRunner => ({
     if (follow !== undefined || series !== undefined)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
-        `[tokens] ${follow === undefined ? "series" : "follow"}: got a request, expected none: this engine does not draw itself`,
+        `[tokens] ${follow === undefined ? "series" : "follow"}: not supported, because this engine does not draw tokens`,
       );
     if (name === undefined || (sample === undefined && score === undefined)) return session.run(run, signal);
     const asked = run.fetch ?? [];

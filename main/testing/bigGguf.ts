@@ -1,4 +1,4 @@
-/** A large model without data: the header of a dense Qwen3 of 36 B parameters with 150 000 tokens, and a hole for 20 GB of weights. */
+/** A 20 GB sparse file: the header of a Qwen3 of 36 B parameters with 150 000 tokens, no data. */
 import { truncateSync, writeFileSync } from "node:fs";
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";

@@ -4,7 +4,7 @@ import type { ElementType } from "../ir/dtype.ts";
 import { PACKED } from "../quant/registry.ts";
 import { seededRandom } from "./random.ts";
 
-/** Zeros, subnormals, the smallest and largest normals, one, infinities, and NaNs (quiet and signalling). */
+/** Zeros, subnormals, smallest and largest normals, one, infinities, quiet and signalling NaNs. */
 const AWKWARD = [
   0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x3555, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00,
   0x7c01, 0xfe00,
@@ -17,7 +17,7 @@ export function randomBlocks(type: ElementType): Uint8Array {
   return Uint8Array.from({ length: Math.ceil(65_536 / elements) * bytes }, () => random.integer(256));
 }
 
-/** Every awkward scale (pairs of them where there are two) over quants that are random, all zero and all one. */
+/** Every awkward scale, or pair of scales, over quants that are random, all zero and all one. */
 export function edgeBlocks(type: ElementType): Uint8Array {
   const { bytes } = blockLayout(type);
   const random = seededRandom(7);

@@ -1,4 +1,4 @@
-/** How far a run had come when it was cancelled, as its error says: of parts, tokens or instructions. */
+/** Progress of a cancelled run, from its error: parts, tokens or instructions. */
 import { expect } from "vitest";
 
 const TRIES = 20;

@@ -1,6 +1,6 @@
-/** Texts that collide under FNV-1a, which has no key: what a file would carry to make an index of strings slow. */
+/** Texts that collide under FNV-1a, which has no key: an attack on a string index. */
 
-/** Pairs of blocks, each of which leads the hash from one state to the same next one; the last pair can be repeated. */
+/** Both blocks of a pair lead the hash to the same state. The last pair can be repeated. */
 const BLOCKS = [
   ["h9Gc", "THad"],
   ["O0Cc", "sAad"],

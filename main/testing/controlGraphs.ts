@@ -1,4 +1,4 @@
-/** Graphs with branches and loops in each other, over states, and without an end: for the engines that run them. */
+/** Graphs with nested branches and loops, over states, and without an end. */
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
@@ -6,12 +6,12 @@ import { scalar, tensor } from "../ir/type.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 
 export const count = (value: number) => hostScalar("i32", value);
-/** Rows of products, large enough that all threads have something to do: an outer loop, an inner one, a branch in it. */
+/** An outer loop, an inner one and a branch, over rows large enough for all threads. */
 export function nest(rows: number, width: number): Graph {
   const b = new GraphBuilder(opTable, "nest");
   const g = typedBuilder(b);
   const [x, w] = [b.input("x", tensor("f32", [rows, width])), b.input("w", tensor("f32", [width, width]))];
-  // Made before the loop, read in every turn of it and not after: its place must not be given away in between.
+  // Made before the loop and last read in it: its memory must not be reused in between.
   const scale = g.sigmoid([x]);
   const types = [scalar("i32"), g.typeOf(x), g.typeOf(scale), g.typeOf(w)];
   const [, y] = g.while([g.constant(count(0)), x, scale, w], { carried: 2 }, "outer", [

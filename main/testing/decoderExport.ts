@@ -1,4 +1,4 @@
-/** A decoder's file as a package: what tests and benchmarks of the export ask for, with what they vary. */
+/** The export of a decoder's file, with the options that tests and benchmarks vary. */
 import type { ExportRequest, ExportRun } from "../backends/coreml/export.ts";
 import { flexibleVariants } from "../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";

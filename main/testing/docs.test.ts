@@ -9,6 +9,9 @@ const pagesBelow = (folder: string): string[] =>
     .filter((name) => name.endsWith(".md"))
     .map((name) => join(folder, name));
 const PAGES = ["README.md", "CHANGELOG.md", "python/sample/README.md", ...pagesBelow("docs")];
+const PROSE = [...PAGES, "CONTRIBUTING.md", "SECURITY.md", ...pagesBelow(".github")];
+/** `document.ts` writes it, each summary on a line. */
+const GENERATED = join("docs", "ops.md");
 const TOP = readdirSync(repositoryRoot).filter((name) => !name.startsWith("."));
 /** Made by builds and test runs: not in a fresh clone. */
 const MADE = /^(out|release|native\/build|bench\/peers\/node_modules|e2e\/screenshots)/;
@@ -26,6 +29,12 @@ function linksIn(page: string): string[] {
   return links.map((match) => match[1] ?? match[2] ?? "").filter((link) => !/^[a-z]+:/.test(link));
 }
 
+/** Lines over 100 characters outside code and tables, without addresses of links and HTML tags. */
+function wideLines(text: string): string[] {
+  const prose = text.replace(/^ *```[^]*?^ *```$/gm, "").replace(/\]\([^)]*\)|<(?!!--)[^>]*>/g, "");
+  return prose.split("\n").filter((line) => [...line].length > 100 && !/^(?:\s*\|| {4})/.test(line));
+}
+
 const exists = (path: string): boolean => existsSync(join(repositoryRoot, path));
 
 describe("documentation", () => {
@@ -38,6 +47,15 @@ describe("documentation", () => {
   it("keeps the README to what a first visit needs: 150 lines", () => {
     const lines = readFileSync(join(repositoryRoot, "README.md"), "utf8").trimEnd().split("\n");
     expect(lines.length).toBeLessThanOrEqual(150);
+  });
+
+  it("sees a line that is too wide, but not a table, code or a link", () => {
+    const wide = "word ".repeat(21);
+    expect(wideLines(`${wide}\n| ${wide} |\n\n\`\`\`sh\n${wide}\n\`\`\`\n[page](${"a".repeat(100)})`)).toEqual([wide]);
+  });
+
+  it.each(PROSE.filter((page) => page !== GENERATED))("%s wraps at 100 characters", (page) => {
+    expect(wideLines(readFileSync(join(repositoryRoot, page), "utf8"))).toEqual([]);
   });
 
   it.each(PAGES)("%s names what exists", (page) => {

@@ -1,4 +1,4 @@
-/** For tests: an engine in this process behind the contract, with every answer checked against its schema. */
+/** For tests: an engine in this process. Every answer is checked against its schema. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ export async function engineHarness(environment: Readonly<Record<string, string>
   const engine = nodeEngine({
     settings: readSettings({ ...process.env, RLX_HOME: join(folder, "home"), ...environment }),
   });
-  // As over a socket: whatever does not survive the encoding is found here.
+  // Encoded as over a socket, to find values that do not survive it.
   const [window, served] = createPortPair((frame) => decodeFrame(encodeFrame(frame)));
   const client = createClient(contract, window, { checkOutputs: true });
   engine.connect(served);

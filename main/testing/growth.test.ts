@@ -1,4 +1,4 @@
-// The slope that leaks are found by: exact on lines, unmoved by a quarter of wild looks, and by noise without a rise.
+// The slope that finds leaks: exact on lines, unmoved by noise or by a quarter of wild samples.
 import { expect, it } from "vitest";
 import { growth, slope } from "./growth.ts";
 import { seededRandom } from "./random.ts";
@@ -6,7 +6,7 @@ import { seededRandom } from "./random.ts";
 const KB = 1000;
 const LOOKS = 60;
 
-/** Looks that rise by `rise` a turn, with `noise` above and below, and every fifth of them off by megabytes. */
+/** Samples that rise by `rise` with `noise` around; every fifth is off by megabytes. */
 function looks(seed: number, rise: number, noise: number): readonly number[] {
   const random = seededRandom(seed);
   return Array.from({ length: LOOKS }, (_, i) => {

@@ -1,7 +1,7 @@
 /**
- * How much a process grows with every turn of something that should leave nothing behind. The difference between two looks is mostly
- * noise: arenas of the allocator come and go by megabytes. A leak is what rises from turn to turn: the median of the slopes between
- * all pairs of looks (Theil and Sen) sees it, and looks that are off, up to a quarter of them, do not move it.
+ * Growth of a process per turn of work that should leave nothing behind. The difference of two samples
+ * is mostly noise, because allocator arenas come and go by megabytes. The median slope of all pairs of
+ * samples (Theil and Sen) finds a leak, and up to a quarter of wild samples do not move it.
  */
 import { median } from "../runtime/statistics.ts";
 import { collectGarbage } from "./collectGarbage.ts";

@@ -1,4 +1,4 @@
-/** Opens damaged GGUF files and uses all that a user would see of them; tells what went wrong that must not. */
+/** Opens damaged GGUF files, uses all that a user would see of them, and collects faults. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { ErrorCode } from "../diagnostics/codes.ts";
 import type { ByteSource } from "../formats/byteSource.ts";
@@ -15,7 +15,7 @@ import type { TensorShape } from "../formats/gguf/write.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
 import { mutated } from "./mutateGguf.ts";
 
-/** A small model with every kind of value, whose header is all that is given; its data would be 20 GB of zeros. */
+/** The header of a small model with every kind of value. Its data would be 20 GB of zeros. */
 export function victimHeader(): { readonly bytes: Uint8Array; readonly total: number } {
   const words = Array.from({ length: 60 }, (_, i) => `w${i}`);
   const type = (name: string) => ggmlTypeByName(name) ?? ggmlTypeByName("f32");
@@ -67,7 +67,7 @@ function sourceOf(bytes: Uint8Array, total: number): ByteSource {
 
 export interface HostileResult {
   readonly outcomes: ReadonlyMap<ErrorCode | "opened", number>;
-  /** Wrong errors, or runs over a second: what must stay empty. */
+  /** Wrong errors and runs over a second. Must stay empty. */
   readonly faults: readonly string[];
   readonly slowestMs: number;
 }
@@ -93,7 +93,7 @@ export async function attack(
     const start = process.cpuUsage();
     let outcome: ErrorCode | "opened" = "opened";
     try {
-      // Most seem to have their data behind them, so that lies about sizes get further.
+      // Most pretend to have their data, so that lies about sizes get further.
       await work(sourceOf(bytes, seed % 5 === 0 ? bytes.length : victim.total));
     } catch (error) {
       if (error instanceof WorkbenchError && !error.code.startsWith("BUG_") && error.hint !== undefined)
@@ -109,7 +109,7 @@ export async function attack(
   return { outcomes, faults, slowestMs };
 }
 
-/** What a user sees of any file: overview, values, tokens. */
+/** Reads all that a user sees of a file: overview, values, tokens. */
 async function touchEverything(source: ByteSource): Promise<GgufFile> {
   const file = await openGguf(source);
   describeModel(file);
@@ -124,7 +124,7 @@ async function touchEverything(source: ByteSource): Promise<GgufFile> {
   return file;
 }
 
-/** And what the engine makes of a model that it knows: its graph. */
+/** As above, and builds the graph. */
 export async function touchModel(source: ByteSource): Promise<void> {
   const file = await touchEverything(source);
   finish(template(file, { cacheType: "f16", largestStep: 16, largestRows: 1, largestCapacity: 64 }));

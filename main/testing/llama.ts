@@ -111,7 +111,7 @@ export async function llamaLogits(
   return rows(await ask("logits", { path, tokens, options: plain(options) }));
 }
 
-/** Log-probabilities of the whole vocabulary at every position (softmax in float64 over llama.cpp's logits). */
+/** Log-probabilities of the vocabulary at every position (float64 softmax of llama.cpp's logits). */
 export async function llamaLogprobs(
   path: string,
   tokens: readonly number[],

@@ -1,4 +1,4 @@
-/** Operators and targets for tests of the predicted plan: inputs, weights and a target, as short as the tests need them. */
+/** Short operators and targets for tests of the predicted plan. */
 import type { MilFunctionBuilder } from "../backends/coreml/mil/builder.ts";
 import type { MilValue } from "../backends/coreml/mil/types.ts";
 import { tensorType } from "../backends/coreml/mil/types.ts";

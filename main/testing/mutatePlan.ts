@@ -1,4 +1,4 @@
-/** Plans that lie: some bytes anywhere, or whole fields with values that are nearly right, which get further. */
+/** Damages plans: random bytes, or fields with nearly right values, which get further. */
 import type { Random } from "./random.ts";
 
 /** A copy with one to three faults. */

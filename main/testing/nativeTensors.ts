@@ -1,4 +1,4 @@
-/** What native engines give back, for tests: bytes as numbers, and the comparison with a reference by the precision of the type. */
+/** Outputs of native engines as numbers, compared with a reference by the type's precision. */
 import { expect } from "vitest";
 import type { DType } from "../ir/dtype.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
@@ -37,7 +37,7 @@ export function numbersOf(dtype: DType, bytes: Uint8Array<ArrayBuffer>, engine: 
 
 const STEPS: { readonly [D in DType]?: number } = { f16: 2 ** -10, bf16: 2 ** -7, f32: 1e-5, f64: 1e-12, c64: 1e-5 };
 
-/** Whole numbers exactly, floats within `step` (that of the type, or a coarser one) of their size and of the largest. */
+/** Integers exactly, floats within `step` of their size and of the largest. */
 export function expectClose(got: HostTensor, want: HostTensor, where = "", coarsest = 0): void {
   expect(got.dtype, where).toBe(want.dtype);
   expect(got.shape, where).toEqual(want.shape);
@@ -48,7 +48,7 @@ export function expectClose(got: HostTensor, want: HostTensor, where = "", coars
     if (step === undefined || !Number.isFinite(x)) return Object.is(y, x);
     return Math.abs(y - x) <= Math.max(step, coarsest) * (Math.abs(x) + scale);
   };
-  // One expectation for all elements: one for each takes longer than everything that is tested with them.
+  // One expectation for all elements: one each would dominate the test's time.
   const wrong = want.data.findIndex((x, i) => !fits(x, i));
   expect(wrong, `${where} element ${wrong}: got ${got.data[wrong]}, expected ${want.data[wrong]}`).toBe(-1);
 }

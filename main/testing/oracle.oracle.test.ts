@@ -1,4 +1,4 @@
-// The oracle itself: that values cross unharmed, that each family answers, that a failure is an answer.
+// The oracle itself: values cross unharmed, each family answers, a failure is an answer.
 import { describe, expect, it } from "vitest";
 import {
   OracleError,

@@ -22,7 +22,7 @@ export function tensor(dtype: string, shape: readonly number[], data: ArrayLike<
   return { dtype, shape, data: Float64Array.from(data) };
 }
 
-/** The numbers of an answer, whatever their storage. 64-bit integers that float64 has to round are an error. */
+/** The numbers of an answer. Throws on 64-bit integers that float64 would round. */
 export function numbersOf(data: OracleData): Float64Array {
   if (!(data instanceof BigInt64Array || data instanceof BigUint64Array)) return Float64Array.from(data);
   return Float64Array.from(data, (value) => {
@@ -53,7 +53,7 @@ const numericList = (value: OracleValue): NumericTensor[] =>
 const record = (value: OracleValue): { readonly [key: string]: OracleValue } =>
   value as { readonly [key: string]: OracleValue };
 
-/** Evaluates a Python expression; lines before the last are statements. One array, or one per tuple element. */
+/** Evaluates Python: statements, then an expression. One array, or one per tuple element. */
 export async function numpyEval(expression: string, inputs: OracleInputs = {}): Promise<NumericTensor[]> {
   return numericList(await ask("numpy.eval", { expression, inputs }));
 }
@@ -121,7 +121,7 @@ export interface GgufListing {
   }[];
 }
 
-/** Metadata and tensor table of a GGUF file as the gguf package reads it. Shapes are row-major ([out, in]). */
+/** Metadata and tensor table as the gguf package reads them. Shapes are row-major ([out, in]). */
 export async function ggufRead(path: string): Promise<GgufListing> {
   return (await ask("ggml.read_file", { path })) as unknown as GgufListing;
 }
@@ -138,7 +138,7 @@ export interface MilOutput {
   readonly shape: readonly number[];
 }
 
-/** One MIL op on constant inputs, by coremltools' value inference. `elementTypes` are those that NumPy has not, by input. */
+/** One MIL op by coremltools' value inference. `elementTypes`: types that NumPy lacks, by input. */
 export async function milEval(
   op: string,
   inputs: OracleInputs,

@@ -15,7 +15,7 @@ type Stored = Float32Array | Float64Array | Int8Array | Int16Array | Int32Array 
 type StoredUnsigned = Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
 export type OracleData = Stored | StoredUnsigned;
 
-/** An array on its way to or from Python. f16 and bf16 are held as f32, c64 as pairs; any numeric storage is taken. */
+/** An array to or from Python, in any numeric storage. f16 and bf16 are f32, c64 is pairs. */
 export interface OracleTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
@@ -96,7 +96,7 @@ function encode(value: OracleValue, out: Outgoing): unknown {
 
 function decodeTensor(reference: unknown, data: Uint8Array): OracleValue {
   const [offset, size, stored, dtype, shape] = reference as [number, number, string, string, readonly number[]];
-  // A copy: the piece gets a buffer of its own, aligned for any element type (a Buffer's slice would not copy).
+  // A copy with an aligned buffer of its own. A Buffer's slice would not copy.
   const bytes = new Uint8Array(data.subarray(offset, offset + size));
   if (dtype === "bytes") return bytes;
   const type = STORED.find(([name]) => name === stored)?.[1] ?? Uint8Array;
@@ -197,7 +197,7 @@ export function startOracleProcess(environment: NodeJS.ProcessEnv = {}): OracleP
   };
 }
 
-/** Cuts the byte stream into frames without copying a large one again for every part that arrives. */
+/** Cuts the byte stream into frames. Copies a large frame once, not for every part. */
 function readFrames(stream: Readable, onFrame: (text: string, data: Uint8Array) => void): void {
   let parts: Buffer[] = [];
   let size = 0;

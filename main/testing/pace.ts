@@ -1,7 +1,7 @@
 /**
- * Promises of seconds are made for a machine with time to spare. Where tests share theirs with other work, what is allowed grows
- * as much as everything else slows down: measured by a Node process that does nothing, at the same moment. With time to spare
- * the promise itself is the bound, so what has become slower than promised is found there; a test says which it was.
+ * Time limits hold on an idle machine. On a busy one, a limit grows by the slowdown of an empty Node
+ * process that is timed at the same moment. On an idle machine the limit itself is the bound, so a
+ * regression shows there. A test says which of the two applied.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** How much memory was taken at most, what was given back between two looks included. */
+/** Peak memory, including memory that was freed again. */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const highestBytes = (): number => {
@@ -8,8 +8,8 @@ const highestBytes = (): number => {
 };
 
 /**
- * Says by how much this process has grown at most since the call. Linux begins anew at what is held now (what `maxRSS` says there
- * is inherited from the process that forked this one); elsewhere only what exceeds the highest mark so far is seen.
+ * Returns the peak growth of this process since the call. On Linux the mark is reset first (`maxRSS`
+ * there is inherited from the parent). Elsewhere only growth beyond the earlier peak is seen.
  */
 export function peakGrowth(): () => number {
   if (process.platform === "linux") writeFileSync("/proc/self/clear_refs", "5");
@@ -18,8 +18,8 @@ export function peakGrowth(): () => number {
 }
 
 /**
- * For `node --import`: a process says at its end, as its last line on stderr, how much memory it had at most, in kilobytes. Linux
- * begins its mark anew with the program; `maxRSS` would be that of the process which started it, if that had more.
+ * For `node --import`: the process prints its peak memory in kilobytes as its last line on stderr. On
+ * Linux it reads VmHWM, because `maxRSS` may be that of the parent.
  */
 export const SAYS_PEAK = `data:text/javascript,${encodeURIComponent(`
   import { readFileSync, writeSync } from "node:fs";

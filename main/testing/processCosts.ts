@@ -1,4 +1,4 @@
-/** What another process, or this one, spends on something: processor time and memory. Linux only: what /proc tells. */
+/** Processor time and memory of a process, from /proc (Linux only). */
 import { readFile, writeFile } from "node:fs/promises";
 
 export interface ProcessCosts {
@@ -16,7 +16,7 @@ export async function processCosts(pid: number): Promise<ProcessCosts> {
     readFile(`/proc/${pid}/status`, "utf8"),
     readFile(`/proc/${pid}/stat`, "utf8"),
   ]);
-  // utime and stime, the 14th and 15th field, in hundredths of a second; the 2nd is a name in brackets.
+  // utime and stime: fields 14 and 15, in hundredths of a second. Field 2 is a name in brackets.
   const [user, system] = stat
     .slice(stat.lastIndexOf(")") + 2)
     .split(" ")

@@ -1,4 +1,4 @@
-/** Random small graphs with planted duplicates, constants, movements and near patterns: for properties of passes. */
+/** Random small graphs with planted duplicates, constants, movements and near patterns. */
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { hostScalar, hostTensor, sizeOf } from "../ir/hostTensor.ts";
@@ -119,7 +119,7 @@ const STEPS: readonly Step[] = [
     const x = pick();
     const kernel = kernelOf(b, [1, 1, 3, 3], `kernel${random.integer(2)}`);
     const windows = { strides: [1, 1], padding: [1, 1], dilations: [1, 1], groups: 1 };
-    // What a product gives is bounded: the sine of large numbers would be another at every rounding.
+    // Bounds products: the sine of a large number changes with every rounding.
     return g.tanh([asImage(g, x, [1, 1], (each) => g.conv([each, kernel], windows))]);
   },
   (g, pick, random, b) => {
@@ -160,7 +160,7 @@ function asImage(g: OpBuilder, x: Value, front: readonly number[], make: (image:
   return g.reshape([make(g.reshape([x], { shape: [...front, ...shape] }))], { shape });
 }
 
-/** One of two sub-graphs, by the numbers; one of them holds a loop, and hands an operand through. */
+/** One of two sub-graphs. One holds a loop and passes an operand through. */
 function choice(g: OpBuilder, x: Value, y: Value): readonly Value[] {
   const types = [g.typeOf(x), g.typeOf(y)];
   const least = g.reduce([x], { kind: "min", axes: [0, 1] });

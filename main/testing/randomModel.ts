@@ -1,4 +1,4 @@
-// Files of models with random weights, made in Python (python/sample/random_model.py), so that no test reads what our own writer wrote.
+// Models with random weights from Python (python/sample/random_model.py): our writer is not involved.
 import { sharedOracleProcess } from "./oracleProcess.ts";
 
 /** The options are those of `python -m sample.random_model`; `--out` says where the file goes. */

@@ -1,4 +1,4 @@
-/** Random convolutions, transposes, pools and general products of small tensors, some wide enough for the product kernels. */
+/** Random convolutions, transposes, pools and products, some wide enough for the product kernels. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { AttrRecord } from "../ir/attributes.ts";
 import { GraphBuilder } from "../ir/builder.ts";

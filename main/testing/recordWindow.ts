@@ -111,7 +111,7 @@ if (demo === null) throw new Error("the demo graph could not be opened");
 await recordModel(demo);
 await call("hybrid.run", { model: demo.model, target: demo.target });
 
-/** Where it was recorded is nobody's business. */
+/** Removes paths of the recording machine. */
 const places = [
   [harness.folder, "~/rlx"],
   [root.replace(/\/$/, ""), "~/workbench"],

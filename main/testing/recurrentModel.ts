@@ -1,4 +1,4 @@
-/** A decoder without caches: what it knows of earlier tokens is one row of sums, so a forgotten token must leave it. */
+/** A decoder without caches: its state is one row of sums, so a rewind must undo tokens there. */
 import type { Graph } from "../ir/graph.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import { tensor } from "../ir/type.ts";

@@ -1,4 +1,4 @@
-/** The built command line as a process of its own: what it prints, how it ends, and what it does when it is interrupted. */
+/** The built command line as a process: its output, its end, and its interrupts. */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,27 +22,31 @@ export interface Ended {
 
 export interface Running {
   readonly process: ChildProcess;
-  /** Of a process that was started: nought would be the group of the tests themselves. */
+  /** Throws if the process did not start: 0 would be the group of the tests themselves. */
   readonly pid: () => number;
-  /** What stands on stdout so far. */
+  /** Stdout so far. */
   shown(): string;
   /** Waits until the text stands on stdout or stderr. */
   shows(pattern: RegExp): Promise<void>;
-  /** ^C, or another signal, as a terminal sends it: to the whole group of processes. Gives the milliseconds until the end as well. */
+  /** Sends ^C or another signal to the process group, as a terminal does. `after`: ms until the end. */
   interrupt(signal?: NodeJS.Signals): Promise<Ended & { readonly after: number }>;
   readonly ended: Promise<Ended>;
 }
 
 export interface RlxOptions {
   readonly home: string;
-  /** What stands on stdin; nothing without it. */
+  /** Text for stdin. */
   readonly input?: string;
-  /** Environment variables beside those of the tests. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Environment variables beside those of the tests; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** What a shell does first: limits, another folder, a mount. */
+  readonly after?: string;
 }
 
-export function startRlx(parameters: readonly string[], { home, input, env = {} }: RlxOptions): Running {
-  const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], {
+export function startRlx(parameters: readonly string[], { home, input, env = {}, after }: RlxOptions): Running {
+  const line = [process.execPath, CLI_BUNDLE, ...parameters];
+  const [program = "", ...rest] = after === undefined ? line : ["/bin/sh", "-c", `${after} && exec "$0" "$@"`, ...line];
+  const child = spawn(program, rest, {
     cwd: root,
     env: { ...process.env, RLX_HOME: home, ...env },
     stdio: ["pipe", "pipe", "pipe"],
@@ -61,7 +65,7 @@ export function startRlx(parameters: readonly string[], { home, input, env = {} 
   });
   if (input !== undefined) child.stdin.write(input);
   const ended = once(child, "close").then(([code, signal]): Ended => ({ code, signal, out, err }));
-  // A conversation waits for its input to end; the others do not read it.
+  // A chat waits for the end of its input. The others do not read it.
   if (input === undefined || input.endsWith("\n")) child.stdin.end();
   const pid = (): number => {
     if (child.pid === undefined) throw new Error(`rlx ${parameters.join(" ")} was not started`);

@@ -43,7 +43,7 @@ const ROTATION = {
   betaSlow: 1,
 } as const;
 
-/** A gated, normed, residual layer with rotation and a cache: it goes through both patterns of the backend. */
+/** A gated, normed, residual layer with rotation and a cache, for both fusions of the backend. */
 function layer(cacheType: "f16" | "f32", weights: "f16" | "f32"): Graph {
   const builder = new GraphBuilder(opTable, "layer");
   const g = typedBuilder(builder);
@@ -98,7 +98,7 @@ function images(): Graph {
 let done = 0;
 let refused = 0;
 
-/** Windows of all shapes; that the numbers are right is for main/backends/cpu/windows.native.test.ts. */
+/** Windows of all shapes. main/backends/cpu/windows.native.test.ts checks the numbers. */
 async function runWindows(engine: CpuEngine): Promise<void> {
   for (let seed = 1; seed <= 60; seed++) {
     const { graph, inputs } = randomWindowCase(seed);
@@ -112,7 +112,7 @@ async function runWindows(engine: CpuEngine): Promise<void> {
   }
 }
 
-/** Loops in loops and a branch in them, on rows that several threads share; states that both update; a loop without an end. */
+/** Nested loops with a branch on rows of several threads, shared states, a loop without an end. */
 async function runControl(engine: CpuEngine): Promise<void> {
   const life = async (graph: Graph, inputs: TokenRun["inputs"], signal?: AbortSignal): Promise<void> => {
     const compiled = cpuDevice(engine, { threads: 3 }).compile(graph);
@@ -185,7 +185,7 @@ async function runLayer(engine: CpuEngine, graph: Graph, asGgml: boolean): Promi
 
 const PACKED: readonly PackedType[] = ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"];
 
-/** Rows of a packed matrix, normed, against packed matrices alone and in a gated pair; 1280 values are no whole pieces of 1024. */
+/** Normed rows against packed matrices, alone and as a gated pair. 1280 is no multiple of 1024. */
 function packedProducts(type: PackedType, width: number): Graph {
   const builder = new GraphBuilder(opTable, type);
   const g = typedBuilder(builder);

@@ -39,7 +39,7 @@ function packed(): Graph {
   return builder.finish();
 }
 
-/** Tokens → embedding → a layer with a growing cache → logits; the embedding is packed and read by rows and as a product. */
+/** Tokens → packed embedding → a layer with a growing cache → logits over the same embedding. */
 function decoder(): Graph {
   const builder = new GraphBuilder(opTable, "decoder");
   const g = typedBuilder(builder);

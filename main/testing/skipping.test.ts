@@ -1,4 +1,4 @@
-// That a missing oracle is a skip with its reason on somebody's machine, and an error in continuous integration.
+// A missing oracle is a skip with its reason on a developer's machine, and an error in CI.
 import { afterEach, expect, it, vi } from "vitest";
 import { reasonNotFound, reasonToSkip } from "./skipping.ts";
 

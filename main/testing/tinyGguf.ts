@@ -1,4 +1,4 @@
-/** A whole GGUF small enough to write in a test: a few Qwen3 blocks in f32, a byte vocabulary and a chat template. */
+/** A small whole GGUF: a few Qwen3 blocks in f32, a byte vocabulary and a chat template. */
 import { writeFile } from "node:fs/promises";
 import { memorySink } from "../formats/byteSink.ts";
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
@@ -36,7 +36,7 @@ export interface TinyGguf {
   readonly pre?: string;
   /** Many of them make a model that takes its time. */
   readonly layers?: number;
-  /** Never draws the end mark: its logit is 0, and many others are higher. For what has to last until somebody stops it. */
+  /** Never draws the end token (its logit is 0, others are higher): runs last until stopped. */
   readonly endless?: boolean;
   /** Keys beside those that it needs. */
   readonly keys?: readonly MetadataEntry[];

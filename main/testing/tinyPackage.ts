@@ -1,4 +1,4 @@
-/** Packages of a few operations for tests: y = x + 1 on fp16[2, 200], and a state that sums what came in. */
+/** Small packages for tests: y = x + 1 on fp16[2, 200], and a state that sums its inputs. */
 import { BlobPlan } from "../backends/coreml/blob.ts";
 import type { MilFunction, MilOperation, MilOpset } from "../backends/coreml/mil/types.ts";
 import { tensorType } from "../backends/coreml/mil/types.ts";
@@ -47,7 +47,7 @@ const main: MilFunction = {
 
 export const writeTinyPackage = (path: string): Promise<void> => write(path, main, "CoreML8");
 
-/** One feature of each type that a model can have, given back as it came; int8 needs the newest operators. */
+/** Passes one feature of each type through. int8 needs the newest operators. */
 export function writeTypedPackage(path: string): Promise<void> {
   const types = { singles: "fp32", halves: "fp16", whole: "int32", bytes: "int8" } as const;
   const features = Object.entries(types).map(([name, dtype]) => ({ name, type: tensorType(dtype, [3]) }));

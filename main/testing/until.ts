@@ -1,4 +1,4 @@
-/** Waits for what other code does in its own time: looks until it holds, and fails where it does not in `ms`. */
+/** Polls a condition until it holds. Fails after `ms`. */
 export async function until(holds: () => boolean, ms = 4000): Promise<void> {
   for (const end = Date.now() + ms; !holds();) {
     if (Date.now() > end) throw new Error("it did not happen in time");

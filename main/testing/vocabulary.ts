@@ -1,4 +1,4 @@
-/** Vocabulary files for tests, made from the shared ones by changing keys, and texts that are hard to tokenise. */
+/** Vocabulary files for tests, made from the shared ones, and texts that are hard to tokenise. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -166,7 +166,7 @@ const SNIPPETS = [
   "\u0080",
 ];
 
-/** A text of a few pieces: words of many scripts, runs of white space, digits, contractions, control characters, special tokens. */
+/** A random text: many scripts, white space, digits, contractions, control characters, special tokens. */
 export function hardText(random: Random, more: readonly string[] = []): string {
   let text = "";
   const pieces = random.integer(12);

@@ -1,4 +1,4 @@
-/** Weights of small test graphs in a file of their own, and random but sane blocks of packed types. */
+/** A file of weights for small test graphs, and random but sane blocks of packed types. */
 import { finish } from "../ir/steps.ts";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** One token of a decoder that is wide enough to be worth a way to the Neural Engine: tiny models stay on the CPU. */
+/** One token of a decoder wide enough for the Neural Engine: tiny models stay on the CPU. */
 import { finish } from "../ir/steps.ts";
 import type { Graph } from "../ir/graph.ts";
 import { specialize } from "../ir/specialize.ts";

@@ -1,6 +1,6 @@
 /**
- * The flags of the command lines that the window writes down. Two tests hold to this list: what the window writes is in it
- * (renderer/session/command.test.ts), and what is in it the command line takes (main/node/cli/commands.native.test.ts).
+ * Flags of the command lines that the window shows. renderer/session/command.test.ts checks that the
+ * window shows no others, main/node/cli/commands.native.test.ts that the command line takes them.
  */
 const MACHINE = ["--chip", "--os", "--units", "--profile"];
 const TARGET = [...MACHINE, "--context"];

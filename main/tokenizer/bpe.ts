@@ -1,6 +1,7 @@
 /**
- * Byte-level BPE (`gpt2`): words are cut off first, then each word's bytes, written as printable characters, are merged
- * by the ranks of the file's merge list. Merges are looked up in the file's own bytes ("left right"), never as strings.
+ * Byte-level BPE (`gpt2`): words are cut off first, then each word's bytes, written as printable
+ * characters, are merged by the ranks of the file's merge list. Merges are looked up in the file's
+ * own bytes ("left right"), never as strings.
  */
 import type { StringTable } from "../formats/gguf/values.ts";
 import type { Steps } from "../ir/steps.ts";

@@ -12,8 +12,8 @@ export interface StreamingDetokenizer {
 export function streamingDetokenizer(pieceOf: (id: number) => Uint8Array): StreamingDetokenizer {
   const newDecoder = () => new TextDecoder("utf-8", { ignoreBOM: true });
   let decoder = newDecoder();
-  // Bytes since the last place where nothing was open, and the text that they have given: decoded as if it ended here, open
-  // bytes give more.
+  // Bytes since the last place where nothing was open, and the text that they have given: decoded
+  // as if it ended here, open bytes give more.
   let bytes: readonly number[] = [];
   let given = 0;
   const settle = (): void => {

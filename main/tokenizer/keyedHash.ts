@@ -1,6 +1,6 @@
 /**
- * HalfSipHash-1-3: a hash of bytes under a key that is drawn anew for each table. Without the key, strings that collide
- * cannot be chosen in advance.
+ * HalfSipHash-1-3: a hash of bytes under a key that is drawn anew for each table, so that a file
+ * cannot choose strings that collide.
  */
 const randomWord = (): number => Math.floor(Math.random() * 2 ** 32) | 0;
 

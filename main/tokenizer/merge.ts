@@ -1,6 +1,6 @@
 /**
- * The merging that SentencePiece and byte-level BPE share: a text is a row of symbols; again and again the best pair of
- * neighbours becomes one symbol, the leftmost of equally good ones first, until no pair is known.
+ * The merging that SentencePiece and byte-level BPE share. A text is a row of symbols. The best
+ * pair of neighbours (the leftmost of equals) becomes one symbol, until no pair is known.
  */
 import type { Steps } from "../ir/steps.ts";
 
@@ -8,8 +8,8 @@ import type { Steps } from "../ir/steps.ts";
 export type PairRank = (from: number, middle: number, to: number) => number;
 
 /**
- * Merges in place. `starts` holds where each of the `count` symbols begins, and at `count` where the last one ends;
- * afterwards it holds those that are left.
+ * Merges in place. `starts` holds where each of the `count` symbols begins, and at `count` where
+ * the last one ends; afterwards it holds those that are left.
  */
 export class Merging {
   readonly #starts: Int32Array;
@@ -71,7 +71,7 @@ export class Merging {
     return kept;
   }
 
-  /** Asks for the rank of a symbol with the one behind it; gives the bytes that were looked up. */
+  /** Queues a symbol with the next one by the rank of the pair; returns the bytes that were looked up. */
   #offer(left: number): number {
     const right = this.#next[left] ?? this.#count;
     if (left < 0 || right >= this.#count) return 0;

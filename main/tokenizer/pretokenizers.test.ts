@@ -31,7 +31,7 @@ describe.each(kinds)("%s", (name) => {
   });
 });
 
-/** The patterns as the models have them, whose time grows with the square of a run. */
+/** The patterns as the models have them: quadratic in the length of a run. */
 const plain = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "plain" });
 const PLAIN: readonly (readonly [name: string, place: number, pattern: Pattern])[] = [
   ["deepseek-llm", 3, plain("[\\t-\\r ]+$")],

@@ -1,7 +1,8 @@
 /**
- * How byte-level BPE cuts text into words before it merges: per name in `tokenizer.ggml.pre` a list of patterns. The
- * first one cuts the text into what it matches and what lies between; each further one cuts those pieces again, seeing
- * nothing beyond their ends. The patterns are those of the models' own tokenizers; names and flags as llama.cpp has them.
+ * How byte-level BPE cuts text into words before it merges: per name in `tokenizer.ggml.pre` a list
+ * of patterns. The first one cuts the text into what it matches and what lies between; each further
+ * one cuts those pieces again, seeing nothing beyond their ends. The patterns are those of the
+ * models' own tokenizers; names and flags as llama.cpp has them.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Steps } from "../ir/steps.ts";
@@ -51,7 +52,10 @@ const lower = `[a-z${SIGN.letter}]`;
 const cased = (digits: string, contraction: string): string =>
   `[^\\r\\n${L}${N}]?${upper}*${lower}+${contraction}|[^\\r\\n${L}${N}]?${upper}+${lower}*${contraction}|[${N}]${digits}| ?[^\\s${L}${N}]+[\\r\\n/]*|${TAIL}`;
 
-/** Letters with case as DeepSeek LLM lists them: not all that Unicode has (no small Armenian or Georgian ones, for instance). */
+/**
+ * Letters with case as DeepSeek LLM lists them: not all that Unicode has (no small Armenian or
+ * Georgian ones, for instance).
+ */
 const CASED =
   "A-Za-z\\u00b5\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u01ba\\u01bc-\\u01bf\\u01c4-\\u0293\\u0295-\\u02af" +
   "\\u0370-\\u0373\\u0376\\u0377\\u037b-\\u037d\\u037f\\u0386\\u0388-\\u038a\\u038c\\u038e-\\u03a1" +

@@ -1,4 +1,7 @@
-/** Special tokens are found as if each were looked for by itself, the longest first; and in time that grows with the text. */
+/**
+ * Special tokens are found as if each were looked for by itself, the longest first; and in time
+ * that grows with the text.
+ */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { finish } from "../ir/steps.ts";

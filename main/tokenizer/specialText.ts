@@ -1,7 +1,7 @@
 /**
- * Finds special tokens in a text before it is tokenised: the longest texts first, each everywhere it occurs, then the
- * next in what is left. Control tokens only when they may be parsed; user-defined ones always. The work grows with the
- * text alone, not with the number of tokens.
+ * Finds special tokens in a text before it is tokenised: the longest texts first, each everywhere
+ * it occurs, then the next in what is left. Control tokens only when they may be parsed;
+ * user-defined ones always. The work grows with the text alone, not with the number of tokens.
  */
 import type { Steps } from "../ir/steps.ts";
 import { TokenFinder } from "./tokenFinder.ts";
@@ -87,8 +87,8 @@ class SpecialSearch {
   }
 
   /**
-   * Takes tokens by their rank. One that runs into a token that is taken already can only be shorter there. What is taken
-   * has at least as many bytes, so it covers the last unit of what it is in the way of.
+   * Tokens are taken longest first, so a later overlapping one is cut to a shorter token or
+   * dropped.
    */
   *#choose(text: string, places: Places): Steps<void> {
     let done = 0;

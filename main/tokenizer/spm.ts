@@ -1,6 +1,7 @@
 /**
- * SentencePiece (`llama`): spaces become ▁, the characters of the whole text are merged by the scores of the tokens they
- * form, and characters that are no token are written as byte tokens <0x00>…<0xFF>.
+ * SentencePiece (`llama`): spaces become ▁, the characters of the whole text are merged by the
+ * scores of the tokens they form, and characters that are no token are written as byte tokens
+ * <0x00>…<0xFF>.
  */
 import type { Metadata } from "../formats/gguf/metadata.ts";
 import type { Steps } from "../ir/steps.ts";

@@ -1,7 +1,7 @@
 /**
- * Where the tokens of a list begin in a text, in one pass however many tokens there are and however they overlap: an
- * automaton of Aho and Corasick over the texts read backwards. At each place it tells the longest token that begins
- * there; the shorter ones are found from it in a few steps.
+ * Where the tokens of a list begin in a text, in one pass however many tokens there are and however
+ * they overlap: an automaton of Aho and Corasick over the texts read backwards. At each place it
+ * tells the longest token that begins there; the shorter ones are found from it in a few steps.
  */
 
 /** A number from 1 for each text, in their order; 0 for none. */
@@ -113,7 +113,7 @@ function byDepth(depths: Int32Array, nodes: number): Int32Array {
   return sorted;
 }
 
-/** The edges of the automaton in one table, under a key: a file cannot choose texts whose edges share their slots. */
+/** The edges of the automaton in one keyed hash table: a file cannot choose texts that collide in it. */
 class Edges {
   readonly #key = randomWord();
   readonly #mask: number;

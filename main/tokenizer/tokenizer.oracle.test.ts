@@ -79,8 +79,9 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
   it.each(["default", "llama-bpe", "deepseek-coder", "deepseek-llm", "deepseek-v3", "viking"])(
     "gpt-2 cut by %s: every code point of two planes, the tags and selectors and some of the others, among letters, signs and spaces",
     async (name) => {
-      // From plane 2 on come ideographs, private and unassigned points, of which some speak for all; only the tags and variation
-      // selectors of plane 14 are of other categories than their neighbours.
+      // From plane 2 on come ideographs, private and unassigned points, of which some speak for
+      // all; only the tags and variation selectors of plane 14 are of other categories than their
+      // neighbours.
       const all = [...steps(1, 0x20000, 1), ...steps(0xe0000, 0xe0200, 1), ...steps(0x20000, 0x110000, 61)];
       const points = all.filter((p) => p < 0xd800 || p > 0xdfff);
       const texts = Array.from({ length: Math.ceil(points.length / 64) }, (_, i) =>
@@ -114,7 +115,10 @@ function textsOf(file: GgufFile, key: string): string[] {
   return Array.from({ length: table.length }, (_, i) => table.textAt(i));
 }
 
-/** A vocabulary in which letters, signs, digits and spaces join the first byte of whatever follows, so that every cut shows. */
+/**
+ * A vocabulary in which letters, signs, digits and spaces join the first byte of whatever follows,
+ * so that every cut shows.
+ */
 function joiningEntries(file: GgufFile): Record<string, MetadataEntry> {
   const tokens = textsOf(file, "tokenizer.ggml.tokens");
   const merges = textsOf(file, "tokenizer.ggml.merges");

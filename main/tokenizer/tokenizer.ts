@@ -1,6 +1,7 @@
 /**
- * Text to token ids and back, as the model's own tokenizer does it, built from the keys of a GGUF. Building costs an
- * index of the vocabulary; merges and special tokens are prepared when the first text comes.
+ * Text to token ids and back, as the model's own tokenizer does it, built from the keys of a GGUF.
+ * Building costs an index of the vocabulary; merges and special tokens are prepared when the first
+ * text comes.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Metadata } from "../formats/gguf/metadata.ts";
@@ -41,7 +42,7 @@ export interface Tokenizer {
   readonly addEos: boolean;
   /** Every token after which a generation stops. */
   readonly endings: ReadonlySet<number>;
-  /** What a person should know: a missing pre-tokenizer, for one. */
+  /** Warnings: a missing pre-tokenizer, for example. */
   readonly warnings: readonly string[];
   readonly encode: (text: string, options?: EncodeOptions) => Int32Array;
   /** As `encode`, with pauses: a long text can be interrupted. */
@@ -75,10 +76,10 @@ interface Rules {
   readonly warnings: readonly string[];
 }
 
-/** Longer texts do not fit into any context, and would only take memory. */
+/** Longer texts fit into no context and only cost memory. */
 const LONGEST_TEXT = 4 << 20;
 
-/** Why texts cannot be read and written with what the file names, told from its keys alone; undefined when they can. */
+/** Why the file's tokenizer cannot be built, from its keys alone; undefined when it can. */
 export function tokenizerRefusal({ name, metadata }: TokenizerSource): WorkbenchError | undefined {
   const text = (key: string): string | undefined =>
     metadata.get(key)?.kind === "string" ? metadata.optionalString(key) : undefined;

@@ -1,8 +1,9 @@
 /**
  * Text as the pre-tokenizers see it: one UTF-16 unit per code point, so that positions mean the same in every form.
- * `folded` keeps ASCII and replaces each other code point by a sign for its class (letter, number, …, white space as vertical tab),
- * so that plain regular expressions can speak of classes. `plain` keeps the code points of the basic
- * plane, white space aside; of those beyond it only letters with case are told from others, by one that stands for all.
+ * `folded` keeps ASCII and replaces each other code point by a sign for its class (letter, number,
+ * …, white space as vertical tab), so that plain regular expressions can speak of classes. `plain`
+ * keeps the code points of the basic plane, white space aside. Beyond the basic plane one stand-in
+ * marks letters with case; another marks everything else.
  * The tables are our own: what an engine takes for a letter depends on its version.
  */
 import { UNICODE_RUNS } from "./unicodeTables.ts";

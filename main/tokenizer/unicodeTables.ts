@@ -1,6 +1,6 @@
 /**
- * Made by python/unicode_classes.py. Runs of code points per class (Unicode 15.1): gap before the run and its
- * length, in base 36.
+ * Made by python/unicode_classes.py. Runs of code points per class (Unicode 15.1): gap before the
+ * run and its length, in base 36.
  */
 // prettier-ignore
 export const UNICODE_RUNS = {

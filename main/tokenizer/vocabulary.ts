@@ -1,6 +1,7 @@
 /**
- * The tokens of a file: their texts, their kinds, the special ones among them and which of those end a generation.
- * Rules and lists of texts as llama.cpp has them, because converters rely on them; what a file says explicitly wins.
+ * The tokens of a file: their texts, their kinds, the special ones among them and which of those
+ * end a generation. Rules and lists of texts as llama.cpp has them, because converters rely on
+ * them; what a file says explicitly wins.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Metadata } from "../formats/gguf/metadata.ts";
@@ -23,7 +24,10 @@ export interface SpecialIds {
 
 const encoder = new TextEncoder();
 
-/** Real vocabularies end far below: the largest known has 262 144 tokens, 514 906 merges and some KB of special texts. */
+/**
+ * Real vocabularies end far below: the largest known has 262 144 tokens, 514 906 merges and some KB
+ * of special texts.
+ */
 const MOST_TOKENS = 1 << 20;
 export const MOST_MERGES = 1 << 21;
 const MOST_SPECIAL_BYTES = 1 << 20;
@@ -93,7 +97,7 @@ const CONTROL_TEXTS = [
     "<|middle|>",
   ],
 ];
-/** Control tokens of one model whose text is wanted in the output. */
+/** Control tokens that one model shows in its output. */
 const SHOWN_TEXTS = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
 
 export class Vocabulary {

@@ -1,6 +1,7 @@
 // Micro-benchmark of the CPU kernels. Prints one JSON object.
 //   kernels_bench [--isa NAME] [--threads 1,2] [--repeats N] [--only matvec|gemm|attention]
-// Matvec rates are weight bytes per second and their ratio to a plain read loop interleaved with them.
+// Matvec rates are weight bytes per second and their ratio to a plain read loop interleaved with
+// them.
 #include <memory>
 
 #include "read_loop.h"

@@ -1,4 +1,5 @@
-// Bench support: a team of spinning threads, a clock, medians, random valid blocks, a small JSON printer.
+// Bench support: a team of spinning threads, a clock, medians, random valid blocks, a small JSON
+// printer.
 #pragma once
 
 #include <sys/mman.h>
@@ -26,7 +27,8 @@ inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Processor time of the calling thread: unlike the wall clock it does not count what other processes take.
+// Processor time of the calling thread: unlike the wall clock it does not count what other
+// processes take.
 inline double thread_seconds() {
   timespec t = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

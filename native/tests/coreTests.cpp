@@ -1,13 +1,13 @@
-// The core without Node: handles, memory, random numbers, the sampler, and plans that lie. Threads and mapped files have files of
-// their own.
-#include <unistd.h>
-
+// The core without Node: handles, memory, random numbers, the sampler, and false plans. Threads and
+// mapped files have files of their own.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "core/error.h"
@@ -49,8 +49,26 @@ void test_memory() {
   CHECK(same(code_of([] { rlx::Pages impossible(size_t{1} << 62); }), "ENV_NO_MEMORY"));
 }
 
-// A machine: the time of a product with each setting, as a share of that without prefetching. The second token of a trial takes
-// `drift` times as long.
+void test_errors() {
+  const auto caught = [](auto thrown) {
+    try {
+      throw thrown;
+    } catch (const std::exception&) {
+      return rlx::current_error("engine");
+    }
+  };
+  CHECK(same(code_of([&] { throw caught(std::bad_alloc()); }), "ENV_NO_MEMORY"));
+  CHECK(same(code_of([&] { throw caught(std::logic_error("no")); }), "BUG_INVARIANT"));
+  CHECK(same(code_of([&] { throw caught(rlx::Error(rlx::Code::cancelled, "no")); }), "CANCELLED"));
+  // As std::thread throws it.
+  const auto refused = std::make_error_code(std::errc::resource_unavailable_try_again);
+  const rlx::Error thread = caught(std::system_error(refused));
+  CHECK(same(rlx::code_name(thread.code()), "ENV_NO_MEMORY"));
+  CHECK(std::string(thread.what()).find("Use fewer threads") != std::string::npos);
+}
+
+// A machine: the time of a product with each setting, as a share of that without prefetching. The
+// second token of a trial takes `drift` times as long.
 struct Machine {
   double far, near, drift = 1.0;
 
@@ -98,7 +116,8 @@ void test_prefetch_trials() {
   using rlx::kernels::Prefetch;
   for (const Prefetch usual : {Prefetch::none, Prefetch::far}) {
     const Prefetch other = usual == Prefetch::none ? Prefetch::far : Prefetch::none;
-    // However memory changes between the two tokens of a trial, and however many products there are.
+    // However memory changes between the two tokens of a trial, and however many products there
+    // are.
     for (const size_t products : {1, 3, 16, 17}) {
       for (const double drift : {0.7, 0.8, 1.0, 1.25, 1.5}) {
         for (const double far : {0.8, 0.93, 1.0, 1.2}) {
@@ -154,7 +173,8 @@ void test_prefetch_tuner() {
         (rlx::kernels::is_avx512(best.isa) ? Prefetch::far : Prefetch::none));
 }
 
-// Items run with the setting of their product's trial, only while they run, and the time goes to that product.
+// Items run with the setting of their product's trial, only while they run, and the time goes to
+// that product.
 void test_product_trials() {
   using rlx::kernels::Prefetch;
   using rlx::kernels::Type;
@@ -212,7 +232,8 @@ void test_philox() {
   CHECK(sum > 49700 && sum < 50300);
 }
 
-// A vocabulary is shared by threads in parts: any number of them gives the same, also where a whole part is ruled out.
+// A vocabulary is shared by threads in parts: any number of them gives the same, also where a whole
+// part is ruled out.
 void test_sampler_parts() {
   const rlx::kernels::Dispatch& kernels = *rlx::kernels::dispatch(nullptr);
   rlx::Pages work;
@@ -356,7 +377,8 @@ void test_plans() {
   CHECK(same(run_plan(small_plan("matmul"), 3), "IR_SHAPE"));
   CHECK(same(run_plan(small_plan("linear_block"), 1), "IR_STRUCTURE"));
 
-  // Every beginning of a plan, and ten thousand mutations of plans of every kernel: a code, or a harmless run.
+  // Every beginning of a plan, and ten thousand mutations of plans of every kernel: a code, or a
+  // harmless run.
   const Bytes whole = small_plan("add");
   for (size_t length = 0; length < whole.data.size(); length++) {
     Bytes cut;
@@ -378,6 +400,7 @@ void test_plans() {
 int main() {
   core_tests::test_threads();
   test_handles();
+  test_errors();
   test_memory();
   core_tests::test_mapped_files();
   core_tests::test_stored_error();

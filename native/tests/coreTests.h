@@ -1,4 +1,4 @@
-// What the tests of the core share: a check that counts, and the code of an error.
+// Shared by the tests of the core: a check that counts, and the code of an error.
 #pragma once
 
 #include <cstdio>

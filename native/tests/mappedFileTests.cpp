@@ -1,15 +1,20 @@
-// Mapped weight files without Node: cut while they are read, and given larger pages.
+// Mapped weight files without Node: cut while they are read, replaced, and given larger pages.
 #ifdef __linux__
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
-#endif
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/platform/posix/posix.h"
+#endif
+
+#include <chrono>
 #include <cstdlib>
-#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/weights.h"
@@ -18,33 +23,94 @@
 namespace core_tests {
 namespace {
 
+// Windows does not let a mapped file be cut.
+#ifdef _WIN32
+constexpr bool kCutsMapped = false;
+#else
+constexpr bool kCutsMapped = true;
+#endif
+
+void wait_ms(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+
+class TestFile {
+ public:
+  explicit TestFile(const std::vector<uint8_t>& content) : content_(content) {
+    std::ofstream(path_, std::ios::binary);
+    fill();
+  }
+  ~TestFile() { std::filesystem::remove(path_); }
+  TestFile(const TestFile&) = delete;
+  TestFile& operator=(const TestFile&) = delete;
+
+  std::string path() const { return path_.string(); }
+  // Writes the content again, in place.
+  void fill() {
+    std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+    file.write(reinterpret_cast<const char*>(content_.data()), static_cast<std::streamsize>(content_.size()));
+    CHECK(file.flush().good());
+  }
+  // False where the system refuses, because the file is mapped.
+  bool cut(size_t bytes) {
+    std::error_code refused;
+    std::filesystem::resize_file(path_, bytes, refused);
+    return !refused;
+  }
+  bool is_in(const rlx::Weights& weights, size_t file) const {
+    return std::memcmp(weights.at(file, 0, content_.size()), content_.data(), content_.size()) == 0;
+  }
+
+ private:
+  const std::vector<uint8_t>& content_;
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("rlx-core-\u00e9-" + std::to_string(std::random_device{}()));
+};
+
 void test_weights() {
-  char path[] = "/tmp/rlx-core-XXXXXX";
-  const int fd = mkstemp(path);
-  const size_t size = 64 * 4096;
-  const std::string content(size, 'x');
-  CHECK(write(fd, content.data(), size) == static_cast<ssize_t>(size));
+  const std::vector<uint8_t> content(64 * 4096, 'x');
+  std::string path;
   {
+    TestFile file(content);
+    path = file.path();
     rlx::Weights weights({path});
-    CHECK(weights.bytes() == size);
-    CHECK(weights.at(0, size - 1, 1)[0] == 'x');
-    CHECK(same(code_of([&] { weights.at(0, size - 1, 2); }), "INPUT_ARGUMENT"));
+    CHECK(weights.bytes() == content.size());
+    CHECK(weights.at(0, content.size() - 1, 1)[0] == 'x');
+    CHECK(same(code_of([&] { weights.at(0, content.size() - 1, 2); }), "INPUT_ARGUMENT"));
     CHECK(same(code_of([&] { weights.at(0, ~uint64_t{0}, 2); }), "INPUT_ARGUMENT"));
     CHECK(same(code_of([&] { weights.at(1, 0, 0); }), "INPUT_ARGUMENT"));
-    const uint8_t* last = weights.at(0, size - 4096, 4096);
-    CHECK(ftruncate(fd, 4096) == 0);
-    // Behind the new end of the file: zeros instead of the end of the process, and the file counts as changed.
-    volatile uint8_t value = last[5];
-    CHECK(value == 0);
-    CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
+    CHECK(same(code_of([&] { rlx::Weights other({path}, {"1:2:3:4"}); }), "INPUT_CHANGED"));
+    weights.check();
+    CHECK(file.cut(4096) == kCutsMapped);
+    // Behind the new end of the file: zeros instead of the end of the process, and the file counts
+    // as changed.
+    CHECK(*static_cast<const volatile uint8_t*>(weights.at(0, content.size() - 5, 1)) == (kCutsMapped ? 0 : 'x'));
+    if (kCutsMapped) CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
   }
-  close(fd);
-  unlink(path);
   CHECK(same(code_of([&] { rlx::Weights gone({path}); }), "INPUT_NOT_FOUND"));
   CHECK(same(code_of([] { rlx::Weights none(std::vector<std::string>{}); }), "INPUT_ARGUMENT"));
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  CHECK(same(code_of([&] { rlx::Weights directory({folder}); }), "INPUT_UNREADABLE"));
 }
 
-// Numbered words: three windows of a copy, nine of what is read again, and an odd end.
+// The identity that fileByteSource.ts writes for this size and time, and a write after it.
+void test_identity() {
+  const std::vector<uint8_t> content(4096, 'x');
+  TestFile file(content);
+  const rlx::platform::OpenFile open(file.path());
+  const rlx::platform::FileFacts facts = open.facts().value();
+  const auto written = std::chrono::system_clock::now().time_since_epoch();
+  const double age = std::chrono::duration<double>(written).count() - 1e-9 * static_cast<double>(facts.modified);
+  CHECK(facts.size == content.size() && age > -1 && age < 60);
+  const std::string identity = std::to_string(facts.device) + ":" + std::to_string(facts.file) + ":" +
+                               std::to_string(facts.size) + ":" + std::to_string(facts.modified);
+  rlx::Weights weights({file.path()}, {identity});
+  weights.check();
+  wait_ms(20);
+  file.fill();
+  CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
+  CHECK(same(code_of([&] { rlx::Weights later({file.path()}, {identity}); }), "INPUT_CHANGED"));
+}
+
+// Numbered words: three windows to copy, nine to read again, and an odd end.
 constexpr size_t kLarge = (140u << 20) + 4096 + 5;
 std::vector<uint8_t> numbered(size_t bytes) {
   std::vector<uint64_t> words(bytes / 8 + 1);
@@ -53,30 +119,10 @@ std::vector<uint8_t> numbered(size_t bytes) {
   return {from, from + bytes};
 }
 
-class TestFile {
- public:
-  explicit TestFile(const std::vector<uint8_t>& content) : content_(content) { fill(); }
-  ~TestFile() {
-    close(fd_);
-    unlink(path_);
-  }
-  std::string path() const { return path_; }
-  void fill() { CHECK(pwrite(fd_, content_.data(), content_.size(), 0) == static_cast<ssize_t>(content_.size())); }
-  void cut(size_t bytes) { CHECK(ftruncate(fd_, static_cast<off_t>(bytes)) == 0); }
-  bool is_in(const rlx::Weights& weights, size_t file) const {
-    return std::memcmp(weights.at(file, 0, content_.size()), content_.data(), content_.size()) == 0;
-  }
-
- private:
-  const std::vector<uint8_t>& content_;
-  char path_[32] = "/tmp/rlx-core-XXXXXX";
-  const int fd_ = mkstemp(path_);
-};
-
 constexpr size_t kPlenty = SIZE_MAX;
 
 void wait_for(const rlx::HugePages& pages) {
-  for (int i = 0; i < 2000 && !pages.done(); i++) usleep(10000);
+  for (int i = 0; i < 2000 && !pages.done(); i++) wait_ms(10);
 }
 
 #ifdef __linux__
@@ -94,23 +140,21 @@ size_t in_pages_of_2_mb(const uint8_t* data) {
   if (maps != nullptr) std::fclose(maps);
   return kilobytes << 10;
 }
-// Whether a file that is read from the disk comes in large pages here, and twice as fast as the engine wants it.
+// Whether a file that is read from the disk comes in large pages here, and twice as fast as the
+// engine wants it.
 bool gives_large_pages(const TestFile& file, size_t bytes) {
   const int fd = open(file.path().c_str(), O_RDONLY);
-  uint8_t* place = rlx::reserve_huge(bytes);
+  uint8_t* place = rlx::platform::reserve_huge(bytes);
   void* data = mmap(place, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
   madvise(data, bytes, MADV_HUGEPAGE);
   struct statfs info{};
   const bool disk = fstatfs(fd, &info) == 0 && info.f_type == 0xef53;
   fdatasync(fd);
   posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-  timespec before{}, after{};
-  clock_gettime(CLOCK_MONOTONIC, &before);
+  const auto before = std::chrono::steady_clock::now();
   uint8_t sum = 0;
   for (size_t at = 0; at < bytes; at += 4096) sum ^= static_cast<volatile uint8_t*>(data)[at];
-  clock_gettime(CLOCK_MONOTONIC, &after);
-  const double seconds =
-      static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   const bool large = in_pages_of_2_mb(place) > bytes / 10 * 9;
   munmap(data, bytes);
   close(fd);
@@ -128,7 +172,7 @@ void test_huge_pages_of(rlx::HugePages::Way way) {
   const bool must = !copies && there && gives_large_pages(first, content.size());
   if (!copies) {
     if (!must)
-      std::printf("not shown here: pages of 2 MB of a file, which want a fast disk with ext4 and Linux 6.16\n");
+      std::printf("not shown here: pages of 2 MB of a file, which need a fast disk with ext4 and Linux 6.16\n");
     first.cut(0);
     first.fill();  // in small pages again, or as large as a write makes them
   }
@@ -136,26 +180,26 @@ void test_huge_pages_of(rlx::HugePages::Way way) {
     rlx::Weights weights({first.path(), second.path()});
     const uint8_t* before = weights.at(0, 0, 1);
     weights.use_huge_pages(way, (copies ? 2 * bytes : bytes) - 1);
-    usleep(200000);
+    wait_ms(200);
     CHECK(weights.huge().bytes() == 0 && !weights.huge().done());  // memory is short
     weights.use_huge_pages(way, copies ? 2 * bytes : bytes);
     weights.use_huge_pages(way, 2 * bytes);  // once is enough
     // Read while the pages are exchanged.
     for (int i = 0; i < 1000 && there && !weights.huge().done(); i++)
       CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
-    wait_for(weights.huge());
+    if (there) wait_for(weights.huge());
     CHECK(weights.huge().done() == there);
     if (copies) CHECK(weights.huge().bytes() == (there ? bytes : 0));
     if (must) CHECK(weights.huge().bytes() > 0);
     CHECK(first.is_in(weights, 0) && second.is_in(weights, 1));
     CHECK(weights.at(0, 0, 1) == before);
     weights.check();
-    first.cut(4096);
-    CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
-    // What was copied no longer follows the file, but the file counts as changed.
+    CHECK(first.cut(4096) == kCutsMapped);
+    if (kCutsMapped) CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
+    // A copy no longer follows the file, but the file counts as changed.
     if (copies) CHECK(!there || first.is_in(weights, 0));
   }
-  if (must) {  // nobody in the way
+  if (must) {  // without readers
     first.fill();
     rlx::Weights quiet({first.path()});
     quiet.use_huge_pages(way, kPlenty);
@@ -166,15 +210,15 @@ void test_huge_pages_of(rlx::HugePages::Way way) {
     first.fill();
     rlx::Weights weights({first.path()});
     weights.use_huge_pages(way, kPlenty);
-    usleep(static_cast<useconds_t>(i) * (copies ? 1000 : 8000));
+    wait_ms(i * (copies ? 1 : 8));
     if (i % 2 == 0) continue;
-    first.cut(4096);
+    if (!first.cut(4096)) continue;
     first.is_in(weights, 0);
     CHECK(same(code_of([&] { weights.check(); }), "INPUT_CHANGED"));
   }
   rlx::Weights small({second.path()});
   small.use_huge_pages(way, kPlenty);
-  usleep(20000);
+  wait_ms(20);
   CHECK(small.huge().bytes() == 0 && !small.huge().done());
 }
 
@@ -187,6 +231,7 @@ void test_huge_pages() {
 
 void test_mapped_files() {
   test_weights();
+  test_identity();
   test_huge_pages();
 }
 

@@ -57,7 +57,8 @@ cpu_set_t affinity() {
   sched_getaffinity(0, sizeof all, &all);
   return all;
 }
-// Thread 0 sits down on `processor`, where this thread is then let go; the system may move it at once.
+// Thread 0 enters on `processor`; this thread may then run anywhere, and the system may move it at
+// once.
 void share(rlx::CorePlacement& placement, int processor, const cpu_set_t& anywhere) {
   hold_on(only(processor));
   placement.enter(0);
@@ -74,7 +75,8 @@ void test_placement() {
   rlx::CorePlacement placement;
   placement.begin(2);
   CHECK(placement.spread(1) == Spread::alone);
-  // Away from whom it shares with, in most turns: in any of them the system may have moved it before, or move it back.
+  // Moved off the shared processor in most turns: in some the system has moved it before, or moves
+  // it back.
   int moved = 0, away = 0;
   for (int i = 0; i < 20; i++) {
     share(placement, here, anywhere);
@@ -85,12 +87,12 @@ void test_placement() {
   CHECK(moved > 10 && away > moved / 2);
   const cpu_set_t after = affinity();
   CHECK(CPU_EQUAL(&anywhere, &after));
-  // Not with itself, nor with a thread that waits.
+  // It does not share with itself, nor with a waiting thread.
   hold_on(only(here));
   CHECK(placement.spread(0) == Spread::alone);
   placement.leave(0);
   CHECK(placement.spread(1) == Spread::alone);
-  // Nowhere else to go: it may use this processor only, or others work on all that it may.
+  // No free processor: this is the only one allowed, or threads work on all others.
   placement.enter(0);
   CHECK(placement.spread(1) == Spread::full);
   hold_on(anywhere);

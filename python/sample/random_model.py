@@ -46,7 +46,7 @@ def write_random(shape: ModelShape, file_type: str, target: Path, seed: int, out
 
 
 class WrongOptions(ValueError):
-    """Told to whoever asked: a wrong option must not end a process that answers others."""
+    """Raised instead of exiting: a wrong option must not end the oracle's process."""
 
 
 class _Parser(argparse.ArgumentParser):

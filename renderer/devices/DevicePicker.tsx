@@ -1,4 +1,7 @@
-/** Which device does the work: all that there are, what is missing and why, and which is the fastest here with its sums. */
+/**
+ * The choice of a device: every device, why one is missing, and the fastest one with its
+ * arithmetic.
+ */
 import type { ReactNode } from "react";
 import { useEffect } from "react";
 import type { Capability, RunDevice } from "../../main/contract/views/engine.ts";
@@ -23,7 +26,7 @@ export interface DevicePickerProps {
   /** Shown before the device; nothing without it. */
   readonly lead?: string;
   readonly value: RunDevice;
-  /** What the task asks of a device; running models without it. */
+  /** The capability that the task needs; by default, running models. */
   readonly needs?: Capability;
   readonly disabled?: boolean;
   readonly onChange: (device: RunDevice) => void;
@@ -118,14 +121,14 @@ function Choice({
   );
 }
 
-/** The recommendation: a sentence, the sums behind it, and how to get numbers where there are none. */
+/** The recommendation: a sentence, its arithmetic, and a way to measure what is unknown. */
 function Advice(): ReactNode {
   const state = useDevices((s) => s.advice);
   const load = useDevices((s) => s.loadAdvice);
   const calibrate = useDevices((s) => s.calibrate);
   const stop = useDevices((s) => s.stopCalibration);
   const calibrating = useDevices((s) => s.calibrating);
-  // Asked whenever the list is opened: another model has other sums.
+  // Asked whenever the list opens: the answer depends on the model.
   useEffect(() => void load(), [load]);
   const advice = current(state);
   return (
@@ -165,7 +168,7 @@ function Advice(): ReactNode {
       ) : advice === null ? null : (
         <Button
           small
-          title="Some seconds, while nothing else should run; kept, as by rlx doctor --calibrate"
+          title="Takes a few seconds; close other programs. The result is kept (same as rlx doctor --calibrate)."
           onClick={() => void calibrate()}
         >
           {advice.canCalibrate ? "Measure the devices" : "Measure again"}
@@ -175,7 +178,7 @@ function Advice(): ReactNode {
   );
 }
 
-/** Heat, battery, little memory or other programs: whoever measures now measures these too. */
+/** Heat, battery, little memory or other programs: they disturb a measurement. */
 function BadMoment(): ReactNode {
   const machine = useDevices((s) => current(s.machine));
   const load = useDevices((s) => s.loadMachine);

@@ -1,14 +1,14 @@
-/** The devices that can be chosen for a task, each with what it is or what is missing, and the one to take instead. */
+/** The devices for a task: what each one is, or why it is missing and which one to take instead. */
 import type { Capability, DeviceInfo, RunDevice } from "../../main/contract/views/engine.ts";
 import type { DeviceAdvice } from "../../main/contract/views/machine.ts";
 
 export interface DeviceChoice {
   readonly id: RunDevice;
   readonly title: string;
-  /** What it is here, or in one sentence why it cannot be chosen. */
+  /** A description, or one sentence on why the device cannot be chosen. */
   readonly sentence: string;
   readonly usable: boolean;
-  /** What does the same work here, where this one is missing. */
+  /** The device that does the same work here if this one is missing. */
   readonly instead: { readonly id: RunDevice; readonly title: string } | null;
   /** Seconds by calibration, for the tokens of the advice. */
   readonly seconds: number | null;
@@ -29,7 +29,7 @@ export function deviceChoices(
       id,
       title,
       usable: usable(device),
-      // What is missing comes first: what it cannot do would not be the only obstacle.
+      // A missing device says so first, before its lack of a capability.
       sentence: available && can !== true ? can : sentence,
       instead: other === undefined ? null : { id: other.id, title: other.title },
       seconds: advice?.devices.find(({ device }) => device === id)?.seconds?.value ?? null,

@@ -1,34 +1,38 @@
-/** What the window knows of the machine's devices: which is fastest for the open model, and the state the machine is in. */
+/** The machine's devices: which is fastest for the open model, their calibration, and the state of the machine. */
 import type { DeviceAdvice, MachineState } from "../../main/contract/views/machine.ts";
 import type { Async } from "../session/async.ts";
-import { current, failed, IDLE, isCancelled, loading, ready } from "../session/async.ts";
-import type { SessionState, SliceTools } from "../session/sessionSlice.ts";
+import { createQuestions, createTask, current, failed, IDLE, isCancelled, ready } from "../session/async.ts";
+import type { SliceTools } from "../session/slice.ts";
 
-/** A question of some length and an answer: what devices are compared for until a benchmark says otherwise. */
+/** Devices are compared for a prompt and an answer of this length, until a benchmark says otherwise. */
 export const ADVICE_TOKENS = { promptTokens: 512, generateTokens: 128 } as const;
 
 export interface DevicesSlice {
   readonly advice: Async<DeviceAdvice>;
-  /** What is going on while devices are measured; null when none is. */
+  /** The current step of a calibration; null without one. */
   readonly calibrating: string | null;
   readonly machine: Async<MachineState>;
   readonly loadAdvice: () => Promise<void>;
-  /** Measures what is not known; everything anew when all of it is. */
+  /** Measures what is not known yet, or everything anew when all of it is known. */
   readonly calibrate: () => Promise<void>;
   readonly stopCalibration: () => void;
-  readonly resetAdvice: () => void;
   readonly loadMachine: () => Promise<void>;
 }
 
-type State = SessionState & DevicesSlice;
-
-export function createDevicesSlice({ engine, set, get }: SliceTools<State>): DevicesSlice {
-  let stopping: AbortController | null = null;
-  let asks = 0;
-  /** Models so far: what is said of one of them is not for the next. */
+export function createDevicesSlice({ engine, set, get, on, emit }: SliceTools<DevicesSlice>): DevicesSlice {
+  const calibration = createTask();
+  const advising = createQuestions();
+  const asking = createQuestions();
+  /** Counts models: a calibration may end under another one than it began under. */
   let models = 0;
-  /** A demo graph has no layers to reckon with: it is advised as a typical model. */
-  const asked = () => {
+  on("modelLeft", ({ opensAgain }) => {
+    if (opensAgain) return;
+    advising.drop();
+    models += 1;
+    set({ advice: IDLE });
+  });
+  /** A demo graph has no layers to compute with: advice for it is advice for a typical model. */
+  const subject = () => {
     const open = current(get().model);
     return { model: open === null || open.file === null ? null : open.model, ...ADVICE_TOKENS };
   };
@@ -36,58 +40,42 @@ export function createDevicesSlice({ engine, set, get }: SliceTools<State>): Dev
     advice: IDLE,
     calibrating: null,
     machine: IDLE,
-    async loadAdvice() {
-      asks += 1;
-      const mine = asks;
-      set({ advice: loading(get().advice) });
-      try {
-        const advice = await engine.call("devices.advise", asked());
-        if (mine === asks) set({ advice: ready(advice) });
-      } catch (error) {
-        if (mine === asks) set({ advice: failed(error) });
-      }
-    },
+    loadAdvice: () =>
+      advising.ask(
+        get().advice,
+        () => engine.call("devices.advise", subject()),
+        (advice) => set({ advice }),
+      ),
     async calibrate() {
-      if (stopping !== null) return;
-      const mine = new AbortController();
-      stopping = mine;
+      if (get().calibrating !== null) return;
+      const { signal } = calibration.begin();
       const again = current(get().advice)?.canCalibrate === false;
       const began = models;
       set({ calibrating: "Starting" });
       try {
-        for await (const item of engine.stream("devices.calibrate", { ...asked(), again }, { signal: mine.signal }))
+        for await (const item of engine.stream("devices.calibrate", { ...subject(), again }, { signal }))
           if (item.kind === "phase") set({ calibrating: item.sentence });
           else if (item.kind === "done") {
-            asks += 1;
-            // The time on MLX that the routing view shows was reckoned from what was known before.
-            set({ onMlx: IDLE });
-            // Another model has other sums.
+            advising.drop();
+            emit("devicesCalibrated", null);
+            // Another model takes other times.
             if (models === began) set({ advice: ready(item.advice) });
             else void get().loadAdvice();
           }
       } catch (error) {
-        if (!isCancelled(error)) {
-          asks += 1;
-          set({ advice: failed(error) });
-        }
+        if (isCancelled(error)) return;
+        advising.drop();
+        set({ advice: failed(error) });
       } finally {
-        stopping = null;
         set({ calibrating: null });
       }
     },
-    stopCalibration: () => stopping?.abort(),
-    resetAdvice() {
-      asks += 1;
-      models += 1;
-      set({ advice: IDLE });
-    },
-    async loadMachine() {
-      set({ machine: loading(get().machine) });
-      try {
-        set({ machine: ready(await engine.call("machine.state", {})) });
-      } catch (error) {
-        set({ machine: failed(error) });
-      }
-    },
+    stopCalibration: calibration.stop,
+    loadMachine: () =>
+      asking.ask(
+        get().machine,
+        () => engine.call("machine.state", {}),
+        (machine) => set({ machine }),
+      ),
   };
 }

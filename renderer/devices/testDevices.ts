@@ -1,4 +1,4 @@
-/** For tests and the false engine: devices as the engine tells them. */
+/** Devices as the engine reports them, for tests. */
 import type { DeviceInfo } from "../../main/contract/views/engine.ts";
 
 const SIMULATOR = "coreml-sim";

@@ -24,7 +24,7 @@ const small = {
 
 /** A utility process: the shell sends it ports, as Electron wraps them. */
 class Utility {
-  /** What the engine has been through. */
+  /** The life of the engine's process. */
   readonly log = { made: 0, stopped: 0, closed: [] as string[] };
   readonly posted: unknown[] = [];
   readonly ports: Port[] = [];
@@ -169,7 +169,7 @@ describe("a window and its engine over a channel", () => {
     expect(window.listeners.size).toBe(0);
     await expect(window.client.call("info", {})).rejects.toMatchObject(lost);
     expect(log.closed).toEqual(["done"]);
-    // What comes after the end goes nowhere, and harms nobody.
+    // A message after the end is dropped without an error.
     utility.ports[0]!.send({ t: "hello", version: 3 });
   });
 

@@ -1,4 +1,4 @@
-/** The tensors of a file by block: what there is to see of a model without a graph. */
+/** The tensors of a file by block, for a model without a graph. */
 import type { ReactNode } from "react";
 import { Fragment, useEffect, useState } from "react";
 import type { FileBlocks as FileBlocksView } from "../../main/contract/views/model.ts";

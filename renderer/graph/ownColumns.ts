@@ -9,10 +9,8 @@ export function ownOverlay(model: GraphModel, kind: OverlayKind): OverlayView | 
   const values = new Float32Array(view.nodeCount);
   const shared = { key: view.key, kind, truth: "exact", values } as const;
   if (kind === "bytes") {
-    for (let node = 0; node < view.nodeCount; node++)
-      for (let edge = view.edges.start[node] ?? 0; edge < (view.edges.start[node + 1] ?? 0); edge++)
-        values[node] = (values[node] ?? 0) + (view.edges.bytes[edge] ?? 0);
-    return { ...shared, basis: "bytes of its operands, weights included", legend: [] };
+    values.set(view.nodes.bytesRead);
+    return { ...shared, basis: "weights as this backend holds them, caches and activations", legend: [] };
   }
   if (kind !== "type") return null;
   const numbers = new Map<string, number>();

@@ -20,6 +20,7 @@ const view: GraphView = {
     weight: new Uint32Array(4),
     group: new Uint32Array(4),
     flags: Uint8Array.of(1, 4, 0, 0),
+    bytesRead: Float32Array.of(0, 0, 400, 100),
   },
   edges: {
     start: Uint32Array.of(0, 0, 0, 2, 3),

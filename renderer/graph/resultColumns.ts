@@ -1,6 +1,6 @@
 /**
- * What was found out about this model, as columns over the nodes of a graph: the time of a profile, and what each weight lost
- * when it was mapped for the device. NaN where nothing is known: no number is made up.
+ * Results about this model as columns over the nodes of a graph: the time of a profile, and the
+ * error of each mapped weight. NaN where nothing is known.
  */
 import { sourceOf } from "../../main/contract/views/graph.ts";
 import type { Truth } from "../../main/contract/views/common.ts";
@@ -33,7 +33,7 @@ export function measuredColumn(model: GraphModel, profile: ProfileView, phase: "
   const places = new Map(own.map((step, place) => [step, place]));
   const times = new Map<number, number[]>();
   const nodesOf = nodesBySource(model);
-  const bytes = bytesRead(model);
+  const bytes = view.nodes.bytesRead;
   const attributed = new Uint8Array(view.nodeCount);
   let [total, placed] = [0, 0];
   for (let slice = 0; slice < slices.seconds.length; slice++) {
@@ -72,14 +72,6 @@ function nodesBySource({ view, hidden }: GraphModel): ReadonlyMap<number, readon
     else list.push(node);
   }
   return found;
-}
-
-function bytesRead({ view }: GraphModel): Float64Array {
-  const bytes = new Float64Array(view.nodeCount);
-  for (let node = 0; node < view.nodeCount; node++)
-    for (let edge = view.edges.start[node] ?? 0; edge < (view.edges.start[node + 1] ?? 0); edge++)
-      bytes[node] = (bytes[node] ?? 0) + (view.edges.bytes[edge] ?? 0);
-  return bytes;
 }
 
 /** RMS of a weight's difference over the RMS of the weight; an op has the largest of its weights. */

@@ -15,7 +15,7 @@ export interface SearchQuery {
   readonly types: readonly string[];
   readonly layers: readonly number[];
   readonly minCost: number | null;
-  /** What was meant as a facet and is none, and what was expected; nothing is found then. */
+  /** A wrong facet and what was expected; the search then finds nothing. */
   readonly fault: string | null;
 }
 

@@ -1,7 +1,7 @@
-/** The command line's word for what the window just did, so that it can be repeated and scripted. */
+/** The command line that repeats the window's last action. */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 
-/** How an answer was asked for, in the fields of the run tab's own parameters; what is not given stays the command line's. */
+/** Parameters of a run, named as in the run tab; a missing one keeps the command line's default. */
 interface Asked {
   readonly temperature: number;
   readonly seed: number | null;
@@ -16,7 +16,7 @@ interface Asked {
   readonly stop?: string;
 }
 
-/** What a benchmark or a profile is of. */
+/** The subject of a benchmark or a profile. */
 interface Measured {
   readonly device: string;
   readonly promptTokens: number;
@@ -86,7 +86,10 @@ const measuredFlags = ({ device, promptTokens, generateTokens }: Measured): read
 
 const nameOf = ({ kind }: CommandLine): string => (kind === "export" ? "compile" : kind === "hybrid" ? "run" : kind);
 
-/** `argument`: what stands for the model, as the overview says; null when the command line cannot reach it. */
+/**
+ * `argument`: the model on a command line, from the overview; null if the command line cannot reach
+ * it.
+ */
 export function commandText(command: CommandLine, argument: string | null): string | null {
   if (command.kind === "doctor") return "rlx doctor";
   if (argument === null) return null;

@@ -1,14 +1,8 @@
-/** Watches the connection: says what was lost, and brings the session back when the engine is there again. */
+/** The connection to the engine: says what was lost with it, and opens the model again when the engine is back. */
 import type { Job } from "../../main/contract/views/engine.ts";
-import type { EngineClient } from "../../main/contract/contract.ts";
-import { current, failed, ready } from "./async.ts";
-import { appendLog } from "./log.ts";
-import type { SessionState } from "./sessionSlice.ts";
-
-export interface SessionStore {
-  getState(): SessionState;
-  setState(part: Partial<SessionState>): void;
-}
+import { current, failed, IDLE, ready } from "./async.ts";
+import type { ConnectionSlice } from "./sessionSlice.ts";
+import type { SliceTools } from "./slice.ts";
 
 /** What a job was doing, before the name of its model. */
 const JOBS: { readonly [K in Job["kind"]]: string } = {
@@ -19,104 +13,97 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   compile: "the compilation of",
   upload: "the upload of",
   hybrid: "the run of",
-  calibrate: "the measuring of",
+  calibrate: "the calibration of",
 };
 
-const FOREIGN =
+const OTHER_VERSION =
   "This window and the engine are of different versions. Reload the window; if that does not help, start the engine again.";
 
-/** Time after which a connection that never came up is called lost on the screen. */
+/** A connection that has not come up after this time is shown as lost. */
 const PATIENCE_MS = 4000;
 
-export function watchConnection(engine: EngineClient, store: SessionStore): () => void {
-  const greet = async (): Promise<void> => {
-    try {
-      store.setState({ info: ready(await engine.call("engine.info", {})) });
-    } catch (error) {
-      store.setState({ info: failed(error) });
-      return;
-    }
-    void store.getState().loadRecents();
-    // Later statuses come as events, when something changes.
-    engine.call("engine.status", {}).then(
-      (status) => store.setState({ status }),
-      () => undefined,
-    );
-  };
+export const NO_CONNECTION = { connection: "connecting", loss: null, info: IDLE, status: null } as const;
 
-  const onLost = (): void => {
-    const { status, loss } = store.getState();
-    const foreign = engine.otherVersion !== null;
-    if (loss !== null && !loss.over && loss.foreign === foreign) return;
-    const jobs = (status?.jobs ?? []).map(({ kind, title }) => `${JOBS[kind]} ${title}`);
-    const lost = jobs.length === 0 ? "" : ` Lost: ${jobs.join(", ")}.`;
-    store.setState({
-      status: null,
-      log: appendLog(
-        store.getState().log,
-        { kind: "error", code: "ENGINE_LOST", text: `${foreign ? FOREIGN : "The engine stopped."}${lost}` },
-        Date.now(),
-      ),
-      loss: {
-        sentence: foreign ? FOREIGN : "The engine stopped. It is being started again.",
-        // What was lost when the engine stopped is still lost when one of another version comes in its place.
-        lost: [...(loss?.over === false ? loss.lost : []), ...jobs],
-        jobs: [...(loss?.over === false ? loss.jobs : []), ...(status?.jobs ?? []).map(({ kind }) => kind)],
-        over: false,
-        foreign,
-      },
-    });
+export function createConnectionSlice(tools: SliceTools<ConnectionSlice>): ConnectionSlice {
+  const { engine, set, get, on } = tools;
+  on("modelLeft", ({ opensAgain }) => {
+    // The loss was about the model that is gone.
+    if (!opensAgain && get().loss?.over === true) set({ loss: null });
+  });
+  return {
+    ...NO_CONNECTION,
+    dismissLoss: () => set({ loss: null }),
+    watchEngine() {
+      const follow = (connection: ConnectionSlice["connection"]): void => {
+        set({ connection });
+        if (connection === "connected") void restore(tools);
+        else if (connection === "lost") noteLoss(tools);
+      };
+      setTimeout(() => {
+        if (engine.state !== "connected") noteLoss(tools);
+      }, PATIENCE_MS);
+      engine.onState(follow);
+      engine.on("engine.status", (status) => set({ status }));
+      engine.on("engine.notice", ({ level, code, sentence: text, hint }) => {
+        const title = level === "error" ? "The engine reports an error" : "Notice";
+        get().notify({ level, title, code, text, hint, details: null });
+      });
+      if (engine.state === "connected") follow("connected");
+    },
   };
+}
 
-  const onBack = async (): Promise<void> => {
-    const { loss, source, model, tab, target } = store.getState();
-    await greet();
-    if (loss === null || loss.over) return;
-    if (source !== null && model.kind !== "failed") {
-      await store.getState().open(source);
-      store.getState().setTab(tab);
-      if (target !== null && store.getState().target !== null && current(store.getState().model) !== null)
-        store.getState().setTarget(target);
-    }
-    const isOpen = current(store.getState().model) !== null;
-    store.setState({
-      loss: {
-        sentence: isOpen
-          ? "The engine stopped and was started again; the model is open again."
-          : "The engine stopped and was started again.",
-        lost: loss.lost,
-        jobs: loss.jobs,
-        over: true,
-        foreign: false,
-      },
-    });
-  };
+async function greet({ engine, set, get }: SliceTools<ConnectionSlice>): Promise<void> {
+  try {
+    set({ info: ready(await engine.call("engine.info", {})) });
+  } catch (error) {
+    set({ info: failed(error) });
+    return;
+  }
+  void get().loadRecents();
+  // Later statuses come as events, when something changes.
+  engine.call("engine.status", {}).then(
+    (status) => set({ status }),
+    () => undefined,
+  );
+}
 
-  const apply = (state: typeof engine.state): void => {
-    store.setState({ connection: state });
-    if (state === "connected") void onBack();
-    else if (state === "lost") onLost();
-  };
-  const patience = setTimeout(() => {
-    if (engine.state !== "connected") onLost();
-  }, PATIENCE_MS);
-  const stops = [
-    engine.onState(apply),
-    engine.on("engine.status", (status) => store.setState({ status })),
-    engine.on("engine.notice", ({ level, code, sentence, hint }) =>
-      store.getState().notify({
-        level,
-        title: level === "error" ? "The engine reports an error" : "Notice",
-        code,
-        text: sentence,
-        hint,
-        details: null,
-      }),
-    ),
-    () => clearTimeout(patience),
-  ];
-  if (engine.state === "connected") apply("connected");
-  return () => {
-    for (const stop of stops) stop();
-  };
+function noteLoss({ engine, set, get }: SliceTools<ConnectionSlice>): void {
+  const { status, loss } = get();
+  const foreign = engine.otherVersion !== null;
+  if (loss !== null && !loss.over && loss.foreign === foreign) return;
+  const jobs = status?.jobs ?? [];
+  const lost = jobs.map(({ kind, title }) => `${JOBS[kind]} ${title}`);
+  // What an engine took with it is still lost when one of another version takes its place.
+  const before = loss?.over === false ? loss : { lost: [], jobs: [] };
+  set({
+    status: null,
+    loss: {
+      sentence: foreign ? OTHER_VERSION : "The engine stopped. It is being started again.",
+      lost: [...before.lost, ...lost],
+      jobs: [...before.jobs, ...jobs.map(({ kind }) => kind)],
+      over: false,
+      foreign,
+    },
+  });
+  const said = foreign ? OTHER_VERSION : "The engine stopped.";
+  const list = lost.length === 0 ? "" : ` Lost: ${lost.join(", ")}.`;
+  get().addToLog({ kind: "error", code: "ENGINE_LOST", text: said + list });
+}
+
+async function restore(tools: SliceTools<ConnectionSlice>): Promise<void> {
+  const { set, get } = tools;
+  const { loss, source, model, tab, target } = get();
+  await greet(tools);
+  if (loss === null || loss.over) return;
+  if (source !== null && model.kind !== "failed") {
+    await get().open(source);
+    get().setTab(tab);
+    if (target !== null && get().target !== null && current(get().model) !== null) get().setTarget(target);
+  }
+  const isOpen = current(get().model) !== null;
+  const sentence = isOpen
+    ? "The engine stopped and was started again; the model is open again."
+    : "The engine stopped and was started again.";
+  set({ loss: { sentence, lost: loss.lost, jobs: loss.jobs, over: true, foreign: false } });
 }

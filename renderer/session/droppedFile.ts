@@ -1,6 +1,6 @@
 /**
- * A dropped file without a path (in a browser): its header is read in the ranges that the engine asks for; the whole of it is
- * sent only when somebody wants to run it and the engine did not find the same file on its own disk.
+ * A dropped file without a path (in a browser). The engine asks for the ranges of its header. The
+ * whole file is sent only on request, if the engine did not find it on its own disk.
  */
 import type { EngineClient } from "../../main/contract/contract.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
@@ -47,7 +47,7 @@ export async function uploadFile(
     await engine.call("upload.finish", { upload });
     return upload;
   } catch (error) {
-    // What was sent so far is of no use to anyone; what a lost engine had, the next one removes.
+    // Remove the incomplete upload; after a lost engine, the next one removes it.
     await engine.call("upload.cancel", { upload }).catch(() => undefined);
     throw error;
   }

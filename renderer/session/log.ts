@@ -1,4 +1,4 @@
-/** What happened in this window, oldest first: commands, notices, losses of the engine. The log pane shows it. */
+/** The log of this window, oldest first: commands, notices, losses of the engine. */
 export interface LogEntry {
   readonly id: number;
   /** Milliseconds since 1970. */

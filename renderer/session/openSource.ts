@@ -1,4 +1,7 @@
-/** What a source is called, and what a path means that was typed, pasted from a terminal, or copied as a link. */
+/**
+ * The title of a source, and the path in text that was typed, pasted from a terminal, or copied as
+ * a link.
+ */
 import type { OpenSource } from "./types.ts";
 
 export function titleOf(source: OpenSource): string {

@@ -1,4 +1,4 @@
-// What is seen stays, however much is asked for ahead; of each sort the last ones are kept.
+// A prefetched route never evicts a shown one; the last ones of each are kept.
 import { expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { sampleRoute } from "../testing/sample.ts";

@@ -1,6 +1,6 @@
 /**
- * Routes of the open model that need not be asked for again: those that were on the screen, and those that were asked for in
- * case somebody wants them. Of each sort the last few are kept; what was only asked for never drives out what was seen.
+ * A cache of the open model's routes: shown ones and prefetched ones, the last few of each. A
+ * prefetched route never evicts a shown one.
  */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import type { RouteView } from "../../main/contract/views/route.ts";
@@ -10,7 +10,7 @@ const MOST_AHEAD = 16;
 
 export interface RouteMemory {
   has(target: TargetSpec, phase: Phase): boolean;
-  /** The route, which from now on counts as seen. */
+  /** The route, which counts as shown from now on. */
   take(target: TargetSpec, phase: Phase): RouteView | undefined;
   show(target: TargetSpec, phase: Phase, route: RouteView): void;
   keepAhead(target: TargetSpec, phase: Phase, route: RouteView): void;

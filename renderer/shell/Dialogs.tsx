@@ -1,4 +1,4 @@
-/** The dialogs of the window: commands, shortcuts, a path to open, the doctor. */
+/** The dialogs of the window: commands, shortcuts, a path to open, the doctor, about. */
 import type { ReactNode, SubmitEvent } from "react";
 import { useEffect, useState } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
@@ -11,6 +11,7 @@ import { Dialog } from "../ui/Dialog.tsx";
 import { ErrorNote } from "../ui/ErrorNote.tsx";
 import { Progress } from "../ui/states.tsx";
 import { Words } from "../ui/Words.tsx";
+import { About } from "./About.tsx";
 import { Palette } from "./Palette.tsx";
 import { boundKeys } from "./shortcuts.ts";
 import { onMac } from "./useShortcuts.ts";
@@ -34,6 +35,9 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="This machine" open={dialog === "doctor"} onClose={close} width={620}>
         <Doctor />
+      </Dialog>
+      <Dialog title="About RLX Workbench" open={dialog === "about"} onClose={close} width={680}>
+        <About />
       </Dialog>
     </>
   );
@@ -100,7 +104,7 @@ function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
   );
 }
 
-const STATE_WORDS = { ok: "ready", warning: "look at this", missing: "not here", info: "note" } as const;
+const STATE_WORDS = { ok: "ready", warning: "needs attention", missing: "not here", info: "note" } as const;
 
 function Doctor(): ReactNode {
   const ask = useWorkbench((state) => state.askDoctor);
@@ -118,7 +122,7 @@ function Doctor(): ReactNode {
     };
   }, [ask, noteCommand]);
   return (
-    <div className={styles["doctor"]} tabIndex={0} role="region" aria-label="What was checked">
+    <div className={styles["doctor"]} tabIndex={0} role="region" aria-label="Checks">
       {report.kind === "failed" ? <ErrorNote title="The check did not run" error={report.error} /> : null}
       {report.kind === "idle" ? <Progress sentence="Looking at the machine" fraction={null} /> : null}
       {report.kind === "ready"

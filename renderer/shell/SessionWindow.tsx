@@ -85,7 +85,7 @@ function Main(): ReactNode {
   const title = TABS.find(({ id }) => id === tab)?.title ?? "";
   const { View } = tabOf(tab);
   useEffect(() => {
-    // Those who work by keyboard go on in what they opened, not at the first button of the bar.
+    // The focus moves into the opened view, not to the first button of the bar.
     if (opened && document.activeElement === document.body) focusView();
   }, [opened]);
   const onKeyDown = (event: KeyboardEvent): void => {

@@ -2,15 +2,10 @@
 import { expect, it } from "vitest";
 import { until } from "../../main/testing/until.ts";
 import { LEGAL_STAGE } from "../features/graph/graphState.ts";
-import { createWorkbenchStore } from "./store.ts";
-import { createRecordedEngine } from "../engine/recorded/replay.ts";
-import { SAMPLE, inPlace } from "../testing/sample.ts";
+import { openSample } from "../testing/openStore.ts";
 
 async function opened() {
-  const { client } = createRecordedEngine();
-  const { getState: get } = createWorkbenchStore(client, null, inPlace);
-  await until(() => get().info.kind === "ready");
-  await get().open(SAMPLE);
+  const { get } = await openSample();
   await until(() => get().passes.kind === "ready" && get().picture.kind === "ready");
   /** What an action wrote, without the model's name. */
   const written = (act: () => void): readonly string[] => {

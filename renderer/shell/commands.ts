@@ -167,7 +167,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       enabled: () => current(get().planned) !== null,
     },
     "graph.byMlx": {
-      // What is not there yet is asked for: it takes a moment.
+      // Asks for the answer if it is missing.
       run: () => {
         get().setGraphMode("mapped");
         if (["idle", "failed"].includes(get().onMlx.kind)) void get().loadOnMlx();
@@ -179,6 +179,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.isolateCpu": isolate("cpu"),
     "graph.isolateHost": isolate("host"),
     "help.doctor": always(() => get().showDialog("doctor")),
+    "help.about": always(() => get().showDialog("about")),
     "help.shortcuts": always(() => get().showDialog("shortcuts")),
   };
 }

@@ -2,10 +2,10 @@
 // was there.
 import { describe, expect, it, vi } from "vitest";
 import { current } from "../session/async.ts";
-import { createWorkbenchStore } from "./store.ts";
 import type { RecordedOptions } from "../engine/recorded/replay.ts";
-import { answerTo, createRecordedEngine } from "../engine/recorded/replay.ts";
-import { sampleId, SAMPLE, inPlace } from "../testing/sample.ts";
+import { answerTo } from "../engine/recorded/replay.ts";
+import { sampleId } from "../testing/sample.ts";
+import { openSample } from "../testing/openStore.ts";
 
 const OTHER = { kind: "path", path: "/models/other.gguf" } as const;
 
@@ -17,9 +17,7 @@ function gate() {
 }
 
 async function opened(options: RecordedOptions) {
-  const fake = createRecordedEngine(options);
-  const get = createWorkbenchStore(fake.client, null, inPlace).getState;
-  await get().open(SAMPLE);
+  const { get } = await openSample(options);
   return get;
 }
 

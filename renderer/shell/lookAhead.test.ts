@@ -2,15 +2,14 @@
 import { describe, expect, it } from "vitest";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { until } from "../../main/testing/until.ts";
-import { nearTargets } from "../session/createSession.ts";
+import { nearTargets } from "../session/routes.ts";
 import { current } from "../session/async.ts";
-import { createWorkbenchStore } from "./store.ts";
-import { answerTo, createRecordedEngine, pause } from "../engine/recorded/replay.ts";
-import { SAMPLE, inPlace } from "../testing/sample.ts";
+import { answerTo, pause } from "../engine/recorded/replay.ts";
+import { openSample } from "../testing/openStore.ts";
 
 async function opened(delay: (asked: number) => number) {
   const asked: TargetSpec[] = [];
-  const fake = createRecordedEngine({
+  const { get } = await openSample({
     calls: {
       "route.get": async ({ model, target, phase }, { signal }) => {
         asked.push(target);
@@ -20,10 +19,6 @@ async function opened(delay: (asked: number) => number) {
       },
     },
   });
-  const store = createWorkbenchStore(fake.client, null, inPlace);
-  const get = store.getState;
-  await until(() => get().info.kind === "ready");
-  await get().open(SAMPLE);
   await until(() => get().routes.decode.kind === "ready" && get().targets.kind === "ready");
   const { target } = get();
   if (target === null) throw new Error("an open model has a target");

@@ -30,7 +30,7 @@ export function defaultSize(pane: Pane, windowWidth: number): number {
   }
 }
 
-/** `stored` is whatever lay under the key: nothing, or text of an older version, or of nobody's. */
+/** `stored`: the text under the key, null or possibly of an older version. */
 export function storedSize(stored: string | null, pane: Pane): number | null {
   if (stored === null || stored.trim() === "") return null;
   const size = Number(stored);

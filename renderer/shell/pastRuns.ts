@@ -1,4 +1,4 @@
-/** What was run and measured here, for the navigator: the newest first, each with its one number. */
+/** Runs and benchmarks for the navigator: the newest first, each with its one number. */
 import type { BenchEntry } from "../features/bench/slice.ts";
 import { benchName } from "../features/bench/slice.ts";
 import type { RunRecord } from "../features/run/history.ts";

@@ -4,7 +4,7 @@ import { COMMANDS } from "../../main/contract/commands.ts";
 
 type Command = (typeof COMMANDS)[number];
 
-/** What people call it who do not know the name. */
+/** Synonyms for the command. */
 const OTHER_WORDS: Partial<Readonly<Record<CommandId, string>>> = {
   "view.overview": "target fit memory metadata information",
   "view.tensors": "weights",

@@ -8,10 +8,11 @@ import { createCommands } from "./commands.ts";
 import { createWorkbenchStore } from "./store.ts";
 import { answerTo, createRecordedEngine } from "../engine/recorded/replay.ts";
 import { inPlace, plannedRoute, SAMPLE, sampleGraph } from "../testing/sample.ts";
+import { openSample } from "../testing/openStore.ts";
 
 async function opened() {
   const asked = { planned: 0, mlx: 0 };
-  const fake = createRecordedEngine({
+  const { get } = await openSample({
     calls: {
       "route.planned": ({ model, target, phase }) => {
         asked.planned += 1;
@@ -19,10 +20,6 @@ async function opened() {
       },
     },
   });
-  const store = createWorkbenchStore(fake.client, null, inPlace);
-  const get = store.getState;
-  await until(() => get().info.kind === "ready");
-  await get().open(SAMPLE);
   await until(() => get().picture.kind === "ready" && get().routes.decode.kind === "ready");
   return { get, asked };
 }
@@ -71,11 +68,7 @@ describe("planned beside predicted", () => {
   });
 
   it("says why there is none, and can be asked again", async () => {
-    const fake = createRecordedEngine();
-    const store = createWorkbenchStore(fake.client, null, inPlace);
-    const get = store.getState;
-    await until(() => get().info.kind === "ready");
-    await get().open(SAMPLE);
+    const { get } = await openSample();
     await get().loadPlanned();
     expect(get().planned.kind).toBe("failed");
   });

@@ -3,14 +3,13 @@ import { describe, expect, it } from "vitest";
 import type { StreamInputOf } from "../../main/contract/contract.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { pairSentence } from "../features/run/pair.ts";
-import { createWorkbenchStore } from "./store.ts";
-import { createRecordedEngine, itemsOf } from "../engine/recorded/replay.ts";
-import { SAMPLE, inPlace } from "../testing/sample.ts";
+import { itemsOf } from "../engine/recorded/replay.ts";
+import { openSample } from "../testing/openStore.ts";
 
 async function setUp(failing?: "mlx") {
   const inputs: StreamInputOf<"run.start">[] = [];
   let [now, most] = [0, 0];
-  const fake = createRecordedEngine({
+  const { get } = await openSample({
     streams: {
       async *"run.start"(input, context) {
         inputs.push(input);
@@ -25,10 +24,6 @@ async function setUp(failing?: "mlx") {
       },
     },
   });
-  const store = createWorkbenchStore(fake.client, null, inPlace);
-  const get = store.getState;
-  while (get().info.kind !== "ready") await new Promise((resolve) => setTimeout(resolve, 5));
-  await get().open(SAMPLE);
   get().setParameters({ maxTokens: 6 });
   get().setBeside("mlx");
   get().setDraft("Why?");
@@ -80,7 +75,7 @@ describe("side by side", () => {
     expect(inputs).toHaveLength(1);
     expect(get().pairTurns[0]?.sides.map(({ answer }) => answer.end)).toEqual([
       expect.stringMatching(/[Ss]topped/),
-      "Not begun: stopped before.",
+      "Not started: stopped first.",
     ]);
     const [turn] = get().pairTurns;
     expect(turn?.sides.map(({ answer }) => answer.cut)).toEqual([true, true]);

@@ -6,23 +6,15 @@ import { until } from "../../main/testing/until.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
-import { createWorkbenchStore } from "./store.ts";
-import type { RecordedOptions } from "../engine/recorded/replay.ts";
-import { createRecordedEngine, itemsOf, pause } from "../engine/recorded/replay.ts";
-import { sample, SAMPLE, HYBRID, inPlace } from "../testing/sample.ts";
+import { itemsOf, pause } from "../engine/recorded/replay.ts";
+import { sample, SAMPLE, HYBRID } from "../testing/sample.ts";
+import { createStoreOver } from "../testing/openStore.ts";
 
 const OTHER = { kind: "path", path: "/models/other.gguf" } as const;
 
-async function setUp(options: RecordedOptions = {}, layout: LayoutClient = inPlace) {
-  const fake = createRecordedEngine(options);
-  const store = createWorkbenchStore(fake.client, null, layout);
-  await until(() => store.getState().info.kind === "ready");
-  return { fake, store, get: store.getState };
-}
-
 describe("another model", () => {
   it("can be run at once, when the run before it was still being prepared", async () => {
-    const { get } = await setUp();
+    const { get } = await createStoreOver();
     await get().open(SAMPLE);
     get().setDraft("Why?");
     const sent = get().send();
@@ -39,7 +31,7 @@ describe("another model", () => {
   });
 
   it("does not get the profile of the one before it", async () => {
-    const { get } = await setUp();
+    const { get } = await createStoreOver();
     await get().open(SAMPLE);
     const recorded = get().startProfile();
     await until(() => get().profilePhase !== null);
@@ -51,7 +43,7 @@ describe("another model", () => {
 
   it("does not get back the last profile of the one before it, whose next recording was stopped by closing", async () => {
     let recordings = 0;
-    const { get } = await setUp({
+    const { get } = await createStoreOver({
       streams: {
         async *"profile.run"(input, context) {
           recordings += 1;
@@ -76,7 +68,7 @@ describe("another model", () => {
   });
 
   it("says nothing about an export or a benchmark of the one before it", async () => {
-    const { get } = await setUp();
+    const { get } = await createStoreOver();
     await get().open(SAMPLE);
     await get().loadExportPlan();
     const ended = Promise.all([get().startExport(), get().startBench()]);
@@ -101,7 +93,7 @@ describe("another model", () => {
       await pause(40);
       throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] failed late");
     };
-    const { get } = await setUp({
+    const { get } = await createStoreOver({
       streams: {
         async *"bench.run"() {
           yield PREPARING;
@@ -124,7 +116,7 @@ describe("another model", () => {
   });
 
   it("gets neither the template nor the run through segments of the one before it", async () => {
-    const { get } = await setUp({
+    const { get } = await createStoreOver({
       calls: {
         "chat.template": async () => {
           await pause(150);
@@ -152,7 +144,7 @@ describe("another model", () => {
         return layoutScene(model, state);
       },
     };
-    const { get } = await setUp({}, slow);
+    const { get } = await createStoreOver({}, slow);
     await get().open(SAMPLE);
     await until(() => release.length > 0);
     get().close();
@@ -174,7 +166,7 @@ describe("another target", () => {
   };
 
   it("stays the one of the forecast when the file of a header is found", async () => {
-    const { get } = await setUp({
+    const { get } = await createStoreOver({
       calls: {
         "model.open": () => ({ ...sample, canRun: NO_WEIGHTS }),
         "model.attach": () => sample,
@@ -190,7 +182,7 @@ describe("another target", () => {
   });
 
   it("does not claim the errors of an export that was started for the one before it", async () => {
-    const { get } = await setUp();
+    const { get } = await createStoreOver();
     await get().open(SAMPLE);
     await get().loadExportPlan();
     const { target } = get();
@@ -203,7 +195,7 @@ describe("another target", () => {
 
   it("leaves nothing selected, also when the answer about an op comes late", async () => {
     const answers: (() => void)[] = [];
-    const { get } = await setUp({
+    const { get } = await createStoreOver({
       calls: {
         "graph.node": async () => {
           await new Promise<void>((resolve) => answers.push(resolve));
@@ -228,7 +220,7 @@ describe("another target", () => {
 
   it("is no longer asked about once the model is closed", async () => {
     const signals: AbortSignal[] = [];
-    const { get } = await setUp({
+    const { get } = await createStoreOver({
       calls: {
         "route.get": async (_input, { signal }) => {
           signals.push(signal);
@@ -246,7 +238,7 @@ describe("another target", () => {
 
 describe("the same model after a loss", () => {
   it("keeps what was measured of it in the graph as well", async () => {
-    const { fake, get } = await setUp();
+    const { fake, get } = await createStoreOver();
     await get().open(SAMPLE);
     await get().startProfile();
     expect(get().profiled).not.toBeNull();

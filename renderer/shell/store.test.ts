@@ -6,12 +6,12 @@ import type { Overview } from "../../main/contract/views/model.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
 import { current } from "../session/async.ts";
-import { withinContext } from "../session/createSession.ts";
-import { createWorkbenchStore } from "./store.ts";
+import { withinContext } from "../session/routes.ts";
 import { shownTabs } from "./tabs.ts";
 import type { RecordedOptions } from "../engine/recorded/replay.ts";
-import { answerTo, createRecordedEngine } from "../engine/recorded/replay.ts";
-import { SAMPLE, HYBRID, inPlace } from "../testing/sample.ts";
+import { answerTo } from "../engine/recorded/replay.ts";
+import { SAMPLE, HYBRID } from "../testing/sample.ts";
+import { createStoreOver } from "../testing/openStore.ts";
 
 /** A path with "broken" in it is no model. */
 const open = ({ source }: { readonly source: Input<"model.open">["source"] }): Overview => {
@@ -20,12 +20,9 @@ const open = ({ source }: { readonly source: Input<"model.open">["source"] }): O
   return answerTo("model.open", { source });
 };
 
-async function setUp({ calls, streams }: RecordedOptions = {}) {
-  const fake = createRecordedEngine({ calls: { "model.open": open, ...calls }, ...(streams && { streams }) });
-  const store = createWorkbenchStore(fake.client, null, inPlace);
-  await until(() => store.getState().info.kind === "ready");
-  return { fake, store, get: store.getState };
-}
+const setUp = ({ calls, streams }: RecordedOptions = {}) =>
+  createStoreOver({ calls: { "model.open": open, ...calls }, ...(streams && { streams }) });
+
 /** As the engine tells of a run. */
 const RUN_JOB = { id: "1", kind: "run", title: "Qwen3", phase: "decode", fraction: null, elapsedSeconds: 1 } as const;
 

@@ -37,7 +37,7 @@ export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boole
     addEventListener("dragover", onOver);
     addEventListener("dragleave", onLeave);
     addEventListener("drop", onDrop);
-    // A drag that was cancelled tells nobody: while it goes on, there are no such events.
+    // A cancelled drag fires no event, but no pointer moves fire during a drag.
     for (const name of AFTER_DRAG) addEventListener(name, end);
     return () => {
       removeEventListener("dragenter", onEnter);

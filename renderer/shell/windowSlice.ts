@@ -1,9 +1,9 @@
-/** What the window itself remembers: which panels and dialogs are open, and the theme. */
-import type { SessionState, SliceTools } from "../session/sessionSlice.ts";
+/** The window's own state: open panels and dialogs, and the theme. */
+import type { SliceTools } from "../session/slice.ts";
 import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
 
-export type DialogName = "palette" | "shortcuts" | "path" | "doctor";
+export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about";
 
 export interface WindowSlice {
   readonly dialog: DialogName | null;
@@ -18,7 +18,7 @@ export interface WindowSlice {
   readonly cycleTheme: () => void;
 }
 
-export function createWindowSlice({ set, get }: SliceTools<SessionState & WindowSlice>): WindowSlice {
+export function createWindowSlice({ set, get }: SliceTools<WindowSlice>): WindowSlice {
   return {
     dialog: null,
     navigatorShown: true,

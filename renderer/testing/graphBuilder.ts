@@ -102,6 +102,9 @@ export class GraphBuilder {
         weight: column(({ weight }) => weight),
         group: column(({ group }) => group),
         flags: Uint8Array.from(nodes, ({ flags }) => flags),
+        bytesRead: Float32Array.from(nodes, ({ inputs }) =>
+          inputs.reduce((sum, from) => sum + (nodes[from]?.bytes ?? 0), 0),
+        ),
       },
       edges: {
         start,

@@ -1,4 +1,6 @@
-/** Buttons: plain, one primary a card, ghost for bars, icon-only with a label for those who cannot see it. */
+/**
+ * Buttons: plain, one primary a card, ghost for bars, icon-only with a label for screen readers.
+ */
 import type { ComponentProps, ReactNode } from "react";
 import { cx } from "./cx.ts";
 import styles from "./Button.module.css";

@@ -1,4 +1,4 @@
-/** A view that this model has nothing for: why, and the way to a file that is only missing. */
+/** A view without content for this model: why, and the way to a missing file. */
 import type { ReactNode } from "react";
 import type { Ability } from "../../main/contract/views/common.ts";
 import { Button } from "./Button.tsx";

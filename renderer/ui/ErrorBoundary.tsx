@@ -1,4 +1,4 @@
-/** What to show when a part of the window fails to draw: the rest goes on, the fault can be copied. */
+/** Shown where a part of the window fails to draw: the rest goes on, the fault can be copied. */
 import type { ReactNode } from "react";
 import { Component } from "react";
 import { ErrorNote } from "./ErrorNote.tsx";

@@ -1,4 +1,4 @@
-// What a model writes never takes the window down: it is laid out within bounds, or shown as it is.
+// A model's text never crashes the window: it is laid out within bounds, or shown as plain text.
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";

@@ -15,7 +15,7 @@ export interface NumberFieldProps {
   readonly digits?: number;
   readonly onChange: (value: number) => void;
   readonly small?: boolean;
-  /** What the number means, for those who ask. */
+  /** The meaning of the number, shown on hover and focus. */
   readonly hint?: string;
   /** One of a column of fields. */
   readonly inColumn?: boolean;
@@ -23,9 +23,9 @@ export interface NumberFieldProps {
 }
 
 export interface TypedNumber {
-  /** What the field stands for now; null while nothing usable has been typed. */
+  /** The current value; null while nothing usable has been typed. */
   readonly value: number | null;
-  /** The bound that took over, to be said beside the field. */
+  /** The bound that replaced the number, shown beside the field. */
   readonly limit: "" | "at most" | "at least";
 }
 
@@ -44,7 +44,9 @@ export function typedNumber(
   return { value: whole && !Number.isInteger(number) ? (done ? Math.round(number) : null) : number, limit: "" };
 }
 
-/** Keeps what is typed until it is a number in range; says so when a bound took over, until something else is typed; on leaving, shows what counts. */
+/**
+ * Keeps the text until it is a valid number. Shows when it was clamped, and the used value on blur.
+ */
 export function NumberField({
   label,
   value,
@@ -99,7 +101,7 @@ export function NumberField({
           const { value: left } = typedNumber(event.target.value, { min, max, whole, done: true });
           if (left !== null && left !== value) give(left);
           setDraft(String(left ?? value));
-          // A bound that took over is still said: who looks up again wants to know why the number is another.
+          // The note about a bound stays, because it explains why the number changed.
         }}
       />
     </label>

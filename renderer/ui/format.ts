@@ -142,7 +142,7 @@ export function quantity(value: number, unit: Unit): string {
   }
 }
 
-/** What needs a `~`: everything that is not a clock's or a file's own word. */
+/** Everything that is neither measured nor counted gets a `~`. */
 export const isApproximate = (truth: Truth): boolean => truth !== "exact" && truth !== "measured";
 
 export function figureText(figure: Figure): string {

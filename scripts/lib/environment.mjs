@@ -1,4 +1,4 @@
-// What this machine has: programs, browsers, Electron's runtime. Looks only; installing is scripts/setup.mjs's part.
+// Finds what this machine has: programs, browsers, Electron's runtime. scripts/setup.mjs installs.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -75,3 +75,10 @@ export const hasElectron = () => existsSync(electronBinary());
 
 /** Cross compiler and emulator for the NEON kernels; on an arm64 machine the kernels run natively. */
 export const hasArm64Emulation = () => hasProgram("aarch64-linux-gnu-g++") && hasProgram("qemu-aarch64");
+
+/** The compiler for Windows, with the threads of C++20. */
+export const MINGW = "x86_64-w64-mingw32-g++-posix";
+/** Debian's package wine64 puts its program on no path. */
+export const findWine = () => ["wine64", "/usr/lib/wine/wine64"].find((name) => hasProgram(name));
+export const canEmulateWindows = () => process.platform === "linux" && process.arch === "x64";
+export const hasWindowsEmulation = () => hasProgram(MINGW) && findWine() !== undefined;

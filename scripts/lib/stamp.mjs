@@ -1,4 +1,4 @@
-// Stamps: a step is skipped when its inputs are what they were when it last succeeded and its output is still there.
+// Stamps: a step is skipped if its inputs are unchanged since it last succeeded and its output exists.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -18,7 +18,7 @@ function* filesBelow(path) {
   }
 }
 
-/** What no program is made of. */
+/** Files that no build reads. */
 const besides = /\.(test\.tsx?|md)$/;
 
 /** A key over the contents of files and folders (relative to the repository) and some words. */
@@ -37,7 +37,7 @@ export function keyOf(paths, words = []) {
 export function isNewest(output, sources) {
   const made = statSync(join(root, output), { throwIfNoEntry: false })?.mtimeMs;
   if (made === undefined) return false;
-  // What is not there any more, or a link to nothing, has no contents that could be newer.
+  // A deleted file or a broken link cannot be newer.
   const isOlder = (path) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) <= made;
   // Not `filesBelow`, which asks for each file twice and sorts: this runs before every command.
   const areOlder = (folder) =>

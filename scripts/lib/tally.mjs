@@ -75,7 +75,7 @@ export function readCtest(file) {
   return tally;
 }
 
-/** What a skip may say anywhere: this is not a Mac or is one, Electron and shared data are not here, nor another address. */
+/** Reasons that CI accepts everywhere. */
 const EXCUSES = [
   "Core ML exists on Macs only",
   "without a Mac (this is one)",
@@ -85,10 +85,10 @@ const EXCUSES = [
   "no templates here",
   "this machine has no address on a network",
 ];
-/** What only x86-64 Linux has: there it can be had, and its absence is no excuse. */
+/** Reasons that CI accepts everywhere but on x86-64 Linux, which has all of this. */
 const EXCUSES_ELSEWHERE = ["x86-64 Linux", "only Linux", "AVX2", "/dev/full", "macOS 15 on"];
 
-/** Skips that continuous integration does not take become failures: one whose reason nobody allowed, or that has none. */
+/** Turns skips into failures unless their reason is accepted. */
 export function withoutExcuses(tally, isLinuxPc = process.platform === "linux" && process.arch === "x64") {
   const excuses = isLinuxPc ? EXCUSES : [...EXCUSES, ...EXCUSES_ELSEWHERE];
   const isExcused = (skip) => excuses.some((excuse) => skip.includes(excuse));

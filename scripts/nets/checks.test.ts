@@ -1,17 +1,29 @@
 /** That `npm run check` and `npm test` ask every net: one violation of each in one copy, and each must fail. */
 import { expect, it } from "vitest";
 import { allStaticChecks, staticChecks } from "../check.mjs";
-import { findClangFormat } from "../lib/environment.mjs";
+import { findClangFormat, findClangTidy, findCmake } from "../lib/environment.mjs";
 import type { Outcome } from "./net.ts";
 import { lockFiles, net, seed } from "./net.ts";
 
-/** Without clang-format the check says so and passes, except in CI. */
+/** Without their tools these checks say so and pass, except in CI. */
 const hasFormatter = findClangFormat() !== undefined;
-const checks = allStaticChecks.filter(({ name }) => hasFormatter || name !== "format of C++");
+const hasTidy = findClangTidy() !== undefined && findCmake() !== undefined;
+const lacking = [...(hasFormatter ? [] : ["format of C++"]), ...(hasTidy ? [] : ["clang-tidy"])];
+const checks = allStaticChecks.filter(({ name }) => !lacking.includes(name));
 
 const seeds = [
   seed("format", "main/ir/format.ts", "export const x   = 1;\n", "[warn] main/ir/format.ts"),
   ...(hasFormatter ? [seed("format of C++", "native/src/core/form.cpp", "int  x;\n", "native/src/core/form.cpp")] : []),
+  ...(hasTidy
+    ? [
+        seed(
+          "clang-tidy",
+          "native/src/core/tidy.cpp",
+          "int f(int* x) {\n  try {\n    return *x;\n  } catch (...) {\n  }\n  return 0;\n}\n",
+          "native/src/core/tidy.cpp:4:5: error: empty catch",
+        ),
+      ]
+    : []),
   seed("lint", "main/ir/lint.ts", "export var x = 1;\n", "main/ir/lint.ts:1:8: Unexpected var"),
   seed(
     "walls",
@@ -31,7 +43,11 @@ const seeds = [
     seed(file, file, '{ "packages": { "node_modules/x": {} } }', `${file}: node_modules/x has no integrity hash`),
   ),
 ];
-const files = Object.fromEntries(seeds.map(({ path, text }) => [path, text]));
+const files = {
+  "native/CMakeLists.txt":
+    "cmake_minimum_required(VERSION 3.20)\nproject(x CXX)\nadd_library(x STATIC src/core/tidy.cpp)\n",
+  ...Object.fromEntries(seeds.map(({ path, text }) => [path, text])),
+};
 
 const ask = `import { allStaticChecks, runStaticChecks } from "./scripts/check.mjs";
 process.exitCode = (await runStaticChecks(allStaticChecks)).length;`;
@@ -57,8 +73,8 @@ it.each(["lint", "walls", "walls of C++"])("fails scripts/lint.mjs for %s alone"
   expect(code).toBe(1);
 });
 
-it("leaves nothing but unused code to npm test", () => {
+it("leaves clang-tidy and unused code to npm test", () => {
   const quick = staticChecks.map(({ name }) => name);
   const rest = allStaticChecks.map(({ name }) => name).filter((name) => !quick.includes(name));
-  expect(rest).toEqual(["unused files, exports and packages (npx knip)"]);
+  expect(rest).toEqual(["clang-tidy", "unused files, exports and packages (npx knip)"]);
 });

@@ -36,6 +36,7 @@ const copied = [
   ".prettierrc",
   ".prettierignore",
   ".clang-format",
+  ".clang-tidy",
   "knip.json",
   "tsconfig.base.json",
   "main/globals.d.ts",
@@ -79,7 +80,7 @@ export interface Seed {
   readonly name: string;
   readonly path: string;
   readonly text: string;
-  /** What the net must say on a line that begins with the file's path. */
+  /** Expected text of the line that begins with the file's path. */
   readonly says: string;
 }
 

@@ -46,8 +46,8 @@ export interface CoremlEmitter {
     regions: readonly Graph[],
     attrs: { readonly carried: number; readonly maxIterations?: number | string },
   ) => readonly MilValue[];
-  /** Fixed sizes of a value; a dimension unknown until run time is an error that names `who`. */
-  readonly sizes: (x: MilValue, who: string) => readonly number[];
+  /** Fixed sizes of a value; a dimension unknown until run time is an error that names `source`. */
+  readonly sizes: (x: MilValue, source: string) => readonly number[];
 }
 
 export interface AttentionArgs {

@@ -16,7 +16,7 @@ import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
 import type { ShapeFlexibility } from "./flexible.ts";
 import { flexibleSizes, mergeSizes } from "./flexible.ts";
-import type { ModelMetadata } from "./interface.ts";
+import type { ModelMetadata } from "./features.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
 import { modelBytes, writePackage } from "./package.ts";
 import type { PlanTarget } from "./plan/target.ts";
@@ -137,7 +137,7 @@ export interface ExportRun {
   readonly directory: DirectoryWriter;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
-  /** Runs the work before the weights; all at once without it. Whoever has others to answer lets them cut in, and cancels. */
+  /** Runs the work before the weights; all at once without it. An engine lets other calls cut in, and cancels. */
   readonly inSlices?: <T>(steps: Steps<T>) => Promise<T>;
 }
 

@@ -4,7 +4,7 @@
  * sizes say how (a straight line), the third proves it. Sizes are primes, so that no other number of the model is taken for one.
  */
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Flexibility } from "./interface.ts";
+import type { Flexibility } from "./features.ts";
 import type { FeatureBinding, LoweredFunction } from "./lowering/lower.ts";
 import { requireVersion } from "./mil/opTable.ts";
 import type { MilOpName } from "./mil/ops.generated.ts";

@@ -5,6 +5,7 @@ import { finish } from "../../ir/steps.ts";
 import { BlobPlan, MemorySink, memorySource, writeBlobFrame } from "./blob.ts";
 import { MilFunctionBuilder } from "./mil/builder.ts";
 import { NameTable } from "./mil/names.ts";
+import type { MilValue } from "./mil/types.ts";
 import { tensorType } from "./mil/types.ts";
 import type { DirectoryReader } from "./package.ts";
 import { MANIFEST_PATH, MODEL_PATH, WEIGHTS_PATH, manifestText, modelBytes, openPackage } from "./package.ts";
@@ -73,6 +74,65 @@ describe("hostile packages", () => {
       expect(foreign).toEqual([]);
     },
   );
+
+  /** A package of a few hundred bytes whose program asks for memory. */
+  const asking = async (program: (b: MilFunctionBuilder) => MilValue, limit: number): Promise<void> => {
+    const b = new MilFunctionBuilder("main", "CoreML8", new NameTable());
+    b.output("y", program(b));
+    const metadata = { shortDescription: "", author: "", license: "", version: "", userDefined: {} };
+    const contents = { program: { functions: [b.finish()], buildInfo: {} }, opset: "CoreML8", metadata } as const;
+    const files = new Map(await goodFiles()).set(
+      MODEL_PATH,
+      finish(modelBytes({ ...contents, defaultFunction: "main" })),
+    );
+    const opened = await openPackage(directory(files));
+    const x = packageTensor("fp16", [1, 8], new Float32Array(8));
+    await new Simulator(opened, limit).function().predict({ x });
+  };
+  const input = (b: MilFunctionBuilder): MilValue => b.input("x", tensorType("fp16", [1, 8]));
+  const times = (b: MilFunctionBuilder, x: MilValue, n: number): MilValue => b.op("tile", { x, reps: [n, 1] });
+  const MEGABYTES = 64e6;
+
+  it.each<[string, (b: MilFunctionBuilder) => MilValue, RegExp]>([
+    [
+      "one result of 32 TB",
+      (b) => times(b, input(b), 1e12),
+      /^\[coreml-sim\] tile: got \d+ MB beside 1 MB that are held/,
+    ],
+    [
+      "a state of 4 TB",
+      (b) => {
+        b.input("cache", { kind: "state", dtype: "fp16", shape: [1_000_000, 1_000_000] });
+        return b.op("relu", { x: input(b) });
+      },
+      /^\[coreml-sim\] state cache: got 4000000 MB/,
+    ],
+    [
+      "many results that are all kept",
+      (b) => {
+        const x = input(b);
+        return b.op("concat", { values: Array.from({ length: 9 }, (_, i) => times(b, x, 250_000 + i)), axis: 0 });
+      },
+      /^\[coreml-sim\] tile: got 1\d MB beside \d\d MB that are held, expected at most 64 MB/,
+    ],
+  ])("refuses %s before it has the memory", async (_what, program, message) => {
+    const before = process.memoryUsage().arrayBuffers;
+    await expect(asking(program, MEGABYTES)).rejects.toMatchObject({
+      code: "ENV_NO_MEMORY",
+      message: expect.stringMatching(message) as string,
+    });
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * MEGABYTES);
+  });
+
+  it("counts what lives, not all that was ever made", async () => {
+    // Forty results of 8 MB, one after the other.
+    const chain = (b: MilFunctionBuilder): MilValue => {
+      let x = times(b, input(b), 250_000);
+      for (let i = 0; i < 40; i++) x = b.op("relu", { x });
+      return x;
+    };
+    await expect(asking(chain, MEGABYTES)).resolves.toBeUndefined();
+  });
 
   it("refuses manifests that lead elsewhere or nowhere", async () => {
     const good = await goodFiles();

@@ -3,6 +3,7 @@
  * and as protobuf. The rules are Core ML's own (feature types, flexibility, states, several functions).
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { FeatureInfo, Flexibility, FunctionInterface, ModelMetadata } from "./features.ts";
 import type { CoreML } from "./generated/proto.js";
 import { malformed } from "./mil/fromProto.ts";
 import type { MilDtype, MilFunction, MilNamed, MilOpset } from "./mil/types.ts";
@@ -10,35 +11,6 @@ import { MIL_OPSETS } from "./mil/types.ts";
 
 type Feature = CoreML.Specification.FeatureDescription.$Properties;
 type ArrayFeature = CoreML.Specification.ArrayFeatureType.$Properties;
-
-/** Flexible sizes of an input: a list of shapes (the default first), or a range per dimension. */
-export type Flexibility =
-  | { readonly kind: "enumerated"; readonly shapes: readonly (readonly number[])[] }
-  | { readonly kind: "range"; readonly sizes: readonly (readonly [lower: number, upper: number])[] };
-
-export interface FunctionInterface {
-  readonly name: string;
-  readonly inputs: readonly FeatureInfo[];
-  readonly outputs: readonly FeatureInfo[];
-  readonly states: readonly FeatureInfo[];
-}
-
-export interface FeatureInfo {
-  readonly name: string;
-  readonly dtype: MilDtype;
-  /** The default shape; empty for a scalar, and for an output of unknown shape. */
-  readonly shape: readonly number[];
-  readonly flexible?: Flexibility;
-  readonly description?: string;
-}
-
-export interface ModelMetadata {
-  readonly shortDescription: string;
-  readonly author: string;
-  readonly license: string;
-  readonly version: string;
-  readonly userDefined: Readonly<Record<string, string>>;
-}
 
 const ARRAY_DTYPES: { readonly [D in MilDtype]?: number } = { fp16: 65552, fp32: 65568, int32: 131104, int8: 131080 };
 const MAX_ENUMERATED = 128;

@@ -176,7 +176,7 @@ function singleTables(sample: AnySample, [positions, factors]: readonly HostTens
   return { [outputName(0)]: table(Math.cos), [outputName(1)]: table(Math.sin) };
 }
 
-/** Whole reasons, and who may give them: "left to the host for now" is none. */
+/** Whole reasons, and the ops that may give them: "left to the host for now" is none. */
 const PLATFORM =
   /^(Core ML has no ((float64|i64|u32) arithmetic|complex numbers|pooling by product|tensors without elements)|Core ML holds whole numbers as int32, which does not wrap at the size of (i8|u8|i16)|Core ML tensors have at most 5 dimensions, this one has \d+)$/;
 const HOST_OPS: Readonly<Record<string, RegExp>> = {

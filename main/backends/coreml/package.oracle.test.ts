@@ -9,7 +9,7 @@ import type { ElementType } from "../../ir/dtype.ts";
 import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import { ggmlDequantize, ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
 import { BlobPlan } from "./blob.ts";
-import type { Flexibility } from "./interface.ts";
+import type { Flexibility } from "./features.ts";
 import type { CacheMode } from "./lowering/functionEmitter.ts";
 import { FunctionEmitter, stateShape } from "./lowering/functionEmitter.ts";
 import { MilFunctionBuilder } from "./mil/builder.ts";
@@ -386,12 +386,12 @@ function plainBytes(type: string, values: Float32Array): Uint8Array {
   if (type === "f32") return new Uint8Array(values.buffer);
   const bits = new Uint32Array(values.buffer);
   const shorts =
-    type === "bf16" ? Uint16Array.from(bits, (b) => b >>> 16) : Uint16Array.from(values, (v) => simTensorHalf(v));
+    type === "bf16" ? Uint16Array.from(bits, (b) => b >>> 16) : Uint16Array.from(values, (v) => packageTensorHalf(v));
   return new Uint8Array(shorts.buffer);
 }
 
 /** 1.5, −0.25 …: a half for the f16 file, any will do. */
-const simTensorHalf = (v: number): number => (v < 0 ? 0x8000 : 0) | (0x3000 + Math.floor(Math.abs(v) * 2000));
+const packageTensorHalf = (v: number): number => (v < 0 ? 0x8000 : 0) | (0x3000 + Math.floor(Math.abs(v) * 2000));
 
 function relative(actual: ArrayLike<number> | undefined, expected: ArrayLike<number>): number {
   let [error, total] = [0, 0];

@@ -9,7 +9,7 @@ import { finish } from "../../ir/steps.ts";
 import type { BlobPlan, PositionedSink, RangeSource } from "./blob.ts";
 import { BlobReader, writeBlobFrame } from "./blob.ts";
 import { CoreML } from "./generated/proto.js";
-import type { Flexibility, FunctionInterface, ModelMetadata } from "./interface.ts";
+import type { Flexibility, FunctionInterface, ModelMetadata } from "./features.ts";
 import { descriptionMessage, interfaceOf, interfacesFrom } from "./interface.ts";
 import { malformed, programFrom } from "./mil/fromProto.ts";
 import { programBytes } from "./mil/toProto.ts";

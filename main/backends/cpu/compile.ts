@@ -7,7 +7,7 @@ import { flatten, inBodies } from "./control.ts";
 import type { DraftInstruction, PlanDraft } from "./draft.ts";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { CpuRules } from "./lower.ts";
-import { lower, settle } from "./lower.ts";
+import { lower, assignMemory } from "./lower.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 import { planMemory } from "./memoryPlan.ts";
 import { writePlan } from "./planWriter.ts";
@@ -48,7 +48,7 @@ export function compileCpu(
     inBodies(draft, followGgml);
     followGgml(draft);
   }
-  settle(draft);
+  assignMemory(draft);
   flatten(draft);
   const limits = { ...graph.symbolLimits, ...options.limits };
   const memory = planMemory(draft, limits);

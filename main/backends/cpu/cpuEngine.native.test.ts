@@ -204,7 +204,7 @@ test("says how its kernels run, for each instruction set", () => {
 });
 
 describe("the instruction set", () => {
-  test("that nobody named is the best of those that run here", () => {
+  test("without a name is the best of those that run here", () => {
     const best = engine.isas.at(-1)!;
     expect(engine.isa).toBe(best);
     // What the kernels themselves say: the notes of each set differ.

@@ -121,7 +121,7 @@ export class PlanDraft {
   }
 }
 
-/** Who writes and who reads each buffer, by place in the list. Outputs and next states count as readers. */
+/** Writers and readers of each buffer, by place in the list. Outputs and next states count as readers. */
 export interface Uses {
   readonly writers: readonly (readonly number[])[];
   readonly readers: readonly (readonly number[])[];

@@ -82,6 +82,6 @@ export interface CpuEngine {
    * The arrays are copied: they may be changed or given away at once.
    */
   storedError(rows: StoredRows, signal?: AbortSignal): Promise<StoredSums>;
-  /** Bytes per second that this many threads read from memory: the roof of a profile. */
+  /** Bytes per second that this many threads read from memory: the peak bandwidth of a profile. */
   readBandwidth(threads: number, bytes: number, seconds: number, signal?: AbortSignal): Promise<number>;
 }

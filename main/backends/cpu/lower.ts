@@ -60,7 +60,7 @@ interface Scope {
   readonly owner?: number;
 }
 
-/** `leaf` gives what the scope is handed from outside; constants and everything that is worked out are found here. */
+/** `leaf` supplies values passed in; constants and computed values are handled here. */
 const lowerAll = (
   graph: Graph,
   scope: Scope,
@@ -181,10 +181,10 @@ function emitterFor(scope: Scope, node: number): CpuEmitter {
 }
 
 /**
- * After the patterns: results that update an operand in place share its memory where that is right; next states that are
- * not yet in their state's memory are copied there at the end; outputs get memory that outlives the run.
+ * Assigns memory: in-place results share their operand's; next states are copied at the end;
+ * outputs outlive the run.
  */
-export function settle(draft: PlanDraft): void {
+export function assignMemory(draft: PlanDraft): void {
   saveOldStates(draft);
   aliasInPlace(draft);
   copyStates(draft);

@@ -1,4 +1,4 @@
-// The memory plan against brute force: the arena is played through instruction by instruction, every slot knowing who wrote it
+// The memory plan against brute force: the arena is played through instruction by instruction, every slot knowing its writer
 // last. Whatever an instruction reads must still be there, and what it writes must not lie over what it reads.
 import { describe, expect, it } from "vitest";
 import { byteLength } from "../../ir/type.ts";
@@ -7,7 +7,7 @@ import { bindDim } from "../../ir/dim.ts";
 import { tensor } from "../../ir/type.ts";
 import { seededRandom } from "../../testing/random.ts";
 import type { PlanDraft } from "./draft.ts";
-import { settle } from "./lower.ts";
+import { assignMemory } from "./lower.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 import { planMemory } from "./memoryPlan.ts";
 import { TestDraft } from "./testDraft.ts";
@@ -142,7 +142,7 @@ function randomDraft(seed: number): PlanDraft {
   }
   t.output("y", values.at(-1)!);
   if (random.integer(2) === 0) t.output("more", random.pick(values));
-  settle(t.draft);
+  assignMemory(t.draft);
   return t.draft;
 }
 
@@ -176,7 +176,7 @@ describe("memory plan", () => {
     const small = t.one("tanh", [x], ["T", 8]);
     const wide = t.view(small, ["T", 2, 16]);
     t.output("y", t.one("copy", [wide], ["T", 32]));
-    settle(t.draft);
+    assignMemory(t.draft);
     const memory = planMemory(t.draft, LIMITS);
     const at = (id: number): number => memory.offsets[t.draft.bufferOf(id)]!;
     expect(at(x)).toBe(-1);
@@ -189,7 +189,7 @@ describe("memory plan", () => {
     let x = t.input("x", [16]);
     for (let i = 0; i < 100; i++) x = t.one("tanh", [x], [16]);
     t.output("y", x);
-    settle(t.draft);
+    assignMemory(t.draft);
     const memory = planMemory(t.draft, {});
     expect(memory.arenaBytes).toBe(2 * SLOT);
     expect(memory.unsharedBytes).toBe(99 * SLOT);
@@ -198,7 +198,7 @@ describe("memory plan", () => {
   it("says which symbol has no limit", () => {
     const t = new TestDraft();
     t.output("y", t.one("tanh", [t.one("tanh", [t.input("x", ["T", "past"])], ["T", "past"])], ["T", "past"]));
-    settle(t.draft);
+    assignMemory(t.draft);
     expect(() => planMemory(t.draft, { T: 4 })).toThrow(
       expect.objectContaining({ code: "IR_SHAPE", message: expect.stringContaining("past") }),
     );

@@ -20,12 +20,12 @@ export interface MemoryPlan {
 const ALIGNMENT = 64;
 const align = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 
-export function boundSize(dim: Dim, limits: Bindings, who: string): number {
+export function boundSize(dim: Dim, limits: Bindings, source: string): number {
   const size = bindDim(dim, limits);
   if (typeof size === "number") return size;
   throw new WorkbenchError(
     "IR_SHAPE",
-    `[${who}] no limit for ${dimSymbols(size).join(", ")}: memory cannot be planned`,
+    `[${source}] no limit for ${dimSymbols(size).join(", ")}: memory cannot be planned`,
     {
       hint: "Give the symbol a largest size (limitSymbol, or the compile option `limits`).",
     },

@@ -35,7 +35,7 @@ export const WEIGHTS: readonly ElementType[] = [...FLOATS, ...PACKED_TYPES];
 export const castTo = (e: CpuEmitter, value: CpuValue, dtype: DType): CpuValue =>
   value.type.dtype === dtype ? value : e.one("cast", [value], like(value.type, dtype));
 
-/** Floats of any type, packed ones too, as f64; whatever else as it is. */
+/** Converts floats, packed ones too, to f64; leaves other types. */
 export function inDouble(e: CpuEmitter, value: CpuValue): CpuValue {
   const { dtype } = value.type;
   if (isPacked(dtype)) return castTo(e, e.one("dequantize", [value], like(value.type, "f32")), "f64");

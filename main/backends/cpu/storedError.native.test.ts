@@ -9,7 +9,7 @@ import { dequantize } from "../../formats/quant/dequantize.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { loadAddon } from "../../node/native/addon.ts";
-import { nativeMeasure } from "../../engine/models/exporting.ts";
+import { nativeMeasure } from "../../engine/models/packageRequest.ts";
 
 const engines = loadAddon().isas.map((isa) => loadAddon({ isa }));
 const random = seededRandom(11);

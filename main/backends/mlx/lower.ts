@@ -40,7 +40,7 @@ interface Scope {
   readonly owner?: number;
 }
 
-/** `leaf` gives what the scope is handed from outside; constants and everything that is worked out are found here. */
+/** `leaf` supplies values passed in; constants and computed values are handled here. */
 const lowerAll = (
   graph: Graph,
   scope: Scope,

@@ -4,6 +4,7 @@
  * this table with what that reports.
  */
 import type { ElementType } from "../../ir/dtype.ts";
+import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { isPacked } from "../../ir/dtype.ts";
 
 export type MlxWeightForm =
@@ -42,3 +43,6 @@ export function mlxHeldBytes(form: MlxWeightForm, elements: number, fileBytes: n
   if (form.kind === "same") return fileBytes;
   return form.kind === "f16" ? elements * 2 : (elements * form.bits) / 8 + (elements / GROUP) * 8;
 }
+
+export const heldByMlx: HeldBytes = ({ type, rank, elements, fileBytes }) =>
+  mlxHeldBytes(mlxWeightForm(type, rank), elements, fileBytes);

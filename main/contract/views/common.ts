@@ -97,6 +97,10 @@ export const targetSpec = z.object({
 });
 export type TargetSpec = View<typeof targetSpec>;
 
+/** Whether both have the same weights in their packages: stated, or following from units and system. */
+export const sameWeights = (a: TargetSpec, b: TargetSpec): boolean =>
+  a.profile === b.profile && (a.profile !== "auto" || (a.units === b.units && a.os === b.os));
+
 /** Progress of a long call: a named phase, elapsed time, and a fraction only where one is known. */
 export const phaseItem = z.object({
   kind: z.literal("phase"),

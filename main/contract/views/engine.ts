@@ -4,7 +4,7 @@ import type { View } from "../define.ts";
 import { figure } from "./common.ts";
 import { macFacts } from "./mac.ts";
 
-/** A device is named by its id in the engine's list (`devices` of `engine.info`): nobody else needs to know which there are. */
+/** A device is named by its id in the engine's list (`devices` of `engine.info`): no other code knows which there are. */
 export const runDevice = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,31}$/u, "expected the id of a device: lower case letters, digits and hyphens");
@@ -111,7 +111,6 @@ export const clearedCache = z.object({
   left: z.number(),
   inUse: z.number(),
 });
-export type ClearedCache = View<typeof clearedCache>;
 
 export const doctorReport = z.object({
   checks: z.array(

@@ -7,11 +7,11 @@ import type { View } from "../define.ts";
 import type { TargetSpec } from "./common.ts";
 import { device, f32, fact, figure, i32, modelId, phase, targetSpec, truth, u32, u8 } from "./common.ts";
 
-/** In which floats a graph is computed (main/compiler/precision.ts). A target has none: its profile says it. */
+/** Precision of a computation. Targets take theirs from the weight profile. */
 export const precision = z.enum(["f32", "mixed", "f16"]);
 export type Precision = View<typeof precision>;
 
-/** Whose way from a model's graph to the one that it runs: each backend has passes of its own. */
+/** Backends whose pipeline can be shown. */
 const COREML = { backend: "coreml", title: "Core ML", mil: true } as const;
 const CPU = { backend: "cpu", title: "CPU", mil: false } as const;
 const MLX = { backend: "mlx", title: "MLX", mil: false } as const;
@@ -70,6 +70,8 @@ export const graphView = z.object({
     /** Index into `groups`. */
     group: u32,
     flags: u8,
+    /** Bytes that the node reads in a step: weights as the stage's backend holds them, caches and activations. */
+    bytesRead: f32,
   }),
   /** Inputs in CSR form: those of node i are edges start[i] … start[i+1]-1. */
   edges: z.object({

@@ -18,7 +18,7 @@ export const reading = z.object({
   value: z.string().nullable(),
   /** The counter that it comes from, or why there is none. */
   source: z.string(),
-  /** ok: numbers may be compared · warning: they may not, and `value` says why · unknown: nobody knows. */
+  /** ok: numbers may be compared · warning: they may not, and `value` says why · unknown: the system does not tell. */
   state: z.enum(["ok", "warning", "unknown"]),
 });
 export type Reading = View<typeof reading>;

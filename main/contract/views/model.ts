@@ -51,7 +51,8 @@ export type FitView = View<typeof fitView>;
 
 export const speedView = z.object({
   machine: z.string(),
-  generate: figure,
+  /** Tokens per second; null where the sum would not hold, and `sentence` says why. */
+  generate: figure.nullable(),
   /** Seconds to read `promptTokens` tokens. */
   prompt: figure,
   promptTokens: z.number(),
@@ -59,6 +60,16 @@ export const speedView = z.object({
   sentence: z.string(),
 });
 export type SpeedView = View<typeof speedView>;
+
+/** One way to run the model: what it holds of it, and how fast that can be. */
+export const forecast = z.object({
+  /** "Core ML, CPU and Neural Engine". */
+  title: z.string(),
+  fit: fitView,
+  /** null: the file has no graph here. */
+  speed: speedView.nullable(),
+});
+export type Forecast = View<typeof forecast>;
 
 /** The weights in each Core ML profile, side by side: size, error, and a sentence. */
 export const profileChoice = z.object({
@@ -94,8 +105,8 @@ export const overview = z.object({
   facts: z.array(fact),
   context: z.object({ trained: z.number().nullable(), chosen: z.number() }),
   hasChatTemplate: z.boolean(),
-  fit: fitView.nullable(),
-  speed: speedView.nullable(),
+  /** The target's first, then the other engines; none where nothing is known of its size. */
+  forecasts: z.array(forecast),
   profiles: z.array(profileChoice),
   canGraph: ability,
   canRun: ability,

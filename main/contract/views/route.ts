@@ -36,8 +36,6 @@ export const deviceShare = z.object({
   device,
   ops: z.number(),
   workShare: z.number(),
-  seconds: figure.nullable(),
-  note: z.string().nullable(),
 });
 export type DeviceShare = View<typeof deviceShare>;
 
@@ -88,6 +86,7 @@ export const routeComparison = z.object({
       hops: z.number(),
       bytesPerStep: figure,
       seconds: figure,
+      /** Of its weights; null for a graph without a file. */
       packageBytes: figure.nullable(),
     }),
   ),

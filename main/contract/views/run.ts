@@ -101,7 +101,7 @@ export const runItem = z.discriminatedUnion("kind", [
 export type RunItem = View<typeof runItem>;
 
 export const templateView = z.object({
-  /** Whose form a conversation gets: the file's own, ChatML because its vocabulary shows that, or none. */
+  /** Source of the chat format: the file's template, ChatML (guessed from the vocabulary), or none. */
   origin: z.enum(["file", "chatml"]).nullable(),
   sentence: z.string(),
   source: z.string(),
@@ -182,24 +182,24 @@ export const profileRow = z.object({
   seconds: z.number(),
   share: z.number(),
   bytes: z.number(),
-  /** Achieved bytes per second and its share of this machine's measured roof; null where bytes say nothing. */
+  /** Achieved bytes per second and its share of this machine's measured peak; null where bytes say nothing. */
   bandwidth: z.number().nullable(),
-  roofShare: z.number().nullable(),
+  peakShare: z.number().nullable(),
 });
 export type ProfileRow = View<typeof profileRow>;
 
 /** Below this an instruction's time is that of starting and ending it; a rate of its bytes would say nothing. */
 const LEAST_BYTES = 64 * 1024;
 
-export type Roof =
+export type PeakShare =
   | { readonly kind: "share"; readonly value: number }
   /** Faster than memory: the weights are so small that they stay in the processor's cache from token to token. */
   | { readonly kind: "cache"; readonly value: number }
   | { readonly kind: "none" };
 
-export function roofOf({ roofShare, bytes, count }: Pick<ProfileRow, "roofShare" | "bytes" | "count">): Roof {
-  if (roofShare === null || bytes / Math.max(1, count) < LEAST_BYTES) return { kind: "none" };
-  return { kind: roofShare > 1 ? "cache" : "share", value: roofShare };
+export function peakShareOf({ peakShare, bytes, count }: Pick<ProfileRow, "peakShare" | "bytes" | "count">): PeakShare {
+  if (peakShare === null || bytes / Math.max(1, count) < LEAST_BYTES) return { kind: "none" };
+  return { kind: peakShare > 1 ? "cache" : "share", value: peakShare };
 }
 
 export const profileView = z.object({
@@ -208,7 +208,7 @@ export const profileView = z.object({
   machine: z.string(),
   sentence: z.string(),
   /** Bytes per second that this machine reads at most. */
-  roof: figure.nullable(),
+  peakBandwidth: figure.nullable(),
   strings: z.array(z.string()),
   lanes: z.array(z.object({ title: z.string(), device })),
   /** One step is a prompt chunk or one generated token; times in seconds from the start. */
@@ -237,7 +237,6 @@ export const profileItem = z.discriminatedUnion("kind", [
   phaseItem,
   z.object({ kind: z.literal("done"), profile: profileView }),
 ]);
-export type ProfileItem = View<typeof profileItem>;
 
 /** One run of a demo graph through its segments: simulator or Core ML for the device, CPU engine for the host. */
 export const hybridInput = z.object({

@@ -9,9 +9,8 @@ const text = z.string().max(268_435_456);
 const addSpecial = z.boolean().default(true);
 
 export const encodeInput = z.object({ model: modelId, text, addSpecial });
-/** `pieces`: what each token says; bytes that are no character by themselves stand as <0xE3>. */
+/** `pieces`: the text of each token; incomplete UTF-8 bytes print as <0xE3>. */
 export const encoded = z.object({ tokens: i32, pieces: z.array(z.string()) });
-export type Encoded = View<typeof encoded>;
 
 export const scoreInput = z.object({
   model: modelId,

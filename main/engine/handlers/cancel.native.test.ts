@@ -1,6 +1,6 @@
 /**
- * Cancel is answered within 100 ms, wherever the engine is in its work. What is measured runs from the moment at which somebody
- * meant to cancel (a timer, so that a held event loop counts) until the engine has answered something else; the median of
+ * Cancel is answered within 100 ms, wherever the engine is in its work. What is measured runs from the moment of the wish to cancel
+ * (a timer, so that a held event loop counts) until the engine has answered something else; the median of
  * several moments of the work is printed. The bound is the promise itself. It grows with what everything takes longer on a busy
  * machine, but not beyond two and a half times: that is a loop that never looks up.
  */

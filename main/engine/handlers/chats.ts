@@ -5,7 +5,7 @@ import { requireArchitecture } from "../../models/architecture.ts";
 import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import { inSlices } from "../models/works.ts";
+import { inSlices } from "../models/taskCache.ts";
 
 export type Prompt =
   | { readonly kind: "chat"; readonly messages: readonly ChatMessage[] }

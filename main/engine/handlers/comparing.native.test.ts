@@ -56,7 +56,7 @@ describe("the state of the machine", () => {
 
 describe("the fastest device", () => {
   test(
-    "is nobody's guess: without calibration there is none, with one there is, with its sums",
+    "is never a guess: without calibration there is none, with one there is, with its sums",
     { timeout: 180_000 },
     async () => {
       const before = await harness.client.call("devices.advise", { model });

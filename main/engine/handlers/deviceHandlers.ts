@@ -5,6 +5,7 @@ import type { MlxRoute } from "../../contract/views/mlx.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { MlxAccess } from "../../runtime/devices/mlx.ts";
 import { MLX } from "../../runtime/devices/mlx.ts";
 import type { CalibrationAccess } from "../measure/advice.ts";
@@ -26,6 +27,7 @@ export interface DeviceParts {
   readonly store: ModelStore;
   readonly devices: EngineDevices;
   readonly mlx: MlxAccess;
+  readonly dispatch: DispatchPolicy;
   readonly jobs: Jobs;
   readonly machine: Machine;
   readonly initialTarget: TargetSpec;
@@ -73,8 +75,8 @@ export function calibrateHandler(parts: DeviceParts): EngineHandlers["streams"][
 function plannedOf({ find }: EngineDevices): NonNullable<EngineDevice["planned"]> {
   const device = find("plan");
   if (device?.planned === undefined)
-    throw new WorkbenchError("ENV_NO_DEVICE", "[route] plan: got a request, expected a device that plans", {
-      hint: "No device of this version tells a plan of its own.",
+    throw new WorkbenchError("ENV_NO_DEVICE", "[route] no device can report a plan", {
+      hint: "The predicted route needs no such device.",
     });
   const { planned } = device;
   return (request) => planned(request);
@@ -103,7 +105,7 @@ async function routeOnMlx(
 ): Promise<MlxRoute> {
   const stated = { ...parts.initialTarget, context: asked };
   const target = { ...stated, context: planTarget(model, stated, phase).context };
-  const mapping = await mlxMapping(model, { target, phase, dispatch: parts.mlx.dispatch }, signal);
+  const mapping = await mlxMapping(model, { target, phase, dispatch: parts.dispatch }, signal);
   const available = parts.mlx.missing() === undefined;
   const { native, decomposed, unsupported } = mapping.counts;
   const whole = native + decomposed + unsupported;

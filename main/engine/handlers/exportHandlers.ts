@@ -5,12 +5,12 @@ import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
-import { during } from "../during.ts";
+import { progressStream } from "../progressStream.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
 import { exportModel, exportRequest } from "../models/exporting.ts";
 import { figure } from "../measure/forecast.ts";
-import { overviewOf } from "./inspectHandlers.ts";
+import { exportAbility } from "./inspectHandlers.ts";
 import type { Jobs } from "../jobs.ts";
 import type { PackageFiles } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
@@ -18,11 +18,11 @@ import type { OpenModel } from "../models/openModel.ts";
 import { planTarget } from "../models/routes.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { diskSize } from "../views/overviewView.ts";
-import type { Kind } from "../models/works.ts";
-import { inSlices, worksOf } from "../models/works.ts";
+import type { TaskKind } from "../models/taskCache.ts";
+import { inSlices, tasksOf } from "../models/taskCache.ts";
 
-/** One for each target that somebody looks at. */
-const PREVIEW: Kind<ExportPreview> = { name: "export preview", keep: 16 };
+/** One for each target that is looked at. */
+const PREVIEW: TaskKind<ExportPreview> = { name: "export preview", keep: 16 };
 
 type ExportItem = StreamItemOf<"export.start">;
 
@@ -48,12 +48,12 @@ export function exportHandlers(parts: ExportParts): {
         const started = performance.now();
         const open = parts.store.get(model);
         const where = await parts.packages.place(path, overwrite);
-        void parts.packages.removeLeftovers();
+        void parts.packages.removeAbandonedFiles();
         const job = parts.jobs.start("export", open.description.title);
         let work: Promise<unknown> = Promise.resolve();
         try {
           yield phaseItem("prepare", "Preparing the graph", started);
-          const steps = during<ExportProgress, ExportReport>((emit) => {
+          const steps = progressStream<ExportProgress, ExportReport>((emit) => {
             const exporting = exportModel(open, planTarget(open, target, "decode"), {
               directory: () => parts.packages.writer(where, { noted: true }),
               engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
@@ -76,7 +76,7 @@ export function exportHandlers(parts: ExportParts): {
           }
           yield doneItem(open, where, next.value);
         } finally {
-          // Whoever leaves has cancelled it; what is half written goes before this counts as ended.
+          // A connection that left has cancelled it; what is half written goes before this counts as ended.
           await work.catch(() => undefined);
           job.end();
         }
@@ -158,7 +158,7 @@ async function exportPlan(
   target: TargetSpec,
   signal: AbortSignal,
 ): Promise<ExportPlan> {
-  const can = overviewOf(model, target, devices).canExport;
+  const can = exportAbility(model, devices);
   const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
   const suggested = await packages.suggest(model.path, `${name}.mlpackage`);
   const base = {
@@ -185,7 +185,7 @@ async function exportPlan(
       sentence: can.ok ? "" : can.sentence,
     };
   const plan = planTarget(model, target, "decode");
-  const planned = await worksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
+  const planned = await tasksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
     inSlices(preview(await exportRequest(model, plan, own, flexibility)), own),
   );
   const bytes = planned.weightBytes + planned.modelBytes;

@@ -13,29 +13,19 @@ import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
 import { loadAddon } from "../../node/native/addon.ts";
-import { exportModel, nativeDequantize, nativeMeasure } from "../models/exporting.ts";
+import { exportModel } from "../models/exporting.ts";
+import { nativeDequantize, nativeMeasure } from "../models/packageRequest.ts";
 import { weightNote, weightsSentence } from "./exportHandlers.ts";
-import { createModelStore } from "../models/modelStore.ts";
-import { createOffers } from "../../engine/models/offers.ts";
-import { modelFiles } from "../../node/files/modelFiles.ts";
+import { modelStoreIn } from "../../testing/modelStore.ts";
 import { packageWriter } from "../../node/files/packageDirectory.ts";
-import { createRecents } from "../../node/files/recents.ts";
-import { createUploads } from "../../node/files/uploads.ts";
 
 const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "rlx-exporting-"));
 const engine = loadAddon();
-const uploads = createUploads();
-const store = createModelStore({
-  files: modelFiles,
-  offers: createOffers(modelFiles),
-  recents: createRecents(folder),
-  uploads,
-});
+const { store, close } = modelStoreIn(folder);
 const { signal } = new AbortController();
 afterAll(async () => {
-  await store.dispose();
-  await uploads.dispose();
+  await close();
   rmSync(folder, { recursive: true, force: true });
 });
 

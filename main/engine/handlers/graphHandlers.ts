@@ -1,13 +1,20 @@
 /** The graph of a stage, one node of it, overlays over its nodes, the passes that made it, and its text. */
+import { resolveTarget } from "../../backends/coreml/plan/target.ts";
+import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
+import { heldInPackage } from "../../backends/coreml/weights/forms.ts";
+import { heldByMlx } from "../../backends/mlx/weightForms.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
-import type { GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
+import type { Backend, GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
 import { BACKENDS, BUILT, LEGAL } from "../../contract/views/graph.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
+import type { HeldBytes } from "../../ir/heldBytes.ts";
+import { heldAsStored } from "../../ir/heldBytes.ts";
 import { opTable } from "../../ops/index.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Pipeline, StagedGraph } from "../models/graphs.ts";
@@ -15,44 +22,57 @@ import { passRecords, recordNamed, stagedGraph } from "../models/graphs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { planTarget, routeOf } from "../models/routes.ts";
-import { graphView, stableIds, valueBytes } from "../views/graphView.ts";
+import { graphView, stableIds } from "../views/graphView.ts";
+import { BYTES_READ, MovedBytes } from "../views/movedBytes.ts";
 import { nodeView } from "../views/nodeView.ts";
 import type { Line } from "../views/textView.ts";
 import { irLines, milLines, passDiff, passView, textPage } from "../views/textView.ts";
-import type { Kind } from "../models/works.ts";
-import { inSlices, worksOf } from "../models/works.ts";
+import type { TaskKind } from "../models/taskCache.ts";
+import { inSlices, tasksOf } from "../models/taskCache.ts";
 
-const GRAPH_VIEW: Kind<GraphView> = { name: "graph view", keep: 6 };
-const TEXT: Kind<readonly Line[]> = { name: "text", keep: 4 };
+const GRAPH_VIEW: TaskKind<GraphView> = { name: "graph view", keep: 6 };
+const TEXT: TaskKind<readonly Line[]> = { name: "text", keep: 4 };
 
 type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
 
-export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<EngineHandlers["calls"], GraphCalls> {
+export function graphHandlers(
+  store: Pick<ModelStore, "get">,
+  initial: TargetSpec,
+  chosen: DispatchPolicy,
+): Pick<EngineHandlers["calls"], GraphCalls> {
+  const dispatchFor = (backend: Backend): DispatchPolicy => (backend === "coreml" ? "prefer-native" : chosen);
   const pipelineOf = (model: OpenModel, { stage, phase }: GraphKey): Pipeline => ({
     backend: stage.backend,
     phase,
     context: stage.backend === "coreml" ? planTarget(model, stage.target, phase).context : initial.context,
     precision: stage.backend === "cpu" ? (stage.precision ?? "f32") : "f32",
+    dispatch: dispatchFor(stage.backend),
   });
   const staged = (model: OpenModel, key: GraphKey, signal: AbortSignal): Promise<StagedGraph> =>
     stagedGraph(model, key.stage.step, pipelineOf(model, key), signal);
-  /** Targets of one context share a graph, and so its view. */
+  /** Targets of one context share a graph. */
   const shared = (model: OpenModel, key: GraphKey): string => JSON.stringify([key.stage.step, pipelineOf(model, key)]);
   const view = async (asked: GraphKey, signal: AbortSignal): Promise<GraphView> => {
     const model = store.get(asked.model);
     const key = withinContext(model, asked);
-    const made = await worksOf(model).get(GRAPH_VIEW, shared(model, key), signal, async (own) => {
-      const { graph, bindings } = await staged(model, key, own);
-      return inSlices(graphView(key, graph, opTable, bindings), own);
-    });
+    const made = await tasksOf(model).get(
+      GRAPH_VIEW,
+      `${shared(model, key)} ${profileAt(key) ?? ""}`,
+      signal,
+      async (own) => {
+        const { graph, bindings } = await staged(model, key, own);
+        return inSlices(graphView({ key, graph, table: opTable, bindings, held: heldAt(key) }), own);
+      },
+    );
     return { ...made, key };
   };
   const listed = (
     id: string,
-    { target, ...pipeline }: Omit<Pipeline, "context"> & { readonly target: TargetSpec },
+    { target, ...pipeline }: Omit<Pipeline, "context" | "dispatch"> & { readonly target: TargetSpec },
   ): [OpenModel, Pipeline] => {
     const model = store.get(id);
-    return [model, { ...pipeline, context: planTarget(model, target, pipeline.phase).context }];
+    const { context } = planTarget(model, target, pipeline.phase);
+    return [model, { ...pipeline, context, dispatch: dispatchFor(pipeline.backend) }];
   };
   return {
     "graph.get": (key, { signal }) => view(key, signal),
@@ -64,9 +84,10 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       // The graph of a key serves every target of its context: the one that is named counts. Routes are Core ML's.
       const asked = key.stage.backend === "coreml" ? (target ?? key.stage.target) : null;
       const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
+      const held = asked === null ? heldAt(key) : heldInPackage(planTarget(model, asked, key.phase).profile);
       const routed = route === undefined ? undefined : sameNode(graph, node, route.graph);
       const became = route === undefined ? [] : whatBecameOf(graph, node, route.graph);
-      return nodeView({ key, graph, id: node, bindings, file: model.file, route, target: asked, routed, became });
+      return nodeView({ key, graph, id: node, bindings, held, file: model.file, route, target: asked, routed, became });
     },
     "graph.overlay": async ({ key, kind, target }, { signal }) => {
       const model = store.get(key.model);
@@ -86,8 +107,8 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
         total: figure(total, "seconds", "measured", "this run of the pipeline, once"),
       };
     },
-    "passes.diff": async ({ model, backend, phase, target, pass, full }, { signal }) => {
-      const passed = await passRecords(...listed(model, { backend, phase, target, precision: "f32" }), signal);
+    "passes.diff": async ({ model, backend, phase, target, precision, pass, full }, { signal }) => {
+      const passed = await passRecords(...listed(model, { backend, phase, target, precision }), signal);
       const { record, previous } = recordNamed(passed, pass);
       return passDiff(record, { mark: record.mark, previous }, full);
     },
@@ -96,10 +117,10 @@ export function graphHandlers(store: ModelStore, initial: TargetSpec): Pick<Engi
       if (language === "mil") {
         const name = `mil ${JSON.stringify([target, key.phase])}`;
         const route = await routeOf(model, target, key.phase, signal);
-        const all = await worksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
+        const all = await tasksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
         return textPage("mil", `MIL for ${route.title}`, all, { firstLine, around }, lines);
       }
-      const all = await worksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
+      const all = await tasksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
         irLines((await staged(model, key, own)).graph),
       );
       return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, lines);
@@ -112,6 +133,16 @@ function withinContext(model: OpenModel, key: GraphKey): GraphKey {
   if (key.stage.backend !== "coreml") return key;
   const { context } = planTarget(model, key.stage.target, key.phase);
   return { ...key, stage: { ...key.stage, target: { ...key.stage.target, context } } };
+}
+
+const profileAt = ({ stage, phase }: GraphKey): WeightProfile | undefined =>
+  stage.backend === "coreml" ? resolveTarget(stage.target, phase).profile : undefined;
+
+/** How the backend of a stage holds weights. */
+function heldAt(key: GraphKey): HeldBytes {
+  const profile = profileAt(key);
+  if (profile !== undefined) return heldInPackage(profile);
+  return key.stage.backend === "mlx" ? heldByMlx : heldAsStored;
 }
 
 function stageTitle({ stage, phase }: GraphKey): string {
@@ -150,6 +181,7 @@ function overlay(
   bindings: Bindings,
 ): OverlayView {
   const values = new Float32Array(graph.nodes.length);
+  const moved = new MovedBytes(graph, bindings, heldAt(key));
   const done = (truth: OverlayView["truth"], basis: string, legend: readonly string[] = []): OverlayView => ({
     key,
     kind,
@@ -160,13 +192,8 @@ function overlay(
   });
   switch (kind) {
     case "bytes":
-      for (const node of graph.nodes)
-        values[node.id] = node.inputs.reduce(
-          (sum, v) =>
-            sum + valueBytes(graph.nodes[v.node]?.outputs[v.output] ?? { dtype: "f32", shape: [0] }, bindings),
-          0,
-        );
-      return done("exact", "bytes of its operands, weights included");
+      for (const node of graph.nodes) values[node.id] = moved.read(node);
+      return done("exact", BYTES_READ);
     case "type": {
       const legend: string[] = [];
       for (const node of graph.nodes) {

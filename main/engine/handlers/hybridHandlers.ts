@@ -3,6 +3,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import type { HybridView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevice, EngineDevices } from "../devices.ts";
 import { figure } from "../measure/forecast.ts";
@@ -50,14 +51,14 @@ export function hybridHandlers(
 function segmentsOf(devices: EngineDevices, id: string | null): NonNullable<EngineDevice["segments"]> {
   const device = id === null ? devices.find("segments") : devices.able(id, "segments", "hybrid");
   if (device?.segments === undefined)
-    throw new WorkbenchError("ENV_NO_DEVICE", "[hybrid] got a cut graph, expected a device that runs segments", {
-      hint: "No device of this version runs segments.",
+    throw new WorkbenchError("ENV_NO_DEVICE", "[hybrid] no device can run segments", {
+      hint: "Run the whole model on one device instead.",
     });
   const { segments } = device;
   return (route, signal) => segments(route, signal);
 }
 
-function hybridView(route: Route, run: HybridRun, target: HybridView["target"]): HybridView {
+export function hybridView(route: Route, run: HybridRun, target: HybridView["target"]): HybridView {
   return {
     truth: run.truth,
     target,
@@ -80,17 +81,7 @@ function hybridView(route: Route, run: HybridRun, target: HybridView["target"]):
         bytesOut: timing.bytesOut,
       };
     }),
-    outputs: Object.entries(run.outputs).map(([name, tensor]) => {
-      const values = [...tensor.data];
-      return {
-        name,
-        type: `${tensor.dtype}[${tensor.shape.join(",")}]`,
-        min: Math.min(...values),
-        max: Math.max(...values),
-        mean: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length),
-        values: Float32Array.from(values.slice(0, 4096)),
-      };
-    }),
+    outputs: Object.entries(run.outputs).map(outputView),
     agreement: {
       against: "the float64 reference",
       relativeRms: figure(
@@ -101,5 +92,24 @@ function hybridView(route: Route, run: HybridRun, target: HybridView["target"]):
       ),
       sentence: `The parts together differ from the reference by ${(run.relativeRms * 100).toPrecision(2)} % (f16 arithmetic in the Core ML parts).`,
     },
+  };
+}
+
+/** In loops: a tensor has more values than a call can have arguments. */
+function outputView([name, tensor]: readonly [string, HostTensor]): HybridView["outputs"][number] {
+  const { data } = tensor;
+  let [min, max, sum] = [Infinity, -Infinity, 0];
+  for (const value of data) {
+    min = Math.min(min, value);
+    max = Math.max(max, value);
+    sum += value;
+  }
+  return {
+    name,
+    type: `${tensor.dtype}[${tensor.shape.join(",")}]`,
+    min,
+    max,
+    mean: sum / Math.max(1, data.length),
+    values: Float32Array.from(data.slice(0, 4096)),
   };
 }

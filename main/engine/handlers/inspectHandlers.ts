@@ -1,5 +1,6 @@
 /** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
-import { STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
+import { profileOf, readingUnit, UNITS } from "../../backends/coreml/plan/target.ts";
+import { heldInPackage, PROFILE_PRECISION, STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
 import type { CallContext } from "../../contract/define.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
@@ -10,11 +11,13 @@ import { otherTypes } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { EngineDevices } from "../devices.ts";
 import { missingOf, noticeOf, runRefusal } from "../devices.ts";
-import { MACHINES, machineFor } from "../measure/machines.ts";
+import type { Runner } from "../measure/forecast.ts";
+import type { Here } from "../measure/machines.ts";
+import { machineFor } from "../measure/machines.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import type { Recents, Uploads } from "../services.ts";
-import { demoOverview } from "../views/demoView.ts";
+import { DEMO_EXPORT, demoOverview } from "../views/demoView.ts";
 import { fileBlocks, metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
@@ -48,13 +51,15 @@ export interface InspectParts {
   readonly uploads: Uploads;
   readonly initialTarget: TargetSpec;
   readonly devices: EngineDevices;
+  readonly machine: Here;
 }
 
 const OK = { ok: true } as const;
 
 export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
   const { store, recents, uploads } = parts;
-  const overview = (model: OpenModel, target: TargetSpec): Overview => overviewOf(model, target, parts.devices);
+  const overview = (model: OpenModel, target: TargetSpec): Overview =>
+    overviewOf(model, target, parts.devices, parts.machine);
   const opened = new WeakMap<CallContext["onLeave"], Set<string>>();
   /** Models that a connection has open, by their ids: nothing of a closed one is kept. They are closed when it leaves. */
   const openedBy = ({ onLeave }: CallContext): Set<string> => {
@@ -127,13 +132,29 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
   };
 }
 
-export function overviewOf(model: OpenModel, target: TargetSpec, devices: EngineDevices): Overview {
+/** The target's package, and the engines that run the file itself. */
+function runnersOf(target: TargetSpec, devices: EngineDevices): readonly Runner[] {
+  const profile = profileOf(target);
+  const units = UNITS.find(({ id }) => id === target.units)?.title ?? target.units;
+  const coreml: Runner = {
+    title: `Core ML, ${units}`,
+    unit: readingUnit(target.units, profile),
+    held: heldInPackage(profile),
+    form: profile === "ane" ? "in f16" : `packed for the ${profile} profile`,
+    cache: PROFILE_PRECISION[profile],
+    readsWholeCache: true,
+  };
+  const own = devices.listed.flatMap(({ title, reads, kept }): Runner[] =>
+    reads === undefined ? [] : [{ ...reads, title, cache: kept?.cacheType ?? "f16", readsWholeCache: false }],
+  );
+  return [coreml, ...own];
+}
+
+export function overviewOf(model: OpenModel, target: TargetSpec, devices: EngineDevices, here: Here): Overview {
   const { file } = model;
   const device = devices.first;
   const missing = missingOf(device);
   if (!file) return demoOverview(model, target, missing ?? CAN);
-  const machine = machineFor(target.chip) ?? MACHINES["m4"];
-  if (!machine) throw new Error("the table of machines has no M4");
   const { description } = model;
   const canGraph = graphAbility(model, file, device.weightTypes);
   const cannotRun = canGraph.ok
@@ -149,16 +170,22 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
     argument: model.argument,
     openedInSeconds: model.openedInSeconds,
     target,
-    machine,
+    machine: machineFor(target.chip, here),
+    runners: runnersOf(target, devices),
     profiles: profileChoices(file, target),
     canGraph,
     canRun: cannotRun ?? textAbility(file) ?? runRefusal(devices, device, parameters) ?? CAN,
     canMeasure: cannotRun ?? missing ?? CAN,
     reference: cannotRun === undefined ? noticeOf(devices.running(device), parameters) : null,
-    canExport: canGraph.ok
-      ? (typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN)
-      : canGraph,
+    canExport: exportAbility(model, devices),
   });
+}
+
+export function exportAbility(model: OpenModel, devices: EngineDevices): Ability {
+  const { file } = model;
+  if (file === undefined) return DEMO_EXPORT;
+  const canGraph = graphAbility(model, file, devices.first.weightTypes);
+  return canGraph.ok ? (typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN) : canGraph;
 }
 
 /** A run reads and writes text: a tokenizer that is refused says so here, not at the first chat. */

@@ -11,7 +11,7 @@ import { profileDecoder } from "../../runtime/profile.ts";
 import type { Decoders } from "../models/decoders.ts";
 import { leaseInPhases } from "../models/decoders.ts";
 import type { EngineDevice, EngineDevices } from "../devices.ts";
-import { during } from "../during.ts";
+import { progressStream } from "../progressStream.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
 import { llamaBenchJson } from "../measure/llamaBench.ts";
@@ -31,7 +31,7 @@ export interface MeasureParts {
   readonly machine: Machine;
   readonly defaultThreads: number;
   /** Bytes per second that this machine reads, measured once and kept. */
-  readonly roof: (threads: number, signal: AbortSignal) => Promise<number>;
+  readonly peakBandwidth: (threads: number, signal: AbortSignal) => Promise<number>;
 }
 
 export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["streams"], "bench.run" | "profile.run"> {
@@ -50,7 +50,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
         const lease = yield* leaseInPhases(parts.decoders, model, { device, context: needed, threads, signal });
         try {
           const before = await machineState(parts);
-          const steps = during<BenchSample, readonly Measured[]>((emit) =>
+          const steps = progressStream<BenchSample, readonly Measured[]>((emit) =>
             runBench(lease.session, { ...input, signal, onSample: emit }),
           );
           let next = await steps.next();
@@ -103,10 +103,10 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
           const request = { promptTokens, generateTokens, signal };
           let work: (onProgress: (fraction: number) => void) => Promise<ProfileView>;
           if (decoder.profile === undefined) {
-            yield phaseItem("roof", "Measuring how fast this machine reads memory", started);
+            yield phaseItem("peak", "Measuring how fast this machine reads memory", started);
             const place = {
               machine: parts.machine.chip,
-              ...placeOf(lease.device, await parts.roof(threads, signal), threads),
+              ...placeOf(lease.device, await parts.peakBandwidth(threads, signal), threads),
             };
             work = async (onProgress) =>
               profileView(await profileDecoder(decoder.steps, session, { ...request, onProgress }), place);
@@ -114,7 +114,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             const { profile } = decoder;
             work = (onProgress) => profile(session, { ...request, onProgress });
           }
-          const steps = during<number, ProfileView>(work);
+          const steps = progressStream<number, ProfileView>(work);
           let next = await steps.next();
           while (next.done !== true) {
             yield phaseItem("record", "Recording", started, next.value);
@@ -139,7 +139,7 @@ function requireRoom(model: OpenModel, what: string, tokens: number): void {
   requireArchitecture(model.requireFile(what));
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
-    `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model knows no further positions`,
+    `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model's context ends there`,
     { hint: "Measure fewer tokens." },
   );
 }
@@ -150,16 +150,16 @@ type Lane = ProfileView["lanes"][number];
 interface Place {
   readonly machine: string;
   readonly device: string;
-  readonly roof: number;
+  readonly peakBandwidth: number;
   readonly threads: number;
   readonly lane: Lane;
   /** What a reader must know; empty when there is nothing. */
   readonly note: string;
 }
 
-function placeOf(device: EngineDevice, roof: number, threads: number): Omit<Place, "machine"> {
+function placeOf(device: EngineDevice, peakBandwidth: number, threads: number): Omit<Place, "machine"> {
   const { lane, profileNote } = device.facts(threads);
-  return { device: device.id, roof, threads, lane, note: profileNote };
+  return { device: device.id, peakBandwidth, threads, lane, note: profileNote };
 }
 
 function testView(test: Measured): BenchTest {
@@ -197,7 +197,7 @@ function notes(tests: readonly Measured[], machine: Machine): string[] {
   return found;
 }
 
-function rowView(row: ProfilePhase["rows"][number], roof: number, { device }: Lane): ProfileRow {
+function rowView(row: ProfilePhase["rows"][number], peakBandwidth: number, { device }: Lane): ProfileRow {
   const reads = row.bytes > 0 && row.seconds > 0;
   return {
     op: row.op,
@@ -207,11 +207,14 @@ function rowView(row: ProfilePhase["rows"][number], roof: number, { device }: La
     share: row.share,
     bytes: row.bytes,
     bandwidth: reads ? row.bandwidth : null,
-    roofShare: reads ? row.bandwidth / roof : null,
+    peakShare: reads ? row.bandwidth / peakBandwidth : null,
   };
 }
 
-function profileView(report: ProfileReport, { machine, roof, threads, device, lane, note }: Place): ProfileView {
+function profileView(
+  report: ProfileReport,
+  { machine, peakBandwidth, threads, device, lane, note }: Place,
+): ProfileView {
   const strings = new StringTable();
   const { slices } = report;
   const ops = Uint32Array.from(report.titles, (title) => strings.add(title.op));
@@ -226,14 +229,14 @@ function profileView(report: ProfileReport, { machine, roof, threads, device, la
   nodeStart[count] = nodes.length;
   const phase = (of: ProfilePhase): ProfileView["decode"] => ({
     seconds: figure(of.seconds, "seconds", "measured", of.basis),
-    rows: of.rows.map((row) => rowView(row, roof, lane)),
+    rows: of.rows.map((row) => rowView(row, peakBandwidth, lane)),
   });
   return {
     device,
     truth: "measured",
     machine,
-    sentence: [profileSentence(report, roof), ...(note === "" ? [] : [note])].join(" "),
-    roof: figure(roof, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
+    sentence: [profileSentence(report, peakBandwidth), ...(note === "" ? [] : [note])].join(" "),
+    peakBandwidth: figure(peakBandwidth, "bytes/s", "measured", `a plain read loop on ${threads} threads, here`),
     strings: strings.strings,
     lanes: [lane],
     steps: {

@@ -4,16 +4,18 @@ import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
+import { packageBytes } from "../views/profileView.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
 import { figure } from "../measure/forecast.ts";
 import type { RouteCache } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import { routeOf } from "../models/routes.ts";
 import { bytesPerStep, deviceShares, routeView } from "../views/routeView.ts";
-import type { Kind } from "../models/works.ts";
-import { worksOf } from "../models/works.ts";
+import type { TaskKind } from "../models/taskCache.ts";
+import { tasksOf } from "../models/taskCache.ts";
 
 /** Columns only: many are kept, so that a target seen before is there at once. */
-const ROUTE_VIEW: Kind<RouteView> = { name: "route view", keep: 32 };
+const ROUTE_VIEW: TaskKind<RouteView> = { name: "route view", keep: 32 };
 
 const choices = (
   list: readonly { readonly id: string; readonly title: string; readonly sentence: string }[],
@@ -35,7 +37,7 @@ export function routeHandlers(
 ): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
   const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
     const open = store.get(model);
-    return worksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, (own) => {
+    return tasksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, (own) => {
       const make = async (): Promise<RouteView> =>
         routeView({ model, route: await routeOf(open, target, phase, own), target, phase });
       return kept === undefined ? make() : kept.get({ model, file: open.file, target, phase }, make);
@@ -53,13 +55,14 @@ export function routeHandlers(
     "route.get": ({ model, target, phase }, { signal }) => view(model, target, phase, signal),
     "route.compare": async ({ model, targets, phase }, { signal }) => {
       const rows: RouteComparison["rows"][number][] = [];
-      for (const target of targets) rows.push(compared(target, await routeOf(store.get(model), target, phase, signal)));
+      const open = store.get(model);
+      for (const target of targets) rows.push(compared(target, await routeOf(open, target, phase, signal), open.file));
       return { rows };
     },
   };
 }
 
-function compared(target: TargetSpec, route: Route): RouteComparison["rows"][number] {
+function compared(target: TargetSpec, route: Route, file: GgufFile | undefined): RouteComparison["rows"][number] {
   return {
     target,
     title: route.title,
@@ -74,6 +77,6 @@ function compared(target: TargetSpec, route: Route): RouteComparison["rows"][num
       "predicted",
       "the placement model's own time: for comparing targets, not a promise",
     ),
-    packageBytes: null,
+    packageBytes: file === undefined ? null : packageBytes(file, route.target.profile),
   };
 }

@@ -1,5 +1,5 @@
-// Routes as the engine keeps them: whatever was asked before and however often somebody changed their mind, the answer is the
-// one that a fresh computation gives, and nobody else waits for it.
+// Routes as the engine keeps them: whatever was asked before, however often a question was taken
+// back, the answer is the one of a fresh computation, and no other caller waits for it.
 import { finish } from "../../ir/steps.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
@@ -10,18 +10,15 @@ import { specialize } from "../../ir/specialize.ts";
 import { opTable } from "../../ops/index.ts";
 import { pipelineFor } from "../../compiler/pipelines.ts";
 import { runPipeline } from "../../passes/pipeline.ts";
+import { modelStoreIn } from "../../testing/modelStore.ts";
 import { seededRandom } from "../../testing/random.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
-import { modelFiles } from "../../node/files/modelFiles.ts";
-import { createRecents } from "../../node/files/recents.ts";
-import { createUploads } from "../../node/files/uploads.ts";
 import type { ModelStore } from "../models/modelStore.ts";
-import { createModelStore } from "../models/modelStore.ts";
-import { createOffers } from "../models/offers.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { bindingsFor, templateOf } from "../models/graphs.ts";
-import { coremlEntry, planTarget } from "../models/routes.ts";
+import { coremlEntry } from "../models/packageRequest.ts";
+import { planTarget } from "../models/routes.ts";
 import { routeView } from "../views/routeView.ts";
 
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "cpu-ane", profile: "auto", context: 512 };
@@ -30,15 +27,14 @@ const PROFILES = ["auto", "ane", "gpu", "exact"] as const;
 let harness: Harness;
 /** The same models, opened beside the engine. */
 let store: ModelStore;
+let close: () => Promise<void>;
 const beside = new Map<string, OpenModel>();
 beforeAll(async () => {
   harness = await engineHarness();
-  const { folder } = harness;
-  const parts = { recents: createRecents(folder), uploads: createUploads() };
-  store = createModelStore({ files: modelFiles, offers: createOffers(modelFiles), ...parts });
+  ({ store, close } = modelStoreIn(harness.folder));
 });
 afterAll(async () => {
-  await store.dispose();
+  await close();
   await harness.done();
 });
 
@@ -100,8 +96,14 @@ it("the graph of a target serves every chip and system of its context", async ()
   const model = await open("sample");
   const get = (target: TargetSpec) =>
     harness.client.call("graph.get", { model, stage: { backend: "coreml", step: "legal", target }, phase: "decode" });
-  const [first, second] = [await get(TARGET), await get({ ...TARGET, chip: "m1", os: "macos26", units: "all" })];
+  const others = { ...TARGET, chip: "m1", os: "macos26", units: "all" } as const;
+  const [first, second] = [await get({ ...TARGET, profile: "ane" }), await get({ ...others, profile: "ane" })];
   expect(second).toEqual({ ...first, key: second.key });
+  // Packed weights are fewer bytes to read, and nothing else is another.
+  const packed = await get({ ...others, profile: "gpu" });
+  const sum = (bytes: Float32Array): number => bytes.reduce((all, each) => all + each, 0);
+  expect(sum(packed.nodes.bytesRead)).toBeLessThan(sum(first.nodes.bytesRead));
+  expect(packed).toEqual({ ...first, key: packed.key, nodes: { ...first.nodes, bytesRead: packed.nodes.bytesRead } });
   expect(second.key.stage).toMatchObject({ target: { chip: "m1", os: "macos26", units: "all" } });
   const other = await get({ ...TARGET, context: 256 });
   expect(other.edges.bytes).not.toEqual(first.edges.bytes);
@@ -170,7 +172,7 @@ it("an op that became several operations says where each of them runs, and count
   expect(placement?.lowering === null).toBe(route.nodes.lowering[linear] === 0);
 });
 
-it("a large model is worked out between other answers, and not at all once nobody wants it", async () => {
+it("a large model is worked out between other answers, and not at all once no caller wants it", async () => {
   const model = await open("header-only-400");
   const abort = new AbortController();
   const order: string[] = [];

@@ -5,12 +5,12 @@ import type { scoreInput } from "../../contract/views/score.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { textOrBytes } from "../../diagnostics/utf8.ts";
 import type { EngineDevices } from "../devices.ts";
-import { during } from "../during.ts";
+import { progressStream } from "../progressStream.ts";
 import type { Jobs } from "../jobs.ts";
 import type { Decoders } from "../models/decoders.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import { inSlices } from "../models/works.ts";
+import { inSlices } from "../models/taskCache.ts";
 import { counted } from "../words.ts";
 
 export interface ScoreParts {
@@ -49,15 +49,17 @@ export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["scor
       try {
         yield { kind: "start", reference: lease.reference };
         const logprobs = Float64Array.from(
-          yield* during<{ readonly kind: "progress"; readonly done: number; readonly total: number }, Float32Array>(
-            (emit) =>
-              lease.session.score(tokens, {
-                signal,
-                onProgress: (done, total) => {
-                  job.update("scoring", done / total);
-                  emit({ kind: "progress", done, total });
-                },
-              }),
+          yield* progressStream<
+            { readonly kind: "progress"; readonly done: number; readonly total: number },
+            Float32Array
+          >((emit) =>
+            lease.session.score(tokens, {
+              signal,
+              onProgress: (done, total) => {
+                job.update("scoring", done / total);
+                emit({ kind: "progress", done, total });
+              },
+            }),
           ),
         );
         const known = logprobs.subarray(1);
@@ -86,13 +88,13 @@ async function tokensOf(
         );
   if (tokens.length < 2)
     throw new WorkbenchError("INPUT_ARGUMENT", `[score] got ${counted(tokens.length, "token")}, expected at least 2`, {
-      hint: "Give more.",
+      hint: "Give a longer text, or more ids.",
     });
   const { context } = model.description;
   if (context !== undefined && tokens.length > context)
     throw new WorkbenchError(
       "RUN_CONTEXT_FULL",
-      `[score] got ${tokens.length} tokens, expected at most ${context}: the model knows no further positions`,
+      `[score] got ${tokens.length} tokens, expected at most ${context}: the model's context ends there`,
       { hint: "Score the text in parts." },
     );
   return tokens;

@@ -2,7 +2,7 @@
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { EngineDevices, Verification } from "../devices.ts";
-import { during } from "../during.ts";
+import { progressStream } from "../progressStream.ts";
 import type { Jobs } from "../jobs.ts";
 
 type Item = StreamItemOf<"doctor.verify">;
@@ -16,7 +16,7 @@ export function verifyHandler(devices: EngineDevices, jobs: Jobs): EngineHandler
       });
     const job = jobs.start("compile", "questions to the device");
     try {
-      const { truth, machine } = yield* during<Item, Verification>((emit) =>
+      const { truth, machine } = yield* progressStream<Item, Verification>((emit) =>
         verify({ signal, onAnswer: (answer) => emit({ kind: "answer", answer }) }),
       );
       yield { kind: "done", truth, machine };

@@ -1,4 +1,5 @@
-// Warming up: it ends by itself, lets others have their turn, ends for whoever opens a model, and leaves nothing behind.
+// Warming up ends by itself, gives way to other work, stops when a model is opened, and leaves
+// nothing behind.
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { toWireError } from "../../diagnostics/errors.ts";
 import type { Harness } from "../../testing/engineHarness.ts";

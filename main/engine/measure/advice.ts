@@ -14,7 +14,7 @@ import type { EngineDevices } from "../devices.ts";
 import { bytesFigure, figure } from "./forecast.ts";
 import type { CalibrationStore, KnownCalibration } from "../services.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import { modelShape } from "../views/overviewView.ts";
+import { modelShape } from "./shape.ts";
 
 export interface CalibrationAccess {
   /** What is known now, nothing measured. */
@@ -75,7 +75,7 @@ export function needOf(
   tokens: Pick<DeviceNeed, "promptTokens" | "generateTokens">,
 ): DeviceNeed {
   if (model?.file === undefined) return { ...TYPICAL, ...tokens };
-  const shape = modelShape(model.file, requireArchitecture(model.file), model.description.tensorBytes);
+  const shape = modelShape(model.file, requireArchitecture(model.file));
   return { weightBytes: shape.bytesPerToken, parameters: shape.activeParameters, layers: shape.layers, ...tokens };
 }
 

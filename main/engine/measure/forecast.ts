@@ -1,14 +1,39 @@
 /**
- * Will it fit, and how fast: arithmetic over the model's shape and a machine's published numbers, with every row shown.
- * Writing a token reads every weight once, so it is bound by bandwidth; reading a prompt is bound by arithmetic.
+ * Will it fit, and how fast: arithmetic over what an engine holds of the model and the rates of the unit that it runs on, with
+ * every row shown. Decode reads every weight once a token, so it is bound by bandwidth; prefill is bound by arithmetic.
  */
 import type { Figure, SumRow } from "../../contract/views/common.ts";
 import type { FitView, SpeedView } from "../../contract/views/model.ts";
-import type { Machine } from "./machines.ts";
+import { heldAsStored } from "../../ir/heldBytes.ts";
+import type { HeldBytes } from "../../ir/heldBytes.ts";
+import { CHUNK } from "../../models/template.ts";
+import type { CacheType } from "../../runtime/devices/provider.ts";
+import type { ComputeUnit, Machine } from "./machines.ts";
+
+/** A way to run a model: what is held of it, in which forms, and which unit reads it. */
+export interface Runner {
+  /** "Core ML, CPU and Neural Engine". */
+  readonly title: string;
+  readonly unit: ComputeUnit;
+  readonly held: HeldBytes;
+  /** Of the weights: "as the file packs them". */
+  readonly form: string;
+  readonly cache: CacheType;
+  /** Programs with fixed sizes read their whole cache for each token; others what is filled. */
+  readonly readsWholeCache: boolean;
+}
+
+export const AS_STORED = {
+  unit: "cpu",
+  held: heldAsStored,
+  form: "as the file packs them",
+  cache: "f16",
+  readsWholeCache: false,
+} as const satisfies Omit<Runner, "title">;
 
 export interface ModelShape {
   readonly weightBytes: number;
-  /** Weights read for one token: all but the rows of the embedding that are not used. */
+  /** Of the weights, read for one token: all but the rows of the embedding that are not used. */
   readonly bytesPerToken: number;
   /** Weights that take part in a multiplication for each token. */
   readonly activeParameters: number;
@@ -20,19 +45,31 @@ export interface ModelShape {
   readonly cache: { readonly elements: number; readonly product: string };
 }
 
-/** Bytes of one cached number (f16). */
-const CACHE_BYTES = 2;
-/** Prompt tokens handled at once: what the activation memory is planned for. */
-const CHUNK = 512;
+const CACHE_BYTES: Readonly<Record<CacheType, number>> = { f16: 2, f32: 4 };
 /** The engine itself: program, tokenizer, graph. */
 const ENGINE_BYTES = 60e6;
 /** Below this a token is over before its ops are started. */
 const LAUNCH_BOUND_SECONDS = 5e-4;
 /** Share of memory a Mac leaves to one program by default before it swaps. */
 const USABLE_SHARE = 0.75;
-/** What engines reach of the published bandwidth while writing, and of the published rate while reading. */
-const BANDWIDTH_REACH = { low: 0.55, high: 0.85 };
-const RATE_REACH = { low: 0.25, high: 0.5 };
+interface Reach {
+  readonly low: number;
+  readonly high: number;
+}
+/** What programs reach of a bandwidth in decode and of a rate in prefill. */
+const BANDWIDTH_REACH: Readonly<Record<ComputeUnit, Reach>> = {
+  gpu: { low: 0.55, high: 0.85 },
+  ane: { low: 0.55, high: 0.85 },
+  // llama.cpp on two x86 cores: 36 to 68 %.
+  cpu: { low: 0.35, high: 0.7 },
+};
+const RATE_REACH: Readonly<Record<ComputeUnit, Reach>> = {
+  gpu: { low: 0.25, high: 0.5 },
+  ane: { low: 0.4, high: 0.9 },
+  cpu: { low: 0.25, high: 0.7 },
+};
+const UNIT_NAMES: Readonly<Record<ComputeUnit, string>> = { cpu: "CPU", gpu: "GPU", ane: "Neural Engine" };
+const middle = ({ low, high }: Reach): number => (low + high) / 2;
 
 export const figure = (
   value: number,
@@ -69,50 +106,43 @@ export function bytesFigure(bytes: number): string {
 
 const percent = (share: number): number => Math.round(share * 100);
 
-export const cacheBytes = (shape: ModelShape, context: number): number => context * shape.cache.elements * CACHE_BYTES;
+export const cacheBytes = (shape: ModelShape, cache: CacheType, context: number): number =>
+  context * shape.cache.elements * CACHE_BYTES[cache];
 
-export function fitForecast(
-  shape: ModelShape,
-  machine: Machine,
-  context: number,
-  trainedContext: number | null,
-): FitView {
-  const cache = cacheBytes(shape, context);
+export interface ForecastInput {
+  readonly shape: ModelShape;
+  readonly runner: Runner;
+  readonly machine: Machine;
+  readonly context: number;
+}
+
+export function fitForecast({ shape, runner, machine, context }: ForecastInput, trained: number | null): FitView {
+  const cache = cacheBytes(shape, runner.cache, context);
   const activations = CHUNK * 4 * (4 * shape.width + 3 * shape.feedForward) + 4 * shape.vocabulary + ENGINE_BYTES;
-  const row = (
-    label: string,
-    arithmetic: string | null,
-    bytes: number,
-    truth: Figure["truth"],
-    basis: string,
-  ): SumRow => ({
-    label,
-    arithmetic,
-    value: figure(bytes, "bytes", truth, basis),
-  });
+  const row = (label: string, arithmetic: string, value: Figure): SumRow => ({ label, arithmetic, value });
   const total = shape.weightBytes + cache + activations;
   const available = machine.memoryBytes * USABLE_SHARE;
   const verdict = total <= available * 0.85 ? "fits" : total <= available ? "tight" : "too-big";
-  const perToken = cacheBytes(shape, 1);
+  const perToken = cacheBytes(shape, runner.cache, 1);
   const largest = Math.floor((available * 0.85 - shape.weightBytes - activations) / perToken);
   return {
     machine: machine.title,
     context,
     rows: [
-      row("Weights", "as the file packs them", shape.weightBytes, "exact", "the tensors of the file"),
+      row(
+        "Weights",
+        runner.form,
+        figure(shape.weightBytes, "bytes", "exact", "the form of each tensor times its size"),
+      ),
       row(
         "KV cache",
-        `${grouped(context)} tokens × ${shape.cache.product} × ${CACHE_BYTES} B`,
-        cache,
-        "predicted",
-        "keys and values in f16",
+        `${grouped(context)} tokens × ${shape.cache.product} × ${CACHE_BYTES[runner.cache]} B`,
+        figure(cache, "bytes", "predicted", `keys and values in ${runner.cache}`),
       ),
       row(
         "Activations and engine",
         `${CHUNK} tokens × 4 B × (4 × ${shape.width} + 3 × ${shape.feedForward}) + 4 B × ${grouped(shape.vocabulary)} + ${ENGINE_BYTES / 1e6} MB`,
-        activations,
-        "predicted",
-        `a prompt chunk of ${CHUNK} tokens and the program itself`,
+        figure(activations, "bytes", "predicted", `a prompt chunk of ${CHUNK} tokens and the program itself`),
       ),
     ],
     total: figure(total, "bytes", "predicted", "the sum of the rows"),
@@ -123,7 +153,7 @@ export function fitForecast(
       `${percent(USABLE_SHARE)} % of ${Math.round(machine.memoryBytes / 2 ** 30)} GiB, what macOS leaves to one program`,
     ),
     verdict,
-    sentence: fitSentence(verdict, total, available, largest, perToken, context, trainedContext),
+    sentence: fitSentence(verdict, total, available, largest, perToken, context, trained),
   };
 }
 
@@ -148,52 +178,57 @@ function fitSentence(
     : `Just: ${bytesText(available - total)} to spare. Close other programs first.`;
 }
 
-/** The range reaches from the last token of a full context to the first of an empty one: each reads the cache so far, too. */
-export function speedForecast(shape: ModelShape, machine: Machine, context: number, promptTokens = 1000): SpeedView {
-  const cache = cacheBytes(shape, context);
-  const rate = (reach: number, filled: number): number =>
-    (machine.bandwidth * reach) / (shape.bytesPerToken + filled * cache);
+/**
+ * The range of decode reaches from the last token of a full context to the first of an empty one, which reads the weights alone
+ * unless the program reads its whole cache for each token.
+ */
+export function speedForecast({ shape, runner, machine, context }: ForecastInput, promptTokens = 1000): SpeedView {
+  const { unit } = runner;
+  const cache = cacheBytes(shape, runner.cache, context);
+  const [bandwidth, rate] = [machine.bandwidth[unit], machine.rate[unit]];
+  const [reach, rateReach] = [BANDWIDTH_REACH[unit], RATE_REACH[unit]];
+  const perSecond = (share: number, filled: number): number =>
+    (bandwidth.perSecond * share) / (shape.bytesPerToken + (runner.readsWholeCache ? 1 : filled) * cache);
   const flops = 2 * shape.activeParameters * promptTokens;
-  const seconds = (reach: number): number => flops / (machine.gpuFlops * reach);
-  const middle = (range: { readonly low: number; readonly high: number }): number => (range.low + range.high) / 2;
+  const seconds = (share: number): number => flops / (rate.perSecond * share);
+  const reached = ({ low, high }: Reach): string => `${percent(low)}–${percent(high)} % of it is reached`;
+  const launchBound = shape.bytesPerToken / bandwidth.perSecond < LAUNCH_BOUND_SECONDS;
   return {
     machine: machine.title,
-    generate: figure(
-      rate(middle(BANDWIDTH_REACH), 0.5),
-      "tokens/s",
-      "predicted",
-      "bytes per token, with the context full or empty, against memory bandwidth",
-      {
-        low: rate(BANDWIDTH_REACH.low, 1),
-        high: rate(BANDWIDTH_REACH.high, 0),
-      },
-    ),
+    generate: launchBound
+      ? null
+      : figure(
+          perSecond(middle(reach), 0.5),
+          "tokens/s",
+          "predicted",
+          runner.readsWholeCache
+            ? "bytes per token, the whole cache among them, against memory bandwidth"
+            : "bytes per token, with the context full or empty, against memory bandwidth",
+          { low: perSecond(reach.low, 1), high: perSecond(reach.high, 0) },
+        ),
     prompt: figure(
-      seconds(middle(RATE_REACH)),
+      seconds(middle(rateReach)),
       "seconds",
       "predicted",
-      "arithmetic against the published rate of the GPU",
-      {
-        low: seconds(RATE_REACH.high),
-        high: seconds(RATE_REACH.low),
-      },
+      `arithmetic against the rate of the ${UNIT_NAMES[unit]}`,
+      { low: seconds(rateReach.high), high: seconds(rateReach.low) },
     ),
     promptTokens,
     rows: [
       {
-        label: "Read for one token",
-        arithmetic: "every weight once, one row of the embedding",
-        value: figure(shape.bytesPerToken, "bytes", "exact", "the tensors of the file"),
+        label: "Weights read for one token",
+        arithmetic: `each once, ${runner.form}; one row of a table that is only looked up`,
+        value: figure(shape.bytesPerToken, "bytes", "exact", "the form of each tensor times its size"),
       },
       {
-        label: "KV cache, when the context is full",
-        arithmetic: `${grouped(context)} tokens × ${bytesFigure(cacheBytes(shape, 1))}`,
-        value: figure(cache, "bytes", "predicted", "keys and values in f16"),
+        label: runner.readsWholeCache ? "KV cache, all of it for each token" : "KV cache, when the context is full",
+        arithmetic: `${grouped(context)} tokens × ${bytesFigure(cacheBytes(shape, runner.cache, 1))}`,
+        value: figure(cache, "bytes", "predicted", `keys and values in ${runner.cache}`),
       },
       {
-        label: "Memory bandwidth",
-        arithmetic: `${percent(BANDWIDTH_REACH.low)}–${percent(BANDWIDTH_REACH.high)} % of it is reached`,
-        value: figure(machine.bandwidth, "bytes/s", "exact", `published for ${machine.title}`),
+        label: `Memory bandwidth of the ${UNIT_NAMES[unit]}`,
+        arithmetic: reached(reach),
+        value: figure(bandwidth.perSecond, "bytes/s", "exact", bandwidth.source),
       },
       {
         label: `Arithmetic of ${grouped(promptTokens)} tokens`,
@@ -201,18 +236,13 @@ export function speedForecast(shape: ModelShape, machine: Machine, context: numb
         value: figure(flops, "flops", "exact", "two operations per weight and token"),
       },
       {
-        label: "Rate of the GPU",
-        arithmetic: `${percent(RATE_REACH.low)}–${percent(RATE_REACH.high)} % of it is reached`,
-        value: figure(machine.gpuFlops, "flops/s", "exact", `published for ${machine.title}`),
+        label: `Rate of the ${UNIT_NAMES[unit]}`,
+        arithmetic: reached(rateReach),
+        value: figure(rate.perSecond, "flops/s", unit === "gpu" ? "exact" : "predicted", rate.source),
       },
     ],
-    sentence: speedSentence(shape, machine, cache),
+    sentence: launchBound
+      ? `No rate: so small a model is bound by starting its ops, which is not counted here. Memory alone would allow ${grouped(perSecond(middle(reach), 0.5))} tokens per second.`
+      : `Decode is bound by memory: ${bytesText(shape.bytesPerToken)} of weights per token and ${runner.readsWholeCache ? `${bytesText(cache)} of cache` : `up to ${bytesText(cache)} of cache`}, against ${bytesText(bandwidth.perSecond)} per second.`,
   };
-}
-
-function speedSentence(shape: ModelShape, machine: Machine, cache: number): string {
-  const read = `${bytesText(shape.bytesPerToken)} per token, and ${bytesText(cache)} more when the context is full, against ${bytesText(machine.bandwidth)} per second`;
-  return shape.bytesPerToken / machine.bandwidth < LAUNCH_BOUND_SECONDS
-    ? `Memory would allow this (${read}), but so small a model is bound by starting its ops, which is not counted here: expect a part of it.`
-    : `Decode is bound by memory: ${read}.`;
 }

@@ -4,7 +4,10 @@ import { median } from "../../runtime/statistics.ts";
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
-export function profileSentence({ decode, runs }: Pick<ProfileReport, "decode" | "runs">, roof: number): string {
+export function profileSentence(
+  { decode, runs }: Pick<ProfileReport, "decode" | "runs">,
+  peakBandwidth: number,
+): string {
   const { rows, seconds } = decode;
   const [top] = rows;
   if (top === undefined || seconds <= 0) return "Nothing was recorded.";
@@ -20,7 +23,7 @@ export function profileSentence({ decode, runs }: Pick<ProfileReport, "decode" |
   const first = `A typical token spends ${percent(largest.seconds / whole)} of its time ${largest.what}`;
   const second =
     largest === parts[0] ? "" : `, and ${percent(top.seconds / whole)} in its largest operation, ${top.op}`;
-  return `${first}${second}. ${memorySentence(rows.reduce((sum, { bytes }) => sum + bytes, 0) / seconds / roof)}`;
+  return `${first}${second}. ${memorySentence(rows.reduce((sum, { bytes }) => sum + bytes, 0) / seconds / peakBandwidth)}`;
 }
 
 /** Median seconds from the end of a written token's step to the start of the next. */

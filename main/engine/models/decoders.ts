@@ -9,7 +9,7 @@ import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { CacheType, DevicePhase } from "../../runtime/devices/provider.ts";
 import type { EngineDecoder, EngineDevice, EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
-import { during } from "../during.ts";
+import { progressStream } from "../progressStream.ts";
 import type { OpenModel } from "./openModel.ts";
 import { pathsOf } from "./openModel.ts";
 
@@ -20,7 +20,7 @@ export interface DecoderChoice {
   readonly threads?: number | null;
   readonly cacheType?: CacheType;
   readonly chunk?: number;
-  /** Another device may stand in where this one is not here: not for those who measure. */
+  /** Another device may stand in where this one is not here: not for measuring. */
   readonly standIn?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -40,19 +40,27 @@ export interface Decoders {
   lease(model: OpenModel, choice: DecoderChoice, onPhase?: (phase: DevicePhase) => void): Promise<Lease>;
 }
 
-/** A lease whose way there is told as it goes. */
+/** Leases a decoder and yields its progress. A lease that arrives after its stream was dropped is released. */
 export async function* leaseInPhases(
   decoders: Decoders,
   model: OpenModel,
   choice: DecoderChoice,
 ): AsyncGenerator<PhaseItem, Lease> {
-  const steps = during<DevicePhase, Lease>((emit) => decoders.lease(model, choice, emit));
-  let next = await steps.next();
-  while (next.done !== true) {
-    yield { kind: "phase", fraction: null, ...next.value };
-    next = await steps.next();
+  let arriving: Promise<Lease> | undefined;
+  let ended = false;
+  const steps = progressStream<DevicePhase, Lease>((emit) => (arriving = decoders.lease(model, choice, emit)));
+  try {
+    let next = await steps.next();
+    while (next.done !== true) {
+      yield { kind: "phase", fraction: null, ...next.value };
+      next = await steps.next();
+    }
+    ended = true;
+    return next.value;
+  } finally {
+    // A dropped stream has no reader for an error.
+    if (!ended) void arriving?.then((lease) => lease.release()).catch(() => undefined);
   }
-  return next.value;
 }
 
 interface Held {
@@ -127,16 +135,21 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
   };
 }
 
-function leaseOnce(
+async function leaseOnce(
   device: EngineDevice,
   decoder: EngineDecoder,
   reference: ReferenceNotice | null,
   { wanted, threads }: { readonly wanted: number; readonly threads: number },
-): Lease {
-  const session = decoder.open({ context: Math.min(wanted, decoder.context), threads });
-  const release = async (): Promise<void> => {
-    session.dispose();
+): Promise<Lease> {
+  try {
+    const session = decoder.open({ context: Math.min(wanted, decoder.context), threads });
+    const release = async (): Promise<void> => {
+      session.dispose();
+      await decoder.dispose();
+    };
+    return { device, decoder, session, reference, release };
+  } catch (error) {
     await decoder.dispose();
-  };
-  return { device, decoder, session, reference, release };
+    throw error;
+  }
 }

@@ -4,9 +4,8 @@
  */
 import type { Compiled } from "../../compiler/compile.ts";
 import { compile } from "../../compiler/compile.ts";
-import { legalise } from "../../compiler/legalise.ts";
-import { pipelineFor } from "../../compiler/pipelines.ts";
 import { applyPrecision } from "../../compiler/precision.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 import { supportsOf } from "../../compiler/support.ts";
 import type { Phase } from "../../contract/views/common.ts";
 import type { Backend } from "../../contract/views/graph.ts";
@@ -23,10 +22,10 @@ import { demoGraph } from "../../models/demo.ts";
 import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
-import { countOps, runPipeline } from "../../passes/pipeline.ts";
+import { countOps } from "../../passes/pipeline.ts";
 import type { OpenModel } from "./openModel.ts";
-import type { Kind } from "./works.ts";
-import { inSlices, worksOf } from "./works.ts";
+import type { TaskKind } from "./taskCache.ts";
+import { inSlices, tasksOf } from "./taskCache.ts";
 
 /** New tokens of a step. */
 export const stepTokens = (phase: Phase): number => (phase === "decode" ? 1 : PREFILL_BUCKET);
@@ -44,42 +43,44 @@ export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32"): Steps<G
   return yield* template(model.requireFile("graph"), { cacheType });
 }
 
-const UNTYPED: Kind<Graph> = { name: "template", keep: 1 };
+const UNTYPED: TaskKind<Graph> = { name: "template", keep: 1 };
 
 export const templateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  worksOf(model).get(UNTYPED, "", signal, (own) => inSlices(builtGraph(model, "f16"), own));
+  tasksOf(model).get(UNTYPED, "", signal, (own) => inSlices(builtGraph(model, "f16"), own));
 
-const TYPED: Kind<Graph> = { name: "typed", keep: 1 };
+const TYPED: TaskKind<Graph> = { name: "typed", keep: 1 };
 
 /** The same, computed in other floats. */
 const typedTemplate = (model: OpenModel, precision: PrecisionPolicy, signal: AbortSignal): Promise<Graph> =>
   precision === "f32"
     ? templateOf(model, signal)
-    : worksOf(model).get(TYPED, precision, signal, async (own) =>
+    : tasksOf(model).get(TYPED, precision, signal, async (own) =>
         inSlices(applyPrecision(await templateOf(model, own), precision), own),
       );
 
-const MLX_BUILT: Kind<Graph> = { name: "template for MLX", keep: 1 };
+const MLX_BUILT: TaskKind<Graph> = { name: "template for MLX", keep: 1 };
 
 /** As MLX decoders are built: caches in f32. */
 export const mlxTemplateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  worksOf(model).get(MLX_BUILT, "", signal, (own) => inSlices(builtGraph(model, "f32"), own));
+  tasksOf(model).get(MLX_BUILT, "", signal, (own) => inSlices(builtGraph(model, "f32"), own));
 
-/** Whose pipeline, for which sizes, in which floats. */
+/** A pipeline: backend, sizes and precision. */
 export interface Pipeline {
   readonly backend: Backend;
   readonly phase: Phase;
   /** Core ML's graphs have their sizes fixed. */
   readonly context: number;
   readonly precision: PrecisionPolicy;
+  /** Of the session. Core ML's graphs are always made from native rules where there are any. */
+  readonly dispatch: DispatchPolicy;
 }
 
 const pipelineKey = ({ backend, phase, context, precision }: Pipeline): string =>
   backend === "coreml" ? `${backend} ${phase} ${context}` : backend === "cpu" ? `${backend} ${precision}` : backend;
 
-const BOUND: Kind<Graph> = { name: "bound", keep: 1 };
-const PASSED: Kind<Passed> = { name: "passes", keep: 1 };
-const LEGAL_FOR_TARGET: Kind<Compiled> = { name: "legal", keep: 4 };
+const BOUND: TaskKind<Graph> = { name: "bound", keep: 1 };
+const PASSED: TaskKind<Passed> = { name: "passes", keep: 1 };
+const LEGAL_FOR_TARGET: TaskKind<Compiled> = { name: "legal", keep: 4 };
 
 /** What a backend's first pass is given. */
 async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Graph> {
@@ -90,7 +91,7 @@ async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSigna
     case "mlx":
       return mlxTemplateOf(model, signal);
     case "coreml":
-      return worksOf(model).get(BOUND, pipelineKey(pipeline), signal, async (own) =>
+      return tasksOf(model).get(BOUND, pipelineKey(pipeline), signal, async (own) =>
         inSlices(specialize(opTable, await templateOf(model, own), bindingsFor(phase, context)), own),
       );
   }
@@ -104,11 +105,11 @@ interface Passed {
   readonly records: readonly StepRecord[];
 }
 
-function* passedBy(source: Graph, backend: Backend): Steps<Passed> {
-  const { graph: before, records } = yield* runPipeline(source, { passes: pipelineFor(backend) });
-  const start = performance.now();
-  const { graph: after, blocked } = yield* legalise(before, backend);
-  const supports = supportsOf(backend);
+function recordsOf(
+  { backend, optimised: before, graph: after, blocked, records, milliseconds }: Compiled,
+  dispatch: DispatchPolicy,
+): Passed {
+  const supports = supportsOf(backend, dispatch);
   const taken = before.nodes.filter((node) => !isLeaf(node) && supports(before, node).state === "decomposed");
   const legal: StepRecord = {
     name: LEGAL,
@@ -119,7 +120,7 @@ function* passedBy(source: Graph, backend: Backend): Steps<Passed> {
     nodesAfter: after.nodes.length,
     opsBefore: countOps(before),
     opsAfter: countOps(after),
-    milliseconds: performance.now() - start,
+    milliseconds,
     hits: taken.length,
     misses: [...blocked].flatMap(([id, why]) => {
       const node = after.nodes[id];
@@ -133,9 +134,11 @@ function* passedBy(source: Graph, backend: Backend): Steps<Passed> {
 
 /** Every pass of a backend in order, and legalisation: what the pipeline tab shows. */
 export const passRecords = (model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Passed> =>
-  worksOf(model).get(PASSED, pipelineKey(pipeline), signal, async (own) =>
-    inSlices(passedBy(await sourceOf(model, pipeline, own), pipeline.backend), own),
-  );
+  tasksOf(model).get(PASSED, pipelineKey(pipeline), signal, async (own) => {
+    const { backend, dispatch } = pipeline;
+    const source = await sourceOf(model, pipeline, own);
+    return recordsOf(await inSlices(compile(source, { backend, dispatch, blocked: "keep" }), own), dispatch);
+  });
 
 /** A pass by its name, with the one before it. */
 export function recordNamed(
@@ -151,7 +154,7 @@ export function recordNamed(
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Compiled> =>
-  worksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) =>
+  tasksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) =>
     inSlices(
       compile(await templateOf(model, own), {
         ...model.watch,

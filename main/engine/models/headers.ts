@@ -47,7 +47,7 @@ export interface Headers {
 /** Headers that were begun and left; the oldest goes first. */
 const MOST = 16;
 
-/** Finds the dropped file where it lies; may read ranges of it, one after the other, which the window is asked for. */
+/** Looks for the dropped file on this disk. May read ranges of it through the window. */
 type FindWhole = (file: GgufFile) => Promise<string | null>;
 
 export function createHeaders(findWhole: FindWhole): Headers {
@@ -82,7 +82,7 @@ export function createHeaders(findWhole: FindWhole): Headers {
       const feed = feeds.get(id);
       const request = feed?.request;
       if (!feed || !request)
-        throw new WorkbenchError("HANDLE_UNKNOWN", "[header] nobody waits for these bytes", {
+        throw new WorkbenchError("HANDLE_UNKNOWN", "[header] these bytes were not asked for", {
           hint: "Drop the file again.",
         });
       if (offset !== request.offset || bytes.byteLength !== request.length)

@@ -20,15 +20,16 @@ import { opTable } from "../../ops/index.ts";
 import { coremlKernel } from "../../ops/signal/customKernels.ts";
 import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
 import type { GraphSession } from "../../ir/session.ts";
+import type { CompiledGraph } from "../../runtime/device.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import type { PackageFiles } from "../services.ts";
 import { VERSION } from "../../contract/version.ts";
-import { nativeDequantize } from "./exporting.ts";
+import { nativeDequantize } from "./packageRequest.ts";
 
 export interface HybridRun {
   readonly outputs: Readonly<Record<string, HostTensor>>;
   readonly timings: readonly PartTiming[];
-  /** ‖hybrid − reference‖ / ‖reference‖ over all outputs. */
+  /** ‖hybrid − reference‖ / ‖reference‖ over all outputs; ‖hybrid‖ where the reference is all zeros. */
   readonly relativeRms: number;
   readonly truth: PackageRunner["truth"];
 }
@@ -53,18 +54,20 @@ export async function runHybrid(
   try {
     await packageRoute(route, engine, () => packages.writer(place.path), signal);
     const opened = await open(place.path);
+    const host = hostExecutor(engine);
     try {
       const inputs = seededInputs(graph, seed);
       const runner = new HybridRunner({
         table: opTable,
         route,
         runner: opened.runner,
-        host: hostExecutor(engine),
+        host: host.run,
         kernel: coremlKernel,
       });
       const { outputs, timings, truth } = await runner.run(inputs, signal);
       return { outputs, timings, relativeRms: difference(outputs, finish(evaluate(graph, { inputs })).outputs), truth };
     } finally {
+      host.dispose();
       await opened.close();
     }
   } finally {
@@ -108,13 +111,19 @@ export async function packageRoute(
 }
 
 /** Host nodes on the CPU engine; what it has no kernel for by its own definition. Custom ops come here in branches and loops only. */
-function hostExecutor(engine: CpuEngine): HostExecutor {
+function hostExecutor(engine: CpuEngine): { readonly run: HostExecutor; dispose(): void } {
   const device = cpuDevice(engine, { threads: 1 });
   const sessions = new Map<Graph, GraphSession>();
-  return async (graph, inputs, signal) => {
+  const plans: CompiledGraph[] = [];
+  const open = (graph: Graph): GraphSession => {
+    const plan = device.compile(graph);
+    plans.push(plan);
+    return plan.open();
+  };
+  const run: HostExecutor = async (graph, inputs, signal) => {
     if (graph.nodes.some((node) => node.inputs.length > 0 && typeof cpuRules(node.op) === "string"))
       return finish(evaluate(graph, { inputs })).outputs;
-    const session = sessions.get(graph) ?? device.compile(graph).open();
+    const session = sessions.get(graph) ?? open(graph);
     sessions.set(graph, session);
     const given = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typed(tensor)]));
     const { outputs } = await session.run({ inputs: given, fetch: graph.outputs.map((output) => output.name) }, signal);
@@ -125,6 +134,11 @@ function hostExecutor(engine: CpuEngine): HostExecutor {
       ]),
     );
   };
+  const dispose = (): void => {
+    for (const session of sessions.values()) session.dispose();
+    for (const plan of plans) plan.dispose();
+  };
+  return { run, dispose };
 }
 
 function typed(tensor: HostTensor): ArrayBufferView {
@@ -159,7 +173,11 @@ function seededInputs(graph: Graph, seed: number): Readonly<Record<string, HostT
   );
 }
 
-function difference(made: Readonly<Record<string, HostTensor>>, wanted: Readonly<Record<string, HostTensor>>): number {
+/** As `relativeRms` of a run. */
+export function difference(
+  made: Readonly<Record<string, HostTensor>>,
+  wanted: Readonly<Record<string, HostTensor>>,
+): number {
   let [error, norm] = [0, 0];
   for (const [name, reference] of Object.entries(wanted)) {
     const got = made[name];
@@ -169,5 +187,5 @@ function difference(made: Readonly<Record<string, HostTensor>>, wanted: Readonly
       norm += value ** 2;
     });
   }
-  return Math.sqrt(error / norm);
+  return Math.sqrt(norm === 0 ? error : error / norm);
 }

@@ -3,12 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { GgufTensor } from "../../formats/gguf/file.ts";
+import { modelStoreIn } from "../../testing/modelStore.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { ModelStore } from "./modelStore.ts";
-import { createModelStore } from "./modelStore.ts";
-import { createOffers } from "../../engine/models/offers.ts";
-import { modelFiles } from "../../node/files/modelFiles.ts";
-import { createRecents } from "../../node/files/recents.ts";
 import type { Uploads } from "../services.ts";
 import { createUploads } from "../../node/files/uploads.ts";
 
@@ -16,21 +13,15 @@ let folder: string;
 let bytes: Uint8Array;
 let uploads: Uploads;
 let store: ModelStore;
+let close: () => Promise<void>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "rlx-model-store-"));
   await writeTinyGguf(join(folder, "tiny.gguf"), { layers: 1 });
   bytes = new Uint8Array(await readFile(join(folder, "tiny.gguf")));
-  uploads = createUploads();
-  store = createModelStore({
-    files: modelFiles,
-    offers: createOffers(modelFiles),
-    recents: createRecents(folder),
-    uploads,
-  });
+  ({ store, uploads, close } = modelStoreIn(folder));
 });
 afterAll(async () => {
-  await store.dispose();
-  await uploads.dispose();
+  await close();
   await rm(folder, { recursive: true, force: true });
 });
 

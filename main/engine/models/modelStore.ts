@@ -91,7 +91,10 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     }
   };
 
-  /** What was sent goes with the last that it was for, be it only an attempt. Throws while it has not arrived: it is not ours yet. */
+  /**
+   * Deletes an upload with the last model or attempt that uses it. Throws while the upload is
+   * incomplete.
+   */
   const hold = (source: ModelSource): Release => {
     if (source.kind !== "upload") return () => Promise.resolve();
     const { upload } = source;
@@ -167,7 +170,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   };
 
   const headers = createHeaders(async (file) => {
-    // At once: a file of this header may come to be found later, when nobody answers any more.
+    // At once: a file of this header may come to be found later, when the connection is gone.
     samples.set(file, await sampleOf(file));
     return (await locateFile(file, null)).path;
   });

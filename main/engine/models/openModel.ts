@@ -1,6 +1,6 @@
 /**
  * One open model and everything that is made from it on demand: description, tokenizer, graphs. Handles are ids that are never
- * used twice; a closed model's id is unknown, not somebody else's.
+ * used twice; a closed model's id is unknown, not that of another.
  */
 import type { CompileObserver } from "../../compiler/compile.ts";
 import type { Overview } from "../../contract/views/model.ts";
@@ -107,7 +107,7 @@ export class OpenModel {
     return this.#attached.get(key) as T;
   }
 
-  /** As `cached`, for what takes time: whoever asks meanwhile waits for the same, and a failure is forgotten. */
+  /** As `cached`, for what takes time: callers share what is being made, and a failure is forgotten. */
   async cachedLater<T>(key: string, make: () => Promise<T>): Promise<T> {
     const making = this.cached(key, make);
     try {

@@ -25,8 +25,8 @@ import { legalGraph } from "./routes.ts";
 import { StringTable } from "../views/strings.ts";
 import type { Sample } from "./weightErrors.ts";
 import { relativeOf, SAMPLED_BASIS, samples } from "./weightErrors.ts";
-import type { Kind } from "./works.ts";
-import { inSlices, worksOf } from "./works.ts";
+import type { TaskKind } from "./taskCache.ts";
+import { inSlices, tasksOf } from "./taskCache.ts";
 
 /** What follows from the model alone; times and availability are the machine's. */
 export type MlxMapping = Pick<
@@ -34,8 +34,8 @@ export type MlxMapping = Pick<
   "key" | "phase" | "strings" | "nodes" | "counts" | "ops" | "weights" | "heldBytes"
 >;
 
-const MAPPING: Kind<MlxMapping> = { name: "route on MLX", keep: 4 };
-const WEIGHTS: Kind<readonly MlxWeightRow[]> = { name: "weights on MLX", keep: 1 };
+const MAPPING: TaskKind<MlxMapping> = { name: "route on MLX", keep: 4 };
+const WEIGHTS: TaskKind<readonly MlxWeightRow[]> = { name: "weights on MLX", keep: 1 };
 
 interface Dispatched {
   readonly graph: Graph;
@@ -54,7 +54,7 @@ export async function mlxMapping(
 ): Promise<MlxMapping> {
   const { target, phase, dispatch } = asked;
   const shown = await legalGraph(model, target, phase, signal);
-  return worksOf(model).get(MAPPING, `${phase} ${target.context} ${dispatch}`, signal, async (own) => {
+  return tasksOf(model).get(MAPPING, `${phase} ${target.context} ${dispatch}`, signal, async (own) => {
     const onMlx = await inSlices(
       dispatched(await mlxTemplateOf(model, own), bindingsFor(phase, target.context), dispatch),
       own,
@@ -184,7 +184,7 @@ interface Group {
 async function weightRows(model: OpenModel, signal: AbortSignal): Promise<readonly MlxWeightRow[]> {
   const { file } = model;
   if (file === undefined) return [];
-  return worksOf(model).get(WEIGHTS, "", signal, async (own) => {
+  return tasksOf(model).get(WEIGHTS, "", signal, async (own) => {
     const groups = new Map<string, Group>();
     for (const tensor of file.tensors) {
       const type = tensor.type.element;

@@ -2,7 +2,7 @@
  * Routes of an open model: the legal graph of a phase, its MIL, and where Core ML is predicted to run it. The MIL depends on the
  * profile and the operator set; another chip or other units with the same profile only place its operators again.
  */
-import type { CoremlEntry, LoweredGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";
+import type { LoweredGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import { lowerGraph, withOpset } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { routeLowered } from "../../backends/coreml/hybrid/route.ts";
@@ -11,16 +11,15 @@ import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { resolveTarget, systemOf } from "../../backends/coreml/plan/target.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { opOf, opTable } from "../../ops/index.ts";
+import { opTable } from "../../ops/index.ts";
 import { legalFor } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
-import type { Kind } from "./works.ts";
-import { inSlices, worksOf } from "./works.ts";
+import { coremlEntry } from "./packageRequest.ts";
+import type { TaskKind } from "./taskCache.ts";
+import { inSlices, tasksOf } from "./taskCache.ts";
 
-const LOWERED: Kind<LoweredGraph> = { name: "lowered", keep: 4 };
-const ROUTE: Kind<Route> = { name: "route", keep: 4 };
-
-export const coremlEntry = (op: string): CoremlEntry | undefined => opOf(op)?.backends.coreml;
+const LOWERED: TaskKind<LoweredGraph> = { name: "lowered", keep: 4 };
+const ROUTE: TaskKind<Route> = { name: "route", keep: 4 };
 
 /** A model's own context bounds what a target may ask for. */
 export function planTarget(model: OpenModel, target: TargetSpec, phase: Phase): PlanTarget {
@@ -41,7 +40,7 @@ async function loweredFor(model: OpenModel, target: PlanTarget, signal: AbortSig
   const { profile, phase, context } = target;
   const { opset } = systemOf(target.os);
   const oldest = oldestEqualOpset(opset);
-  const lowered = await worksOf(model).get(LOWERED, `${profile} ${oldest} ${phase} ${context}`, signal, async (own) => {
+  const lowered = await tasksOf(model).get(LOWERED, `${profile} ${oldest} ${phase} ${context}`, signal, async (own) => {
     const { graph } = await legalFor(model, phase, context, own);
     return inSlices(
       lowerGraph(graph, { table: opTable, entries: coremlEntry, profile, opset: oldest, functionName: phase }),
@@ -54,7 +53,7 @@ async function loweredFor(model: OpenModel, target: PlanTarget, signal: AbortSig
 export function routeOf(model: OpenModel, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<Route> {
   const plan = planTarget(model, target, phase);
   const key = [plan.chip, plan.os, plan.units, plan.profile, plan.context, plan.phase].join(" ");
-  return worksOf(model).get(ROUTE, key, signal, async (own) =>
+  return tasksOf(model).get(ROUTE, key, signal, async (own) =>
     inSlices(routeLowered(await loweredFor(model, plan, own), plan), own),
   );
 }

@@ -1,7 +1,7 @@
 /**
  * The first graph of a process is made by code that never ran before, which takes twice as long as the graphs after it. So,
- * while nobody has opened anything, the way from a header to a graph with its route is gone over a small model of our own.
- * Nothing of it is kept but the compiled code, and the first model that somebody opens ends it.
+ * while no model is open, the way from a header to a graph with its route is gone over a small model of our own.
+ * Nothing of it is kept but the compiled code, and the first model that is opened ends it.
  */
 import { encodeFrame } from "../../contract/codec.ts";
 import type { EngineDevices } from "../devices.ts";
@@ -12,7 +12,7 @@ import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
 import { createModelStore } from "./modelStore.ts";
 import type { Offers } from "./offers.ts";
-import type { ModelFiles, Recents, Uploads } from "../services.ts";
+import type { Machine, ModelFiles, Recents, Uploads } from "../services.ts";
 import { routeHandlers } from "../handlers/routeHandlers.ts";
 
 /**
@@ -40,11 +40,12 @@ export interface WarmUpParts {
   readonly uploads: Uploads;
   readonly target: TargetSpec;
   readonly devices: EngineDevices;
+  readonly machine: Machine;
 }
 
 /** Rejects with CANCELLED when the signal fires; others have their turn meanwhile. */
 export async function warmUp(
-  { files, recents, uploads, target, devices }: WarmUpParts,
+  { files, recents, uploads, target, devices, machine }: WarmUpParts,
   signal: AbortSignal,
 ): Promise<void> {
   const store = createModelStore({ files, offers, recents, uploads });
@@ -55,8 +56,9 @@ export async function warmUp(
       uploads,
       initialTarget: target,
       devices,
+      machine,
     }),
-    ...graphHandlers(store, target),
+    ...graphHandlers(store, target, "prefer-native"),
     ...routeHandlers(store, target, null),
   };
   const phase = "decode";

@@ -14,10 +14,10 @@ import type { ElementType } from "../../ir/dtype.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { figure } from "../measure/forecast.ts";
 import type { OpenModel } from "./openModel.ts";
-import type { Kind } from "./works.ts";
-import { inSlices, worksOf } from "./works.ts";
+import type { TaskKind } from "./taskCache.ts";
+import { inSlices, tasksOf } from "./taskCache.ts";
 
-const ERRORS: Kind<WeightErrors> = { name: "weight errors", keep: 1 };
+const ERRORS: TaskKind<WeightErrors> = { name: "weight errors", keep: 1 };
 
 /** Per type: tensors and rows looked at, spread evenly over what there is. */
 const TENSORS = 4;
@@ -138,5 +138,5 @@ export async function weightErrors(file: GgufFile, signal: AbortSignal): Promise
 /** Measured once per open model. */
 export const weightErrorsOf = (model: OpenModel, signal: AbortSignal): Promise<WeightErrors> => {
   const file = model.requireFile("weights");
-  return worksOf(model).get(ERRORS, "", signal, (own) => weightErrors(file, own));
+  return tasksOf(model).get(ERRORS, "", signal, (own) => weightErrors(file, own));
 };

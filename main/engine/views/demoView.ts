@@ -5,6 +5,12 @@ import type { OpenModel } from "../models/openModel.ts";
 import { CAN, cannot } from "./overviewView.ts";
 
 /** `runs`: host parts run on the native engine. */
+export const DEMO_EXPORT = cannot(
+  "INPUT_ARGUMENT",
+  "A graph with host segments is several programs, not one package.",
+  "Open a model to export it.",
+);
+
 export function demoOverview(model: OpenModel, target: TargetSpec, runs: Ability): Overview {
   return {
     model: model.id,
@@ -25,18 +31,13 @@ export function demoOverview(model: OpenModel, target: TargetSpec, runs: Ability
     ],
     context: { trained: null, chosen: target.context },
     hasChatTemplate: false,
-    fit: null,
-    speed: null,
+    forecasts: [],
     profiles: [],
     canGraph: CAN,
     canRun: runs,
     canMeasure: runs,
     reference: null,
-    canExport: cannot(
-      "INPUT_ARGUMENT",
-      "A graph with host segments is several programs, not one package.",
-      "Open a model to export it.",
-    ),
+    canExport: DEMO_EXPORT,
     warnings: [],
     target,
     argument: model.argument,

@@ -4,20 +4,16 @@ import { GROUP_KINDS, ID_SLOTS, NODE_FLAGS } from "../../contract/views/graph.ts
 import { isPacked } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import type { Bindings } from "../../ir/dim.ts";
+import type { HeldBytes } from "../../ir/heldBytes.ts";
 import type { OpTable } from "../../ir/opTable.ts";
 import { each } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
 import type { TensorType } from "../../ir/type.ts";
-import { bindType, byteLength, formatType } from "../../ir/type.ts";
+import { formatType } from "../../ir/type.ts";
 import type { Group, GroupTree } from "./groups.ts";
 import { groupTree } from "./groups.ts";
+import { MovedBytes } from "./movedBytes.ts";
 import { StringTable } from "./strings.ts";
-
-/** Bytes of a value under bindings; 0 when a symbol stays free. */
-export function valueBytes(type: TensorType, bindings: Bindings): number {
-  const bytes = byteLength(bindType(type, bindings));
-  return typeof bytes === "number" ? bytes : 0;
-}
 
 /** Short name of a node within its group. */
 export const nodeName = (node: Node): string => {
@@ -67,25 +63,34 @@ const SLICE = 2048;
 class TypeTable {
   readonly #known = new Map<TensorType, { readonly text: number; readonly bytes: number }>();
   readonly #strings: StringTable;
-  readonly #bindings: Bindings;
+  readonly #moved: MovedBytes;
 
-  constructor(strings: StringTable, bindings: Bindings) {
+  constructor(strings: StringTable, moved: MovedBytes) {
     this.#strings = strings;
-    this.#bindings = bindings;
+    this.#moved = moved;
   }
 
   of(type: TensorType): { readonly text: number; readonly bytes: number } {
     const known = this.#known.get(type);
     if (known !== undefined) return known;
-    const made = { text: this.#strings.add(formatType(type)), bytes: valueBytes(type, this.#bindings) };
+    const made = { text: this.#strings.add(formatType(type)), bytes: this.#moved.value(type) };
     this.#known.set(type, made);
     return made;
   }
 }
 
-export function* graphView(key: GraphKey, graph: Graph, table: OpTable, bindings: Bindings): Steps<GraphView> {
+export interface GraphViewInput {
+  readonly key: GraphKey;
+  readonly graph: Graph;
+  readonly table: OpTable;
+  readonly bindings: Bindings;
+  readonly held: HeldBytes;
+}
+
+export function* graphView({ key, graph, table, bindings, held }: GraphViewInput): Steps<GraphView> {
   const strings = new StringTable();
-  const types = new TypeTable(strings, bindings);
+  const moved = new MovedBytes(graph, bindings, held);
+  const types = new TypeTable(strings, moved);
   const nodes = graph.nodes;
   const tree = yield* groupTree(graph);
   const start = new Uint32Array(nodes.length + 1);
@@ -113,6 +118,8 @@ export function* graphView(key: GraphKey, graph: Graph, table: OpTable, bindings
     yield* each(nodes, SLICE, (node) => (values[node.id] = of(node)));
     return values;
   }
+  const bytesRead = new Float32Array(nodes.length);
+  yield* each(nodes, SLICE, (node) => (bytesRead[node.id] = moved.read(node)));
   const columns = {
     id: stableIds(graph),
     op: yield* column((node) => strings.add(node.op)),
@@ -121,6 +128,7 @@ export function* graphView(key: GraphKey, graph: Graph, table: OpTable, bindings
     weight: yield* column((node) => strings.add(packedWeight(graph, node))),
     group: tree.of,
     flags: flagsOf(graph, table),
+    bytesRead,
   };
   yield;
   const { groups } = tree;

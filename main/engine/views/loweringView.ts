@@ -3,7 +3,7 @@ import type { Lowering } from "../../backends/coreml/hybrid/lowerings.ts";
 import { RULES } from "../../backends/coreml/plan/rules.ts";
 import type { LoweringView, RuleHit } from "../../contract/views/graph.ts";
 
-/** What is no rule about a device is what the placement model chose. */
+/** A finding without a rule comes from the placement model. */
 export function ruleHit(id: string, sentence: string): RuleHit {
   const rule = RULES.find((each) => each.id === id);
   return { id, verdict: rule?.verdict ?? "cost", sentence, source: rule?.source ?? "our placement model" };

@@ -10,22 +10,24 @@ import { invariant } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
+import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { printGraph } from "../../ir/print.ts";
-import type { TensorType } from "../../ir/type.ts";
 import { bindType, elementCount, formatType } from "../../ir/type.ts";
 import { opOf } from "../../ops/index.ts";
 import { figure } from "../measure/forecast.ts";
 import { scopeOf } from "./groups.ts";
 import { loweringView, ruleHit } from "./loweringView.ts";
-import { inputLabel, outputLabel } from "./operandNames.ts";
-import { nodeName, stableIds, valueBytes } from "./graphView.ts";
+import { inputLabels, outputLabel } from "./operandNames.ts";
+import { nodeName, stableIds } from "./graphView.ts";
+import { BYTES_READ, MovedBytes, valueBytes } from "./movedBytes.ts";
 
 export interface NodeViewInput {
   readonly key: GraphKey;
   readonly graph: Graph;
   readonly id: number;
   readonly bindings: Bindings;
+  readonly held: HeldBytes;
   readonly file: GgufFile | undefined;
   /** Of the legal graph; placement is known for its nodes. */
   readonly route: Route | undefined;
@@ -44,6 +46,7 @@ export function nodeView(input: NodeViewInput): NodeView {
   const node = graph.nodes[id];
   invariant(node, `node ${id} of ${graph.name}`);
   const mil = milOf(input);
+  const labels = inputLabels(node);
   return {
     key: input.key,
     node: id,
@@ -57,7 +60,7 @@ export function nodeView(input: NodeViewInput): NodeView {
       const from = graph.nodes[value.node];
       const type = from?.outputs[value.output];
       return {
-        label: inputLabel(node.op, i),
+        label: labels[i] ?? "",
         type: type ? formatType(bindType(type, bindings)) : "",
         from: value.node,
         fromName: from ? nodeName(from) : "",
@@ -73,7 +76,7 @@ export function nodeView(input: NodeViewInput): NodeView {
       label,
       value: typeof value === "string" ? value : JSON.stringify(value),
     })),
-    cost: costOf(graph, node, bindings, input),
+    cost: costOf(input, node),
     weights: weightsOf(input, node),
     subgraphs: node.regions.map((region, i) => subgraphOf(node, region, i)),
     origin: originOf(input, node, mil),
@@ -152,8 +155,8 @@ type Found = {
 };
 
 /**
- * What the plan says of the MIL operations of a node. Of what cost decided only the one that decided for the node: its reshapes
- * are free, it is not. What the Neural Engine refuses is no reason where the target leaves it out.
+ * The plan's findings for a node's MIL operations. Of cost findings, keep only the one that
+ * decided. Skip the Neural Engine's refusals if the target excludes it.
  */
 function findingsOf(route: Route, routed: number, decided: string): Found {
   const { units } = route.target;
@@ -204,18 +207,14 @@ function fixFor(rule: string): string | null {
   return rule === "units" ? "Allow more compute units." : null;
 }
 
-function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInput): NodeView["cost"] {
+function costOf({ graph, bindings, held, route, routed }: NodeViewInput, node: Node): NodeView["cost"] {
   if (isLeaf(node)) return [];
-  const written = node.outputs.reduce((sum, type) => sum + valueBytes(type, bindings), 0);
-  const read = node.inputs.reduce((sum, value, operand) => {
-    const type = graph.nodes[value.node]?.outputs[value.output];
-    return type ? sum + operandBytes(node, operand, type, bindings) : sum;
-  }, 0);
+  const moved = new MovedBytes(graph, bindings, held);
   const rows = [
-    { label: "bytes read", value: figure(read, "bytes", "exact", "types of its operands") },
-    { label: "bytes written", value: figure(written, "bytes", "exact", "types of its results") },
+    { label: "bytes read", value: figure(moved.read(node), "bytes", "exact", BYTES_READ) },
+    { label: "bytes written", value: figure(moved.written(node), "bytes", "exact", "types of its results") },
   ];
-  const share = input.route && input.routed !== undefined ? input.route.nodes.work[input.routed] : undefined;
+  const share = routed === undefined ? undefined : route?.nodes.work[routed];
   return share === undefined
     ? rows
     : [
@@ -225,15 +224,6 @@ function costOf(graph: Graph, node: Node, bindings: Bindings, input: NodeViewInp
         },
         ...rows,
       ];
-}
-
-/** A gather reads of its table what it picks, in the table's own type. */
-function operandBytes(node: Node, operand: number, type: TensorType, bindings: Bindings): number {
-  const [picked] = node.outputs;
-  const table = operand === 0 && node.op.startsWith("gather");
-  return table && picked !== undefined
-    ? Math.min(valueBytes(type, bindings), valueBytes({ dtype: type.dtype, shape: picked.shape }, bindings))
-    : valueBytes(type, bindings);
 }
 
 function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): NodeView["weights"] {

@@ -1,7 +1,12 @@
 /** What the operands and results of a node are called: by its op, or by number. */
+import type { Node } from "../../ir/graph.ts";
 import { opOf } from "../../ops/index.ts";
 
-export const inputLabel = (op: string, index: number): string => opOf(op)?.operands[index] ?? `operand ${index + 1}`;
+export function inputLabels({ op, attrs, inputs }: Pick<Node, "op" | "attrs" | "inputs">): readonly string[] {
+  const known = opOf(op);
+  const names = known?.operandsBy?.(attrs) ?? known?.operands ?? [];
+  return inputs.map((_, i) => names[i] ?? `operand ${i + 1}`);
+}
 
 export const outputLabel = (op: string, index: number, count: number): string =>
   opOf(op)?.results[index] ?? (count === 1 ? "result" : `result ${index + 1}`);

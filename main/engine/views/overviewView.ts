@@ -1,6 +1,6 @@
 /** The overview of an open model: what it is, whether it fits, how fast it may be, and what can be done with it here. */
 import type { Ability, Fact, ReferenceNotice, TargetSpec } from "../../contract/views/common.ts";
-import type { FileView, MixRow, Overview, ProfileChoice } from "../../contract/views/model.ts";
+import type { FileView, Forecast, MixRow, Overview, ProfileChoice } from "../../contract/views/model.ts";
 import type { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Architecture } from "../../models/family.ts";
 import type { ModelDescription } from "../../models/describe.ts";
@@ -8,9 +8,10 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import { quote } from "../../formats/gguf/header.ts";
 import { templateRefusal } from "../../chatTemplate/chatTemplate.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
-import type { ModelShape } from "../measure/forecast.ts";
-import { figure, fitForecast, grouped, speedForecast } from "../measure/forecast.ts";
+import type { Runner } from "../measure/forecast.ts";
+import { AS_STORED, figure, fitForecast, grouped, speedForecast } from "../measure/forecast.ts";
 import type { Machine } from "../measure/machines.ts";
+import { keyNumbers, modelShape, nameOf, shapeByKeys } from "../measure/shape.ts";
 
 export const CAN: Ability = { ok: true };
 
@@ -37,6 +38,8 @@ export interface FileOverviewInput {
   readonly openedInSeconds: number;
   readonly target: TargetSpec;
   readonly machine: Machine;
+  /** What could run it: the target's first. */
+  readonly runners: readonly Runner[];
   readonly profiles: readonly ProfileChoice[];
   readonly canGraph: Ability;
   readonly canRun: Ability;
@@ -60,10 +63,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
   const { file, description } = input;
   const reading = description.architecture;
   const architecture = reading.kind === "known" ? reading.architecture : undefined;
-  const shape = architecture ? modelShape(file, architecture, description.tensorBytes) : undefined;
-  // Whether it fits does not need a graph; how fast it is does.
-  const held = shape ?? shapeByKeys(file, description);
-  // A forecast for more positions than the model knows would be one for nobody.
+  // No forecast is for more positions than the model knows.
   const context = Math.min(input.target.context, description.context ?? Infinity);
   const template: TemplateState = {
     isThere: description.tokenizer?.hasChatTemplate ?? false,
@@ -92,8 +92,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
       : keyFacts(file, description, template),
     context: { trained: description.context ?? null, chosen: context },
     hasChatTemplate: template.isThere && template.refusal === undefined,
-    fit: held ? fitForecast(held, input.machine, context, description.context ?? null) : null,
-    speed: shape ? speedForecast(shape, input.machine, context) : null,
+    forecasts: forecastsOf(input, context),
     profiles: [...input.profiles],
     canGraph: input.canGraph,
     canRun: input.canRun,
@@ -110,7 +109,24 @@ export function fileOverview(input: FileOverviewInput): Overview {
   };
 }
 
-/** A model without words still has a graph: said here, before somebody waits for an answer. */
+/** Whether it fits does not need a graph; how fast it is does. */
+function forecastsOf({ file, description, machine, runners }: FileOverviewInput, context: number): Forecast[] {
+  const trained = description.context ?? null;
+  if (description.architecture.kind !== "known") {
+    const shape = shapeByKeys(file, description);
+    const runner: Runner = { ...AS_STORED, title: "as the file has it" };
+    return shape === undefined
+      ? []
+      : [{ title: runner.title, fit: fitForecast({ shape, runner, machine, context }, trained), speed: null }];
+  }
+  const { architecture } = description.architecture;
+  return runners.map((runner) => {
+    const input = { shape: modelShape(file, architecture, runner.held), runner, machine, context };
+    return { title: runner.title, fit: fitForecast(input, trained), speed: speedForecast(input) };
+  });
+}
+
+/** A model without words still has a graph: said here, before a user waits for an answer. */
 function textWarnings(file: GgufFile): string[] {
   const refusal = tokenizerRefusal(file);
   if (refusal === undefined) return [];
@@ -145,26 +161,6 @@ function fileView(input: FileOverviewInput): FileView {
   };
 }
 
-/** What one token reads, and what takes part in multiplications: an untied embedding is read one row at a time. */
-export function modelShape(file: GgufFile, architecture: Architecture, weightBytes: number): ModelShape {
-  const embedding = file.tensor("token_embd.weight");
-  const lookupOnly =
-    architecture.tiedEmbedding || !embedding
-      ? { bytes: 0, elements: 0 }
-      : { bytes: embedding.byteLength, elements: embedding.elements };
-  const parameters = file.tensors.reduce((sum, tensor) => sum + tensor.elements, 0);
-  return {
-    weightBytes,
-    bytesPerToken: weightBytes - lookupOnly.bytes,
-    activeParameters: parameters - lookupOnly.elements,
-    layers: architecture.layers,
-    width: architecture.width,
-    feedForward: architecture.feedForward,
-    vocabulary: architecture.vocabulary,
-    cache: architecture.cache,
-  };
-}
-
 function whatItIs(
   description: ModelDescription,
   architecture: Architecture | undefined,
@@ -180,7 +176,7 @@ function whatItIs(
   return `${reading.kind === "unsupported" ? reading.sentence : ""} ${size}, ${place}.`;
 }
 
-/** An error's message without who says it, as a sentence. */
+/** An error's message as a sentence, without the name in brackets. */
 export const plainSentence = (message: string): string => {
   const said = message.replace(/^\[[^\]]*\] /u, "");
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}${said.endsWith(".") ? "" : "."}`;
@@ -214,46 +210,6 @@ function tokenizerFacts(description: ModelDescription, { isThere, refusal }: Tem
     { label: "vocabulary", value: `${grouped(tokenizer.tokens)} ${kind}` },
     { label: "chat template", value: !isThere ? "no" : refusal === undefined ? "yes" : "cannot be used" },
   ];
-}
-
-/** The numbers under the keys of a file's architecture, whatever that is. */
-function keyNumbers(file: GgufFile, name: string | undefined): (key: string) => number | undefined {
-  return (key) => {
-    const value = name === undefined ? undefined : file.metadata.get(`${name}.${key}`);
-    return value?.kind === "number" ? value.value : undefined;
-  };
-}
-
-const nameOf = ({ architecture }: ModelDescription): string | undefined =>
-  architecture.kind === "known" ? architecture.architecture.name : architecture.name;
-
-/** Of a model without a graph: what it holds, if its keys are those of a decoder with the same cache in each layer. */
-function shapeByKeys(file: GgufFile, description: ModelDescription): ModelShape | undefined {
-  const name = nameOf(description);
-  const number = keyNumbers(file, name);
-  const causal = file.metadata.get(`${name ?? ""}.attention.causal`);
-  const kvHeads = file.metadata.get(`${name ?? ""}.attention.head_count_kv`);
-  if ((causal?.kind === "bool" && !causal.value) || (kvHeads !== undefined && kvHeads.kind !== "number"))
-    return undefined;
-  const [layers, width, heads] = [number("block_count"), number("embedding_length"), number("attention.head_count")];
-  if (!layers || !width || !heads || !description.tokenizer) return undefined;
-  const perExpert = number("expert_feed_forward_length");
-  const feedForward = perExpert ? perExpert * (number("expert_used_count") ?? 1) : number("feed_forward_length");
-  if (!feedForward) return undefined;
-  const cached = [kvHeads?.value ?? heads, number("attention.key_length") ?? width / heads] as const;
-  return {
-    weightBytes: description.tensorBytes,
-    bytesPerToken: description.tensorBytes,
-    activeParameters: description.parameters,
-    layers,
-    width,
-    feedForward,
-    vocabulary: description.tokenizer.tokens,
-    cache: {
-      elements: layers * 2 * cached[0] * cached[1],
-      product: `${layers} layers × 2 × ${cached[0]} × ${cached[1]}`,
-    },
-  };
 }
 
 /** What a file without a graph says of itself: the keys that every architecture has, as far as they are there. */

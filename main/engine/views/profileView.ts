@@ -1,11 +1,12 @@
 /** The Core ML weight profiles side by side: what the package would weigh, exactly, from the form of each tensor. */
-import type { TargetSpec } from "../../contract/views/common.ts";
+import type { Figure, TargetSpec } from "../../contract/views/common.ts";
 import type { ProfileChoice } from "../../contract/views/model.ts";
 import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
-import { bitsPerWeight, formFor } from "../../backends/coreml/weights/forms.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { WEIGHT_PROFILES, heldInPackage } from "../../backends/coreml/weights/forms.ts";
+import { profileOf } from "../../backends/coreml/plan/target.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { figure } from "../measure/forecast.ts";
+import { heldBytes } from "../measure/shape.ts";
 
 const TITLES: Readonly<Record<WeightProfile, { readonly title: string; readonly sentence: string }>> = {
   gpu: {
@@ -23,39 +24,22 @@ const TITLES: Readonly<Record<WeightProfile, { readonly title: string; readonly 
   },
 };
 
-/** The weight profile follows the compute units unless it was chosen. */
-export const profileOf = (target: TargetSpec): WeightProfile =>
-  target.profile === "auto" ? (target.units === "cpu-gpu" || target.units === "all" ? "gpu" : "ane") : target.profile;
+/** Of the weights in a package with this profile. */
+export const packageBytes = (file: GgufFile, profile: WeightProfile): Figure =>
+  figure(heldBytes(file.tensors, heldInPackage(profile)), "bytes", "exact", "the form of each tensor times its size");
 
 export function profileChoices(file: GgufFile, target: TargetSpec): readonly ProfileChoice[] {
+  if (file.tensors.some(({ type }) => type.element === undefined)) return [];
   const chosen = profileOf(target);
-  return (["gpu", "ane", "exact"] as const).flatMap((profile): readonly ProfileChoice[] => {
+  return WEIGHT_PROFILES.map((profile) => {
     const bytes = packageBytes(file, profile);
-    if (bytes === undefined) return [];
-    return [
-      {
-        profile,
-        ...TITLES[profile],
-        bytes: figure(bytes, "bytes", "exact", "the form of each tensor times its size"),
-        ratioToFile: bytes / file.byteLength,
-        error: null,
-        chosenFor: profile === chosen ? target.units : null,
-      },
-    ];
+    return {
+      profile,
+      ...TITLES[profile],
+      bytes,
+      ratioToFile: bytes.value / file.byteLength,
+      error: null,
+      chosenFor: profile === chosen ? target.units : null,
+    };
   });
-}
-
-/** undefined when a tensor has a type that has no mapping. */
-export function packageBytes(file: GgufFile, profile: WeightProfile): number | undefined {
-  let bits = 0;
-  for (const tensor of file.tensors) {
-    if (tensor.type.element === undefined) return undefined;
-    try {
-      bits += bitsPerWeight(formFor(tensor.type.element, profile)) * tensor.elements;
-    } catch (error) {
-      if (error instanceof WorkbenchError && error.code === "UNSUPPORTED_TENSOR_TYPE") return undefined;
-      throw error;
-    }
-  }
-  return bits / 8;
 }

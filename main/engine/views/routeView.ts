@@ -37,7 +37,7 @@ export function routeView({ model, route, target, phase }: RouteViewInput): Rout
   const segmentOf = new Int32Array(route.graph.nodes.length).fill(-1);
   for (const segment of route.segments) for (const id of segment.nodes) segmentOf[id] = segment.index;
   return {
-    // A key repeats what was asked, within the model's context; the target is the one that the numbers are for.
+    // `key` repeats the request, clamped to the model's context; `target` is what the numbers are for.
     key: { model, stage: routedStage({ ...target, context }), phase },
     target: { chip, os, units, profile, context },
     targetTitle: route.title,
@@ -177,7 +177,7 @@ export function deviceShares(route: Route): DeviceShare[] {
   for (const segment of route.segments) work.set(segment.device, (work.get(segment.device) ?? 0) + segment.workShare);
   return (["ane", "gpu", "cpu", "host"] as const).flatMap((device): readonly DeviceShare[] =>
     work.has(device) || ops.has(device)
-      ? [{ device, ops: ops.get(device) ?? 0, workShare: work.get(device) ?? 0, seconds: null, note: null }]
+      ? [{ device, ops: ops.get(device) ?? 0, workShare: work.get(device) ?? 0 }]
       : [],
   );
 }

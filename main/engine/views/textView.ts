@@ -82,7 +82,7 @@ export const passView = (record: PassRecord): PassView => ({
 
 /** Unchanged stretches longer than this are left out of a diff. */
 const CONTEXT_LINES = 3;
-/** A diff longer than this is cut: an editor with a million lines helps nobody. */
+/** A diff longer than this is cut: no reader follows a million lines. */
 const MOST_LINES = 20_000;
 
 /** `mark`: what the pass writes on nodes that it makes or changes. `previous`: the pass before it, if there is one. */

@@ -2,6 +2,7 @@ import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph, Node, NodeId } from "../../ir/graph.ts";
+import { heldAsStored } from "../../ir/heldBytes.ts";
 import { tensor } from "../../ir/type.ts";
 import { demoGraph } from "../../models/demo.ts";
 import { opTable, typedBuilder } from "../../ops/index.ts";
@@ -87,7 +88,13 @@ describe("the graph's view", () => {
   it("holds every node and edge of the demo graph", () => {
     const graph = demoGraph();
     const view = finish(
-      graphView({ model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" }, graph, opTable, {}),
+      graphView({
+        key: { model: "m1", stage: { backend: "cpu", step: "built" }, phase: "decode" },
+        graph,
+        table: opTable,
+        bindings: {},
+        held: heldAsStored,
+      }),
     );
     expect(view.nodeCount).toBe(graph.nodes.length);
     graph.nodes.forEach((each, i) => {
@@ -117,10 +124,10 @@ describe("nodes with sub-graphs", () => {
   const at = graph.nodes.findIndex(({ op }) => op === "if");
 
   it("are one node of the flat graph, described with what they hold", () => {
-    const view = finish(graphView(key, graph, opTable, {}));
+    const view = finish(graphView({ key, graph, table: opTable, bindings: {}, held: heldAsStored }));
     expect(view.nodeCount).toBe(3);
     const input = { key, graph, id: at, bindings: {}, file: undefined, route: undefined, target: null };
-    const { subgraphs } = nodeView({ ...input, routed: undefined, became: [] });
+    const { subgraphs } = nodeView({ ...input, held: heldAsStored, routed: undefined, became: [] });
     expect(subgraphs.map(({ name, summary }) => [name, summary])).toEqual([
       ["then", "3 ops: exp, tanh, mul"],
       ["else", "hands its inputs through"],

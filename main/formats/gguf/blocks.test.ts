@@ -1,4 +1,4 @@
-/** The picture of files without a family, and of tensors whose type is not known. */
+/** The picture of files without a family, and of tensors of unknown types. */
 import { describe, expect, it } from "vitest";
 import { memorySink } from "../byteSink.ts";
 import { memorySource } from "../byteSource.ts";

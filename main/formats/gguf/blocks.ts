@@ -1,6 +1,6 @@
 /**
- * The picture that every file has, whatever its architecture: its tensors grouped by block (`blk.N.…`), roles in the
- * order of the file, runs of equal blocks as one.
+ * The picture that every file has, whatever its architecture: its tensors grouped by block
+ * (`blk.N.…`), roles in the order of the file, runs of equal blocks as one.
  */
 import type { GgufTensor } from "./file.ts";
 

@@ -24,7 +24,7 @@ export interface HeaderLimits {
   readonly tensorNameBytes: number;
 }
 
-/** Far above what real files have (a 262 000-token vocabulary with merges takes 20 MB), far below what hurts. */
+/** Real files stay far below: a 262 000-token vocabulary with merges takes 20 MB. */
 export const HEADER_LIMITS: HeaderLimits = {
   headerBytes: 64 << 20,
   keys: 65_536,
@@ -34,10 +34,10 @@ export const HEADER_LIMITS: HeaderLimits = {
 };
 
 const MAX_ARRAY_DEPTH = 4;
-/** Arrays of arrays are rare and small. Each costs an object, so the whole header shares one budget of them. */
+/** Arrays of arrays are rare and small. Each costs an object, so one budget limits them for the whole header. */
 const MAX_NESTED_ARRAYS = 10_000;
 
-/** Where reading can begin again, and how much of the budget was spent by then. */
+/** Where reading can resume, and how much of the budget was spent by then. */
 export interface HeaderMark {
   readonly position: number;
   readonly nested: number;
@@ -92,7 +92,7 @@ export class HeaderCursor {
     });
   }
 
-  /** Makes sure that `count` more bytes can exist, and that they are here. */
+  /** Checks that `count` more bytes fit into the file and are in the window. */
   need(count: number, what: string): void {
     const end = this.position + count;
     if (end > this.fileBytes)
@@ -117,7 +117,7 @@ export class HeaderCursor {
     return value;
   }
 
-  /** A 64-bit length, count, dimension or offset; those past 2^53 cannot be true of any file. */
+  /** A 64-bit length, count, dimension or offset; no file has one above 2^53. */
   u64(what: string): number {
     this.need(8, what);
     const value = this.#view.getUint32(this.position, true) + this.#view.getUint32(this.position + 4, true) * 2 ** 32;
@@ -204,7 +204,7 @@ export class HeaderCursor {
     return { kind: "fixedArray", type, array: new FixedArray(type, bytes) };
   }
 
-  /** Walks over the lengths only; the texts are decoded when somebody asks. */
+  /** Walks over the lengths only; texts are decoded when they are read. */
   #strings(what: string): StringTable {
     const length = this.count(`${what} length`, 8);
     const begin = this.position;
@@ -228,7 +228,7 @@ export class HeaderCursor {
     return new StringTable(this.#bytes.subarray(begin, at), starts);
   }
 
-  /** Tells the reader how long the whole table will be if the rest is like what was seen. */
+  /** Estimates for the reader how long the whole table is, from the part that was read. */
   #moreStrings(what: string, end: number, begin: number, seen: number, length: number): Error {
     const back = this.position;
     this.position = end;

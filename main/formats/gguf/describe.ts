@@ -1,5 +1,5 @@
 /**
- * The overview of a file in numbers: what it calls itself, how many parameters in which types, and what reads its text.
+ * The overview of a file in numbers: its name, its parameters by type, its tokenizer.
  * Made from the header alone.
  */
 import type { GgufFile, GgufTensor } from "./file.ts";
@@ -37,7 +37,7 @@ export interface FileDescription {
   /** Most bytes first. */
   readonly mix: readonly TypeShare[];
   readonly tokenizer: TokenizerSummary | undefined;
-  /** Things about the file that a person should know before trusting it. */
+  /** Warnings for the overview. */
   readonly warnings: readonly string[];
 }
 
@@ -83,7 +83,7 @@ export function typeShares(tensors: readonly GgufTensor[]): TypeShare[] {
     .toSorted((a, b) => b.bytes - a.bytes);
 }
 
-/** Those of the file's types that whoever reads its weights does not take, as they are written for people. */
+/** The file's tensor types that no engine takes, by their display names. */
 export const otherTypes = (mix: readonly TypeShare[], taken: readonly string[]): readonly string[] =>
   mix.filter(({ type }) => !taken.includes(type)).map(({ type }) => type.toUpperCase());
 

@@ -1,6 +1,7 @@
 /**
- * An open GGUF: its keys and its tensor table, over one file, over the parts of a split one, or over a header that has
- * no data at all. Tensor bytes are read when somebody asks for them, and only the range that was asked for.
+ * An open GGUF: its keys and its tensor table, over one file, over the parts of a split one, or
+ * over a header that has no data at all. Tensor bytes are read on request, and only the requested
+ * range.
  */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import { hashBytes } from "../../ir/hash.ts";
@@ -29,7 +30,7 @@ export interface GgufPart {
   readonly name: string;
   readonly byteLength: number;
   readonly dataStart: number;
-  /** Which file on the disk it was when its header was read. */
+  /** Identity of the file on disk when its header was read. */
   readonly identity: string | undefined;
 }
 
@@ -134,7 +135,7 @@ export class GgufFile {
     return this.#headerHash;
   }
 
-  /** What the graph and caches know the weights by: size and header, not contents. */
+  /** Identity of the weights in graphs and caches: size and header, not contents. */
   get identity(): string {
     return `${this.byteLength.toString(16)}-${this.headerHash}${this.hasData ? "" : "-header"}`;
   }

@@ -1,4 +1,7 @@
-/** Reading and writing GGUF: what is written is read, what is damaged is named, and nothing more is read than needed. */
+/**
+ * Reading and writing GGUF: what is written is read, what is damaged is named, and nothing more is
+ * read than needed.
+ */
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../diagnostics/codes.ts";

@@ -1,6 +1,7 @@
 /**
- * The header of one GGUF file: version, metadata, tensor table, and where the data begins. Reads windows that grow,
- * never a tensor's bytes on purpose, and believes nothing: every number is checked against the size of the file.
+ * The header of one GGUF file: version, metadata, tensor table, and where the data begins. Reads
+ * windows that grow, never tensor bytes on purpose, and checks every number against the size of the
+ * file.
  */
 import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../byteSource.ts";
@@ -16,7 +17,7 @@ const MAGIC_REVERSED = 0x47475546;
 export const DEFAULT_ALIGNMENT = 32;
 export const MAX_DIMS = 4;
 const FIRST_WINDOW = 256 << 10;
-/** How far the window grows at least: few steps for large vocabularies, little that is read for nothing. */
+/** Smallest growth of the window: few steps for large vocabularies, few bytes read in vain. */
 const STEP = 4 << 20;
 
 export interface TensorInfo {
@@ -69,13 +70,13 @@ export async function readHeader(source: ByteSource, options: HeaderOptions = {}
 
 async function widen(cursor: HeaderCursor, source: ByteSource, needed: number, signal?: AbortSignal): Promise<void> {
   const have = cursor.available;
-  // Values of older windows keep them alive. When each is twice the one before, all of them together are no more than
-  // the last one.
+  // Values of older windows keep them alive. When each is twice the one before, all of them
+  // together are no more than the last one.
   const end = Math.min(Math.max(needed, have + STEP, have * 2), source.byteLength, cursor.limits.headerBytes);
   const window = new Uint8Array(end);
   window.set(cursor.slice(0, have));
   cursor.replaceWindow(window);
-  // In pieces, and with the old window already given up: a lie about a size must not take its memory twice.
+  // In pieces, after the old window is freed: a false size must not cost its memory twice.
   for (let at = have; at < end; at += STEP) window.set(await source.read(at, Math.min(STEP, end - at), signal), at);
 }
 
@@ -224,29 +225,29 @@ function alignmentOf(cursor: HeaderCursor, keys: ReadonlyMap<string, MetadataSpa
 function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number): TensorInfo {
   const name = cursor.name64(`name of tensor ${index}`, cursor.limits.tensorNameBytes);
   if (name === "") throw cursor.malformed(`tensor ${index} has no name`);
-  const who = `tensor ${quote(name)}`;
-  const rank = cursor.u32(`dimensions of ${who}`);
-  if (rank > MAX_DIMS) throw cursor.malformed(`dimensions of ${who}: got ${rank}, expected at most ${MAX_DIMS}`);
+  const label = `tensor ${quote(name)}`;
+  const rank = cursor.u32(`dimensions of ${label}`);
+  if (rank > MAX_DIMS) throw cursor.malformed(`dimensions of ${label}: got ${rank}, expected at most ${MAX_DIMS}`);
   const dims: number[] = [];
   let elements = 1;
   for (let i = 0; i < rank; i++) {
-    const dim = cursor.u64(`dimension ${i} of ${who}`);
-    if (dim === 0) throw cursor.malformed(`dimension ${i} of ${who} is 0`);
+    const dim = cursor.u64(`dimension ${i} of ${label}`);
+    if (dim === 0) throw cursor.malformed(`dimension ${i} of ${label} is 0`);
     elements *= dim;
     if (elements > Number.MAX_SAFE_INTEGER / 8)
-      throw cursor.malformed(`${who} is impossibly large: ${[...dims, dim].join(" × ")}`);
+      throw cursor.malformed(`${label} is impossibly large: ${[...dims, dim].join(" × ")}`);
     dims.push(dim);
   }
-  const typeId = cursor.u32(`type of ${who}`);
+  const typeId = cursor.u32(`type of ${label}`);
   const type = ggmlTypeById(typeId) ?? unknownGgmlType(typeId);
   const columns = dims[0] ?? 1;
   if (columns % type.blockSize !== 0)
     throw cursor.malformed(
-      `${who} is ${type.name}: got rows of ${columns} values, expected a multiple of ${type.blockSize}`,
+      `${label} is ${type.name}: got rows of ${columns} values, expected a multiple of ${type.blockSize}`,
     );
-  const dataOffset = cursor.u64(`offset of ${who}`);
+  const dataOffset = cursor.u64(`offset of ${label}`);
   if (dataOffset % alignment !== 0)
-    throw cursor.malformed(`offset of ${who}: got ${dataOffset}, expected a multiple of the alignment ${alignment}`);
+    throw cursor.malformed(`offset of ${label}: got ${dataOffset}, expected a multiple of the alignment ${alignment}`);
   return { name, type, dims, elements, byteLength: packedBytes(type, elements), dataOffset };
 }
 
@@ -282,7 +283,7 @@ function checkLayout(cursor: HeaderCursor, tensors: readonly TensorInfo[], dataS
 
 export const alignUp = (value: number, alignment: number): number => Math.ceil(value / alignment) * alignment;
 
-/** Names come from strangers: shown short, and without control characters. */
+/** Names are untrusted: shown short and without control characters. */
 export function quote(text: string): string {
   const clean = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "�");
   return `"${clean.length > 80 ? `${clean.slice(0, 80)}…` : clean}"`;

@@ -1,6 +1,7 @@
 /**
- * Typed access to a header's keys. A key that must be there and is not, or has another type, gives an error that names
- * it and says what to do; numbers of any integer width are accepted where an integer is meant.
+ * Typed access to a header's keys. A key that must be there and is not, or has another type, gives
+ * an error that names it and says what to do; numbers of any integer width are accepted where an
+ * integer is meant.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { quote } from "./header.ts";
@@ -51,8 +52,8 @@ export class Metadata {
   }
 
   /**
-   * A count that may also be given per layer. Equal entries count as one number; undefined when absent.
-   * Layers that differ are the caller's to refuse, so they come back as the list.
+   * A count that may also be given per layer. Equal entries count as one number; undefined when
+   * absent. Layers that differ are the caller's to refuse, so they come back as the list.
    */
   countOrList(key: string): number | readonly number[] | undefined {
     const value = this.get(key);

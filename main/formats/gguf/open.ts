@@ -1,6 +1,7 @@
 /**
- * Opens a GGUF: one file, or all parts of a split one ("name-00001-of-00003.gguf") whichever of them was given.
- * The keys come from the first part; every part must agree on how many there are and which one it is.
+ * Opens a GGUF: one file, or all parts of a split one ("name-00001-of-00003.gguf") whichever of
+ * them was given. The keys come from the first part; every part must agree on how many there are
+ * and which one it is.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSource, SiblingOpener } from "../byteSource.ts";

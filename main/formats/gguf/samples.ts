@@ -1,6 +1,6 @@
 /**
- * Samples of a file's data: a fine-tune has the size and the header of what it was made from, and other numbers. Retraining changes
- * a tensor everywhere, so that a few kilobytes of each tell two files apart, and 20 GB need not be read.
+ * Samples of a file's data, to tell a fine-tune from its base model: both have the same size and
+ * header. Training changes a tensor everywhere, so a few kilobytes of each are enough.
  */
 import { hashBytes } from "../../ir/hash.ts";
 import type { GgufFile, GgufTensor } from "./file.ts";
@@ -13,7 +13,7 @@ export interface SampledRange {
 
 /** A page of most file systems. */
 const RANGE_BYTES = 4096;
-/** Of so many tensors both ends are read, of more the beginning and the end by turns: about 64 ranges, and one at least of each. */
+/** Up to this many tensors give both ends; of more, beginning and end alternate: about 64 ranges, at least one each. */
 const BOTH_ENDS = 32;
 
 export function sampledRanges(tensors: readonly GgufTensor[]): readonly SampledRange[] {
@@ -26,7 +26,10 @@ export function sampledRanges(tensors: readonly GgufTensor[]): readonly SampledR
   });
 }
 
-/** One range each of some matrices, spread over the file: vectors are often left alone. For files whose every range is a question. */
+/**
+ * One range each of some matrices, spread over the file, for sources where each read is slow.
+ * Training may leave vectors alone.
+ */
 export function fewRanges(tensors: readonly GgufTensor[], most: number): readonly SampledRange[] {
   const ranges = sampledRanges(tensors.filter(({ dims }) => dims.length > 1));
   const count = Math.min(most, ranges.length);
@@ -35,7 +38,7 @@ export function fewRanges(tensors: readonly GgufTensor[], most: number): readonl
   );
 }
 
-/** Of the ranges' bytes. One after the other: a file in a window answers one question at a time. */
+/** Hash of the ranges' bytes. One read after the other: a dropped file answers one at a time. */
 export async function hashOfRanges(
   file: GgufFile,
   ranges: readonly SampledRange[],

@@ -1,6 +1,6 @@
 /**
- * Every tensor type a GGUF file can name: its number, block size, and which of our element types it is.
- * Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
+ * Every tensor type a GGUF file can name: its number, block size, and which of our element types it
+ * is. Numbers and sizes are ggml's own (an oracle test compares the whole table with the library).
  */
 import type { ElementType } from "../../ir/dtype.ts";
 import { PACKED, PACKED_TYPES } from "../../quant/registry.ts";
@@ -30,7 +30,7 @@ const PACKED_ENTRIES = PACKED_TYPES.map((name) => {
   return type(ggml, name, elements, bytes, name);
 });
 
-/** Plain types, and the packed ones that main/quant may not have: those can be inspected only. */
+/** Plain types, and packed ones that main/quant does not have: those can be inspected only. */
 const OTHERS = [
   type(0, "f32", 1, 4, "f32"),
   type(1, "f16", 1, 2, "f16"),
@@ -41,7 +41,6 @@ const OTHERS = [
   type(19, "iq1_s", 256, 50),
   type(21, "iq3_s", 256, 110),
   type(22, "iq2_s", 256, 82),
-  type(23, "iq4_xs", 256, 136),
   type(24, "i8", 1, 1, "i8"),
   type(25, "i16", 1, 2, "i16"),
   type(26, "i32", 1, 4, "i32"),
@@ -50,8 +49,6 @@ const OTHERS = [
   type(29, "iq1_m", 256, 56),
   type(30, "bf16", 1, 2, "bf16"),
   type(34, "tq1_0", 256, 54),
-  type(35, "tq2_0", 256, 66),
-  type(39, "mxfp4", 32, 17),
   type(40, "nvfp4", 64, 36),
   type(41, "q1_0", 128, 18),
   type(42, "q2_0", 64, 18),
@@ -65,7 +62,7 @@ export const GGML_TYPES: readonly GgmlType[] = [
 const BY_ID: ReadonlyMap<number, GgmlType> = new Map(GGML_TYPES.map((t) => [t.id, t]));
 const BY_NAME: ReadonlyMap<string, GgmlType> = new Map(GGML_TYPES.map((t) => [t.name, t]));
 
-/** Types that ggml once had and took back. */
+/** Types that ggml has removed. */
 const REMOVED: ReadonlyMap<number, string> = new Map([
   [4, "q4_2"],
   [5, "q4_3"],
@@ -80,13 +77,13 @@ const REMOVED: ReadonlyMap<number, string> = new Map([
 export const ggmlTypeById = (id: number): GgmlType | undefined => BY_ID.get(id);
 export const ggmlTypeByName = (name: string): GgmlType | undefined => BY_NAME.get(name.toLowerCase());
 
-/** A type that this program cannot read: its number, or the name that ggml once gave it. */
+/** A type that this program cannot read: its number, or its former name in ggml. */
 export const unknownGgmlType = (id: number): GgmlType => type(id, REMOVED.get(id) ?? `type ${id}`, 1, 0);
 
 /** Bytes of `elements` values laid out in whole blocks. */
 export const packedBytes = (type: GgmlType, elements: number): number => (elements / type.blockSize) * type.blockBytes;
 
-/** `general.file_type` (llama.cpp's ftype): the name people give a whole file. */
+/** `general.file_type` (llama.cpp's ftype): the name of a whole file's mix. */
 const FILE_TYPES: ReadonlyMap<number, string> = new Map([
   [0, "F32"],
   [1, "F16"],

@@ -1,7 +1,7 @@
 /**
- * The values a GGUF header holds. Nothing is decoded before it is asked for: a vocabulary of 150 000 strings stays one
- * region of bytes with an index of where each string begins. Each entry keeps its raw bytes, so that a file can be
- * written again exactly as it was.
+ * The values a GGUF header holds. Nothing is decoded before it is asked for: a vocabulary of 150
+ * 000 strings stays one region of bytes with an index of where each string begins. Each entry keeps
+ * its raw bytes, so that a file can be written again exactly as it was.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 
@@ -60,7 +60,7 @@ export interface MetadataEntry {
   readonly value: MetadataValue;
 }
 
-// Replacement, not failure: a bad byte in a description must not hide the rest of the file.
+// Bad bytes are replaced: one in a description must not hide the rest of the file.
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 export const decodeText = (bytes: Uint8Array): string => lenient.decode(bytes);
 

@@ -1,7 +1,8 @@
 /**
- * Writes a GGUF as a stream: the header, then one tensor after the other, with memory for one piece at a time.
- * Offsets follow from sizes, each tensor is padded to the alignment (the last one too, as ggml's own writers do),
- * and keys are written from their raw bytes, so a file that was read is written again byte for byte.
+ * Writes a GGUF as a stream: the header, then one tensor after the other, with memory for one piece
+ * at a time. Offsets follow from sizes, each tensor is padded to the alignment (the last one too,
+ * as ggml's own writers do), and keys are written from their raw bytes, so a file that was read is
+ * written again byte for byte.
  */
 import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSink } from "../byteSink.ts";

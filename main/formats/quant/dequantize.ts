@@ -1,4 +1,7 @@
-/** Any element type of a GGUF tensor to f32. Bit for bit what ggml gives (a NaN's payload aside: it is the processor's). */
+/**
+ * Any element type of a GGUF tensor to f32. Bit for bit what ggml gives (a NaN's payload aside: it
+ * is the processor's).
+ */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { PACKED_TYPES, blockLayout, isPacked } from "../../ir/dtype.ts";
 import type { ElementType } from "../../ir/dtype.ts";

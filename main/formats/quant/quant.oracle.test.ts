@@ -1,4 +1,4 @@
-/** Unpacking against ggml itself: bit for bit, on random blocks and on blocks whose scales are the awkward ones. */
+/** Unpacking against ggml itself, bit for bit: random blocks, and blocks with awkward scales. */
 import { describe, expect, it } from "vitest";
 import { blockLayout, isPacked } from "../../ir/dtype.ts";
 import { PACKED } from "../../quant/registry.ts";

@@ -1,4 +1,7 @@
-/** Llama 2 and 3, Mistral and their kin: rope on neighbouring pairs (the converter permuted q and k for it), no head norms. */
+/**
+ * Llama 2 and 3, Mistral and their kin: rope on neighbouring pairs (the converter permuted q and k
+ * for it), no head norms.
+ */
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";

@@ -12,7 +12,7 @@ import { CALIBRATION_WEIGHT, calibrateDevice } from "../../runtime/calibration.t
 import type { Device } from "../../runtime/device.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
 
-/** Raised when what is measured changes. */
+/** Raise it when a measurement changes. */
 const VERSION = 1;
 const positive = z.number().positive();
 const stored = z.object({
@@ -29,14 +29,14 @@ const stored = z.object({
 export interface CalibrationParts {
   /** Made over the weight that the quantised product reads. */
   readonly devices: readonly ((weights: WeightFiles) => Device)[];
-  /** What else the numbers depend on: chip, threads. */
+  /** Chip and threads: the numbers depend on them. */
   readonly machine: string;
-  /** Absent: always measured. */
+  /** Without it, every call measures. */
   readonly store: CompileStore | undefined;
-  /** Hash of the sources that are measured; without it nothing is kept. */
+  /** Hash of the measured sources. Without it nothing is kept. */
   readonly build: string | undefined;
   readonly signal?: AbortSignal;
-  /** Measures again what is kept. */
+  /** Measures again even where a result is kept. */
   readonly again?: boolean;
 }
 
@@ -62,7 +62,7 @@ const storeOf = ({ store, build }: Kept): CompileStore | undefined => (build ===
 const keyOf = (device: Pick<Device, "title">, { build, machine }: Kept): string =>
   hashText(["calibration", VERSION, build ?? "", device.title, machine].join("\n"));
 
-/** What was measured of a device before and kept; nothing is measured. */
+/** The kept result for a device. Measures nothing. */
 export async function keptCalibration(
   device: Pick<Device, "id" | "title">,
   parts: Kept,
@@ -86,7 +86,7 @@ async function oneOf(device: Device, parts: CalibrationParts): Promise<KnownCali
   return { calibration, how: "measured" };
 }
 
-/** What was kept is untrusted: anything that does not fit is measured again. */
+/** Kept results are untrusted: one that does not parse is measured again. */
 function readKept(bytes: Uint8Array | undefined): Calibration | undefined {
   if (bytes === undefined) return undefined;
   try {

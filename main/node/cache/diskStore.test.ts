@@ -1,4 +1,4 @@
-// The compile cache on disk: what is kept, what goes first, who may share it, and what is not opened.
+// The compile cache on disk: what is kept, what is evicted first, sharing, and what is not opened.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";

@@ -1,7 +1,8 @@
 /**
  * Entries of the compile cache as files of one folder. An entry is written under a temporary name and renamed, so processes may
- * share the folder; what was not used for longest goes when the folder is over its limit. Nothing here is believed: whoever
- * reads checks the content (main/compiler/compileCache.ts), and a file that is no plain file of a sane size is not opened.
+ * share the folder. The oldest entries are evicted when the folder is over its limit. Entries are
+ * untrusted: the reader checks the content (main/compiler/compileCache.ts), and only plain files of
+ * a sane size are opened.
  */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
@@ -12,9 +13,9 @@ import type { CompileStore } from "../../compiler/compileCache.ts";
 import { invariant } from "../../diagnostics/errors.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 
-/** Some hundred plans; that of a model with 30 blocks takes 0.1 MB. */
+/** Some hundred plans. The plan of a model with 30 blocks takes 0.1 MB. */
 const LIMIT = 64 << 20;
-/** What a process that died has left behind is removed after this. */
+/** Age at which files of dead processes are removed. */
 const ABANDONED_MS = 3_600_000;
 const ENTRY = /^[0-9a-f]{32,64}\.plan$/;
 const UNFINISHED = /^[0-9a-f]{32,64}\.[0-9a-f]{12}\.partial$/;
@@ -28,7 +29,7 @@ export interface DiskStoreFacts {
 
 export interface DiskStore extends CompileStore {
   facts(): Promise<DiskStoreFacts>;
-  /** Removes every entry; answers what was really removed. */
+  /** Removes every entry. Returns what was really removed. */
   clear(): Promise<DiskStoreFacts>;
 }
 
@@ -62,12 +63,12 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
     return { folder, entries: entries.length, bytes: entries.reduce((sum, entry) => sum + entry.bytes, 0), limit };
   };
 
-  /** A file that another process removed first is gone all the same; one that cannot be removed stays. */
+  /** Another process may have removed the file first. One that cannot be removed stays. */
   const removeAll = async (entries: readonly Entry[]): Promise<void> => {
     await Promise.all(entries.map(({ path }) => rm(path, { force: true }).catch(() => undefined)));
   };
 
-  /** Drops what was used longest ago, never `newest`: file systems stamp a new file up to some milliseconds too early. */
+  /** Evicts the oldest entries, never `newest`: file systems stamp a new file some ms too early. */
   const trim = async (newest: string): Promise<void> => {
     const entries = await filesLike(ENTRY);
     let left = entries.reduce((sum, entry) => sum + entry.bytes, 0);
@@ -92,7 +93,7 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
         if (!info.isFile() || info.size > limit) return undefined;
         const bytes = await file.readFile();
         const now = new Date();
-        // Of the file that was opened: another may stand at its path by now.
+        // Facts of the open file: its path may name another one by now.
         await file.utimes(now, now).catch(() => undefined);
         return bytes;
       } finally {
@@ -123,7 +124,7 @@ export function diskStore(folder: string, limit = LIMIT): DiskStore {
   };
 }
 
-/** Never through a link, and without waiting for somebody to write into a pipe. */
+/** Follows no link, and does not wait for a writer of a pipe. */
 async function openPlain(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

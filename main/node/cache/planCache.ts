@@ -12,17 +12,17 @@ import type { DecoderModel } from "../../runtime/decoderModel.ts";
 import type { DecoderOptions } from "../../runtime/devices/cpu.ts";
 import { decoderArtifact, openDecoder } from "../../runtime/devices/cpu.ts";
 import { decodeArtifact, encodeArtifact } from "../../runtime/cpuArtifact.ts";
-import type { DispatchPolicy } from "../settings.ts";
+import type { DispatchPolicy } from "../../compiler/support.ts";
 
 export interface PlanCache {
   readonly store: CompileStore;
   /** Hash of the sources that compile. */
   readonly build: string;
-  /** What `prepare` of the options depends on. */
+  /** Facts that `prepare` of the options depends on. */
   readonly dispatch: DispatchPolicy;
 }
 
-/** What a header says, as part of a key: of each part of a file its length and a hash of its keys and tensor table. */
+/** Header facts of a key: length, keys and tensor table (hashed) of each part of the file. */
 export const headerFacts = (file: GgufFile): readonly (readonly [number, string])[] =>
   file.parts.map((part, i) => [part.byteLength, createHash("sha256").update(file.headerBytes(i)).digest("hex")]);
 
@@ -36,7 +36,7 @@ export function planKey(
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** The decoder, and whether its plan was kept. Without a cache it is compiled. */
+/** The decoder, and whether its plan came from the cache. */
 export async function openCachedDecoder(
   engine: CpuEngine,
   file: GgufFile,

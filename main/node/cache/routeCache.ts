@@ -1,6 +1,7 @@
 /**
  * Predicted routes kept on disk, as the columns that the window draws. A route follows from the header of the file, the target, the
- * phase and our own sources (docs/decisions/0009): a hit lowers nothing. Who asks for one operation has the program lowered then.
+ * phase and our own sources (docs/decisions/0009): a hit lowers nothing. A question about one
+ * operation lowers the program then.
  */
 import { createHash } from "node:crypto";
 import { cached } from "../../compiler/compileCache.ts";
@@ -12,7 +13,7 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { PlanCache } from "./planCache.ts";
 import { headerFacts } from "./planCache.ts";
 
-/** A graph without a file has no key: it is small, and routed each time. */
+/** A graph without a file has no key. It is small, so it is routed each time. */
 export type RouteRequest = Parameters<RouteCache["get"]>[0];
 
 export function routeKey({ file, target, phase }: RouteRequest & { readonly file: GgufFile }, build: string): string {
@@ -35,11 +36,11 @@ export async function cachedRouteView(
       return { value: view, content: encodeFrame(view) };
     },
   });
-  // Models are numbered as they are opened: the number of an entry is that of another process.
+  // The number in an entry is another process's: models are numbered as they are opened.
   return { ...value, key: { ...value.key, model } };
 }
 
-/** Undefined unless columns have one length and every text that they name. */
+/** Undefined unless all columns have one length and every text they name exists. */
 function readView(content: Uint8Array): RouteView | undefined {
   const parsed = routeView.safeParse(decodeFrame(content));
   if (!parsed.success) return undefined;

@@ -1,7 +1,7 @@
 /** `rlx bench` and `rlx profile`. */
-import { open, stat, writeFile } from "node:fs/promises";
+import { open, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { intervalName, roofOf } from "../../contract/views/run.ts";
+import { intervalName, peakShareOf } from "../../contract/views/run.ts";
 import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
@@ -16,7 +16,7 @@ interface MeasureOptions extends CommonOptions {
   readonly device: string;
 }
 
-/** `least` and `most`: of tokens; the contract has the same limits. */
+/** `least` and `most` limit tokens, as the contract does. */
 async function common(
   command: Command,
   options: MeasureOptions,
@@ -83,7 +83,7 @@ export async function profile(
   for await (const item of measured(command, items, asked.device)) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
     else {
-      if (options.trace !== undefined) await writeFile(options.trace, chromeTrace(item.profile));
+      if (options.trace !== undefined) await writeTrace(options.trace, item.profile);
       command.output.value(item.profile);
       printProfile(command, item.profile);
       return 0;
@@ -92,7 +92,7 @@ export async function profile(
   throw unfinished(command.signal);
 }
 
-/** Where a device is missing, what does its work is offered; that may measure nothing, so others are named. */
+/** Where a device is missing, the error names the devices that can measure. */
 async function* measured<T>(command: Command, items: AsyncIterable<T>, asked: string): AsyncGenerator<T, void> {
   try {
     yield* items;
@@ -106,7 +106,17 @@ async function* measured<T>(command: Command, items: AsyncIterable<T>, asked: st
   }
 }
 
-/** Before the work, which may be long. */
+/** Removes a partial trace: it is of no use. */
+async function writeTrace(path: string, view: ProfileView): Promise<void> {
+  try {
+    await writeFile(path, chromeTrace(view));
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+/** Runs before the measurement, which may take long. */
 async function checkTrace(path: string): Promise<void> {
   const folder = dirname(resolve(path));
   if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)
@@ -123,7 +133,7 @@ async function checkTrace(path: string): Promise<void> {
 
 const TRACE_START = '{"traceEvents":';
 
-/** A name that was meant for the model, or typed wrongly, must not cost a file. */
+/** Protects other files: a mistyped name must not overwrite a model. */
 async function isFreeOrTrace(path: string): Promise<boolean> {
   const file = await open(path, "r").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
@@ -150,24 +160,24 @@ function printProfile({ output }: Command, view: ProfileView): void {
       String(row.count),
       `${(row.seconds * 1e3).toFixed(3)} ms`,
       `${(row.share * 100).toFixed(1)} %`,
-      ...roofTexts(row),
+      ...bandwidthTexts(row),
     ]);
-    output.table(["op", "times", time, "share", "bandwidth", "of roof"], rows, {
+    output.table(["op", "times", time, "share", "bandwidth", "of peak"], rows, {
       right: [1, 2, 3, 4, 5],
       yields: 0,
     });
-    if (part.rows.some((row) => roofOf(row).kind === "cache"))
+    if (part.rows.some((row) => peakShareOf(row).kind === "cache"))
       output.line("cache: faster than memory, because these weights stay in the processor's cache from token to token");
   }
 }
 
-/** Bandwidth, and its share of memory's. An op that is not held up by memory has none worth the name. */
-function roofTexts(row: ProfileRow): readonly [string, string] {
-  const roof = roofOf(row);
-  if (row.bandwidth === null || roof.kind === "none") return ["", ""];
+/** Bandwidth and its share of the peak. Empty for ops that memory does not limit. */
+function bandwidthTexts(row: ProfileRow): readonly [string, string] {
+  const peak = peakShareOf(row);
+  if (row.bandwidth === null || peak.kind === "none") return ["", ""];
   return [
     `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
-    roof.kind === "cache" ? "cache" : `${(roof.value * 100).toFixed(0)} %`,
+    peak.kind === "cache" ? "cache" : `${(peak.value * 100).toFixed(0)} %`,
   ];
 }
 

@@ -1,4 +1,4 @@
-/** The engine inside the command's own process, spoken to through the same contract as the window does. */
+/** The engine in the command's own process, over the same contract that the window uses. */
 import type { EngineClient } from "../../contract/contract.ts";
 import { contract } from "../../contract/contract.ts";
 import { createClient } from "../../contract/client.ts";
@@ -21,7 +21,7 @@ export interface Command {
   readonly dispose: () => Promise<void>;
   readonly client: EngineClient;
   readonly output: Output;
-  /** Fires on the first ^C, SIGTERM or SIGHUP, and when nobody reads on; a second ^C ends the process. */
+  /** Fires on the first ^C, SIGTERM or SIGHUP, and when the reader leaves. A second ^C ends the process. */
   readonly signal: AbortSignal;
 }
 
@@ -32,14 +32,14 @@ export function connect(settings: Settings, output: Output, signal: AbortSignal)
   return { settings, dispose: () => engine.dispose(), client: createClient(contract, near), output, signal };
 }
 
-/** A stream that ended without its last item: because it was stopped, or through a fault of ours. */
+/** The error of a stream without its last item: cancelled, or a bug. */
 export function unfinished(signal: AbortSignal): WorkbenchError {
   return signal.aborted
     ? new WorkbenchError("CANCELLED", "Cancelled.")
     : new WorkbenchError("BUG_INVARIANT", "[rlx] the stream ended without its last item");
 }
 
-/** A file's path, `--sample`, `--header-only`, `--demo`: what people write for a model. */
+/** The model on a command line: a path, `--sample`, `--header-only` or `--demo`. */
 export interface ModelChoice {
   readonly file: string | undefined;
   readonly offer: string | undefined;
@@ -52,14 +52,14 @@ const OFFERS = [
   { option: "demo", flag: "--demo", id: DEMO_OFFER },
 ] as const;
 
-/** Of several answers to one question, nobody could say which one counts. `given`: flags with what they were given. */
+/** Refuses two flags that answer the same question. `given`: flags and their values. */
 export function oneOf(what: string, given: Readonly<Record<string, unknown>>): void {
   const named = Object.keys(given).filter((flag) => given[flag] !== undefined && given[flag] !== false);
   if (named.length > 1)
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${what}: got ${named.join(" and ")}, expected one`);
 }
 
-/** The model that a command line names: a file or one of those that come with the workbench, and not two of them. */
+/** The model of a command line: a file or an offer of the workbench, not both. */
 export function choiceOf(file: string | undefined, options: CommonOptions): ModelChoice {
   const offers = OFFERS.filter(({ option }) => options[option] === true);
   const named = [...(file === undefined ? [] : [file]), ...offers.map(({ flag }) => flag)];
@@ -79,7 +79,7 @@ export async function openModel(command: Command, choice: ModelChoice, fallback?
   return command.client.call("model.open", { source: { kind: "path", path: choice.file } }, { signal: command.signal });
 }
 
-/** An empty word, as of a variable of the shell that is not set. */
+/** Refuses an empty word, which an unset shell variable leaves. */
 export function requireName(file: string): void {
   if (file !== "") return;
   throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no file named: got nothing, expected a .gguf file", {
@@ -105,7 +105,7 @@ export interface CommonOptions extends TargetOptions {
   readonly phase?: "prefill" | "decode";
 }
 
-/** The target of the options; what is not given comes from the engine's initial one. */
+/** The target of the options. Missing fields come from the engine's initial target. */
 export async function targetOf(command: Command, options: TargetOptions): Promise<TargetSpec> {
   const list = await command.client.call("targets.list", {}, { signal: command.signal });
   const pick = <T extends string>(
@@ -135,7 +135,7 @@ export async function targetOf(command: Command, options: TargetOptions): Promis
   };
 }
 
-/** A model and what it is looked at for. */
+/** A model with the phase and target of a question. */
 export async function openForTarget(
   command: Command,
   choice: ModelChoice,
@@ -147,7 +147,7 @@ export async function openForTarget(
   return { model, target, canGraph };
 }
 
-/** Nobody should take the numbers of a smaller context for those of the one that was asked for. */
+/** Says so where a model's context is smaller than the requested one. */
 export function noteContext({ output }: Command, trained: number | null, { context }: TargetOptions): void {
   if (context !== undefined && trained !== null && Number(context) > trained)
     output.note(`--context ${context}: the most that this model knows is ${trained}, and that is taken.`);
@@ -155,7 +155,7 @@ export function noteContext({ output }: Command, trained: number | null, { conte
 
 const shown = (text: string): string => (text === "" ? "nothing" : text);
 
-/** Digits only: what `Number` makes of "", "0x10" or "1e3" is not what was meant. */
+/** Digits only: `Number` would also accept "", "0x10" and "1e3". */
 export function wholeNumber(name: string, text: string, low: number, high = Number.MAX_SAFE_INTEGER): number {
   const value = /^\d+$/.test(text) ? Number(text) : NaN;
   if (Number.isSafeInteger(value) && value >= low && value <= high) return value;
@@ -182,7 +182,7 @@ export const devicesOf = async ({ client }: Command): Promise<readonly DeviceInf
 export const orList = (names: readonly string[]): string =>
   [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((part) => part !== "").join(" or ");
 
-/** The id of a device that can do this; the default one is known without asking. `what` asks for it. */
+/** The id of a device with this capability. `what` names the caller in the error. */
 export async function deviceOption(
   command: Command,
   text: string,

@@ -1,14 +1,10 @@
 /**
- * Every command as a process, as people and scripts use it: what it answers, in both forms, its help, its errors with their
- * exit codes, ^C, and readers that leave. The tables are the documentation of the commands' contract. Runs the built bundle.
+ * Every command as a process: its answers in both forms, and its help. The tables document the
+ * contract of the commands. Errors and ends have files of their own beside this one.
  */
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { CHIPS } from "../../backends/coreml/plan/target.ts";
 import {
@@ -20,50 +16,16 @@ import {
   stringsEntry,
 } from "../../formats/gguf/encode.ts";
 import type { MetadataEntry } from "../../formats/gguf/values.ts";
+import { COMMAND_NAMES, commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
 import type { Ended } from "../../testing/rlxProcess.ts";
-import { CLI_BUNDLE, requireCommandLine, rlx, startRlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlxProcess.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { WINDOW_FLAGS } from "../../testing/windowFlags.ts";
 import { findMlxEngine } from "../native/mlxAddon.ts";
-import { INTERRUPTED } from "./output.ts";
 
 const noMlx = reasonNotFound(findMlxEngine());
-const SAMPLE = "assets/models/rlx-sample.gguf";
-
-let folder: string;
-let home: string;
-let slow: string;
-beforeAll(async () => {
-  requireCommandLine();
-  folder = await mkdtemp(join(tmpdir(), "rlx-cli-"));
-  home = join(folder, "home");
-  // Blocks enough that whatever is interrupted would have gone on for long.
-  slow = join(folder, "slow.gguf");
-  await writeTinyGguf(slow, { layers: 96 });
-  await writeFile(join(folder, "text.txt"), "Once upon a time there was a cat.");
-  await writeFile(join(folder, "latin.txt"), Buffer.from("caf\u00e9s", "latin1"));
-  await writeFile(join(folder, "toolong.txt"), "the ".repeat(1500));
-  await writeFile(join(folder, "huge.txt"), "");
-  await truncate(join(folder, "huge.txt"), 300e6);
-  await writeFile(join(folder, "not.gguf"), "this is not a model");
-  await writeFile(join(folder, "taken.mlpackage"), "somebody else's");
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-/** A command line as one writes it; FILE is the sample, SLOW the slow model, DIR the test's folder, quotation marks hold words together. */
-function words(line: string): string[] {
-  const found = line.match(/"[^"]*"|\S+/g) ?? [];
-  const places: readonly (readonly [string, string])[] = [
-    ["FILE", SAMPLE],
-    ["SLOW", slow],
-    ["DIR", folder],
-  ];
-  return found.map((word) =>
-    places.reduce((text, [name, path]) => text.replace(name, path), word.replace(/^"|"$/g, "")),
-  );
-}
-const command = (line: string): Promise<Ended> => rlx(words(line), { home });
+const { folder, home, words, command } = commandFolder();
 
 const number = z.number();
 const text = z.string();
@@ -77,10 +39,6 @@ const answer = z.object({
   stats,
 });
 const device = z.object({ device: text, ops: number, workShare: number });
-const failure = z.object({
-  error: z.object({ code: text, message: text.regex(/^\[[^\]]+\] \S/), hint: text.min(1) }),
-});
-
 /** The fields of llama-bench's own `-o json`, old and new: all that llama.cpp's compare-llama-bench.py wants of a row. */
 const llamaBench = z.strictObject({
   build_commit: text,
@@ -148,7 +106,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       }),
       whyNoRouting: z.null(),
     }),
-    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +120 GB\/s +Memory bandwidth: 55–85 %[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
+    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +120 GB\/s +Memory bandwidth of the Neural Engine: 55–85 %[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
   },
   {
     line: "inspect FILE --metadata general.name",
@@ -324,7 +282,7 @@ describe("answers", () => {
     const plain = await command(line);
     expect(plain).toMatchObject({ code: 0 });
     expect(plain.out).toMatch(says);
-    // Nobody reads a rewritten line in a log, and a column of spaces at the end of a line helps nobody.
+    // A log needs no rewritten lines and no trailing spaces.
     expect(plain.out + plain.err).not.toMatch(/\r| \n|undefined|NaN|\[object/);
     const machine = await command(`${line} --json`);
     expect(machine).toMatchObject({ code: 0, err: "" });
@@ -535,7 +493,7 @@ describe("answers", () => {
     },
   );
 
-  it("say whose form a conversation gets: the file's own, or ChatML where it names none", async () => {
+  it("show the source of the chat format: the file's template, or ChatML where it has none", async () => {
     const bare = join(folder, "bare.gguf");
     const bytes = await readFile(SAMPLE);
     const key = bytes.indexOf("tokenizer.chat_template");
@@ -562,33 +520,15 @@ describe("answers", () => {
   });
 });
 
-const COMMANDS = [
-  "inspect",
-  "graph",
-  "passes",
-  "route",
-  "assert-residency",
-  "segments",
-  "compile",
-  "run",
-  "chat",
-  "score",
-  "tokenize",
-  "bench",
-  "profile",
-  "doctor",
-  "serve",
-] as const;
-
 describe("help", () => {
   it("lists every command", async () => {
     const { code, out, err } = await command("--help");
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const listed = [...out.matchAll(/^ {2}([\w-]+)(?:\|\w+)? \[/gm)].map(([, name]) => name);
-    expect(listed).toEqual([...COMMANDS, "help"]);
+    expect(listed).toEqual([...COMMAND_NAMES, "help"]);
   });
 
-  it.concurrent.each(COMMANDS)("of %s describes every option and gives an example", async (name) => {
+  it.concurrent.each(COMMAND_NAMES)("of %s describes every option and gives an example", async (name) => {
     const { code, out, err } = await command(`${name} --help`);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(new RegExp(`^Usage: rlx ${name}`));
@@ -642,441 +582,5 @@ describe("help", () => {
     expect(await command("")).toMatchObject({ code: 2, out: "" });
     const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
     expect(await command("--version")).toMatchObject({ code: 0, out: `${version}\n` });
-  });
-});
-
-/** What is wrong, the exit code (2: the command line, 1: what it was given), and the words that say so. */
-const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = [
-  ["inspct", 2, /\[rlx\] unknown command 'inspct'[^]*Did you mean inspect\?/],
-  ["help inspct", 2, /\[rlx\] unknown command 'inspct'[^]*Did you mean inspect\?/],
-  ["help nosuch", 2, /\[rlx\] unknown command 'nosuch' `rlx --help` shows what there is\./],
-  ["nosuch --help", 2, /\[rlx\] unknown command 'nosuch'/],
-  ...COMMANDS.map((name) => [`${name} --nope`, 2, new RegExp(`\\[rlx ${name}\\] unknown option '--nope'`)] as const),
-  ["inspect one two", 2, /too many arguments/],
-  ['inspect ""', 2, /no file named: got nothing/],
-  ['serve ""', 2, /no file named: got nothing/],
-  ...["inspect", "graph", "score --text abc", "tokenize --text abc", "bench", "profile"].map(
-    (line) => [line, 2, /no model: expected a \.gguf file Give a file, or --sample/] as const,
-  ),
-  ["run FILE", 2, /no prompt/],
-  ['run "What is 3 + 4?"', 2, /no prompt Give one with -p: "What is 3 \+ 4\?" stands where a file is named/],
-  ["run FILE -p x --temperature hot", 2, /--temperature: got hot, expected a number from 0 to 10/],
-  ["run FILE -p x --temperature 0x1", 2, /--temperature: got 0x1/],
-  ["run FILE -p x -n 0", 2, /--max-tokens: got 0/],
-  ['run FILE -p x --stop ""', 2, /--stop: got nothing, expected a text/],
-  [`run FILE -p x --stop ${"x".repeat(1001)}`, 2, /stop\.0: [^]*`rlx run --help`/],
-  ["run FILE -p x --prompt-file DIR/text.txt", 2, /the prompt: got --prompt and --prompt-file, expected one/],
-  ["run FILE -p x -p y", 2, /--prompt: got two, expected one/],
-  ["score FILE --text-file DIR/text.txt --text-file DIR/text.txt", 2, /--text-file: got two, expected one/],
-  ["score FILE --text-file DIR", 1, /got a folder, expected a file with text/],
-  ["run FILE --prompt-file DIR", 1, /got a folder, expected a file with text/],
-  ["tokenize FILE --text-file /dev/zero", 1, /\/dev\/zero: got a device, expected a file with text/],
-  ["score FILE --text-file DIR/latin.txt", 1, /latin\.txt: got the byte 0xE9 at offset 3, expected UTF-8/],
-  ["run FILE --prompt-file DIR/toolong.txt", 1, /the prompt: got 15\d\d tokens, expected at most 1024/],
-  ["run FILE --prompt-file DIR/huge.txt", 1, /huge\.txt: got 300 MB, expected at most 268 MB/],
-  ["run FILE -p x --device tpu", 2, /--device: got tpu, expected cpu/],
-  ["run FILE --prompt-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
-  ["chat FILE", 2, /--json needs --message/],
-  ["bench FILE --pp 1e3", 2, /--pp: got 1e3, expected a whole number/],
-  ['bench FILE --tg ""', 2, /--tg: got nothing/],
-  ["bench FILE --pp 1025", 2, /got 1025 tokens, expected at most 1024: [^]*Measure fewer tokens\./],
-  ["profile FILE --pp 1020 --tg 5", 2, /\[profile\] got 1025 tokens, expected at most 1024/],
-  ["bench FILE --device coreml-sim", 1, /A simulator’s speed/],
-  ["profile FILE --pp 0", 2, /--pp: got 0, expected a whole number from 1 to 65536/],
-  ["profile FILE --tg 0", 2, /--tg: got 0, expected a whole number from 1 to 4096/],
-  ["profile FILE --threads 0", 2, /--threads: got 0/],
-  ["score FILE --ids 1,,2", 2, /--ids: got nothing/],
-  ["score FILE --ids 1,99999", 2, /got 99999, expected 0 to 1023/],
-  ["score FILE --text a", 2, /got 1 token, expected at least 2/],
-  ["score FILE", 2, /no text Give --text, --text-file or --ids\./],
-  ["score FILE --ids 1", 2, /got 1 token, expected at least 2 Give more\./],
-  ["tokenize FILE", 2, /no text Give --text or --text-file\./],
-  ["bench FILE --pp 0 --tg 0", 2, /--pp and --tg: got 0 and 0, expected something to measure/],
-  ["score FILE --text abc --cache q8", 2, /--cache: got q8, expected f16 or f32/],
-  ["tokenize FILE --text-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
-  ["graph FILE --stage late", 2, /pass: got late, expected one of dead code, .*, legal/],
-  ["graph FILE --backend gpu", 2, /--backend: got gpu, expected one of coreml, cpu, mlx/],
-  ["graph FILE --phase never", 2, /--phase: got never, expected decode or prefill/],
-  ["graph FILE --os macos9", 2, /--os: got macos9, expected one of/],
-  ["passes FILE --os macos14", 2, /--os/],
-  ["route FILE --chip m9", 2, /--chip: got m9, expected one of m1/],
-  ["route FILE --expect ane", 2, /--expect: got ane, expected for example/],
-  ["segments FILE --units gpu", 2, /--units: got gpu/],
-  ["compile FILE --profile best", 2, /--profile: got best/],
-  ["compile FILE -o DIR/none/x.mlpackage", 2, /does not exist/],
-  ["compile FILE --dry-run -o DIR/x.bin", 2, /expected a name that ends in \.mlpackage/],
-  ["compile --demo --dry-run", 2, /unknown option '--demo'/],
-  ["graph FILE --mil --stage built", 2, /--mil: got --backend coreml --stage built, expected neither/],
-  ["compile --header-only -o DIR/header.mlpackage", 2, /a header without weights: there is nothing to export/],
-  ["compile FILE -o DIR/text.txt", 2, /text\.txt/],
-  ["compile FILE -o DIR/taken.mlpackage", 2, /exists already Choose another name, or --overwrite\./],
-  ["compile FILE --phase prefill", 2, /unknown option '--phase'/],
-  ["doctor --calibrate --clear-cache", 2, /got --clear-cache and --calibrate, expected one/],
-  ["doctor -o DIR/kept", 2, /--output: expected together with --verify/],
-  ["route FILE --planned --expect ane>=0.5", 2, /got --planned and --expect, expected one/],
-  ["route FILE --planned --ops", 2, /got --planned and --ops, expected one/],
-  ["passes FILE --precision bf16", 2, /--precision: got bf16, expected f32, mixed or f16/],
-  ["graph FILE --precision f16", 2, /--precision: got f16 for coreml, expected f32 [^]*--profile exact/],
-  ["route FILE --mlx --expect ane>=0.5", 2, /got --mlx and --expect, expected one/],
-  ["route FILE --mlx --planned", 2, /got --planned and --mlx, expected one/],
-  ["route FILE --mlx --chip m4", 2, /where to run: got --mlx and --chip, expected one/],
-  ["inspect FILE --key general.name --tensors", 2, /got --key and --tensors, expected one/],
-  ["assert-residency FILE --min-ane 2", 2, /--min-ane: got 2, expected a number from 0 to 1/],
-  ["inspect FILE --context 99999999999", 2, /--context: got 99999999999, expected a whole number from 1 to 16777216/],
-  ["inspect FILE --sample", 2, /the model: got \S+ and --sample, expected one/],
-  ["route --deep --demo", 2, /the model: got --deep and --demo, expected one/],
-  ["score FILE --ids 1,2 --text abc", 2, /the text: got --ids and --text, expected one/],
-  ["tokenize FILE --text abc --text-file DIR/text.txt", 2, /the text: got --text and --text-file, expected one/],
-  ["profile FILE --trace DIR/none/x.json", 2, /--trace: the folder \S+none does not exist/],
-  ["profile FILE --trace DIR", 2, /--trace: got the folder/],
-  ["profile FILE --trace FILE", 2, /--trace: \S+ exists and is no trace/],
-  ["serve DIR/missing.gguf", 1, /\[missing\.gguf\] cannot open the file: there is no such file/],
-  ["serve DIR", 1, /got a folder, expected a file/],
-  ["serve --port 70000", 2, /--port: got 70000, expected a whole number from 0 to 65535/],
-  ["inspect FILE --key no.such.key", 1, /"no\.such\.key" is not in this file/],
-  ["run --prompt x DIR", 1, /got a folder, expected a file/],
-  ...["inspect", "graph", "run -p x", "score --text abc", "compile"].flatMap((name) => [
-    [`${name} DIR/missing.gguf`, 1, /\[missing\.gguf\] cannot open the file: there is no such file/] as const,
-    [`${name} DIR/not.gguf`, 1, /\[not\.gguf\] not a GGUF: got/] as const,
-  ]),
-];
-
-describe.skipIf(process.platform === "darwin")("without a Mac (this is one)", () => {
-  it.concurrent.each([
-    ["route FILE --planned", /Core ML exists on Macs only[^]*`rlx route` without --planned predicts it/],
-    ["assert-residency FILE", /Core ML exists on Macs only[^]*`rlx route --expect` holds the prediction/],
-    ["doctor --verify", /Core ML exists on Macs only[^]*Run it on a Mac\./],
-  ])("%s says what else there is", async (line, says) => {
-    const { code, out, err } = await command(line);
-    expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toMatch(says);
-  });
-});
-
-describe("errors", () => {
-  it.concurrent.each(ERRORS)("%s", async (line, code, says) => {
-    const ended = await command(`${line} --json`);
-    expect(ended).toMatchObject({ code, signal: null });
-    const { error } = failure.parse(JSON.parse(ended.out));
-    // The same words to people and to programs.
-    expect(`${error.message} ${error.hint}`).toMatch(says);
-    expect(ended.err).toBe(`error ${error.code}: ${error.message}\n  → ${error.hint}\n`);
-  });
-
-  it.skipIf(process.platform === "darwin").each(["bench", "profile"])(
-    "offer %s no simulator (not where this is a Mac)",
-    async (name) => {
-      const { code, err } = await command(`${name} FILE --device coreml`);
-      expect(code).toBe(1);
-      expect(err).toMatch(/Core ML exists on Macs only[^]*→ Measure on cpu or mlx\.\n/);
-    },
-  );
-
-  it("name the variable that names an addon", async () => {
-    for (const place of ["/nope", join(folder, "text.txt")]) {
-      const { code, err } = await rlx(words("run FILE -p x"), { home, env: { RLX_ADDON: place } });
-      expect(code).toBe(1);
-      expect(err).toMatch(/error ENV_NO_ADDON[^]*→ RLX_ADDON names it: /);
-    }
-  });
-
-  it("are none of a small model where no addon was built: the reference answers, and says so where people read", async () => {
-    const env = { RLX_ADDON: "off" };
-    const people = await rlx(words("run --sample -p hello -n 2"), { home, env });
-    expect(people).toMatchObject({
-      code: 0,
-      err: expect.stringMatching(/TypeScript reference[^]*A token takes ~10\.\d – 65\.\d ms/),
-    });
-    const program = await rlx(words("score --sample --ids 390,389,263 --json"), { home, env });
-    expect(program).toMatchObject({ code: 0, err: "" });
-    expect(JSON.parse(program.out)).toHaveProperty("reference.secondsPerToken.truth", "predicted");
-    const doctor = await rlx(words("doctor"), { home, env });
-    expect(doctor).toMatchObject({ code: 1, out: expect.stringMatching(/✗ Native engine: .*TypeScript reference/) });
-    const measured = await rlx(words("bench --sample"), { home, env });
-    expect(measured).toMatchObject({ code: 1, err: expect.stringContaining("error ENV_NO_ADDON") });
-  });
-
-  it("tell of a chat template that cannot be used before anybody chats", async () => {
-    const whole = await readFile(slow, "latin1");
-    await writeFile(join(folder, "broken.gguf"), whole.replace("{% for message in", "{% fro message in"), "latin1");
-    const { out } = await command("inspect DIR/broken.gguf");
-    expect(out).toMatch(/chat template +cannot be used/);
-    expect(out).toMatch(/^! Its chat template cannot be used: .*\. Give the model plain text/m);
-    expect((await command("inspect FILE")).out).toMatch(/chat template +yes/);
-  });
-
-  it("say what to do without a chat template", async () => {
-    const whole = await readFile(slow, "latin1");
-    const mute = whole.replace("tokenizer.chat_template", "tokenizer.none_template");
-    await writeFile(join(folder, "mute.gguf"), mute, "latin1");
-    expect((await command("chat DIR/mute.gguf -m the")).err).toMatch(/error INPUT_TEMPLATE[^]*→ `rlx run` completes/);
-  });
-
-  it("tell that nothing is cached where the folder is none, and answer all the same", async () => {
-    const said = await rlx(words('run FILE -p "Once upon a" -n 1'), { home: join(folder, "text.txt") });
-    expect(said.code).toBe(0);
-    expect(said.err.match(/Nothing is cached: \S+text\.txt\/cache \(RLX_HOME\) is no folder/g)).toHaveLength(1);
-  });
-
-  it("say how many tokens are too many to score", async () => {
-    const { code, err } = await command(`score FILE --ids ${"1,".repeat(1024)}1`);
-    expect(code).toBe(1);
-    expect(err).toMatch(/got 1025 tokens, expected at most 1024: [^]*in parts\./);
-  });
-
-  it("leave stdout empty without --json", async () => {
-    expect(await command("inspect DIR/not.gguf")).toMatchObject({ code: 1, out: "" });
-    expect(await command("inspect --nope")).toMatchObject({ code: 2, out: "" });
-    const missing = expect.stringMatching(/argument missing[^]*→ `rlx run --help`/) as string;
-    expect(await command("run FILE -p")).toMatchObject({ code: 2, out: "", err: missing });
-  });
-
-  it("tell an expectation that does not hold from one that does", async () => {
-    const { code, out, err } = await command("route --demo --expect ane>=1 --json");
-    expect(code).toBe(1);
-    expect(JSON.parse(out)).toMatchObject({ expectation: { held: false } });
-    expect(err).toMatch(/ANE has \d+\.\d % of the work, expected ane>=1/);
-  });
-});
-
-/** How long an interrupted command may take to end. */
-const PROMPTLY = 1000;
-const cancelled = z.object({ error: z.object({ code: z.literal("CANCELLED") }) });
-const stoppedAnswer = answer.extend({ reason: z.literal("cancelled") });
-
-/** Interrupted once the pattern shows, or after a while where --json keeps a command silent until its end. */
-const INTERRUPTIONS: readonly { readonly line: string; readonly when: RegExp | number; readonly json?: z.ZodType }[] = [
-  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0", when: /\n.*Prefill/ },
-  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0 --json", when: 1000, json: stoppedAnswer },
-  {
-    line: "chat SLOW -m the -m again -n 4000 --context 4096 --temperature 0 --json",
-    when: 1000,
-    json: z.object({ answers: z.array(stoppedAnswer).length(1), messages: z.array(z.any()).length(2) }),
-  },
-  { line: "bench SLOW --pp 2000 --tg 2000 -r 100", when: /warm-up/ },
-  { line: "bench SLOW --pp 2000 --tg 2000 -r 100 --json", when: 1000, json: cancelled },
-  { line: "profile SLOW --pp 1500 --tg 1500 --json", when: 1000, json: cancelled },
-  { line: "score SLOW --text-file DIR/long.txt --chunk 1 --json", when: 1000, json: cancelled },
-  { line: "compile SLOW -o DIR/slow.mlpackage", when: /Lowering/ },
-  { line: "compile SLOW -o DIR/slow.mlpackage --json", when: 600, json: cancelled },
-];
-
-describe("^C", () => {
-  beforeAll(() => writeFile(join(folder, "long.txt"), "the ".repeat(1000)));
-
-  it.each(INTERRUPTIONS)("ends $line", { retry: 2 }, async ({ line, when, json }) => {
-    const running = startRlx(words(line), { home });
-    await (typeof when === "number" ? wait(when) : running.shows(when));
-    const { code, signal, out, after } = await running.interrupt();
-    expect({ code, signal }).toEqual({ code: INTERRUPTED, signal: null });
-    expect(after).toBeLessThan(PROMPTLY);
-    json?.parse(JSON.parse(out));
-    // Nothing half-written stays.
-    expect((await readdir(folder)).filter((name) => name.includes("slow.mlpackage"))).toEqual([]);
-  });
-
-  it.each([
-    ["SIGTERM", 143],
-    ["SIGHUP", 129],
-  ] as const)("is not the only end: %s tidies up as well", { retry: 2 }, async (signal, expected) => {
-    const writing = startRlx(words("compile SLOW -o DIR/ended.mlpackage"), { home });
-    await writing.shows(/Lowering/);
-    expect(await writing.interrupt(signal)).toMatchObject({ code: expected, signal: null });
-    expect((await readdir(folder)).filter((name) => name.includes("ended.mlpackage"))).toEqual([]);
-    const telling = startRlx(words("run SLOW -p the -n 4000 --context 4096 --temperature 0 --json"), { home });
-    await wait(1000);
-    const { code, out } = await telling.interrupt(signal);
-    expect(code).toBe(expected);
-    stoppedAnswer.parse(JSON.parse(out));
-  });
-
-  it("ends a conversation whose input is still open", async () => {
-    const running = startRlx(["chat", slow, "-n", "4000", "--context", "4096", "--temperature", "0"], {
-      home,
-      input: "the\nthing",
-    });
-    await running.shows(/Prefill/);
-    const { code, after } = await running.interrupt();
-    expect(code).toBe(INTERRUPTED);
-    expect(after).toBeLessThan(PROMPTLY);
-  });
-
-  it("ends serve with its engine", async () => {
-    const running = startRlx(["serve", "--json"], { home });
-    await running.shows(/\}\n/);
-    const { code, out, err, after } = await running.interrupt();
-    expect({ code, err }).toEqual({ code: INTERRUPTED, err: "" });
-    expect(after).toBeLessThan(PROMPTLY);
-    z.strictObject({ url: z.url(), port: number.positive(), token: text.min(32) }).parse(JSON.parse(out));
-  });
-
-  it("is not needed by services: serve ends well when it is asked to", async () => {
-    const running = startRlx(["serve", "--json"], { home });
-    await running.shows(/\}\n/);
-    process.kill(running.pid(), "SIGTERM");
-    expect(await running.ended).toMatchObject({ code: 0, err: "" });
-  });
-
-  it("ends a command that waits for somebody to write into a pipe", async () => {
-    const pipe = join(folder, "pipe");
-    execFileSync("mkfifo", [pipe]);
-    const running = startRlx(["tokenize", SAMPLE, "--text-file", pipe], { home });
-    await wait(1000);
-    expect(await running.interrupt()).toMatchObject({ code: INTERRUPTED, signal: null, err: "Stopped.\n" });
-  });
-
-  it("is the only signal that twice ends at once: others come together as a terminal is closed", async () => {
-    const writing = startRlx(words("compile SLOW -o DIR/closed.mlpackage"), { home });
-    await writing.shows(/weights|%/);
-    for (const signal of ["SIGHUP", "SIGTERM"] as const) process.kill(writing.pid(), signal);
-    expect([129, 143]).toContain((await writing.interrupt("SIGHUP")).code);
-    expect((await readdir(folder)).filter((name) => name.includes("closed.mlpackage"))).toEqual([]);
-  });
-
-  it("twice ends at once", async () => {
-    const running = startRlx(words("compile SLOW -o DIR/twice.mlpackage"), { home });
-    await running.shows(/Lowering/);
-    process.kill(running.pid(), "SIGINT");
-    const { code } = await running.interrupt();
-    expect(code).toBe(INTERRUPTED);
-  });
-});
-
-describe("a reader that leaves", () => {
-  it.each([
-    ["graph", "--deep"],
-    ["inspect", SAMPLE, "--key", "tokenizer.ggml.tokens"],
-    ["graph", SAMPLE, "--json"],
-  ])("ends %s %s quietly", async (...parameters) => {
-    const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], { env: { ...process.env, RLX_HOME: home } });
-    let err = "";
-    child.stderr.setEncoding("utf8").on("data", (piece: string) => (err += piece));
-    child.stdout.once("data", () => child.stdout.destroy());
-    const code = await new Promise((resolve) => child.once("close", resolve));
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-  });
-});
-
-it("a reader of the progress that leaves has the package tidied up, quietly", async () => {
-  const parameters = words("compile SLOW -o DIR/unread.mlpackage");
-  const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], { env: { ...process.env, RLX_HOME: home } });
-  let out = "";
-  child.stdout.setEncoding("utf8").on("data", (piece: string) => (out += piece));
-  child.stderr.once("data", () => child.stderr.destroy());
-  const code = await new Promise((resolve) => child.once("close", resolve));
-  expect({ code, out }).toEqual({ code: 0, out: "" });
-  expect((await readdir(folder)).filter((name) => name.includes("unread.mlpackage"))).toEqual([]);
-});
-
-it("a run whose reader leaves says nothing of it", async () => {
-  const parameters = words("run SLOW -p the -n 4000 --context 4096 --temperature 0 --stop qqq");
-  const child = spawn(process.execPath, [CLI_BUNDLE, ...parameters], { env: { ...process.env, RLX_HOME: home } });
-  let err = "";
-  child.stderr.setEncoding("utf8").on("data", (piece: string) => (err += piece));
-  child.stdout.once("data", () => child.stdout.destroy());
-  const code = await new Promise((resolve) => child.once("close", resolve));
-  expect(code).toBe(0);
-  expect(err).not.toMatch(/tok\/s|Stopped/);
-});
-
-it("compile removes what one that was killed has left", async () => {
-  const killed = startRlx(words("compile SLOW -o DIR/killed.mlpackage"), { home });
-  const left = async (): Promise<string[]> =>
-    (await readdir(folder)).filter((name) => name.includes("killed.mlpackage"));
-  // The claim on the name, then the package.
-  await expect.poll(left, { timeout: 20_000, interval: 10 }).toHaveLength(2);
-  killed.process.kill("SIGKILL");
-  await killed.ended;
-  expect(await left()).toHaveLength(2);
-  expect(await command("compile FILE -o DIR/next.mlpackage")).toMatchObject({ code: 0 });
-  expect(await left()).toEqual([]);
-});
-
-describe.skipIf(!existsSync("/dev/full"))("a disk that is full (not without /dev/full)", () => {
-  it.each(["graph --deep --json", "inspect FILE --metadata", "serve", "--help"])(
-    "ends %s with a word instead of a stack",
-    async (line) => {
-      const full = await open("/dev/full", "w");
-      const child = spawn(process.execPath, [CLI_BUNDLE, ...words(line)], {
-        env: { ...process.env, RLX_HOME: home },
-        stdio: ["ignore", full.fd, "pipe"],
-      });
-      let err = "";
-      child.stderr?.setEncoding("utf8").on("data", (piece: string) => (err += piece));
-      const code = await new Promise((resolve) => child.once("close", resolve));
-      await full.close();
-      expect({ code, err }).toEqual({
-        code: 1,
-        err: "error OUTPUT_WRITE: [rlx] cannot write to standard output: the disk is full\n",
-      });
-    },
-  );
-});
-
-describe.skipIf(!existsSync("/usr/bin/script"))("on a terminal (not without `script`)", () => {
-  /** `script` gives the command a terminal; what is written to it is typed. */
-  function terminal(line: string, columns = 80) {
-    const run = `stty cols ${columns}; ${process.execPath} ${CLI_BUNDLE} ${line}`;
-    const child = spawn("/usr/bin/script", ["-qefc", run, "/dev/null"], {
-      env: { ...process.env, RLX_HOME: home, TERM: "xterm" },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    let screen = "";
-    child.stdout.setEncoding("utf8").on("data", (piece: string) => (screen += piece));
-    return {
-      type: (typed: string) => child.stdin.write(typed),
-      shows: (pattern: RegExp) => expect.poll(() => screen, { timeout: 20_000 }).toMatch(pattern),
-      ended: new Promise<{ readonly code: number | null; readonly screen: string }>((resolve) =>
-        child.once("close", (code) => resolve({ code, screen })),
-      ),
-    };
-  }
-
-  it.each([
-    ["segments --demo", /once\s+fft\s+has\s+run\s+on\s+the\s+host\./],
-    ["passes --sample", /what\s+is\s+left\s+without\s+one\s+is\s+named\./],
-    ["route --demo --ops", /… fitted to this terminal/],
-    ["inspect --sample --metadata", /… fitted to this terminal/],
-  ])("fits the tables of %s, which a pipe gets whole", async (line, shown) => {
-    const { code, screen } = await terminal(line, 72).ended;
-    expect(code).toBe(0);
-    expect(screen).toMatch(shown);
-    const table = screen.split(/\r?\n/).slice(screen.split(/\r?\n/).findIndex((text) => text.includes("──")));
-    expect(table.filter((text) => text.length > 72)).toEqual([]);
-    const { out } = await command(line);
-    expect(out).not.toContain("fitted to this terminal");
-    expect(Math.max(...out.split("\n").map((text) => text.length))).toBeGreaterThan(100);
-  });
-
-  it("gives a rate for messages that were named, too", async () => {
-    const { code, screen } = await terminal("chat --sample -m Hello --temperature 0").ended;
-    expect(code).toBe(0);
-    expect(screen).toMatch(/cpu: \d+ prompt tokens, .* written, at \S+ tok\/s/);
-  });
-
-  it("stops an answer at ^C and goes on; an empty line ends it", async () => {
-    const { type, shows, ended } = terminal(`chat ${slow} -n 4000 --context 4096 --temperature 0`);
-    // More than the eleven listeners at which Node would warn of a leak.
-    for (let turn = 1; turn <= 12; turn++) {
-      await shows(new RegExp(`(> [^]*){${turn}}`));
-      type("the\r");
-      await shows(new RegExp(`(\\d prompt tokens[^]*){${turn - 1}}Prefill[^]*`));
-      await wait(150);
-      type("\x03");
-      await shows(new RegExp(`(\\d prompt tokens[^]*){${turn}}`));
-    }
-    type("\r");
-    expect(await ended).toEqual({ code: 0, screen: expect.not.stringContaining("MaxListeners") as string });
-  });
-
-  it("goes on after a ^C while the simulator is still being prepared", async () => {
-    const { type, shows, ended } = terminal("chat --sample --device coreml-sim -n 2");
-    await shows(/> /);
-    type("the\r");
-    await shows(/Preparing/);
-    type("\x03");
-    await shows(/> [^]*Preparing[^]*> /);
-    type("\r");
-    expect(await ended).toEqual({ code: 0, screen: expect.not.stringContaining("prompt tokens") as string });
   });
 });

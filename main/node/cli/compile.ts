@@ -76,7 +76,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
 
 const isTaken = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 
-/** As the engine would, but with the flag that this command has. */
+/** The engine's own refusal, with this command's flag as the hint. */
 async function refuseTaken(path: string): Promise<void> {
   if (!(await isTaken(path))) return;
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx compile] ${path} exists already`, {

@@ -10,7 +10,7 @@ export async function runDemo(
   options: TargetOptions & { readonly device: string; readonly seed?: string },
 ): Promise<number> {
   const { output, client, signal } = command;
-  // The default device runs the host's part: without another word the first that runs segments takes those.
+  // The default device runs the host part. Without --device, the first device with segments runs those.
   const device =
     options.device === DEFAULT_DEVICE
       ? null

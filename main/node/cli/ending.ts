@@ -1,4 +1,4 @@
-/** How a command ends: with its exit code, with an error for people and programs, by a signal, or because nobody takes what it writes. */
+/** How a command ends: exit code, error, signal, or a reader that left. */
 import { writeSync } from "node:fs";
 import { constants } from "node:os";
 import type { ErrorCode } from "../../diagnostics/codes.ts";
@@ -8,20 +8,20 @@ import { errorText, exitCode, harmless, jsonText, INTERRUPTED, isMisuse } from "
 
 const stopped = new AbortController();
 
-/** Fires on the first signal that ends programs, or when nobody reads on; its reason is the signal's name or READER_LEFT. */
+/** Fires on the first ending signal, or when the reader leaves. Reason: the signal or READER_LEFT. */
 export const interrupted: AbortSignal = stopped.signal;
 
-/** `rlx … | head`: whoever reads has enough, and that is no failure, nor anything to speak of. */
+/** `rlx … | head` closes the pipe early. That is no failure and prints nothing. */
 export const READER_LEFT = "READER_LEFT";
 const hasReaderLeft = (): boolean => interrupted.reason === READER_LEFT;
 
-/** Ctrl+C, what `kill` and services send, and what a terminal sends when it is closed. */
+/** Sent by Ctrl+C, by `kill` and services, and by a terminal that closes. */
 const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** What a shell says of a program that this signal ended. */
+/** The shell's exit code for this signal. */
 const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
-/** The exit code of a command that says with INTERRUPTED that it was stopped; which signal it was, only this file knows. */
+/** Replaces INTERRUPTED by the code of the signal, which only this file knows. */
 export function endingCode(code: number): number {
   if (code === INTERRUPTED && hasReaderLeft()) return 0;
   const signal = ENDING_SIGNALS.find((name) => name === interrupted.reason);
@@ -29,8 +29,8 @@ export function endingCode(code: number): number {
 }
 
 /**
- * The first signal asks the command to stop, so that it can say how far it came and tidy up. A second Ctrl+C ends the process; the
- * others may come twice, or together, where nobody is impatient: as a terminal is closed, or from a service's manager.
+ * The first signal asks the command to stop, report how far it came and tidy up. A second Ctrl+C
+ * ends the process. SIGTERM and SIGHUP do not: terminals and service managers send them twice.
  */
 export function watchInterrupts(): void {
   for (const signal of ENDING_SIGNALS) process.on(signal, () => stopped.abort(signal));
@@ -39,24 +39,24 @@ export function watchInterrupts(): void {
 
 const LOST_OUTPUT: ErrorCode = "OUTPUT_WRITE";
 
-/** What the system means, where its own word says too little. */
+/** Plain words for the system's codes. */
 const WRITE_FAULTS: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
   EIO: "the system cannot write there",
 };
 
-/** For a command that does not look up: without a reader it works for nobody. */
+/** Time to tidy up after the reader left. */
 const TIDY_MS = 3000;
 
-/** The command stops and tidies up, and nobody is told. */
+/** Stops the command in silence. */
 function endWithoutReader(): void {
   if (interrupted.aborted) return;
   stopped.abort(READER_LEFT);
   setTimeout(() => process.exit(process.exitCode ?? 0), TIDY_MS).unref();
 }
 
-/** Any other error than that of a reader who left means that what was asked for does not arrive, and nothing that follows would either. */
+/** Handles errors of the output: a reader that left stops the command, any other error ends it. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -64,7 +64,7 @@ export function endWithReader(): void {
         endWithoutReader();
         return;
       }
-      // A terminal that was closed takes no more words; the command still tidies up.
+      // A closed terminal takes no more text. The command still tidies up.
       if (interrupted.aborted) return;
       const why = WRITE_FAULTS[error.code ?? ""] ?? error.code ?? error.message;
       if (stream === process.stdout) sayLast(`error ${LOST_OUTPUT}: [rlx] cannot write to standard output: ${why}\n`);
@@ -72,7 +72,7 @@ export function endWithReader(): void {
     });
 }
 
-/** Past the stream, which would not be emptied before the end; and where this cannot be written either, nobody is told. */
+/** Writes without the stream, which would not be flushed before the exit. */
 function sayLast(text: string): void {
   try {
     writeSync(2, text);
@@ -81,7 +81,7 @@ function sayLast(text: string): void {
   }
 }
 
-/** Says what went wrong: to people on stderr; with --json to programs on stdout as well. `stack`: of a fault of ours, too. */
+/** Prints an error on stderr, and with --json on stdout too. `stack`: print the stack of a bug. */
 export function fail(error: unknown, command: string, { json, stack }: { json: boolean; stack: boolean }): void {
   const wire = withHint(toWireError(error), command);
   process.exitCode = endingCode(exitCode(wire));
@@ -92,7 +92,7 @@ export function fail(error: unknown, command: string, { json, stack }: { json: b
   if (wire.code === "BUG_UNEXPECTED" && error instanceof Error && stack) process.stderr.write(`${error.stack ?? ""}\n`);
 }
 
-/** Whoever wrote the command wrongly is told where it says how. */
+/** Adds the help command to an error of the command line. */
 function withHint(wire: WireError, command: string): WireError {
   return isMisuse(wire) && wire.hint === undefined
     ? { ...wire, hint: `\`${command} --help\` says what it takes.` }

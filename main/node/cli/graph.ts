@@ -77,11 +77,11 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
   return undefined;
 }
 
-/** Files that are whole but cannot be built here; a broken one is an error. */
+/** True for a valid file whose graph cannot be built here. A broken file is an error. */
 const hasOnlyBlocks = ({ code }: { readonly code: string }): boolean =>
   code === "UNSUPPORTED_ARCHITECTURE" || code === "UNSUPPORTED_TENSOR_TYPE";
 
-/** A program, page by page. */
+/** The pages of a program's text. */
 async function* textPages(
   { client, signal }: Command,
   asked: Omit<Input<"text.page">, "firstLine">,

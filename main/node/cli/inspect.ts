@@ -1,6 +1,6 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
 import type { SumRow } from "../../contract/views/common.ts";
-import type { Overview } from "../../contract/views/model.ts";
+import type { Overview, SpeedView } from "../../contract/views/model.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { noteContext, oneOf, openModel, targetOf } from "./client.ts";
@@ -13,7 +13,7 @@ interface InspectOptions extends CommonOptions {
   readonly tensors?: string | true;
 }
 
-/** `rlx inspect --tensors model.gguf`: the one word that is there is the file, not a query for tensors of no model. */
+/** In `rlx inspect --tensors model.gguf` the word is the file, not a query. */
 function settle(choice: ModelChoice, query: string | true | undefined): { choice: ModelChoice; query: string } {
   if (typeof query === "string" && choice.file === undefined && choice.offer === undefined)
     return { choice: { ...choice, file: query }, query: "" };
@@ -69,27 +69,30 @@ function printOverview(command: Command, view: Overview): void {
     ]);
     output.table(["type", "tensors", "bytes", "share"], rows, { right: [1, 2, 3] });
   }
-  if (view.fit) {
-    output.line();
-    output.line(`Will it fit? (${view.fit.machine}, context ${view.fit.context})`);
-    printSum(command, view.fit.rows);
-    output.line(
-      `  ${figureText(view.fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(view.fit.available)} (${view.fit.available.basis})`,
-    );
-    output.line(`  ${view.fit.sentence}`);
-  }
-  if (view.speed) {
-    output.line();
-    output.line(
-      `How fast? writing ${figureText(view.speed.generate)}, reading ${view.speed.promptTokens} tokens in ${figureText(view.speed.prompt)} (predicted)`,
-    );
-    printSum(command, view.speed.rows);
-    output.line(`  ${view.speed.sentence}`);
-  }
+  const [target, ...others] = view.forecasts;
+  if (target === undefined) return;
+  const { title, fit, speed } = target;
+  output.line();
+  output.line(`Will it fit? (${fit.machine}, ${title}, context ${fit.context})`);
+  printSum(command, fit.rows);
+  output.line(
+    `  ${figureText(fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(fit.available)} (${fit.available.basis})`,
+  );
+  output.line(`  ${fit.sentence}`);
+  if (speed === null) return;
+  output.line();
+  output.line(`How fast? ${speedText(speed)} (predicted)`);
+  printSum(command, speed.rows);
+  output.line(`  ${speed.sentence}`);
+  for (const { title: other, speed: own, fit: held } of others)
+    if (own !== null) output.line(`  ${other}: ${speedText(own)}, ${figureText(held.total)} held`);
 }
 
-/** Of the longest, "5.25 GFLOP" and "4.3 TFLOP/s". */
-const FIGURE_WIDTH = 11;
+const speedText = ({ generate, prompt, promptTokens }: SpeedView): string =>
+  `decode ${generate === null ? "not forecast" : figureText(generate)}, prefill of ${promptTokens} tokens in ${figureText(prompt)}`;
+
+/** Width of the longest figure, "~7.94 TFLOP/s". */
+const FIGURE_WIDTH = 13;
 
 const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
   for (const { value, label, arithmetic } of rows)
@@ -98,7 +101,7 @@ const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
     );
 };
 
-/** Why something cannot be done, and what; one reason often holds for several things, and may be the overview's sentence. */
+/** Reasons with the actions they forbid. One reason often forbids several. */
 function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const [what, can] of [
@@ -114,14 +117,22 @@ function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {
   return found;
 }
 
-/** Everything, page by page. */
-async function printMetadata({ client, output }: Command, model: string, query: string): Promise<undefined> {
-  const rows = [];
-  for (let offset = 0; ; offset += 1000) {
-    const page = await client.call("model.metadata", { model, query, offset, limit: 1000 });
+const PAGE = 1000;
+
+/** The rows of all pages. */
+async function allRows<R>(
+  pageAt: (offset: number) => Promise<{ readonly rows: readonly R[]; readonly matched: number }>,
+): Promise<R[]> {
+  const rows: R[] = [];
+  for (;;) {
+    const page = await pageAt(rows.length);
     rows.push(...page.rows);
-    if (rows.length >= page.matched) break;
+    if (rows.length >= page.matched || page.rows.length === 0) return rows;
   }
+}
+
+async function printMetadata({ client, output }: Command, model: string, query: string): Promise<undefined> {
+  const rows = await allRows((offset) => client.call("model.metadata", { model, query, offset, limit: PAGE }));
   output.value(rows);
   output.table(
     ["key", "type", "value"],
@@ -134,7 +145,7 @@ async function printMetadata({ client, output }: Command, model: string, query: 
 async function printKey({ client, output }: Command, model: string, key: string): Promise<undefined> {
   const items: string[] = [];
   for (;;) {
-    const page = await client.call("model.metadataValue", { model, key, offset: items.length, limit: 1000 });
+    const page = await client.call("model.metadataValue", { model, key, offset: items.length, limit: PAGE });
     items.push(...page.items);
     if (items.length >= page.total || page.items.length === 0) {
       const [, element = page.type, array] = /^(.*?)(\[\d+\])?$/.exec(page.type) ?? [];
@@ -146,7 +157,7 @@ async function printKey({ client, output }: Command, model: string, key: string)
   }
 }
 
-/** The value that a text of this type stands for. What JSON readers would round or have no word for stays a text: 2^53 and more, NaN. */
+/** The value of a text of this type. Stays a text where JSON is not exact: 2^53 and more, NaN. */
 function jsonOf(type: string, text: string): string | number | boolean {
   if (type === "bool") return text === "true";
   if (!/^[uif]\d+$/.test(type)) return text;
@@ -155,12 +166,7 @@ function jsonOf(type: string, text: string): string | number | boolean {
 }
 
 async function printTensors({ client, output }: Command, model: string, query: string): Promise<undefined> {
-  const rows = [];
-  for (let offset = 0; ; offset += 1000) {
-    const page = await client.call("model.tensors", { model, query, offset, limit: 1000 });
-    rows.push(...page.rows);
-    if (rows.length >= page.matched) break;
-  }
+  const rows = await allRows((offset) => client.call("model.tensors", { model, query, offset, limit: PAGE }));
   output.value(rows);
   output.table(
     ["name", "type", "shape", "bytes"],

@@ -1,11 +1,12 @@
 /**
- * `rlx`: the command line over the same engine as the window. This file knows names, options and examples; each command's work
- * is loaded when it is called, so that help costs nothing.
+ * `rlx`: the command line over the same engine as the window. This file holds the name, options and
+ * examples of each command. A command's own file is loaded when it runs, so help starts fast.
  */
 import { CommanderError, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Settings } from "../settings.ts";
 import { readSettings } from "../settings.ts";
+import { requireAddressSpace } from "./addressSpace.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
@@ -30,7 +31,7 @@ import { createOutput } from "./output.ts";
 
 type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
 
-/** The environment is read once; what is wrong with it is the error of the command that runs. */
+/** Reads the environment once. Its error becomes the error of the command that runs. */
 function settingsOrError(): Settings | Error {
   try {
     return readSettings(process.env);
@@ -44,10 +45,10 @@ function orThrow(settings: Settings | Error): Settings {
   return settings;
 }
 
-/** Another variable that is not understood is no reason to hide where a fault is. */
+/** An invalid variable must not hide the stack of a bug. */
 const showsStack = (settings: Settings | Error): boolean => settings instanceof Error || settings.verbose;
 
-/** Runs a command's work; errors end as one message and an exit code. */
+/** Runs a command. An error ends as one message and an exit code. */
 function run<O extends CommonOptions>(
   load: () => Promise<Work<O>>,
 ): (file: string | undefined, options: O, program: Program) => Promise<void> {
@@ -55,6 +56,7 @@ function run<O extends CommonOptions>(
     const output = createOutput(options.json === true);
     const settings = settingsOrError();
     try {
+      requireAddressSpace();
       const [{ choiceOf, connect }, work] = await Promise.all([import("./client.ts"), load()]);
       const command = connect(orThrow(settings), output, interrupted);
       try {
@@ -72,12 +74,12 @@ function run<O extends CommonOptions>(
 const program = new Program("rlx")
   .description("See, compile, route, run, measure and export language models for Apple silicon.")
   .version(VERSION)
-  // What is wrong with a command line is said below, in the same form as every other error.
+  // `misuse` below prints errors of the parser in our own form.
   .configureOutput({ outputError: () => undefined })
   .addHelpText("after", examples(["rlx chat", "rlx inspect model.gguf", "rlx route --demo", "rlx serve --open"]))
   .addHelpText(
     "after",
-    "\nExit codes: 0 done; 1 it did not work; 2 the command was wrong; stopped by Ctrl+C 130, by SIGTERM 143 (serve: 0), by SIGHUP 129.",
+    "\nExit codes: 0 success, 1 failure, 2 wrong usage, 130 Ctrl+C, 143 SIGTERM (serve: 0), 129 SIGHUP",
   )
   .exitOverride();
 
@@ -93,7 +95,7 @@ function add(name: string, summary: string, ...shown: readonly string[]): Progra
   return addFor("a .gguf file (any part of a split one)", name, summary, ...shown);
 }
 
-/** `file`: what the file is, and which model is taken without one. */
+/** `file` describes the argument: what it is, and the model without one. */
 function addFor(file: string, name: string, summary: string, ...shown: readonly string[]): Program {
   return program
     .command(name)
@@ -157,8 +159,8 @@ forTarget(
 )
   .option("--expect <rule>", "exit with 1 unless the share of the work holds, e.g. ane>=0.9")
   .option("--ops", "every op with its device and reason")
-  .option("--planned", "beside what Core ML plans on this Mac, where they differ first")
-  .option("--mlx", "on MLX instead: what it does with each op, how it holds the weights, the time of a step")
+  .option("--planned", "compare with Core ML's plan on this Mac, differences first")
+  .option("--mlx", "show MLX support for each op, its weight formats and step time")
   .action(run(async () => (await import("./route.ts")).route));
 
 forTarget(
@@ -202,9 +204,7 @@ onTarget(
       'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1',
       "rlx run --demo --units all",
     )
-      .addOption(
-        once("-p, --prompt <text>", "the text to continue; without it, standard input, without its last line end"),
-      )
+      .addOption(once("-p, --prompt <text>", "prompt; default: standard input without the final newline"))
       .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
       .addOption(DEMO_INSTEAD),
   ),
@@ -247,7 +247,7 @@ withText(
 withText(
   add(
     "tokenize",
-    "the tokens of a text; bytes that are no character by themselves are written as <0xE3>",
+    "tokens of a text; incomplete UTF-8 bytes print as <0xE3>",
     'rlx tokenize model.gguf --text "Hello there"',
   ),
 ).action(run(async () => (await import("./score.ts")).tokenize));
@@ -301,6 +301,7 @@ program
       options: { readonly port: string; readonly open?: boolean; readonly json?: boolean },
     ) => {
       try {
+        requireAddressSpace();
         process.exitCode = endingCode(await (await import("./serve.ts")).serveCommand(file, options, interrupted));
       } catch (error) {
         fail(error, "rlx serve", { json: options.json === true, stack: showsStack(settingsOrError()) });
@@ -311,17 +312,17 @@ program
 const commandNamed = (word: string): Program | undefined =>
   program.commands.find((command) => command.name() === word || command.aliases().includes(word));
 
-/** Of a command that there is not, its name alone: asked for its help, the parser would show that of all instead of saying so. */
+/** Reduces the help of an unknown command to its name, so that the parser refuses it. */
 function parsed(words: readonly string[]): readonly string[] {
   const [first, ...rest] = words;
   const name = first === "help" ? rest.find((word) => !word.startsWith("-")) : first;
   return name === undefined || name === "help" || name.startsWith("-") || commandNamed(name) ? words : [name];
 }
 
-/** Of an error before any command runs. */
+/** Options for an error before any command runs. */
 const wanted = () => ({ json: process.argv.includes("--json"), stack: showsStack(settingsOrError()) });
 
-/** A wrong command line, in the words of the parser and the form of our errors. */
+/** Prints a parser's error in the form of our own. */
 function misuse(error: CommanderError): void {
   const named = commandNamed(process.argv[2] ?? "");
   const name = named === undefined ? "rlx" : `rlx ${named.name()}`;
@@ -334,7 +335,7 @@ watchInterrupts();
 endWithReader();
 program.parseAsync(parsed(process.argv.slice(2)), { from: "user" }).catch((error: unknown) => {
   if (!(error instanceof CommanderError)) fail(error, "rlx", wanted());
-  // Help and version have been printed; help that nobody asked for means that the command was missing.
+  // Help and version are printed by now. Exit code 2 if the command was missing.
   else if (error.code.startsWith("commander.help") || error.code === "commander.version")
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   else misuse(error);

@@ -1,9 +1,9 @@
-/** Options that several commands have, with their words for the help. */
+/** Options that several commands share, with their help texts. */
 import { Option } from "commander";
 import type { Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 
-/** An option with a value that stands when none is given, shown without quotation marks. */
+/** An option with a default, shown without quotation marks. */
 export const preset = (flags: string, description: string, value: string): Option =>
   new Option(flags, description).default(value, value);
 
@@ -13,7 +13,7 @@ export const several = (flags: string, description: string): Option =>
     (value: string, before: readonly string[] | undefined) => [...(before ?? []), value],
   );
 
-/** Of two, one would be read and the other silently not. */
+/** An option that is refused the second time, instead of dropping one value in silence. */
 export const once = (flags: string, description: string): Option => {
   const option = new Option(flags, description);
   return option.argParser((value: string, before: string | undefined) => {
@@ -72,7 +72,7 @@ export const sampling = (command: Program): Program =>
     "cpu, mlx, coreml-sim or coreml",
   );
 
-/** Of `rlx run`: nothing is written there, so what says how to write is refused beside it. */
+/** Conflicts with the sampling options, because the demo graph writes no text. */
 export const DEMO_INSTEAD = new Option(
   "--demo",
   "run the demo graph instead: its segments on the Core ML simulator (with --device coreml on Core ML itself), the rest on the host",
@@ -90,10 +90,10 @@ export const DEMO_INSTEAD = new Option(
   "threads",
 ]);
 
-/** Whose passes, and in which floats. */
+/** Options for the backend of a pipeline and its precision. */
 export const ofBackend = (command: Program): Program =>
   command
-    .option("--backend <id>", "whose graphs: coreml (without it), cpu or mlx")
+    .option("--backend <id>", "backend of the graphs: coreml (default), cpu or mlx")
     .addOption(
       preset("--precision <policy>", "of the CPU: f32, mixed (products in f16, sums and norms in f32) or f16", "f32"),
     );

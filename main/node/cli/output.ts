@@ -12,12 +12,12 @@ export interface Output {
   write(text: string): void;
   /** Rows of a result, fitted to the terminal. */
   table(header: readonly string[], rows: readonly (readonly string[])[], style?: TableStyle): void;
-  /** What a person should know beside the result, on stderr; nothing with --json. */
+  /** A note beside the result, on stderr. Silent with --json. */
   note(text: string): void;
   /** The one JSON value of a command. */
   value(value: unknown): void;
   /**
-   * What is going on, on stderr: one line that is rewritten on a terminal; elsewhere a line for each new `step`; nothing with
+   * Progress on stderr: one rewritten line on a terminal, elsewhere a line per new `step`. Silent with
    * --json.
    */
   progress(text: string, step?: string): void;
@@ -38,17 +38,17 @@ export const harmless = (text: string): string =>
     return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "\u2421" : "\ufffd";
   });
 
-/** Control characters, and what turns the order of the text that follows. */
+/** Control characters, and marks that change the direction of text. */
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** As JSON; for a terminal, what it would obey is written as an escape, which means the same to a program. */
+/** As JSON. For a terminal, control characters are escaped, which means the same to a program. */
 export function jsonText(value: unknown, stream: Stream): string {
   const text = JSON.stringify(value, plainArrays, 2);
   if (stream.isTTY !== true) return text;
   return text.replace(CONTROLS, (c) => (c === "\n" ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`));
 }
 
-/** Characters in a line of a terminal; a terminal that does not know its width says nought. */
+/** Columns of the terminal; 0 where it does not know. */
 const columnsOf = (stream: Stream): number =>
   stream.columns === undefined || stream.columns === 0 ? 80 : stream.columns;
 
@@ -100,7 +100,7 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
   };
 }
 
-/** What goes on, with its time once there is some: a phase may take minutes. */
+/** The progress text with the elapsed time: a phase may take minutes. */
 export const phaseText = ({ sentence, elapsedSeconds }: PhaseItem): string =>
   elapsedSeconds < 1 ? sentence : `${sentence}, ${Math.round(elapsedSeconds)} s`;
 
@@ -117,59 +117,30 @@ const plain = (value: number, digits = 3): string => {
   return Math.abs(value) < 1e4 || text.includes("e") ? text : text.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 };
 
-const scaled = (value: number, steps: readonly (readonly [number, string])[], digits = 3): string => {
-  const [factor, unit] = steps.find(([limit]) => Math.abs(value) >= limit) ?? steps.at(-1) ?? [1, ""];
-  return `${plain(value / factor, digits)} ${unit}`;
-};
+/** The scales of a unit, the largest first. */
+const SCALES = {
+  bytes: { GB: 1e9, MB: 1e6, KB: 1e3, B: 1 },
+  "bytes/s": { "GB/s": 1e9, "MB/s": 1e6, "B/s": 1 },
+  seconds: { s: 1, ms: 1e-3, µs: 1e-6 },
+  flops: { TFLOP: 1e12, GFLOP: 1e9, FLOP: 1 },
+  "flops/s": { "TFLOP/s": 1e12, "GFLOP/s": 1e9, "FLOP/s": 1 },
+  share: { "%": 0.01 },
+  "tokens/s": { "tok/s": 1 },
+  bits: { bits: 1 },
+  ratio: { "×": 1 },
+} as const satisfies { readonly [unit in Exclude<Figure["unit"], "count">]: { readonly [name: string]: number } };
+
+function scaled(value: number, unit: Figure["unit"]): string {
+  if (unit === "count") return String(value);
+  const steps = Object.entries(SCALES[unit]);
+  const [name, factor] = steps.find(([, least]) => Math.abs(value) >= least) ?? steps.at(-1) ?? ["", 1];
+  return `${plain(value / factor)} ${name}`;
+}
 
 /** 3 significant figures and a unit; `~` in front of what is not measured or exact. */
 export function figureText(figure: Figure): string {
   const about = figure.truth === "exact" || figure.truth === "measured" ? "" : "~";
-  const one = (value: number): string => {
-    switch (figure.unit) {
-      case "bytes":
-        return scaled(value, [
-          [1e9, "GB"],
-          [1e6, "MB"],
-          [1e3, "KB"],
-          [1, "B"],
-        ]);
-      case "bytes/s":
-        return scaled(value, [
-          [1e9, "GB/s"],
-          [1e6, "MB/s"],
-          [1, "B/s"],
-        ]);
-      case "seconds":
-        return scaled(value, [
-          [1, "s"],
-          [1e-3, "ms"],
-          [1e-6, "µs"],
-        ]);
-      case "flops":
-        return scaled(value, [
-          [1e12, "TFLOP"],
-          [1e9, "GFLOP"],
-          [1, "FLOP"],
-        ]);
-      case "flops/s":
-        return scaled(value, [
-          [1e12, "TFLOP/s"],
-          [1e9, "GFLOP/s"],
-          [1, "FLOP/s"],
-        ]);
-      case "share":
-        return `${plain(value * 100)} %`;
-      case "tokens/s":
-        return `${plain(value)} tok/s`;
-      case "bits":
-        return `${plain(value)} bits`;
-      case "ratio":
-        return `${plain(value)} ×`;
-      case "count":
-        return String(value);
-    }
-  };
+  const one = (value: number): string => scaled(value, figure.unit);
   if (figure.low === null || figure.high === null || figure.low === figure.high) return `${about}${one(figure.value)}`;
   const [low, high] = [one(figure.low), one(figure.high)];
   const unit = / \S+$/.exec(high)?.[0] ?? "";
@@ -179,7 +150,7 @@ export function figureText(figure: Figure): string {
 export const bytesText = (bytes: number): string =>
   figureText({ value: bytes, low: null, high: null, unit: "bytes", truth: "exact", basis: "" });
 
-/** What a person reads when something went wrong. */
+/** An error as text for people. */
 export function errorText(error: WireError): string {
   if (error.code === "CANCELLED") return "Stopped.";
   const lines = [`error ${error.code}: ${error.message}`];
@@ -187,20 +158,20 @@ export function errorText(error: WireError): string {
   return lines.join("\n");
 }
 
-/** What a shell says of a program that ^C ended; a command gives it whatever stopped it. */
+/** The shell's exit code for ^C. A command returns it for any signal. */
 export const INTERRUPTED = 130;
 
-/** 0 done · 1 it did not work · 2 the command was wrong · 130 stopped. */
+/** 0 success · 1 failure · 2 wrong usage · 130 stopped. */
 export function exitCode(error: WireError): number {
   if (error.code === "CANCELLED") return INTERRUPTED;
   return isMisuse(error) ? 2 : 1;
 }
 
-/** The command line was wrong: what a command refuses, and what the contract does that every command speaks. */
+/** True if the command line was wrong: refused by the command, or by the contract. */
 export const isMisuse = (error: WireError): boolean =>
   error.code === "INPUT_ARGUMENT" || error.code === "CONTRACT_INPUT";
 
-/** For people; programs find it in the answer. */
+/** Printed for people only. Programs find it in the JSON value. */
 export function noteReference(output: Pick<Output, "note">, reference: ReferenceNotice | null): void {
   if (reference !== null) output.note(`${reference.sentence} A token takes ${figureText(reference.secondsPerToken)}.`);
 }

@@ -8,7 +8,7 @@ import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { oneOf, openForTarget } from "./client.ts";
 import { phaseOf } from "./graph.ts";
 import { VARIABLES } from "../settings.ts";
-import { bytesText, figureText } from "./output.ts";
+import { bytesText } from "./output.ts";
 import { planned } from "./planned.ts";
 import { routeOnMlx } from "./routeOnMlx.ts";
 
@@ -40,10 +40,8 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
     row.device.toUpperCase(),
     String(row.ops),
     `${(row.workShare * 100).toFixed(1)} %`,
-    row.seconds === null ? "" : figureText(row.seconds),
-    row.note ?? "",
   ]);
-  output.table(["device", "ops", "work", "time", "note"], rows, { right: [1, 2, 3], yields: 4, by: "wrap" });
+  output.table(["device", "ops", "work"], rows, { right: [1, 2] });
   noteDispatch(command);
   if (options.ops === true) {
     output.line();
@@ -84,7 +82,7 @@ function opRows(view: RouteView, graph: GraphView): string[][] {
   return rows;
 }
 
-/** Below an op whose operations run in several places, or for several reasons, each of these. */
+/** Rows below an op whose operations have several devices or reasons. */
 function operationRows(lowering: LoweringView | undefined): string[][] {
   if (lowering === undefined || lowering.groups.length < 2) return [];
   return lowering.groups.map(({ operations, device, rule, workShare }) => [

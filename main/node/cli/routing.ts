@@ -21,7 +21,7 @@ interface Routing {
   readonly whyNoRouting: string | null;
 }
 
-/** Of a file without a graph, or one that no route is made of, everything else is told all the same. */
+/** The routing, or why there is none. The rest of the overview is printed in both cases. */
 export async function routingOf(command: Command, view: Overview): Promise<Routing> {
   if (!view.canGraph.ok) return { routing: null, whyNoRouting: view.canGraph.sentence };
   try {
@@ -66,9 +66,9 @@ export function printRouting({ output }: Command, { routing, whyNoRouting }: Rou
     prefill === undefined ? "" : shareText(of(prefill, device)),
     shareText(of(decode, device)),
   ]);
-  output.table(["device", "ops", "work, reading", prefill ? "work, one token" : "work"], rows, { right: [1, 2, 3] });
+  output.table(["device", "ops", "work, prefill", prefill ? "work, decode" : "work"], rows, { right: [1, 2, 3] });
   if (decode !== undefined) output.line(decode.sentence);
 }
 
 const shareText = (row: DeviceShare | undefined): string =>
-  row === undefined ? "–" : (row.note ?? `${(row.workShare * 100).toFixed(1)} %`);
+  row === undefined ? "–" : `${(row.workShare * 100).toFixed(1)} %`;

@@ -64,7 +64,7 @@ async function runInput(
   };
 }
 
-/** An empty text is found everywhere: nothing would ever be written. */
+/** Refuses an empty --stop, which would match at once. */
 function stopTexts(texts: readonly string[]): string[] {
   if (texts.includes("")) throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --stop: got nothing, expected a text");
   return [...texts];
@@ -93,7 +93,7 @@ async function answer(
   throw unfinished(signal);
 }
 
-/** Of a template that there is not, or that refuses a conversation. */
+/** Hint for a missing template, or one that refuses the conversation. */
 async function* withTemplateHint<T>(items: AsyncIterable<T>): AsyncGenerator<T, void> {
   try {
     yield* items;
@@ -104,11 +104,11 @@ async function* withTemplateHint<T>(items: AsyncIterable<T>): AsyncGenerator<T, 
   }
 }
 
-/** Where an answer comes from: what a simulator writes and how fast says nothing of the device. */
+/** The source of an answer: a simulator's speed says nothing about the device. */
 const origin = ({ device, truth, reference }: Start): string =>
   reference !== null ? "TypeScript reference" : truth === "simulated" ? `${device}, simulated` : device;
 
-/** Before answers that a simulator or the TypeScript reference writes; those of a device need no mark. */
+/** Printed before answers of a simulator or of the TypeScript reference. */
 function mark(command: Command): (start: Start) => void {
   return (start) => {
     command.output.endProgress();
@@ -117,7 +117,7 @@ function mark(command: Command): (start: Start) => void {
   };
 }
 
-/** `asked`: the context that was asked for; a smaller one is said. */
+/** `asked`: the requested context. A smaller one is printed. */
 function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): string {
   const parts = [`${origin(start)}: ${counted(stats.promptTokens, "prompt token")}`];
   if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
@@ -135,7 +135,7 @@ interface PromptOptions extends SamplingOptions, TargetOptions {
   readonly promptFile?: string;
 }
 
-/** A folder that cannot be made is no reason not to answer, but one to be slow: the model is compiled at every start. */
+/** Warns if the cache folder cannot be made: then each start compiles the model. */
 async function noteCache({ output, settings }: Command): Promise<void> {
   const folder = settings.cacheFolder;
   if (folder === undefined) return;
@@ -150,17 +150,17 @@ async function noteCache({ output, settings }: Command): Promise<void> {
   output.note(`Nothing is cached: ${folder}${variable} is no folder that can be written to.`);
 }
 
-/** What a person, a file or another program says; nothing where nobody does. */
+/** The prompt from the options, a file or standard input; undefined without one. */
 async function promptOf({ signal }: Command, { prompt, promptFile }: PromptOptions): Promise<string | undefined> {
   if (prompt !== undefined) return prompt;
   if (promptFile !== undefined && promptFile !== STANDARD_INPUT) return readText(promptFile, signal);
   if (promptFile === undefined && process.stdin.isTTY) return undefined;
-  // The end of the last line belongs to whoever wrote it there, like `echo`, not to the prompt.
+  // The last line end is not part of the prompt: `echo` adds it.
   const piped = (await readStandardInput(signal)).replace(/\r?\n$/, "");
   return piped === "" ? undefined : piped;
 }
 
-/** A text is completed on a device; what is predicted for which machine is asked of the demo graph only. */
+/** Refuses target options without --demo: only the demo graph has a predicted target. */
 function refuseTarget(options: TargetOptions): void {
   const given = (["chip", "os", "units", "profile"] as const).find((name) => options[name] !== undefined);
   if (given === undefined) return;
@@ -176,7 +176,7 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = await promptOf(command, options);
   if (text === undefined) {
-    // Many people type the prompt just there.
+    // People often put the prompt in the file's place.
     const taken = choice.file !== undefined && !existsSync(choice.file);
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx run] no prompt", {
       hint: taken
@@ -287,7 +287,7 @@ async function converse(
   return command.signal.aborted ? INTERRUPTED : 0;
 }
 
-/** The answer as far as it came; undefined when it was stopped before it began, as while its device was being prepared. */
+/** The answer so far; undefined if it was stopped before its first token. */
 async function answerUnlessStopped(command: Command, input: RunInput, stop: AbortSignal): Promise<Answer | undefined> {
   try {
     return await answer(command, input, AbortSignal.any([stop, command.signal]), mark(command));

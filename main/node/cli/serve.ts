@@ -11,7 +11,7 @@ import { startServer } from "../serve/server.ts";
 import { requireName, wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";
 
-/** A slow browser has read the page by then. */
+/** Long enough for a slow browser to read the page. */
 const PAGE_LIVES_MS = 60_000;
 
 export interface ServeCommandOptions {
@@ -39,7 +39,7 @@ export async function serveCommand(
 ): Promise<number> {
   const port = wholeNumber("port", options.port, 0, 65_535);
   if (file !== undefined) requireName(file);
-  // Said here and not only in the window: whoever reads an exit code sees no window.
+  // Fails here too, not only in the window: the exit code has to say it.
   if (file !== undefined) await (await openFileSource(resolve(file))).close();
   const out = outFolder();
   const newAddress = (): string => server.url(file === undefined ? undefined : resolve(file));
@@ -59,12 +59,12 @@ export async function serveCommand(
       `RLX Workbench is at\n  ${newAddress()}\nThe address works once, on this machine. End with Ctrl+C.\n`,
     );
   const page = options.open === true ? await openBrowser(newAddress()) : undefined;
-  // The browser takes its time: the engine is ready, and warm, when it comes.
+  // The engine warms up while the browser starts.
   server.engine.start();
   const code = await new Promise<number>((ended) => {
     const end = (): void => ended(interrupted.reason === "SIGTERM" ? 0 : INTERRUPTED);
     interrupted.addEventListener("abort", end);
-    // One that came while the server was starting is not announced again.
+    // A signal during the start of the server is not announced again.
     if (interrupted.aborted) end();
   });
   await server.close();
@@ -87,7 +87,7 @@ async function openBrowser(url: string): Promise<{ remove(): Promise<void> }> {
       : process.platform === "win32"
         ? ["cmd", "/c", "start", "", page]
         : ["xdg-open", page];
-  // A machine without a browser still has an address on its terminal.
+  // Without a browser, the address on the terminal remains.
   if (command !== undefined)
     spawn(command, args, { stdio: "ignore", detached: true })
       .on("error", () => undefined)

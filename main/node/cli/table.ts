@@ -1,32 +1,32 @@
 /**
- * Tables for people. On a terminal a table is as wide as the terminal at most: one column, the least important, gives way, and
- * a mark says where. A pipe or a file gets every word: whoever filters or searches wants all of it.
+ * Tables for people. On a terminal the least important column is cut or wrapped until the table
+ * fits, and a mark says so. A pipe or a file gets the whole text, for filters and searches.
  */
 
 export interface TableStyle {
   /** Columns of numbers, which are aligned to the right. */
   readonly right?: readonly number[];
-  /** The column that gives way. */
+  /** The column that is narrowed. */
   readonly yields?: number;
-  /** How it does: cut with "…" (a row stays a line) or wrapped at words (nothing is lost), below its row where it is narrow. */
+  /** Cut with "…" (a row stays one line), or wrapped at words (nothing is lost). */
   readonly by?: "cut" | "wrap";
 }
 
 export interface Table {
   readonly text: string;
-  /** Something was cut. */
+  /** True if a cell was cut. */
   readonly isCut: boolean;
 }
 
 const GAP = "  ";
 const INDENT = "      ";
-/** Narrower than this, a column says nothing: the terminal may wrap instead. */
+/** Least width of a cut column. Below it, the terminal wraps instead. */
 const NARROWEST = 12;
-/** Narrower than this, sentences become towers. */
+/** Least width of wrapped sentences. */
 const READABLE = 30;
 
 /**
- * Columns: text to the left, numbers to the right. Without a `width`, as wide as it has to be. Columns that nothing stands in
+ * Text is aligned left, numbers right. Without a `width`, columns take what they need. Empty columns
  * are left out.
  */
 export function formatTable(
@@ -58,7 +58,7 @@ function layOut(
   width: number,
 ): Table {
   const { right = [], yields, by = "cut" } = style;
-  // Not Math.max(...rows): a table has more rows than a call may have arguments.
+  // Not Math.max(...rows): a call takes fewer arguments than a table has rows.
   const natural = header.map((title, i) =>
     rows.reduce((widest, row) => Math.max(widest, row[i]?.length ?? 0), title.length),
   );
@@ -86,7 +86,7 @@ function layOut(
   };
 }
 
-/** Widths of columns with one of them narrowed so that all fit, as far as that goes. */
+/** Column widths with one column narrowed until all fit, or its least width is reached. */
 function narrowed(natural: readonly number[], yields: number, title: number, width: number): readonly number[] {
   const excess = natural.reduce((sum, own) => sum + own, (natural.length - 1) * GAP.length) - width;
   return natural.map((own, i) =>
@@ -119,7 +119,7 @@ function withNotesBelow(
   return [titles, rule, ...lines.flatMap((line, i) => [line, ...below(notes[i + 1])])].join("\n");
 }
 
-/** At spaces where there are any; a word that is longer than a line is broken. */
+/** Breaks at spaces. Breaks a word only if it is longer than a line. */
 function wrapped(text: string, room: number): string[] {
   const lines: string[] = [];
   let rest = text;

@@ -65,7 +65,7 @@ describe.skipIf(process.platform === "win32")("a pipe", () => {
     expect(await read).toBe("café\n".repeat(50_000));
   });
 
-  it.each([0, 100])("to which nobody writes is left when it is told to after %d ms", async (after) => {
+  it.each([0, 100])("without a writer is left on an abort after %d ms", async (after) => {
     const abort = new AbortController();
     const read = readText(makePipe(`silent-${after}`), abort.signal);
     setTimeout(() => abort.abort(), after);

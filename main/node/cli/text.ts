@@ -1,4 +1,4 @@
-/** Texts that a command is given as a file or on standard input: whole, of a sane size, and UTF-8. */
+/** Texts from a file or standard input: whole, limited in size, and UTF-8. */
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
 import { closeSync, constants, createReadStream, open, openSync } from "node:fs";
@@ -14,7 +14,7 @@ import { bytesText } from "./output.ts";
 /** More than any context holds; a string of it fits into memory. */
 const MOST_BYTES = 256 << 20;
 
-/** What stands for standard input where a file is named. */
+/** The file name that means standard input. */
 export const STANDARD_INPUT = "-";
 
 const SMALLER_HINT = "Give a part of it.";
@@ -42,12 +42,13 @@ export async function readText(path: string, signal: AbortSignal): Promise<strin
 export const readStandardInput = async (signal: AbortSignal): Promise<string> =>
   textOf("standard input", await bytesOf("standard input", process.stdin, signal));
 
-/** How often it is tried to wake who opens a pipe. */
+/** Interval of the attempts to wake a reader that waits for a pipe's writer. */
 const WAKE_EVERY_MS = 20;
 
 /**
- * A file's reader would wait on a thread, for somebody who writes and then for what is written, and a process does not end before
- * its threads. A socket waits without one; and while the pipe is being opened, an interrupt is that somebody for a moment.
+ * A file read would block a thread until a writer comes, and a process does not end before its
+ * threads. A socket needs no thread. While the pipe is being opened, an interrupt opens it for
+ * writing for a moment, which wakes the reader.
  */
 async function openPipe(path: string, signal: AbortSignal): Promise<Readable> {
   throwIfCancelled(signal);
@@ -70,18 +71,18 @@ function writeNothing(path: string): void {
   try {
     closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK));
   } catch {
-    // Nobody waits there yet, or any more.
+    // No reader waits there.
   }
 }
 
-/** Not a file and not a pipe, which a shell makes of `<(…)`. */
+/** Refuses what is neither a file nor a pipe (a shell's `<(…)` is a pipe). */
 function whatElse(facts: Stats): string | undefined {
   if (facts.isFile() || facts.isFIFO()) return undefined;
   if (facts.isDirectory()) return "a folder";
   return facts.isSocket() ? "a socket" : "a device";
 }
 
-/** Pipes, and some files of the system, do not say how much they hold. */
+/** Limits the size while reading: pipes and some system files tell no size. */
 async function bytesOf(name: string, stream: Readable, signal: AbortSignal): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -107,7 +108,7 @@ function unreadable(name: string, cause: unknown): WorkbenchError {
   return new WorkbenchError("INPUT_NOT_FOUND", `[rlx] ${name} cannot be read`, { hint: "Check the path.", cause });
 }
 
-/** The exact text: what is not UTF-8 would become marks of replacement, and other tokens. */
+/** The exact text. Refuses invalid UTF-8, which would become other tokens. */
 function textOf(name: string, bytes: Buffer): string {
   const text = bytes.toString("utf8");
   if (isUtf8(bytes)) return text;

@@ -1,4 +1,4 @@
-/** `rlx doctor --verify`: answers that only a Mac has, each in a line, and files to keep: answers, plans, predictions. */
+/** `rlx doctor --verify`: prints what only a Mac can answer, and writes answers, plans and predictions. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -75,7 +75,7 @@ async function keep(folder: string, verification: object, plans: readonly Planne
   }
 }
 
-/** Columns as lists of numbers: a file is read by people and scripts. */
+/** Columns as lists of numbers, for people and scripts. */
 const plain = (plan: PlannedRoute): object => ({
   ...plan,
   nodes: { predicted: [...plan.nodes.predicted], planned: [...plan.nodes.planned] },

@@ -2,7 +2,7 @@
 import type { MlxMode } from "../../backends/mlx/engine.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { EngineDevice } from "../../engine/devices.ts";
-import { inSlices } from "../../engine/models/works.ts";
+import { inSlices } from "../../engine/models/taskCache.ts";
 import type { CpuAccess, OpenCpuDecoder } from "../../runtime/devices/cpu.ts";
 import { cpuProvider } from "../../runtime/devices/cpu.ts";
 import type { MlxAccess } from "../../runtime/devices/mlx.ts";
@@ -18,6 +18,7 @@ export interface DeviceParts extends DecoderCompile {
   readonly mlx: MlxAccess;
   readonly mlxMode: MlxMode;
   readonly coreml: CoremlAccess;
+  readonly simulatorMemory: number;
   /** What packages are made for. */
   readonly target: TargetSpec;
   /** Opens decoders of the CPU engine, over kept plans where there are any. */
@@ -26,7 +27,7 @@ export interface DeviceParts extends DecoderCompile {
 
 export const everyDevice = (parts: DeviceParts): readonly EngineDevice[] => [
   cpuProvider({ ...parts, access: parts.cpu }),
-  simulatorProvider({ ...parts, engine: parts.cpu.engine }),
+  simulatorProvider({ ...parts, engine: parts.cpu.engine, memoryLimit: parts.simulatorMemory }),
   coremlProvider({ ...parts, access: parts.coreml, engine: parts.cpu.engine }),
   mlxProvider({ ...parts, access: parts.mlx, mode: parts.mlxMode }),
   referenceProvider({ pace: (steps, signal) => inSlices(steps, signal ?? new AbortController().signal) }),

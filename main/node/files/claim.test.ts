@@ -34,11 +34,26 @@ it("a writer that gives up makes room", async () => {
 });
 
 it("the claim of a process that has ended is taken over, by one", async () => {
-  const target = join(folder, "left.mlpackage");
   const { pid } = spawnSync(process.execPath, ["-e", ""]);
-  writeFileSync(claimOf(target), makerName({ ...ownMaker(), pid }));
-  const tries = await Promise.allSettled([claim(target), claim(target), claim(target)]);
-  expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  const dead = makerName({ ...ownMaker(), pid });
+  for (let round = 0; round < 50; round++) {
+    const target = join(folder, `left-${round}.mlpackage`);
+    writeFileSync(claimOf(target), dead);
+    const tries = await Promise.allSettled(Array.from({ length: 6 }, () => claim(target)));
+    expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    expect(existsSync(`${claimOf(target)}.lock`)).toBe(false);
+  }
+});
+
+it("a process that died while it took a claim over is in the way once only", async () => {
+  const target = join(folder, "died.mlpackage");
+  const { pid } = spawnSync(process.execPath, ["-e", ""]);
+  for (const path of [claimOf(target), `${claimOf(target)}.lock`])
+    writeFileSync(path, makerName({ ...ownMaker(), pid }));
+  await expect(claim(target)).rejects.toThrow(busy);
+  await (
+    await claim(target)
+  )();
 });
 
 it("the claim of a process that lives, or that cannot be read, stays", async () => {

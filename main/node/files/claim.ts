@@ -1,16 +1,16 @@
 /**
- * A claim on an output path while it is written, as a small file beside it: two processes that write the same package at
- * once cannot both succeed. The claim of a process that has ended is taken over.
+ * A claim on an output path while it is written, as a small file beside it: two processes that
+ * write the same package at once cannot both succeed. The claim of a process that has ended is
+ * taken over.
  */
-import { randomUUID } from "node:crypto";
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { hasEnded, makerName, ownMaker, parseMaker } from "./processes.ts";
 
 export const claimOf = (target: string): string => join(dirname(target), `.${basename(target)}.claim`);
 
-/** Claims the path; the answer gives it up. Throws HANDLE_BUSY while another writer has it. */
+/** Claims the path and returns the release. Throws HANDLE_BUSY while another writer has it. */
 export async function claim(target: string): Promise<() => Promise<void>> {
   const path = claimOf(target);
   if (!(await make(path)) && (!(await takeAway(path)) || !(await make(path))))
@@ -31,18 +31,35 @@ async function make(path: string): Promise<boolean> {
   }
 }
 
-/** Removes the claim of a process that has ended. Of two that try, one succeeds: only one can rename the file. */
+/**
+ * Removes the claim of a dead process. Only the holder of the lock may: a process that read the dead
+ * claim earlier would otherwise remove the new one.
+ */
 async function takeAway(path: string): Promise<boolean> {
+  const dead = await deadClaim(path);
+  if (dead === undefined) return false;
+  const lock = `${path}.lock`;
+  if (!(await make(lock))) {
+    // Its holder died: the next attempt succeeds.
+    if ((await deadClaim(lock)) !== undefined) await rm(lock, { force: true });
+    return false;
+  }
+  try {
+    if ((await deadClaim(path)) === dead) await rm(path, { force: true });
+  } finally {
+    await rm(lock, { force: true });
+  }
+  return true;
+}
+
+/** The text of a claim whose process has ended. */
+async function deadClaim(path: string): Promise<string | undefined> {
   try {
     const [text, { mtimeMs }] = await Promise.all([readFile(path, "utf8"), stat(path)]);
     const maker = parseMaker(text);
-    if (maker === undefined || !hasEnded(maker, mtimeMs)) return false;
-    const aside = `${path}.${randomUUID()}`;
-    await rename(path, aside);
-    await rm(aside, { force: true });
-    return true;
+    return maker !== undefined && hasEnded(maker, mtimeMs) ? text : undefined;
   } catch {
-    // It was given up or taken over meanwhile; the next try to make it tells.
-    return true;
+    // Released meanwhile.
+    return undefined;
   }
 }

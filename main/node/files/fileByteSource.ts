@@ -20,14 +20,14 @@ export interface FileByteSource extends ByteSource {
   readonly verify: () => Promise<void>;
 }
 
-/** One system call reads at most this much, so that a cancel is heard soon. */
+/** Bytes of one system call: small, so that a cancel takes effect soon. */
 const READ_STEP = 16 << 20;
 
 export async function openFileSource(path: string): Promise<FileByteSource> {
   const cannotOpen = (error: unknown): never => {
     throw fileError(path, "open", error);
   };
-  // Before it is opened: opening a pipe waits for somebody who writes.
+  // Checked before opening: the open of a pipe waits for a writer.
   requireFile(path, await stat(path).catch(cannotOpen));
   const handle = await open(path, "r").catch(cannotOpen);
   try {
@@ -48,7 +48,7 @@ function requireFile(path: string, facts: Stats | BigIntStats): void {
   });
 }
 
-/** The same text as identity_of in native/src/core/weights.cpp, which compares it when weights are mapped. */
+/** native/src/core/weights.cpp writes the same text and compares it when weights are mapped. */
 const identityOf = ({ dev, ino, size, mtimeNs }: BigIntStats): string => [dev, ino, size, mtimeNs].join(":");
 
 function sourceOver(handle: FileHandle, path: string, facts: BigIntStats): FileByteSource {
@@ -86,7 +86,7 @@ function sourceOver(handle: FileHandle, path: string, facts: BigIntStats): FileB
         if (bytesRead === 0) break;
         done += bytesRead;
       }
-      // After the read, so that bytes of a changed file are never handed out.
+      // Checked after the read, so that no byte of a changed file gets out.
       await verify();
       return out;
     },
@@ -95,7 +95,7 @@ function sourceOver(handle: FileHandle, path: string, facts: BigIntStats): FileB
   return source;
 }
 
-/** Opens files in the same folder; a name with a folder in it is nobody's sibling. */
+/** Opens files of the same folder. A name with a folder in it has no sibling. */
 export const siblingOpener =
   (path: string): SiblingOpener =>
   async (name) => {
@@ -144,7 +144,7 @@ export async function openFileSink(path: string): Promise<ByteSink> {
   };
 }
 
-/** The rename itself is durable only when the folder is; not every system can sync a folder. */
+/** A rename is durable only when its folder is synced. Not every system can sync one. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r").catch(() => undefined);
   await handle?.sync().catch(() => undefined);
@@ -153,7 +153,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 const PERMISSION_HINT = "Give yourself permission to this file, or move it to your own folder.";
 
-/** Our code, what to do, and what the system means where its own word says too little. */
+/** Our code, a hint, and plain words where the system's own say too little. */
 const CODES: Readonly<Record<string, readonly [ErrorCode, string, string?]>> = {
   ENOENT: ["INPUT_NOT_FOUND", "Check the path; the file may have been moved.", "there is no such file"],
   ENOTDIR: ["INPUT_NOT_FOUND", "Check the path; a part of it is not a folder.", "there is no such folder"],

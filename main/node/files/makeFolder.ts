@@ -1,13 +1,13 @@
 /**
- * A folder with those above it. Not Node's `recursive`: where a file system answers "no such file" to the making of a folder
- * whose parent is there (/proc does), that one tries again without end.
+ * Makes a folder and its parents. Node's `recursive` loops without end where a file system answers
+ * "no such file" although the parent exists, as /proc does.
  */
 import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** `mode` is that of every folder that is made. */
+/** `mode` applies to every new folder. */
 export async function makeFolder(path: string, mode = 0o777): Promise<void> {
-  // A folder that is there ends the way up, so that only what is missing is made.
+  // An existing folder ends the way up.
   if (await isFolder(path)) return;
   if (dirname(path) !== path) await makeFolder(dirname(path), mode);
   try {

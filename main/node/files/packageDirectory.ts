@@ -1,6 +1,6 @@
 /**
- * Packages on disk: a directory written under a temporary name beside its target and renamed into place when complete,
- * so that a crash, a full disk or a cancel never leaves half a package under the name that was asked for.
+ * Packages on disk. A package is written under a temporary name beside its target and renamed when
+ * complete: a crash, a full disk or a cancel never leaves half a package under the final name.
  */
 import { open, rename, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
@@ -9,9 +9,10 @@ import type { PositionedSink, RangeSource } from "../../backends/coreml/blob.ts"
 import type { DirectoryReader, DirectoryWriter } from "../../backends/coreml/package.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { claim } from "./claim.ts";
-import type { Note } from "./leftovers.ts";
-import { asideOf, partialName } from "./leftovers.ts";
+import type { Note } from "./abandonedFiles.ts";
+import { asideOf, partialName } from "./abandonedFiles.ts";
 import { makeFolder } from "./makeFolder.ts";
+import { writeFully } from "./writeFully.ts";
 
 function ioError(path: string, cause: unknown): WorkbenchError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -45,15 +46,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-async function writeFully(handle: FileHandle, position: number, bytes: Uint8Array): Promise<void> {
-  let done = 0;
-  while (done < bytes.length) {
-    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
-  }
-}
-
-/** Replaces what is at `target`, but only when everything is written. `note` is told what to remove if this process dies. */
+/** Replaces `target` once everything is written. `note` gets what to remove if this process dies. */
 export async function packageWriter(target: string, note?: Note): Promise<DirectoryWriter> {
   const parent = dirname(target);
   const temporary = join(parent, partialName(target));
@@ -111,7 +104,7 @@ export async function packageWriter(target: string, note?: Note): Promise<Direct
   };
 }
 
-/** A directory cannot be renamed over another: the old one steps aside first and comes back if the rename fails. */
+/** A directory cannot be renamed over another: the old one moves aside, and back if that fails. */
 async function replace(from: string, to: string): Promise<void> {
   const old = await stat(to).catch(() => undefined);
   if (old === undefined) return rename(from, to);

@@ -5,11 +5,11 @@ import { dirname, extname, join, resolve } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { PackageFiles } from "../../engine/services.ts";
 import { userHome } from "./folders.ts";
-import { noteIn, removeLeftovers } from "./leftovers.ts";
+import { unfinishedNote, removeAbandonedFiles } from "./abandonedFiles.ts";
 import { packageWriter } from "./packageDirectory.ts";
 
-/** An absolute .mlpackage path in a folder that exists; what is there is replaced only when that was asked for. */
-async function place(path: string, overwrite: boolean): Promise<string> {
+/** An absolute .mlpackage path in an existing folder. Replaces a package only with `overwrite`. */
+export async function place(path: string, overwrite: boolean): Promise<string> {
   const where = resolve(path);
   if (extname(where) !== ".mlpackage")
     throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where}: expected a name that ends in .mlpackage`, {
@@ -28,16 +28,16 @@ async function place(path: string, overwrite: boolean): Promise<string> {
   return where;
 }
 
-/** `dataFolder`: where it is noted what is being written. */
+/** `dataFolder`: the place of notes about unfinished packages. */
 export const packageFiles = (dataFolder: string): PackageFiles => ({
-  writer: (path, { noted } = { noted: false }) => packageWriter(path, noted ? noteIn(dataFolder) : undefined),
+  writer: (path, { noted } = { noted: false }) => packageWriter(path, noted ? unfinishedNote(dataFolder) : undefined),
   place,
   async suggest(model, name) {
     const folder = model === null ? userHome() : dirname(model);
     const space = await statfs(folder).catch(() => undefined);
     return { path: join(folder, name), freeBytes: space === undefined ? null : space.bavail * space.bsize };
   },
-  removeLeftovers: () => removeLeftovers(dataFolder),
+  removeAbandonedFiles: () => removeAbandonedFiles(dataFolder),
   async temporary(name) {
     const folder = await mkdtemp(join(tmpdir(), "rlx-package-"));
     return { path: join(folder, name), remove: () => rm(folder, { recursive: true, force: true }) };

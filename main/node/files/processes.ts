@@ -1,18 +1,18 @@
-/** Whose work is a file with a process number in its name: somebody's who lives, or a leftover? */
+/** Tells whether the process in a file's name still runs, or the file is a leftover. */
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 
-/** Who made a file: a process number says that only beside what it counts in, where machines or containers share a folder. */
+/** The maker of a file: a process number, and the machine or container that it counts in. */
 export interface Maker {
   readonly pid: number;
   readonly host: string;
-  /** One run of the machine, and the processes that are numbered together in it; elsewhere than on Linux the same always. */
+  /** Boot and process namespace of the maker. The same everywhere but on Linux. */
   readonly boot: string;
   readonly numbering: string;
 }
 
-/** A maker as a part of a file's name, for `parseMaker`. */
+/** A maker as part of a file name. `parseMaker` reads it. */
 export const MAKER = /(\d+)-([0-9a-f]{8})-([0-9a-f]{8})-([0-9a-f]{8})/;
 
 /** This process. */
@@ -33,20 +33,20 @@ export function parseMaker(name: string): Maker | undefined {
   return { pid: Number(pid), host, boot, numbering };
 }
 
-/** Has whoever made this ended? Of another machine, or of another container of this one, nobody here could say. */
+/** True if the maker has ended. False for other machines and containers: this one cannot know. */
 export function hasEnded(maker: Maker, changedMs: number): boolean {
   const own = ownMaker();
   if (maker.host !== own.host) return false;
   if (maker.boot !== own.boot) return true;
   if (maker.numbering !== own.numbering) return false;
-  // Its number may be our own now: then it was made before the machine was started.
+  // Its number may be our own by now: then it is older than the boot.
   return !isSinceStart(changedMs) || (maker.pid !== own.pid && !isAnother(maker.pid));
 }
 
 const short = (...facts: readonly string[]): string =>
   createHash("sha256").update(facts.join("\0")).digest("hex").slice(0, 8);
 
-/** What only Linux says. */
+/** Read from /proc, on Linux only. */
 function factOf(read: () => string): string {
   try {
     return read();
@@ -55,9 +55,9 @@ function factOf(read: () => string): string {
   }
 }
 
-/** Another process that lives; whose number was given to somebody else counts as living, which costs room and nothing else. */
+/** True for another live process. A reused number counts as live, which costs disk space only. */
 export function isAnother(pid: number): boolean {
-  // 0 would ask for our own group.
+  // 0 would mean our own group.
   if (pid === process.pid || pid < 1) return false;
   try {
     process.kill(pid, 0);
@@ -67,16 +67,16 @@ export function isAnother(pid: number): boolean {
   }
 }
 
-/** It has ended, but nobody asked how: so it stays in a container whose first process does not care for orphans. */
+/** A zombie: it has ended, but its parent never read its exit code. */
 function isZombie(pid: number): boolean {
   if (process.platform !== "linux") return false;
   try {
-    // The state stands after the name, which is in brackets.
+    // The state follows the name, which is in brackets.
     return /^.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
   } catch {
     return false;
   }
 }
 
-/** Who made something before the machine was started has ended, whoever has its number now. */
+/** A maker from before the boot has ended, even if its number is in use again. */
 export const isSinceStart = (changedMs: number): boolean => changedMs >= Date.now() - 1000 * uptime();

@@ -2,10 +2,11 @@
  * Files that were opened, newest first, in one small JSON file. Written to a temporary name and renamed; a file that cannot be
  * read is moved aside, never overwritten.
  */
-import { open, readFile, rename, stat } from "node:fs/promises";
+import { readFile, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import type { Recents } from "../../engine/services.ts";
+import { openFileSink } from "./fileByteSource.ts";
 import { makeFolder } from "./makeFolder.ts";
 
 const schema = z.object({
@@ -64,13 +65,11 @@ export function createRecents(folder: string): Recents {
 /** Temporary name, fsync, rename: a crash leaves the old file or the new one. */
 export async function writeAtomically(file: string, text: string): Promise<void> {
   await makeFolder(dirname(file));
-  const temporary = `${file}.${process.pid}.tmp`;
-  const handle = await open(temporary, "w");
+  const sink = await openFileSink(file);
   try {
-    await handle.writeFile(text);
-    await handle.sync();
+    await sink.write(Buffer.from(text));
+    await sink.finish();
   } finally {
-    await handle.close();
+    await sink.abandon();
   }
-  await rename(temporary, file);
 }

@@ -1,7 +1,8 @@
 /**
- * Dropped files without a path: their header is fed in ranges until it parses; to run or export, the whole file is sent in
- * pieces to a temporary file. That goes when the upload is cancelled or left half-way, with the last model (or failed attempt at one)
- * that it was for, or with the engine; after one that was killed, with the start of the next (`leftovers.ts`).
+ * Dropped files without a path. The header arrives in ranges until it parses. To run or export, the
+ * whole file arrives in pieces, in a temporary file. It is removed when the upload is cancelled or
+ * abandoned, with the last model that uses it, or with the engine; after a killed engine, at the
+ * start of the next (`abandonedFiles.ts`).
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, open, rm, statfs } from "node:fs/promises";
@@ -10,13 +11,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Uploads } from "../../engine/services.ts";
-import { uploadPrefix } from "./leftovers.ts";
+import { uploadPrefix } from "./abandonedFiles.ts";
+import { writeFully } from "./writeFully.ts";
 
-/** Bytes of one piece: the window asks for the next when this one is written. */
+/** Bytes of one piece. The window sends the next when this one is written. */
 export const CHUNK_BYTES = 4 << 20;
-/** Files on their way at a time. */
+/** Most uploads at a time. */
 const MOST = 8;
-/** One of which nothing came for so long was left: its window was closed or loaded anew, and pieces come over the loopback. */
+/** An upload without a piece for so long is abandoned: its window was closed or reloaded. */
 const LEFT_MS = 60_000;
 
 interface Open {
@@ -25,29 +27,32 @@ interface Open {
   readonly folder: string;
   readonly path: string;
   readonly handle: FileHandle;
+  /** Bytes on disk. */
   received: number;
-  /** When its latest piece came. */
+  /** A piece is being written. */
+  writing: boolean;
+  /** Time of the latest piece. */
   latest: number;
   finished: boolean;
 }
 
-/** Longest name of a file on the usual file systems, in bytes. */
+/** Longest file name of common file systems, in bytes. */
 const LONGEST_NAME = 255;
 
-/** The name of a dropped file, which comes from the page: one file name and nothing else. */
+/** Checks the name of a dropped file, which is untrusted: one plain file name. */
 export function uploadName(given: string): string {
   const refused = (why: string): WorkbenchError =>
     new WorkbenchError("INPUT_ARGUMENT", `[upload] file name: ${why}`, { hint: "Rename the file and drop it again." });
   const name = given.split(/[\\/]/).at(-1) ?? "";
   if (name === "" || name === "." || name === "..") throw refused(`got ${JSON.stringify(given)}, expected a name`);
-  // Controls, and marks that turn the direction of text, could hide in a terminal or a list.
+  // Control characters and marks of direction could deceive in a terminal or a list.
   if (/[\p{Cc}\p{Cf}]/u.test(name)) throw refused("it has control characters");
   const bytes = Buffer.byteLength(name);
   if (bytes > LONGEST_NAME) throw refused(`got ${bytes} bytes, expected at most ${LONGEST_NAME}`);
   return name;
 }
 
-/** A file in a folder of its own, on a disk that has room for it beside what others were promised. */
+/** Makes the file in its own folder. The disk must hold it beside all other uploads. */
 async function makePlace(
   name: string,
   size: number,
@@ -79,14 +84,14 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
       });
     return found;
   };
-  /** Sizes of files whose place is being made. */
+  /** Sizes of uploads that are being created. */
   const beginning = new Set<{ readonly size: number }>();
   const arriving = (): readonly Open[] => [...open_.values()].filter(({ finished }) => !finished);
-  /** Bytes that files on their way have still to bring. */
+  /** Bytes that all uploads still lack. */
   const promised = (): number =>
     [...beginning].reduce((sum, { size }) => sum + size, 0) +
     arriving().reduce((sum, { size, received }) => sum + size - received, 0);
-  /** Removals on their way: the end of the engine waits for them, too. */
+  /** Removals under way. The engine's end waits for them. */
   const removing = new Set<Promise<void>>();
   const remove = async (entry: Open): Promise<void> => {
     if (!entry.finished) await entry.handle.close();
@@ -116,7 +121,17 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
       try {
         const { folder, path, handle } = await makePlace(name, size, () => promised() - size);
         const upload = randomBytes(12).toString("hex");
-        open_.set(upload, { name, size, folder, path, handle, received: 0, latest: now(), finished: false });
+        open_.set(upload, {
+          name,
+          size,
+          folder,
+          path,
+          handle,
+          received: 0,
+          writing: false,
+          latest: now(),
+          finished: false,
+        });
         return { upload, chunkBytes: CHUNK_BYTES };
       } finally {
         beginning.delete(room);
@@ -124,12 +139,21 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
     },
     async chunk(id, offset, bytes) {
       const entry = find(id);
+      if (entry.writing)
+        throw new WorkbenchError("HANDLE_BUSY", `[upload] ${entry.name}: the piece before this one is being written`, {
+          hint: "Send one piece at a time.",
+        });
       if (entry.finished || offset !== entry.received || offset + bytes.byteLength > entry.size)
         throw new WorkbenchError(
           "INPUT_ARGUMENT",
           `[upload] piece at ${offset} of ${bytes.byteLength} bytes: expected one at ${entry.received} within ${entry.size}`,
         );
-      await entry.handle.write(bytes, 0, bytes.byteLength, offset);
+      entry.writing = true;
+      try {
+        await writeFully(entry.handle, offset, bytes);
+      } finally {
+        entry.writing = false;
+      }
       entry.received += bytes.byteLength;
       entry.latest = now();
       return entry.received;

@@ -13,7 +13,7 @@ export function osTitle(): string {
       const named = /^PRETTY_NAME="?([^"\n]+)/m.exec(readFileSync("/etc/os-release", "utf8"));
       if (named?.[1] !== undefined) return named[1];
     } catch {
-      // Not every Linux has the file; the kernel's name will do.
+      // Without the file, the kernel's name stands in.
     }
   }
   return `${platform()} ${release()}`;
@@ -24,7 +24,7 @@ export function platformName(): "darwin" | "linux" | "win32" | "other" {
   return name === "darwin" || name === "linux" || name === "win32" ? name : "other";
 }
 
-/** Free memory that a program can have: on Linux also what the page cache gives back. */
+/** Memory that a program can get. On Linux this includes the page cache. */
 export function freeBytes(): number {
   if (platform() === "linux") {
     try {

@@ -1,6 +1,6 @@
 /**
- * Heat, power and memory of this machine, read from where the system tells them: Core ML's bridge, pmset and sysctl on a Mac, files
- * under /sys and /proc on Linux. What is not told is a sentence; no number is made up.
+ * Heat, power and memory of this machine: from Core ML's bridge, pmset and sysctl on a Mac, from /sys
+ * and /proc on Linux. What the system does not tell is a sentence, never an invented number.
  */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,13 +11,13 @@ import type { Reading } from "../../contract/views/machine.ts";
 import { bytesFigure } from "../../engine/measure/forecast.ts";
 import { freeBytes, totalBytes } from "./machineInfo.ts";
 
-/** Where this machine is asked: replaced in tests. */
+/** Access to the system. Tests replace it. */
 export interface MachineSource {
   readonly platform: string;
   /** The text of a file, or undefined. */
   readonly read: (path: string) => string | undefined;
   readonly list: (folder: string) => readonly string[];
-  /** What a system program prints, or undefined when it is not there or fails. */
+  /** Output of a system program; undefined if it is missing or fails. */
   readonly run: (program: string, parameters: readonly string[]) => Promise<string | undefined>;
 }
 
@@ -57,7 +57,7 @@ const unknown = (id: Reading["id"], title: string, why: string): Reading => ({
   state: "unknown",
 });
 
-/** `mac`: what Core ML's bridge tells. */
+/** `mac`: facts from Core ML's bridge. */
 export const machineReadings = async (
   mac: Pick<MacFacts, "thermal" | "lowPower"> | undefined,
   machine: MachineSource = thisMachine,
@@ -105,7 +105,7 @@ export function thermalReading(machine: MachineSource, told: string | undefined)
   };
 }
 
-/** The temperature from which the kernel slows a zone's devices down. */
+/** Temperature at which the kernel throttles a zone. */
 function passiveTrip(machine: MachineSource, folder: string): number | undefined {
   for (let trip = 0; trip < 16; trip++) {
     const kind = machine.read(join(folder, `trip_point_${trip}_type`));
@@ -156,7 +156,7 @@ export async function powerReading(machine: MachineSource, lowPower: boolean | u
 
 /** macOS: 1 normal, 2 warning, 4 critical (kern.memorystatus_vm_pressure_level). */
 const PRESSURE: Readonly<Record<string, string>> = { "1": "normal", "2": "warning", "4": "critical" };
-/** Free memory below this share is little. */
+/** Below this share, free memory is low. */
 const LITTLE = 0.1;
 
 export async function memoryReading(machine: MachineSource): Promise<Reading> {
@@ -175,7 +175,7 @@ export async function memoryReading(machine: MachineSource): Promise<Reading> {
       };
     return { ...named, value: share, source: "the system's count", state: free < total * LITTLE ? "warning" : "ok" };
   }
-  // PSI: the share of the last ten seconds in which some program waited for memory.
+  // PSI: share of the last ten seconds in which a program waited for memory.
   const stalled = numberIn(/^some avg10=([\d.]+)/m.exec(machine.read("/proc/pressure/memory") ?? "")?.[1], 1);
   return {
     ...named,
@@ -204,7 +204,7 @@ function swapReading(machine: MachineSource): Reading[] {
   ];
 }
 
-/** Programs that wanted a processor, over the last minute; Windows has no such average. */
+/** The load average of the last minute. Windows has none. */
 export function loadReading(machine: MachineSource, load = loadavg()[0] ?? 0): Reading {
   if (machine.platform === "win32") return unknown("load", "Other load", NOT_EXPOSED);
   const processors = availableParallelism();

@@ -1,6 +1,6 @@
 /**
- * The native addon: its whole face in types, how it is found and loaded, and the engine over it. A missing or wrong addon
- * is ENV_NO_ADDON with what to do; the program still starts.
+ * The native addon: the types of its exports, how it is found and loaded, and the engine over it. A
+ * missing or wrong addon is ENV_NO_ADDON with a hint. The program still starts.
  */
 import { existsSync } from "node:fs";
 import type { CpuEngine, KernelNote, PlanHandle, SessionOptions, StoredRows, StoredSums, WeightsHandle } from "../../backends/cpu/engine.ts";
@@ -15,7 +15,7 @@ import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandl
 /** The number in native/src/cpu/binding/addon.cpp. */
 const ABI = 6;
 
-/** What native/src/cpu/binding/addon.cpp exports, name by name. Handles are numbers with a generation inside. */
+/** Exports of native/src/cpu/binding/addon.cpp. Handles are numbers that hold a generation. */
 interface NativeAddon {
   readonly abi: number;
   readonly hugePages: boolean;
@@ -52,13 +52,13 @@ export interface AddonOptions {
   readonly weights?: CpuWeights;
 }
 
-/** As RLX_ADDON: as if none had been built. */
+/** RLX_ADDON=off: behave as if no addon was built. */
 const OFF = "off";
 
 const builtAddon = (): string | undefined =>
   addonPlaces("native/build/rlx.node", "rlx.node").find((place) => existsSync(place));
 
-/** Nothing to load: none was built and none is named. One that is broken or too old is there, and an error. */
+/** True if none was built and none is named. A broken or old addon is an error instead. */
 export const addonAbsent = (path: string | null): boolean =>
   path === OFF || (path === null && builtAddon() === undefined);
 
@@ -98,7 +98,7 @@ function openAddon(path: string, hint: string): NativeAddon {
   return native;
 }
 
-/** What the container leaves, and what the machine has. */
+/** Free memory of the container or the machine, whichever is less. */
 const availableBytes = (): number => Math.min(process.availableMemory(), freeBytes());
 
 function weightsNote(native: NativeAddon, weights: CpuWeights): KernelNote {
@@ -140,7 +140,7 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
     let runs = 0;
     const run = (request: TokenRun, signal?: AbortSignal): Promise<TokenResult> =>
       awaited(() => {
-        // What is used again is worth larger pages; the first run is not made to wait for them.
+        // Larger pages pay off from the second run on. The first does not wait for them.
         if (++runs === 2 && cpuWeights !== "mapped") native.enlargePages(id, cpuWeights === "copied", availableBytes());
         return native.run(id, request);
       }, signal);

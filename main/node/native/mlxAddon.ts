@@ -1,6 +1,6 @@
 /**
- * The MLX addon: its whole face in types, how it is found and loaded, and the engine over it. It is built only where MLX is;
- * its absence is ENV_NO_ADDON with what to do, and nothing else of the program needs it.
+ * The MLX addon: the types of its exports, how it is found and loaded, and the engine over it. It is
+ * built only where MLX is installed. Its absence is ENV_NO_ADDON with a hint.
  */
 import { existsSync } from "node:fs";
 import type { EngineCounts, GraphRun, TokenRun, TokenResult, SessionBytes, Disposable } from "../../ir/session.ts";
@@ -13,7 +13,7 @@ import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandl
 /** The number in native/src/mlx/binding/addon.cpp. */
 const ABI = 3;
 
-/** What native/src/mlx/binding/addon.cpp exports, name by name. */
+/** Exports of native/src/mlx/binding/addon.cpp. */
 interface NativeMlx {
   readonly abi: number;
   readonly version: string;
@@ -48,7 +48,7 @@ const HINT =
 /** One engine per process: MLX's memory and streams are global. */
 let loaded: MlxEngine | undefined;
 
-/** `path`: another addon than the built one, for tests; asked for first. */
+/** `path`: another addon, for tests. The first call decides. */
 export function loadMlx(path?: string): MlxEngine {
   loaded ??= openMlx(path);
   return loaded;
@@ -91,7 +91,7 @@ function engineOver(native: NativeMlx): MlxEngine {
     const run = (request: TokenRun, signal?: AbortSignal): Promise<TokenResult> =>
       awaited(() => native.run(id, request), signal);
     const handle: MlxSessionHandle = tracked(id, {
-      // MLX decides over its own threads.
+      // MLX chooses its own threads.
       threads: 1,
       tokens: { follows: true, series: false, run },
       run,

@@ -1,6 +1,6 @@
 /**
- * What the faces of our native addons share: where they are looked for, errors as ours, handles that are disposed once, and jobs
- * that an AbortSignal cancels.
+ * Shared by our native addons: where they are found, errors with codes, handles that are disposed
+ * once, and jobs that an AbortSignal cancels.
  */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -41,7 +41,10 @@ export function requireAddon(path: string, hint: string): unknown {
   }
 }
 
-/** Any error of an addon as ours: the code travels as a property, and so does what the system said of it. */
+const NO_MEMORY_HINT =
+  "Close some programs, take a smaller model or context, or raise the limit on address space (ulimit -v).";
+
+/** Any error of an addon as ours. The code travels as a property, and so does the system's reason. */
 function translated(error: unknown): WorkbenchError {
   if (error instanceof WorkbenchError) return error;
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
@@ -49,6 +52,7 @@ function translated(error: unknown): WorkbenchError {
   const message = error instanceof Error ? error.message : String(error);
   return new WorkbenchError(isErrorCode(code) ? code : "BUG_UNEXPECTED", message, {
     cause: error,
+    ...(code === "ENV_NO_MEMORY" && { hint: NO_MEMORY_HINT }),
     ...(typeof system === "string" ? { details: { system } } : {}),
   });
 }
@@ -73,10 +77,10 @@ export function nativeHandles(native: {
   readonly cancel: (job: number) => boolean;
   readonly dispose: (handle: number) => boolean;
 }): NativeHandles {
-  // The safety net only: what is collected without having been disposed is disposed then.
+  // A safety net: disposes handles that were collected without a dispose.
   const lost = new FinalizationRegistry<number>((handle) => native.dispose(handle));
   const ids = new WeakMap<object, number>();
-  // One listener for a signal and not for a job: a signal may stand for hundreds of short ones.
+  // One listener per signal, because a signal may cover hundreds of short jobs.
   const cancelled = new WeakMap<AbortSignal, Set<number>>();
   const jobsOf = (signal: AbortSignal): Set<number> => {
     const known = cancelled.get(signal);

@@ -8,7 +8,7 @@ import type { Connectable } from "../../engine/connection.ts";
 import type { FromEngine } from "./messages.ts";
 import { isToEngine } from "./messages.ts";
 
-/** Bytes of answers on their way to the supervisor before work waits. */
+/** Bytes in flight to the supervisor before work waits. */
 const MOST_WAITING = 32 << 20;
 
 /** False when this process was not forked with a channel. */
@@ -17,8 +17,8 @@ export function serveChildChannel(engine: Connectable): boolean {
   if (!send) return false;
   const inboxes = new Map<number, PortInbox>();
   const backlog = createBacklog(MOST_WAITING);
-  const tell = (message: FromEngine): void => {
-    // A supervisor that has just died takes no more; that it is gone is told by "disconnect".
+  const post = (message: FromEngine): void => {
+    // A dead supervisor takes no more. "disconnect" reports its end.
     if (!process.connected) return;
     const left = backlog.add(message.t === "frame" ? message.bytes.byteLength : 0);
     send(message, undefined, undefined, left);
@@ -35,12 +35,12 @@ export function serveChildChannel(engine: Connectable): boolean {
       const inbox = createInbox();
       inboxes.set(socket, inbox);
       engine.connect({
-        send: (frame) => tell({ t: "frame", socket, bytes: encodeFrame(frame) }),
+        send: (frame) => post({ t: "frame", socket, bytes: encodeFrame(frame) }),
         room: backlog.room,
         onMessage: inbox.onMessage,
         onClose: inbox.onClose,
         close: (reason) => {
-          tell({ t: "close", socket, reason });
+          post({ t: "close", socket, reason });
           end(socket, reason);
         },
       });
@@ -50,12 +50,12 @@ export function serveChildChannel(engine: Connectable): boolean {
       } catch (error) {
         const wire = toWireError(error);
         const { message: reason } = wire;
-        tell({ t: "frame", socket, bytes: encodeFrame({ t: "err", id: CONNECTION_ID, error: wire }) });
-        tell({ t: "close", socket, reason });
+        post({ t: "frame", socket, bytes: encodeFrame({ t: "err", id: CONNECTION_ID, error: wire }) });
+        post({ t: "close", socket, reason });
         end(socket, reason);
       }
     }
   });
-  tell({ t: "ready" });
+  post({ t: "ready" });
   return true;
 }

@@ -1,7 +1,7 @@
-/** How an engine ends that serves somebody else: when it is asked to, or when there is nobody left, and never before it has tidied up. */
+/** Ends an engine process on request, or when its supervisor is gone, after it has tidied up. */
 import { setTimeout as wait } from "node:timers/promises";
 
-/** For all of it: whoever asked does not wait much longer. */
+/** Time limit of the tidy-up: the supervisor kills the process soon after. */
 const TIDY_MS = 2500;
 
 export interface Disposable {
@@ -22,13 +22,13 @@ export function endWithSupervisor(engine: Disposable): void {
   };
   const asked = (): void =>
     void end(() => {
-      // As whoever sent it expects: ended by this signal.
+      // Ends by the signal itself, as the sender expects.
       process.removeListener("SIGTERM", asked);
       process.kill(process.pid, "SIGTERM");
     });
   process.on("SIGTERM", asked);
-  // The supervisor is gone: nobody is left to work for.
+  // The supervisor is gone.
   process.on("disconnect", () => void end(() => process.exit(0)));
-  // A terminal sends these to the supervisor as well, and it is the supervisor who ends us.
+  // The terminal sends these to the supervisor too, which then ends this process.
   for (const signal of ["SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
 }

@@ -26,3 +26,17 @@ it.each([
   expect(lost).toEqual(announced);
   await engine.stop();
 });
+
+it("starts no engine once it was stopped, and turns sockets away", async () => {
+  const entry = join(folder, "engine.mjs");
+  await writeFile(entry, "setInterval(() => undefined, 1000);\n");
+  const engine = createEngineProcess({ entry });
+  engine.start();
+  await engine.stop();
+  engine.start();
+  const closed = new Promise<string>((resolve) => {
+    engine.connect({ frame: () => undefined, close: (reason) => resolve(reason) });
+  });
+  expect(engine.pid()).toBeUndefined();
+  expect(await closed).toBe("the server is stopping");
+});

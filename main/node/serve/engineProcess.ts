@@ -1,6 +1,6 @@
 /**
- * The supervisor's hold on the engine: one child process, started when first needed or before, restarted when it dies. Sockets
- * are told that the engine was lost; the window says so and connects again.
+ * The supervisor's engine: one child process, started at the first request or earlier, restarted when
+ * it dies. Sockets get ENGINE_LOST, and the window connects again.
  */
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
@@ -10,17 +10,17 @@ import { isFromEngine } from "./messages.ts";
 
 export interface SocketEnd {
   readonly frame: (bytes: Uint8Array) => void;
-  /** `lost`: the engine died; otherwise it ended this connection for the reason given. */
+  /** `lost`: the engine died. Otherwise the engine ended this connection for this reason. */
   readonly close: (reason: string, lost: boolean) => void;
 }
 
 export interface EngineProcess {
-  /** Before it is needed, so that nobody waits for it. */
+  /** Starts the engine ahead of the first request. */
   start(): void;
-  /** Connects a socket; the answer sends a frame to the engine or leaves. */
+  /** Connects a socket. Returns how to send a frame to the engine, and how to leave. */
   connect(end: SocketEnd): { readonly send: (bytes: Uint8Array) => void; readonly leave: () => void };
   readonly pid: () => number | undefined;
-  /** Done when the process is gone: it tidies up first, but not for long. */
+  /** Resolves when the process has tidied up and ended. */
   stop(): Promise<void>;
 }
 
@@ -64,12 +64,13 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
     const left = [...ends.values()];
     ends.clear();
     for (const end of left) end.close(reason, true);
-    // ^C goes to both of us, and an engine that is still being loaded does not leave it to us yet: that is no loss.
+    // ^C reaches both processes, and an engine that still loads ends at once: that is no loss.
     if (!stopping && by !== "SIGINT") options.onLost?.(reason);
   };
 
-  const started = (): ChildProcess => {
-    if (child) return child;
+  /** None once `stop` was called: a new one would outlive it. */
+  const started = (): ChildProcess | undefined => {
+    if (child || stopping) return child;
     const next = fork(options.entry, [], {
       serialization: "advanced",
       stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -84,23 +85,27 @@ export function createEngineProcess(options: EngineProcessOptions): EngineProces
     return next;
   };
 
-  const tell = (message: ToEngine): void => {
+  const post = (message: ToEngine): void => {
     const engine = started();
-    if (engine.connected) engine.send(message);
+    if (engine?.connected === true) engine.send(message);
   };
 
   return {
     start: () => void started(),
     connect(end) {
+      if (stopping) {
+        queueMicrotask(() => end.close("the server is stopping", true));
+        return { send: () => undefined, leave: () => undefined };
+      }
       const socket = nextSocket++;
       ends.set(socket, end);
-      tell({ t: "open", socket });
+      post({ t: "open", socket });
       return {
         send: (bytes) => {
-          if (ends.has(socket)) tell({ t: "frame", socket, bytes });
+          if (ends.has(socket)) post({ t: "frame", socket, bytes });
         },
         leave: () => {
-          if (ends.delete(socket) && child) tell({ t: "close", socket });
+          if (ends.delete(socket) && child) post({ t: "close", socket });
         },
       };
     },

@@ -229,7 +229,7 @@ async function bounded<T>(frame: string, act: () => Promise<T>): Promise<T> {
   return value;
 }
 
-/** Elsewhere than on Linux nobody tells what a process costs. */
+/** Only Linux tells what another process costs. */
 async function costs<T>(act: () => Promise<T>) {
   if (process.platform !== "linux") return { value: await act(), engineSeconds: 0, engineMiB: 0, serverMiB: 0 };
   const ofEngine = await costOf(server.engine.pid() ?? 0, () => costOf(process.pid, act));
@@ -275,7 +275,7 @@ async function wrongTypes(seed: number): Promise<ReadonlySet<string>> {
   for (const [kind, method, input] of good())
     for (const wrong of wronged(input, () => WRONG[random.integer(WRONG.length)])) {
       const id = one.nextId();
-      // One by one: among others nobody could say what it cost.
+      // One by one, so that each cost is known.
       const last = await bounded(`${method} with ${inspect(wrong).slice(0, 300)}`, () => {
         one.send({ t: "req", id, kind, method, input: wrong, credit: 0 });
         // What turned out to be allowed is not waited for to run to its end.
@@ -418,9 +418,9 @@ describe("hostile frames at the real engine", () => {
       stop: [],
     };
     const [one, other] = [await talk(), await talk()];
-    const start = (who: Talk, credit: number): number => {
-      const id = who.nextId();
-      who.send({ t: "req", id, kind: "stream", method: "run.start", input, credit });
+    const start = (talk: Talk, credit: number): number => {
+      const id = talk.nextId();
+      talk.send({ t: "req", id, kind: "stream", method: "run.start", input, credit });
       return id;
     };
     for (const drops of [

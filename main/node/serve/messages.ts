@@ -1,5 +1,6 @@
 /**
- * What the supervisor and its engine child say to each other: sockets by number, frames as bytes. The supervisor never reads a frame.
+ * Messages between the supervisor and its engine: sockets by number, frames as bytes. The supervisor
+ * never reads a frame.
  */
 export type ToEngine =
   | { readonly t: "open"; readonly socket: number }

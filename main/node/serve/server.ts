@@ -1,6 +1,7 @@
 /**
- * `rlx serve`: the workbench in a browser. A small supervisor that serves files and sockets on loopback and forks the engine.
- * A page may talk to the engine when it has our own origin and the token, which it gets for a ticket (tickets.ts).
+ * `rlx serve`: the workbench in a browser. A small supervisor serves files and sockets on loopback and
+ * forks the engine. A page needs our own origin and the token, which it gets for a ticket
+ * (tickets.ts).
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
@@ -25,27 +26,27 @@ import { SECURITY_HEADERS, serveStatic } from "./staticFiles.ts";
 import { createTickets, newSecret, sameSecret } from "./tickets.ts";
 
 export interface ServeOptions {
-  /** 0: any free port. */
+  /** 0 means any free port. */
   readonly port: number;
   readonly rendererFolder: string;
   readonly engineEntry: string;
   readonly execArgv?: readonly string[];
   readonly onLost?: (reason: string) => void;
-  /** A page has the token now; the address that it came with is used up. */
+  /** Called when a page has exchanged its ticket: its address is used up. */
   readonly onTicketUsed?: () => void;
 }
 
 export interface Serving {
   readonly port: number;
   readonly token: string;
-  /** A new address for one page: its fragment holds a ticket that works once. */
+  /** A new address for one page. Its fragment holds a ticket that works once. */
   url(open?: string): string;
   readonly engine: EngineProcess;
   close(): Promise<void>;
 }
 
 const HOST = "127.0.0.1";
-/** Bytes that wait for a browser before its socket is ended: it does not read, or far too slowly. */
+/** Most bytes that wait for a browser. Beyond, its socket is closed: it reads too slowly. */
 const MAX_BUFFERED = 64 << 20;
 
 export async function startServer(options: ServeOptions): Promise<Serving> {
@@ -138,7 +139,7 @@ function portOf(http: Server): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** The path of a request line; undefined where it is none, like that of `GET //`. */
+/** The path of a request line; undefined for an invalid one, such as `GET //`. */
 function pathOf(url = "/"): string | undefined {
   try {
     return new URL(url, `http://${HOST}`).pathname;
@@ -147,17 +148,17 @@ function pathOf(url = "/"): string | undefined {
   }
 }
 
-/** A page on another name that resolves to loopback (DNS rebinding) shows itself by its Host header. */
+/** Checks the Host header against DNS rebinding: another name that resolves to loopback. */
 const isOurHost = (request: IncomingMessage, port: number): boolean =>
   request.headers.host === `${HOST}:${port}` || request.headers.host === `localhost:${port}`;
 
-/** The status with which a request for a file, the token or an address is refused, or undefined. */
+/** The status of a refused HTTP request, or undefined. */
 function refuseRequest(request: IncomingMessage, port: number, path: string | undefined): number | undefined {
   if (!isOurHost(request, port)) return 421;
   if (path === undefined) return 400;
   if (request.method === "GET" || request.method === "HEAD") return undefined;
   if (request.method !== "POST" || (path !== SESSION_PATH && path !== ADDRESS_PATH)) return 405;
-  // A page says where it comes from; a program that asks for an address has the token.
+  // A page sends its origin. A program that asks for an address has the token.
   const ours = `http://${request.headers.host ?? ""}`;
   return path === ADDRESS_PATH || request.headers.origin === ours ? undefined : 403;
 }
@@ -168,7 +169,7 @@ function answer(response: ServerResponse, status: number, text?: string): void {
   response.end(text);
 }
 
-/** A ticket is short: more is not read. */
+/** Most bytes of a ticket that are read. */
 const LONGEST_BODY = 128;
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -180,7 +181,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Why a socket is refused, as a status line, or undefined. */
+/** The status line of a refused socket, or undefined. */
 export function refuse(
   request: Pick<IncomingMessage, "headers" | "url">,
   port: number,

@@ -1,6 +1,6 @@
 /**
- * Serves the built window from one folder, with the headers that keep it on its own: a strict CSP, no sniffing, no framing,
- * isolated. Paths are checked against the exact folder.
+ * Serves the built window from one folder with strict headers: CSP, no sniffing, no framing, isolated.
+ * Paths are checked against the exact folder.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -10,6 +10,7 @@ import { extname, isAbsolute, join, normalize, relative } from "node:path";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
+  ".txt": "text/plain; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".mjs": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
@@ -22,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".ico": "image/x-icon",
 };
 
-/** Monaco sets element styles, hence 'unsafe-inline' for styles; everything else is our own files. */
+/** Monaco sets element styles, hence 'unsafe-inline' for styles. All else is our own files. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -48,7 +49,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 
 export const mimeType = (extension: string): string => TYPES[extension] ?? "application/octet-stream";
 
-/** The file a URL path means inside `folder`, or undefined when it points elsewhere. */
+/** The file of a URL path inside `folder`; undefined if it points elsewhere. */
 export function fileWithin(folder: string, urlPath: string): string | undefined {
   let decoded: string;
   try {
@@ -79,7 +80,7 @@ export async function serveStatic(
     ...SECURITY_HEADERS,
     "content-type": mimeType(extname(file)),
     "content-length": found.size,
-    // Built assets carry a hash in their name; the page itself must be fresh.
+    // Built assets have a hash in their name. The page itself must be fresh.
     "cache-control": file.includes("assets") ? "public, max-age=31536000, immutable" : "no-cache",
   });
   if (head) {

@@ -1,16 +1,16 @@
 /**
- * Tickets of `rlx serve`: each lets one page have the token, once. What was used, or printed long ago and pushed out by
- * newer ones, is worth nothing.
+ * Tickets of `rlx serve`: each gives one page the token, once. A used ticket is invalid, and so is one
+ * that newer tickets have pushed out.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 
 export interface Tickets {
   issue(): string;
-  /** True for a ticket that was issued and not used; it is used now. */
+  /** Uses up a ticket. True if it was issued and unused. */
   redeem(ticket: string): boolean;
 }
 
-/** More addresses than anyone has open browsers. */
+/** Most open tickets. */
 const MOST = 64;
 
 export const newSecret = (): string => randomBytes(24).toString("base64url");

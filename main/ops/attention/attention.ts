@@ -15,6 +15,7 @@ import {
   attendRow,
   groupOf,
   hideScores,
+  jaxAttention,
   mlxAdditive,
   mlxShaped,
   mlxTakesAttention,
@@ -26,14 +27,16 @@ import {
 import { scalarLike, sizeValue } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData } from "../families/host.ts";
-import { normal, values, withDoubles } from "../families/samples.ts";
+import { normals, sample, values, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
-import { jaxAttention } from "../families/attention.ts";
 
 export type MaskKind = "none" | "causal" | "sliding" | "custom" | "bias";
 export interface AttentionAttrs extends ScoreAttrs {
-  /** causal and sliding are aligned at the bottom right; custom: bool [B, Sk]; bias: [B, H, Sq, Sk], added to the scores. */
+  /**
+   * causal and sliding are aligned at the bottom right; custom: bool [B, Sk]; bias: [B, H, Sq, Sk],
+   * added to the scores.
+   */
   readonly mask: MaskKind;
   /** sliding: keys from the row's position - window on. */
   readonly window?: number;
@@ -77,7 +80,7 @@ function inferAttention([q, k, v, mask]: InputsOf<Range<3, 4>, TensorType>, attr
 }
 
 function reference([q, k, v, mask]: InputsOf<Range<3, 4>, HostTensor>, attrs: AttentionAttrs): HostTensor {
-  const [batch = 0, heads = 0, rows = 0, size = 0] = q.shape;
+  const [batch = 0, heads = 0, rows = 0] = q.shape;
   const [, kvHeads = 0, keys = 0, valueSize = 0] = v.shape;
   const out = new Float64Array(batch * heads * rows * valueSize);
   const bias = mask && attrs.mask === "bias" ? broadcastData(mask, [batch, heads, rows, keys]) : undefined;
@@ -93,23 +96,7 @@ function reference([q, k, v, mask]: InputsOf<Range<3, 4>, HostTensor>, attrs: At
         });
         const row = (b * heads + h) * rows + r;
         const kv = b * kvHeads + Math.floor((h * kvHeads) / heads);
-        attendRow(
-          {
-            q: q.data,
-            k: k.data,
-            v: v.data,
-            qAt: row * size,
-            kAt: kv * keys * size,
-            vAt: kv * keys * valueSize,
-            size,
-            valueSize,
-          },
-          seen,
-          attrs,
-          out,
-          row * valueSize,
-          (key) => (bias ? at(bias, row * keys + key) : 0),
-        );
+        attendRow({ q, k, v, row, kv }, seen, attrs, out, (key) => (bias ? at(bias, row * keys + key) : 0));
       }
   return hostTensor(q.dtype, [batch, heads, rows, valueSize], out);
 }
@@ -128,7 +115,7 @@ function visibleTo(
   return visibleKeys(g, position, g.iota([], { shape: [keys], axis: 0 }), attrs.window);
 }
 
-/** A custom mask may hide all keys of a batch; the others hide them from rows that stand before the first. */
+/** A custom mask may hide all keys of a batch; other masks hide all keys from rows before the first key. */
 const mayBeBlind = (mask: MaskKind, rows: Dim, keys: Dim): boolean =>
   mask === "custom" || someRowsSeeNothing(rows, keys);
 
@@ -154,7 +141,10 @@ function decompose(g: OpBuilder, [q, k, v, mask]: InputsOf<Range<3, 4>, Value>, 
   return g.reshape([mixed], { shape: [batch, heads, rows, valueSize] });
 }
 
-/** Which keys each row sees, where MLX's own modes do not say so; aligned at the top left where there are more rows, its causal is not ours. */
+/**
+ * Which keys each row sees, unless a mode of MLX says it. With more rows than keys MLX aligns its
+ * causal mask at the top left, not as here.
+ */
 function mlxVisible(
   e: MlxEmitter,
   mask: MlxValue | undefined,
@@ -231,68 +221,55 @@ attend(x0, x1, x2, keep, x3 if a["mask"] == "bias" else 0.0)
     mlx: { kind: "native", emit: mlxAttention, when: mlxTakesAttention },
   },
   samples: withDoubles([
-    {
-      title: "no mask, odd sizes",
-      inputs: [normal(1, [1, 3, 5, 4]), normal(2, [1, 3, 7, 4]), normal(3, [1, 3, 7, 2])],
-      attrs: { scale: 0.5, mask: "none" },
-    },
-    {
-      title: "causal with more keys, grouped, symbolic",
-      inputs: [normal(4, [2, 4, "T", 3]), normal(5, [2, 2, "T+2", 3]), normal(6, [2, 2, "T+2", 3])],
-      attrs: { scale: 0.6, mask: "causal" },
-      bindings: { T: 3 },
-    },
-    {
-      title: "sliding",
-      inputs: [normal(7, [1, 2, 4, 3]), normal(8, [1, 1, 6, 3]), normal(9, [1, 1, 6, 3])],
-      attrs: { scale: 0.5, mask: "sliding", window: 1 },
-    },
-    {
-      title: "custom mask",
-      inputs: [
-        normal(10, [2, 2, 3, 4]),
-        normal(11, [2, 2, 4, 4]),
-        normal(12, [2, 2, 4, 4]),
-        values([1, 0, 1, 1, 1, 1, 0, 0], [2, 4], "bool"),
-      ],
-      attrs: { scale: 0.5, mask: "custom" },
-    },
-    {
-      title: "custom mask that hides all keys of one batch",
-      inputs: [
-        normal(25, [2, 2, 3, 4]),
-        normal(26, [2, 1, 4, 4]),
-        normal(27, [2, 1, 4, 4]),
-        values([0, 0, 0, 0, 0, 1, 1, 0], [2, 4], "bool"),
-      ],
-      attrs: { scale: 0.5, mask: "custom" },
-    },
-    {
-      title: "causal with more rows than keys",
-      inputs: [normal(28, [1, 2, 5, 4]), normal(29, [1, 2, 3, 4]), normal(30, [1, 2, 3, 4])],
-      attrs: { scale: 0.5, mask: "causal" },
-    },
-    {
-      title: "sliding with more rows than keys, symbolic",
-      inputs: [normal(31, [1, 2, "T", 4]), normal(32, [1, 1, 2, 4]), normal(33, [1, 1, 2, 4])],
-      attrs: { scale: 0.5, mask: "sliding", window: 1 },
-      bindings: { T: 5 },
-    },
-    {
-      title: "bias, grouped heads",
-      inputs: [normal(17, [2, 4, 3, 4]), normal(18, [2, 2, 5, 4]), normal(19, [2, 2, 5, 4]), normal(20, [2, 4, 3, 5])],
-      attrs: { scale: 0.5, mask: "bias" },
-    },
-    {
-      title: "sliding, batches, grouped, symbolic",
-      inputs: [normal(21, [2, 4, "T", 3]), normal(22, [2, 2, "T+3", 3]), normal(23, [2, 2, "T+3", 3])],
-      attrs: { scale: 0.6, mask: "sliding", window: 2 },
-      bindings: { T: 4 },
-    },
-    {
-      title: "bias and softcap",
-      inputs: [normal(13, [1, 2, 3, 4]), normal(14, [1, 2, 5, 4]), normal(15, [1, 2, 5, 4]), normal(16, [1, 2, 3, 5])],
-      attrs: { scale: 1, softcap: 2, mask: "bias" },
-    },
+    sample("no mask, odd sizes", normals(1, [1, 3, 5, 4], [1, 3, 7, 4], [1, 3, 7, 2]), {
+      scale: 0.5,
+      mask: "none",
+    }),
+    sample(
+      "causal with more keys, grouped, symbolic",
+      normals(4, [2, 4, "T", 3], [2, 2, "T+2", 3], [2, 2, "T+2", 3]),
+      { scale: 0.6, mask: "causal" },
+      { bindings: { T: 3 } },
+    ),
+    sample("sliding", normals(7, [1, 2, 4, 3], [1, 1, 6, 3], [1, 1, 6, 3]), {
+      scale: 0.5,
+      mask: "sliding",
+      window: 1,
+    }),
+    sample(
+      "custom mask",
+      [...normals(10, [2, 2, 3, 4], [2, 2, 4, 4], [2, 2, 4, 4]), values([1, 0, 1, 1, 1, 1, 0, 0], [2, 4], "bool")],
+      { scale: 0.5, mask: "custom" },
+    ),
+    sample(
+      "custom mask that hides all keys of one batch",
+      [...normals(25, [2, 2, 3, 4], [2, 1, 4, 4], [2, 1, 4, 4]), values([0, 0, 0, 0, 0, 1, 1, 0], [2, 4], "bool")],
+      { scale: 0.5, mask: "custom" },
+    ),
+    sample("causal with more rows than keys", normals(28, [1, 2, 5, 4], [1, 2, 3, 4], [1, 2, 3, 4]), {
+      scale: 0.5,
+      mask: "causal",
+    }),
+    sample(
+      "sliding with more rows than keys, symbolic",
+      normals(31, [1, 2, "T", 4], [1, 1, 2, 4], [1, 1, 2, 4]),
+      { scale: 0.5, mask: "sliding", window: 1 },
+      { bindings: { T: 5 } },
+    ),
+    sample("bias, grouped heads", normals(17, [2, 4, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4], [2, 4, 3, 5]), {
+      scale: 0.5,
+      mask: "bias",
+    }),
+    sample(
+      "sliding, batches, grouped, symbolic",
+      normals(21, [2, 4, "T", 3], [2, 2, "T+3", 3], [2, 2, "T+3", 3]),
+      { scale: 0.6, mask: "sliding", window: 2 },
+      { bindings: { T: 4 } },
+    ),
+    sample("bias and softcap", normals(13, [1, 2, 3, 4], [1, 2, 5, 4], [1, 2, 5, 4], [1, 2, 3, 5]), {
+      scale: 1,
+      softcap: 2,
+      mask: "bias",
+    }),
   ]),
 });

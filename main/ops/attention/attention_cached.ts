@@ -15,6 +15,7 @@ import {
   attendRow,
   groupOf,
   hideScores,
+  jaxAttention,
   mlxAdditive,
   mlxShaped,
   mlxTakesAttention,
@@ -24,10 +25,9 @@ import {
 import { eachItem } from "../families/batching.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, scalarInput, withDoubles } from "../families/samples.ts";
+import { integers, normal, normals, sample, scalarInput, withDoubles } from "../families/samples.ts";
 import { swapLast } from "../linalg/matmul.ts";
 import type { OpBuilder } from "../opBuilder.ts";
-import { jaxAttention } from "../families/attention.ts";
 
 export interface AttentionCachedAttrs extends ScoreAttrs {
   /** Only keys from the token's position - window on (window + 1 keys). */
@@ -79,7 +79,7 @@ function mlxCachedAttention(
   return turn(mlxShaped(e, mixed, [heads, tokens, valueSize]), [tokens, heads, valueSize]);
 }
 
-/** Of the CPU's kernels, whose window counts the token's own position. */
+/** For the CPU's kernels: their window includes the token's own position. */
 export const cpuAttentionParams = ({ scale, softcap, window }: AttentionCachedAttrs): KernelParams => ({
   scale,
   softcap: softcap ?? 0,
@@ -87,23 +87,16 @@ export const cpuAttentionParams = ({ scale, softcap, window }: AttentionCachedAt
   causal: true,
 });
 
-const sample = (
+const cached = (
   title: string,
   seed: number,
   [tokens, heads, kvHeads, capacity, size, past]: readonly [number | string, number, number, number, number, number],
   attrs: AttentionCachedAttrs,
-  extra: Partial<Sample<AttentionCachedAttrs>> = {},
-): Sample<AttentionCachedAttrs> => ({
-  title,
-  inputs: [
-    normal(seed, [tokens, heads, size]),
-    normal(seed + 1, [kvHeads, capacity, size]),
-    normal(seed + 2, [kvHeads, capacity, size]),
-    scalarInput(past),
-  ],
-  attrs,
-  ...extra,
-});
+  more: Partial<Sample<AttentionCachedAttrs>> = {},
+): Sample<AttentionCachedAttrs> => {
+  const cache = [kvHeads, capacity, size];
+  return sample(title, [...normals(seed, [tokens, heads, size], cache, cache), scalarInput(past)], attrs, more);
+};
 
 export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> = defineOp({
   name: "attention_cached",
@@ -135,32 +128,15 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
     return tensor(dtypeAmong("floats", q.dtype, "attention_cached"), [tokens ?? 0, heads ?? 0, valueSize]);
   },
   reference: ([q, k, v, past], attrs) => {
-    const [tokens = 0, heads = 0, size = 0] = q.shape;
-    const [kvHeads = 0, capacity = 0, valueSize = 0] = v.shape;
+    const [tokens = 0, heads = 0] = q.shape;
+    const [kvHeads = 0, , valueSize = 0] = v.shape;
     const out = new Float64Array(tokens * heads * valueSize);
     for (let t = 0; t < tokens; t++)
       for (let h = 0; h < heads; h++) {
         const position = at(past.data, 0) + t;
         const from = attrs.window === undefined ? 0 : Math.max(0, position - attrs.window);
         const keys = Array.from({ length: position - from + 1 }, (_, i) => from + i);
-        const kv = Math.floor((h * kvHeads) / heads);
-        const row = t * heads + h;
-        attendRow(
-          {
-            q: q.data,
-            k: k.data,
-            v: v.data,
-            qAt: row * size,
-            kAt: kv * capacity * size,
-            vAt: kv * capacity * valueSize,
-            size,
-            valueSize,
-          },
-          keys,
-          attrs,
-          out,
-          row * valueSize,
-        );
+        attendRow({ q, k, v, row: t * heads + h, kv: Math.floor((h * kvHeads) / heads) }, keys, attrs, out);
       }
     return hostTensor(q.dtype, [tokens, heads, valueSize], out);
   },
@@ -197,21 +173,21 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
     mlx: { kind: "native", emit: mlxCachedAttention, when: mlxTakesAttention },
   },
   samples: withDoubles([
-    sample("one token", 1, [1, 2, 2, 5, 4, 3], { scale: 0.5 }),
-    sample("grouped heads, symbolic", 4, ["T", 6, 2, 9, 3, 2], { scale: 0.6 }, { bindings: { T: 4 } }),
-    sample("first tokens, odd sizes", 7, [3, 3, 1, 3, 5, 0], { scale: 0.4 }),
-    sample("window", 10, [3, 2, 1, 8, 4, 4], { scale: 0.5, window: 2 }),
-    sample("softcap", 13, [2, 2, 2, 6, 4, 3], { scale: 2, softcap: 1.5 }),
-    {
-      title: "half cache, values of another size",
-      inputs: [
+    cached("one token", 1, [1, 2, 2, 5, 4, 3], { scale: 0.5 }),
+    cached("grouped heads, symbolic", 4, ["T", 6, 2, 9, 3, 2], { scale: 0.6 }, { bindings: { T: 4 } }),
+    cached("first tokens, odd sizes", 7, [3, 3, 1, 3, 5, 0], { scale: 0.4 }),
+    cached("window", 10, [3, 2, 1, 8, 4, 4], { scale: 0.5, window: 2 }),
+    cached("softcap", 13, [2, 2, 2, 6, 4, 3], { scale: 2, softcap: 1.5 }),
+    sample(
+      "half cache, values of another size",
+      [
         normal(16, [2, 2, 4]),
-        { type: { dtype: "f16", shape: [1, 5, 4] }, fill: { kind: "integers", seed: 17, low: -2, high: 2 } },
-        { type: { dtype: "f16", shape: [1, 5, 3] }, fill: { kind: "integers", seed: 18, low: -2, high: 2 } },
+        integers(17, [1, 5, 4], -2, 2, "f16"),
+        integers(18, [1, 5, 3], -2, 2, "f16"),
         scalarInput(2),
       ],
-      attrs: { scale: 0.5 },
-      differentiable: false,
-    },
+      { scale: 0.5 },
+      { differentiable: false },
+    ),
   ]),
 });

@@ -14,12 +14,12 @@ import { eachItem } from "../families/batching.ts";
 import { filledLike } from "../families/constants.ts";
 import { castTo } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, scalarInput, withDoubles } from "../families/samples.ts";
+import { normal, sample, scalarInput, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 /** cache [heads, capacity, size], fresh [T, heads, size], past i32[]. */
 export function inferAppend(
-  who: string,
+  op: string,
   [cache, fresh, past]: readonly [TensorType, TensorType, TensorType],
 ): TensorType {
   const [heads, , size] = cache.shape;
@@ -28,10 +28,10 @@ export function inferAppend(
   if (!fits || !isFloat(cache.dtype) || !isFloat(fresh.dtype))
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] got cache ${formatType(cache)} and ${formatType(fresh)}, expected [heads, capacity, size] and [T, heads, size] of floats`,
+      `[${op}] got cache ${formatType(cache)} and ${formatType(fresh)}, expected [heads, capacity, size] and [T, heads, size] of floats`,
     );
   if (past.dtype !== "i32" || past.shape.length !== 0)
-    throw new WorkbenchError("IR_TYPE", `[${who}] past: got ${formatType(past)}, expected i32[]`);
+    throw new WorkbenchError("IR_TYPE", `[${op}] past: got ${formatType(past)}, expected i32[]`);
   return tensor(cache.dtype, cache.shape);
 }
 
@@ -88,6 +88,7 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
   },
   batching: eachItem("kv_append"),
   traits: ["pure"],
+  moves: "appends",
   backends: {
     cpu: {
       kind: "native",
@@ -105,28 +106,28 @@ export const kv_append: Op<"kv_append", NoAttrs, 3> = defineOp({
     mlx: { kind: "native", emit: (e, [cache, fresh, past]) => e.append(cache, fresh, past) },
   },
   samples: withDoubles([
-    { title: "one token", inputs: [normal(1, [2, 5, 3]), normal(2, [1, 2, 3]), scalarInput(3)], attrs: {} },
-    {
-      title: "several, symbolic",
-      inputs: [normal(3, [3, 7, 2]), normal(4, ["T", 3, 2]), scalarInput(2)],
-      attrs: {},
-      bindings: { T: 4 },
-    },
-    {
-      title: "empty cache, symbolic capacity",
-      inputs: [normal(5, [1, "capacity", 4]), normal(6, [3, 1, 4]), scalarInput(0)],
-      attrs: {},
-      bindings: { capacity: 3 },
-    },
-    {
-      title: "half cache",
-      inputs: [
+    sample("one token", [normal(1, [2, 5, 3]), normal(2, [1, 2, 3]), scalarInput(3)], {}),
+    sample(
+      "several, symbolic",
+      [normal(3, [3, 7, 2]), normal(4, ["T", 3, 2]), scalarInput(2)],
+      {},
+      { bindings: { T: 4 } },
+    ),
+    sample(
+      "empty cache, symbolic capacity",
+      [normal(5, [1, "capacity", 4]), normal(6, [3, 1, 4]), scalarInput(0)],
+      {},
+      { bindings: { capacity: 3 } },
+    ),
+    sample(
+      "half cache",
+      [
         { type: { dtype: "f16", shape: [1, 4, 3] }, fill: { kind: "integers", seed: 7, low: -4, high: 4 } },
         normal(8, [2, 1, 3]),
         scalarInput(1),
       ],
-      attrs: {},
-      differentiable: false,
-    },
+      {},
+      { differentiable: false },
+    ),
   ]),
 });

@@ -13,7 +13,7 @@ import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import type { RopeStyle } from "../families/rotary.ts";
 import { joinHalves, splitHalves } from "../families/rotary.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normals, sample, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
@@ -25,22 +25,22 @@ export interface RopeAttrs {
 
 /** x [T, H, D] floats, tables [T, dims/2] of the same dtype. */
 export function inferRope(
-  who: string,
+  op: string,
   [x, cos, sin]: readonly [TensorType, TensorType, TensorType],
   dims: number,
 ): TensorType {
-  dtypeAmong("floats", x.dtype, who);
+  dtypeAmong("floats", x.dtype, op);
   const [tokens, , size] = x.shape;
   if (x.shape.length !== 3 || typeof size !== "number" || size < dims || dims % 2 !== 0)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] operand: got ${formatType(x)}, expected [T, heads, at least ${dims}]`,
+      `[${op}] operand: got ${formatType(x)}, expected [T, heads, at least ${dims}]`,
     );
   for (const table of [cos, sin])
     if (table.dtype !== x.dtype || table.shape.length !== 2 || table.shape[0] !== tokens || table.shape[1] !== dims / 2)
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] table: got ${formatType(table)}, expected ${x.dtype}[${tokens ?? "T"},${dims / 2}]`,
+        `[${op}] table: got ${formatType(table)}, expected ${x.dtype}[${tokens ?? "T"},${dims / 2}]`,
       );
   return x;
 }
@@ -123,26 +123,23 @@ export const rope: Op<"rope", RopeAttrs, 3> = defineOp({
     mlx: mlxCall("rope", { attrs: ({ dims, style }) => ({ dims, pairs: style === "pairs" }) }),
   },
   samples: withDoubles([
-    {
-      title: "halves, odd number of heads",
-      inputs: [normal(1, [3, 3, 8]), normal(2, [3, 4]), normal(3, [3, 4])],
-      attrs: { dims: 8, style: "neox" },
-    },
-    {
-      title: "pairs, symbolic",
-      inputs: [normal(4, ["T", 2, 6]), normal(5, ["T", 3]), normal(6, ["T", 3])],
-      attrs: { dims: 6, style: "pairs" },
-      bindings: { T: 3 },
-    },
-    {
-      title: "part of the head, halves",
-      inputs: [normal(7, [2, 1, 7]), normal(8, [2, 2]), normal(9, [2, 2])],
-      attrs: { dims: 4, style: "neox" },
-    },
-    {
-      title: "part of the head, pairs",
-      inputs: [normal(10, [2, 3, 7]), normal(11, [2, 2]), normal(12, [2, 2])],
-      attrs: { dims: 4, style: "pairs" },
-    },
+    sample("halves, odd number of heads", normals(1, [3, 3, 8], [3, 4], [3, 4]), {
+      dims: 8,
+      style: "neox",
+    }),
+    sample(
+      "pairs, symbolic",
+      normals(4, ["T", 2, 6], ["T", 3], ["T", 3]),
+      { dims: 6, style: "pairs" },
+      { bindings: { T: 3 } },
+    ),
+    sample("part of the head, halves", normals(7, [2, 1, 7], [2, 2], [2, 2]), {
+      dims: 4,
+      style: "neox",
+    }),
+    sample("part of the head, pairs", normals(10, [2, 3, 7], [2, 2], [2, 2]), {
+      dims: 4,
+      style: "pairs",
+    }),
   ]),
 });

@@ -12,7 +12,7 @@ import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
 import { ggmlAngles, ropeFrequencies } from "../families/ropeFrequencies.ts";
-import { integers, uniform, values, withDoubles } from "../families/samples.ts";
+import { integers, sample, uniform, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export type { RopeTableAttrs } from "../families/ropeFrequencies.ts";
@@ -149,30 +149,22 @@ def ramp(low, high, n):
     mlx: mlxCall("rope_tables", { takes: "any", attrs: (attrs) => ({ ...ropeFrequencies(attrs) }) }),
   },
   samples: withDoubles([
-    { title: "plain", inputs: [values([0, 1, 2, 100], [4], "i32")], attrs: plain },
-    {
-      title: "linear, symbolic",
-      inputs: [integers(1, ["T"], 0, 4000)],
-      attrs: { ...plain, scaling: "linear", factor: 4 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "YaRN",
-      inputs: [values([0, 7, 5000], [3], "i32")],
-      attrs: {
-        ...plain,
-        dims: 64,
-        base: 1e6,
-        scaling: "yarn",
-        factor: 4,
-        originalContext: 32768,
-        attentionFactor: 1.1 * (1 + 0.1 * Math.log(4)),
-      },
-    },
-    {
-      title: "factors of the file",
-      inputs: [values([0, 3, 9], [3], "i32"), uniform(2, [4], 1, 8)],
-      attrs: { ...plain, base: 500000 },
-    },
+    sample("plain", [values([0, 1, 2, 100], [4], "i32")], plain),
+    sample(
+      "linear, symbolic",
+      [integers(1, ["T"], 0, 4000)],
+      { ...plain, scaling: "linear", factor: 4 },
+      { bindings: { T: 3 } },
+    ),
+    sample("YaRN", [values([0, 7, 5000], [3], "i32")], {
+      ...plain,
+      dims: 64,
+      base: 1e6,
+      scaling: "yarn",
+      factor: 4,
+      originalContext: 32768,
+      attentionFactor: 1.1 * (1 + 0.1 * Math.log(4)),
+    }),
+    sample("factors of the file", [values([0, 3, 9], [3], "i32"), uniform(2, [4], 1, 8)], { ...plain, base: 500000 }),
   ]),
 });

@@ -2,16 +2,13 @@ import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
-import { dtypeAmong } from "../../ir/dtype.ts";
-import { hostTensor } from "../../ir/hostTensor.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
-import type { Op } from "../defineOp.ts";
+import type { Op, Sample } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
 import { COMPARABLE, cpuKernel } from "../../backends/cpu/rules.ts";
-import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { integers, normal, values, withDoubles } from "../families/samples.ts";
+import { commonDType, referenceBinary } from "../families/binary.ts";
+import { integers, normals, sample, values, withDoubles } from "../families/samples.ts";
 
 export type CompareOp = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
 export interface CompareAttrs {
@@ -47,23 +44,10 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
   outputs: "one",
   attributes: { op: attr.oneOf(["eq", "ne", "lt", "le", "gt", "ge"]) },
   infer: ([a, b]) => {
-    if (dtypeAmong("numbers or bool", a.dtype, "compare") !== dtypeAmong("numbers or bool", b.dtype, "compare"))
-      throw new WorkbenchError(
-        "IR_TYPE",
-        `[compare] operand types differ: got ${a.dtype} and ${b.dtype}, expected one dtype`,
-        { hint: "Insert a cast." },
-      );
+    commonDType("compare", "numbers or bool", a, b);
     return tensor("bool", broadcastShapes(a.shape, b.shape, "compare"));
   },
-  reference: ([a, b], { op }) => {
-    const shape = numbersOf(broadcastShapes(a.shape, b.shape, "compare"), "compare");
-    const [x, y] = [broadcastData(a, shape), broadcastData(b, shape)];
-    return hostTensor(
-      "bool",
-      shape,
-      x.map((value, i) => (TEST[op](value, at(y, i)) ? 1 : 0)),
-    );
-  },
+  reference: (inputs, { op }) => referenceBinary((a, b) => Number(TEST[op](a, b)))(inputs, "bool"),
   oracle: {
     numpy:
       '{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[a["op"]](x0, x1)',
@@ -77,35 +61,25 @@ export const compare: Op<"compare", CompareAttrs, 2> = defineOp({
     mlx: mlxCall(({ op }) => SPELLED[op], { takes: "comparable" }),
   },
   samples: withDoubles([
-    { title: "less, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: { op: "lt" } },
-    {
-      title: "equal whole numbers, broadcast",
-      inputs: [integers(3, [4, 1], 0, 3), integers(4, [5], 0, 3)],
-      attrs: { op: "eq" },
-    },
-    {
-      title: "greater or equal, symbolic",
-      inputs: [integers(5, ["T", 1], 0, 4), integers(6, [6], 0, 4)],
-      attrs: { op: "ge" },
-      bindings: { T: 3 },
-    },
-    { title: "not equal", inputs: [integers(7, [9], 0, 2), integers(8, [9], 0, 2)], attrs: { op: "ne" } },
-    { title: "less or equal", inputs: [integers(9, [9], 0, 2), integers(10, [9], 0, 2)], attrs: { op: "le" } },
-    { title: "greater", inputs: [normal(11, [7]), normal(12, [])], attrs: { op: "gt" } },
-    ...(["i8", "u8", "i16", "u32", "i64"] as const).map((dtype, i) => ({
-      title: `less, ${dtype}`,
-      inputs: [integers(15 + i, [9], 100, 104, dtype), integers(20 + i, [9], 100, 104, dtype)],
-      attrs: { op: "lt" as const },
-    })),
-    {
-      title: "equal truth values",
-      inputs: [integers(13, [6], 0, 1, "bool"), integers(14, [6], 0, 1, "bool")],
-      attrs: { op: "eq" },
-    },
-    {
-      title: "truth values in order, broadcast",
-      inputs: [values([0, 1], [2, 1], "bool"), values([0, 1], [2], "bool")],
-      attrs: { op: "lt" },
-    },
+    sample("less, odd sizes", normals(1, [3, 5], [3, 5]), { op: "lt" }),
+    sample("equal whole numbers, broadcast", [integers(3, [4, 1], 0, 3), integers(4, [5], 0, 3)], { op: "eq" }),
+    sample(
+      "greater or equal, symbolic",
+      [integers(5, ["T", 1], 0, 4), integers(6, [6], 0, 4)],
+      { op: "ge" },
+      { bindings: { T: 3 } },
+    ),
+    sample("not equal", [integers(7, [9], 0, 2), integers(8, [9], 0, 2)], { op: "ne" }),
+    sample("less or equal", [integers(9, [9], 0, 2), integers(10, [9], 0, 2)], { op: "le" }),
+    sample("greater", normals(11, [7], []), { op: "gt" }),
+    ...(["i8", "u8", "i16", "u32", "i64"] as const).map((dtype, i): Sample<CompareAttrs> =>
+      sample(`less, ${dtype}`, [integers(15 + i, [9], 100, 104, dtype), integers(20 + i, [9], 100, 104, dtype)], {
+        op: "lt",
+      }),
+    ),
+    sample("equal truth values", [integers(13, [6], 0, 1, "bool"), integers(14, [6], 0, 1, "bool")], { op: "eq" }),
+    sample("truth values in order, broadcast", [values([0, 1], [2, 1], "bool"), values([0, 1], [2], "bool")], {
+      op: "lt",
+    }),
   ]),
 });

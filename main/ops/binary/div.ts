@@ -1,39 +1,20 @@
-import { mlxCall } from "../../backends/mlx/rules.ts";
-import type { NoAttrs } from "../../ir/attributes.ts";
-import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
-import {
-  positiveBinarySamples,
-  broadcastBatching,
-  cpuBinary,
-  inferBinary,
-  milBinary,
-  referenceBinary,
-} from "../families/binary.ts";
 import { milDivideWhole } from "../../backends/coreml/rules.ts";
-import { values, wrappingPairs } from "../families/samples.ts";
-import { unbroadcast } from "../families/unbroadcast.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
+import { sample, values, wrappingPairs } from "../families/samples.ts";
+import type { Binary } from "../families/binary.ts";
+import { binaryOp, cpuBinary, milBinary, positiveBinarySamples } from "../families/binary.ts";
 
-export const div: Op<"div", NoAttrs, 2> = defineOp({
-  name: "div",
+export const div: Binary<"div"> = binaryOp("div", {
   summary: "Quotient of two tensors, element by element, with broadcasting; whole numbers are divided towards zero.",
-  arity: 2,
   operands: ["dividend", "divisor"],
-  outputs: "one",
-  attributes: {},
-  infer: inferBinary("div"),
-  reference: referenceBinary((a, b) => a / b),
+  reference: (a, b) => a / b,
   oracle: { numpy: "x0 / x1 if x0.dtype.kind == 'f' else (x0 - np.fmod(x0, x1)) // x1" },
   // d(a/b) = da/b - (a/b) db/b
-  gradient: {
-    kind: "vjp",
-    rule: ({ g, ct, inputs: [a, b], outputs: [y = a] }) => {
-      const da = g.div([ct, b]);
-      return [unbroadcast(g, da, a), unbroadcast(g, g.neg([g.mul([da, y])]), b)];
-    },
+  gradient: ({ g, ct, inputs: [a, b], outputs: [y = a] }) => {
+    const da = g.div([ct, b]);
+    return [da, g.neg([g.mul([da, y])])];
   },
-  batching: broadcastBatching,
-  traits: ["pure", "elementwise", "sensitive"],
+  traits: ["sensitive"],
   backends: {
     cpu: cpuBinary("div"),
     coreml: milBinary("real_div", milDivideWhole),
@@ -41,14 +22,14 @@ export const div: Op<"div", NoAttrs, 2> = defineOp({
   },
   samples: [
     ...positiveBinarySamples,
-    {
-      title: "whole numbers of both signs, the largest too",
-      inputs: [
+    sample(
+      "whole numbers of both signs, the largest too",
+      [
         values([-9, -8, -1, 0, 1, 8, 9, 2147483647, -2147483648], [9, 1], "i32"),
         values([-4, 4, 3, 2147483647], [4], "i32"),
       ],
-      attrs: {},
-    },
+      {},
+    ),
     ...wrappingPairs,
   ],
 });

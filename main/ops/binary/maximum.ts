@@ -1,30 +1,13 @@
 import { mlxCall } from "../../backends/mlx/rules.ts";
-import type { NoAttrs } from "../../ir/attributes.ts";
-import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
-import {
-  binarySamples,
-  broadcastBatching,
-  cpuBinary,
-  inferBinary,
-  milBinary,
-  referenceBinary,
-  selectGradient,
-} from "../families/binary.ts";
+import type { Binary } from "../families/binary.ts";
+import { binaryOp, binarySamples, cpuBinary, milBinary, selectGradient } from "../families/binary.ts";
 
-export const maximum: Op<"maximum", NoAttrs, 2> = defineOp({
-  name: "maximum",
+export const maximum: Binary<"maximum"> = binaryOp("maximum", {
   summary: "The larger of two tensors, element by element, with broadcasting.",
-  arity: 2,
-  operands: ["left", "right"],
-  outputs: "one",
-  attributes: {},
-  infer: inferBinary("maximum"),
-  reference: referenceBinary((a, b) => Math.max(a, b)),
+  reference: (a, b) => Math.max(a, b),
   oracle: { numpy: "np.maximum(x0, x1)" },
-  gradient: { kind: "vjp", rule: (context) => selectGradient(context, "gt") },
-  batching: broadcastBatching,
-  traits: ["pure", "elementwise", "commutative", "idempotent"],
+  gradient: (context) => selectGradient(context, "gt"),
+  traits: ["commutative", "idempotent"],
   backends: { cpu: cpuBinary("max"), coreml: milBinary("maximum"), mlx: mlxCall("maximum", { takes: "numbers" }) },
   samples: binarySamples,
 });

@@ -1,30 +1,13 @@
 import { mlxCall } from "../../backends/mlx/rules.ts";
-import type { NoAttrs } from "../../ir/attributes.ts";
-import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
-import {
-  binarySamples,
-  broadcastBatching,
-  cpuBinary,
-  inferBinary,
-  milBinary,
-  referenceBinary,
-  selectGradient,
-} from "../families/binary.ts";
+import type { Binary } from "../families/binary.ts";
+import { binaryOp, binarySamples, cpuBinary, milBinary, selectGradient } from "../families/binary.ts";
 
-export const minimum: Op<"minimum", NoAttrs, 2> = defineOp({
-  name: "minimum",
+export const minimum: Binary<"minimum"> = binaryOp("minimum", {
   summary: "The smaller of two tensors, element by element, with broadcasting.",
-  arity: 2,
-  operands: ["left", "right"],
-  outputs: "one",
-  attributes: {},
-  infer: inferBinary("minimum"),
-  reference: referenceBinary((a, b) => Math.min(a, b)),
+  reference: (a, b) => Math.min(a, b),
   oracle: { numpy: "np.minimum(x0, x1)" },
-  gradient: { kind: "vjp", rule: (context) => selectGradient(context, "lt") },
-  batching: broadcastBatching,
-  traits: ["pure", "elementwise", "commutative", "idempotent"],
+  gradient: (context) => selectGradient(context, "lt"),
+  traits: ["commutative", "idempotent"],
   backends: { cpu: cpuBinary("min"), coreml: milBinary("minimum"), mlx: mlxCall("minimum", { takes: "numbers" }) },
   samples: binarySamples,
 });

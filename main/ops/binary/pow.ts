@@ -1,23 +1,15 @@
+import { milPowerWhole } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { isFloat } from "../../ir/dtype.ts";
 import { realPower } from "../../ir/realPower.ts";
 import { powerWhole } from "../../ir/wholeNumbers.ts";
-import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
-import {
-  positiveBinarySamples,
-  broadcastBatching,
-  cpuBinary,
-  inferBinary,
-  milBinary,
-  referenceBinary,
-} from "../families/binary.ts";
 import { scalarLike } from "../families/constants.ts";
-import { milPowerWhole } from "../../backends/coreml/rules.ts";
-import { values } from "../families/samples.ts";
-import { unbroadcast } from "../families/unbroadcast.ts";
+import { sample, values } from "../families/samples.ts";
+import type { Sample } from "../defineOp.ts";
+import type { Binary } from "../families/binary.ts";
+import { binaryOp, cpuBinary, milBinary, positiveBinarySamples } from "../families/binary.ts";
 
 const POWERS: readonly (readonly [dtype: DType, a: readonly number[], b: readonly number[]])[] = [
   ["i8", [2, -3, -1, 0, 7], [7, 3, 5, 0, 20]],
@@ -28,56 +20,42 @@ const POWERS: readonly (readonly [dtype: DType, a: readonly number[], b: readonl
   ["i64", [3, -2, 10], [30, 63, 15]],
 ];
 
-export const pow: Op<"pow", NoAttrs, 2> = defineOp({
-  name: "pow",
+export const pow: Binary<"pow"> = binaryOp("pow", {
   summary:
     "First tensor to the power of the second, element by element, with broadcasting; whole numbers are cut off towards zero.",
-  arity: 2,
   operands: ["base", "exponent"],
-  outputs: "one",
-  attributes: {},
-  infer: inferBinary("pow"),
-  reference: referenceBinary((a, b, dtype) => (isFloat(dtype) ? realPower(a, b) : powerWhole(a, b, dtype))),
+  reference: (a, b, dtype) => (isFloat(dtype) ? realPower(a, b) : powerWhole(a, b, dtype)),
   oracle: {
     numpy:
       "x0 ** x1 if x0.dtype.kind == 'f' else np.where(x1 < 0, np.trunc(x0.astype(float) ** x1).astype(x0.dtype), x0 ** np.maximum(x1, 0))",
   },
   // d(a^b) = b a^(b-1) da + a^b ln(a) db; the second term is 0 at a = 0.
-  gradient: {
-    kind: "vjp",
-    rule: ({ g, ct, inputs: [a, b], outputs: [y = a] }) => {
-      const da = g.mul([ct, g.mul([b, g.pow([a, g.sub([b, scalarLike(g, b, 1)])])])]);
-      const isZero = g.compare([a, scalarLike(g, a, 0)], { op: "eq" });
-      const ln = g.log([g.where([isZero, scalarLike(g, a, 1), a])]);
-      return [unbroadcast(g, da, a), unbroadcast(g, g.mul([ct, g.mul([y, ln])]), b)];
-    },
+  gradient: ({ g, ct, inputs: [a, b], outputs: [y = a] }) => {
+    const da = g.mul([ct, g.mul([b, g.pow([a, g.sub([b, scalarLike(g, b, 1)])])])]);
+    const isZero = g.compare([a, scalarLike(g, a, 0)], { op: "eq" });
+    const ln = g.log([g.where([isZero, scalarLike(g, a, 1), a])]);
+    return [da, g.mul([ct, g.mul([y, ln])])];
   },
-  batching: broadcastBatching,
-  traits: ["pure", "elementwise", "sensitive"],
+  traits: ["sensitive"],
   backends: { cpu: cpuBinary("pow"), coreml: milBinary("pow", milPowerWhole), mlx: mlxCall("power") },
   samples: [
     ...positiveBinarySamples,
-    {
-      title: "ones, infinities and NaN",
-      inputs: [
+    sample(
+      "ones, infinities and NaN",
+      [
         values([1, 1, 1, -1, -1, 1, NaN, 2, 0.5, 0, -2], [11]),
         values([NaN, Infinity, -Infinity, Infinity, -Infinity, 0, 0, Infinity, Infinity, -1, 0.5], [11]),
       ],
-      attrs: {},
-      differentiable: false,
-    },
-    {
-      title: "whole numbers, exponents of both signs",
-      inputs: [
-        values([1, -1, -1, 2, -3, 7, -2, 0, 5], [9], "i32"),
-        values([-3, -2, -3, -1, -2, 11, 31, 0, 0], [9], "i32"),
-      ],
-      attrs: {},
-    },
-    ...POWERS.map(([dtype, a, b]) => ({
-      title: `powers that wrap, ${dtype}`,
-      inputs: [values(a, [a.length], dtype), values(b, [b.length], dtype)],
-      attrs: {},
-    })),
+      {},
+      { differentiable: false },
+    ),
+    sample(
+      "whole numbers, exponents of both signs",
+      [values([1, -1, -1, 2, -3, 7, -2, 0, 5], [9], "i32"), values([-3, -2, -3, -1, -2, 11, 31, 0, 0], [9], "i32")],
+      {},
+    ),
+    ...POWERS.map(([dtype, a, b]): Sample<NoAttrs> =>
+      sample(`powers that wrap, ${dtype}`, [values(a, [a.length], dtype), values(b, [b.length], dtype)], {}),
+    ),
   ],
 });

@@ -1,5 +1,5 @@
-// Gradients of `if` and `while` against JAX: `lax.cond` both ways, `lax.while_loop` forwards, and against the flow what JAX itself
-// needs for that, a loop whose turns are counted.
+// Derivatives of `if` and `while` against JAX: `lax.cond` in both modes, `lax.while_loop` in
+// forward mode, and in reverse mode a counted loop, which JAX needs for it.
 import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { tangentGraph } from "../../autodiff/jvp.ts";
@@ -86,7 +86,7 @@ function prepare({ op, title, wrt, of, jax }: Case) {
   const tensors = sampleTensors(sample);
   const run = sampleRun(sample, tensors);
   const names = { wrt: wrt.map(inputName), of: of.map(outputName) };
-  // A truth value is no operand that JAX differentiates.
+  // JAX does not differentiate with respect to a truth value.
   const expression = jax.replace("FLAG", tensors[0]!.data[0] === 0 ? "False" : "True");
   const given = Object.fromEntries(wrt.map((i) => [inputName(i), tensors[i]!]));
   return { graph, run, names, expression, given };
@@ -99,7 +99,7 @@ function expectEqual(got: HostTensor | undefined, want: { readonly data: ArrayLi
 
 const missing = oracleMissing();
 describe.skipIf(missing)(`gradients of control flow against JAX ${missing ?? ""}`, () => {
-  it.each(BOTH_WAYS.map((one) => [`${one.op}: ${one.title}`, one] as const))("against the flow, %s", async (_, one) => {
+  it.each(BOTH_WAYS.map((one) => [`${one.op}: ${one.title}`, one] as const))("reverse mode, %s", async (_, one) => {
     const { graph, run, names, expression, given } = prepare(one);
     const primal = finish(evaluate(graph, run)).outputs;
     const cotangents = names.of.map((name, i) => wave(primal[name]!, i));
@@ -110,7 +110,7 @@ describe.skipIf(missing)(`gradients of control flow against JAX ${missing ?? ""}
     for (const name of names.wrt) expectEqual(outputs[gradientName(name)], gradients[name]);
   });
 
-  it.each(FORWARDS.map((one) => [`${one.op}: ${one.title}`, one] as const))("along the flow, %s", async (_, one) => {
+  it.each(FORWARDS.map((one) => [`${one.op}: ${one.title}`, one] as const))("forward mode, %s", async (_, one) => {
     const { graph, run, names, expression, given } = prepare(one);
     const directions = Object.fromEntries(Object.entries(given).map(([name, x], i) => [name, wave(x, i)]));
     const named = Object.fromEntries(Object.entries(directions).map(([name, x]) => [`tangent.${name}`, x]));

@@ -9,12 +9,12 @@ import { formatType, scalar } from "../../ir/type.ts";
 import type { AnyNumber, NodeInfo, Op } from "../defineOp.ts";
 import { ANY_NUMBER, decomposed, defineOp } from "../defineOp.ts";
 import { alignRank, shapeOf } from "../families/batching.ts";
-import { regionAt, runAt } from "../families/control.ts";
-import { integers, normal, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
+import { regionAt } from "../families/control.ts";
+import { integers, normal, sample, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
-/** Both branches beside each other, and the results of one of them: what a device without branches does. */
+/** Computes both branches and picks the results of one: for devices without branches. */
 function bothBranches(
   g: OpBuilder,
   [predicate, ...captures]: readonly Value[],
@@ -28,7 +28,6 @@ function bothBranches(
   });
 }
 
-/** The gradient goes through the branch that was taken, so what the other one does (a division by zero) never matters. */
 /** JAX's own control flow over functions written by hand, by the title of the sample. */
 const ORACLE = lines(
   `
@@ -71,7 +70,7 @@ export const ifOp: Op<"if", NoAttrs, AnyNumber, "many"> = defineOp({
     return results;
   },
   reference: ([predicate, ...captures], _attrs, _types, regions = []) =>
-    runAt(regions, predicate?.data[0] === 0 ? 1 : 0)(captures),
+    regionAt(regions, predicate?.data[0] === 0 ? 1 : 0)(captures),
   oracle: { jax: ORACLE },
   gradient: {
     kind: "vjp",
@@ -108,65 +107,77 @@ export const ifOp: Op<"if", NoAttrs, AnyNumber, "many"> = defineOp({
     webgpu: decomposed(bothBranches),
   },
   samples: withDoubles<NoAttrs>([
-    {
-      title: "either branch",
-      inputs: [integers(1, [], 0, 1, "bool"), normal(2, [3, 5]), normal(3, [5])],
-      attrs: {},
-      regions: (region, [, ...types]) => [
-        region("then", types, (g, x, y) => [g.mul([g.tanh([x]), y])]),
-        region("else", types, (g, x, y) => [g.sub([x, y])]),
-      ],
-    },
-    {
-      title: "two results, the other branch divides by zero",
-      inputs: [scalarInput(0, "bool"), uniform(4, [7], 0.5, 2), normal(5, [7])],
-      attrs: {},
-      regions: (region, [, ...types]) => [
-        region("then", types, (g, x, y) => [g.div([y, g.sub([x, x])]), x]),
-        region("else", types, (g, x, y) => [g.mul([x, y]), g.log([x])]),
-      ],
-    },
-    {
-      title: "symbolic, an operand handed through",
-      inputs: [scalarInput(1, "bool"), normal(6, ["T", 3]), normal(7, ["T", 3])],
-      attrs: {},
-      bindings: { T: 4 },
-      regions: (region, [, ...types]) => [
-        region("then", types, (g, x, y) => [y, g.add([x, y])]),
-        region("else", types, (_g, x, y) => [x, y]),
-      ],
-    },
-    {
-      title: "one inside the other",
-      inputs: [scalarInput(1, "bool"), scalarInput(0, "bool"), normal(8, [2, 3])],
-      attrs: {},
-      regions: (region, [, ...types]) => [
-        region("then", types, (g, inner, x) =>
-          g.if([inner, x], {}, "inner", [
-            region("then", types.slice(1), (h, y) => [h.exp([y])]),
-            region("else", types.slice(1), (h, y) => [h.mul([y, h.sigmoid([y])])]),
-          ]),
-        ),
-        region("else", types, (_g, _inner, x) => [x]),
-      ],
-    },
-    {
-      title: "a packed weight",
-      inputs: [scalarInput(0, "bool"), normal(10, [3, 64]), weight(11, [5, 64], "q8_0")],
-      attrs: {},
-      regions: (region, [, ...types]) => [
-        region("then", types, (g, x, w) => [g.linear([x, w])]),
-        region("else", types, (g, x, w) => [g.neg([g.linear([x, w])])]),
-      ],
-    },
-    {
-      title: "whole numbers",
-      inputs: [scalarInput(0, "bool"), integers(9, [4], -9, 9)],
-      attrs: {},
-      regions: (region, [, ...types]) => [
-        region("then", types, (g, x) => [g.neg([x])]),
-        region("else", types, (g, x) => [g.add([x, x])]),
-      ],
-    },
+    sample(
+      "either branch",
+      [integers(1, [], 0, 1, "bool"), normal(2, [3, 5]), normal(3, [5])],
+      {},
+      {
+        regions: (region, [, ...types]) => [
+          region("then", types, (g, x, y) => [g.mul([g.tanh([x]), y])]),
+          region("else", types, (g, x, y) => [g.sub([x, y])]),
+        ],
+      },
+    ),
+    sample(
+      "two results, the other branch divides by zero",
+      [scalarInput(0, "bool"), uniform(4, [7], 0.5, 2), normal(5, [7])],
+      {},
+      {
+        regions: (region, [, ...types]) => [
+          region("then", types, (g, x, y) => [g.div([y, g.sub([x, x])]), x]),
+          region("else", types, (g, x, y) => [g.mul([x, y]), g.log([x])]),
+        ],
+      },
+    ),
+    sample(
+      "symbolic, an operand handed through",
+      [scalarInput(1, "bool"), normal(6, ["T", 3]), normal(7, ["T", 3])],
+      {},
+      {
+        bindings: { T: 4 },
+        regions: (region, [, ...types]) => [
+          region("then", types, (g, x, y) => [y, g.add([x, y])]),
+          region("else", types, (_g, x, y) => [x, y]),
+        ],
+      },
+    ),
+    sample(
+      "one inside the other",
+      [scalarInput(1, "bool"), scalarInput(0, "bool"), normal(8, [2, 3])],
+      {},
+      {
+        regions: (region, [, ...types]) => [
+          region("then", types, (g, inner, x) =>
+            g.if([inner, x], {}, "inner", [
+              region("then", types.slice(1), (h, y) => [h.exp([y])]),
+              region("else", types.slice(1), (h, y) => [h.mul([y, h.sigmoid([y])])]),
+            ]),
+          ),
+          region("else", types, (_g, _inner, x) => [x]),
+        ],
+      },
+    ),
+    sample(
+      "a packed weight",
+      [scalarInput(0, "bool"), normal(10, [3, 64]), weight(11, [5, 64], "q8_0")],
+      {},
+      {
+        regions: (region, [, ...types]) => [
+          region("then", types, (g, x, w) => [g.linear([x, w])]),
+          region("else", types, (g, x, w) => [g.neg([g.linear([x, w])])]),
+        ],
+      },
+    ),
+    sample(
+      "whole numbers",
+      [scalarInput(0, "bool"), integers(9, [4], -9, 9)],
+      {},
+      {
+        regions: (region, [, ...types]) => [
+          region("then", types, (g, x) => [g.neg([x])]),
+          region("else", types, (g, x) => [g.add([x, x])]),
+        ],
+      },
+    ),
   ]),
 });

@@ -13,8 +13,8 @@ import type { AnyNumber, NodeInfo, Op, VjpContext, VmapContext } from "../define
 import { ANY_NUMBER, defineOp, unsupported } from "../defineOp.ts";
 import { alignRank, asBatched, shapeOf } from "../families/batching.ts";
 import { scalarLike } from "../families/constants.ts";
-import { regionAt, runAt } from "../families/control.ts";
-import { normal, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
+import { regionAt } from "../families/control.ts";
+import { normal, normals, sample, scalarInput, uniform, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder, RegionMaker } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
@@ -25,10 +25,10 @@ export interface WhileAttrs {
   readonly maxIterations?: Dim;
 }
 
-/** A gradient unrolls the loop: beyond this many turns the graph would be larger than any model. */
+/** A gradient unrolls the loop. More turns would make a graph larger than any model. */
 const MOST_UNROLLED = 256;
 
-/** `body` for as long as `condition` holds, turn by turn in one graph; what has stopped is skipped by a branch. */
+/** All turns in one graph; a branch skips `body` once `condition` is false. */
 function unrolled(g: OpBuilder, turns: number, { inputs, regions }: NodeInfo<WhileAttrs>, carried: number): Graph {
   const [condition, body] = [regionAt(regions, 0), regionAt(regions, 1)];
   const kept = inputs.slice(0, carried);
@@ -57,8 +57,8 @@ function turnsOf({ maxIterations }: WhileAttrs): number {
   const got = maxIterations === undefined ? "no limit" : `at most ${maxIterations} turns`;
   throw new WorkbenchError(
     "UNSUPPORTED_OP",
-    `[while] a gradient against the flow needs every turn in one graph: got ${got}, expected maxIterations up to ${MOST_UNROLLED}`,
-    { hint: "Give maxIterations, bind its symbols, or take the gradient forwards (tangentGraph)." },
+    `[while] a reverse-mode gradient needs every turn in one graph: got ${got}, expected maxIterations up to ${MOST_UNROLLED}`,
+    { hint: "Give maxIterations, bind its symbols, or use forward mode (tangentGraph)." },
   );
 }
 
@@ -73,7 +73,7 @@ function gradientRule(context: VjpContext<WhileAttrs, AnyNumber>): readonly (Val
   return inputs.map((_, i) => gradients[wrt.indexOf(i)]);
 }
 
-/** Turns go on while any item goes on; an item that has stopped keeps its values. */
+/** The loop runs while any item runs; an item that has stopped keeps its values. */
 function batchRule(context: VmapContext<WhileAttrs, AnyNumber>): readonly Value[] {
   const { g, inputs, batched, size, attrs, node, batchOf } = context;
   const operands = inputs.map((x, i) => (i < attrs.carried ? asBatched(g, x, batched[i] === true, size) : x));
@@ -155,7 +155,7 @@ export const whileOp: Op<"while", WhileAttrs, AnyNumber, "many"> = defineOp({
   },
   reference: (inputs, { carried, maxIterations = Infinity }, _types, regions = []) => {
     invariant(typeof maxIterations === "number", "[while] the limit holds a symbol");
-    const [condition, body] = [runAt(regions, 0), runAt(regions, 1)];
+    const [condition, body] = [regionAt(regions, 0), regionAt(regions, 1)];
     const rest = inputs.slice(carried);
     let now = inputs.slice(0, carried);
     for (let turn = 0; turn < maxIterations && condition([...now, ...rest])[0]?.data[0] !== 0; turn++)
@@ -173,88 +173,102 @@ export const whileOp: Op<"while", WhileAttrs, AnyNumber, "many"> = defineOp({
     webgpu: unsupported("how often a loop turns is known on the device only: each turn would wait for the host"),
   },
   samples: withDoubles<WhileAttrs>([
-    {
-      title: "counted, an operand that stays",
-      inputs: [scalarInput(0), normal(1, [3]), normal(2, [3])],
-      attrs: { carried: 2, maxIterations: 6 },
-      regions: (region, types) => [
-        below(region, types, 4),
-        region("body", types, (g, count, x, y) => [next(g, count), g.tanh([g.add([g.mul([x, y]), y])])]),
-      ],
-    },
-    {
-      title: "until the values say so, without a limit",
-      inputs: [uniform(3, [2, 3], 0.5, 2)],
-      attrs: { carried: 1 },
-      differentiable: false,
-      regions: (region, types) => [
-        region("condition", types, (g, x) => {
-          const least = g.reduce([x], { kind: "min", axes: [0, 1] });
-          return [g.compare([least, scalarLike(g, least, 50)], { op: "lt" })];
-        }),
-        region("body", types, (g, x) => [g.add([g.mul([x, scalarLike(g, x, 1.5)]), scalarLike(g, x, 0.25)])]),
-      ],
-    },
-    {
-      title: "no turn at all",
-      inputs: [normal(4, [5]), normal(5, [])],
-      attrs: { carried: 2, maxIterations: 3 },
-      regions: (region, types) => [
-        always(region, types, false),
-        region("body", types, (g, x, y) => [g.mul([x, y]), g.sin([y])]),
-      ],
-    },
-    {
-      title: "stopped by its limit, values change places",
-      inputs: [normal(6, [4]), normal(7, [4])],
-      attrs: { carried: 2, maxIterations: 5 },
-      regions: (region, types) => [
-        always(region, types, true),
-        region("body", types, (g, x, y) => [y, g.add([g.mul([x, scalarLike(g, x, 0.5)]), y])]),
-      ],
-    },
-    {
-      title: "symbolic, over the rows of a table",
-      inputs: [scalarInput(0), normal(8, [4]), normal(9, ["T", 4])],
-      attrs: { carried: 2, maxIterations: "T" },
-      bindings: { T: 3 },
-      differentiable: false,
-      regions: (region, types) => [
-        always(region, types, true),
-        region("body", types, (g, row, sum, table) => [
-          next(g, row),
-          g.tanh([g.add([sum, g.gather([table, row], { axis: 0 })])]),
-        ]),
-      ],
-    },
-    {
-      title: "a packed weight that stays",
-      inputs: [scalarInput(0), normal(11, [2, 64]), weight(12, [64, 64], "q8_0")],
-      attrs: { carried: 2, maxIterations: 5 },
-      regions: (region, types) => [
-        below(region, types, 3),
-        region("body", types, (g, count, x, w) => [next(g, count), g.tanh([g.linear([x, w])])]),
-      ],
-    },
-    {
-      title: "a loop and a choice inside",
-      inputs: [scalarInput(0), normal(10, [3])],
-      attrs: { carried: 2, maxIterations: 3 },
-      regions: (region, types) => [
-        below(region, types, 3),
-        region("body", types, (g, count, x) => {
-          const inner = g.while([g.sub([count, count]), x], { carried: 2, maxIterations: 2 }, "inner", [
-            below(region, types, 2),
-            region("body", types, (h, i, y) => [next(h, i), h.sin([h.add([y, y])])]),
-          ]);
-          const first = g.compare([count, g.constant(hostScalar("i32", 1))], { op: "lt" });
-          const chosen = g.if([first, ...inner], {}, "choice", [
-            region("then", types, (h, _i, y) => [h.mul([y, y])]),
-            region("else", types, (h, _i, y) => [h.neg([y])]),
-          ]);
-          return [next(g, count), ...chosen];
-        }),
-      ],
-    },
+    sample(
+      "counted, an operand that stays",
+      [scalarInput(0), normal(1, [3]), normal(2, [3])],
+      { carried: 2, maxIterations: 6 },
+      {
+        regions: (region, types) => [
+          below(region, types, 4),
+          region("body", types, (g, count, x, y) => [next(g, count), g.tanh([g.add([g.mul([x, y]), y])])]),
+        ],
+      },
+    ),
+    sample(
+      "until the values say so, without a limit",
+      [uniform(3, [2, 3], 0.5, 2)],
+      { carried: 1 },
+      {
+        differentiable: false,
+        regions: (region, types) => [
+          region("condition", types, (g, x) => {
+            const least = g.reduce([x], { kind: "min", axes: [0, 1] });
+            return [g.compare([least, scalarLike(g, least, 50)], { op: "lt" })];
+          }),
+          region("body", types, (g, x) => [g.add([g.mul([x, scalarLike(g, x, 1.5)]), scalarLike(g, x, 0.25)])]),
+        ],
+      },
+    ),
+    sample(
+      "no turn at all",
+      normals(4, [5], []),
+      { carried: 2, maxIterations: 3 },
+      {
+        regions: (region, types) => [
+          always(region, types, false),
+          region("body", types, (g, x, y) => [g.mul([x, y]), g.sin([y])]),
+        ],
+      },
+    ),
+    sample(
+      "stopped by its limit, values change places",
+      normals(6, [4], [4]),
+      { carried: 2, maxIterations: 5 },
+      {
+        regions: (region, types) => [
+          always(region, types, true),
+          region("body", types, (g, x, y) => [y, g.add([g.mul([x, scalarLike(g, x, 0.5)]), y])]),
+        ],
+      },
+    ),
+    sample(
+      "symbolic, over the rows of a table",
+      [scalarInput(0), normal(8, [4]), normal(9, ["T", 4])],
+      { carried: 2, maxIterations: "T" },
+      {
+        bindings: { T: 3 },
+        differentiable: false,
+        regions: (region, types) => [
+          always(region, types, true),
+          region("body", types, (g, row, sum, table) => [
+            next(g, row),
+            g.tanh([g.add([sum, g.gather([table, row], { axis: 0 })])]),
+          ]),
+        ],
+      },
+    ),
+    sample(
+      "a packed weight that stays",
+      [scalarInput(0), normal(11, [2, 64]), weight(12, [64, 64], "q8_0")],
+      { carried: 2, maxIterations: 5 },
+      {
+        regions: (region, types) => [
+          below(region, types, 3),
+          region("body", types, (g, count, x, w) => [next(g, count), g.tanh([g.linear([x, w])])]),
+        ],
+      },
+    ),
+    sample(
+      "a loop and a choice inside",
+      [scalarInput(0), normal(10, [3])],
+      { carried: 2, maxIterations: 3 },
+      {
+        regions: (region, types) => [
+          below(region, types, 3),
+          region("body", types, (g, count, x) => {
+            const inner = g.while([g.sub([count, count]), x], { carried: 2, maxIterations: 2 }, "inner", [
+              below(region, types, 2),
+              region("body", types, (h, i, y) => [next(h, i), h.sin([h.add([y, y])])]),
+            ]);
+            const first = g.compare([count, g.constant(hostScalar("i32", 1))], { op: "lt" });
+            const chosen = g.if([first, ...inner], {}, "choice", [
+              region("then", types, (h, _i, y) => [h.mul([y, y])]),
+              region("else", types, (h, _i, y) => [h.neg([y])]),
+            ]);
+            return [next(g, count), ...chosen];
+          }),
+        ],
+      },
+    ),
   ]),
 });

@@ -6,6 +6,7 @@ import { dimTerms, subDims } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostScalar } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
 import type { NodeInfo } from "../defineOp.ts";
@@ -23,46 +24,45 @@ export interface ScoreAttrs {
 }
 
 /** Query heads per key head. */
-export function groupOf(who: string, heads: Dim | undefined, kvHeads: Dim | undefined): number {
+export function groupOf(op: string, heads: Dim | undefined, kvHeads: Dim | undefined): number {
   if (typeof heads !== "number" || typeof kvHeads !== "number" || kvHeads < 1 || heads % kvHeads !== 0)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] heads: got ${heads ?? "none"} over ${kvHeads ?? "none"} key heads, expected a multiple`,
+      `[${op}] heads: got ${heads ?? "none"} over ${kvHeads ?? "none"} key heads, expected a multiple`,
     );
   return heads / kvHeads;
 }
 
+/** The tensors, which row of the queries it is, and which matrix of the keys and values belongs to it. */
 export interface RowOperands {
-  readonly q: Float64Array;
-  readonly k: Float64Array;
-  readonly v: Float64Array;
-  readonly qAt: number;
-  /** Key j starts at kAt + j · size. */
-  readonly kAt: number;
-  readonly vAt: number;
-  readonly size: number;
-  readonly valueSize: number;
+  readonly q: HostTensor;
+  readonly k: HostTensor;
+  readonly v: HostTensor;
+  readonly row: number;
+  readonly kv: number;
 }
 
-/** softmax over the visible keys of softcap(scale q·k + bias), times the values; added into `out`. */
+/** softmax over the visible keys of softcap(scale q·k + bias), times the values; added into the row of `out`. */
 export function attendRow(
-  row: RowOperands,
+  { q, k, v, row, kv }: RowOperands,
   keys: readonly number[],
   { scale, softcap }: ScoreAttrs,
   out: Float64Array,
-  outAt: number,
   bias: (key: number) => number = () => 0,
 ): void {
+  const [capacity, size, valueSize] = [k.shape.at(-2) ?? 0, k.shape.at(-1) ?? 0, v.shape.at(-1) ?? 0];
   const scores = Float64Array.from(keys, (key) => {
     let dot = 0;
-    for (let d = 0; d < row.size; d++) dot += at(row.q, row.qAt + d) * at(row.k, row.kAt + key * row.size + d);
+    const keyAt = (kv * capacity + key) * size;
+    for (let d = 0; d < size; d++) dot += at(q.data, row * size + d) * at(k.data, keyAt + d);
     const scaled = dot * scale;
     return (softcap === undefined ? scaled : softcap * Math.tanh(scaled / softcap)) + bias(key);
   });
   softmaxLine(scores, 0, 1, scores.length);
+  const outAt = row * valueSize;
   for (const [i, key] of keys.entries())
-    for (let d = 0; d < row.valueSize; d++)
-      out[outAt + d] = at(out, outAt + d) + at(scores, i) * at(row.v, row.vAt + key * row.valueSize + d);
+    for (let d = 0; d < valueSize; d++)
+      out[outAt + d] = at(out, outAt + d) + at(scores, i) * at(v.data, (kv * capacity + key) * valueSize + d);
 }
 
 /** Scaled and capped scores. */
@@ -77,7 +77,7 @@ export function scaleScores(g: OpBuilder, scores: Value, { scale, softcap }: Sco
 export const hideScores = (g: OpBuilder, scores: Value, visible: Value): Value =>
   g.where([visible, scores, scalarLike(g, scores, maskedScore(plainDType(g.typeOf(scores).dtype, "attention")))]);
 
-/** Whether the first of `rows`, aligned at the bottom right, can stand before the first of `keys`. */
+/** True if the first of `rows`, aligned at the bottom right, can come before the first key. */
 export const someRowsSeeNothing = (rows: Dim, keys: Dim): boolean =>
   dimTerms(subDims(keys, rows)).some(({ coefficient }) => coefficient < 0);
 
@@ -100,7 +100,7 @@ export function mlxTakesAttention({ inputs: [q], attrs }: NodeInfo<ScoreAttrs>):
 export const mlxAdditive = (e: MlxEmitter, mask: MlxValue, dtype: DType): MlxValue =>
   e.one("additive_mask", [mask], tensor(dtype, mask.type.shape));
 
-/** The results of MLX's attention with zeros for rows that see no key, which it gives the mean of all values. */
+/** Zeros for rows that see no key; MLX's attention gives them the mean of all values. */
 export function mlxWithoutBlindRows(e: MlxEmitter, mixed: MlxValue, visible: MlxValue): MlxValue {
   const { dtype } = mixed.type;
   const axis = visible.type.shape.length - 1;

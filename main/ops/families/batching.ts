@@ -23,9 +23,6 @@ export function alignRank(g: OpBuilder, x: Value, batched: boolean, rank: number
   return g.reshape([x], { shape: [size, ...new Array<number>(missing).fill(1), ...rest] });
 }
 
-/** Axes counted on the unbatched operand, moved behind the batch axis. */
-export const shiftAxis = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis) + 1;
-
 /** Only a first operand that carries leading axes is batched; otherwise every item runs by itself. */
 export const leadingBatch = <Attrs, A extends Arity>(
   op: string,

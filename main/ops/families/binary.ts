@@ -1,4 +1,4 @@
-/** What element-wise binary ops share: inference, reference loop, gradient reduction, backend rules, samples. */
+/** What element-wise ops of two operands share: all fields but those that `binaryOp` asks for, and the samples. */
 import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import { milBinary as milRule } from "../../backends/coreml/rules.ts";
 import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
@@ -8,48 +8,84 @@ import type { NoAttrs } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { dtypeAmong } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
+import type { Trait } from "../../ir/opTable.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
-import type { Batching, Lowering, Sample, VjpContext } from "../defineOp.ts";
+import type { Backends, Lowering, Op, Oracle, Sample, VjpContext } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "./constants.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
-import { integers, normal, uniform, withDoubles, wrappingPairs } from "./samples.ts";
+import { integers, normals, sample, uniform, withDoubles, wrappingPairs } from "./samples.ts";
 import { unbroadcast } from "./unbroadcast.ts";
 
 type Two<T> = readonly [T, T];
 
-/** Both operands have one dtype (casts are explicit in the IR); shapes broadcast. */
-export const inferBinary =
-  (who: string) =>
-  ([a, b]: Two<TensorType>): TensorType => {
-    if (dtypeAmong("numbers", a.dtype, who) !== dtypeAmong("numbers", b.dtype, who))
-      throw new WorkbenchError(
-        "IR_TYPE",
-        `[${who}] operand types differ: got ${a.dtype} and ${b.dtype}, expected one dtype`,
-        {
-          hint: "Insert a cast.",
-        },
-      );
-    return tensor(a.dtype, broadcastShapes(a.shape, b.shape, who));
-  };
+/** The one dtype of both operands: casts are explicit in the IR. */
+export function commonDType(op: string, kinds: Parameters<typeof dtypeAmong>[0], a: TensorType, b: TensorType): DType {
+  const dtype = dtypeAmong(kinds, a.dtype, op);
+  if (dtype !== dtypeAmong(kinds, b.dtype, op))
+    throw new WorkbenchError(
+      "IR_TYPE",
+      `[${op}] operand types differ: got ${a.dtype} and ${b.dtype}, expected one dtype`,
+      { hint: "Insert a cast." },
+    );
+  return dtype;
+}
 
-/** `f` is told the dtype where whole numbers need more than float64 has (main/ir/wholeNumbers.ts); the result wraps by itself. */
+/**
+ * It gets the dtype, because whole numbers need more than float64 has (main/ir/wholeNumbers.ts).
+ * The result wraps later.
+ */
+type ElementFunction = (a: number, b: number, dtype: DType) => number;
+
+/** `dtype` is the result's, where it is not that of the operands. */
 export const referenceBinary =
-  (f: (a: number, b: number, dtype: DType) => number) =>
-  ([a, b]: Two<HostTensor>): HostTensor => {
+  (f: ElementFunction) =>
+  ([a, b]: Two<HostTensor>, dtype = a.dtype): HostTensor => {
     const shape = numbersOf(broadcastShapes(a.shape, b.shape, "reference"), "reference");
     const [x, y] = [broadcastData(a, shape), broadcastData(b, shape)];
-    return hostTensor(
-      a.dtype,
-      shape,
-      x.map((value, i) => f(value, at(y, i), a.dtype)),
-    );
+    const data = x.map((value, i) => f(value, at(y, i), a.dtype));
+    return hostTensor(dtype, shape, data);
   };
 
-export const broadcastBatching: Batching<NoAttrs, 2> = { kind: "elementwise" };
+export type Binary<Name extends string> = Op<Name, NoAttrs, 2>;
+
+interface BinaryFields {
+  readonly summary: string;
+  readonly operands?: readonly [string, string];
+  readonly reference: ElementFunction;
+  readonly oracle: Oracle;
+  /** The cotangents of both operands, of the shape of the result; they are summed to the operands' own. */
+  readonly gradient: (context: VjpContext<NoAttrs, 2>) => Two<Value>;
+  /** Beside `pure` and `elementwise`. */
+  readonly traits?: readonly Trait[];
+  readonly backends: Backends<NoAttrs, 2>;
+  readonly samples: readonly Sample<NoAttrs>[];
+}
+
+export const binaryOp = <Name extends string>(name: Name, fields: BinaryFields): Binary<Name> =>
+  defineOp({
+    name,
+    summary: fields.summary,
+    arity: 2,
+    operands: fields.operands ?? ["left", "right"],
+    outputs: "one",
+    attributes: {},
+    infer: ([a, b]) => tensor(commonDType(name, "numbers", a, b), broadcastShapes(a.shape, b.shape, name)),
+    reference: (inputs) => referenceBinary(fields.reference)(inputs),
+    oracle: fields.oracle,
+    gradient: {
+      kind: "vjp",
+      rule: (context) => fields.gradient(context).map((ct, i) => unbroadcast(context.g, ct, context.inputs[i] ?? ct)),
+    },
+    batching: { kind: "elementwise" },
+    traits: ["pure", "elementwise", ...(fields.traits ?? [])],
+    backends: fields.backends,
+    samples: fields.samples,
+  });
 
 export const cpuBinary = (kernel: CpuKernel): Lowering<CpuEmitter, CpuValue, NoAttrs, 2> =>
   cpuKernel(kernel, { takes: NUMBERS });
@@ -66,34 +102,26 @@ export const milBinary = (
 };
 
 /** Gradient of max and min: the chosen operand gets the cotangent; where both are equal, half each. */
-export function selectGradient(
-  { g, ct, inputs: [a, b] }: VjpContext<NoAttrs, 2>,
-  op: "gt" | "lt",
-): readonly [Value, Value] {
+export function selectGradient({ g, ct, inputs: [a, b] }: VjpContext<NoAttrs, 2>, op: "gt" | "lt"): Two<Value> {
   const [one, half, zero] = [1, 0.5, 0].map((v) => scalarLike(g, ct, v)) as [Value, Value, Value];
   const share = (x: Value, y: Value): Value =>
     g.where([g.compare([x, y], { op }), one, g.where([g.compare([x, y], { op: "eq" }), half, zero])]);
-  return [unbroadcast(g, g.mul([ct, share(a, b)]), a), unbroadcast(g, g.mul([ct, share(b, a)]), b)];
+  return [g.mul([ct, share(a, b)]), g.mul([ct, share(b, a)])];
 }
 
 export const binarySamples: readonly Sample<NoAttrs>[] = withDoubles([
-  { title: "same shape, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 5])], attrs: {} },
-  { title: "broadcast both ways", inputs: [normal(3, [4, 1, 3]), normal(4, [2, 1])], attrs: {} },
-  { title: "symbolic rows", inputs: [normal(5, ["T", 7]), normal(6, [7])], attrs: {}, bindings: { T: 3 } },
-  { title: "scalar operand", inputs: [normal(7, [5]), normal(8, [])], attrs: {} },
-  { title: "whole numbers", inputs: [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], attrs: {} },
+  sample("same shape, odd sizes", normals(1, [3, 5], [3, 5]), {}),
+  sample("broadcast both ways", normals(3, [4, 1, 3], [2, 1]), {}),
+  sample("symbolic rows", normals(5, ["T", 7], [7]), {}, { bindings: { T: 3 } }),
+  sample("scalar operand", normals(7, [5], []), {}),
+  sample("whole numbers", [integers(9, [2, 3], -9, 9), integers(10, [3], 1, 5)], {}),
   ...wrappingPairs,
 ]);
 
 /** As above with operands away from zero and from each other, for ops with a pole or a kink. */
 export const positiveBinarySamples: readonly Sample<NoAttrs>[] = withDoubles([
-  { title: "same shape, odd sizes", inputs: [uniform(1, [3, 5], 0.5, 3), uniform(2, [3, 5], 0.5, 3)], attrs: {} },
-  { title: "broadcast both ways", inputs: [uniform(3, [4, 1, 3], 0.5, 3), uniform(4, [2, 1], 0.5, 3)], attrs: {} },
-  {
-    title: "symbolic rows",
-    inputs: [uniform(5, ["T", 7], 0.5, 3), uniform(6, [7], 0.5, 3)],
-    attrs: {},
-    bindings: { T: 3 },
-  },
-  { title: "whole numbers", inputs: [integers(7, [2, 3], 1, 9), integers(8, [3], 1, 4)], attrs: {} },
+  sample("same shape, odd sizes", [uniform(1, [3, 5], 0.5, 3), uniform(2, [3, 5], 0.5, 3)], {}),
+  sample("broadcast both ways", [uniform(3, [4, 1, 3], 0.5, 3), uniform(4, [2, 1], 0.5, 3)], {}),
+  sample("symbolic rows", [uniform(5, ["T", 7], 0.5, 3), uniform(6, [7], 0.5, 3)], {}, { bindings: { T: 3 } }),
+  sample("whole numbers", [integers(7, [2, 3], 1, 9), integers(8, [3], 1, 4)], {}),
 ]);

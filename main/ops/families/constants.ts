@@ -19,6 +19,21 @@ export const filledLike = (g: OpBuilder, x: Value, value: number): Value => {
   return filled(g, plainDType(dtype, "constant"), shape, value);
 };
 
+/** `x` with `value` before and behind it along one axis; sizes of 0 add nothing. */
+export function bordered(
+  g: OpBuilder,
+  x: Value,
+  axis: number,
+  [before, after]: readonly [Dim, Dim],
+  value: number,
+): Value {
+  const { dtype, shape } = g.typeOf(x);
+  const border = (size: Dim): readonly Value[] =>
+    size === 0 ? [] : [filled(g, plainDType(dtype, "border"), shape.with(axis, size), value)];
+  const parts = [...border(before), x, ...border(after)];
+  return parts.length === 1 ? x : g.concat(parts, { axis });
+}
+
 /** A product of sizes as a scalar of `dtype`: a constant, or computed when a symbol is among them. */
 export function sizeValue(g: OpBuilder, dims: readonly Dim[], dtype: DType): Value {
   const total = productOf(dims);

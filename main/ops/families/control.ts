@@ -3,15 +3,9 @@ import { invariant } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { RegionRun } from "../defineOp.ts";
 
-/** A sub-graph that is there, because the builder counts them. */
-export function regionAt(regions: readonly Graph[], index: number): Graph {
+/** A sub-graph, or its run; the builder has counted them. */
+export function regionAt<T extends Graph | RegionRun>(regions: readonly T[], index: number): T {
   const region = regions[index];
   invariant(region, `sub-graph ${index} is missing`);
   return region;
-}
-
-export function runAt(runs: readonly RegionRun[], index: number): RegionRun {
-  const run = runs[index];
-  invariant(run, `sub-graph ${index} is missing`);
-  return run;
 }

@@ -1,7 +1,8 @@
 /**
- * What `conv` and `conv_transpose` share. Both know two images: the large one (the operand of conv, the result of its
- * transpose) and the small one, which has one place per window. weight[small channel, large channel of the group, taps] says
- * how much of a large place a small place sees; the transpose carries it back.
+ * What `conv` and `conv_transpose` share. Both know two images: the large one (the operand of conv,
+ * the result of its transpose) and the small one, which has one place per window. weight[small
+ * channel, large channel of the group, taps] says how much of a large place a small place sees; the
+ * transpose carries it back.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -15,6 +16,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape } from "../../ir/type.ts";
 import type { VmapContext } from "../defineOp.ts";
 import type { OpBuilder } from "../opBuilder.ts";
+import { shapeOf } from "./batching.ts";
 import { at } from "./host.ts";
 import type { WindowAttrs } from "./windows.ts";
 import { WINDOW_ATTRS, checkWindows, imageSizes, tapTable } from "./windows.ts";
@@ -25,7 +27,7 @@ export interface ConvAttrs extends WindowAttrs {
 }
 export const CONV_ATTRS = { ...WINDOW_ATTRS, groups: attr.int(1) };
 
-/** What both engines are told; what an op has beside it shows in the shape of its result. */
+/** Parameters for both engines; anything else follows from the shape of the result. */
 export const engineGeometry = ({ strides, padding, dilations, groups }: ConvAttrs) => ({
   strides,
   padding,
@@ -34,29 +36,29 @@ export const engineGeometry = ({ strides, padding, dilations, groups }: ConvAttr
 });
 
 /** Checks an image and a weight; gives the taps of the kernel. The channels are for the op to compare. */
-export function checkConvolution(who: string, x: TensorType, w: TensorType, attrs: ConvAttrs): Shape {
-  const [image, weight] = [plainDType(x.dtype, who), plainDType(w.dtype, who)];
+export function checkConvolution(op: string, x: TensorType, w: TensorType, attrs: ConvAttrs): Shape {
+  const [image, weight] = [plainDType(x.dtype, op), plainDType(w.dtype, op)];
   if (!isFloat(image) || !isFloat(weight))
-    throw new WorkbenchError("IR_TYPE", `[${who}] operands: got ${image} and ${weight}, expected floats`, {
+    throw new WorkbenchError("IR_TYPE", `[${op}] operands: got ${image} and ${weight}, expected floats`, {
       hint: "Insert a cast.",
     });
-  const axes = imageSizes(who, x).length;
+  const axes = imageSizes(op, x).length;
   if (w.shape.length !== axes + 2)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] weight: got ${formatType(w)}, expected ${axes + 2} axes as ${formatType(x)} has`,
+      `[${op}] weight: got ${formatType(w)}, expected ${axes + 2} axes as ${formatType(x)} has`,
     );
-  checkWindows(who, axes, attrs);
+  checkWindows(op, axes, attrs);
   const kernel = w.shape.slice(2);
-  if (kernel.includes(0)) throw new WorkbenchError("IR_SHAPE", `[${who}] weight: got ${formatType(w)}, expected taps`);
+  if (kernel.includes(0)) throw new WorkbenchError("IR_SHAPE", `[${op}] weight: got ${formatType(w)}, expected taps`);
   return kernel;
 }
 
 /** Channels of one group, or an error. */
-export function perGroup(who: string, what: string, channels: Dim, groups: number): Dim {
+export function perGroup(op: string, what: string, channels: Dim, groups: number): Dim {
   const each = divDims(channels, groups);
   if (each === undefined)
-    throw new WorkbenchError("IR_SHAPE", `[${who}] ${what}: got ${channels}, expected a multiple of ${groups} groups`);
+    throw new WorkbenchError("IR_SHAPE", `[${op}] ${what}: got ${channels}, expected a multiple of ${groups} groups`);
   return each;
 }
 
@@ -67,7 +69,7 @@ interface Images {
   readonly attrs: ConvAttrs;
 }
 
-/** Calls `meet(large, small, weight)` with the places of every product that a convolution or its transpose is made of. */
+/** Calls `meet(large, small, weight)` with the places of each product in a convolution or its transpose. */
 export function forEachProduct(
   { large, small, weight, attrs }: Images,
   meet: (large: number, small: number, weight: number) => void,
@@ -87,40 +89,39 @@ export function forEachProduct(
       }
 }
 
-export const shapeOfValue = (g: OpBuilder, x: Value): Shape => g.typeOf(x).shape;
 const reshaped = (g: OpBuilder, x: Value, shape: Shape): Value =>
-  sameShape(shapeOfValue(g, x), shape) ? x : g.reshape([x], { shape });
+  sameShape(shapeOf(g, x), shape) ? x : g.reshape([x], { shape });
 /** The first axes in a new order; those behind stay. */
 const frontFirst = (g: OpBuilder, x: Value, order: readonly number[]): Value =>
-  g.transpose([x], { perm: shapeOfValue(g, x).map((_, axis) => order[axis] ?? axis) });
+  g.transpose([x], { perm: shapeOf(g, x).map((_, axis) => order[axis] ?? axis) });
 
 /**
- * The cotangent of the weight: Σ over batch and windows of large · small. That is a convolution too, with channels as batch,
- * batch as channels, the small image as the kernel, and strides and dilations in each other's place.
+ * The cotangent of the weight: Σ over batch and windows of large · small. That is a convolution
+ * too, with channels as batch, batch as channels, the small image as the kernel, and strides and
+ * dilations in each other's place.
  */
 export function weightCotangent(g: OpBuilder, large: Value, small: Value, weight: Value, attrs: ConvAttrs): Value {
   const { strides, padding, dilations, groups } = attrs;
-  const [batch = 1, channels = 1, ...sizes] = shapeOfValue(g, large);
+  const [batch = 1, channels = 1, ...sizes] = shapeOf(g, large);
   const { dtype, shape } = g.typeOf(weight);
   const inGroup = divDims(channels, groups) ?? 1;
   const grouped = frontFirst(g, reshaped(g, large, [batch, groups, inGroup, ...sizes]), [2, 1, 0]);
   const image = reshaped(g, grouped, [inGroup, mulDims(groups, batch), ...sizes]);
   const kernel = frontFirst(g, small, [1, 0]);
   let sums = g.conv([image, kernel], { strides: dilations, padding, dilations: strides, groups });
-  // What windows could also have seen behind the last tap is cut off.
+  // The strides may leave room for further windows behind the last tap: cut them off.
   for (let axis = 2; axis < shape.length; axis++)
-    if (shapeOfValue(g, sums)[axis] !== shape[axis])
-      sums = g.narrow([sums], { axis, start: 0, length: shape[axis] ?? 1 });
+    if (shapeOf(g, sums)[axis] !== shape[axis]) sums = g.narrow([sums], { axis, start: 0, length: shape[axis] ?? 1 });
   const result = frontFirst(g, sums, [1, 0]);
   return g.typeOf(result).dtype === dtype ? result : g.cast([result], { to: plainDType(dtype, "weight") });
 }
 
-/** Which axis of the weight holds channels of the result, and so more of them where weights differ from item to item. */
+/** The axis of the weight that holds channels of the result: a batch of weights adds channels there. */
 export type ResultAxis = 0 | 1;
 
 /**
- * Batches as more items or more channels: items where only images differ; channels of the result where only weights differ;
- * groups where both do.
+ * Batches as more items or more channels: items where only images differ; channels of the result
+ * where only weights differ; groups where both do.
  */
 export function batchConvolution<A extends ConvAttrs>(
   { g, inputs: [x, w], batched, size, attrs }: VmapContext<A, 2>,
@@ -129,14 +130,14 @@ export function batchConvolution<A extends ConvAttrs>(
 ): Value {
   const { groups } = attrs;
   if (batched[1] !== true) {
-    const [, items = 1, ...rest] = shapeOfValue(g, x);
+    const [, items = 1, ...rest] = shapeOf(g, x);
     const y = apply(g.reshape([x], { shape: [mulDims(size, items), ...rest] }), w, attrs);
-    return g.reshape([y], { shape: [size, items, ...shapeOfValue(g, y).slice(1)] });
+    return g.reshape([y], { shape: [size, items, ...shapeOf(g, y).slice(1)] });
   }
-  const [, first = 1, second = 1, ...taps] = shapeOfValue(g, w);
+  const [, first = 1, second = 1, ...taps] = shapeOf(g, w);
   if (batched[0] === true) {
     // [B, N, C, …] → [N, B·C, …]: each item of the batch is a set of groups of its own.
-    const [, items = 1, channels = 1, ...sizes] = shapeOfValue(g, x);
+    const [, items = 1, channels = 1, ...sizes] = shapeOf(g, x);
     const image = g.reshape([frontFirst(g, x, [1, 0])], { shape: [items, mulDims(size, channels), ...sizes] });
     const weight = g.reshape([w], { shape: [mulDims(size, first), second, ...taps] });
     if (typeof size !== "number")
@@ -149,7 +150,7 @@ export function batchConvolution<A extends ConvAttrs>(
       );
     return unpackBatch(g, apply(image, weight, { ...attrs, groups: groups * size }), 1, size, items);
   }
-  const [items = 1] = shapeOfValue(g, x);
+  const [items = 1] = shapeOf(g, x);
   if (resultAxis === 1) {
     // [B, C, F, …] → [C, B·F, …]
     const weight = g.reshape([frontFirst(g, w, [1, 0])], { shape: [first, mulDims(size, second), ...taps] });
@@ -164,7 +165,7 @@ export function batchConvolution<A extends ConvAttrs>(
 
 /** [N, groups · B · F, …] → [B, N, groups · F, …] */
 function unpackBatch(g: OpBuilder, y: Value, groups: number, size: Dim, items: Dim): Value {
-  const [, channels = 1, ...sizes] = shapeOfValue(g, y);
+  const [, channels = 1, ...sizes] = shapeOf(g, y);
   const each = divDims(channels, mulDims(groups, size)) ?? 1;
   const apart = g.reshape([y], { shape: [items, groups, size, each, ...sizes] });
   const front = frontFirst(g, apart, [2, 0, 1]);

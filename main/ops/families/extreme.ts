@@ -6,12 +6,12 @@ import { attr } from "../../ir/attributes.ts";
 import { dtypeAmong } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
-import type { NodeInfo, Op } from "../defineOp.ts";
+import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable } from "../defineOp.ts";
-import { shiftAxis } from "./batching.ts";
+import { axisBatching, axisParam } from "./axes.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, forEachLine } from "./host.ts";
-import { integers, normal, values, withDoubles } from "./samples.ts";
+import { integers, normal, sample, values, withDoubles } from "./samples.ts";
 
 export interface ExtremeAttrs {
   readonly axis: number;
@@ -24,9 +24,7 @@ export function extremePosition<N extends ExtremeName>(
   which: string,
   beats: (a: number, b: number) => boolean,
 ): Op<N, ExtremeAttrs, 1> {
-  const axisOf = ({ axis }: ExtremeAttrs, node: NodeInfo<ExtremeAttrs>): { readonly axis: number } => ({
-    axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, name),
-  });
+  const axisOf = axisParam(name);
   return defineOp<N, ExtremeAttrs, 1, "one">({
     name,
     summary: `Position of the ${which} element along one axis, the first of equals; of the first NaN, where there is one.`,
@@ -65,11 +63,7 @@ export function extremePosition<N extends ExtremeName>(
     },
     oracle: { numpy: `np.${name}(x0, a["axis"]).astype(np.int32)` },
     gradient: nondifferentiable("the result is a position: its derivative is zero wherever it exists"),
-    batching: {
-      kind: "rule",
-      rule: ({ g, inputs: [x], attrs: { axis }, node }) =>
-        g[name]([x], { axis: shiftAxis(axis, node.inputs[0]?.shape.length ?? 0) }),
-    },
+    batching: axisBatching(name),
     traits: ["pure", "reduction"],
     backends: {
       cpu: cpuKernel<ExtremeAttrs>(name, { takes: NUMBERS, params: axisOf }),
@@ -77,19 +71,17 @@ export function extremePosition<N extends ExtremeName>(
       mlx: mlxCall(name, { takes: "numbers", attrs: axisOf }),
     },
     samples: withDoubles([
-      { title: "last axis, odd sizes", inputs: [normal(1, [3, 5])], attrs: { axis: -1 } },
-      { title: "first axis", inputs: [normal(2, [5, 3])], attrs: { axis: 0 } },
-      { title: "symbolic rows", inputs: [normal(3, ["T", 7])], attrs: { axis: 1 }, bindings: { T: 3 } },
-      { title: "ties: the first", inputs: [values([2, 1, 4, 2, 4, 1, 4])], attrs: { axis: 0 } },
-      {
-        title: "NaN: the first",
-        inputs: [values([1, NaN, Infinity, NaN, NaN, 3, -Infinity, 2, 5, 7, -Infinity, 6], [3, 4])],
-        attrs: { axis: 1 },
-      },
-      { title: "no lines", inputs: [values([], [0, 3])], attrs: { axis: 1 } },
-      { title: "whole numbers", inputs: [integers(4, [2, 9], -99, 99)], attrs: { axis: 1 } },
-      { title: "bytes with a sign", inputs: [integers(5, [2, 9], -128, 127, "i8")], attrs: { axis: 1 } },
-      { title: "long whole numbers", inputs: [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], attrs: { axis: 0 } },
+      sample("last axis, odd sizes", [normal(1, [3, 5])], { axis: -1 }),
+      sample("first axis", [normal(2, [5, 3])], { axis: 0 }),
+      sample("symbolic rows", [normal(3, ["T", 7])], { axis: 1 }, { bindings: { T: 3 } }),
+      sample("ties: the first", [values([2, 1, 4, 2, 4, 1, 4])], { axis: 0 }),
+      sample("NaN: the first", [values([1, NaN, Infinity, NaN, NaN, 3, -Infinity, 2, 5, 7, -Infinity, 6], [3, 4])], {
+        axis: 1,
+      }),
+      sample("no lines", [values([], [0, 3])], { axis: 1 }),
+      sample("whole numbers", [integers(4, [2, 9], -99, 99)], { axis: 1 }),
+      sample("bytes with a sign", [integers(5, [2, 9], -128, 127, "i8")], { axis: 1 }),
+      sample("long whole numbers", [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], { axis: 0 }),
     ]),
   });
 }

@@ -1,7 +1,6 @@
-/** What ops share that only the fusions of one backend make: the others compile the graph before those. */
+/** Entries of ops that only the CPU's fusions make. Other backends compile the graph without these fusions. */
 import { unsupported } from "../defineOp.ts";
 
 const REASON = "the fusions of the CPU backend make it, and they run for the CPU only";
 
-/** Entries of the other backends for an op of the CPU's own. */
 export const ownOfCpu = { coreml: unsupported(REASON), mlx: unsupported(REASON) } as const;

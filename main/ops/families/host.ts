@@ -1,4 +1,7 @@
-/** Loops that references share: strided copies, broadcasting, and walking one axis. Slow but not silly: the fallback runs on them. */
+/**
+ * Loops that references share: strided copies, broadcasting, walks along one axis. Simple, but fast
+ * enough for a fallback.
+ */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
@@ -83,20 +86,20 @@ export function mapTensor(x: HostTensor, f: (value: number) => number, dtype = x
 }
 
 /** Sizes of a result that the evaluator has bound. */
-export function boundShape(type: TensorType | undefined, who: string): readonly number[] {
-  invariant(type, `[${who}] the reference was given no output type`);
+export function boundShape(type: TensorType | undefined, op: string): readonly number[] {
+  invariant(type, `[${op}] the reference was given no output type`);
   return type.shape.map((dim) => {
-    invariant(typeof dim === "number", `[${who}] the reference was given a symbolic output type`);
+    invariant(typeof dim === "number", `[${op}] the reference was given a symbolic output type`);
     return dim;
   });
 }
 
 /** Sizes without symbols, for references that compute their own result shape. */
-export const numbersOf = (shape: Shape, who: string): readonly number[] => boundShape({ dtype: "f32", shape }, who);
+export const numbersOf = (shape: Shape, op: string): readonly number[] => boundShape({ dtype: "f32", shape }, op);
 
-export function indexWithin(index: number, size: number, who: string): number {
+export function indexWithin(index: number, size: number, op: string): number {
   if (!Number.isInteger(index) || index < 0 || index >= size)
-    throw new WorkbenchError("RUN_FAILED", `[${who}] index out of range: got ${index}, expected 0..${size - 1}`);
+    throw new WorkbenchError("RUN_FAILED", `[${op}] index out of range: got ${index}, expected 0..${size - 1}`);
   return index;
 }
 

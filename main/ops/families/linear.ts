@@ -1,4 +1,7 @@
-/** What linear-like ops share: x · wᵀ with a weight [out, in] of any float or packed type, computed in the dtype of x. */
+/**
+ * What linear-like ops share: x · wᵀ with a weight [out, in] of any float or packed type, computed
+ * in the dtype of x.
+ */
 import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
@@ -11,21 +14,21 @@ import type { OpBuilder } from "../opBuilder.ts";
 import { milPlain } from "../../backends/coreml/rules.ts";
 import { at } from "./host.ts";
 
-export function inferLinear(who: string, x: TensorType, w: TensorType, bias?: TensorType): TensorType {
-  const dtype = plainDType(x.dtype, who);
+export function inferLinear(op: string, x: TensorType, w: TensorType, bias?: TensorType): TensorType {
+  const dtype = plainDType(x.dtype, op);
   if (!isFloat(dtype) || !(isFloat(w.dtype) || isPacked(w.dtype)))
     throw new WorkbenchError(
       "IR_TYPE",
-      `[${who}] operands: got ${formatType(x)} and ${formatType(w)}, expected floats and a float or packed weight`,
+      `[${op}] operands: got ${formatType(x)} and ${formatType(w)}, expected floats and a float or packed weight`,
     );
   const [rows, columns] = w.shape;
   if (rows === undefined || columns === undefined || w.shape.length !== 2 || x.shape.at(-1) !== columns)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] weight ${formatType(w)} does not fit ${formatType(x)}: expected [out, ${x.shape.at(-1) ?? "in"}]`,
+      `[${op}] weight ${formatType(w)} does not fit ${formatType(x)}: expected [out, ${x.shape.at(-1) ?? "in"}]`,
     );
   if (bias && (bias.dtype !== dtype || !sameShape(bias.shape, [rows])))
-    throw new WorkbenchError("IR_SHAPE", `[${who}] bias: got ${formatType(bias)}, expected ${dtype}[${rows}]`);
+    throw new WorkbenchError("IR_SHAPE", `[${op}] bias: got ${formatType(bias)}, expected ${dtype}[${rows}]`);
   return tensor(dtype, [...x.shape.slice(0, -1), rows]);
 }
 

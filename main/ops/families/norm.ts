@@ -1,33 +1,40 @@
-/** What norms over the last axis share. */
+/** What norms share: their types, vectors along one axis, and the RMS norm for Core ML. */
+import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
+import type { Value } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
-import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
+import type { OpBuilder } from "../opBuilder.ts";
 
 export const lastAxis = [-1] as const;
 
-/** x of floats; every further operand is a vector of its last size and dtype. */
+/** Floats with at least `least` axes; every further operand is a vector of the size of `axis`, of one dtype with x. */
 export function inferNorm(
-  who: string,
+  op: string,
   [x, ...vectors]: readonly [TensorType, ...(TensorType | undefined)[]],
+  axis = -1,
+  least = 1,
 ): TensorType {
-  const dtype = plainDType(x.dtype, who);
-  const size = x.shape.at(-1);
-  if (!isFloat(dtype) || size === undefined)
-    throw new WorkbenchError(
-      "IR_TYPE",
-      `[${who}] operand: got ${formatType(x)}, expected floats with at least one axis`,
-    );
+  const dtype = plainDType(x.dtype, op);
+  const size = x.shape.at(axis);
+  if (!isFloat(dtype) || size === undefined || x.shape.length < least)
+    throw new WorkbenchError("IR_TYPE", `[${op}] got ${formatType(x)}, expected floats with ${least} axes at least`);
   for (const vector of vectors)
     if (vector && (vector.dtype !== dtype || !sameShape(vector.shape, [size])))
-      throw new WorkbenchError("IR_SHAPE", `[${who}] scale: got ${formatType(vector)}, expected ${dtype}[${size}]`);
+      throw new WorkbenchError("IR_SHAPE", `[${op}] scale: got ${formatType(vector)}, expected ${dtype}[${size}]`);
   return tensor(dtype, x.shape);
 }
 
+/** A vector, reshaped to lie along one axis of `rank`. */
+export function alongAxis(g: OpBuilder, vector: Value, axis: number, rank: number): Value {
+  const [size = 1] = g.typeOf(vector).shape;
+  return g.reshape([vector], { shape: Array.from({ length: rank }, (_, i) => (i === axis ? size : 1)) });
+}
+
 /**
- * x / √(mean x² + eps). In half precision x² overflows beyond 256, so x is divided by its largest magnitude m first:
- * x/m / √(mean (x/m)² + eps/m²).
+ * x / √(mean x² + eps). In half precision x² overflows beyond 256, so x is divided by its largest
+ * magnitude m first: x/m / √(mean (x/m)² + eps/m²).
  */
 export function milRms(e: CoremlEmitter, x: MilValue, eps: number): MilValue {
   const mean = (v: MilValue): MilValue =>

@@ -1,7 +1,7 @@
 /**
- * Rotary frequencies in float64, with the scalings that GGUF files of these families carry. Source: the published
- * formulas of RoPE, position interpolation ("linear") and YaRN (Peng et al. 2023), with llama.cpp's conventions
- * for which dimensions YaRN interpolates.
+ * Rotary frequencies in float64, with the scalings that GGUF files of these families carry. Source:
+ * the published formulas of RoPE, position interpolation ("linear") and YaRN (Peng et al. 2023),
+ * with llama.cpp's conventions for which dimensions YaRN interpolates.
  */
 
 export interface RopeTableAttrs {

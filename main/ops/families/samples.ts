@@ -10,6 +10,9 @@ export const normal = (seed: number, shape: Shape, scale = 1, offset = 0): Sampl
   type: tensor("f32", shape),
   fill: { kind: "normal", seed, scale, offset },
 });
+/** One operand per shape, with seeds from `seed` on. */
+export const normals = (seed: number, ...shapes: readonly Shape[]): readonly SampleInput[] =>
+  shapes.map((shape, i) => normal(seed + i, shape));
 export const uniform = (seed: number, shape: Shape, low: number, high: number): SampleInput => ({
   type: tensor("f32", shape),
   fill: { kind: "uniform", seed, low, high },
@@ -30,11 +33,13 @@ export const weight = (seed: number, shape: Shape, dtype: ElementType = "f32"): 
 });
 export const scalarInput = (value: number, dtype: DType = "i32"): SampleInput => values([value], [], dtype);
 
-interface NarrowSample {
-  readonly title: string;
-  readonly inputs: readonly SampleInput[];
-  readonly attrs: NoAttrs;
-}
+/** One sample. `more` holds what only some need: sizes of symbols, sub-graphs, no derivative. */
+export const sample = <Attrs>(
+  title: string,
+  inputs: readonly SampleInput[],
+  attrs: NoInfer<Attrs>,
+  more: Omit<Sample<NoInfer<Attrs>>, "title" | "inputs" | "attrs"> = {},
+): Sample<Attrs> => ({ title, inputs, attrs, ...more });
 
 const PAIRS: { readonly [D in DType]?: readonly [a: readonly number[], b: readonly number[]] } = {
   i8: [
@@ -63,20 +68,22 @@ const PAIRS: { readonly [D in DType]?: readonly [a: readonly number[], b: readon
   ],
 };
 
-/** Two operands of every whole dtype whose sums, differences and products leave it: they wrap (main/ir/wholeNumbers.ts). */
-export const wrappingPairs: readonly NarrowSample[] = Object.entries(PAIRS).map(([dtype, [a, b]]) => ({
-  title: `whole numbers that wrap, ${dtype}`,
-  inputs: [values(a, [a.length], dtype as DType), values(b, [b.length], dtype as DType)],
-  attrs: {},
-}));
+/** Two operands per whole dtype. Their sums, differences and products overflow and wrap (main/ir/wholeNumbers.ts). */
+export const wrappingPairs: readonly Sample<NoAttrs>[] = Object.entries(PAIRS).map(([dtype, [a, b]]) =>
+  sample(
+    `whole numbers that wrap, ${dtype}`,
+    [values(a, [a.length], dtype as DType), values(b, [b.length], dtype as DType)],
+    {},
+  ),
+);
 
 /** The first operands of `wrappingPairs`. */
-export const wrappingNumbers: readonly NarrowSample[] = wrappingPairs.map((sample) => ({
+export const wrappingNumbers: readonly Sample<NoAttrs>[] = wrappingPairs.map((sample) => ({
   ...sample,
   inputs: sample.inputs.slice(0, 1),
 }));
 
-/** The samples, and the first of them once more in float64: what is exact in the reference, and for backends without it a refusal. */
+/** The samples, and the first once more in float64: backends without float64 must refuse it. */
 export const withDoubles = <Attrs>(samples: readonly [Sample<Attrs>, ...Sample<Attrs>[]]): readonly Sample<Attrs>[] => {
   const [first] = samples;
   const inputs = first.inputs.map(({ type, fill }): SampleInput => ({

@@ -1,6 +1,7 @@
 /**
- * Windows over images, as convolutions and pools have them. An image is [batch, channels, ...sizes] with one or two sizes.
- * Along an axis window i begins at i · stride − padding and has `kernel` taps that are `dilation` apart.
+ * Windows over images, as convolutions and pools have them. An image is [batch, channels, ...sizes]
+ * with one or two sizes. Along an axis window i begins at i · stride − padding and has `kernel`
+ * taps that are `dilation` apart.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -21,12 +22,12 @@ export interface WindowAttrs {
 export const WINDOW_ATTRS = { strides: attr.ints(), padding: attr.ints(), dilations: attr.ints() };
 
 /** The sizes of an image; an error for what is none. */
-export function imageSizes(who: string, image: TensorType): Shape {
+export function imageSizes(op: string, image: TensorType): Shape {
   const sizes = image.shape.slice(2);
   if (sizes.length !== 1 && sizes.length !== 2)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] image: got ${formatType(image)}, expected [batch, channels, size] or [batch, channels, height, width]`,
+      `[${op}] image: got ${formatType(image)}, expected [batch, channels, size] or [batch, channels, height, width]`,
     );
   return sizes;
 }
@@ -35,7 +36,7 @@ const MOST = 2 ** 31 - 1;
 
 /** Every list has one whole number per axis, in its range. */
 export function checkPerAxis(
-  who: string,
+  op: string,
   axes: number,
   lists: Readonly<Record<string, readonly number[]>>,
   least: Readonly<Record<string, number>>,
@@ -45,16 +46,16 @@ export function checkPerAxis(
     if (list.length !== axes || list.some((value) => value < low || value > MOST))
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] ${name}: got [${list.join(", ")}], expected ${axes} whole numbers from ${low}`,
+        `[${op}] ${name}: got [${list.join(", ")}], expected ${axes} whole numbers from ${low}`,
       );
   }
 }
 
-export function checkWindows(who: string, axes: number, { strides, padding, dilations }: WindowAttrs): void {
-  checkPerAxis(who, axes, { strides, padding, dilations }, { strides: 1, dilations: 1 });
+export function checkWindows(op: string, axes: number, { strides, padding, dilations }: WindowAttrs): void {
+  checkPerAxis(op, axes, { strides, padding, dilations }, { strides: 1, dilations: 1 });
 }
 
-/** ⌊a / b⌋ where that is a polynomial again: all but the constant must divide. */
+/** ⌊a / b⌋ where it is a polynomial: every term but the constant must divide by b. */
 function floorDim(a: Dim, b: number): Dim | undefined {
   const constant = dimTerms(a).find((term) => term.symbols.length === 0)?.coefficient ?? 0;
   const rest = divDims(subDims(a, constant), b);
@@ -63,7 +64,7 @@ function floorDim(a: Dim, b: number): Dim | undefined {
 
 /** Windows along each axis: ⌊(size + 2 padding − dilation (kernel − 1) − 1) / stride⌋ + 1. */
 export function windowCounts(
-  who: string,
+  op: string,
   sizes: Shape,
   kernel: Shape,
   { strides, padding, dilations }: WindowAttrs,
@@ -74,20 +75,23 @@ export function windowCounts(
     if (typeof room === "number" && room < 0)
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] window of axis ${axis}: got ${width} positions, expected at most the padded size ${room + Number(width)}`,
+        `[${op}] window of axis ${axis}: got ${width} positions, expected at most the padded size ${room + Number(width)}`,
       );
     const steps = floorDim(room, at(strides, axis));
     if (steps === undefined)
       throw new WorkbenchError(
         "IR_SHAPE",
-        `[${who}] the stride ${at(strides, axis)} does not divide the symbolic size ${size} of axis ${axis}`,
+        `[${op}] the stride ${at(strides, axis)} does not divide the symbolic size ${size} of axis ${axis}`,
         { hint: "Specialise the graph first, or let the size be a multiple of the stride." },
       );
     return addDims(steps, 1);
   });
 }
 
-/** The sizes that so many windows reach over, without the padding: (count − 1) stride − 2 padding + dilation (kernel − 1) + 1. */
+/**
+ * The sizes that so many windows reach over, without the padding: (count − 1) stride − 2 padding +
+ * dilation (kernel − 1) + 1.
+ */
 export function reachedSizes(counts: Shape, kernel: Shape, { strides, padding, dilations }: WindowAttrs): Shape {
   return counts.map((count, axis) => {
     const steps = mulDims(addDims(count, -1), at(strides, axis));
@@ -97,13 +101,13 @@ export function reachedSizes(counts: Shape, kernel: Shape, { strides, padding, d
 }
 
 /** How many more positions `sizes` have than `reached`: numbers, also between symbolic sizes. */
-export function leftOver(who: string, sizes: Shape, reached: Shape): readonly number[] {
+export function leftOver(op: string, sizes: Shape, reached: Shape): readonly number[] {
   return sizes.map((size, axis) => {
     const rest = subDims(size, reached[axis] ?? 0);
     if (typeof rest === "number") return rest;
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${who}] size of axis ${axis}: got ${size}, windows reach ${reached[axis] ?? 0}`,
+      `[${op}] size of axis ${axis}: got ${size}, windows reach ${reached[axis] ?? 0}`,
       {
         hint: "Specialise the graph first.",
       },

@@ -15,7 +15,7 @@ import { decomposed, defineOp } from "../defineOp.ts";
 import { takesTypes } from "../../backends/cpu/rules.ts";
 import { ownOfCpu } from "../families/fused.ts";
 import { inferNorm } from "../families/norm.ts";
-import { normal, scalarInput, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, scalarInput, withDoubles } from "../families/samples.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import { lines } from "../families/oracle.ts";
 import type { OpBuilder } from "../opBuilder.ts";
@@ -165,68 +165,39 @@ def attend(q, k, v, past):
   traits: ["pure", "fused", "sensitive"],
   backends: { cpu: { kind: "native", emit, when: takes }, ...ownOfCpu },
   samples: withDoubles([
-    {
-      title: "one token, halves",
-      inputs: [
-        normal(1, [1, 4, 6]),
-        normal(2, [1, 2, 6]),
-        normal(3, [1, 2, 6]),
-        normal(4, [1, 3]),
-        normal(5, [1, 3]),
-        normal(6, [2, 5, 6]),
-        normal(7, [2, 5, 6]),
-        scalarInput(3),
-      ],
-      attrs: { scale: 0.4, dims: 6, style: "neox" },
-    },
-    {
-      title: "norms, window, symbolic",
-      inputs: [
-        normal(8, ["T", 2, 4]),
-        normal(9, ["T", 1, 4]),
-        normal(10, ["T", 1, 4]),
-        normal(11, ["T", 2]),
-        normal(12, ["T", 2]),
-        normal(13, [1, 7, 4]),
-        normal(14, [1, 7, 4]),
+    sample(
+      "one token, halves",
+      [...normals(1, [1, 4, 6], [1, 2, 6], [1, 2, 6], [1, 3], [1, 3], [2, 5, 6], [2, 5, 6]), scalarInput(3)],
+      { scale: 0.4, dims: 6, style: "neox" },
+    ),
+    sample(
+      "norms, window, symbolic",
+      [
+        ...normals(8, ["T", 2, 4], ["T", 1, 4], ["T", 1, 4], ["T", 2], ["T", 2], [1, 7, 4], [1, 7, 4]),
         scalarInput(2),
         normal(15, [4]),
         normal(16, [4]),
       ],
-      attrs: { scale: 0.5, window: 2, dims: 4, style: "neox", eps: 1e-6 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "pairs, part of the head, values of another size",
-      inputs: [
-        normal(17, [2, 3, 5]),
-        normal(18, [2, 3, 5]),
-        normal(19, [2, 3, 3]),
-        normal(20, [2, 2]),
-        normal(21, [2, 2]),
-        normal(22, [3, 4, 5]),
-        normal(23, [3, 4, 3]),
-        scalarInput(0),
-      ],
-      attrs: { scale: 0.5, dims: 4, style: "pairs" },
-    },
-    {
-      title: "half caches, softcap, norms, symbolic",
-      inputs: [
-        normal(24, ["T", 4, 8]),
-        normal(25, ["T", 2, 8]),
-        normal(26, ["T", 2, 8]),
-        normal(27, ["T", 4]),
-        normal(28, ["T", 4]),
+      { scale: 0.5, window: 2, dims: 4, style: "neox", eps: 1e-6 },
+      { bindings: { T: 3 } },
+    ),
+    sample(
+      "pairs, part of the head, values of another size",
+      [...normals(17, [2, 3, 5], [2, 3, 5], [2, 3, 3], [2, 2], [2, 2], [3, 4, 5], [3, 4, 3]), scalarInput(0)],
+      { scale: 0.5, dims: 4, style: "pairs" },
+    ),
+    sample(
+      "half caches, softcap, norms, symbolic",
+      [
+        ...normals(24, ["T", 4, 8], ["T", 2, 8], ["T", 2, 8], ["T", 4], ["T", 4]),
         half(normal(29, [2, 6, 8])),
         half(normal(30, [2, 6, 8])),
         scalarInput(1),
         normal(31, [8]),
         normal(32, [8]),
       ],
-      attrs: { scale: 0.35, softcap: 2, dims: 8, style: "neox", eps: 1e-6 },
-      bindings: { T: 3 },
-      differentiable: false,
-    },
+      { scale: 0.35, softcap: 2, dims: 8, style: "neox", eps: 1e-6 },
+      { bindings: { T: 3 }, differentiable: false },
+    ),
   ]),
 });

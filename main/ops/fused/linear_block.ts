@@ -1,6 +1,6 @@
 import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import type { LinearBlock, LinearBlockAttrs } from "../../backends/cpu/linearBlockOperands.ts";
-import { linearBlockOperands, openLinearBlock } from "../../backends/cpu/linearBlockOperands.ts";
+import { closeLinearBlock, linearBlockOperands, openLinearBlock } from "../../backends/cpu/linearBlockOperands.ts";
 import { FLOATS, takesTypes, WEIGHTS } from "../../backends/cpu/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
@@ -14,7 +14,7 @@ import { referenceBinary } from "../families/binary.ts";
 import { ownOfCpu } from "../families/fused.ts";
 import { inferLinear, multiplyTransposed } from "../families/linear.ts";
 import { inferNorm } from "../families/norm.ts";
-import { normal, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, weight, withDoubles } from "../families/samples.ts";
 import { rms_norm } from "../norm/rms_norm.ts";
 import { silu } from "../unary/silu.ts";
 import { lines } from "../families/oracle.ts";
@@ -36,6 +36,22 @@ function compute<T>({ x, norm, residual, gated, products }: LinearBlock<T>, part
     ? made.flatMap((up, i) => (i % 2 === 1 ? made.slice(i - 1, i).map((gate) => parts.gate(gate, up)) : []))
     : made;
   return residual === undefined ? results : results.map((result) => parts.sum(result, residual));
+}
+
+/** In the order of the operands; of several products with their number. */
+function operandNames({ eps, residual, gated, biases }: LinearBlockAttrs): readonly string[] {
+  const products = biases.map((bias, i) => {
+    const [which, count] = gated ? [i % 2 === 0 ? "gate " : "up ", biases.length / 2] : ["", biases.length];
+    const number = count === 1 ? "" : ` ${(gated ? Math.floor(i / 2) : i) + 1}`;
+    return { weight: `${which}weight${number}`, bias: bias === 1 ? `${which}bias${number}` : undefined };
+  });
+  return closeLinearBlock({
+    x: "x",
+    norm: eps === undefined ? undefined : { gamma: "gamma", eps },
+    residual: residual ? "residual" : undefined,
+    gated,
+    products,
+  }).operands;
 }
 
 const same = (what: string, a: TensorType, b: TensorType): TensorType => {
@@ -110,6 +126,7 @@ export const linear_block: Op<"linear_block", LinearBlockAttrs, AnyNumber, "many
   summary: "Products of the same rows, with a norm before them, gates between them, or a residual after them.",
   arity: ANY_NUMBER,
   operands: [],
+  operandsBy: operandNames,
   outputs: "many",
   attributes: { eps: attr.optional(attr.float()), residual: attr.bool(), gated: attr.bool(), biases: attr.ints() },
   infer: (inputs, attrs) => {
@@ -133,48 +150,38 @@ export const linear_block: Op<"linear_block", LinearBlockAttrs, AnyNumber, "many
   traits: ["pure", "fused", "sensitive"],
   backends: { cpu: { kind: "native", emit, when: takes }, ...ownOfCpu },
   samples: withDoubles([
-    {
-      title: "norm and three products, odd sizes",
-      inputs: [normal(1, [3, 5]), normal(2, [5]), normal(3, [6, 5]), normal(4, [3, 5]), normal(5, [7, 5])],
-      attrs: { eps: 1e-5, residual: false, gated: false, biases: [0, 0, 0] },
-    },
-    {
-      title: "biases, symbolic",
-      inputs: [
-        normal(6, ["T", 4]),
-        normal(7, [4, 4]),
-        normal(8, [4]),
-        normal(9, [2, 4]),
-        normal(10, [3, 4]),
-        normal(11, [3]),
-      ],
-      attrs: { residual: false, gated: false, biases: [1, 0, 1] },
-      bindings: { T: 3 },
-    },
-    {
-      title: "norm and gate, a bias on one side",
-      inputs: [normal(12, [2, 6]), normal(13, [6]), normal(14, [5, 6]), normal(15, [5]), normal(16, [5, 6])],
-      attrs: { eps: 1e-3, residual: false, gated: true, biases: [1, 0] },
-    },
-    {
-      title: "residual, more leading axes",
-      inputs: [normal(17, [2, 3, 4]), normal(18, [2, 3, 5]), normal(19, [5, 4]), normal(20, [5])],
-      attrs: { residual: true, gated: false, biases: [1] },
-    },
-    {
-      title: "packed weights of two types",
-      inputs: [
-        normal(21, [2, 256]),
-        weight(22, [4, 256], "q4_k"),
-        weight(23, [2, 256], "q4_k"),
-        weight(24, [2, 256], "q6_k"),
-      ],
-      attrs: { residual: false, gated: false, biases: [0, 0, 0] },
-    },
-    {
-      title: "packed gate and residual, a vector",
-      inputs: [normal(25, [64]), normal(26, [5]), weight(27, [5, 64], "q4_0"), weight(28, [5, 64], "q8_0")],
-      attrs: { residual: true, gated: true, biases: [0, 0] },
-    },
+    sample("norm and three products, odd sizes", normals(1, [3, 5], [5], [6, 5], [3, 5], [7, 5]), {
+      eps: 1e-5,
+      residual: false,
+      gated: false,
+      biases: [0, 0, 0],
+    }),
+    sample(
+      "biases, symbolic",
+      normals(6, ["T", 4], [4, 4], [4], [2, 4], [3, 4], [3]),
+      { residual: false, gated: false, biases: [1, 0, 1] },
+      { bindings: { T: 3 } },
+    ),
+    sample("norm and gate, a bias on one side", normals(12, [2, 6], [6], [5, 6], [5], [5, 6]), {
+      eps: 1e-3,
+      residual: false,
+      gated: true,
+      biases: [1, 0],
+    }),
+    sample("residual, more leading axes", normals(17, [2, 3, 4], [2, 3, 5], [5, 4], [5]), {
+      residual: true,
+      gated: false,
+      biases: [1],
+    }),
+    sample(
+      "packed weights of two types",
+      [normal(21, [2, 256]), weight(22, [4, 256], "q4_k"), weight(23, [2, 256], "q4_k"), weight(24, [2, 256], "q6_k")],
+      { residual: false, gated: false, biases: [0, 0, 0] },
+    ),
+    sample(
+      "packed gate and residual, a vector",
+      [normal(25, [64]), normal(26, [5]), weight(27, [5, 64], "q4_0"), weight(28, [5, 64], "q8_0")],
+      { residual: true, gated: true, biases: [0, 0] },
+    ),
   ]),
 });

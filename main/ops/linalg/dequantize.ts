@@ -8,7 +8,7 @@ import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
 import { WEIGHTS, cpuKernel } from "../../backends/cpu/rules.ts";
-import { weight } from "../families/samples.ts";
+import { sample, weight } from "../families/samples.ts";
 
 export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
   name: "dequantize",
@@ -36,11 +36,11 @@ export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
     mlx: mlxCall("dequantize"),
   },
   samples: [
-    { title: "q8_0", inputs: [weight(1, [3, 32], "q8_0")], attrs: {} },
-    { title: "q4_k", inputs: [weight(2, [2, 256], "q4_k")], attrs: {} },
-    { title: "q6_k", inputs: [weight(3, [1, 512], "q6_k")], attrs: {} },
-    { title: "q5_1, odd number of rows", inputs: [weight(4, [5, 64], "q5_1")], attrs: {} },
-    { title: "q8_0, symbolic number of rows", inputs: [weight(6, ["N", 64], "q8_0")], attrs: {}, bindings: { N: 7 } },
-    { title: "more dimensions than Core ML has", inputs: [weight(5, [1, 1, 2, 1, 1, 256], "q6_k")], attrs: {} },
+    sample("q8_0", [weight(1, [3, 32], "q8_0")], {}),
+    sample("q4_k", [weight(2, [2, 256], "q4_k")], {}),
+    sample("q6_k", [weight(3, [1, 512], "q6_k")], {}),
+    sample("q5_1, odd number of rows", [weight(4, [5, 64], "q5_1")], {}),
+    sample("q8_0, symbolic number of rows", [weight(6, ["N", 64], "q8_0")], {}, { bindings: { N: 7 } }),
+    sample("more dimensions than Core ML has", [weight(5, [1, 1, 2, 1, 1, 256], "q6_k")], {}),
   ],
 });

@@ -2,16 +2,16 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
 import { productOf } from "../../ir/dim.ts";
-import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, sameShape, tensor } from "../../ir/type.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
+import { commonDType } from "../families/binary.ts";
 import { shapeOf } from "../families/batching.ts";
 import { at, numbersOf, stridedCopy } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normals, sample, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** Axes by name of what happens to them; the i-th of a list belongs to the i-th of the other operand's. */
@@ -53,15 +53,7 @@ const pick = <T>(items: readonly T[], axes: readonly number[]): readonly T[] =>
   axes.map((axis) => items[axis]).filter((item) => item !== undefined);
 
 function infer([a, b]: readonly [TensorType, TensorType], attrs: DotGeneralAttrs): TensorType {
-  const dtype = plainDType(a.dtype, "dot_general");
-  if (dtype !== plainDType(b.dtype, "dot_general") || !isFloat(dtype))
-    throw new WorkbenchError(
-      "IR_TYPE",
-      `[dot_general] operands: got ${a.dtype} and ${b.dtype}, expected one float dtype`,
-      {
-        hint: "Insert a cast.",
-      },
-    );
+  const dtype = commonDType("dot_general", "floats", a, b);
   const [left, right] = rolesOfBoth(a.shape, b.shape, attrs);
   for (const role of ["batch", "contracting"] as const)
     if (!sameShape(pick(a.shape, left[role]), pick(b.shape, right[role])))
@@ -134,54 +126,55 @@ export const dot_general: Op<"dot_general", DotGeneralAttrs, 2> = defineOp({
   gradient: decomposed(parts),
   batching: decomposed(parts),
   traits: ["pure"],
-  backends: {
-    cpu: decomposed(parts),
-    coreml: decomposed(parts),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
-  },
+  backends: everywhere(parts),
   samples: withDoubles([
-    {
-      title: "a matrix product, odd sizes",
-      inputs: [normal(1, [3, 5]), normal(2, [5, 7])],
-      attrs: { lhsContracting: [1], rhsContracting: [0], lhsBatch: [], rhsBatch: [] },
-    },
-    {
-      title: "batch axes that do not lie in front",
-      inputs: [normal(3, [3, 2, 4, 5]), normal(4, [5, 4, 6, 2])],
-      attrs: { lhsContracting: [3], rhsContracting: [0], lhsBatch: [1, 2], rhsBatch: [3, 1] },
-    },
-    {
-      title: "two axes summed, in another order",
-      inputs: [normal(5, [3, 4, 5]), normal(6, [5, 2, 4])],
-      attrs: { lhsContracting: [1, 2], rhsContracting: [-1, 0], lhsBatch: [], rhsBatch: [] },
-    },
-    {
-      title: "symbolic rows and batch",
-      inputs: [normal(7, ["T", 3, "B"]), normal(8, ["B", 4, 3])],
-      attrs: { lhsContracting: [1], rhsContracting: [2], lhsBatch: [2], rhsBatch: [0] },
-      bindings: { T: 5, B: 2 },
-    },
-    {
-      title: "symbolic inner size",
-      inputs: [normal(9, [2, "T"]), normal(10, [3, "T"])],
-      attrs: { lhsContracting: [1], rhsContracting: [1], lhsBatch: [], rhsBatch: [] },
-      bindings: { T: 4 },
-    },
-    {
-      title: "nothing summed: an outer product",
-      inputs: [normal(11, [3]), normal(12, [2, 2])],
-      attrs: { lhsContracting: [], rhsContracting: [], lhsBatch: [], rhsBatch: [] },
-    },
-    {
-      title: "everything summed: a scalar",
-      inputs: [normal(13, [3, 2]), normal(14, [2, 3])],
-      attrs: { lhsContracting: [0, 1], rhsContracting: [1, 0], lhsBatch: [], rhsBatch: [] },
-    },
-    {
-      title: "everything walked together: a product of elements",
-      inputs: [normal(15, [3, 2]), normal(16, [3, 2])],
-      attrs: { lhsContracting: [], rhsContracting: [], lhsBatch: [0, 1], rhsBatch: [0, 1] },
-    },
+    sample("a matrix product, odd sizes", normals(1, [3, 5], [5, 7]), {
+      lhsContracting: [1],
+      rhsContracting: [0],
+      lhsBatch: [],
+      rhsBatch: [],
+    }),
+    sample("batch axes that do not lie in front", normals(3, [3, 2, 4, 5], [5, 4, 6, 2]), {
+      lhsContracting: [3],
+      rhsContracting: [0],
+      lhsBatch: [1, 2],
+      rhsBatch: [3, 1],
+    }),
+    sample("two axes summed, in another order", normals(5, [3, 4, 5], [5, 2, 4]), {
+      lhsContracting: [1, 2],
+      rhsContracting: [-1, 0],
+      lhsBatch: [],
+      rhsBatch: [],
+    }),
+    sample(
+      "symbolic rows and batch",
+      normals(7, ["T", 3, "B"], ["B", 4, 3]),
+      { lhsContracting: [1], rhsContracting: [2], lhsBatch: [2], rhsBatch: [0] },
+      { bindings: { T: 5, B: 2 } },
+    ),
+    sample(
+      "symbolic inner size",
+      normals(9, [2, "T"], [3, "T"]),
+      { lhsContracting: [1], rhsContracting: [1], lhsBatch: [], rhsBatch: [] },
+      { bindings: { T: 4 } },
+    ),
+    sample("nothing summed: an outer product", normals(11, [3], [2, 2]), {
+      lhsContracting: [],
+      rhsContracting: [],
+      lhsBatch: [],
+      rhsBatch: [],
+    }),
+    sample("everything summed: a scalar", normals(13, [3, 2], [2, 3]), {
+      lhsContracting: [0, 1],
+      rhsContracting: [1, 0],
+      lhsBatch: [],
+      rhsBatch: [],
+    }),
+    sample("everything walked together: a product of elements", normals(15, [3, 2], [3, 2]), {
+      lhsContracting: [],
+      rhsContracting: [],
+      lhsBatch: [0, 1],
+      rhsBatch: [0, 1],
+    }),
   ]),
 });

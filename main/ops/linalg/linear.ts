@@ -12,7 +12,7 @@ import { defineOp } from "../defineOp.ts";
 import { leadingBatch } from "../families/batching.ts";
 import { REALS, WEIGHTS, castTo, inDouble, takesTypes } from "../../backends/cpu/rules.ts";
 import { denseWeight, inferLinear, milLinear, multiplyTransposed } from "../families/linear.ts";
-import { normal, values, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, values, weight, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** All axes but the last as one. */
@@ -32,7 +32,10 @@ function gradient({ g, ct, inputs: [x, w, bias] }: VjpContext<NoAttrs, Range<2, 
   return [dx, g.typeOf(dw).dtype === dtype ? dw : g.cast([dw], { to: plainDType(dtype, "linear") }), ...db];
 }
 
-/** As a product of all rows and a sum, in f64: where an operand is f64, or a row has no elements (the kernel wants one). */
+/**
+ * As a product of all rows and a sum, in f64: where an operand is f64, or a row has no elements
+ * (the kernel wants one).
+ */
 function cpuInDouble(e: CpuEmitter, [x, w, bias]: InputsOf<Range<2, 3>, CpuValue>, type: TensorType): CpuValue {
   const [columns = 1, rows = 1] = [x.type.shape.at(-1), w.type.shape[0]];
   const lines = productOf(x.type.shape.slice(0, -1));
@@ -78,25 +81,20 @@ export const linear: Op<"linear", NoAttrs, Range<2, 3>> = defineOp({
     mlx: mlxCall("linear"),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [7, 5])], attrs: {} },
-    {
-      title: "bias, symbolic rows",
-      inputs: [normal(3, ["T", 4]), normal(4, [3, 4]), normal(5, [3])],
-      attrs: {},
-      bindings: { T: 3 },
-    },
-    { title: "more leading axes", inputs: [normal(6, [2, 3, 4]), normal(7, [5, 4])], attrs: {} },
-    { title: "a vector", inputs: [normal(8, [6]), normal(9, [2, 6]), normal(10, [2])], attrs: {} },
-    { title: "no rows", inputs: [values([], [0, 4]), normal(17, [3, 4]), normal(18, [3])], attrs: {} },
-    { title: "no inner size", inputs: [values([], [2, 0]), values([], [3, 0]), normal(19, [3])], attrs: {} },
-    { title: "no inner size, no bias", inputs: [values([], [2, 0]), values([], [3, 0])], attrs: {} },
-    { title: "packed weight", inputs: [normal(11, [3, 64]), weight(12, [5, 64], "q8_0")], attrs: {} },
-    {
-      title: "packed weight of 256-blocks",
-      inputs: [normal(13, ["T", 256]), weight(14, [3, 256], "q4_k")],
-      attrs: {},
-      bindings: { T: 2 },
-    },
-    { title: "half weight", inputs: [normal(15, [2, 7]), weight(16, [3, 7], "f16")], attrs: {}, differentiable: false },
+    sample("odd sizes", normals(1, [3, 5], [7, 5]), {}),
+    sample("bias, symbolic rows", normals(3, ["T", 4], [3, 4], [3]), {}, { bindings: { T: 3 } }),
+    sample("more leading axes", normals(6, [2, 3, 4], [5, 4]), {}),
+    sample("a vector", normals(8, [6], [2, 6], [2]), {}),
+    sample("no rows", [values([], [0, 4]), normal(17, [3, 4]), normal(18, [3])], {}),
+    sample("no inner size", [values([], [2, 0]), values([], [3, 0]), normal(19, [3])], {}),
+    sample("no inner size, no bias", [values([], [2, 0]), values([], [3, 0])], {}),
+    sample("packed weight", [normal(11, [3, 64]), weight(12, [5, 64], "q8_0")], {}),
+    sample(
+      "packed weight of 256-blocks",
+      [normal(13, ["T", 256]), weight(14, [3, 256], "q4_k")],
+      {},
+      { bindings: { T: 2 } },
+    ),
+    sample("half weight", [normal(15, [2, 7]), weight(16, [3, 7], "f16")], {}, { differentiable: false }),
   ]),
 });

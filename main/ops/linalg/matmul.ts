@@ -3,7 +3,6 @@ import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Shape } from "../../ir/dim.ts";
-import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -11,9 +10,10 @@ import { broadcastShapes, formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
+import { commonDType } from "../families/binary.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normals, sample, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
@@ -25,11 +25,7 @@ export function swapLast(g: OpBuilder, x: Value): Value {
 }
 
 function inferMatmul([a, b]: readonly [TensorType, TensorType]): TensorType {
-  const dtype = plainDType(a.dtype, "matmul");
-  if (dtype !== plainDType(b.dtype, "matmul") || !isFloat(dtype))
-    throw new WorkbenchError("IR_TYPE", `[matmul] operands: got ${a.dtype} and ${b.dtype}, expected one float dtype`, {
-      hint: "Insert a cast.",
-    });
+  const dtype = commonDType("matmul", "floats", a, b);
   const [m, k] = a.shape.slice(-2);
   const [k2, n] = b.shape.slice(-2);
   if (m === undefined || k === undefined || k !== k2 || n === undefined)
@@ -93,10 +89,10 @@ export const matmul: Op<"matmul", NoAttrs, 2> = defineOp({
     mlx: mlxCall("matmul"),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5, 7])], attrs: {} },
-    { title: "batch axes broadcast", inputs: [normal(3, [2, 1, 3, 4]), normal(4, [3, 4, 2])], attrs: {} },
-    { title: "symbolic rows", inputs: [normal(5, ["T", 4]), normal(6, [4, 3])], attrs: {}, bindings: { T: 3 } },
-    { title: "symbolic inner size", inputs: [normal(7, [2, "T"]), normal(8, ["T", 3])], attrs: {}, bindings: { T: 5 } },
-    { title: "one row, one column", inputs: [normal(9, [1, 9]), normal(10, [9, 1])], attrs: {} },
+    sample("odd sizes", normals(1, [3, 5], [5, 7]), {}),
+    sample("batch axes broadcast", normals(3, [2, 1, 3, 4], [3, 4, 2]), {}),
+    sample("symbolic rows", normals(5, ["T", 4], [4, 3]), {}, { bindings: { T: 3 } }),
+    sample("symbolic inner size", normals(7, [2, "T"], ["T", 3]), {}, { bindings: { T: 5 } }),
+    sample("one row, one column", normals(9, [1, 9], [9, 1]), {}),
   ]),
 });

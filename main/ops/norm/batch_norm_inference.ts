@@ -3,11 +3,11 @@ import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
-import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
+import { alongAxis, inferNorm } from "../families/norm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
-import { normal, uniform, withDoubles } from "../families/samples.ts";
+import { normals, sample, uniform, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface BatchNormAttrs {
@@ -33,12 +33,7 @@ export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5>
   outputs: "one",
   attributes: { axis: attr.int(), eps: attr.float() },
   infer: (inputs, { axis }) =>
-    inferChannelNorm(
-      "batch_norm_inference",
-      inputs,
-      normalizeAxis(axis, inputs[0].shape.length, "batch_norm_inference"),
-      1,
-    ),
+    inferNorm("batch_norm_inference", inputs, normalizeAxis(axis, inputs[0].shape.length, "batch_norm_inference")),
   reference: ([x, gamma, beta, mean, variance], { axis, eps }) => {
     const { size, inner } = axisWalk(x.shape, normalizeAxis(axis, x.shape.length, "batch_norm_inference"));
     const out = x.data.map((v, i) => {
@@ -57,28 +52,18 @@ export const batch_norm_inference: Op<"batch_norm_inference", BatchNormAttrs, 5>
   gradient: decomposed(parts),
   batching: decomposed(parts),
   traits: ["pure", "sensitive"],
-  backends: {
-    cpu: decomposed(parts),
-    coreml: decomposed(parts),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
-  },
+  backends: everywhere(parts),
   samples: withDoubles([
-    {
-      title: "channels second, odd sizes",
-      inputs: [normal(1, [2, 3, 5, 4]), normal(2, [3]), normal(3, [3]), normal(4, [3]), uniform(5, [3], 0.1, 2)],
-      attrs: { axis: 1, eps: 1e-5 },
-    },
-    {
-      title: "channels last, symbolic rows",
-      inputs: [normal(6, ["T", 5]), normal(7, [5]), normal(8, [5]), normal(9, [5]), uniform(10, [5], 0.1, 2)],
-      attrs: { axis: -1, eps: 1e-3 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "eps matters",
-      inputs: [normal(11, [4]), normal(12, [4]), normal(13, [4]), normal(14, [4]), uniform(15, [4], 1e-4, 1e-3)],
-      attrs: { axis: 0, eps: 1e-2 },
-    },
+    sample("channels second, odd sizes", [...normals(1, [2, 3, 5, 4], [3], [3], [3]), uniform(5, [3], 0.1, 2)], {
+      axis: 1,
+      eps: 1e-5,
+    }),
+    sample(
+      "channels last, symbolic rows",
+      [...normals(6, ["T", 5], [5], [5], [5]), uniform(10, [5], 0.1, 2)],
+      { axis: -1, eps: 1e-3 },
+      { bindings: { T: 3 } },
+    ),
+    sample("eps matters", [...normals(11, [4], [4], [4], [4]), uniform(15, [4], 1e-4, 1e-3)], { axis: 0, eps: 1e-2 }),
   ]),
 });

@@ -4,12 +4,12 @@ import { divDims, productOf } from "../../ir/dim.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
-import { alongAxis, inferChannelNorm } from "../families/channelNorm.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
+import { alongAxis, inferNorm } from "../families/norm.ts";
 import { scalarLike } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface GroupNormAttrs {
@@ -40,7 +40,7 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
   attributes: { groups: attr.int(1), eps: attr.float() },
   infer: (inputs, { groups }) => {
     const [, channels = 1] = inputs[0].shape;
-    const type = inferChannelNorm("group_norm", inputs, 1, 2);
+    const type = inferNorm("group_norm", inputs, 1, 2);
     if (divDims(channels, groups) === undefined)
       throw new WorkbenchError("IR_SHAPE", `[group_norm] channels: got ${channels}, expected a multiple of ${groups}`);
     return type;
@@ -72,28 +72,22 @@ export const group_norm: Op<"group_norm", GroupNormAttrs, 3> = defineOp({
   batching: decomposed(parts),
   traits: ["pure", "sensitive"],
   backends: {
+    ...everywhere(parts),
     cpu: cpuKernel("group_norm", { params: ({ groups, eps }) => ({ groups, eps }) }),
-    coreml: decomposed(parts),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    {
-      title: "odd sizes",
-      inputs: [normal(1, [2, 6, 3, 5]), normal(2, [6]), normal(3, [6])],
-      attrs: { groups: 3, eps: 1e-5 },
-    },
-    {
-      title: "one group, one dimension, symbolic length",
-      inputs: [normal(4, [1, 4, "T"], 1, 2), normal(5, [4]), normal(6, [4])],
-      attrs: { groups: 1, eps: 1e-3 },
-      bindings: { T: 5 },
-    },
-    {
-      title: "a group per channel, symbolic batch",
-      inputs: [normal(7, ["B", 3, 2, 2]), normal(8, [3]), normal(9, [3])],
-      attrs: { groups: 3, eps: 1e-5 },
-      bindings: { B: 2 },
-    },
+    sample("odd sizes", normals(1, [2, 6, 3, 5], [6], [6]), { groups: 3, eps: 1e-5 }),
+    sample(
+      "one group, one dimension, symbolic length",
+      [normal(4, [1, 4, "T"], 1, 2), normal(5, [4]), normal(6, [4])],
+      { groups: 1, eps: 1e-3 },
+      { bindings: { T: 5 } },
+    ),
+    sample(
+      "a group per channel, symbolic batch",
+      normals(7, ["B", 3, 2, 2], [3], [3]),
+      { groups: 3, eps: 1e-5 },
+      { bindings: { B: 2 } },
+    ),
   ]),
 });

@@ -10,7 +10,7 @@ import { scalarLike } from "../families/constants.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { inferNorm, lastAxis } from "../families/norm.ts";
-import { normal, values, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, values, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export interface LayerNormAttrs {
@@ -72,18 +72,11 @@ export const layer_norm: Op<"layer_norm", LayerNormAttrs, Range<2, 3>> = defineO
     mlx: mlxCall("layer_norm", { attrs: ({ eps }) => ({ eps }), when: withoutDouble("layer_norm") }),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5]), normal(3, [5])], attrs: { eps: 1e-5 } },
-    {
-      title: "no beta, symbolic",
-      inputs: [normal(4, ["T", 2, 7]), normal(5, [7])],
-      attrs: { eps: 1e-5 },
-      bindings: { T: 2 },
-    },
-    {
-      title: "eps matters",
-      inputs: [values([1e-3, -2e-3, 3e-3, 0], [1, 4]), values([1, 2, 3, 4]), values([0, 1, 0, 1])],
-      attrs: { eps: 1e-2 },
-    },
-    { title: "a vector far from zero", inputs: [normal(6, [9], 1, 50), normal(7, [9])], attrs: { eps: 1e-5 } },
+    sample("odd sizes", normals(1, [3, 5], [5], [5]), { eps: 1e-5 }),
+    sample("no beta, symbolic", normals(4, ["T", 2, 7], [7]), { eps: 1e-5 }, { bindings: { T: 2 } }),
+    sample("eps matters", [values([1e-3, -2e-3, 3e-3, 0], [1, 4]), values([1, 2, 3, 4]), values([0, 1, 0, 1])], {
+      eps: 1e-2,
+    }),
+    sample("a vector far from zero", [normal(6, [9], 1, 50), normal(7, [9])], { eps: 1e-5 }),
   ]),
 });

@@ -1,10 +1,10 @@
 import { attr } from "../../ir/attributes.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
-import { inferChannelNorm } from "../families/channelNorm.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
+import { inferNorm } from "../families/norm.ts";
 import { at } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, withDoubles } from "../families/samples.ts";
 
 export interface LayerNorm2dAttrs {
   readonly eps: number;
@@ -23,7 +23,7 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
   operands: ["image", "gamma", "beta"],
   outputs: "one",
   attributes: { eps: attr.float() },
-  infer: (inputs) => inferChannelNorm("layer_norm2d", inputs, 1, 4),
+  infer: (inputs) => inferNorm("layer_norm2d", inputs, 1, 4),
   reference: ([x, gamma, beta], { eps }) => {
     const [channels, plane] = [at(x.shape, 1), sizeOf(x.shape.slice(2))];
     const out = new Float64Array(x.data.length);
@@ -44,24 +44,15 @@ export const layer_norm2d: Op<"layer_norm2d", LayerNorm2dAttrs, 3> = defineOp({
   gradient: decomposed(parts),
   batching: decomposed(parts),
   traits: ["pure", "sensitive"],
-  backends: {
-    cpu: decomposed(parts),
-    coreml: decomposed(parts),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
-  },
+  backends: everywhere(parts),
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [2, 5, 3, 2]), normal(2, [5]), normal(3, [5])], attrs: { eps: 1e-5 } },
-    {
-      title: "eps matters, symbolic height",
-      inputs: [normal(4, [1, 3, "T", 2], 0.01), normal(5, [3]), normal(6, [3])],
-      attrs: { eps: 1e-2 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "one place",
-      inputs: [normal(7, [1, 7, 1, 1], 1, 5), normal(8, [7]), normal(9, [7])],
-      attrs: { eps: 1e-6 },
-    },
+    sample("odd sizes", normals(1, [2, 5, 3, 2], [5], [5]), { eps: 1e-5 }),
+    sample(
+      "eps matters, symbolic height",
+      [normal(4, [1, 3, "T", 2], 0.01), normal(5, [3]), normal(6, [3])],
+      { eps: 1e-2 },
+      { bindings: { T: 3 } },
+    ),
+    sample("one place", [normal(7, [1, 7, 1, 1], 1, 5), normal(8, [7]), normal(9, [7])], { eps: 1e-6 }),
   ]),
 });

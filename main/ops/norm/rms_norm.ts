@@ -10,7 +10,7 @@ import { scalarLike } from "../families/constants.ts";
 import { REALS, takesTypes } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { inferNorm, lastAxis, milRms } from "../families/norm.ts";
-import { normal, values, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, values, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
@@ -87,25 +87,16 @@ export const rms_norm: Op<"rms_norm", RmsNormAttrs, Range<2, 3>> = defineOp({
     mlx: mlxCall("rms_norm", { attrs: ({ eps }) => ({ eps }), when: withoutDouble("rms_norm") }),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [3, 5]), normal(2, [5], 0.3, 1)], attrs: { eps: 1e-5 } },
-    {
-      title: "heads, symbolic",
-      inputs: [normal(3, ["T", 3, 4]), normal(4, [4], 0.3, 1)],
-      attrs: { eps: 1e-6 },
-      bindings: { T: 2 },
-    },
-    { title: "beta", inputs: [normal(5, [2, 7]), normal(6, [7]), normal(7, [7])], attrs: { eps: 1e-5 } },
-    {
-      title: "eps matters",
-      inputs: [values([1e-3, -2e-3, 3e-3, 0], [1, 4]), values([1, 2, 3, 4])],
-      attrs: { eps: 1e-2 },
-    },
-    { title: "a vector", inputs: [normal(8, [9]), normal(9, [9])], attrs: { eps: 1e-5 } },
-    {
-      title: "large values",
-      inputs: [values([3000, -2000, 1000, 500], [1, 4]), values([1, 1, 1, 1])],
-      attrs: { eps: 1e-5 },
-      differentiable: false,
-    },
+    sample("odd sizes", [normal(1, [3, 5]), normal(2, [5], 0.3, 1)], { eps: 1e-5 }),
+    sample("heads, symbolic", [normal(3, ["T", 3, 4]), normal(4, [4], 0.3, 1)], { eps: 1e-6 }, { bindings: { T: 2 } }),
+    sample("beta", normals(5, [2, 7], [7], [7]), { eps: 1e-5 }),
+    sample("eps matters", [values([1e-3, -2e-3, 3e-3, 0], [1, 4]), values([1, 2, 3, 4])], { eps: 1e-2 }),
+    sample("a vector", normals(8, [9], [9]), { eps: 1e-5 }),
+    sample(
+      "large values",
+      [values([3000, -2000, 1000, 500], [1, 4]), values([1, 1, 1, 1])],
+      { eps: 1e-5 },
+      { differentiable: false },
+    ),
   ]),
 });

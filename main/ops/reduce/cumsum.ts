@@ -3,12 +3,12 @@ import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
-import type { Op } from "../defineOp.ts";
+import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
+import { axisBatching, axisParam } from "../families/axes.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, forEachLine } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";
 import { lines } from "../families/oracle.ts";
 
@@ -19,6 +19,8 @@ export interface CumsumAttrs {
   /** From the end. */
   readonly reverse: boolean;
 }
+
+const axisFromStart = axisParam("cumsum");
 
 export const cumsum: Op<"cumsum", CumsumAttrs, 1> = defineOp({
   name: "cumsum",
@@ -61,20 +63,12 @@ def run(x):
     kind: "vjp",
     rule: ({ g, ct, attrs }) => [g.cumsum([ct], { ...attrs, reverse: !attrs.reverse })],
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs, node }) =>
-      g.cumsum([x], { ...attrs, axis: shiftAxis(attrs.axis, node.inputs[0]?.shape.length ?? 0) }),
-  },
+  batching: axisBatching("cumsum"),
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("cumsum", {
       takes: NUMBERS,
-      params: ({ axis, exclusive, reverse }, node) => ({
-        axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "cumsum"),
-        exclusive,
-        reverse,
-      }),
+      params: (attrs, node) => ({ ...attrs, ...axisFromStart(attrs, node) }),
     }),
     coreml: milNative(
       (e, [x], { axis, exclusive, reverse }) => e.op("cumsum", { x, axis, exclusive, reverse }),
@@ -82,45 +76,31 @@ def run(x):
     ),
     mlx: mlxCall("cumsum", {
       takes: "numbers",
-      attrs: ({ axis, exclusive, reverse }, node) => ({
-        axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "cumsum"),
-        exclusive,
-        reverse,
-      }),
+      attrs: (attrs, node) => ({ ...attrs, ...axisFromStart(attrs, node) }),
     }),
   },
   samples: withDoubles([
-    {
-      title: "last axis, odd sizes",
-      inputs: [normal(1, [3, 5])],
-      attrs: { axis: -1, exclusive: false, reverse: false },
-    },
-    {
-      title: "first axis, exclusive",
-      inputs: [normal(2, [5, 3])],
-      attrs: { axis: 0, exclusive: true, reverse: false },
-    },
-    {
-      title: "reverse, symbolic",
-      inputs: [normal(3, ["T", 3])],
-      attrs: { axis: 0, exclusive: false, reverse: true },
-      bindings: { T: 4 },
-    },
-    {
-      title: "reverse and exclusive",
-      inputs: [normal(4, [2, 3, 2])],
-      attrs: { axis: 1, exclusive: true, reverse: true },
-    },
-    { title: "whole numbers", inputs: [integers(5, [7], -9, 9)], attrs: { axis: 0, exclusive: false, reverse: false } },
-    ...(["i8", "u8", "i16"] as const).map((dtype, i) => ({
-      title: `whole numbers that wrap, ${dtype}`,
-      inputs: [integers(6 + i, [9], dtype === "u8" ? 0 : 90, dtype === "i16" ? 32767 : 127, dtype)],
-      attrs: { axis: 0, exclusive: false, reverse: false },
-    })),
-    {
-      title: "long whole numbers",
-      inputs: [integers(9, [5], -(2 ** 40), 2 ** 40, "i64")],
-      attrs: { axis: 0, exclusive: true, reverse: true },
-    },
+    sample("last axis, odd sizes", [normal(1, [3, 5])], { axis: -1, exclusive: false, reverse: false }),
+    sample("first axis, exclusive", [normal(2, [5, 3])], { axis: 0, exclusive: true, reverse: false }),
+    sample(
+      "reverse, symbolic",
+      [normal(3, ["T", 3])],
+      { axis: 0, exclusive: false, reverse: true },
+      { bindings: { T: 4 } },
+    ),
+    sample("reverse and exclusive", [normal(4, [2, 3, 2])], { axis: 1, exclusive: true, reverse: true }),
+    sample("whole numbers", [integers(5, [7], -9, 9)], { axis: 0, exclusive: false, reverse: false }),
+    ...(["i8", "u8", "i16"] as const).map((dtype, i): Sample<CumsumAttrs> =>
+      sample(
+        `whole numbers that wrap, ${dtype}`,
+        [integers(6 + i, [9], dtype === "u8" ? 0 : 90, dtype === "i16" ? 32767 : 127, dtype)],
+        { axis: 0, exclusive: false, reverse: false },
+      ),
+    ),
+    sample("long whole numbers", [integers(9, [5], -(2 ** 40), 2 ** 40, "i64")], {
+      axis: 0,
+      exclusive: true,
+      reverse: true,
+    }),
   ]),
 });

@@ -1,4 +1,3 @@
-import type { CpuKernel } from "../../backends/cpu/kernels.ts";
 import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -14,10 +13,11 @@ import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import { multiplyWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
+import { rankOf } from "../families/axes.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { filledLike, scalarLike, sizeValue } from "../families/constants.ts";
 import { at, axisWalk } from "../families/host.ts";
-import { integers, normal, uniform, values, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, uniform, values, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export type ReduceKind = "sum" | "mean" | "max" | "min" | "prod";
@@ -28,20 +28,8 @@ export interface ReduceAttrs {
   readonly keepDims?: boolean;
 }
 
-const KERNEL: { readonly [K in ReduceKind]: CpuKernel } = {
-  sum: "reduce_sum",
-  mean: "reduce_mean",
-  max: "reduce_max",
-  min: "reduce_min",
-  prod: "reduce_prod",
-};
-const MIL = {
-  sum: "reduce_sum",
-  mean: "reduce_mean",
-  max: "reduce_max",
-  min: "reduce_min",
-  prod: "reduce_prod",
-} as const;
+/** The kernel, and the operator of Core ML. */
+const named = <K extends ReduceKind>(kind: K): `reduce_${K}` => `reduce_${kind}`;
 
 /** Sorted, from 0, each once. */
 function axesOf(attrs: ReduceAttrs, rank: number): readonly number[] {
@@ -103,7 +91,10 @@ function gradient({ g, inputs: [x], outputs, ct, attrs }: VjpContext<ReduceAttrs
   }
 }
 
-/** For each element the product of the others along the axes. Made of products alone, so that its own gradients hold, too. */
+/**
+ * For each element the product of the others along the axes. Made of products alone, so that its
+ * own gradients hold, too.
+ */
 function productOfOthers(g: OpBuilder, x: Value, axes: readonly number[]): Value {
   const { shape } = g.typeOf(x);
   const perm = [...shape.keys()].sort((a, b) => Number(axes.includes(a)) - Number(axes.includes(b)) || a - b);
@@ -205,91 +196,71 @@ export const reduce: Op<"reduce", ReduceAttrs, 1> = defineOp({
   batching: {
     kind: "rule",
     rule: ({ g, inputs: [x], attrs, node }) => {
-      const rank = node.inputs[0]?.shape.length ?? 0;
+      const rank = rankOf(node);
       return g.reduce([x], { ...attrs, axes: axesOf(attrs, rank).map((axis) => axis + 1) });
     },
   },
   traits: ["pure", "reduction"],
   backends: {
-    cpu: cpuKernel((attrs) => KERNEL[attrs.kind], {
+    cpu: cpuKernel((attrs) => named(attrs.kind), {
       takes: NUMBERS,
-      params: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
+      params: (attrs, node) => ({ axes: axesOf(attrs, rankOf(node)) }),
     }),
     coreml: milNative(
       (e, [x], attrs, node) => {
-        const axes = axesOf(attrs, node.inputs[0]?.shape.length ?? 0);
+        const axes = axesOf(attrs, rankOf(node));
         if (axes.length === 0) return e.op("identity", { x });
-        return e.op(MIL[attrs.kind], { x, axes, keep_dims: attrs.keepDims === true });
+        return e.op(named(attrs.kind), { x, axes, keep_dims: attrs.keepDims === true });
       },
       (node) => (node.attrs.kind === "max" || node.attrs.kind === "min" ? true : wrapsAsInt32(node)),
     ),
     mlx: mlxCall(({ kind }) => kind, {
       takes: "numbers",
-      attrs: (attrs, node) => ({ axes: axesOf(attrs, node.inputs[0]?.shape.length ?? 0) }),
+      attrs: (attrs, node) => ({ axes: axesOf(attrs, rankOf(node)) }),
     }),
   },
   samples: withDoubles([
-    { title: "sum of a middle axis, odd sizes", inputs: [normal(1, [3, 5, 7])], attrs: { kind: "sum", axes: [1] } },
-    {
-      title: "mean, kept, symbolic",
-      inputs: [normal(2, ["T", 5])],
-      attrs: { kind: "mean", axes: [-1], keepDims: true },
-      bindings: { T: 3 },
-    },
-    {
-      title: "mean over a symbolic axis",
-      inputs: [normal(3, ["T", 4])],
-      attrs: { kind: "mean", axes: [0] },
-      bindings: { T: 5 },
-    },
-    { title: "max of all axes", inputs: [normal(4, [4, 3])], attrs: { kind: "max", axes: [0, 1] } },
-    {
-      title: "max with ties",
-      inputs: [values([2, 1, 2, 0], [4])],
-      attrs: { kind: "max", axes: [0] },
-      differentiable: false,
-    },
-    { title: "min, outer axis", inputs: [normal(5, [5, 3])], attrs: { kind: "min", axes: [0], keepDims: true } },
-    { title: "product", inputs: [uniform(6, [3, 4], 0.5, 2)], attrs: { kind: "prod", axes: [1] } },
-    {
-      title: "product with zeros",
-      inputs: [values([2, 0, 3, 1, 0, 0, 4, 5, 6], [3, 3])],
-      attrs: { kind: "prod", axes: [1] },
-    },
-    {
-      title: "product of a symbolic axis, with a zero",
-      inputs: [values([2, 0, 3, 4, 5, -6], ["T", 2])],
-      attrs: { kind: "prod", axes: [0] },
-      bindings: { T: 3 },
-    },
-    {
-      title: "product of the outer axes of three",
-      inputs: [uniform(12, [3, 2, 5], 0.5, 2)],
-      attrs: { kind: "prod", axes: [2, 0] },
-    },
-    { title: "sum of whole numbers", inputs: [integers(7, [3, 4], -9, 9)], attrs: { kind: "sum", axes: [0] } },
-    ...WRAPPING.map(({ kind, dtype, data }): Sample<ReduceAttrs> => ({
-      title: `${kind} that wraps, ${dtype}`,
-      inputs: [values(data, [2, data.length / 2], dtype)],
-      attrs: { kind, axes: [1] },
-    })),
-    { title: "largest of bytes", inputs: [integers(9, [3, 5], -128, 127, "i8")], attrs: { kind: "max", axes: [1] } },
-    { title: "least of u8", inputs: [integers(10, [3, 5], 0, 255, "u8")], attrs: { kind: "min", axes: [0, 1] } },
-    { title: "sums of nothing", inputs: [values([], [2, 0])], attrs: { kind: "sum", axes: [1] } },
-    { title: "products of nothing", inputs: [values([], [0, 3])], attrs: { kind: "prod", axes: [0] } },
-    { title: "no largest elements", inputs: [values([], [0, 3])], attrs: { kind: "max", axes: [1] } },
-    {
-      title: "NaN is the largest",
-      inputs: [values([1, NaN, Infinity, 2, 3, -Infinity], [2, 3])],
-      attrs: { kind: "max", axes: [1] },
-      differentiable: false,
-    },
-    {
-      title: "NaN is the smallest",
-      inputs: [values([1, NaN, -Infinity, 2, 3, Infinity], [2, 3])],
-      attrs: { kind: "min", axes: [1] },
-      differentiable: false,
-    },
-    { title: "no axes: a copy", inputs: [normal(8, [3])], attrs: { kind: "sum", axes: [] } },
+    sample("sum of a middle axis, odd sizes", [normal(1, [3, 5, 7])], { kind: "sum", axes: [1] }),
+    sample(
+      "mean, kept, symbolic",
+      [normal(2, ["T", 5])],
+      { kind: "mean", axes: [-1], keepDims: true },
+      { bindings: { T: 3 } },
+    ),
+    sample("mean over a symbolic axis", [normal(3, ["T", 4])], { kind: "mean", axes: [0] }, { bindings: { T: 5 } }),
+    sample("max of all axes", [normal(4, [4, 3])], { kind: "max", axes: [0, 1] }),
+    sample("max with ties", [values([2, 1, 2, 0], [4])], { kind: "max", axes: [0] }, { differentiable: false }),
+    sample("min, outer axis", [normal(5, [5, 3])], { kind: "min", axes: [0], keepDims: true }),
+    sample("product", [uniform(6, [3, 4], 0.5, 2)], { kind: "prod", axes: [1] }),
+    sample("product with zeros", [values([2, 0, 3, 1, 0, 0, 4, 5, 6], [3, 3])], { kind: "prod", axes: [1] }),
+    sample(
+      "product of a symbolic axis, with a zero",
+      [values([2, 0, 3, 4, 5, -6], ["T", 2])],
+      { kind: "prod", axes: [0] },
+      { bindings: { T: 3 } },
+    ),
+    sample("product of the outer axes of three", [uniform(12, [3, 2, 5], 0.5, 2)], { kind: "prod", axes: [2, 0] }),
+    sample("sum of whole numbers", [integers(7, [3, 4], -9, 9)], { kind: "sum", axes: [0] }),
+    ...WRAPPING.map(({ kind, dtype, data }): Sample<ReduceAttrs> =>
+      sample(`${kind} that wraps, ${dtype}`, [values(data, [2, data.length / 2], dtype)], { kind, axes: [1] }),
+    ),
+    sample("largest of bytes", [integers(9, [3, 5], -128, 127, "i8")], { kind: "max", axes: [1] }),
+    sample("least of u8", [integers(10, [3, 5], 0, 255, "u8")], { kind: "min", axes: [0, 1] }),
+    sample("sums of nothing", [values([], [2, 0])], { kind: "sum", axes: [1] }),
+    sample("products of nothing", [values([], [0, 3])], { kind: "prod", axes: [0] }),
+    sample("no largest elements", [values([], [0, 3])], { kind: "max", axes: [1] }),
+    sample(
+      "NaN is the largest",
+      [values([1, NaN, Infinity, 2, 3, -Infinity], [2, 3])],
+      { kind: "max", axes: [1] },
+      { differentiable: false },
+    ),
+    sample(
+      "NaN is the smallest",
+      [values([1, NaN, -Infinity, 2, 3, Infinity], [2, 3])],
+      { kind: "min", axes: [1] },
+      { differentiable: false },
+    ),
+    sample("no axes: a copy", [normal(8, [3])], { kind: "sum", axes: [] }),
   ]),
 });

@@ -5,10 +5,10 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
+import { axisBatching, axisParam } from "../families/axes.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, forEachLine } from "../families/host.ts";
-import { normal, values, withDoubles } from "../families/samples.ts";
+import { normal, sample, values, withDoubles } from "../families/samples.ts";
 import { inferUnary } from "../families/unary.ts";
 
 export interface SoftmaxAttrs {
@@ -55,28 +55,24 @@ export const softmax: Op<"softmax", SoftmaxAttrs, 1> = defineOp({
       return [g.sub([weighted, g.mul([y, total])])];
     },
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs: { axis }, node }) =>
-      g.softmax([x], { axis: shiftAxis(axis, node.inputs[0]?.shape.length ?? 0) }),
-  },
+  batching: axisBatching("softmax"),
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("softmax", {
       takes: REALS,
-      params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),
+      params: axisParam("softmax"),
     }),
     coreml: milNative((e, [x], { axis }) => e.op("softmax", { x, axis })),
     mlx: mlxCall("softmax", {
-      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "softmax") }),
+      attrs: axisParam("softmax"),
       when: withoutDouble("softmax"),
     }),
   },
   samples: withDoubles([
-    { title: "last axis, odd sizes", inputs: [normal(1, [3, 5])], attrs: { axis: -1 } },
-    { title: "middle axis", inputs: [normal(2, [2, 5, 3])], attrs: { axis: 1 } },
-    { title: "symbolic rows", inputs: [normal(3, ["T", 7], 3)], attrs: { axis: 1 }, bindings: { T: 3 } },
-    { title: "large values", inputs: [values([1000, 1001, 999, -1000])], attrs: { axis: 0 } },
-    { title: "one element", inputs: [normal(4, [3, 1])], attrs: { axis: 1 } },
+    sample("last axis, odd sizes", [normal(1, [3, 5])], { axis: -1 }),
+    sample("middle axis", [normal(2, [2, 5, 3])], { axis: 1 }),
+    sample("symbolic rows", [normal(3, ["T", 7], 3)], { axis: 1 }, { bindings: { T: 3 } }),
+    sample("large values", [values([1000, 1001, 999, -1000])], { axis: 0 }),
+    sample("one element", [normal(4, [3, 1])], { axis: 1 }),
   ]),
 });

@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
-import { integers, normal, values, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
 
 export interface TopkAttrs {
   readonly k: number;
@@ -78,19 +78,19 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     mlx: mlxCall("topk", { takes: "numbers", attrs: ({ k }) => ({ k }) }),
   },
   samples: withDoubles([
-    { title: "three of seven", inputs: [normal(1, [3, 7])], attrs: { k: 3 } },
-    { title: "all, symbolic rows", inputs: [normal(2, ["T", 5])], attrs: { k: 5 }, bindings: { T: 2 } },
-    { title: "one", inputs: [normal(3, [9])], attrs: { k: 1 } },
-    { title: "ties: the first", inputs: [values([1, 4, 2, 4, 4])], attrs: { k: 2 }, differentiable: false },
-    {
-      title: "NaN is the largest",
-      inputs: [values([1, NaN, Infinity, NaN, NaN, NaN, NaN, -Infinity, 5, -Infinity, -Infinity, 6], [3, 4])],
-      attrs: { k: 3 },
-      differentiable: false,
-    },
-    { title: "no rows", inputs: [values([], [0, 3])], attrs: { k: 2 } },
-    { title: "whole numbers", inputs: [integers(4, [2, 9], -999, 999)], attrs: { k: 4 } },
-    { title: "bytes", inputs: [integers(5, [2, 9], 0, 255, "u8")], attrs: { k: 3 } },
-    { title: "long whole numbers", inputs: [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], attrs: { k: 3 } },
+    sample("three of seven", [normal(1, [3, 7])], { k: 3 }),
+    sample("all, symbolic rows", [normal(2, ["T", 5])], { k: 5 }, { bindings: { T: 2 } }),
+    sample("one", [normal(3, [9])], { k: 1 }),
+    sample("ties: the first", [values([1, 4, 2, 4, 4])], { k: 2 }, { differentiable: false }),
+    sample(
+      "NaN is the largest",
+      [values([1, NaN, Infinity, NaN, NaN, NaN, NaN, -Infinity, 5, -Infinity, -Infinity, 6], [3, 4])],
+      { k: 3 },
+      { differentiable: false },
+    ),
+    sample("no rows", [values([], [0, 3])], { k: 2 }),
+    sample("whole numbers", [integers(4, [2, 9], -999, 999)], { k: 4 }),
+    sample("bytes", [integers(5, [2, 9], 0, 255, "u8")], { k: 3 }),
+    sample("long whole numbers", [integers(6, [9], -(2 ** 40), 2 ** 40, "i64")], { k: 3 }),
   ]),
 });

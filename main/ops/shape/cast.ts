@@ -2,45 +2,31 @@ import { milNative } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { DType } from "../../ir/dtype.ts";
-import { dtypeAmong, dtypeBytes, isFloat, isInteger, plainDType } from "../../ir/dtype.ts";
+import { dtypeAmong, dtypeBytes, isFloat, isInteger, keepsValues, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { roundToFloat } from "../../quant/half.ts";
 import { tensor } from "../../ir/type.ts";
-import { wrapWhole } from "../../ir/wholeNumbers.ts";
+import { wholeRange, wrapWhole } from "../../ir/wholeNumbers.ts";
 import type { Op, Sample } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
-import { integers, normal, values, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface CastAttrs {
   readonly to: DType;
 }
 
-const LIMITS: { readonly [D in DType]?: readonly [low: number, high: number] } = {
-  u8: [0, 255],
-  i8: [-128, 127],
-  i16: [-32768, 32767],
-  u32: [0, 2 ** 32 - 1],
-  i32: [-(2 ** 31), 2 ** 31 - 1],
-  // The largest that float64 has, too.
-  i64: [-(2 ** 63), 2 ** 63 - 1024],
-};
-
 /** Float to whole number: towards zero, saturating, NaN is 0. Whole number to a narrower one: modulo. */
 export function castNumber(x: number, from: DType, to: DType): number {
   if (to === "bool") return x !== 0 ? 1 : 0;
-  const limits = LIMITS[to];
+  const limits = wholeRange(to);
   if (limits === undefined) return isFloat(to) && dtypeBytes(to) < 8 ? roundToFloat(x, to) : x;
   const [low, high] = limits;
   if (isInteger(from)) return wrapWhole(x, to);
   if (Number.isNaN(x)) return 0;
   return Math.min(high, Math.max(low, Math.trunc(x))) + 0;
 }
-
-/** A wider float holds every value of a narrower one. */
-const widens = (from: DType, to: DType): boolean =>
-  from === to || (isFloat(from) && (to === "f64" || (to === "f32" && from !== "f64")));
 
 export const cast: Op<"cast", CastAttrs, 1> = defineOp({
   name: "cast",
@@ -55,7 +41,7 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
     return tensor(dtypeAmong("numbers or bool", to, "cast"), x.shape);
   },
   reference: ([x], { to }) =>
-    hostTensor(to, x.shape, widens(x.dtype, to) ? x.data : x.data.map((v) => castNumber(v, x.dtype, to))),
+    hostTensor(to, x.shape, keepsValues(x.dtype, to) ? x.data : x.data.map((v) => castNumber(v, x.dtype, to))),
   oracle: {
     numpy: lines(
       `
@@ -101,40 +87,32 @@ def cast(x, to):
     }),
   },
   samples: withDoubles([
-    { title: "float to whole number truncates", inputs: [values([-2.7, -0.5, 0, 0.5, 1.9, 7])], attrs: { to: "i32" } },
-    { title: "whole number to float, odd sizes", inputs: [integers(1, [3, 5], -9, 9)], attrs: { to: "f32" } },
-    {
-      title: "to half, symbolic",
-      inputs: [normal(2, ["T", 7])],
-      attrs: { to: "f16" },
-      bindings: { T: 3 },
-      differentiable: false,
-    },
-    { title: "to bool", inputs: [values([0, -0, 1, -3, 0.25])], attrs: { to: "bool" } },
-    { title: "bool to float", inputs: [integers(3, [6], 0, 1, "bool")], attrs: { to: "f32" } },
-    { title: "saturates", inputs: [values([1e30, -1e30, 300])], attrs: { to: "i32" } },
-    { title: "same dtype", inputs: [normal(4, [4])], attrs: { to: "f32" } },
-    ...(["f16", "bf16"] as const).map((to): Sample<CastAttrs> => ({
-      title: `float64 to ${to} rounds once: just above and below the middle, almost too large, too small`,
-      inputs: [
-        values(
-          [1 + 2 ** -11 + 2 ** -40, 1 + 3 * 2 ** -11 - 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 2 ** -30 - 65520, 1e-300],
-          [5],
-          "f64",
-        ),
-      ],
-      attrs: { to },
-      differentiable: false,
-    })),
-    ...(["u8", "i8", "i16", "u32"] as const).map((to) => ({
-      title: `float64 to ${to} saturates`,
-      inputs: [values([1e30, -1e30, 300.5, -129.9, -0.5, 2 ** 31], [6], "f64")],
-      attrs: { to },
-    })),
-    ...(["u8", "i8", "i16", "u32"] as const).map((to) => ({
-      title: `long whole number to ${to} wraps`,
-      inputs: [values([2 ** 40 + 300, -129, 255, -(2 ** 31)], [4], "i64")],
-      attrs: { to },
-    })),
+    sample("float to whole number truncates", [values([-2.7, -0.5, 0, 0.5, 1.9, 7])], { to: "i32" }),
+    sample("whole number to float, odd sizes", [integers(1, [3, 5], -9, 9)], { to: "f32" }),
+    sample("to half, symbolic", [normal(2, ["T", 7])], { to: "f16" }, { bindings: { T: 3 }, differentiable: false }),
+    sample("to bool", [values([0, -0, 1, -3, 0.25])], { to: "bool" }),
+    sample("bool to float", [integers(3, [6], 0, 1, "bool")], { to: "f32" }),
+    sample("saturates", [values([1e30, -1e30, 300])], { to: "i32" }),
+    sample("same dtype", [normal(4, [4])], { to: "f32" }),
+    ...(["f16", "bf16"] as const).map((to): Sample<CastAttrs> =>
+      sample(
+        `float64 to ${to} rounds once: just above and below the middle, almost too large, too small`,
+        [
+          values(
+            [1 + 2 ** -11 + 2 ** -40, 1 + 3 * 2 ** -11 - 2 ** -40, 1 + 2 ** -8 + 2 ** -40, 2 ** -30 - 65520, 1e-300],
+            [5],
+            "f64",
+          ),
+        ],
+        { to },
+        { differentiable: false },
+      ),
+    ),
+    ...(["u8", "i8", "i16", "u32"] as const).map((to): Sample<CastAttrs> =>
+      sample(`float64 to ${to} saturates`, [values([1e30, -1e30, 300.5, -129.9, -0.5, 2 ** 31], [6], "f64")], { to }),
+    ),
+    ...(["u8", "i8", "i16", "u32"] as const).map((to): Sample<CastAttrs> =>
+      sample(`long whole number to ${to} wraps`, [values([2 ** 40 + 300, -129, 255, -(2 ** 31)], [4], "i64")], { to }),
+    ),
   ]),
 });

@@ -10,10 +10,11 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { AnyNumber, Op } from "../defineOp.ts";
 import { ANY_NUMBER, defineOp } from "../defineOp.ts";
-import { asBatched, shiftAxis } from "../families/batching.ts";
+import { axisParam, rankOf, shiftAxis } from "../families/axes.ts";
+import { asBatched } from "../families/batching.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normals, sample, withDoubles } from "../families/samples.ts";
 
 export interface ConcatAttrs {
   readonly axis: number;
@@ -80,39 +81,26 @@ export const concat: Op<"concat", ConcatAttrs, AnyNumber> = defineOp({
     rule: ({ g, inputs, batched, size, attrs: { axis }, node }) =>
       g.concat(
         inputs.map((x, i) => asBatched(g, x, batched[i] === true, size)),
-        { axis: shiftAxis(axis, node.inputs[0]?.shape.length ?? 0) },
+        { axis: shiftAxis(axis, rankOf(node)) },
       ),
   },
   traits: ["pure"],
   backends: {
     cpu: cpuKernel("concat", {
       takes: MOVABLE,
-      params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "concat") }),
+      params: axisParam("concat"),
     }),
     coreml: milNative((e, values, { axis }) => e.op("concat", { values, axis })),
     mlx: mlxCall("concatenate", {
       takes: "any",
-      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "concat") }),
+      attrs: axisParam("concat"),
     }),
   },
   samples: withDoubles([
-    { title: "two, odd sizes", inputs: [normal(1, [3, 5]), normal(2, [3, 2])], attrs: { axis: 1 } },
-    {
-      title: "three along the first axis",
-      inputs: [normal(3, [1, 3]), normal(4, [2, 3]), normal(5, [4, 3])],
-      attrs: { axis: 0 },
-    },
-    {
-      title: "symbolic lengths",
-      inputs: [normal(6, ["T", 3]), normal(7, [2, 3])],
-      attrs: { axis: 0 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "middle axis counted from the end",
-      inputs: [normal(8, [2, 1, 3]), normal(9, [2, 3, 3])],
-      attrs: { axis: -2 },
-    },
-    { title: "one operand", inputs: [integers(10, [4], -9, 9)], attrs: { axis: 0 } },
+    sample("two, odd sizes", normals(1, [3, 5], [3, 2]), { axis: 1 }),
+    sample("three along the first axis", normals(3, [1, 3], [2, 3], [4, 3]), { axis: 0 }),
+    sample("symbolic lengths", normals(6, ["T", 3], [2, 3]), { axis: 0 }, { bindings: { T: 3 } }),
+    sample("middle axis counted from the end", normals(8, [2, 1, 3], [2, 3, 3]), { axis: -2 }),
+    sample("one operand", [integers(10, [4], -9, 9)], { axis: 0 }),
   ]),
 });

@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { alignRank } from "../families/batching.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { boundShape, broadcastData } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 export interface ExpandAttrs {
@@ -52,10 +52,10 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
     mlx: mlxCall("broadcast", { takes: "any" }),
   },
   samples: withDoubles([
-    { title: "a unit axis, odd sizes", inputs: [normal(1, [3, 1, 5])], attrs: { shape: [3, 7, 5] } },
-    { title: "axes in front, symbolic", inputs: [normal(2, [5])], attrs: { shape: ["T", 3, 5] }, bindings: { T: 2 } },
-    { title: "scalar", inputs: [normal(3, [])], attrs: { shape: [2, 3] } },
-    { title: "truth values", inputs: [integers(4, [1, 4], 0, 1, "bool")], attrs: { shape: [3, 4] } },
-    { title: "nothing to stretch", inputs: [normal(5, [2, 3])], attrs: { shape: [2, 3] } },
+    sample("a unit axis, odd sizes", [normal(1, [3, 1, 5])], { shape: [3, 7, 5] }),
+    sample("axes in front, symbolic", [normal(2, [5])], { shape: ["T", 3, 5] }, { bindings: { T: 2 } }),
+    sample("scalar", [normal(3, [])], { shape: [2, 3] }),
+    sample("truth values", [integers(4, [1, 4], 0, 1, "bool")], { shape: [3, 4] }),
+    sample("nothing to stretch", [normal(5, [2, 3])], { shape: [2, 3] }),
   ]),
 });

@@ -6,10 +6,11 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { runEach, shiftAxis } from "../families/batching.ts";
+import { axisParam, rankOf, shiftAxis } from "../families/axes.ts";
+import { runEach } from "../families/batching.ts";
 import { MOVABLE, WEIGHTS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, indexWithin } from "../families/host.ts";
-import { integers, normal, weight, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, weight, withDoubles } from "../families/samples.ts";
 
 export interface GatherAttrs {
   readonly axis: number;
@@ -63,7 +64,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     kind: "rule",
     rule: (context) => {
       const { g, inputs, batched, attrs, node } = context;
-      const rank = node.inputs[0]?.shape.length ?? 0;
+      const rank = rankOf(node);
       const along = normalizeAxis(attrs.axis, rank, "gather");
       if (batched[0] === true && batched[1] !== true) return g.gather(inputs, { axis: shiftAxis(along, rank) });
       if (batched[0] === true || along !== 0) return runEach("gather", context);
@@ -71,10 +72,11 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     },
   },
   traits: ["pure"],
+  moves: "picks",
   backends: {
     cpu: cpuKernel("gather", {
       takes: [[...MOVABLE, ...WEIGHTS], ["i32"]],
-      params: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "gather") }),
+      params: axisParam("gather"),
     }),
     coreml: milNative((e, [x, indices], { axis }, node) => {
       const [table] = node.inputs;
@@ -93,26 +95,12 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     },
   },
   samples: withDoubles([
-    { title: "rows, repeated index", inputs: [normal(1, [5, 3]), integers(2, [4], 0, 4)], attrs: { axis: 0 } },
-    {
-      title: "middle axis, matrix of indices",
-      inputs: [normal(3, [2, 5, 3]), integers(4, [2, 2], 0, 4)],
-      attrs: { axis: 1 },
-    },
-    {
-      title: "symbolic indices",
-      inputs: [normal(5, [7, 3]), integers(6, ["T"], 0, 6)],
-      attrs: { axis: 0 },
-      bindings: { T: 3 },
-    },
-    { title: "last axis, one index", inputs: [normal(7, [3, 5]), integers(8, [], 0, 4)], attrs: { axis: -1 } },
-    { title: "packed experts", inputs: [weight(13, [4, 3, 32], "q8_0"), integers(14, [2], 0, 3)], attrs: { axis: 0 } },
-    { title: "packed rows", inputs: [weight(9, [6, 32], "q8_0"), integers(10, [3], 0, 5)], attrs: { axis: 0 } },
-    {
-      title: "half table",
-      inputs: [weight(11, [6, 5], "f16"), integers(12, [3], 0, 5)],
-      attrs: { axis: 0 },
-      differentiable: false,
-    },
+    sample("rows, repeated index", [normal(1, [5, 3]), integers(2, [4], 0, 4)], { axis: 0 }),
+    sample("middle axis, matrix of indices", [normal(3, [2, 5, 3]), integers(4, [2, 2], 0, 4)], { axis: 1 }),
+    sample("symbolic indices", [normal(5, [7, 3]), integers(6, ["T"], 0, 6)], { axis: 0 }, { bindings: { T: 3 } }),
+    sample("last axis, one index", [normal(7, [3, 5]), integers(8, [], 0, 4)], { axis: -1 }),
+    sample("packed experts", [weight(13, [4, 3, 32], "q8_0"), integers(14, [2], 0, 3)], { axis: 0 }),
+    sample("packed rows", [weight(9, [6, 32], "q8_0"), integers(10, [3], 0, 5)], { axis: 0 }),
+    sample("half table", [weight(11, [6, 5], "f16"), integers(12, [3], 0, 5)], { axis: 0 }, { differentiable: false }),
   ]),
 });

@@ -9,6 +9,7 @@ import { defineOp, nondifferentiable, unsupported } from "../defineOp.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { axisWalk, boundShape } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
+import { sample } from "../families/samples.ts";
 
 export interface IotaAttrs {
   readonly shape: Shape;
@@ -54,9 +55,9 @@ export const iota: Op<"iota", IotaAttrs, 0> = defineOp({
     mlx: mlxCall("iota", { attrs: ({ shape, axis }) => ({ axis: normalizeAxis(axis, shape.length, "iota") }) }),
   },
   samples: [
-    { title: "a line", inputs: [], attrs: { shape: [7], axis: 0 } },
-    { title: "along the first of two axes", inputs: [], attrs: { shape: [3, 5], axis: 0 } },
-    { title: "symbolic, last axis", inputs: [], attrs: { shape: ["T", 3], axis: -1 }, bindings: { T: 2 } },
-    { title: "symbolic length", inputs: [], attrs: { shape: ["T"], axis: 0 }, bindings: { T: 4 } },
+    sample("a line", [], { shape: [7], axis: 0 }),
+    sample("along the first of two axes", [], { shape: [3, 5], axis: 0 }),
+    sample("symbolic, last axis", [], { shape: ["T", 3], axis: -1 }, { bindings: { T: 2 } }),
+    sample("symbolic length", [], { shape: ["T"], axis: 0 }, { bindings: { T: 4 } }),
   ],
 });

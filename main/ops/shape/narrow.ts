@@ -5,25 +5,21 @@ import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
 import { addDims, staticDim, subDims } from "../../ir/dim.ts";
 import { plainDType } from "../../ir/dtype.ts";
-import type { Value } from "../../ir/graph.ts";
 import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
-import type { TensorType } from "../../ir/type.ts";
 import { formatType, normalizeAxis, staticShape, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
-import { filled } from "../families/constants.ts";
+import { axisBatching, rankOf } from "../families/axes.ts";
+import { bordered } from "../families/constants.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, withDoubles } from "../families/samples.ts";
 
 export interface NarrowAttrs {
   readonly axis: number;
   readonly start: Dim;
   readonly length: Dim;
 }
-
-const rankOf = (type: TensorType | undefined): number => type?.shape.length ?? 0;
 
 export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
   name: "narrow",
@@ -57,40 +53,22 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x], attrs: { axis, start, length } }) => {
-      const { dtype, shape } = g.typeOf(x);
+      const { shape } = g.typeOf(x);
       const along = normalizeAxis(axis, shape.length, "narrow");
-      const after = subDims(shape[along] ?? 0, addDims(start, length));
-      const zeros = (size: Dim): readonly Value[] =>
-        size === 0
-          ? []
-          : [
-              filled(
-                g,
-                plainDType(dtype, "narrow"),
-                shape.map((dim, i) => (i === along ? size : dim)),
-                0,
-              ),
-            ];
-      const parts = [...zeros(start), ct, ...zeros(after)];
-      return [parts.length === 1 ? ct : g.concat(parts, { axis: along })];
+      return [bordered(g, ct, along, [start, subDims(shape[along] ?? 0, addDims(start, length))], 0)];
     },
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs, node }) =>
-      g.narrow([x], { ...attrs, axis: shiftAxis(attrs.axis, rankOf(node.inputs[0])) }),
-  },
+  batching: axisBatching("narrow"),
   traits: ["pure"],
   backends: {
     cpu: cpuKernel("narrow", {
       takes: MOVABLE,
-      params: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node.inputs[0]), "narrow"), start }),
+      params: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node), "narrow"), start }),
     }),
     coreml: milNative((e, [x], { axis, start }, node) => {
-      const [from] = node.inputs;
       const [to] = node.outputs;
       const size = to ? staticShape(to, "narrow") : [];
-      const along = normalizeAxis(axis, rankOf(from), "narrow");
+      const along = normalizeAxis(axis, rankOf(node), "narrow");
       return e.op("slice_by_size", {
         x,
         begin: size.map((_, i) => (i === along ? staticDim(start, "narrow") : 0)),
@@ -99,24 +77,14 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
     }),
     mlx: mlxCall("narrow", {
       takes: "any",
-      attrs: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node.inputs[0]), "narrow"), start }),
+      attrs: ({ axis, start }, node) => ({ axis: normalizeAxis(axis, rankOf(node), "narrow"), start }),
     }),
   },
   samples: withDoubles([
-    { title: "middle, odd sizes", inputs: [normal(1, [3, 7, 2])], attrs: { axis: 1, start: 2, length: 3 } },
-    { title: "last axis, to the end", inputs: [normal(2, [3, 5])], attrs: { axis: -1, start: 3, length: 2 } },
-    {
-      title: "symbolic rows",
-      inputs: [normal(3, ["T", 5])],
-      attrs: { axis: 1, start: 0, length: 4 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "symbolic start",
-      inputs: [normal(4, ["2*T", 3])],
-      attrs: { axis: 0, start: "T", length: "T" },
-      bindings: { T: 2 },
-    },
-    { title: "whole numbers", inputs: [integers(5, [9], -9, 9)], attrs: { axis: 0, start: 8, length: 1 } },
+    sample("middle, odd sizes", [normal(1, [3, 7, 2])], { axis: 1, start: 2, length: 3 }),
+    sample("last axis, to the end", [normal(2, [3, 5])], { axis: -1, start: 3, length: 2 }),
+    sample("symbolic rows", [normal(3, ["T", 5])], { axis: 1, start: 0, length: 4 }, { bindings: { T: 3 } }),
+    sample("symbolic start", [normal(4, ["2*T", 3])], { axis: 0, start: "T", length: "T" }, { bindings: { T: 2 } }),
+    sample("whole numbers", [integers(5, [9], -9, 9)], { axis: 0, start: 8, length: 1 }),
   ]),
 });

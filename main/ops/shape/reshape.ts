@@ -11,7 +11,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, takesTypes } from "../../backends/cpu/rules.ts";
 import { boundShape } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 
 export interface ReshapeAttrs {
   readonly shape: Shape;
@@ -55,26 +55,16 @@ export const reshape: Op<"reshape", ReshapeAttrs, 1> = defineOp({
     mlx: mlxCall("reshape", { takes: "any" }),
   },
   samples: withDoubles([
-    { title: "split an axis", inputs: [normal(1, [3, 10])], attrs: { shape: [3, 2, 5] } },
-    {
-      title: "merge heads, symbolic",
-      inputs: [normal(2, ["T", 3, 5])],
-      attrs: { shape: ["T", 15] },
-      bindings: { T: 2 },
-    },
-    {
-      title: "complex numbers",
-      inputs: [{ type: tensor("c64", [2, 6]), fill: { kind: "normal", seed: 9 } }],
-      attrs: { shape: [3, 4] },
-      differentiable: false,
-    },
-    {
-      title: "symbol moves into a product",
-      inputs: [normal(3, ["T", 4])],
-      attrs: { shape: ["2*T", 2] },
-      bindings: { T: 3 },
-    },
-    { title: "to a scalar", inputs: [normal(4, [1, 1])], attrs: { shape: [] } },
-    { title: "unit axes come and go", inputs: [normal(5, [1, 7])], attrs: { shape: [7, 1, 1] } },
+    sample("split an axis", [normal(1, [3, 10])], { shape: [3, 2, 5] }),
+    sample("merge heads, symbolic", [normal(2, ["T", 3, 5])], { shape: ["T", 15] }, { bindings: { T: 2 } }),
+    sample(
+      "complex numbers",
+      [{ type: tensor("c64", [2, 6]), fill: { kind: "normal", seed: 9 } }],
+      { shape: [3, 4] },
+      { differentiable: false },
+    ),
+    sample("symbol moves into a product", [normal(3, ["T", 4])], { shape: ["2*T", 2] }, { bindings: { T: 3 } }),
+    sample("to a scalar", [normal(4, [1, 1])], { shape: [] }),
+    sample("unit axes come and go", [normal(5, [1, 7])], { shape: [7, 1, 1] }),
   ]),
 });

@@ -11,7 +11,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, stridedCopy } from "../families/host.ts";
-import { integers, normal, values, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
 
 export interface ReverseAttrs {
   readonly axes: readonly number[];
@@ -69,13 +69,13 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
     mlx: mlxCall("reverse", { takes: "any", attrs: (attrs, { inputs }) => ({ axes: axesOf(attrs, inputs[0]) }) }),
   },
   samples: withDoubles([
-    { title: "last axis, odd sizes", inputs: [normal(1, [3, 5])], attrs: { axes: [-1] } },
-    { title: "two axes of three", inputs: [normal(2, [2, 3, 4])], attrs: { axes: [2, 0] } },
-    { title: "symbolic rows", inputs: [normal(3, ["T", 3])], attrs: { axes: [0] }, bindings: { T: 5 } },
-    { title: "whole numbers", inputs: [integers(4, [7], -99, 99)], attrs: { axes: [0] } },
-    { title: "truth values", inputs: [integers(5, [2, 4], 0, 1, "bool")], attrs: { axes: [1] } },
-    { title: "an empty axis", inputs: [values([], [2, 0, 3])], attrs: { axes: [1] } },
-    { title: "beside an empty axis", inputs: [values([], [0, 3])], attrs: { axes: [1] } },
-    { title: "no axis: a copy", inputs: [normal(6, [2, 3])], attrs: { axes: [] } },
+    sample("last axis, odd sizes", [normal(1, [3, 5])], { axes: [-1] }),
+    sample("two axes of three", [normal(2, [2, 3, 4])], { axes: [2, 0] }),
+    sample("symbolic rows", [normal(3, ["T", 3])], { axes: [0] }, { bindings: { T: 5 } }),
+    sample("whole numbers", [integers(4, [7], -99, 99)], { axes: [0] }),
+    sample("truth values", [integers(5, [2, 4], 0, 1, "bool")], { axes: [1] }),
+    sample("an empty axis", [values([], [2, 0, 3])], { axes: [1] }),
+    sample("beside an empty axis", [values([], [0, 3])], { axes: [1] }),
+    sample("no axis: a copy", [normal(6, [2, 3])], { axes: [] }),
   ]),
 });

@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
-import { integers, normal, scalarInput, values, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, scalarInput, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export interface ScatterAddAttrs {
@@ -93,39 +93,33 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
     },
   },
   samples: withDoubles([
-    { title: "rows, repeated index", inputs: [normal(1, [4, 3]), integers(2, [4], 0, 2)], attrs: { axis: 0, size: 5 } },
-    {
-      title: "symbolic number of updates",
-      inputs: [normal(3, ["T", 3]), integers(4, ["T"], 0, 4)],
-      attrs: { axis: 0, size: 5 },
-      bindings: { T: 3 },
-    },
-    {
-      title: "middle axis, matrix of indices",
-      inputs: [normal(5, [2, 2, 2, 3]), integers(6, [2, 2], 0, 4)],
-      attrs: { axis: 1, size: 5 },
-    },
-    { title: "one index, last axis", inputs: [normal(11, [2, 3]), scalarInput(1)], attrs: { axis: 2, size: 4 } },
-    {
-      title: "symbolic size",
-      inputs: [normal(7, [3, 5]), integers(8, [3], 0, 1)],
-      attrs: { axis: 0, size: "T" },
-      bindings: { T: 2 },
-    },
-    {
-      title: "bytes that wrap",
-      inputs: [values([100, 127, -128, -1, 3, 4], [3, 2], "i8"), values([1, 0, 1], [3], "i32")],
-      attrs: { axis: 0, size: 3 },
-    },
-    {
-      title: "updates in float64",
-      inputs: [{ type: tensor("f64", [4, 3]), fill: { kind: "normal", seed: 11 } }, integers(12, [4], 0, 2)],
-      attrs: { axis: 0, size: 3 },
-    },
-    {
-      title: "long whole numbers",
-      inputs: [integers(9, [4, 3], -9, 9, "i64"), integers(10, [4], 0, 2)],
-      attrs: { axis: 0, size: 3 },
-    },
+    sample("rows, repeated index", [normal(1, [4, 3]), integers(2, [4], 0, 2)], { axis: 0, size: 5 }),
+    sample(
+      "symbolic number of updates",
+      [normal(3, ["T", 3]), integers(4, ["T"], 0, 4)],
+      { axis: 0, size: 5 },
+      { bindings: { T: 3 } },
+    ),
+    sample("middle axis, matrix of indices", [normal(5, [2, 2, 2, 3]), integers(6, [2, 2], 0, 4)], {
+      axis: 1,
+      size: 5,
+    }),
+    sample("one index, last axis", [normal(11, [2, 3]), scalarInput(1)], { axis: 2, size: 4 }),
+    sample(
+      "symbolic size",
+      [normal(7, [3, 5]), integers(8, [3], 0, 1)],
+      { axis: 0, size: "T" },
+      { bindings: { T: 2 } },
+    ),
+    sample("bytes that wrap", [values([100, 127, -128, -1, 3, 4], [3, 2], "i8"), values([1, 0, 1], [3], "i32")], {
+      axis: 0,
+      size: 3,
+    }),
+    sample(
+      "updates in float64",
+      [{ type: tensor("f64", [4, 3]), fill: { kind: "normal", seed: 11 } }, integers(12, [4], 0, 2)],
+      { axis: 0, size: 3 },
+    ),
+    sample("long whole numbers", [integers(9, [4, 3], -9, 9, "i64"), integers(10, [4], 0, 2)], { axis: 0, size: 3 }),
   ]),
 });

@@ -11,10 +11,10 @@ import { hostTensor, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { shiftAxis } from "../families/batching.ts";
+import { axisBatching, axisParam } from "../families/axes.ts";
 import { filledLike } from "../families/constants.ts";
 import { at, boundShape, stridedCopy } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export interface SplitAttrs {
@@ -74,11 +74,7 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
       ),
     ],
   },
-  batching: {
-    kind: "rule",
-    rule: ({ g, inputs: [x], attrs, node }) =>
-      g.split([x], { ...attrs, axis: shiftAxis(attrs.axis, node.inputs[0]?.shape.length ?? 0) }),
-  },
+  batching: axisBatching("split"),
   traits: ["pure"],
   backends: {
     cpu: decomposed(pieces),
@@ -87,22 +83,12 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
     ),
     mlx: mlxCall("split", {
       takes: "any",
-      attrs: ({ axis }, node) => ({ axis: normalizeAxis(axis, node.inputs[0]?.shape.length ?? 0, "split") }),
+      attrs: axisParam("split"),
     }),
   },
   samples: withDoubles([
-    { title: "three unequal parts", inputs: [normal(1, [3, 7])], attrs: { axis: 1, sizes: [4, 1, 2] } },
-    {
-      title: "symbolic other axis",
-      inputs: [normal(2, ["T", 6])],
-      attrs: { axis: -1, sizes: [3, 3] },
-      bindings: { T: 3 },
-    },
-    {
-      title: "symbolic sizes",
-      inputs: [normal(3, ["2*T", 2])],
-      attrs: { axis: 0, sizes: ["T", "T"] },
-      bindings: { T: 2 },
-    },
+    sample("three unequal parts", [normal(1, [3, 7])], { axis: 1, sizes: [4, 1, 2] }),
+    sample("symbolic other axis", [normal(2, ["T", 6])], { axis: -1, sizes: [3, 3] }, { bindings: { T: 3 } }),
+    sample("symbolic sizes", [normal(3, ["2*T", 2])], { axis: 0, sizes: ["T", "T"] }, { bindings: { T: 2 } }),
   ]),
 });

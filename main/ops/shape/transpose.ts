@@ -9,7 +9,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { stridedCopy } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, withDoubles } from "../families/samples.ts";
 
 export interface TransposeAttrs {
   /** Axis i of the result is axis perm[i] of the operand. */
@@ -57,15 +57,10 @@ export const transpose: Op<"transpose", TransposeAttrs, 1> = defineOp({
     mlx: mlxCall("transpose", { takes: "any", attrs: ({ perm }) => ({ perm }) }),
   },
   samples: withDoubles([
-    { title: "matrix, odd sizes", inputs: [normal(1, [3, 5])], attrs: { perm: [1, 0] } },
-    {
-      title: "heads to the front, symbolic",
-      inputs: [normal(2, ["T", 3, 5])],
-      attrs: { perm: [1, 0, 2] },
-      bindings: { T: 4 },
-    },
-    { title: "cycle of four axes", inputs: [normal(3, [2, 3, 4, 5])], attrs: { perm: [3, 0, 2, 1] } },
-    { title: "whole numbers", inputs: [integers(4, [2, 7], -9, 9)], attrs: { perm: [1, 0] } },
-    { title: "nothing moves", inputs: [normal(5, [2, 3])], attrs: { perm: [0, 1] } },
+    sample("matrix, odd sizes", [normal(1, [3, 5])], { perm: [1, 0] }),
+    sample("heads to the front, symbolic", [normal(2, ["T", 3, 5])], { perm: [1, 0, 2] }, { bindings: { T: 4 } }),
+    sample("cycle of four axes", [normal(3, [2, 3, 4, 5])], { perm: [3, 0, 2, 1] }),
+    sample("whole numbers", [integers(4, [2, 7], -9, 9)], { perm: [1, 0] }),
+    sample("nothing moves", [normal(5, [2, 3])], { perm: [0, 1] }),
   ]),
 });

@@ -11,7 +11,7 @@ import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "../families/host.ts";
-import { integers, normal, withDoubles } from "../families/samples.ts";
+import { integers, normal, sample, withDoubles } from "../families/samples.ts";
 import { unbroadcast } from "../families/unbroadcast.ts";
 
 const shapeOfAll = (shapes: readonly TensorType["shape"][]): TensorType["shape"] =>
@@ -73,26 +73,14 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
     mlx: mlxCall("where", { takes: "any" }),
   },
   samples: withDoubles([
-    {
-      title: "odd sizes",
-      inputs: [integers(1, [3, 5], 0, 1, "bool"), normal(2, [3, 5]), normal(3, [3, 5])],
-      attrs: {},
-    },
-    {
-      title: "everything broadcasts",
-      inputs: [integers(4, [4, 1], 0, 1, "bool"), normal(5, [5]), normal(6, [])],
-      attrs: {},
-    },
-    {
-      title: "symbolic",
-      inputs: [integers(7, ["T", 1], 0, 1, "bool"), normal(8, ["T", 3]), normal(9, [3])],
-      attrs: {},
-      bindings: { T: 4 },
-    },
-    {
-      title: "whole numbers",
-      inputs: [integers(10, [7], 0, 1, "bool"), integers(11, [7], -5, 5), integers(12, [1], 0, 9)],
-      attrs: {},
-    },
+    sample("odd sizes", [integers(1, [3, 5], 0, 1, "bool"), normal(2, [3, 5]), normal(3, [3, 5])], {}),
+    sample("everything broadcasts", [integers(4, [4, 1], 0, 1, "bool"), normal(5, [5]), normal(6, [])], {}),
+    sample(
+      "symbolic",
+      [integers(7, ["T", 1], 0, 1, "bool"), normal(8, ["T", 3]), normal(9, [3])],
+      {},
+      { bindings: { T: 4 } },
+    ),
+    sample("whole numbers", [integers(10, [7], 0, 1, "bool"), integers(11, [7], -5, 5), integers(12, [1], 0, 9)], {}),
   ]),
 });

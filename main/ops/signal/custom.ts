@@ -4,7 +4,7 @@ import { formatType, parseType } from "../../ir/type.ts";
 import type { AnyNumber, Op } from "../defineOp.ts";
 import { ANY_NUMBER, defineOp, unsupported } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { normal } from "../families/samples.ts";
+import { normal, sample } from "../families/samples.ts";
 import { SOFT_THRESHOLD, customKernel } from "./customKernels.ts";
 
 export interface CustomAttrs {
@@ -51,13 +51,8 @@ export const custom: Op<"custom", CustomAttrs, AnyNumber, "many"> = defineOp({
     mlx: unsupported("a function of the host program: MLX's graph never calls back, it runs as a host segment"),
   },
   samples: [
-    { title: "odd sizes", inputs: [normal(1, [3, 5])], attrs: { name: SOFT_THRESHOLD, outputs: ["f32[3,5]"] } },
-    {
-      title: "symbolic",
-      inputs: [normal(2, ["T", 2])],
-      attrs: { name: SOFT_THRESHOLD, outputs: ["f32[T,2]"] },
-      bindings: { T: 3 },
-    },
-    { title: "scalar", inputs: [normal(3, [])], attrs: { name: SOFT_THRESHOLD, outputs: ["f32[]"] } },
+    sample("odd sizes", [normal(1, [3, 5])], { name: SOFT_THRESHOLD, outputs: ["f32[3,5]"] }),
+    sample("symbolic", [normal(2, ["T", 2])], { name: SOFT_THRESHOLD, outputs: ["f32[T,2]"] }, { bindings: { T: 3 } }),
+    sample("scalar", [normal(3, [])], { name: SOFT_THRESHOLD, outputs: ["f32[]"] }),
   ],
 });

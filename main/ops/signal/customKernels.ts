@@ -1,8 +1,8 @@
 /**
- * Host functions behind the `custom` op, by name: the one registry of them. A graph names a custom op and its output types, so it
- * can be built, printed and routed anywhere; to run it, the program that opens it must have registered a function of that name.
- * A name has up to two: what the op means (`registerCustomKernel`: exact, with a gradient), which the evaluator and everything
- * without a function of its own call, and how it is done between Core ML parts (`registerCoremlKernel`: may wait for something).
+ * The registry of host functions for the `custom` op, by name. A graph names its function and the output types, so any
+ * program can build, print and route it; to run it, a program must have registered the function. A name has up to two:
+ * `registerCustomKernel` gives the meaning (exact, with a gradient), `registerCoremlKernel` a version for hybrid Core ML
+ * runs, which may be asynchronous. Where only the meaning is registered, it is used everywhere.
  */
 import type { CoremlKernel } from "../../backends/coreml/hybrid/customKernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -27,7 +27,39 @@ interface Registered {
   readonly meaning?: CustomKernel;
   readonly coreml?: CoremlKernel;
 }
-const registry = new Map<string, Registered>();
+// The one that the demo graph and the samples use: shrinks every number towards zero by a threshold. Between Core ML parts it
+// counts in f32, as an engine would, so that what a demo run is compared with is not itself.
+export const SOFT_THRESHOLD = "soft_threshold";
+const THRESHOLD = 0.1;
+const NARROW_THRESHOLD = Math.fround(THRESHOLD);
+const softThresholdOnCoreml: CoremlKernel = ([x]) =>
+  x
+    ? [
+        {
+          dtype: x.dtype,
+          shape: x.shape,
+          data: x.data.map((v) => Math.sign(v) * Math.max(Math.fround(Math.abs(v) - NARROW_THRESHOLD), 0)),
+        },
+      ]
+    : [];
+const softThreshold: CustomKernel = {
+  summary: `sign(x) · max(|x| - ${THRESHOLD}, 0)`,
+  run: ([x]) =>
+    x
+      ? [
+          {
+            dtype: x.dtype,
+            shape: x.shape,
+            data: x.data.map((v) => Math.sign(v) * Math.max(Math.abs(v) - THRESHOLD, 0)),
+          },
+        ]
+      : [],
+  vjp: (g, _inputs, [y], [ct]) => [y && ct ? g.mul([ct, g.abs([g.sign([y])])]) : undefined],
+};
+
+const registry = new Map<string, Registered>([
+  [SOFT_THRESHOLD, { meaning: softThreshold, coreml: softThresholdOnCoreml }],
+]);
 
 function register<Part extends keyof Registered>(
   name: string,
@@ -48,15 +80,15 @@ function register<Part extends keyof Registered>(
   };
 }
 
-/** What the op means. Returns what undoes it. A name is taken once. */
+/** Registers the meaning of the op. Returns the function that removes it. A name is registered once. */
 export const registerCustomKernel = (name: string, kernel: CustomKernel): (() => void) =>
   register(name, "meaning", kernel);
 
-/** How the op is done between Core ML parts, instead of by its meaning. Returns what undoes it. A name is taken once. */
+/** Registers the version for Core ML runs. Returns the function that removes it. A name is registered once. */
 export const registerCoremlKernel = (name: string, kernel: CoremlKernel): (() => void) =>
   register(name, "coreml", kernel);
 
-/** Says which names would do: those that have what is asked for. */
+/** The error names the registered functions that would do. */
 function missing(name: string, has: (known: Registered) => boolean, functions: string): never {
   const names = [...registry].flatMap(([one, known]) => (has(known) ? [one] : [])).sort();
   throw new WorkbenchError(
@@ -73,34 +105,3 @@ export const coremlKernel = (name: string): CoremlKernel =>
   registry.get(name)?.coreml ??
   registry.get(name)?.meaning?.run ??
   missing(name, () => true, "registerCoremlKernel or registerCustomKernel");
-
-// The one that the demo graph and the samples use: shrinks every number towards zero by a threshold. Between Core ML parts it
-// counts in f32, as an engine would, so that what a demo run is compared with is not itself.
-export const SOFT_THRESHOLD = "soft_threshold";
-const THRESHOLD = 0.1;
-const NARROW_THRESHOLD = Math.fround(THRESHOLD);
-registerCoremlKernel(SOFT_THRESHOLD, ([x]) =>
-  x
-    ? [
-        {
-          dtype: x.dtype,
-          shape: x.shape,
-          data: x.data.map((v) => Math.sign(v) * Math.max(Math.fround(Math.abs(v) - NARROW_THRESHOLD), 0)),
-        },
-      ]
-    : [],
-);
-registerCustomKernel(SOFT_THRESHOLD, {
-  summary: `sign(x) · max(|x| - ${THRESHOLD}, 0)`,
-  run: ([x]) =>
-    x
-      ? [
-          {
-            dtype: x.dtype,
-            shape: x.shape,
-            data: x.data.map((v) => Math.sign(v) * Math.max(Math.abs(v) - THRESHOLD, 0)),
-          },
-        ]
-      : [],
-  vjp: (g, _inputs, [y], [ct]) => [y && ct ? g.mul([ct, g.abs([g.sign([y])])]) : undefined],
-});

@@ -8,7 +8,7 @@ import type { Op } from "../defineOp.ts";
 import { defineOp, unsupported } from "../defineOp.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, values, withDoubles } from "../families/samples.ts";
+import { normal, sample, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
 
 export type FftNorm = "backward" | "forward" | "ortho";
@@ -91,16 +91,11 @@ def run(x):
     }),
   },
   samples: withDoubles([
-    { title: "odd length", inputs: [normal(1, [3, 10])], attrs: { inverse: false, norm: "backward" } },
-    { title: "power of two, inverse", inputs: [normal(2, [2, 16])], attrs: { inverse: true, norm: "backward" } },
-    {
-      title: "symbolic rows, ortho",
-      inputs: [normal(3, ["T", 12])],
-      attrs: { inverse: false, norm: "ortho" },
-      bindings: { T: 2 },
-    },
-    { title: "inverse, forward norm", inputs: [normal(4, [14])], attrs: { inverse: true, norm: "forward" } },
-    { title: "forward norm", inputs: [normal(5, [1, 6])], attrs: { inverse: false, norm: "forward" } },
-    { title: "one number", inputs: [values([3, -2])], attrs: { inverse: false, norm: "backward" } },
+    sample("odd length", [normal(1, [3, 10])], { inverse: false, norm: "backward" }),
+    sample("power of two, inverse", [normal(2, [2, 16])], { inverse: true, norm: "backward" }),
+    sample("symbolic rows, ortho", [normal(3, ["T", 12])], { inverse: false, norm: "ortho" }, { bindings: { T: 2 } }),
+    sample("inverse, forward norm", [normal(4, [14])], { inverse: true, norm: "forward" }),
+    sample("forward norm", [normal(5, [1, 6])], { inverse: false, norm: "forward" }),
+    sample("one number", [values([3, -2])], { inverse: false, norm: "backward" }),
   ]),
 });

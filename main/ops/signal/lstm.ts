@@ -13,7 +13,7 @@ import { decomposed, defineOp, unsupported } from "../defineOp.ts";
 import { filled } from "../families/constants.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 import { logistic } from "../families/unary.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
@@ -245,24 +245,24 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
     mlx: mlxCall("lstm", { attrs: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }) }),
   },
   samples: withDoubles([
-    {
-      title: "one layer, odd sizes",
-      inputs: [normal(1, [2, 3, 5]), normal(2, [12, 5], 0.5), normal(3, [12, 3], 0.5), normal(4, [12], 0.5)],
-      attrs: { hidden: 3, layers: 1, bidirectional: false },
-    },
-    {
-      title: "two layers, both directions",
-      inputs: [
+    sample(
+      "one layer, odd sizes",
+      [normal(1, [2, 3, 5]), normal(2, [12, 5], 0.5), normal(3, [12, 3], 0.5), normal(4, [12], 0.5)],
+      { hidden: 3, layers: 1, bidirectional: false },
+    ),
+    sample(
+      "two layers, both directions",
+      [
         normal(5, [1, 4, 3]),
         normal(6, [2 * 8 * 3 + 2 * 8 * 4], 0.5),
         normal(7, [4 * 8 * 2], 0.5),
         normal(8, [4 * 8], 0.5),
       ],
-      attrs: { hidden: 2, layers: 2, bidirectional: true },
-    },
-    {
-      title: "given states, symbolic batch",
-      inputs: [
+      { hidden: 2, layers: 2, bidirectional: true },
+    ),
+    sample(
+      "given states, symbolic batch",
+      [
         normal(9, ["B", 2, 2]),
         normal(10, [8, 2], 0.5),
         normal(11, [8, 2], 0.5),
@@ -270,8 +270,8 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
         normal(13, [1, "B", 2]),
         normal(14, [1, "B", 2]),
       ],
-      attrs: { hidden: 2, layers: 1, bidirectional: false },
-      bindings: { B: 2 },
-    },
+      { hidden: 2, layers: 1, bidirectional: false },
+      { bindings: { B: 2 } },
+    ),
   ]),
 });

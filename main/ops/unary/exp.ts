@@ -1,25 +1,13 @@
-import { milUnary } from "../../backends/coreml/rules.ts";
-import { mlxCall } from "../../backends/mlx/rules.ts";
-import type { NoAttrs } from "../../ir/attributes.ts";
-import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
-import { realSamples, elementwiseBatching, inferUnary, referenceUnary } from "../families/unary.ts";
-import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
+import type { Unary } from "../families/unary.ts";
+import { realSamples, unaryBackends, unaryOp } from "../families/unary.ts";
 
-export const exp: Op<"exp", NoAttrs, 1> = defineOp({
-  name: "exp",
+export const exp: Unary<"exp"> = unaryOp("exp", {
   summary: "e to the power of x.",
-  arity: 1,
-  operands: ["x"],
-  outputs: "one",
-  attributes: {},
-  infer: inferUnary("exp"),
-  reference: referenceUnary(Math.exp),
+  reference: Math.exp,
   oracle: { numpy: "np.exp(x0)" },
   // d e^x = e^x dx
-  gradient: { kind: "vjp", rule: ({ g, ct, outputs: [y = ct] }) => [g.mul([ct, y])] },
-  batching: elementwiseBatching,
-  traits: ["pure", "elementwise", "sensitive"],
-  backends: { cpu: cpuKernel("exp", { takes: REALS }), coreml: milUnary("exp"), mlx: mlxCall("exp") },
+  gradient: ({ g, ct, outputs: [y = ct] }) => g.mul([ct, y]),
+  traits: ["sensitive"],
+  backends: unaryBackends("exp"),
   samples: realSamples,
 });

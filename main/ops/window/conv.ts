@@ -9,21 +9,21 @@ import { defineOp } from "../defineOp.ts";
 import type { ConvAttrs } from "../families/convolution.ts";
 import {
   CONV_ATTRS,
+  LAYOUT_LETTERS,
   batchConvolution,
   checkConvolution,
   engineGeometry,
   forEachProduct,
   perGroup,
-  shapeOfValue,
   weightCotangent,
 } from "../families/convolution.ts";
-import { milConvolution } from "../families/coremlWindows.ts";
+import { milConvolution } from "../../backends/coreml/windowRules.ts";
+import { shapeOf } from "../families/batching.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
-import { normal, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, leftOver, reachedSizes, windowCounts } from "../families/windows.ts";
 import { lines } from "../families/oracle.ts";
-import { LAYOUT_LETTERS } from "../families/convolution.ts";
 
 export type { ConvAttrs } from "../families/convolution.ts";
 
@@ -71,8 +71,8 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
   gradient: {
     kind: "vjp",
     rule: ({ g, ct, inputs: [x, w], attrs }) => {
-      const [sizes, kernel] = [shapeOfValue(g, x).slice(2), shapeOfValue(g, w).slice(2)];
-      const reached = reachedSizes(shapeOfValue(g, ct).slice(2), kernel, attrs);
+      const [sizes, kernel] = [shapeOf(g, x).slice(2), shapeOf(g, w).slice(2)];
+      const reached = reachedSizes(shapeOf(g, ct).slice(2), kernel, attrs);
       const outputPadding = leftOver("conv", sizes, reached);
       return [g.conv_transpose([ct, w], { ...attrs, outputPadding }), weightCotangent(g, x, ct, w, attrs)];
     },
@@ -88,45 +88,44 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
     mlx: mlxCall("conv", { attrs: engineGeometry, when: withoutDouble("conv") }),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [2, 3, 5, 7]), normal(2, [4, 3, 3, 2])], attrs: PLAIN },
-    {
-      title: "stride, padding, uneven rest",
-      inputs: [normal(3, [1, 2, 7, 6]), normal(4, [7, 2, 3, 3])],
-      attrs: { ...PLAIN, strides: [2, 3], padding: [1, 2] },
-    },
-    {
-      title: "dilation, groups",
-      inputs: [normal(5, [2, 4, 9, 8]), normal(6, [6, 2, 2, 3])],
-      attrs: { strides: [1, 2], padding: [2, 1], dilations: [3, 2], groups: 2 },
-    },
-    {
-      title: "one filter per channel",
-      inputs: [normal(7, [1, 5, 6, 5]), normal(8, [5, 1, 3, 3])],
-      attrs: { ...PLAIN, strides: [2, 1], padding: [1, 1], groups: 5 },
-    },
-    {
-      title: "one dimension, symbolic length",
-      inputs: [normal(9, [1, 3, "T"]), normal(10, [2, 3, 4])],
-      attrs: { strides: [1], padding: [3], dilations: [1], groups: 1 },
-      bindings: { T: 9 },
-    },
-    {
-      title: "one dimension, symbolic batch, stride",
-      inputs: [normal(11, ["B", 2, 11]), normal(12, [8, 2, 3])],
-      attrs: { strides: [4], padding: [0], dilations: [2], groups: 1 },
-      bindings: { B: 3 },
-    },
-    { title: "one tap", inputs: [normal(13, [1, 9, 4, 4]), normal(14, [8, 9, 1, 1])], attrs: PLAIN },
-    {
-      title: "padding wider than the window",
-      inputs: [normal(15, [1, 1, 2, 3]), normal(16, [1, 1, 2, 1])],
-      attrs: { ...PLAIN, padding: [3, 2], strides: [2, 1] },
-    },
-    {
-      title: "a weight in half",
-      inputs: [normal(17, [1, 2, 4, 5]), weight(18, [3, 2, 2, 2], "f16")],
-      attrs: PLAIN,
+    sample("odd sizes", normals(1, [2, 3, 5, 7], [4, 3, 3, 2]), PLAIN),
+    sample("stride, padding, uneven rest", normals(3, [1, 2, 7, 6], [7, 2, 3, 3]), {
+      ...PLAIN,
+      strides: [2, 3],
+      padding: [1, 2],
+    }),
+    sample("dilation, groups", normals(5, [2, 4, 9, 8], [6, 2, 2, 3]), {
+      strides: [1, 2],
+      padding: [2, 1],
+      dilations: [3, 2],
+      groups: 2,
+    }),
+    sample("one filter per channel", normals(7, [1, 5, 6, 5], [5, 1, 3, 3]), {
+      ...PLAIN,
+      strides: [2, 1],
+      padding: [1, 1],
+      groups: 5,
+    }),
+    sample(
+      "one dimension, symbolic length",
+      normals(9, [1, 3, "T"], [2, 3, 4]),
+      { strides: [1], padding: [3], dilations: [1], groups: 1 },
+      { bindings: { T: 9 } },
+    ),
+    sample(
+      "one dimension, symbolic batch, stride",
+      normals(11, ["B", 2, 11], [8, 2, 3]),
+      { strides: [4], padding: [0], dilations: [2], groups: 1 },
+      { bindings: { B: 3 } },
+    ),
+    sample("one tap", normals(13, [1, 9, 4, 4], [8, 9, 1, 1]), PLAIN),
+    sample("padding wider than the window", normals(15, [1, 1, 2, 3], [1, 1, 2, 1]), {
+      ...PLAIN,
+      padding: [3, 2],
+      strides: [2, 1],
+    }),
+    sample("a weight in half", [normal(17, [1, 2, 4, 5]), weight(18, [3, 2, 2, 2], "f16")], PLAIN, {
       differentiable: false,
-    },
+    }),
   ]),
 });

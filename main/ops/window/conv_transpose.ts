@@ -11,21 +11,21 @@ import { defineOp } from "../defineOp.ts";
 import type { ConvAttrs } from "../families/convolution.ts";
 import {
   CONV_ATTRS,
+  LAYOUT_LETTERS,
   batchConvolution,
   checkConvolution,
   engineGeometry,
   forEachProduct,
   perGroup,
-  shapeOfValue,
   weightCotangent,
 } from "../families/convolution.ts";
-import { milTransposedConvolution } from "../families/coremlWindows.ts";
+import { milTransposedConvolution } from "../../backends/coreml/windowRules.ts";
+import { shapeOf } from "../families/batching.ts";
 import { inOneType } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
-import { normal, weight, withDoubles } from "../families/samples.ts";
+import { normal, normals, sample, weight, withDoubles } from "../families/samples.ts";
 import { imageSizes, reachedSizes } from "../families/windows.ts";
 import { lines } from "../families/oracle.ts";
-import { LAYOUT_LETTERS } from "../families/convolution.ts";
 
 export interface ConvTransposeAttrs extends ConvAttrs {
   /** Positions behind the last that the windows reach: below the stride or the dilation. */
@@ -60,7 +60,7 @@ def forward(y):
         y, x1.astype(x0.dtype), a["strides"], [(p, p) for p in a["padding"]], rhs_dilation=a["dilations"],
         dimension_numbers=letters, feature_group_count=a["groups"])
 `.trim(),
-  // Windows that only the output padding has room for are none of the image's.
+  // The output padding can make room for windows that the image does not have.
   `
 def places(y):
     return forward(y)[tuple(slice(0, n) for n in x0.shape)]
@@ -101,10 +101,10 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
     kind: "vjp",
     rule: ({ g, ct, inputs: [x, w], attrs: { outputPadding: _, ...attrs } }) => {
       let back = g.conv([ct, w], attrs);
-      // A window more than the image has places, where the output padding has room for one.
-      const sizes = shapeOfValue(g, x);
+      // The output padding can make room for one window more than the image has.
+      const sizes = shapeOf(g, x);
       for (let axis = 2; axis < sizes.length; axis++)
-        if (shapeOfValue(g, back)[axis] !== sizes[axis])
+        if (shapeOf(g, back)[axis] !== sizes[axis])
           back = g.narrow([back], { axis, start: 0, length: sizes[axis] ?? 1 });
       return [back, weightCotangent(g, ct, x, w, attrs)];
     },
@@ -120,44 +120,43 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
     mlx: mlxCall("conv_transpose", { attrs: engineGeometry, when: withoutDouble("conv_transpose") }),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [2, 3, 3, 5]), normal(2, [3, 4, 3, 2])], attrs: PLAIN },
-    {
-      title: "stride, padding, output padding",
-      inputs: [normal(3, [1, 8, 4, 3]), normal(4, [8, 6, 3, 4])],
-      attrs: { ...PLAIN, strides: [2, 3], padding: [1, 2], outputPadding: [1, 2] },
-    },
-    {
-      title: "dilation, groups",
-      inputs: [normal(5, [2, 4, 3, 4]), normal(6, [4, 3, 2, 3])],
-      attrs: { strides: [1, 2], padding: [1, 0], dilations: [3, 2], groups: 2, outputPadding: [2, 1] },
-    },
-    {
-      title: "one filter per channel",
-      inputs: [normal(7, [1, 5, 3, 2]), normal(8, [5, 1, 2, 2])],
-      attrs: { ...PLAIN, strides: [2, 2], groups: 5 },
-    },
-    {
-      title: "one dimension, symbolic length",
-      inputs: [normal(9, [1, 3, "T"]), normal(10, [3, 2, 4])],
-      attrs: { strides: [3], padding: [1], dilations: [1], groups: 1, outputPadding: [1] },
-      bindings: { T: 4 },
-    },
-    {
-      title: "symbolic batch, many channels",
-      inputs: [normal(11, ["B", 9, 2, 2]), normal(12, [9, 4, 2, 2])],
-      attrs: { ...PLAIN, strides: [2, 2] },
-      bindings: { B: 2 },
-    },
-    {
-      title: "padding wider than the window",
-      inputs: [normal(13, [1, 2, 7, 6]), normal(14, [2, 1, 2, 1])],
-      attrs: { ...PLAIN, padding: [2, 1] },
-    },
-    {
-      title: "a weight in half",
-      inputs: [normal(15, [1, 2, 2, 3]), weight(16, [2, 3, 2, 2], "f16")],
-      attrs: PLAIN,
+    sample("odd sizes", normals(1, [2, 3, 3, 5], [3, 4, 3, 2]), PLAIN),
+    sample("stride, padding, output padding", normals(3, [1, 8, 4, 3], [8, 6, 3, 4]), {
+      ...PLAIN,
+      strides: [2, 3],
+      padding: [1, 2],
+      outputPadding: [1, 2],
+    }),
+    sample("dilation, groups", normals(5, [2, 4, 3, 4], [4, 3, 2, 3]), {
+      strides: [1, 2],
+      padding: [1, 0],
+      dilations: [3, 2],
+      groups: 2,
+      outputPadding: [2, 1],
+    }),
+    sample("one filter per channel", normals(7, [1, 5, 3, 2], [5, 1, 2, 2]), {
+      ...PLAIN,
+      strides: [2, 2],
+      groups: 5,
+    }),
+    sample(
+      "one dimension, symbolic length",
+      normals(9, [1, 3, "T"], [3, 2, 4]),
+      { strides: [3], padding: [1], dilations: [1], groups: 1, outputPadding: [1] },
+      { bindings: { T: 4 } },
+    ),
+    sample(
+      "symbolic batch, many channels",
+      normals(11, ["B", 9, 2, 2], [9, 4, 2, 2]),
+      { ...PLAIN, strides: [2, 2] },
+      { bindings: { B: 2 } },
+    ),
+    sample("padding wider than the window", normals(13, [1, 2, 7, 6], [2, 1, 2, 1]), {
+      ...PLAIN,
+      padding: [2, 1],
+    }),
+    sample("a weight in half", [normal(15, [1, 2, 2, 3]), weight(16, [2, 3, 2, 2], "f16")], PLAIN, {
       differentiable: false,
-    },
+    }),
   ]),
 });

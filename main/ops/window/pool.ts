@@ -10,19 +10,19 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Decomposition, Op, VjpContext } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { filled, scalarLike } from "../families/constants.ts";
+import { bordered, scalarLike } from "../families/constants.ts";
 import { shapeOf } from "../families/batching.ts";
-import type { PoolAttrs, PoolKind } from "../families/coremlWindows.ts";
-import { milPool } from "../families/coremlWindows.ts";
+import type { PoolAttrs, PoolKind } from "../../backends/coreml/windowRules.ts";
+import { milPool } from "../../backends/coreml/windowRules.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, boundShape } from "../families/host.ts";
-import { normal, uniform, values, withDoubles } from "../families/samples.ts";
+import { normal, sample, uniform, values, withDoubles } from "../families/samples.ts";
 import type { WindowAttrs } from "../families/windows.ts";
 import { checkPerAxis, imageSizes, leftOver, reachedSizes, tapTable, windowCounts } from "../families/windows.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { lines } from "../families/oracle.ts";
 
-export type { PoolAttrs } from "../families/coremlWindows.ts";
+export type { PoolAttrs } from "../../backends/coreml/windowRules.ts";
 
 type Fold = readonly [padded: number, join: (a: number, b: number) => number];
 /** What a position of the padding counts as, and how two positions become one. */
@@ -55,24 +55,11 @@ function surrounded(
   counts: Shape,
   { kernel, strides, padding }: PoolAttrs,
 ): Value {
-  const dtype = plainDType(g.typeOf(x).dtype, "pool");
   return counts.reduce((image: Value, count, d) => {
-    const [axis, shape] = [d + 2, shapeOf(g, image)];
+    const axis = d + 2;
     const whole = addDims(mulDims(count, at(strides, d)), at(kernel, d) - 1);
-    const after = subDims(subDims(whole, shape[axis] ?? 0), at(padding, d));
-    const border = (size: Shape[number]): readonly Value[] =>
-      size === 0
-        ? []
-        : [
-            filled(
-              g,
-              dtype,
-              shape.map((dim, i) => (i === axis ? size : dim)),
-              value,
-            ),
-          ];
-    const parts = [...border(at(padding, d)), image, ...border(after)];
-    return parts.length === 1 ? image : g.concat(parts, { axis });
+    const after = subDims(subDims(whole, shapeOf(g, image)[axis] ?? 0), at(padding, d));
+    return bordered(g, image, axis, [at(padding, d), after], value);
   }, x);
 }
 
@@ -109,7 +96,7 @@ const parts: Decomposition<PoolAttrs, 1> = (g, [x], attrs) => {
 };
 
 /**
- * What each tap of each window gets, carried back to the image: a transposed convolution whose filter t is one at tap t.
+ * Carries the share of each tap of each window back to the image: a transposed convolution, filter t is one at tap t.
  * `shares` has a value per tap, or one for all of them.
  */
 function carriedBack(g: OpBuilder, x: Value, shares: readonly Value[], attrs: PoolAttrs): Value {
@@ -139,7 +126,7 @@ function gradient({ g, inputs: [x], outputs: [y], ct, attrs }: VjpContext<PoolAt
       return back([g.div([ct, scalarLike(g, ct, sizeOf(attrs.kernel))])]);
     case "max":
     case "min": {
-      // The first tap that reaches the extreme takes all: what is left to give shrinks to nothing.
+      // The first tap that reaches the extreme takes the whole cotangent.
       const zero = scalarLike(g, ct, 0);
       let left = ct;
       const shares = tapsOf(g, x, countsOf(g, x, attrs), attrs).map((tap) => {
@@ -248,53 +235,59 @@ export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
     webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    {
-      title: "largest of 2 × 2, an uneven rest",
-      inputs: [normal(1, [2, 3, 5, 7])],
-      attrs: { kind: "max", kernel: TWO, strides: TWO, padding: NONE },
-    },
-    {
-      title: "largest, windows overlap, padding",
-      inputs: [normal(2, [1, 2, 6, 5], 1, -3)],
-      attrs: { kind: "max", kernel: [3, 3], strides: [2, 1], padding: ONE },
-    },
-    {
-      title: "mean with padding",
-      inputs: [normal(3, [1, 3, 5, 4])],
-      attrs: { kind: "mean", kernel: [3, 2], strides: [1, 2], padding: ONE },
-    },
-    {
-      title: "sum, stride wider than the window",
-      inputs: [normal(4, [2, 1, 8, 9])],
-      attrs: { kind: "sum", kernel: [2, 1], strides: [3, 4], padding: [1, 0] },
-    },
-    {
-      title: "smallest with padding",
-      inputs: [normal(5, [1, 2, 4, 7], 1, 3)],
-      attrs: { kind: "min", kernel: [2, 3], strides: [1, 3], padding: [1, 2] },
-    },
-    {
-      title: "product with padding, some zeros",
-      inputs: [values([2, 0, -1, 3, 0, 0, 4, 0.5, 1, -2, 5, 1], [1, 1, 3, 4])],
-      attrs: { kind: "prod", kernel: TWO, strides: ONE, padding: ONE },
-    },
-    {
-      title: "one dimension, symbolic length",
-      inputs: [uniform(6, [1, 3, "2*T"], -1, 1)],
-      attrs: { kind: "max", kernel: [2], strides: [2], padding: [0] },
-      bindings: { T: 3 },
-    },
-    {
-      title: "one dimension, symbolic batch",
-      inputs: [normal(7, ["B", 2, 10])],
-      attrs: { kind: "mean", kernel: [4], strides: [3], padding: [2] },
-      bindings: { B: 2 },
-    },
-    {
-      title: "ties, whole image",
-      inputs: [values([1, 3, 3, 3, 2, 0], [1, 1, 2, 3])],
-      attrs: { kind: "max", kernel: [2, 3], strides: ONE, padding: NONE },
-      differentiable: false,
-    },
+    sample("largest of 2 × 2, an uneven rest", [normal(1, [2, 3, 5, 7])], {
+      kind: "max",
+      kernel: TWO,
+      strides: TWO,
+      padding: NONE,
+    }),
+    sample("largest, windows overlap, padding", [normal(2, [1, 2, 6, 5], 1, -3)], {
+      kind: "max",
+      kernel: [3, 3],
+      strides: [2, 1],
+      padding: ONE,
+    }),
+    sample("mean with padding", [normal(3, [1, 3, 5, 4])], {
+      kind: "mean",
+      kernel: [3, 2],
+      strides: [1, 2],
+      padding: ONE,
+    }),
+    sample("sum, stride wider than the window", [normal(4, [2, 1, 8, 9])], {
+      kind: "sum",
+      kernel: [2, 1],
+      strides: [3, 4],
+      padding: [1, 0],
+    }),
+    sample("smallest with padding", [normal(5, [1, 2, 4, 7], 1, 3)], {
+      kind: "min",
+      kernel: [2, 3],
+      strides: [1, 3],
+      padding: [1, 2],
+    }),
+    sample("product with padding, some zeros", [values([2, 0, -1, 3, 0, 0, 4, 0.5, 1, -2, 5, 1], [1, 1, 3, 4])], {
+      kind: "prod",
+      kernel: TWO,
+      strides: ONE,
+      padding: ONE,
+    }),
+    sample(
+      "one dimension, symbolic length",
+      [uniform(6, [1, 3, "2*T"], -1, 1)],
+      { kind: "max", kernel: [2], strides: [2], padding: [0] },
+      { bindings: { T: 3 } },
+    ),
+    sample(
+      "one dimension, symbolic batch",
+      [normal(7, ["B", 2, 10])],
+      { kind: "mean", kernel: [4], strides: [3], padding: [2] },
+      { bindings: { B: 2 } },
+    ),
+    sample(
+      "ties, whole image",
+      [values([1, 3, 3, 3, 2, 0], [1, 1, 2, 3])],
+      { kind: "max", kernel: [2, 3], strides: ONE, padding: NONE },
+      { differentiable: false },
+    ),
   ]),
 });

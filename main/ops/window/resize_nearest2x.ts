@@ -6,9 +6,9 @@ import { isFloat, plainDType } from "../../ir/dtype.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Decomposition, Op } from "../defineOp.ts";
-import { decomposed, defineOp } from "../defineOp.ts";
+import { decomposed, defineOp, everywhere } from "../defineOp.ts";
 import { at, boundShape } from "../families/host.ts";
-import { normal, withDoubles } from "../families/samples.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
 
 /** Every place twice along the row, then every row twice. */
 const parts: Decomposition<NoAttrs, 1> = (g, [x]) => {
@@ -51,16 +51,14 @@ export const resize_nearest2x: Op<"resize_nearest2x", NoAttrs, 1> = defineOp({
   batching: decomposed(parts),
   traits: ["pure"],
   backends: {
-    cpu: decomposed(parts),
+    ...everywhere(parts),
     coreml: milNative((e, [x]) =>
       e.op("upsample_nearest_neighbor", { x, scale_factor_height: 2, scale_factor_width: 2 }),
     ),
-    mlx: decomposed(parts),
-    webgpu: decomposed(parts),
   },
   samples: withDoubles([
-    { title: "odd sizes", inputs: [normal(1, [2, 3, 3, 5])], attrs: {} },
-    { title: "one place", inputs: [normal(2, [1, 2, 1, 1])], attrs: {} },
-    { title: "symbolic batch and height", inputs: [normal(3, ["B", 1, "T", 3])], attrs: {}, bindings: { B: 2, T: 4 } },
+    sample("odd sizes", [normal(1, [2, 3, 3, 5])], {}),
+    sample("one place", [normal(2, [1, 2, 1, 1])], {}),
+    sample("symbolic batch and height", [normal(3, ["B", 1, "T", 3])], {}, { bindings: { B: 2, T: 4 } }),
   ]),
 });

@@ -10,6 +10,7 @@ import { otherTypes, typeShares } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
+import { heldAsStored } from "../../ir/heldBytes.ts";
 import type { Rewind } from "../../ir/rewind.ts";
 import { graphRewind } from "../../ir/rewind.ts";
 import type { TokenSession } from "../../ir/session.ts";
@@ -250,6 +251,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
       segments: "Runs the host segments, whatever is chosen here.",
     },
     weightTypes: WEIGHTS,
+    reads: { unit: "cpu", held: heldAsStored, form: "as the file packs them" },
     kept: { cacheType },
     probe() {
       const failure = access.failure();

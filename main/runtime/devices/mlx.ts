@@ -2,7 +2,7 @@
 import { compileMlx } from "../../backends/mlx/compile.ts";
 import type { MlxRules } from "../../backends/mlx/emitter.ts";
 import type { MlxEngine, MlxMode, MlxPlanHandle, MlxSessionHandle } from "../../backends/mlx/engine.ts";
-import type { DispatchPolicy } from "../../compiler/support.ts";
+import { heldByMlx } from "../../backends/mlx/weightForms.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
@@ -166,8 +166,6 @@ export function openMlxDecoder(
 
 /** The MLX engine of this process, looked for once. */
 export interface MlxAccess {
-  /** As its decoders are compiled. */
-  readonly dispatch: DispatchPolicy;
   /** A sentence when it is missing. */
   readonly missing: () => string | undefined;
   /** What it is here, or what is missing. */
@@ -178,7 +176,7 @@ export interface MlxAccess {
   readonly engine: () => MlxEngine;
 }
 
-export function mlxAccess(find: () => MlxEngine | string, dispatch: DispatchPolicy): MlxAccess {
+export function mlxAccess(find: () => MlxEngine | string): MlxAccess {
   let known: MlxEngine | string | undefined;
   const get = (): MlxEngine | string => (known ??= find());
   const engine = (): MlxEngine => {
@@ -194,7 +192,7 @@ export function mlxAccess(find: () => MlxEngine | string, dispatch: DispatchPoli
   const purpose = (): string =>
     engine().device === "gpu" ? "runs on this Mac's GPU." : "for checking; MLX is fast on a Mac's GPU.";
   const title = (): string => mlxTitle(engine());
-  return { dispatch, engine, missing, title, sentence: () => missing() ?? `${title()}: ${purpose()}` };
+  return { engine, missing, title, sentence: () => missing() ?? `${title()}: ${purpose()}` };
 }
 
 export interface MlxProviderOptions extends DecoderCompile {
@@ -225,6 +223,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
       segments: "Runs no Core ML program; the overview says what it would do with this graph.",
     },
     weightTypes: WEIGHTS,
+    reads: { unit: "gpu", held: heldByMlx, form: "in MLX's own groups, else f16" },
     kept: { cacheType },
     probe() {
       const sentence = access.sentence();

@@ -1,6 +1,6 @@
 /**
  * A device as the workbench knows it: what it is called, whether it is here, what it can do, and how graphs and decoders come to
- * run on it. One file gives one provider, and a list (registry.ts) holds them. Who uses a device asks for a capability and never
+ * run on it. One file gives one provider, and a list (registry.ts) holds them. Its users ask for a capability and never
  * for an id. `Source` is what the caller has of an open model besides its file, which a device may need to make a package.
  */
 import type { ErrorCode } from "../../diagnostics/codes.ts";
@@ -8,6 +8,7 @@ import type { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
+import type { HeldBytes } from "../../ir/heldBytes.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
 import { compileNow } from "../../compiler/compile.ts";
 import type { CompileObserver } from "../../compiler/compile.ts";
@@ -112,6 +113,14 @@ export interface DeviceCheck {
   readonly details?: string[];
 }
 
+export interface DeviceReads {
+  /** The unit that reads weights and multiplies. */
+  readonly unit: "cpu" | "gpu";
+  readonly held: HeldBytes;
+  /** "as the file packs them". */
+  readonly form: string;
+}
+
 export interface DeviceProvider<Source = unknown, Decoder extends DeviceDecoder = DeviceDecoder> {
   /** Lower case letters, digits and hyphens. */
   readonly id: string;
@@ -119,6 +128,8 @@ export interface DeviceProvider<Source = unknown, Decoder extends DeviceDecoder 
   readonly capabilities: DeviceCapabilities;
   /** Element types of weights that it runs, as a file has them. */
   readonly weightTypes: readonly ElementType[];
+  /** What forecasts need to know of it; absent where nothing is forecast. */
+  readonly reads?: DeviceReads;
   /** It only stands in for another device and is in no list. */
   readonly hidden?: boolean;
   /** Decoders stay with their model for the next job, and keep keys and values in this type unless told otherwise. */

@@ -2,12 +2,11 @@
  * The TypeScript reference as a device: the fallback where no native addon was built. It says so in its title, tells
  * beforehand how long it will take, and refuses models above 100 million parameters.
  */
-import { tensorBytes } from "../../ir/hostBytes.ts";
+import { numbersIn, tensorBytes } from "../../ir/hostBytes.ts";
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { dequantizableTypes, dequantize } from "../../formats/quant/dequantize.ts";
 import { bindDim } from "../../ir/dim.ts";
-import type { DType } from "../../ir/dtype.ts";
 import { isPacked } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
@@ -17,7 +16,6 @@ import type { GraphRun, GraphSession, RunResult } from "../../ir/session.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { finish } from "../../ir/steps.ts";
-import { f16ToF32 } from "../../quant/half.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, requireData } from "../decoderModel.ts";
@@ -33,7 +31,7 @@ export const REFERENCE = "reference";
 export interface ReferenceOptions {
   /** The numbers of a weight. */
   readonly param?: (name: string, type: TensorType) => HostTensor;
-  /** How a run goes through its nodes: all at once unless somebody else wants a turn between them. */
+  /** How a run goes through its nodes: all at once unless other work wants a turn between them. */
   readonly pace?: <T>(steps: Steps<T>, signal: AbortSignal | undefined) => Promise<T>;
 }
 
@@ -135,7 +133,7 @@ class ReferenceSession implements GraphSession {
       inputs[name] = hostTensor(
         type.dtype,
         type.shape.map((dim) => Number(bindDim(dim, bindings))),
-        numbersOf(type.dtype, data),
+        numbersIn(type.dtype, data),
       );
     }
     const { param, pace } = this.#options;
@@ -166,7 +164,7 @@ class ReferenceSession implements GraphSession {
     return Object.fromEntries(
       memoryParamsOf(this.#graph).flatMap(({ name, dtype, shape }) => {
         const values = held[name];
-        return values === undefined ? [] : [[name, hostTensor(dtype, shape, numbersOf(dtype, values))] as const];
+        return values === undefined ? [] : [[name, hostTensor(dtype, shape, numbersIn(dtype, values))] as const];
       }),
     );
   }
@@ -217,31 +215,6 @@ class ReferenceSession implements GraphSession {
   }
   dispose(): void {
     this.#states = {};
-  }
-}
-
-function numbersOf(dtype: DType, data: ArrayBufferView): ArrayLike<number> {
-  const view = [data.buffer as ArrayBuffer, data.byteOffset] as const;
-  switch (dtype) {
-    case "f32":
-      return new Float32Array(...view, data.byteLength / 4);
-    case "f64":
-      return new Float64Array(...view, data.byteLength / 8);
-    case "f16":
-      return Float64Array.from(new Uint16Array(...view, data.byteLength / 2), f16ToF32);
-    case "i32":
-      return new Int32Array(...view, data.byteLength / 4);
-    case "u32":
-      return new Uint32Array(...view, data.byteLength / 4);
-    case "i16":
-      return new Int16Array(...view, data.byteLength / 2);
-    case "i8":
-      return new Int8Array(...view, data.byteLength);
-    case "u8":
-    case "bool":
-      return new Uint8Array(...view, data.byteLength);
-    default:
-      throw new WorkbenchError("UNSUPPORTED_OP", `[reference] inputs of ${dtype} are not taken from bytes`);
   }
 }
 

@@ -1,4 +1,5 @@
-// The list of devices: who is listed, who can, who stands in, and what is said where something cannot be done.
+// The list of devices: what is listed, what each can do, which stands in for another, and what is
+// said where something cannot be done.
 import { expect, test } from "vitest";
 import type { DeviceCapabilities } from "./provider.ts";
 import { referenceProvider } from "./reference.ts";

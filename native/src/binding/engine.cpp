@@ -22,7 +22,7 @@ void Engine::close() {
   if (closed_) return;
   closed_ = true;
   for (const auto& [id, job] : jobs_) job->cancel.store(true);
-  // What the handles hold ends on the thread that worked with it; the lane finishes what it was given.
+  // Objects of the handles end on the thread that worked with them; the lane finishes its queue.
   lane_->push([this] { handles.clear(); });
   lane_.reset();
   aside_.reset();
@@ -42,16 +42,12 @@ Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::f
     try {
       if (job->cancel.load()) throw Error(Code::cancelled, "Cancelled.");
       job->work(*job);
-    } catch (const Error& error) {
-      job->error = std::make_unique<Error>(error);
-    } catch (const std::bad_alloc&) {
-      job->error = std::make_unique<Error>(Code::env_no_memory, "[engine] out of memory");
-    } catch (const std::exception& error) {
-      job->error = std::make_unique<Error>(Code::bug_invariant, std::string("[engine] ") + error.what());
+    } catch (const std::exception&) {
+      job->error = std::make_unique<Error>(current_error("engine"));
     }
     job->work = nullptr;
     const double id = job->id;
-    back_.NonBlockingCall([this, id](Napi::Env env, Napi::Function) { settle(env, id); });
+    back_.NonBlockingCall([this, id](Napi::Env env, Napi::Function) { finish_job(env, id); });
   });
   Napi::Object result = Napi::Object::New(env);
   result.Set("job", Napi::Number::New(env, job->id));
@@ -59,7 +55,7 @@ Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::f
   return result;
 }
 
-void Engine::settle(Napi::Env env, double id) {
+void Engine::finish_job(Napi::Env env, double id) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return;
   const std::shared_ptr<Job> job = found->second;

@@ -1,4 +1,5 @@
-// The engine of one JavaScript environment: handles, the lanes that run jobs, and the way back to its thread.
+// The engine of one JavaScript environment: handles, the lanes that run jobs, and the way back to
+// its thread.
 #pragma once
 
 #include <napi.h>
@@ -40,7 +41,8 @@ class Engine {
   bool cancel(double id);
   void close();
 
-  // Tells JavaScript's collector what stands behind a handle, until the handle goes: a lost one is then found sooner.
+  // Tells JavaScript's collector the bytes behind a handle, until the handle goes, so that it finds
+  // a lost handle sooner.
   void account(Napi::Env env, double handle, size_t bytes);
   // False when it is gone already.
   bool dispose(Napi::Env env, double handle);
@@ -50,7 +52,7 @@ class Engine {
   size_t jobs() const { return jobs_.size(); }
 
  private:
-  void settle(Napi::Env env, double id);
+  void finish_job(Napi::Env env, double id);
 
   std::unordered_map<double, std::shared_ptr<Job>> jobs_;
   std::unordered_map<double, int64_t> accounted_;
@@ -70,12 +72,8 @@ Napi::Value guarded(Napi::Env env, Body&& body) {
     return body();
   } catch (const Napi::Error&) {
     throw;
-  } catch (const Error& error) {
-    throw Napi::Error(env, to_error(env, error));
-  } catch (const std::bad_alloc&) {
-    throw Napi::Error(env, to_error(env, Error(Code::env_no_memory, "[addon] out of memory")));
-  } catch (const std::exception& error) {
-    throw Napi::Error(env, to_error(env, Error(Code::bug_invariant, std::string("[addon] ") + error.what())));
+  } catch (const std::exception&) {
+    throw Napi::Error(env, to_error(env, current_error("addon")));
   }
 }
 

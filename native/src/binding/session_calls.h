@@ -1,5 +1,5 @@
-// Addon functions that all engines share: open weights, load plans, run, save, restore and reset sessions, cancel jobs, count
-// objects.
+// Addon functions that all engines share: open weights, load plans, run, save, restore and reset
+// sessions, cancel jobs, count objects.
 #pragma once
 
 #include <utility>
@@ -38,7 +38,7 @@ inline Napi::Value open_weights(const Napi::CallbackInfo& info) {
   });
 }
 
-// (plan bytes, weights or null) → a handle of what `make` makes of the plan.
+// (plan bytes, weights or null) → a handle of the result of `make`.
 template <class Plan, class Make>
 Napi::Value load_plan(const Napi::CallbackInfo& info, Make&& make) {
   return guarded(info.Env(), [&] {
@@ -117,7 +117,8 @@ inline Napi::Value cancel(const Napi::CallbackInfo& info) {
                  [&] { return Napi::Boolean::New(info.Env(), engine_of(info).cancel(number_of(info[0], "job"))); });
 }
 
-// An engine for this environment, which ends while the way back to it still exists: jobs are cancelled, threads joined.
+// An engine for this environment, which ends while the way back to it still exists: jobs are
+// cancelled, threads joined.
 inline void attach_engine(Napi::Env env) {
   auto* engine = new Engine(env);
   env.SetInstanceData(engine);

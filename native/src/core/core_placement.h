@@ -1,6 +1,6 @@
-// Keeps the threads of a run on different processors. Linux sometimes wakes a thread on a processor that another thread of
-// the run uses, and takes milliseconds to move it, because threads that yield to each other look busy. Linux only: other
-// systems do not tell where a thread runs.
+// Keeps the threads of a run on different processors. Linux sometimes wakes a thread on a processor
+// that another thread of the run uses, and takes milliseconds to move it, because threads that
+// yield to each other look busy. On other systems nothing is moved.
 #pragma once
 
 #include <array>
@@ -23,8 +23,9 @@ class CorePlacement {
     moved,
     full,  // no free processor
   };
-  // Moves a waiting thread to a processor without a working thread, if a working thread shares its own. The thread keeps the
-  // affinity of that moment: it does not use processors that its container gets later.
+  // Moves a waiting thread to a processor without a working thread, if a working thread shares its
+  // own. The thread keeps the affinity of that moment: it does not use processors that its
+  // container gets later.
   Spread spread(size_t thread) const;
 
  private:

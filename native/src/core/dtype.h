@@ -8,7 +8,8 @@
 
 namespace rlx {
 
-// In the order of main/ir/dtype.ts: DTYPES, then the packed types. Plans name a type by its place here.
+// In the order of main/ir/dtype.ts: DTYPES, then the packed types. Plans name a type by its place
+// here.
 enum class DType : uint8_t {
   boolean,
   u8,

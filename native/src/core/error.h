@@ -4,7 +4,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 
 namespace rlx {
 
@@ -69,6 +71,24 @@ class Error : public std::exception {
   std::vsnprintf(text, sizeof text, format, args);
   va_end(args);
   throw Error(code, text);
+}
+
+// The exception that is being handled as an Error. The core throws no std::system_error of its own:
+// one comes from a thread or a lock that the system refuses.
+inline Error current_error(const char* part) {
+  const std::string who = std::string("[") + part + "] ";
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(Code::env_no_memory, who + "out of memory");
+  } catch (const std::system_error& error) {
+    return Error(Code::env_no_memory,
+                 who + "the system refused a thread: " + error.what() + ". Use fewer threads, or end other programs.");
+  } catch (const std::exception& error) {
+    return Error(Code::bug_invariant, who + error.what());
+  }
 }
 
 }  // namespace rlx

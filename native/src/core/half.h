@@ -1,5 +1,5 @@
-// Conversions between f32 and the 16-bit floats, bit-exact, without tables. Functions are static: the kernels compile them once per
-// instruction set, and the linker must not keep one copy for all.
+// Conversions between f32 and the 16-bit floats, bit-exact, without tables. Functions are static:
+// the kernels compile them once per instruction set, and the linker must not keep one copy for all.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Ids for JavaScript: a slot and its generation in one number, so that an id of something disposed is never
-// mistaken for its successor. Objects are shared: a job or a dependant keeps what it uses alive.
+// Ids for JavaScript: a slot and its generation in one number, so that an id of something disposed
+// is never mistaken for its successor. Objects are shared: a job or a dependant keeps what it uses
+// alive.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ class Handles {
     return std::static_pointer_cast<T>(entry->object);
   }
 
-  // False when it is gone already: disposing twice is no error. Running jobs keep the object until they end.
+  // False when it is gone already: disposing twice is no error. Running jobs keep the object until
+  // they end.
   bool remove(double id) {
     Entry* entry = const_cast<Entry*>(find(id));
     if (entry == nullptr) return false;
@@ -43,7 +45,7 @@ class Handles {
     return true;
   }
 
-  // As remove, and hands the object over: for those that must end on a thread of their own. Nothing when it is gone.
+  // As remove, but returns the object, which must end on a thread of its own; null when it is gone.
   std::shared_ptr<void> take(double id) {
     Entry* entry = const_cast<Entry*>(find(id));
     if (entry == nullptr) return nullptr;

@@ -1,7 +1,8 @@
-// Moves mapped files to 2 MB pages while threads read them. Reading 4 KB pages is slower (docs/performance/memory-pages.md).
-// Two ways: drop the file's pages from the cache and read it again, which gives large pages on file systems that have them;
-// or map a copy over it, which works with any file and needs its size in memory again. Addresses and content stay the same,
-// so readers go on meanwhile.
+// Moves mapped files to 2 MB pages while threads read them. Reading 4 KB pages is slower
+// (docs/performance/memory-pages.md). Two ways: drop the file's pages from the cache and read them
+// again, which gives large pages on file systems that have them; or map a copy over the file, which
+// works with any file and needs its size in memory again. Addresses and content stay the same, so
+// readers go on meanwhile. Linux only.
 #pragma once
 
 #include <atomic>
@@ -13,20 +14,20 @@
 
 namespace rlx {
 
-// `size` bytes of the file `fd`, mapped at `data`, which reserve_huge gave.
+// A mapped file (platform::OpenFile, platform::FileMap).
 struct Mapping {
-  int fd;
+  intptr_t file;
   uint8_t* data;
   size_t size;
 };
 
-// Address space that begins at a multiple of 2 MB, or null.
-uint8_t* reserve_huge(size_t bytes);
-
 class HugePages {
  public:
   HugePages() = default;
-  ~HugePages();
+  ~HugePages() {
+    stop_.store(true, std::memory_order_release);
+    if (thread_.joinable()) thread_.join();
+  }
   HugePages(const HugePages&) = delete;
   HugePages& operator=(const HugePages&) = delete;
 
@@ -36,9 +37,10 @@ class HugePages {
   static bool available();
   // Once, on a thread of its own.
   void begin(std::vector<Mapping> mappings, Way way);
-  // Bytes that were copied, or of files that were read again those that the system has in such pages.
+  // Bytes that were copied; or, of files that were read again, the bytes that are now in such
+  // pages.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
-  // Whether a thread has been through all of it.
+  // Whether the thread has been through all files.
   bool done() const { return done_.load(std::memory_order_acquire); }
 
  private:
@@ -53,7 +55,7 @@ class HugePages {
   std::atomic<bool> stop_{false};
   std::atomic<bool> done_{false};
   std::atomic<size_t> bytes_{0};
-  std::chrono::duration<double> late_{0};  // of the thread: how much longer than a good disk this one took
+  std::chrono::duration<double> late_{0};  // how much longer than a good disk this one took
   std::thread thread_;
 };
 

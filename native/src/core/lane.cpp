@@ -1,5 +1,7 @@
 #include "lane.h"
 
+#include "platform/platform.h"
+
 namespace rlx {
 
 Lane::Lane() : thread_([this] { work(); }) {}
@@ -21,7 +23,7 @@ void Lane::push(std::function<void()> job) {
 }
 
 void Lane::work() {
-  mark_compute_thread("rlx-engine");
+  platform::mark_compute_thread("rlx-engine");
   for (;;) {
     const uint32_t seen = signal_.load(std::memory_order_acquire);
     std::function<void()> job;

@@ -1,4 +1,5 @@
-// The engine's own thread: jobs in order, one at a time. Kernels then use the pool from here; JavaScript never waits.
+// The engine's own thread: jobs in order, one at a time. Kernels then use the pool from here;
+// JavaScript never waits.
 #pragma once
 
 #include <atomic>

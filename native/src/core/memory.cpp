@@ -1,36 +1,17 @@
 #include "memory.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "error.h"
+#include "platform/platform.h"
 
 namespace rlx {
 
-size_t page_size() {
-  static const size_t size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
-
-Pages::Pages(size_t bytes) : bytes_(align_up(bytes == 0 ? 1 : bytes, page_size())) {
-  int flags = MAP_PRIVATE | MAP_ANON;
-#ifdef MAP_NORESERVE
-  flags |= MAP_NORESERVE;
-#endif
-  void* data = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (data == MAP_FAILED) {
-    const size_t wanted = std::exchange(bytes_, 0);
-    fail(Code::env_no_memory, "[memory] cannot reserve %zu bytes: the system refused", wanted);
-  }
-  data_ = static_cast<uint8_t*>(data);
-#ifdef MADV_HUGEPAGE
-  // Fewer page faults and TLB misses on large buffers; harmless where the system does not offer it.
-  if (bytes_ >= (size_t{4} << 20)) madvise(data_, bytes_, MADV_HUGEPAGE);
-#endif
+Pages::Pages(size_t bytes) : bytes_(align_up(bytes == 0 ? 1 : bytes, platform::page_size())) {
+  data_ = platform::map_zeroed(bytes_);
+  if (data_ == nullptr) fail(Code::env_no_memory, "[memory] cannot reserve %zu bytes: the system refused", bytes_);
 }
 
 Pages::~Pages() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ != nullptr) platform::unmap(data_, bytes_);
 }
 
 void Pages::reserve(size_t bytes) {

@@ -7,7 +7,8 @@
 
 namespace rlx {
 
-// Anonymous pages, zeroed, 64-byte aligned at least. Large sizes cost nothing until they are used.
+// Anonymous pages, zeroed, 64-byte aligned at least. They take memory only where they are touched
+// (platform::map_zeroed).
 class Pages {
  public:
   Pages() = default;
@@ -33,8 +34,6 @@ class Pages {
   uint8_t* data_ = nullptr;
   size_t bytes_ = 0;
 };
-
-size_t page_size();
 
 constexpr size_t align_up(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 

@@ -1,24 +1,12 @@
 #include "pool.h"
 
-#include <pthread.h>
-#ifdef __APPLE__
-#include <pthread/qos.h>
-#endif
+#include "platform/platform.h"
 
 namespace rlx {
 namespace {
 // Yields of an idle worker before it sleeps: about the time between two tokens.
 constexpr int kIdleYields = 1300;
 }  // namespace
-
-void mark_compute_thread(const char* name) {
-#ifdef __APPLE__
-  pthread_setname_np(name);
-  pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0);
-#else
-  pthread_setname_np(pthread_self(), name);
-#endif
-}
 
 Pool::~Pool() {
   stop_.store(true);
@@ -42,7 +30,7 @@ void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
   count_ = count;
   placement_.begin(count);
   placement_.enter(0);
-  // Every worker passes through, so that none can still be looking at this run when the next one starts.
+  // Every worker passes through: none may still read this run's fields when the next one sets them.
   pending_.store(static_cast<uint32_t>(workers_.size()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_acq_rel);
   epoch_.notify_all();
@@ -57,7 +45,7 @@ void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
 }
 
 void Pool::work(size_t thread, uint32_t seen) {
-  mark_compute_thread("rlx-worker");
+  platform::mark_compute_thread("rlx-worker");
   for (;;) {
     await_change(epoch_, seen, kIdleYields, [] {});
     seen = epoch_.load(std::memory_order_acquire);

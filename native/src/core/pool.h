@@ -1,5 +1,6 @@
-// The engine's thread pool and barrier. A run uses the first `count` threads; the caller is thread 0. A waiting thread
-// spins briefly, then yields, then sleeps. The last thread to reach a barrier may run a function before the others go on.
+// The engine's thread pool and barrier. A run uses the first `count` threads; the caller is thread
+// 0. A waiting thread spins briefly, then yields, then sleeps. The last thread to reach a barrier
+// may run a function before the others go on.
 #pragma once
 
 #include <atomic>
@@ -20,9 +21,9 @@ inline void relax() {
 #endif
 }
 
-// Waits until `word` differs from `old`: spins for some microseconds, then calls `between` and yields between two looks, then
-// sleeps. Spinning alone would hold up the thread that is waited for when other programs need the processors too
-// (docs/performance/kernels.md).
+// Waits until `word` differs from `old`: spins for some microseconds, then yields and calls
+// `between` before each yield, then sleeps. Spinning alone would hold up the other threads when
+// other programs need the processors too (docs/performance/kernels.md).
 template <class Between>
 void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields, Between&& between) {
   constexpr int kSpins = 200;
@@ -44,7 +45,8 @@ class Barrier {
     count_ = static_cast<uint32_t>(count);
     arrived_.store(0, std::memory_order_relaxed);
   }
-  // `placement` is that of the thread's pool. A thread that did not wait enters again too: the system may have moved it.
+  // `placement` belongs to the thread's pool. A thread that did not wait enters again too: the
+  // system may have moved it.
   template <class Last>
   void wait(CorePlacement& placement, size_t thread, Last&& last) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
@@ -62,7 +64,8 @@ class Barrier {
   }
 
  private:
-  // Some hundred microseconds: longer than any imbalance on an idle machine, shorter than a time slice.
+  // Some hundred microseconds: longer than any imbalance on an idle machine, shorter than a time
+  // slice.
   static constexpr int kYields = 800;
   alignas(64) std::atomic<uint32_t> arrived_{0};
   alignas(64) std::atomic<uint32_t> epoch_{0};
@@ -93,8 +96,5 @@ class Pool {
   alignas(64) std::atomic<uint32_t> pending_{0};
   std::atomic<bool> stop_{false};
 };
-
-// Asks the system to keep this thread on fast cores (macOS) and names it.
-void mark_compute_thread(const char* name);
 
 }  // namespace rlx

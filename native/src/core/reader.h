@@ -1,4 +1,5 @@
-// Little-endian fields of a plan: never reads past the end, and finds a lie about a count before memory is asked for.
+// Little-endian fields of a plan: never reads past the end, and refuses a false count before memory
+// is allocated.
 #pragma once
 
 #include <cstddef>

@@ -22,9 +22,10 @@ struct Fetched {
   std::vector<uint8_t> bytes;
 };
 
-// Draws several tokens in one run. The request's inputs are those of the first token. After each draw the
-// engine writes the token into input `token` (one i32) and adds one to input `position` (one i32); sizes stay
-// as they are. The series ends after `count` tokens, or after one of the `endings`.
+// Draws several tokens in one run. The request's inputs are those of the first token. After each
+// draw the engine writes the token into input `token` (one i32) and adds one to input `position`
+// (one i32); sizes stay as they are. The series ends after `count` tokens, or after one of the
+// `endings`.
 struct Series {
   size_t count = 1;
   std::string token, position;

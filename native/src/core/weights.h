@@ -1,7 +1,7 @@
-// Weight files, mapped read-only. A file that is not the one whose header was read (another file of that name, or
-// rewritten since) is refused with INPUT_CHANGED. A file that changes or shrinks while it is mapped gives INPUT_CHANGED: every run compares
-// size and time before and after. A read behind a new end lands on zero pages: a SIGBUS handler maps them and marks the
-// file as lost, so the process survives. On request files move to larger pages (huge_pages.h).
+// Weight files, mapped read-only. A file other than the one whose header was read (replaced or
+// rewritten since) is refused with INPUT_CHANGED. So is a file that changes while it is mapped:
+// every run compares size and time before and after. On request files move to larger pages
+// (huge_pages.h).
 #pragma once
 
 #include <atomic>
@@ -12,31 +12,28 @@
 #include <vector>
 
 #include "huge_pages.h"
+#include "platform/platform.h"
 
 namespace rlx {
 
 class MappedFile {
  public:
-  // `identity`: what identity_of must give for the file, or empty for any.
+  // `identity`: device, file number, size and time of the last write, as
+  // main/node/files/fileByteSource.ts writes them; empty for any.
   MappedFile(const std::string& path, const std::string& identity);
-  ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
-  const uint8_t* data() const { return data_; }
-  size_t size() const { return size_; }
+  const uint8_t* data() const { return map_.data(); }
+  size_t size() const { return map_.size(); }
   const std::string& path() const { return path_; }
   // Throws INPUT_CHANGED when the file is not what it was when it was opened.
   void check() const;
-  Mapping mapping() const { return {fd_, data_, size_}; }
+  Mapping mapping() const { return {file_.handle(), map_.data(), map_.size()}; }
 
  private:
   std::string path_;
-  int fd_ = -1;
-  uint8_t* data_ = nullptr;
-  size_t size_ = 0;
-  int64_t modified_ = 0;
-  int slot_ = -1;
+  platform::OpenFile file_;
+  platform::FileFacts facts_;
+  platform::FileMap map_;
 };
 
 class Weights {
@@ -48,7 +45,8 @@ class Weights {
   const MappedFile& file(size_t index) const { return *files_[index]; }
   size_t bytes() const;
   void check() const;
-  // In the background, once, unless the files are small, or larger than the memory that is available (a copy: than half of it).
+  // In the background, once; not for small files, nor for files larger than `available` memory
+  // (half of it for copies).
   void use_huge_pages(HugePages::Way way, size_t available);
   const HugePages& huge() const { return huge_; }
   // Bytes [offset, offset + bytes) of a file, or INPUT_ARGUMENT.

@@ -1,5 +1,6 @@
-// The Core ML bridge: plain C++ on the outside, Core ML inside. Every call may block and none may run on the JavaScript thread;
-// what Apple's side reports (NSError, NSException) arrives as Failure with a code. No Objective-C type crosses this header.
+// The Core ML bridge: plain C++ on the outside, Core ML inside. Every call may block and none may
+// run on the JavaScript thread; what Apple's side reports (NSError, NSException) arrives as Failure
+// with a code. No Objective-C type crosses this header.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,8 @@ class Failure : public std::exception {
   long number_;
 };
 
-// The exception being handled as one of ours: where it must not travel on through frames of the system or end a thread.
+// The current exception as a Failure, where it must not pass through frames of the system or end a
+// thread.
 inline std::unique_ptr<Failure> caught() {
   try {
     throw;
@@ -92,11 +94,13 @@ struct Compiled {
   bool cached = false;
   double seconds = 0;
 };
-// Compiles a package into the folder `target`, which appears complete or not at all; does nothing when it is there. The
-// compiler writes to standard output: that is pointed elsewhere for the time, for the whole process.
+// Compiles a package into the folder `target`, which appears complete or not at all; does nothing
+// when it is there. The compiler writes to standard output: standard output is redirected
+// meanwhile, for the whole process.
 Compiled compile(const std::string& package, const std::string& target, const Cancel& cancel);
 
-// Names of the functions of a compiled model; empty for one that has a single function, or on systems before 15.
+// Names of the functions of a compiled model; empty for one that has a single function, or on
+// systems before 15.
 std::vector<std::string> function_names(const std::string& compiled, const Cancel& cancel);
 
 // -------------------------------------------------------------------------------- predict

@@ -7,14 +7,16 @@
 #include <cstring>
 #include <filesystem>
 
-// A package becomes a compiled model at a stable place: the system ties what it specialises for a device to that path.
+// A package becomes a compiled model at a stable place: the system ties what it specialises for a
+// device to that path.
 namespace rlx::coreml {
 
 namespace files = std::filesystem;
 
 namespace {
 
-// Standard output goes nowhere while one of these lives: the compiler of Core ML writes there, and so does our JSON.
+// Standard output goes nowhere while one of these lives: the compiler of Core ML writes there, and
+// so does our JSON.
 class QuietOutput {
  public:
   QuietOutput() {
@@ -53,7 +55,8 @@ void remove_temporary(const std::string& path) {
   files::remove_all(path, ignored);
 }
 
-// Appears under its name at once: copied beside it first when the temporary folder is on another disk.
+// Appears under its name at once: copied beside it first when the temporary folder is on another
+// disk.
 void move_into_place(const std::string& from, const files::path& target) {
   std::error_code problem;
   files::create_directories(target.parent_path(), problem);
@@ -65,7 +68,7 @@ void move_into_place(const std::string& from, const files::path& target) {
     if (!problem) files::rename(beside, target, problem);
     if (problem) remove_temporary(beside.string());
   }
-  // Somebody else may have compiled the same content meanwhile: theirs is as good.
+  // Another process may have compiled this content meanwhile; use its result.
   if (problem && files::exists(target)) problem.clear();
   remove_temporary(from);
   if (problem) throw Failure("ENV_IO", "[coreml] cannot keep the compiled model: " + problem.message());
@@ -79,13 +82,14 @@ Compiled compile(const std::string& package, const std::string& target, const Ca
   throw_if_cancelled(cancel);
   const auto start = std::chrono::steady_clock::now();
   const std::string made = guarded("compile", [&] {
-    // Made here: a block inside a lambda would hold what the lambda captured by reference by reference, too.
+    // Made here: a block inside a lambda would hold what the lambda captured by reference by
+    // reference, too.
     auto answer = std::make_shared<Answer<std::string>>();
     auto quiet = std::make_shared<QuietOutput>();
     [MLModel compileModelAtURL:url_of(package)
              completionHandler:^(NSURL* compiled, NSError* error) {
                const std::string path = compiled ? text_of(compiled.path) : "";
-               (void)quiet;  // held until the compiler is done, even when nobody waits
+               (void)quiet;  // held until the compiler is done, even after the caller has stopped waiting
                if (answer->abandoned()) return remove_temporary(path);
                answer->give(path, compiled ? nullptr : std::make_unique<Failure>(failure_of(error, "compile")));
              }];

@@ -184,7 +184,8 @@ class LoadedModel final : public Model {
   double load_seconds_;
 };
 
-// A view is valid inside the block only, and only while nothing predicts: the turnstile sees to that.
+// A view is valid inside the block only, and only while nothing predicts: the turnstile sees to
+// that.
 void HeldState::view(const std::string& name, const std::function<void(MLMultiArray*)>& use) {
   if (!find(model_->interface().states, name)) throw Failure("INPUT_ARGUMENT", "[coreml] there is no state " + name);
   Pass pass(turnstile_);

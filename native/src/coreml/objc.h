@@ -1,4 +1,5 @@
-// What the Objective-C++ files of the bridge share: waiting for handlers, errors, names. Never included by plain C++.
+// Shared by the Objective-C++ files of the bridge: waiting for handlers, errors, names. Never
+// included by plain C++.
 #pragma once
 
 #import <CoreML/CoreML.h>
@@ -34,8 +35,9 @@ inline void throw_if_cancelled(const Cancel& cancel) {
   if (cancel && cancel->load()) throw Failure("CANCELLED", "Cancelled.");
 }
 
-// Runs `body` with Objective-C exceptions turned into failures, and its temporary objects gone afterwards: a failure leaves the
-// pool before it is thrown on, because unwinding does not drain pools.
+// Runs `body` with Objective-C exceptions turned into failures, and its temporary objects gone
+// afterwards: a failure leaves the pool before it is thrown on, because unwinding does not drain
+// pools.
 template <class Body>
 auto guarded(const char* _Nonnull stage, Body&& body) {
   std::unique_ptr<Failure> failure;
@@ -53,8 +55,8 @@ auto guarded(const char* _Nonnull stage, Body&& body) {
   throw Failure(*failure);
 }
 
-// One answer from a handler that runs on a thread of the system. A waiter that is cancelled leaves; the answer then goes
-// nowhere but into this box, which the handler owns too.
+// One answer from a handler that runs on a thread of the system. A waiter that is cancelled leaves;
+// the answer then goes nowhere but into this box, which the handler owns too.
 template <class Value>
 class Answer {
  public:
@@ -77,7 +79,7 @@ class Answer {
     if (failure_) throw *failure_;
     return value_;
   }
-  // Whether nobody waits any more: what arrives late is then cleaned up by the handler.
+  // Whether the caller has stopped waiting: the handler then cleans up a late result.
   bool abandoned() {
     std::lock_guard guard(mutex_);
     return left_;

@@ -1,6 +1,7 @@
 #import "objc.h"
 
-// Where Core ML says it will run what: the operations of every function, nested blocks too, with devices and costs.
+// Where Core ML says it will run what: the operations of every function, nested blocks too, with
+// devices and costs.
 namespace rlx::coreml {
 namespace {
 

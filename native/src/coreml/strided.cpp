@@ -119,7 +119,8 @@ void convert_run(const void* from, void* to, int64_t count, Convert&& convert) {
 
 using Run = void (*)(const void*, void*, int64_t);
 
-// The conversions that lose nothing unasked: f32 and f64 into halves are what a caller of an f16 feature means.
+// The conversions that lose nothing unasked: f32 and f64 into halves are what a caller of an f16
+// feature means.
 Run conversion(DType from, DType to) {
   if (from == DType::f32 && to == DType::f16)
     return [](const void* a, void* b, int64_t n) { convert_run<float, uint16_t>(a, b, n, float_to_half); };
@@ -137,10 +138,10 @@ Run conversion(DType from, DType to) {
 }
 
 void copy_runs(const char* dense, char* strided, bool outwards, DType from, DType to, const Shape& shape,
-               const Shape& strides, const std::string& who) {
+               const Shape& strides, const std::string& label) {
   const Run convert = from == to ? nullptr : conversion(from, to);
   if (from != to && !convert)
-    throw Failure("INPUT_ARGUMENT", "[coreml] " + who + ": got " + dtype_name(from) + ", expected " + dtype_name(to));
+    throw Failure("INPUT_ARGUMENT", "[coreml] " + label + ": got " + dtype_name(from) + ", expected " + dtype_name(to));
   const size_t from_width = byte_width(from), to_width = byte_width(to);
   const size_t dense_width = outwards ? to_width : from_width, strided_width = outwards ? from_width : to_width;
   each_run(shape, strides, [&](int64_t at, int64_t offset, int64_t count) {

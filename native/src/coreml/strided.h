@@ -1,5 +1,5 @@
-// Copies between dense host memory and arrays with strides: whole runs by memcpy where both sides lie in a row, element by
-// element with conversion otherwise. Plain C++.
+// Copies between dense host memory and arrays with strides: whole runs by memcpy where both sides
+// lie in a row, element by element with conversion otherwise. Plain C++.
 #pragma once
 
 #include "bridge.h"

@@ -4,7 +4,7 @@
 namespace rlx::coreml {
 namespace {
 
-// Whose problem a Core ML error is. Most come as Generic with the reason in words.
+// Error codes for Core ML's errors. Most come as Generic with the reason in words.
 const char* code_of(NSInteger number, const char* stage) {
   switch (number) {
     case MLModelErrorPredictionCancelled: return "CANCELLED";

@@ -4,8 +4,9 @@
 
 #include "strided.h"
 
-// The interface of a model as plain values, and its features in and out: input memory is wrapped, not copied, and lives until
-// Core ML lets go of it; results are read by their strides, unless Core ML wrote them where we proposed.
+// The interface of a model as plain values, and its features in and out: input memory is wrapped,
+// not copied, and lives until Core ML lets go of it; results are read by their strides, unless Core
+// ML wrote them where we proposed.
 namespace rlx::coreml {
 namespace {
 
@@ -51,7 +52,8 @@ bool allows(const Feature& feature, const Shape& shape) {
   return true;
 }
 
-// The shape of a tensor that came without one: the feature's own, or the only allowed one with that many elements.
+// The shape of a tensor that came without one: the feature's own, or the only allowed one with that
+// many elements.
 Shape inferred_shape(const Feature& feature, int64_t count) {
   if (element_count(feature.shape) == count) return feature.shape;
   for (const Shape& one : feature.shapes)

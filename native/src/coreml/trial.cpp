@@ -1,5 +1,6 @@
-// Compiles, loads and first runs a model in a process of its own, because Apple's code can end a process: the one that asked
-// lives on and reads here how far it came. One JSON object per line on standard output, the last one is the result.
+// Compiles, loads and first runs a model in a process of its own, because Apple's code can end a
+// process: the parent survives and reads here how far it got. One JSON object per line on standard
+// output, the last one is the result.
 //   rlx-coreml-trial PACKAGE COMPILED UNITS FUNCTION [--infrequent-reshape] [--fast-prediction]
 //   UNITS: cpu, cpu-gpu, all, cpu-ane;  FUNCTION may be empty
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// Takes turns for calls that must not overlap: predictions that share a state, and looks into that state.
+// Takes turns for calls that must not overlap: predictions that share a state, and reads of that
+// state.
 #pragma once
 
 #include <deque>
@@ -37,8 +38,8 @@ class Turnstile {
         next = std::move(waiting_.front());
         waiting_.pop_front();
       }
-      // Those that end inside their call (cancelled ones) are followed by the next from here: as calls in calls, a long row
-      // of them would be deeper than the stack of a system's thread.
+      // Those that end inside their call (cancelled ones) are followed by the next from here: as
+      // calls in calls, a long row of them would be deeper than the stack of a system's thread.
       Turnstile* const outer = std::exchange(handing_, this);
       const bool outer_left = std::exchange(left_, false);
       next();
@@ -56,7 +57,7 @@ class Turnstile {
  private:
   std::mutex mutex_;
   bool busy_ = false;
-  // Which one this thread hands on right now, and whether what it was handed to has left already.
+  // The turn that this thread passes on now, and whether its receiver has left already.
   static inline thread_local Turnstile* handing_ = nullptr;
   static inline thread_local bool left_ = false;
   std::deque<std::function<void()>> waiting_;

@@ -13,7 +13,8 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Eight independent sums of 64-bit words: the compiler keeps them in vector registers, memory is the limit.
+// Eight independent sums of 64-bit words: the compiler keeps them in vector registers, memory is
+// the limit.
 uint64_t read_all(const uint64_t* words, size_t count) {
   uint64_t sums[32] = {};
   for (size_t i = 0; i + 32 <= count; i += 32)
@@ -39,7 +40,8 @@ double read_bandwidth(Pool& pool, size_t threads, size_t bytes, double seconds, 
     Pass& pass = *static_cast<Pass*>(argument);
     uint8_t* begin = pass.memory.data() + thread * pass.part;
     if (pass.fill) {
-      // The first touch of this much memory takes up to half a second: too long not to look up.
+      // The first touch of this much memory takes up to half a second, so check for a cancel
+      // meanwhile.
       constexpr size_t kStep = size_t{1} << 20;
       for (size_t at = 0; at < pass.part && !pass.cancel.load(std::memory_order_relaxed); at += kStep)
         std::memset(begin + at, static_cast<int>(thread + 1), std::min(kStep, pass.part - at));

@@ -1,4 +1,4 @@
-// Measures how fast this machine reads memory: the peak that achieved bandwidth is compared with.
+// Measures how fast this machine reads memory: the peak for achieved bandwidth.
 #pragma once
 
 #include <atomic>

@@ -40,6 +40,7 @@ std::vector<double> Params::numbers(const char* name) const {
   const Param* param = find(name);
   if (param == nullptr) fail(Code::ir_structure, "[%s] parameter %s is missing", instruction_.kernel->name, name);
   std::vector<double> result;
+  result.reserve(param->values.size());
   for (const Param::Value& entry : param->values) result.push_back(value(entry));
   return result;
 }

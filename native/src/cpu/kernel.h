@@ -1,5 +1,6 @@
-// An Op is an instruction in a session: bound to tensors, its work cut into items. All threads walk the same list of ops and
-// take items one by one, so that a slow thread does not hold the others up for long.
+// An Op is an instruction in a session: bound to tensors, its work cut into items. All threads walk
+// the same list of ops and take items one by one, so a slow thread does not delay the others for
+// long.
 #pragma once
 
 #include <atomic>
@@ -84,8 +85,8 @@ class Op {
   // Called once on each thread that gets an item of the phase, before its first one.
   virtual void begin(size_t, Thread&) {}
   virtual void run(size_t phase, size_t item, Thread& thread) = 0;
-  // True for branches and jumps: one thread calls `decide` while all others wait, and gets the next instruction. `target` is
-  // where it may jump to; behind the last instruction is the end.
+  // True for branches and jumps: one thread calls `decide` while all others wait, and gets the next
+  // instruction. `target` is where it may jump to; behind the last instruction is the end.
   virtual bool controls() const { return false; }
   virtual size_t decide(size_t at) { return at + 1; }
   virtual size_t target() const { return 0; }

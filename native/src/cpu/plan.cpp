@@ -124,6 +124,7 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> given) : 
 
   std::vector<std::string> names;
   const size_t name_count = in.count(4, kMany);
+  names.reserve(name_count);
   for (size_t i = 0; i < name_count; i++) names.push_back(in.text());
   const size_t symbol_count = in.count(12, 1024);
   for (size_t i = 0; i < symbol_count; i++) {

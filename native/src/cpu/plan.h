@@ -1,6 +1,6 @@
 // A plan: the whole graph as one flat list of instructions over an arena, read from the bytes that
-// main/backends/cpu/planWriter.ts makes. Plans are untrusted: every index, size and string is checked here, and every kernel
-// checks the shapes that it is bound to.
+// main/backends/cpu/planWriter.ts makes. Plans are untrusted: every index, size and string is
+// checked here, and every kernel checks the shapes that it is bound to.
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,9 @@ namespace rlx {
 
 namespace {
 
-// What there is to know of a row of logits. A vocabulary takes one thread a tenth of a millisecond or more, so threads share it.
-// Parts are fixed and brought together in order: the result does not depend on how many threads there are.
+// Facts about a row of logits. A vocabulary takes one thread a tenth of a millisecond or more, so
+// threads share it. Parts are fixed and joined in order, so the result does not depend on the
+// number of threads.
 struct Summary {
   float log_sum_exp = 0;
   size_t best = 0;

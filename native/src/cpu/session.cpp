@@ -68,7 +68,7 @@ void Session::bind_tensor(size_t index) {
   Tensor& tensor = tensors_[index];
   const size_t bytes = bind_shape(plan, symbols_, tensor);
   const auto buffer = [&](std::vector<Pages>& buffers) {
-    // Never without memory: an empty tensor still has a pointer, so that kernels need not ask.
+    // Never without memory: an empty tensor also has a pointer, so kernels need no check.
     buffers[plan.index].reserve(std::max<size_t>(bytes, 1));
     tensor.data = buffers[plan.index].data();
   };
@@ -99,7 +99,7 @@ void Session::bind() {
   thread_bytes_ = 64;
   first_share_.clear();
   trials_.resize(ops_.size());
-  tuned_.assign(ops_.size(), 0);
+  active_.assign(ops_.size(), nullptr);
   for (const auto& op : ops_) {
     op->shared_bytes = op->thread_bytes = 0;
     op->bind();
@@ -121,17 +121,18 @@ void Session::bind() {
   bound_ = true;
 }
 
-// Trials go on over runs: a session has the same products in each run of one token.
+// Trials continue over runs, because each run of one token has the same products.
 void Session::tune(size_t at, const Op& op) {
   if (options_.tuner == nullptr) return;
   const std::vector<TunedProduct> products = op.products();
-  if (!products.empty() && !trials_[at]) trials_[at].emplace(*options_.tuner, products, options_.threads);
-  tuned_[at] = !products.empty();
+  if (products.empty()) return;
+  if (!trials_[at]) trials_[at] = std::make_unique<ProductTrials>(*options_.tuner, products, options_.threads);
+  active_[at] = trials_[at].get();
 }
 
-// A barrier stands before an instruction that reads what was written, or writes what was read or written, since the
-// last one. A decision is one, and every turn of a loop ends with one: what is pending where a jump arrives was pending on
-// the straight way, too, or nothing is.
+// A barrier stands before an instruction that reads what was written, or writes what was read or
+// written, since the last one. A decision counts as a barrier, and every turn of a loop ends with
+// one. So after a jump no more is pending than on the straight way.
 void Session::place_barriers() {
   struct Range {
     const uint8_t* begin;
@@ -229,11 +230,9 @@ const Tensor& Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-// Draws behind the logits that are there, and goes on as long as the series does. `followed` are the tokens that the run goes on behind.
-std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel,
-                                   const std::vector<int32_t>& followed) {
-  SampleRequest sampling = *request.sample;
-  sampling.add_recent(followed);
+// Draws a token from the last row of the logits; runs again and draws until the series ends.
+std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, SampleRequest sampling,
+                                   const std::atomic<bool>& cancel) {
   std::vector<Sampled> result;
   for (;;) {
     const Tensor& logits = output(request.logits);
@@ -254,7 +253,8 @@ std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, const 
   }
 }
 
-// While all threads wait. Going back, the items of the instructions in between are there to be taken again.
+// While all threads wait. A jump back makes the items of the instructions in between available
+// again.
 void Session::decide(size_t at) {
   next_ = ops_[at]->decide(at);
   if (next_ > at) return;
@@ -262,7 +262,7 @@ void Session::decide(size_t at) {
   for (size_t i = first_share_[next_]; i < end; i++) shares_[i].reset();
 }
 
-// While all threads wait: the clock goes on for this instruction; ops_.size() ends it.
+// While all threads wait: starts the clock of this instruction; ops_.size() stops it.
 void Session::stamp(size_t at) {
   const double time = now() - began_;
   if (stamped_ != SIZE_MAX) profile_->seconds[stamped_] += static_cast<float>(time - lap_);
@@ -275,7 +275,8 @@ template <bool kProfile>
 void Session::execute(size_t index) {
   Thread thread{index, scratch_.data() + index * thread_bytes_, {}};
   if (options_.tuner != nullptr) thread.tuning = options_.tuner->tuning();
-  // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to the next one.
+  // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to
+  // the next one.
   const auto sync = [&](size_t at = SIZE_MAX) {
     gate_.wait(*placement_, index, [&] {
       if (kProfile && at != SIZE_MAX) stamp(at);
@@ -300,7 +301,7 @@ void Session::execute(size_t index) {
       if (phase > 0 && !sync()) return;
       const size_t items = op.items(phase);
       Shares shares(&shares_[first_share_[i] + phase * options_.threads], options_.threads, items, index);
-      ProductTrials* const trials = tuned_[i] != 0 ? &*trials_[i] : nullptr;
+      ProductTrials* const trials = active_[i];
       bool begun = false;
       for (size_t item; shares.take(&item);) {
         if (cancel_->load(std::memory_order_relaxed)) break;
@@ -320,7 +321,7 @@ void Session::execute(size_t index) {
   sync(ops_.size());
 }
 
-// How far it came: of the parts that threads take, which is none after a cancel.
+// How far the run came, counted in parts that threads take; nothing after a cancel.
 void Session::fail_cancelled() const {
   size_t taken = 0, all = 0;
   for (size_t i = 0; i < ops_.size(); i++) {
@@ -385,7 +386,9 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     if (logits.dtype != DType::f32 || logits.count == 0)
       fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
     if (request.sample) {
-      std::vector<Sampled> drawn = draw(pool, request, cancel, followed);
+      SampleRequest sampling = *request.sample;
+      sampling.add_recent(followed);
+      std::vector<Sampled> drawn = draw(pool, request, std::move(sampling), cancel);
       // Nothing follows an ending.
       if (!request.series || !request.series->ends_with(drawn.back().id()))
         for (const Sampled& sampled : drawn) drawn_.push_back(sampled.id());

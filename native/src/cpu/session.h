@@ -1,5 +1,5 @@
-// A CPU session: one plan bound to memory of its own (arena, states, inputs, outputs), run instruction by instruction on the
-// pool.
+// A CPU session: one plan bound to memory of its own (arena, states, inputs, outputs), run
+// instruction by instruction on the pool.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,8 @@ class Session {
   // All states zero again.
   void reset();
 
-  // What is reserved (the system gives pages as they are touched), and the part that states can take.
+  // What is reserved (the system gives pages as they are touched), and the part that states can
+  // take.
   size_t reserved_bytes() const;
   size_t state_bytes() const;
   size_t state_bytes(size_t positions) const;
@@ -59,8 +60,8 @@ class Session {
   void set_inputs(const RunRequest& request);
   [[noreturn]] void fail_cancelled() const;
   void compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile);
-  std::vector<Sampled> draw(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel,
-                            const std::vector<int32_t>& followed);
+  std::vector<Sampled> draw(Pool& pool, const RunRequest& request, SampleRequest sampling,
+                            const std::atomic<bool>& cancel);
   size_t input(const std::string& name) const;
   int32_t& integer_input(const std::string& name);
   template <bool kProfile>
@@ -75,8 +76,8 @@ class Session {
   bool bound_ = false;
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<std::optional<ProductTrials>> trials_;  // of each op; made when it first runs with one token
-  std::vector<uint8_t> tuned_;                        // whether the op's trials go on with the sizes of this run
+  std::vector<std::unique_ptr<ProductTrials>> trials_;  // of each op; made when it first runs with one token
+  std::vector<ProductTrials*> active_;                  // those that go on with the sizes of this run, or null
   enum class Wait : uint8_t { none, barrier, decision };
   std::vector<Wait> waits_;          // before this instruction
   std::vector<size_t> first_share_;  // of an instruction's first phase; `threads` shares for each phase

@@ -1,5 +1,6 @@
-// Divides the items of a phase: each thread walks a range of its own from the front; a thread that is done takes items from
-// the back of another range. Long walks are fast because memory prefetchers start anew at every jump.
+// Divides the items of a phase: each thread walks a range of its own from the front; a thread that
+// is done takes items from the back of another range. Long walks are fast because memory
+// prefetchers start anew at every jump.
 #pragma once
 
 #include <atomic>
@@ -8,8 +9,8 @@
 
 namespace rlx {
 
-// Items taken of a thread's range: from the front in the lower half, from the back in the upper half. Both start at zero, so
-// shares can be reset before the number of items is known.
+// Items taken of a thread's range: from the front in the lower half, from the back in the upper
+// half. Both start at zero, so shares can be reset before the number of items is known.
 struct alignas(64) Share {
   std::atomic<uint64_t> taken{0};
 

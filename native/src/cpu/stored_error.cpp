@@ -9,7 +9,7 @@ namespace {
 
 using namespace kernels;
 
-// Some hundred microseconds of work between two looks for a cancel.
+// Some hundred microseconds of work between two checks for a cancel.
 constexpr size_t kPiece = 256 * kStoredRun;
 
 void expect_bytes(const char* part, const StoredBytes& bytes, size_t expected) {

@@ -1,4 +1,4 @@
-// The error of a run of a weight's rows as an export stores them: sizes checked, then measured a piece at a time.
+// The error of stored rows of a weight: checks the sizes, then measures piece by piece.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,8 @@ struct StoredRows {
   StoredBytes original, data, scale, offset, rest;
 };
 
-// Throws INPUT_ARGUMENT for parts whose sizes do not make `count` elements, CANCELLED when asked to.
+// Throws INPUT_ARGUMENT for parts whose sizes do not make `count` elements, CANCELLED when asked
+// to.
 kernels::StoredSums stored_error(const kernels::Dispatch&, const StoredRows&, const std::atomic<bool>& cancel);
 
 }  // namespace rlx

@@ -21,7 +21,7 @@ std::string described(const std::vector<Operand>& operands) {
   return shapes;
 }
 
-// MLX ends the process where memory cannot be had at all, so it is never asked for more than it may use.
+// MLX ends the process when an allocation fails, so it is never asked for more than it may use.
 void check_room(const Call& call, size_t index, const std::vector<Operand>& operands, const mx::Shape& shape,
                 mx::Dtype dtype) {
   size_t bytes = dtype.size();

@@ -9,7 +9,7 @@
 
 namespace rlx::gpu {
 
-// Values of a body while it runs: arguments, then results of calls, let go after their last use.
+// Values of a body while it runs: arguments, then results of calls; released after their last use.
 class Values {
  public:
   Values(const Body& body, std::vector<Operand> arguments)
@@ -47,7 +47,7 @@ class Values {
 };
 
 [[noreturn]] void failed(const Call& call, size_t index, const std::vector<Operand>& operands, const char* why);
-// One call, held to the types that the plan promises; its failure names the call and its operands.
+// One call, checked against the plan's types; an error names the call and its operands.
 std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands,
                               const std::vector<size_t>& sizes, Scope& scope);
 

@@ -1,5 +1,6 @@
-// What a call is made of (operands, attributes, sizes), and the functions of all families by the names of
-// main/backends/mlx/functions.ts. The functions themselves are in calls/<family>.cpp, windows.cpp and control.cpp.
+// Parts of a call (operands, attributes, sizes), and the functions of all families by the names in
+// main/backends/mlx/functions.ts. The functions themselves are in calls/<family>.cpp, windows.cpp
+// and control.cpp.
 #include "calls.h"
 
 #include <limits>

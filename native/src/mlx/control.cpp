@@ -1,7 +1,8 @@
-// Branches and loops. Outside of a trace the condition is evaluated and one sub-graph runs. Inside a trace no value is known:
-// both branches are built and selected from, and a loop is unrolled to its largest number of turns. A loop that cannot be
-// unrolled, or would be too large, splits the trace: the plan runs call by call, lazily, and its sub-graphs are traces of
-// their own (docs/decisions/0012-control-flow.md).
+// Branches and loops. Outside of a trace the condition is evaluated and one sub-graph runs. Inside
+// a trace no value is known: both branches are built and selected from, and a loop is unrolled to
+// its largest number of turns. A loop that cannot be unrolled, or would be too large, splits the
+// trace: the plan runs call by call, lazily, and its sub-graphs are traces of their own
+// (docs/decisions/0012-control-flow.md).
 #include "control.h"
 
 #include <mlx/ops.h>
@@ -22,7 +23,7 @@ using Operands = std::vector<Operand>;
 
 // Sub-graphs inside sub-graphs: a plan that names itself must not end the process.
 constexpr int kDeepest = 32;
-// Sub-graphs that one trace may hold, each counted as often as it stands in there.
+// Sub-graphs that one trace may hold, each counted as often as it occurs.
 constexpr double kMostCopies = 256;
 // Turns that are built before they are evaluated, where the condition does not need them.
 constexpr int kTurnsAhead = 16;
@@ -36,7 +37,7 @@ bool is_true(const array& condition) {
 
 uint32_t body_of(const Invocation& c, const char* name) { return static_cast<uint32_t>(c.whole(name)); }
 
-// Each graph is counted once, however often others name it: `known` has those that were.
+// Each graph is counted once, however often others name it: `known` holds the counted ones.
 using Counted = std::map<uint32_t, double>;
 
 double copies(const Plan& plan, uint32_t index, const std::vector<size_t>& sizes, int depth, Counted& known) {
@@ -62,7 +63,7 @@ Arrays loop_of(const Invocation& c, size_t carried) {
   return result;
 }
 
-// What a sub-graph of a loop is handed: the carried values as they are now, and what stays.
+// Arguments of a loop's sub-graph: the carried values as they are now, and the constant ones.
 Operands now(const Invocation& c, const Arrays& carried) {
   Operands operands;
   for (const array& value : carried) operands.push_back({&value, nullptr});

@@ -9,7 +9,8 @@ namespace rlx::gpu {
 
 std::vector<mx::array> branch(const Invocation& c);
 std::vector<mx::array> loop(const Invocation& c);
-// True when the body can be one trace: no loop in it without a limit, and not too many turns together.
+// True when the body can be one trace: no loop in it without a limit, and not too many turns
+// together.
 bool traceable(const Plan& plan, uint32_t body, const std::vector<size_t>& sizes);
 
 }  // namespace rlx::gpu

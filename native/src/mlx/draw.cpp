@@ -26,7 +26,8 @@ array penalised(const array& logits, const SampleRequest& request) {
   return mx::put_along_axis(logits, ids, moved, 0);
 }
 
-// Indices of the `count` largest in falling order. Only those are sorted, by index first, because a sort keeps the order of equals.
+// Indices of the `count` largest in falling order. Only those are sorted, by index first, because a
+// sort keeps the order of equals.
 array largest_of(const array& x, int count) {
   const array falling = mx::negative(x);
   if (count >= x.shape(0)) return mx::argsort(falling, 0);
@@ -34,8 +35,8 @@ array largest_of(const array& x, int count) {
   return mx::take(ids, mx::argsort(mx::take(falling, ids, 0), 0), 0);
 }
 
-// Which of the falling weights (the first is 1) top-p and min-p keep: always a head of them, and never nothing.
-array kept(const array& weights, const SampleRequest& request) {
+// Which of the falling weights (the first is 1) top-p and min-p keep: the first ones, at least one.
+array kept_weights(const array& weights, const SampleRequest& request) {
   array keep = mx::less(mx::arange(0, weights.shape(0), 1), array(1));
   array may = mx::full({weights.shape(0)}, true, mx::bool_);
   if (request.top_p < 1) {
@@ -47,7 +48,7 @@ array kept(const array& weights, const SampleRequest& request) {
   return mx::logical_or(keep, may);
 }
 
-// The place where the running sum of what is kept passes a random share of it.
+// The index where the running sum of the kept weights passes a random share of it.
 array chosen(const array& weights, const array& keep, double share) {
   const array sums = mx::cumsum(mx::where(keep, weights, number(0)), 0);
   const array passed = mx::sum(mx::astype(mx::less_equal(sums, mx::multiply(number(share), mx::max(sums))), mx::int32));
@@ -87,10 +88,11 @@ Draw draw_token(const mx::array& row, const SampleRequest& request) {
     const array ids = largest_of(adjusted, request.top_k == 0 ? vocabulary : within(request.top_k));
     const array values = mx::take(adjusted, ids, 0);
     largest = first(values, 1);
-    // Below this, dividing gives the same: all but the largest are nothing.
+    // Below this, dividing gives the same: all weights but the largest are 0.
     const double temperature = std::max(request.temperature, 1e-30);
     const array weights = mx::exp(mx::divide(mx::subtract(values, *largest), number(temperature)));
-    token = mx::take(ids, chosen(weights, kept(weights, request), philox_uniform(request.seed, request.step)), 0);
+    token =
+        mx::take(ids, chosen(weights, kept_weights(weights, request), philox_uniform(request.seed, request.step)), 0);
   }
   const array all = mx::logsumexp(logits, 0);
   Draw draw{mx::astype(token, mx::int32), mx::subtract(mx::take(logits, token, 0), all), largest, std::nullopt,

@@ -1,5 +1,6 @@
-// Draws a token on the device, so that logits never leave it: the steps of core/sampling.h in their order, with the same
-// random numbers as the CPU engine. Only rounding differs: probabilities are f32 here.
+// Draws a token on the device, so that logits never leave it: the steps of core/sampling.h in their
+// order, with the same random numbers as the CPU engine. Only rounding differs: probabilities are
+// f32 here.
 #pragma once
 
 #include <mlx/array.h>
@@ -13,7 +14,7 @@ namespace rlx::gpu {
 
 namespace mx = mlx::core;
 
-// Unevaluated; what it needs is evaluated together with the rest of a run.
+// Unevaluated: evaluated together with the rest of a run.
 struct Draw {
   mx::array token;                   // i32
   mx::array logprob;                 // f32, the model's own

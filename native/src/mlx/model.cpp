@@ -91,7 +91,7 @@ std::vector<mx::array> Model::replay(const std::vector<mx::array>& leaves, const
   return run_body(0, operands(leaves), scope);
 }
 
-// Packed weights stay what they are from turn to turn and are held in the trace; arrays are its arguments.
+// Packed weights are constant over the turns and part of the trace; arrays are its arguments.
 std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& arguments,
                                      const std::vector<size_t>& sizes) {
   std::vector<mx::array> arrays;

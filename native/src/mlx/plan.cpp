@@ -146,7 +146,7 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> files) : 
     }
     body.results.resize(in.count(4, kMany));
     for (uint32_t& result : body.results) result = in.index(body.values, "value");
-    // What may be let go after each call.
+    // The values that are released after each call.
     std::vector<uint8_t> seen(body.values, 0);
     for (const uint32_t result : body.results) seen[result] = 1;
     for (size_t i = body.calls.size(); i-- > 0;) {

@@ -1,6 +1,7 @@
 // A plan for MLX: leaves, then a flat list of calls over numbered values, read from the bytes that
-// main/backends/mlx/planWriter.ts makes. Sub-graphs are further lists of the same kind. Plans are untrusted:
-// every index, size and name is checked here, and each call's result is compared with the type in the plan.
+// main/backends/mlx/planWriter.ts makes. Sub-graphs are further lists of the same kind. Plans are
+// untrusted: every index, size and name is checked here, and each call's result is compared with
+// the type in the plan.
 #pragma once
 
 #include <cstdint>

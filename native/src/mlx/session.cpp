@@ -5,19 +5,15 @@
 
 #include <chrono>
 #include <cstring>
-#include <limits>
 
 #include "../core/error.h"
 #include "../core/memory.h"
 #include "body.h"
-#include "draw.h"
+#include "run_outputs.h"
 #include "weights.h"
 
 namespace rlx::gpu {
 namespace {
-
-// Caches grow by this many positions: each growth copies them once, and is one more set of sizes to trace.
-constexpr size_t kGrowth = 256;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -26,7 +22,7 @@ size_t bytes_of(const Operand& operand) {
   return operand.weight->plain.nbytes() + operand.weight->scales->nbytes() + operand.weight->biases->nbytes();
 }
 
-// All in one evaluation; what fails in it has no name of its own.
+// All in one evaluation; an error in it does not name the call.
 void evaluate(std::vector<mx::array> wanted, bool wait = true) {
   try {
     wait ? mx::eval(std::move(wanted)) : mx::async_eval(std::move(wanted));
@@ -39,24 +35,10 @@ void evaluate(std::vector<mx::array> wanted, bool wait = true) {
 
 }  // namespace
 
-// What a run needs beside the states: evaluated together with them.
-struct Session::Pending {
-  std::vector<std::pair<size_t, mx::array>> fetched;  // output, row-major
-  std::optional<Draw> draw;
-  std::optional<mx::array> logprobs, bests;  // of a score
-
-  void add_to(std::vector<mx::array>& wanted) const {
-    for (const auto& [index, value] : fetched) wanted.push_back(value);
-    if (draw) draw->add_to(wanted);
-    for (const auto* part : {&logprobs, &bests})
-      if (*part) wanted.push_back(**part);
-  }
-};
-
 // A run between the making of its graph and its end.
 struct Session::Begun {
   RunRequest request;
-  Pending pending;
+  RunOutputs outputs;
   std::vector<mx::array> wanted;
   double began = 0;
 };
@@ -112,52 +94,6 @@ void Session::check_inputs(const RunRequest& request, const std::vector<const st
   }
 }
 
-// Caches take what this run writes, or the run is refused before anything has changed.
-void Session::make_room(const std::vector<const std::vector<uint8_t>*>& given, std::vector<size_t>& symbols) {
-  const Plan& plan = model_->plan();
-  size_t needed = 0;
-  for (const AppendPlan& append : plan.appends) {
-    int32_t past = 0;
-    if (given[append.past]->size() != sizeof past)
-      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected 4", plan.inputs[append.past].name.c_str(),
-           given[append.past]->size());
-    std::memcpy(&past, given[append.past]->data(), sizeof past);
-    const size_t tokens = plan.expressions[append.tokens].evaluate(symbols),
-                 capacity = plan.expressions[append.capacity].evaluate(symbols);
-    if (past < 0 || static_cast<size_t>(past) + tokens > capacity)
-      fail(Code::run_context_full, "[kv_append] got %d + %zu positions, expected at most %zu", past, tokens, capacity);
-    needed = std::max(needed, static_cast<size_t>(past) + tokens);
-  }
-  if (plan.growing == kNone) return;
-  const size_t most = symbols_[plan.growing];
-  if (plan.appends.empty()) needed = most;
-  if (needed > length_ || length_ == 0) set_length(std::min(most, std::max<size_t>(1, align_up(needed, kGrowth))));
-  symbols[plan.growing] = length_;
-}
-
-void Session::set_length(size_t length) {
-  const Plan& plan = model_->plan();
-  std::vector<size_t> symbols = symbols_;
-  if (plan.growing != kNone) symbols[plan.growing] = length;
-  check_memory(state_bytes_at(symbols), "the states of this session");
-  if (states_ && length > length_)
-    for (size_t i = 0; i < plan.states.size(); i++) {
-      const StatePlan& state = plan.states[i];
-      mx::array& value = (*states_)[i];
-      if (state.axis < 0 || static_cast<size_t>(value.shape(state.axis)) != length_) continue;
-      mx::Shape more = value.shape();
-      more[state.axis] = static_cast<int>(length - length_);
-      value = mx::concatenate({value, mx::zeros(more, value.dtype())}, state.axis);
-      value.eval();
-    }
-  length_ = length;
-}
-
-mx::array Session::zero_state(size_t index, const std::vector<size_t>& sizes) const {
-  const Type& type = model_->plan().states[index].type;
-  return mx::zeros(bind_shape(type, sizes), mlx_type(type.dtype));
-}
-
 std::vector<mx::array> Session::run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                             const std::atomic<bool>& cancel, Profile* profile) const {
   const Plan& plan = model_->plan();
@@ -192,78 +128,13 @@ std::vector<mx::array> Session::run_eagerly(const std::vector<mx::array>& leaves
   return values.results(body);
 }
 
-size_t Session::output(const std::string& name) const {
-  const auto& outputs = model_->plan().outputs;
-  for (size_t i = 0; i < outputs.size(); i++)
-    if (outputs[i].name == name) return i;
-  fail(Code::input_argument, "[run] no output named %s", name.c_str());
-}
-
-Session::Pending Session::prepare(const RunRequest& request, const std::vector<mx::array>& results,
-                                  std::optional<int32_t> followed) const {
-  Pending pending;
-  for (const std::string& name : request.fetch) {
-    const size_t index = output(name);
-    pending.fetched.emplace_back(index, mx::contiguous(results[index]));
-  }
-  if (!request.sample && !request.score) return pending;
-  const mx::array& logits = results[output(request.logits)];
-  if (logits.dtype() != mx::float32 || logits.ndim() != 2 || logits.size() == 0)
-    fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
-  const int rows = logits.shape(0), width = logits.shape(1);
-  if (request.sample) {
-    const mx::array row = mx::slice(logits, {rows - 1, 0}, {rows, width});
-    SampleRequest sample = *request.sample;
-    if (followed) sample.add_recent({&*followed, 1});
-    pending.draw = draw_token(row, sample);
-  }
-  if (request.score) {
-    const std::vector<int32_t>& targets = request.score->targets;
-    check_targets(*request.score, static_cast<size_t>(rows), static_cast<size_t>(width));
-    std::vector<int32_t> places;
-    for (const int32_t target : targets) places.push_back(std::max(0, target));
-    const mx::array picked = mx::take_along_axis(logits, mx::array(places.data(), {rows, 1}, mx::int32), 1);
-    pending.logprobs = mx::contiguous(mx::reshape(mx::subtract(picked, mx::logsumexp(logits, 1, true)), {rows}));
-    pending.bests = mx::contiguous(mx::astype(mx::argmax(logits, 1, false), mx::int32));
-  }
-  return pending;
-}
-
-// Into `outputs`, whose memory is used again where there is some.
-void Session::collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs,
-                      RunResult& result) {
-  const Plan& plan = model_->plan();
-  outputs.resize(pending.fetched.size());
-  for (size_t i = 0; i < outputs.size(); i++) {
-    const auto& [index, value] = pending.fetched[i];
-    Fetched& fetched = outputs[i];
-    fetched.name = plan.outputs[index].name;
-    fetched.dtype = plan.outputs[index].type.dtype;
-    fetched.shape.assign(value.shape().begin(), value.shape().end());
-    const auto* bytes = value.data<uint8_t>();
-    fetched.bytes.assign(bytes, bytes + value.nbytes());
-  }
-  if (pending.draw) {
-    result.sampled = pending.draw->read();
-    drawn_ = static_cast<int32_t>(result.sampled->token.id);
-  }
-  if (request.score) {
-    const auto* logprobs = pending.logprobs->data<float>();
-    const auto* bests = pending.bests->data<int32_t>();
-    const size_t rows = pending.logprobs->size();
-    result.scored = Scored{{logprobs, logprobs + rows}, {bests, bests + rows}};
-    for (size_t i = 0; i < rows; i++)
-      if (request.score->targets[i] < 0) result.scored->logprobs[i] = 0;
-  }
-}
-
 Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
   const Plan& plan = model_->plan();
   if (request.series) fail(Code::input_argument, "[run] a series: MLX draws one token in a run");
   if (lost_)
     fail(Code::run_failed,
          "[session] a run failed while it updated the states: start again from an empty or a saved state");
-  if (plan.weights) plan.weights->check();
+  model_->check_weights();
   model_->load(cancel);
   std::vector<uint8_t> token(sizeof(int32_t));
   std::vector<const std::vector<uint8_t>*> given(plan.inputs.size(), nullptr);
@@ -311,7 +182,7 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
   } else {
     results = model_->build(leaves, sizes, cancel);
   }
-  Pending pending = prepare(request, results, request.follow.empty() ? std::nullopt : drawn);
+  RunOutputs outputs(plan, request, results, request.follow.empty() ? std::nullopt : drawn);
   if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
 
   // From here on only the results refer to the old states: MLX may write the new ones over them.
@@ -319,13 +190,19 @@ Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>
   results.clear();
   leaves.clear();
   std::vector<mx::array> wanted = next;
-  pending.add_to(wanted);
+  outputs.add_to(wanted);
   size_t bytes = 0;
   for (const mx::array& state : next) bytes += state.nbytes();
   state_bytes_.store(bytes);
   states_ = std::move(next);
   lost_ = true;
-  return {request, std::move(pending), std::move(wanted), began};
+  return {request, std::move(outputs), std::move(wanted), began};
+}
+
+void Session::read(const Begun& begun, std::vector<Fetched>& outputs, RunResult& result) {
+  begun.outputs.read(model_->plan(), begun.request, outputs, result);
+  if (result.sampled) drawn_ = static_cast<int32_t>(result.sampled->token.id);
+  result.seconds = now() - begun.began;
 }
 
 Session::Begun Session::finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
@@ -339,9 +216,8 @@ Session::Begun Session::finish(const RunRequest& request, const std::atomic<bool
 RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cancel) {
   RunResult result;
   const Begun begun = finish(request, cancel, result);
-  collect(request, begun.pending, result.outputs, result);
-  result.seconds = now() - begun.began;
-  if (model_->plan().weights) model_->plan().weights->check();
+  read(begun, result.outputs, result);
+  model_->check_weights();
   return result;
 }
 
@@ -349,12 +225,11 @@ RunResult Session::run_slots(const RunRequest& request, const std::atomic<bool>&
   RunResult result;
   const Begun begun = finish(request, cancel, result);
   const std::lock_guard lock(slots_mutex_);
-  collect(request, begun.pending, slots_, result);
+  read(begun, slots_, result);
   size_t bytes = 0;
   for (const Fetched& slot : slots_) bytes += slot.bytes.capacity();
   slot_bytes_.store(bytes);
-  result.seconds = now() - begun.began;
-  if (model_->plan().weights) model_->plan().weights->check();
+  model_->check_weights();
   return result;
 }
 
@@ -379,7 +254,7 @@ RunResult Session::commit(const RunRequest& request, const std::atomic<bool>& ca
   evaluate(std::exchange(begun->wanted, {}), false);
   lost_ = false;
   // Without the states: the next run may then write over them.
-  begun->pending.add_to(begun->wanted);
+  begun->outputs.add_to(begun->wanted);
   committed_ = std::move(begun);
   return {};
 }
@@ -393,119 +268,9 @@ RunResult Session::sync() {
   evaluate(std::move(all));
   lost_ = false;
   RunResult result;
-  collect(last->request, last->pending, result.outputs, result);
-  result.seconds = now() - last->began;
-  if (model_->plan().weights) model_->plan().weights->check();
+  read(*last, result.outputs, result);
+  model_->check_weights();
   return result;
-}
-
-std::shared_ptr<Session> Session::fork() const {
-  auto copy = std::make_shared<Session>(model_, mode_, options_);
-  // Arrays are values: both sessions look at the same memory until one of them writes.
-  copy->states_ = states_;
-  copy->length_ = length_;
-  copy->lost_ = lost_;
-  copy->state_bytes_.store(state_bytes_.load());
-  return copy;
-}
-
-size_t Session::state_bytes_at(const std::vector<size_t>& symbols) const {
-  const Plan& plan = model_->plan();
-  size_t total = 0;
-  for (const StatePlan& state : plan.states) {
-    size_t bytes = dtype_bytes(state.type.dtype);
-    for (const uint32_t size : state.type.sizes)
-      if (__builtin_mul_overflow(bytes, plan.expressions[size].evaluate(symbols), &bytes))
-        return std::numeric_limits<size_t>::max();
-    if (__builtin_add_overflow(total, bytes, &total)) return std::numeric_limits<size_t>::max();
-  }
-  return total;
-}
-
-size_t Session::state_bytes(size_t positions) const {
-  const Plan& plan = model_->plan();
-  const std::vector<size_t>& symbols = symbols_;
-  size_t total = 0;
-  for (const StatePlan& state : plan.states) {
-    size_t bytes = dtype_bytes(state.type.dtype);
-    for (size_t axis = 0; axis < state.type.sizes.size(); axis++) {
-      const size_t size = plan.expressions[state.type.sizes[axis]].evaluate(symbols);
-      const bool counted = static_cast<int32_t>(axis) == state.axis;
-      if (counted && positions > size)
-        fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, size);
-      bytes *= counted ? positions : size;
-    }
-    total += bytes;
-  }
-  return total;
-}
-
-mx::array Session::up_to(const mx::array& state, size_t index, size_t positions) const {
-  const int32_t axis = model_->plan().states[index].axis;
-  if (axis < 0) return mx::contiguous(state);
-  mx::Shape to = state.shape();
-  to[axis] = static_cast<int>(positions);
-  return mx::contiguous(mx::slice(state, mx::Shape(to.size(), 0), to));
-}
-
-std::vector<uint8_t> Session::save(size_t positions) const {
-  if (lost_) fail(Code::run_failed, "[session] there is no state to save: a run failed while it updated it");
-  const size_t size = state_bytes(positions);
-  if (!states_) return std::vector<uint8_t>(size, 0);
-  if (model_->plan().growing != kNone && positions > length_)
-    fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu so far", positions, length_);
-  std::vector<uint8_t> saved;
-  saved.reserve(size);
-  for (size_t i = 0; i < states_->size(); i++) {
-    mx::array part = up_to((*states_)[i], i, positions);
-    part.eval();
-    const auto* bytes = part.data<uint8_t>();
-    saved.insert(saved.end(), bytes, bytes + part.nbytes());
-  }
-  return saved;
-}
-
-void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
-  const Plan& plan = model_->plan();
-  if (size != state_bytes(positions))
-    fail(Code::input_argument, "[session] saved state: got %zu bytes, expected %zu", size, state_bytes(positions));
-  std::vector<size_t> symbols = symbols_;
-  size_t length = 0;
-  if (plan.growing != kNone)
-    symbols[plan.growing] = length =
-        std::min(symbols_[plan.growing], std::max<size_t>(1, align_up(positions, kGrowth)));
-  const std::vector<size_t> sizes = evaluate_sizes(plan, symbols);
-  std::vector<mx::array> states;
-  for (size_t i = 0; i < plan.states.size(); i++) {
-    const StatePlan& state = plan.states[i];
-    mx::Shape shape = bind_shape(state.type, sizes);
-    mx::Shape rest = shape;
-    if (state.axis >= 0) {
-      rest[state.axis] = shape[state.axis] - static_cast<int>(positions);
-      shape[state.axis] = static_cast<int>(positions);
-    }
-    mx::array part = from_bytes(bytes, shape, state.type.dtype);
-    bytes += part.nbytes();
-    states.push_back(state.axis < 0 ? part : mx::concatenate({part, mx::zeros(rest, part.dtype())}, state.axis));
-  }
-  mx::eval(states);
-  size_t held = 0;
-  for (const mx::array& state : states) held += state.nbytes();
-  state_bytes_.store(held);
-  states_ = std::move(states);
-  length_ = length;
-  lost_ = false;
-  drawn_.reset();
-  committed_.reset();
-}
-
-void Session::reset() {
-  states_.reset();
-  length_ = 0;
-  lost_ = false;
-  drawn_.reset();
-  committed_.reset();
-  state_bytes_.store(0);
 }
 
 }  // namespace rlx::gpu

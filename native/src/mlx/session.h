@@ -1,7 +1,9 @@
-// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches grow as they fill. Three
-// ways to run: lazy (one evaluation), eager (one per call, so that each can be timed and a failing one is named), compiled
-// (traced once per set of sizes, then replayed).
-// Everything here, also destruction, happens on the engine's thread: MLX's streams and traces are bound to it.
+// Models (plans bound to weights) and sessions. States are arrays that MLX updates in place; caches
+// grow as they fill (session_states.cpp). Three ways to run: lazy (one evaluation), eager (one per
+// call, so that each can be timed and a failing one is named), compiled (traced once per set of
+// sizes, then replayed).
+// Everything here, also destruction, happens on the engine's thread: MLX's streams and traces are
+// bound to it.
 #pragma once
 
 #include <atomic>
@@ -37,6 +39,10 @@ class Model final : public Tracer {
 
   const Plan& plan() const { return *plan_; }
   void load(const std::atomic<bool>& cancel);
+  // INPUT_CHANGED when a weight file is not what it was when it was opened.
+  void check_weights() const {
+    if (plan_->weights) plan_->weights->check();
+  }
   std::vector<HeldReport> report(const std::atomic<bool>& cancel);
   // Bytes of weights in MLX's memory; 0 until they are loaded.
   size_t bytes() const { return bytes_.load(); }
@@ -46,7 +52,8 @@ class Model final : public Tracer {
   using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
   std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                const std::atomic<bool>& cancel) const;
-  // The same by a trace that is kept; where the plan has loops that no trace can hold, its sub-graphs are the traces.
+  // The same by a kept trace. A plan with loops that no trace can hold has traces of its sub-graphs
+  // instead.
   std::vector<mx::array> replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols,
                                 const std::vector<size_t>& sizes, const std::atomic<bool>& cancel);
   std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments,
@@ -75,14 +82,15 @@ class Session {
   Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols);
 
   RunResult run(const RunRequest& request, const std::atomic<bool>& cancel);
-  // As run, with the fetched outputs kept here, in memory that the next such run uses again, until read_slot copies them out.
-  // The answer has the rest: seconds, the drawn token.
+  // As run, but keeps the fetched outputs in memory that the next such run uses again; read_slot
+  // copies them out. The result has the rest: seconds, the drawn token.
   RunResult run_slots(const RunRequest& request, const std::atomic<bool>& cancel);
   // From any thread. The target has the output's size.
   void read_slot(const std::string& name, uint8_t* target, size_t size) const;
-  // Hands a run to the device and does not wait for it: the answer is empty. The next run may be handed over at once.
+  // Gives a run to the device without waiting: the result is empty. The next run may follow at
+  // once.
   RunResult commit(const RunRequest& request, const std::atomic<bool>& cancel);
-  // Waits for everything that was handed over; answers what the last of it fetched.
+  // Waits for all committed runs; gives the outputs of the last one.
   RunResult sync();
   std::shared_ptr<Session> fork() const;
   std::vector<uint8_t> save(size_t positions) const;
@@ -95,7 +103,6 @@ class Session {
   size_t state_bytes(size_t positions) const;
 
  private:
-  struct Pending;
   struct Begun;
 
   Begun begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
@@ -108,11 +115,8 @@ class Session {
   mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
   std::vector<mx::array> run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
                                      const std::atomic<bool>& cancel, Profile* profile) const;
-  Pending prepare(const RunRequest& request, const std::vector<mx::array>& results,
-                  std::optional<int32_t> followed) const;
   Begun finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
-  void collect(const RunRequest& request, const Pending& pending, std::vector<Fetched>& outputs, RunResult& result);
-  size_t output(const std::string& name) const;
+  void read(const Begun& begun, std::vector<Fetched>& outputs, RunResult& result);
   mx::array up_to(const mx::array& state, size_t index, size_t positions) const;
 
   std::shared_ptr<Model> model_;

@@ -1,5 +1,6 @@
-// Weights of a file as MLX holds them. Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K and Q5_K become MLX's affine groups of 32 without
-// loss: scale and bias are exact in f32 (docs/decisions say why not f16); other packed types become f16.
+// Weights of a file as MLX holds them. Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K and Q5_K become MLX's
+// affine groups of 32 without loss: scale and bias are exact in f32 (docs/decisions say why not
+// f16); other packed types become f16.
 #pragma once
 
 #include <atomic>
@@ -19,15 +20,15 @@ int affine_bits(DType type);
 
 Held hold_weight(const WeightPlan& plan, const Weights& weights, const std::atomic<bool>& cancel);
 
-// How far the held weight is from the exact values of its blocks: largest difference, and the root of the mean square over
-// that of the values.
+// How far the held weight is from the exact values of its blocks: largest difference, and the root
+// of the mean square over that of the values.
 struct WeightError {
   double largest = 0;
   double relative = 0;
 };
 WeightError weight_error(const WeightPlan& plan, const Weights& weights, const Held& held);
 
-// MLX ends the process where memory cannot be had at all: this fails instead, with ENV_NO_MEMORY.
+// MLX ends the process when an allocation fails; this throws ENV_NO_MEMORY before.
 void check_memory(size_t bytes, const char* what);
 
 mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype);

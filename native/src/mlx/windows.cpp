@@ -18,7 +18,7 @@ namespace {
 array channels_last(const array& x) { return mx::moveaxis(x, 1, -1); }
 array channels_first(const array& x) { return mx::moveaxis(x, -1, 1); }
 
-// Far from where sums of them end.
+// Far below the limit of their sums.
 constexpr int kMost = 1 << 28;
 
 Numbers per_axis(const Invocation& call, const char* name, size_t axes, int least = 1) {
@@ -40,7 +40,7 @@ struct Geometry {
 Geometry geometry_of(const Invocation& call, size_t axes) {
   Geometry result{per_axis(call, "strides", axes), per_axis(call, "padding", axes, 0),
                   per_axis(call, "dilations", axes), call.whole("groups")};
-  // MLX divides by it before it looks.
+  // MLX divides by it before it checks it.
   if (result.groups < 1)
     fail(Code::ir_structure, "[mlx] %s: got %d groups, expected at least 1", call.call.function->name, result.groups);
   return result;
@@ -54,14 +54,14 @@ void check_rank(const Invocation& call, const mx::Shape& shape) {
          rank, shape.size());
 }
 
-// A sum over no place at all: MLX's kernels want a number of places.
+// A sum over no positions: MLX's kernels need at least one.
 bool is_empty(const mx::Shape& shape) {
   for (const int size : shape)
     if (size == 0) return true;
   return false;
 }
 
-// Images that are made on the way to a result can be far larger than it is.
+// Intermediate images can be far larger than the result.
 void check_image(const array& x, int channels, double places) {
   const double bytes = static_cast<double>(x.itemsize()) * x.shape(0) * channels * places;
   check_memory(bytes < 9e18 ? static_cast<size_t>(bytes) : std::numeric_limits<size_t>::max(),
@@ -90,8 +90,8 @@ std::vector<array> convolve(const Invocation& call) {
                                           g.dilations, once, g.groups))};
 }
 
-// Zeros between the places of the image, and a convolution with the mirrored kernel. What the padding cuts off is cut off
-// afterwards, so that it may be wider than the kernel.
+// Zeros between the places of the image, and a convolution with the mirrored kernel. The padding is
+// cut off afterwards, so it may be wider than the kernel.
 std::vector<array> convolve_transposed(const Invocation& call) {
   const array& x = call.in(0);
   const array weight = mx::astype(call.in(1), x.dtype());
@@ -136,7 +136,7 @@ std::vector<array> pool(const Invocation& call, Pool kind) {
   const array& x = call.in(0);
   const mx::Shape shape = call.shape();
   check_rank(call, shape);
-  // The view below is read as the plan says, so the plan has to say what is there.
+  // The view below trusts the plan's sizes, so they must be right.
   if (shape[0] != x.shape(0) || shape[1] != x.shape(1))
     fail(Code::ir_shape, "[pool] the windows do not fit into the image");
   const size_t axes = x.ndim() - 2;

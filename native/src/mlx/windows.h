@@ -1,4 +1,5 @@
-// Convolutions and pools over MLX arrays: images are [batch, channels, ...sizes] here and channels last in MLX.
+// Convolutions and pools over MLX arrays: images are [batch, channels, ...sizes] here and channels
+// last in MLX.
 #pragma once
 
 #include "calls.h"

@@ -46,7 +46,8 @@ static Shape row_major(const Shape& shape) {
   for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
   return strides;
 }
-// As results of the Neural Engine come: rows start at multiples of `pad` bytes, and planes have a spare row.
+// As results of the Neural Engine come: rows start at multiples of `pad` bytes, and planes have a
+// spare row.
 static Shape padded(const Shape& shape, size_t width, int pad) {
   Shape strides = row_major(shape);
   if (shape.size() < 2 || pad <= 0) return strides;

@@ -7,7 +7,8 @@
 
 #include "runtime.h"
 
-// The published layout of blocks and of __block variables, and the four functions that clang calls for them.
+// The published layout of blocks and of __block variables, and the four functions that clang calls
+// for them.
 extern "C" {
 void* _NSConcreteStackBlock[32];
 void* _NSConcreteGlobalBlock[32];

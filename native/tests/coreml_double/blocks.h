@@ -1,4 +1,4 @@
-// Blocks: copied from the stack when somebody keeps them, with what they captured.
+// Blocks: copied from the stack with their captures when they are kept.
 #pragma once
 
 namespace objc_double {

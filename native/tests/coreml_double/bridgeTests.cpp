@@ -1,5 +1,6 @@
-// The bridge against the double: compile, load, predict, and every failure with its code. Run under AddressSanitizer,
-// UndefinedBehaviourSanitizer and LeakSanitizer, with stateTests.cpp, truthTests.cpp and runtimeTests.mm.
+// The bridge against the double: compile, load, predict, and every failure with its code. Run under
+// AddressSanitizer, UndefinedBehaviourSanitizer and LeakSanitizer, with stateTests.cpp,
+// truthTests.cpp and runtimeTests.mm.
 #include <unistd.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Compiled models and assets as folders with a copy of the package, and the configuration they are loaded with.
+// Compiled models and assets as folders with a copy of the package, and the configuration they are
+// loaded with.
 #import "model.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// How a test tells the Core ML double what to be: which system, what goes wrong, and who computes the numbers.
+// Settings of the Core ML double for a test: the system, the failures, and the source of the
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ struct Reply {
 using Evaluator = std::function<Reply(const Request&)>;
 void set_evaluator(Evaluator evaluator);
 
-// `key=value` pairs, separated by spaces; what is not named goes back to its default. The first setting comes from the
-// environment variable RLX_COREML_DOUBLE.
+// `key=value` pairs, separated by spaces; what is not named goes back to its default. The first
+// setting comes from the environment variable RLX_COREML_DOUBLE.
 //   os=15.5            the system that is played               ane=0            a machine without a Neural Engine
 //   compile=ok|fail|throw|kill|hang    load=ok|fail|throw|kill|hang    predict=ok|fail|throw|kill|abort|cancelled
 //   plan=ok|fail       compile-ms, load-ms, predict-ms         how long each takes
@@ -51,7 +52,8 @@ struct Counts {
   int backings_used;  // outputs written where the caller proposed
 };
 Counts counts();
-// What the model that was opened last was configured with: "units=3 low-precision=0 function=decode title= reshape=1 strategy=1".
+// What the model that was opened last was configured with: "units=3 low-precision=0 function=decode
+// title= reshape=1 strategy=1".
 std::string last_configuration();
 // Waits until no asynchronous call is under way.
 void wait_idle();

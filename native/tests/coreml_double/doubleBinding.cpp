@@ -1,5 +1,5 @@
-// Registers the addon over the double: the bridge as it is, its numbers simulated, and the double's own controls for JavaScript
-// (what computes, how it behaves, what it counts).
+// Registers the addon over the double: the bridge as it is, its numbers simulated, and the double's
+// own controls for JavaScript (what computes, how it behaves, what it counts).
 #include <napi.h>
 
 #include <chrono>

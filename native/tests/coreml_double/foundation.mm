@@ -1,4 +1,5 @@
-// Foundation for the double: as much behaviour as the declared subset promises, over C++ containers.
+// Foundation for the double: as much behaviour as the declared subset promises, over C++
+// containers.
 #import "private.h"
 
 #include <atomic>
@@ -172,7 +173,8 @@ static NSNumber* number(long long whole, double real) {
 // --------------------------------------------------------------------------- collections
 
 namespace {
-// Hands out one item after the other; `buffer` holds them for the loop, the collection keeps them alive.
+// Hands out one item after the other; `buffer` holds them for the loop, the collection keeps them
+// alive.
 NSUInteger enumerate(const std::vector<id>& items, NSFastEnumerationState* state, id __unsafe_unretained* buffer,
                      NSUInteger room) {
   static unsigned long unchanged;

@@ -1,4 +1,5 @@
-// Compile, load, predict, state. A compiled model is a folder with a copy of the package; numbers come from the evaluator.
+// Compile, load, predict, state. A compiled model is a folder with a copy of the package; numbers
+// come from the evaluator.
 #import "model.h"
 
 #include <unistd.h>
@@ -217,7 +218,7 @@ static id<MLFeatureProvider> predict_once(MLModel* model, id<MLFeatureProvider> 
 
 + (void)compileModelAtURL:(NSURL*)url completionHandler:(void (^)(NSURL*, NSError*))handler {
   needs(13, 0, "+[MLModel compileModelAtURL:completionHandler:]");
-  if (behaviour().compile == "throw") act_out("throw", "compile");  // in the caller: nobody could catch it elsewhere
+  if (behaviour().compile == "throw") act_out("throw", "compile");  // in the caller: nothing could catch it elsewhere
   void (^kept)(NSURL*, NSError*) = handler;
   const std::string package = text_of(url.path);
   on_other_thread([kept, package] {
@@ -232,7 +233,7 @@ static id<MLFeatureProvider> predict_once(MLModel* model, id<MLFeatureProvider> 
                                                      "ML Program: at unknown location: Unknown opset 'CoreML99'."));
     try {
       read_spec(bytes_of(package + "/" + kModel));
-      // Who asked moves it away as a whole: nothing around it is left.
+      // The caller moves the folder as a whole, so nothing may be left around it.
       const std::string made = temporary_folder(), folder = made + ".mlmodelc";
       files::rename(made, folder);
       files::copy(package, folder, files::copy_options::recursive);

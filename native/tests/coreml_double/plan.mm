@@ -1,4 +1,5 @@
-// Structure and compute plan: the operations of the model, a device for each by a rule of thumb, nothing for constants.
+// Structure and compute plan: the operations of the model, a device for each by a rule of thumb,
+// nothing for constants.
 #import <Metal/Metal.h>
 
 #include <thread>

@@ -1,5 +1,6 @@
-// The small Objective-C runtime that the Core ML double stands on: clang's gnustep-2.0 ABI, as far as ARC code with blocks,
-// literals, protocols, weak references and exceptions needs it. Test code only; categories and forwarding are not there.
+// The small Objective-C runtime that the Core ML double stands on: clang's gnustep-2.0 ABI, as far
+// as ARC code with blocks, literals, protocols, weak references and exceptions needs it. Test code
+// only; categories and forwarding are not there.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// The runtime itself: what ARC, blocks, weak references, literals and exceptions must do before anything above is believed.
+// The runtime itself: what ARC, blocks, weak references, literals and exceptions must do before
+// anything above is believed.
 #import <Foundation/Foundation.h>
 
 #include <stdexcept>

@@ -2,7 +2,8 @@
 
 #include <functional>
 
-// Field numbers are those of the published protobuf schema (proto/ in this repository names them all).
+// Field numbers are those of the published protobuf schema (proto/ in this repository names them
+// all).
 namespace coreml_double {
 namespace {
 

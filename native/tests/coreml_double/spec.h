@@ -1,5 +1,5 @@
-// What the double reads from a model file: interfaces of the functions and the operations of their blocks. A reader of the
-// protobuf wire format for the few fields that matter here.
+// What the double reads from a model file: interfaces of the functions and the operations of their
+// blocks. A reader of the protobuf wire format for the few fields that matter here.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The bridge against the double: states, flexible shapes, batches, functions, and ten thousand predictions without growth.
+// The bridge against the double: states, flexible shapes, batches, functions, and ten thousand
+// predictions without growth.
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -34,7 +35,8 @@ void states() {
   expect_code("INPUT_ARGUMENT", "a state of another shape", [&] { state->write(floats("total", {3, 2}, ramp(6))); });
   expect_code("INPUT_ARGUMENT", "a state of another size", [&] { state->write(floats("total", {2, 3}, ramp(5))); });
 
-  // Shared by many callers: the double ends the process when two predictions meet, or when a view is open meanwhile.
+  // Shared by many callers: the double ends the process when two predictions meet, or when a view
+  // is open meanwhile.
   const auto shared = model->new_state();
   twin::configure("predict-ms=2");
   std::mutex mutex;
@@ -58,7 +60,8 @@ void states() {
   guard.unlock();
   twin::wait_idle();
 
-  // Far more in a row than calls fit into each other on a stack; all but the first are cancelled while they wait.
+  // Far more in a row than calls fit into each other on a stack; all but the first are cancelled
+  // while they wait.
   constexpr int kRow = 200000;
   twin::configure("predict-ms=50");
   PredictOptions cancelled;

@@ -1,4 +1,5 @@
-// Helpers of the bridge's tests: checks with codes, models that compute something simple, and where their files are.
+// Helpers of the bridge's tests: checks with codes, models that compute something simple, and where
+// their files are.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Model files for the tests of the bridge, written field by field: interfaces and operations, no weights. What a model
-// computes is the evaluator's affair.
+// Model files for the tests of the bridge, written field by field: interfaces and operations, no
+// weights. What a model computes is the evaluator's affair.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// The bridge against the double: what the system says of itself and of a model, on this system and on older ones.
+// The bridge against the double: what the system says of itself and of a model, on this system and
+// on older ones.
 #include <cmath>
 
 #include "testKit.h"
@@ -38,7 +39,8 @@ void plans() {
 }
 
 void older_systems() {
-  // The double raises on every selector that the played system does not have, so a missing guard shows here.
+  // The double raises on every selector that the played system does not have, so a missing guard
+  // shows here.
   twin::configure("os=13.3");
   const std::string path = compiled("old", {typed("fp16", {1, 4})});
   const auto model = Model::load(path, {}, nullptr);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -65,15 +66,14 @@ class Random {
 };
 
 struct Free {
-  void operator()(void* p) const { std::free(p); }
+  void operator()(uint8_t* bytes) const { ::operator delete[](bytes, std::align_val_t{64}); }
 };
 // Exactly `bytes` long, so that a sanitizer sees any read behind the end; 64-byte aligned.
 using Buffer = std::unique_ptr<uint8_t[], Free>;
 inline Buffer buffer(size_t bytes) {
-  void* p = nullptr;
-  if (posix_memalign(&p, 64, bytes == 0 ? 1 : bytes) != 0) std::abort();
-  std::memset(p, 0xab, bytes);
-  return Buffer(static_cast<uint8_t*>(p));
+  auto* memory = static_cast<uint8_t*>(::operator new[](bytes, std::align_val_t{64}));
+  std::memset(memory, 0xab, bytes);
+  return Buffer(memory);
 }
 
 // sqrt(sum (a-b)^2 / sum b^2)

@@ -1,4 +1,5 @@
-// dequantize_dump isas | types | ISA TYPE < blocks > floats: lets dequantize_oracle.py reach a table, through an emulator too.
+// dequantize_dump isas | types | ISA TYPE < blocks > floats: lets dequantize_oracle.py reach a
+// table, through an emulator too.
 #include <cstdio>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,5 @@
-// Runs every case on every instruction set that this processor has (or the one named as the first argument) and
-// says which were not run.
+// Runs every case on every instruction set that this processor has (or the one named as the first
+// argument) and says which were not run.
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
     }
     const int checks_before = checks, failures_before = failures;
 #ifdef __SANITIZE_ADDRESS__
-    // Sets that a processor lacks are compiled without sanitizers; one that it has, and runs here, must not be.
+    // Sets that a processor lacks are compiled without sanitizers; one that it has, and runs here,
+    // must not be.
     check("watched by the sanitizers", dispatch_for(isa)->watched);
 #endif
     for (const Case& c : cases()) {

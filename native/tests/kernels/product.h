@@ -1,4 +1,5 @@
-// A product for the tests: random packed rows and activations, the exact result in f64, and how far a kernel may be from it.
+// A product for the tests: random packed rows and activations, the exact result in f64, and how far
+// a kernel may be from it.
 #pragma once
 
 #include <algorithm>
@@ -100,8 +101,8 @@ inline std::vector<float> run(const Dispatch& k, const Problem& p, Prefetch pref
   return y;
 }
 
-// Error of 8-bit activations with one scale per 32 (block 32) or 256, as an engine that rounds to int8 has it:
-// ours must be well below.
+// Error of 8-bit activations with one scale per 32 (block 32) or 256, as an engine that rounds to
+// int8 has it: ours must be well below.
 inline double rounding_to_bytes(const Problem& p) {
   Problem q = {p.type, p.k, p.n, p.tokens, buffer(p.stride() * p.n), p.x, {}, 0.0};
   std::memcpy(q.w.get(), p.w.get(), p.stride() * p.n);

@@ -1,5 +1,5 @@
-// Dequantisation and float conversions: every instruction set gives the scalar bits. (The scalar bits themselves are
-// compared with ggml by dequantize_oracle.py.)
+// Dequantisation and float conversions: every instruction set gives the scalar bits. (The scalar
+// bits themselves are compared with ggml by dequantize_oracle.py.)
 #include "blocks.h"
 
 using namespace test;

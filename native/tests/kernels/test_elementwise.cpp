@@ -1,5 +1,6 @@
 // Element-wise functions against libm in f64, with special values.
 #include <algorithm>
+#include <numbers>
 
 #include "check.h"
 
@@ -23,7 +24,8 @@ double reference(Unary op, double v) {
     case Unary::tanh: return std::tanh(v);
     case Unary::sigmoid: return 1.0 / (1.0 + std::exp(-v));
     case Unary::silu: return v / (1.0 + std::exp(-v));
-    case Unary::gelu_tanh: return 0.5 * v * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (v + 0.044715 * v * v * v)));
+    case Unary::gelu_tanh:
+      return 0.5 * v * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
     case Unary::gelu_erf: return 0.5 * v * std::erfc(-v / std::sqrt(2.0));
     case Unary::relu: return v < 0 ? 0 : v;
     case Unary::softplus: return std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v)));

@@ -1,4 +1,6 @@
 // Products against an f64 product of the exactly dequantised weights, over every type and shape.
+#include <numbers>
+
 #include "product.h"
 
 using namespace test;
@@ -89,7 +91,8 @@ TEST_CASE("matmul: decode and prompt paths agree") {
     for (size_t width : {768, 1024, 2048, 3072, 4096, 5120}) {
       Problem p = make(type, width, 40, 7, width);
       const std::vector<float> all = run(k, p);
-      // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is rounded to f32 with it, once a chunk.
+      // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is
+      // rounded to f32 with it, once a chunk.
       const double limit = 4e-6 * std::max(1.0, std::sqrt(static_cast<double>(width) / 1024));
       for (size_t t = 0; t < p.tokens; ++t) {
         Problem one = {type, p.k, p.n, 1, buffer(p.stride() * p.n), {}, {}, 0.0};
@@ -173,7 +176,7 @@ TEST_CASE("matmul: bias, scale, residual and gated pairs") {
             double s = 0.0;
             if (glu == Glu::silu) s = g / (1.0 + std::exp(-g));
             if (glu == Glu::gelu_tanh)
-              s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g)));
+              s = 0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (g + 0.044715 * g * g * g)));
             if (glu == Glu::gelu_erf) s = 0.5 * g * (1.0 + std::erf(g / std::sqrt(2.0)));
             if (glu == Glu::relu) s = std::max(g, 0.0);
             expected[i] = s * (0.125 * up.exact[i] + static_cast<double>(bias2[n])) + static_cast<double>(add[i]);

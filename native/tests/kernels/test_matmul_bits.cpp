@@ -1,4 +1,7 @@
-// Products bit for bit: however they are cut, however memory is asked for the weights, through tiles or not, and in ggml's order.
+// Products bit for bit: for any cut, any prefetch setting, through tiles or not, and in ggml's
+// order.
+#include <bit>
+#include <cmath>
 #include <tuple>
 
 #include "product.h"
@@ -7,21 +10,32 @@ using namespace test;
 
 namespace {
 
-// As ggml adds in its tiles: each output is W running sums, one for every W-th product, then halves added to halves.
+// a * b + c with one rounding, which the library of mingw-w64 does not give: the product is exact
+// in f64, and a sum that is rounded to odd there rounds to f32 as the exact sum does.
+float fused(float a, float b, float c) {
+  const double product = static_cast<double>(a) * b, sum = product + c;
+  const double added = sum - product, lost = (product - (sum - added)) + (c - added);
+  const bool odd = (std::bit_cast<uint64_t>(sum) & 1) != 0;
+  return static_cast<float>(lost == 0 || odd ? sum : std::nextafter(sum, lost > 0 ? INFINITY : -INFINITY));
+}
+
+// As ggml adds in its tiles: each output is W running sums, one for every W-th product, then halves
+// added to halves.
 float in_order_of_tiles(const float* w, const float* x, size_t k, size_t lanes) {
   std::vector<float> sums(lanes, 0.0f);
-  for (size_t i = 0; i < k; ++i) sums[i % lanes] = std::fma(w[i], x[i], sums[i % lanes]);
+  for (size_t i = 0; i < k; ++i) sums[i % lanes] = fused(w[i], x[i], sums[i % lanes]);
   for (size_t half = lanes / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
   }
   return sums[0];
 }
 
-// As it adds a single product: four times as many sums, what is behind whole groups of them in turn.
+// As it adds a single product: four times as many sums, what is behind whole groups of them in
+// turn.
 float in_order_of_singles(Type type, const float* w, const float* x, size_t k, size_t lanes) {
   const size_t group = 4 * lanes, whole = k / group * group;
   std::vector<float> sums(group, 0.0f), of_lanes(lanes);
-  for (size_t i = 0; i < whole; ++i) sums[i % group] = std::fma(w[i], x[i], sums[i % group]);
+  for (size_t i = 0; i < whole; ++i) sums[i % group] = fused(w[i], x[i], sums[i % group]);
   for (size_t i = 0; i < lanes; ++i)
     of_lanes[i] = (sums[i] + sums[2 * lanes + i]) + (sums[lanes + i] + sums[3 * lanes + i]);
   for (size_t half = lanes / 2; half > 0; half /= 2) {
@@ -37,7 +51,7 @@ float in_order_of_singles(Type type, const float* w, const float* x, size_t k, s
   float total = of_lanes[0];
   for (size_t i = whole; i < k; ++i) {
     const volatile float product = w[i] * x[i];
-    total = i < k / (lanes / 2) * (lanes / 2) ? total + product : std::fma(w[i], x[i], total);
+    total = i < k / (lanes / 2) * (lanes / 2) ? total + product : fused(w[i], x[i], total);
   }
   return total;
 }

@@ -1,4 +1,5 @@
-// The error of stored weights against a plain double loop over the definition of each form, which unpacks by itself.
+// The error of stored weights against a plain double loop over the definition of each form, which
+// unpacks by itself.
 #include <algorithm>
 #include <limits>
 

@@ -40,7 +40,9 @@ function likeness(a: unknown, b: unknown): number {
 const modelOf = (input: object): unknown =>
   "model" in input ? input.model : "key" in input ? modelOf(input.key as object) : undefined;
 
-/** Of the answers to a method about the same model, the one whose question is most like this one. */
+/**
+ * The recorded answer whose question is most similar, among those for the same method and model.
+ */
 function nearest(method: string, input: object): RecordedAnswer["answer"] {
   const mine = answers.filter((each) => each.method === method && modelOf(each.input) === modelOf(input));
   const [first] = mine;
@@ -54,7 +56,7 @@ function nearest(method: string, input: object): RecordedAnswer["answer"] {
 
 const REPEATED = ["key", "target", "phase", "device", "model", "kind", "backend", "pass"];
 
-/** What an answer repeats of its question is that of this question. */
+/** Parts of the question that an answer repeats come from this question. */
 function echo(output: object, input: object): object {
   const asked = Object.entries("stage" in input ? { ...input, key: input } : input);
   return {
@@ -106,7 +108,7 @@ export async function* itemsOf<K extends StreamName<Contract>>(
 }
 
 export interface RecordedOptions {
-  /** Answers that a test wants otherwise: later, failed, or counted. */
+  /** Answers that a test replaces: late, failed or counted ones. */
   readonly calls?: Partial<Handlers<Contract>["calls"]>;
   readonly streams?: Partial<Handlers<Contract>["streams"]>;
 }

@@ -74,7 +74,7 @@ export function Result({ entry }: { readonly entry: BenchEntry }): ReactNode {
   );
 }
 
-/** Heat, power and memory before and after: what the numbers hold for. */
+/** Heat, power and memory before and after: the conditions of the numbers. */
 function Conditions({ result }: { readonly result: BenchResult }): ReactNode {
   const rows = conditionRows(result);
   if (rows.length === 0) return null;

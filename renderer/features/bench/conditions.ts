@@ -9,14 +9,14 @@ export interface ConditionRow {
   readonly flagged: boolean;
 }
 
-/** What was wrong while it was measured: "other load 9.8 on 2 processors"; "" when nothing was. */
+/** Disturbances of the measurement, such as "other load 9.8 on 2 processors"; "" without any. */
 export const redConditions = (result: Pick<BenchResult, "conditions" | "device">): string =>
   conditionRows(result)
     .filter(({ flagged }) => flagged)
     .map(({ title, text }) => `${title} ${text}`)
     .join(", ");
 
-/** A benchmark makes load itself: only what was there before it is the others'. */
+/** A benchmark makes load itself: only the load before it counts as foreign. */
 const BEFORE_ONLY: readonly Reading["id"][] = ["load"];
 
 /** A device's own memory is of interest where that device was measured: as it was at the end, one row. */

@@ -2,7 +2,7 @@
 export interface DotPositions {
   readonly at: readonly number[];
   readonly band: readonly [number, number] | null;
-  /** What the two ends of the line stand for; null without a dot. */
+  /** The values at both ends of the line; null without a dot. */
   readonly ends: readonly [number, number] | null;
 }
 

@@ -1,4 +1,4 @@
-/** Benchmarks: what is asked for, samples as they come, and the results of this session, newest first. */
+/** Benchmarks: the settings, samples as they come, and the results of this session, newest first. */
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { BenchItem } from "../../../main/contract/views/run.ts";
 import { LEAST_REPEATS } from "../../../main/contract/views/run.ts";
@@ -6,8 +6,9 @@ import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
-import { current } from "../../session/async.ts";
-import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+import { createTask, current, isCancelled } from "../../session/async.ts";
+import type { SliceTools } from "../../session/slice.ts";
+import { toggleOfTwo } from "../../session/toggleOfTwo.ts";
 
 export interface BenchSettings {
   readonly device: RunDevice;
@@ -19,7 +20,7 @@ export interface BenchSettings {
 export type BenchSample = Extract<BenchItem, { kind: "sample" }>;
 export type BenchResult = Extract<BenchItem, { kind: "done" }>;
 
-/** A result with what it is a result of. They outlive the model, so that two models can be compared. */
+/** A result with its model and settings. Results outlive the model, so that two models can be compared. */
 export interface BenchEntry {
   readonly id: number;
   readonly at: number;
@@ -28,13 +29,13 @@ export interface BenchEntry {
   readonly result: BenchResult;
 }
 
-/** The clock does not tell two results apart that end in the same second; their number does. */
+/** By number: two results can end in the same second. */
 export const benchName = ({ id }: Pick<BenchEntry, "id">): string => `Bench ${id}`;
 
 export const modelName = ({ title, variant }: Pick<Overview, "title" | "variant">): string =>
   [title, variant].filter((part) => part !== "").join(" ");
 
-/** What was measured of a benchmark that was stopped. */
+/** What a stopped benchmark measured. */
 export interface PartialBench {
   readonly settings: BenchSettings;
   readonly samples: readonly BenchSample[];
@@ -44,7 +45,7 @@ export interface BenchSlice {
   readonly benchSettings: BenchSettings;
   readonly benchRunning: { readonly sentence: string; readonly since: number } | null;
   readonly benchSamples: readonly BenchSample[];
-  /** Of the last one, when it was stopped; null otherwise. */
+  /** Of the last benchmark if it was stopped; null otherwise. */
   readonly benchPartial: PartialBench | null;
   /** Newest first. */
   readonly benchResults: readonly BenchEntry[];
@@ -55,14 +56,22 @@ export interface BenchSlice {
   readonly setBench: (part: Partial<BenchSettings>) => void;
   readonly startBench: () => Promise<void>;
   readonly stopBench: () => void;
-  readonly resetBench: () => void;
 }
 
-type State = SessionState & BenchSlice;
+const MOST_RESULTS = 40;
 
-export function createBenchSlice({ engine, set, get }: SliceTools<State>): BenchSlice {
-  let stopping: AbortController | null = null;
-  let ids = 0;
+export function createBenchSlice({ engine, set, get, on }: SliceTools<BenchSlice>): BenchSlice {
+  const task = createTask();
+  let count = 0;
+  on("modelLeft", ({ opensAgain }) => {
+    if (opensAgain) return;
+    task.abandon();
+    set({ benchRunning: null, benchSamples: [], benchPartial: null, benchError: null });
+  });
+  const say = (sentence: string): void => {
+    const { benchRunning } = get();
+    if (benchRunning !== null) set({ benchRunning: { ...benchRunning, sentence } });
+  };
   return {
     benchSettings: {
       device: DEFAULT_DEVICE,
@@ -77,21 +86,13 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
     benchResults: [],
     comparedBench: [],
     benchError: null,
-    toggleComparedBench(id) {
-      const { comparedBench } = get();
-      set({
-        comparedBench: comparedBench.includes(id)
-          ? comparedBench.filter((each) => each !== id)
-          : [...comparedBench, id].slice(-2),
-      });
-    },
+    toggleComparedBench: (id) => set({ comparedBench: toggleOfTwo(get().comparedBench, id) }),
     setBench: (part) => set({ benchSettings: { ...get().benchSettings, ...part } }),
     async startBench() {
-      const open = current(get().model);
-      if (open === null || get().benchRunning !== null) return;
-      const settings = get().benchSettings;
-      const mine = new AbortController();
-      stopping = mine;
+      const { model, benchRunning, benchSettings: settings } = get();
+      const open = current(model);
+      if (open === null || benchRunning !== null) return;
+      const { signal, isCurrent } = task.begin();
       set({
         benchRunning: { sentence: "Warming up", since: Date.now() },
         benchSamples: [],
@@ -101,50 +102,29 @@ export function createBenchSlice({ engine, set, get }: SliceTools<State>): Bench
       let done = false;
       get().noteCommand({ kind: "bench", ...settings });
       try {
-        for await (const item of engine.stream(
-          "bench.run",
-          { model: open.model, ...settings },
-          { signal: mine.signal },
-        )) {
-          // What an aborted benchmark still says belongs to a model that is closed.
-          if (stopping !== mine) return;
-          const running = get().benchRunning;
-          if (item.kind === "phase")
-            set({ benchRunning: running === null ? null : { ...running, sentence: item.sentence } });
+        for await (const item of engine.stream("bench.run", { model: open.model, ...settings }, { signal })) {
+          if (!isCurrent()) return;
+          if (item.kind === "phase") say(item.sentence);
           else if (item.kind === "sample") {
-            const sentence = item.warmup ? "Warming up" : item.test === "pp" ? "Measuring prefill" : "Measuring decode";
-            set({
-              benchSamples: [...get().benchSamples, item],
-              benchRunning: running === null ? null : { ...running, sentence },
-            });
+            say(item.warmup ? "Warming up" : item.test === "pp" ? "Measuring prefill" : "Measuring decode");
+            set({ benchSamples: [...get().benchSamples, item] });
           } else {
-            ids += 1;
+            count += 1;
             done = true;
-            set({
-              benchResults: [
-                { id: ids, at: Date.now(), model: modelName(open), settings, result: item },
-                ...get().benchResults,
-              ].slice(0, 40),
-            });
+            const entry = { id: count, at: Date.now(), model: modelName(open), settings, result: item };
+            set({ benchResults: [entry, ...get().benchResults].slice(0, MOST_RESULTS) });
           }
         }
       } catch (error) {
-        const wire = toWireError(error);
-        if (wire.code !== "CANCELLED" && stopping === mine) set({ benchError: wire });
+        if (!isCancelled(error) && isCurrent()) set({ benchError: toWireError(error) });
       } finally {
-        if (stopping === mine) {
-          stopping = null;
+        if (isCurrent()) {
           const samples = get().benchSamples;
-          const isPartial = !done && mine.signal.aborted && samples.length > 0;
+          const isPartial = !done && signal.aborted && samples.length > 0;
           set({ benchRunning: null, benchPartial: isPartial ? { settings, samples } : null });
         }
       }
     },
-    stopBench: () => stopping?.abort(),
-    resetBench() {
-      stopping?.abort();
-      stopping = null;
-      set({ benchRunning: null, benchSamples: [], benchPartial: null, benchError: null });
-    },
+    stopBench: task.stop,
   };
 }

@@ -1,4 +1,4 @@
-/** Export: what will be written where, progress with cancel, and the report of every weight. */
+/** Export: the plan, progress with cancel, and the report of every weight. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { ReactNode } from "react";
 import { useEffect, useMemo, useRef, useState } from "react";
@@ -108,7 +108,7 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
   );
 }
 
-const REPLACE = "replace what is there";
+const REPLACE = "replace an existing package";
 
 function Where({ plan }: { readonly plan: ExportPlan }): ReactNode {
   const path = useExport((s) => s.exportPath);
@@ -241,7 +241,7 @@ function Running(): ReactNode {
 
 interface ReportProps {
   readonly report: ExportReport;
-  /** Another one was begun since. */
+  /** Another export has begun since. */
   readonly before: boolean;
 }
 

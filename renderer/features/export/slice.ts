@@ -3,8 +3,8 @@ import type { TargetSpec } from "../../../main/contract/views/common.ts";
 import type { ExportItem, ExportPlan } from "../../../main/contract/views/export.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { Async } from "../../session/async.ts";
-import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
-import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+import { createQuestions, createTask, current, IDLE, isCancelled } from "../../session/async.ts";
+import type { SliceTools } from "../../session/slice.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 
@@ -19,9 +19,9 @@ export interface ExportSlice {
   readonly exportRunning: boolean;
   /** When the running export began, by Date.now(). */
   readonly exportSince: number;
-  /** Of the last one that was written; it stays until the next one is. */
+  /** Of the last package that was written; it stays until the next one is. */
   readonly exportReport: ExportReport | null;
-  /** What the last export was started for; the target may be another one by the time of its report. */
+  /** The last export's own target: the window's may have changed since. */
   readonly exportTarget: TargetSpec | null;
   readonly exportError: WireError | null;
   readonly exportSaid: string;
@@ -31,12 +31,9 @@ export interface ExportSlice {
   readonly pickExportPath: () => Promise<void>;
   readonly startExport: () => Promise<void>;
   readonly stopExport: () => void;
-  readonly resetExport: () => void;
   /** null in a browser, which has no folders to show. */
   readonly showInFolder: ((path: string) => void) | null;
 }
-
-type State = SessionState & ExportSlice;
 
 /** What a package would be is known from the header; only writing it needs the weights. */
 export const hasPlan = (model: Pick<Overview, "canGraph" | "file">): boolean =>
@@ -51,41 +48,53 @@ export function isSuggestedFolder(path: string, { suggestedPath }: Pick<ExportPl
 /** The engine refuses to write over a package unasked. */
 export const isThereAlready = ({ details }: WireError): boolean => details?.["exists"] === true;
 
-export function createExportSlice({ engine, shell, set, get }: SliceTools<State>): ExportSlice {
-  let stopping: AbortController | null = null;
-  let plans = 0;
+const CANCELLED = "Cancelled. Nothing was left behind.";
+const NO_EXPORT = {
+  exportPlan: IDLE,
+  exportPath: "",
+  exportOverwrite: false,
+  exportProgress: null,
+  exportRunning: false,
+  exportReport: null,
+  exportTarget: null,
+  exportError: null,
+  exportSaid: "",
+} as const;
+
+export function createExportSlice({ engine, shell, set, get, on, emit }: SliceTools<ExportSlice>): ExportSlice {
+  const task = createTask();
+  const plans = createQuestions();
   let suggested = "";
+  on("modelLeft", ({ opensAgain }) => {
+    if (opensAgain) return;
+    task.abandon();
+    plans.drop();
+    suggested = "";
+    set(NO_EXPORT);
+    emit("weightErrorsChanged", null);
+  });
   return {
-    exportPlan: IDLE,
-    exportPath: "",
-    exportOverwrite: false,
-    exportProgress: null,
-    exportRunning: false,
+    ...NO_EXPORT,
     exportSince: 0,
-    exportReport: null,
-    exportTarget: null,
-    exportError: null,
-    exportSaid: "",
     showInFolder: shell === null ? null : (path) => shell.showInFolder(path),
     async loadExportPlan() {
-      const open = current(get().model);
-      const { target } = get();
+      const { model, target, exportPlan } = get();
+      const open = current(model);
       if (open === null || target === null || !hasPlan(open)) return;
-      plans += 1;
-      const mine = plans;
-      set({ exportPlan: loading(get().exportPlan) });
-      try {
-        const plan = await engine.call("export.plan", { model: open.model, target });
-        if (mine !== plans) return;
-        // A path that a person typed stays; a suggestion follows the target.
-        const untouched = get().exportPath === "" || get().exportPath === suggested;
-        suggested = plan.suggestedPath;
-        set({ exportPlan: ready(plan), ...(untouched ? { exportPath: plan.suggestedPath } : {}) });
-      } catch (error) {
-        if (mine === plans) set({ exportPlan: failed(error) });
-      }
+      await plans.ask(
+        exportPlan,
+        () => engine.call("export.plan", { model: open.model, target }),
+        (plan) => {
+          set({ exportPlan: plan });
+          if (plan.kind !== "ready") return;
+          // A path that a person typed stays; a suggestion follows the target.
+          const { exportPath } = get();
+          if (exportPath === "" || exportPath === suggested) set({ exportPath: plan.value.suggestedPath });
+          suggested = plan.value.suggestedPath;
+        },
+      );
     },
-    // What was wrong with the path before is not said of this one.
+    // An error was about the path before.
     setExportPath: (exportPath) => set({ exportPath, exportError: null }),
     setOverwrite: (exportOverwrite) => set({ exportOverwrite, exportError: null }),
     async pickExportPath() {
@@ -94,11 +103,10 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
       if (path !== null) set({ exportPath: path, exportOverwrite: true, exportError: null });
     },
     async startExport() {
-      const open = current(get().model);
-      const { target, exportPath, exportOverwrite, exportRunning } = get();
-      if (open === null || target === null || exportRunning || exportPath.trim() === "") return;
-      const mine = new AbortController();
-      stopping = mine;
+      const { model, target, exportPath: path, exportOverwrite: overwrite, exportRunning } = get();
+      const open = current(model);
+      if (open === null || target === null || exportRunning || path.trim() === "") return;
+      const { signal, isCurrent } = task.begin();
       set({
         exportRunning: true,
         exportSince: Date.now(),
@@ -107,49 +115,27 @@ export function createExportSlice({ engine, shell, set, get }: SliceTools<State>
         exportError: null,
         exportSaid: "",
       });
-      get().noteCommand({ kind: "export", target, path: exportPath });
+      get().noteCommand({ kind: "export", target, path });
       try {
         let done = false;
-        for await (const item of engine.stream(
-          "export.start",
-          { model: open.model, target, path: exportPath, overwrite: exportOverwrite },
-          { signal: mine.signal },
-        )) {
-          // What an aborted export still says belongs to a model that is closed.
-          if (stopping !== mine) return;
+        const input = { model: open.model, target, path, overwrite };
+        for await (const item of engine.stream("export.start", input, { signal })) {
+          if (!isCurrent()) return;
           if (item.kind === "done") {
             done = true;
             set({ exportReport: item, exportProgress: null });
+            emit("weightErrorsChanged", { target, rows: item.weights });
           } else set({ exportProgress: item });
         }
-        if (!done && stopping === mine) set({ exportSaid: "Cancelled. Nothing was left behind." });
+        if (!done && isCurrent()) set({ exportSaid: CANCELLED });
       } catch (error) {
-        if (stopping !== mine) return;
-        const wire = toWireError(error);
-        set(wire.code === "CANCELLED" ? { exportSaid: "Cancelled. Nothing was left behind." } : { exportError: wire });
+        if (!isCurrent()) return;
+        if (isCancelled(error)) set({ exportSaid: CANCELLED });
+        else set({ exportError: toWireError(error) });
       } finally {
-        if (stopping === mine) {
-          stopping = null;
-          set({ exportRunning: false, exportProgress: null });
-        }
+        if (isCurrent()) set({ exportRunning: false, exportProgress: null });
       }
     },
-    stopExport: () => stopping?.abort(),
-    resetExport() {
-      stopping?.abort();
-      stopping = null;
-      suggested = "";
-      set({
-        exportPlan: IDLE,
-        exportPath: "",
-        exportOverwrite: false,
-        exportProgress: null,
-        exportRunning: false,
-        exportReport: null,
-        exportTarget: null,
-        exportError: null,
-        exportSaid: "",
-      });
-    },
+    stopExport: task.stop,
   };
 }

@@ -25,7 +25,7 @@ const MODES: readonly ModeOption[] = [
 ];
 /** Only where there is something to show. */
 const MEASURED: ModeOption = { id: "measured", text: "Measured", hint: "Colour by the time of the last profile (M)" };
-const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by what weights lost in the last export (E)" };
+const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by the error of weights in the last export (E)" };
 
 const PLANNED: ModeOption = {
   id: "planned",
@@ -35,10 +35,13 @@ const PLANNED: ModeOption = {
 const MLX: ModeOption = {
   id: "mapped",
   text: "MLX",
-  hint: "Colour by what MLX would do: native, decomposed, unsupported (L)",
+  hint: "Colour by MLX support: native, decomposed, unsupported (L)",
 };
 
-/** What a button for each mode needs, and the stage and the search beside them; with less, one choice holds the modes. */
+/**
+ * The width that a button for each mode needs beside stage and search. Below it, one select holds
+ * the modes.
+ */
 const ROOM = { mode: 66, others: 310 } as const;
 
 export function GraphBar(): ReactNode {

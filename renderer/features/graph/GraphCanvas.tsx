@@ -33,7 +33,7 @@ export interface GraphCanvasProps {
   readonly cards: Omit<CardContext, "full" | "picture" | "paint">;
   readonly anchorGroup: number | null;
   readonly request: ViewRequest | null;
-  /** Another picture is on its way: what asks for the whole waits for it. */
+  /** A new picture is being laid out: requests for the whole view wait for it. */
   readonly pending: boolean;
   readonly kept: KeptView | null;
   readonly actions: CanvasActions;

@@ -13,7 +13,7 @@ import { deviceFill } from "../../ui/patterns.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
 import type { CardContext } from "./cardContext.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
-import styles from "./Graph.module.css";
+import styles from "./GraphCard.module.css";
 
 export const GraphCardContext = createContext<CardContext | null>(null);
 
@@ -125,13 +125,13 @@ function BoxCard({ box, context }: Part): ReactNode {
   );
 }
 
-/** Under the pointer stands whole what the card may cut, and what the warning is. */
+/** The tooltip shows the full text and the warning. */
 function wholeText(words: readonly string[], warn: string | null): string {
   const text = words.filter((word) => word !== "").join(" · ");
   return warn === null ? text : `${text}\n${warn}`;
 }
 
-/** "×15", and what all of them take together; of segments there is room for nothing else. */
+/** "×15" and the sum over the stack; with segments there is room for the count only. */
 function stackWords({ picture: { scene, model }, paint, quantity }: CardContext, box: number): string {
   const together = quantity(box);
   if (paint.mode === "segment" && together !== "") return together;

@@ -51,7 +51,7 @@ export function GraphTab(): ReactNode {
 }
 
 function Shown({ shown }: { readonly shown: GraphPicture }): ReactNode {
-  const { picture, paint, hops, selectedHop, describe, route, overlay, result, devices, lit } = shown;
+  const { picture, paint, hops, selectedHop, describe, route, overlay, result, devices, highlight } = shown;
   const { model, scene } = picture;
   const anchorGroup = useGraph((s) => s.anchorGroup);
   const request = useGraph((s) => s.viewRequest);
@@ -85,7 +85,7 @@ function Shown({ shown }: { readonly shown: GraphPicture }): ReactNode {
         {...{ picture, paint, hops, selectedHop, kept, cards, anchorGroup, request, pending, actions }}
         changed={cards.changed}
       />
-      <Legend {...{ paint, route, overlay, result, devices, lit }} />
+      <Legend {...{ paint, route, overlay, result, devices, highlight }} />
     </>
   );
 }

@@ -15,11 +15,11 @@ import { errorText } from "./cardWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { heatColor, typeColor } from "./colors.ts";
 import { isPass } from "./graphState.ts";
-import type { Lit } from "./lit.ts";
+import type { Highlight } from "./highlight.ts";
 import type { Paint } from "./paint.ts";
 import { mlxColor } from "./paint.ts";
 import { useGraph } from "./useGraph.ts";
-import styles from "./Graph.module.css";
+import styles from "./Legend.module.css";
 
 export interface LegendProps {
   readonly paint: Paint;
@@ -28,10 +28,10 @@ export interface LegendProps {
   readonly result: ResultColumn | null;
   /** Ops by device, on the graph that is shown. */
   readonly devices: readonly { readonly device: Device; readonly ops: number }[];
-  readonly lit: Lit | null;
+  readonly highlight: Highlight | null;
 }
 
-export function Legend({ paint, route, overlay, result, devices, lit }: LegendProps): ReactNode {
+export function Legend({ paint, route, overlay, result, devices, highlight }: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
   const routing = useGraph((s) => isRouted(s.graphStage) && s.routes[s.phase].kind === "loading");
@@ -40,7 +40,7 @@ export function Legend({ paint, route, overlay, result, devices, lit }: LegendPr
   return (
     <div className={cx(styles["legend"], stageIsPass && styles["withChanges"])}>
       <ChangeLegend />
-      <OnlyNote lit={lit} />
+      <OnlyNote highlight={highlight} />
       {mode === "measured" || mode === "error" ? (
         <Results paint={paint} result={result} />
       ) : mode === "time" || mode === "bytes" ? (
@@ -62,7 +62,7 @@ export function Legend({ paint, route, overlay, result, devices, lit }: LegendPr
       ) : mode === "segment" && route === null ? (
         <span>No segments for this stage</span>
       ) : devices.length === 0 ? (
-        <span>{routing ? "Finding out what runs where …" : "No route for this stage"}</span>
+        <span>{routing ? "Computing the route …" : "No route for this stage"}</span>
       ) : (
         <>
           {mode === "planned" ? <TruthMark truth="planned" /> : null}
@@ -87,14 +87,14 @@ export function Legend({ paint, route, overlay, result, devices, lit }: LegendPr
   );
 }
 
-/** What alone is looked at, and the way back to everything. */
-function OnlyNote({ lit }: { readonly lit: Lit | null }): ReactNode {
+/** The active filter, and the button that clears it. */
+function OnlyNote({ highlight }: { readonly highlight: Highlight | null }): ReactNode {
   const only = useGraph((s) => s.only);
   const showOnly = useGraph((s) => s.showOnly);
-  if (lit === null || only === null) return null;
+  if (highlight === null || only === null) return null;
   return (
     <span className={styles["only"]}>
-      {lit.sentence}
+      {highlight.sentence}
       <Step label="Show everything again" keys={only === "path" ? "P" : "X"} onClick={() => showOnly(only)}>
         <b aria-hidden="true">×</b>
       </Step>
@@ -127,7 +127,7 @@ function Scale({ paint, overlay }: { readonly paint: Paint; readonly overlay: Ov
   );
 }
 
-/** What was found out, where it comes from, and how much of it stands in this graph. */
+/** A measured column: its source, and its coverage of this graph. */
 function Results({ paint, result }: { readonly paint: Paint; readonly result: ResultColumn | null }): ReactNode {
   const profile = useGraph((s) => s.profiled);
   const errors = useGraph((s) => s.weightErrors);
@@ -149,7 +149,7 @@ function Results({ paint, result }: { readonly paint: Paint; readonly result: Re
   );
 }
 
-/** What the chosen pass did, from which side it is looked at, and the way from one change to the next. */
+/** The chosen pass: counts of its changes, its side, and the steps from change to change. */
 function ChangeLegend(): ReactNode {
   const stage = useGraph((s) => s.graphStage);
   const changes = useGraph((s) => s.stageChanges);
@@ -194,7 +194,7 @@ interface StepProps {
   readonly children: ReactNode;
 }
 
-/** Its words go where there is no room for them; its name stays. */
+/** Without room the text is hidden; the accessible name stays. */
 function Step({ label, keys, onClick, children }: StepProps): ReactNode {
   return (
     <button type="button" className={styles["step"]} title={`${label} (${keys})`} aria-label={label} onClick={onClick}>

@@ -25,7 +25,7 @@ export interface MinimapProps {
   readonly onMove: (x: number, y: number) => void;
 }
 
-/** Gives a function that calls it off. */
+/** Gives a function that cancels it. */
 function afterFrame(work: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const frame = requestAnimationFrame(() => {
@@ -56,7 +56,8 @@ export function Minimap({ picture, paint, viewport, subscribe, size, colors, onM
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (context === null || context === undefined) return;
-    // After the frame that shows the picture itself: of ten thousand boxes the map takes as long as that.
+    // After the frame of the picture itself: a map of ten thousand boxes takes as long as the
+    // picture.
     return afterFrame(() => {
       const ratio = devicePixelRatio;
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -88,7 +89,7 @@ export function Minimap({ picture, paint, viewport, subscribe, size, colors, onM
       element.style.transform = `translate(${left}px, ${top}px)`;
       element.style.width = `${Math.max(6, right - left)}px`;
       element.style.height = `${Math.max(5, bottom - top)}px`;
-      // With everything on the screen a map of it would only cover something.
+      // No map while the whole picture is in view.
       const map = element.parentElement;
       if (map !== null) map.hidden = showsEverything(scene, viewport(), size);
     };

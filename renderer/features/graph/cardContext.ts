@@ -15,7 +15,7 @@ export interface CardContext {
   readonly hits: ReadonlySet<number>;
   /** The words at a card's right: time, bytes, segment. */
   readonly quantity: (box: number) => string;
-  /** Why an op is not where the target would like it, or null. */
+  /** Why an op is not on the preferred device, or null. */
   readonly warning: (node: number) => string | null;
   /** Where the system plans an op that was predicted elsewhere, or null. */
   readonly planned: (node: number) => Device | null;

@@ -1,4 +1,7 @@
-/** What a card says: its quantity, what is odd about it, what a screen reader reads. Each is made for one picture. */
+/**
+ * The texts of a card: quantity, note, warning, and the words for a screen reader. Each is made for
+ * one picture.
+ */
 import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
@@ -57,7 +60,7 @@ export function quantities(
   };
 }
 
-/** Why an op is not where the target would like it. */
+/** Why an op is not on the preferred device. */
 export const warnings =
   (route: RouteView | null): CardContext["warning"] =>
   (node) => {

@@ -1,4 +1,7 @@
-/** Which boxes step back: those without a part in what is looked at alone (a device, the critical path, changes), or in the segment that is selected. */
+/**
+ * Which boxes are dimmed: those outside the active filter (a device, the critical path, changes) or
+ * outside the selected segment.
+ */
 import { DEVICES } from "../../../main/contract/views/common.ts";
 import type { Scene } from "../../graph/scene.ts";
 import type { Paint } from "./paint.ts";
@@ -11,12 +14,16 @@ export function dimmedBoxes(
   scene: Scene,
   paint: Paint,
   segments: ArrayLike<number> | null,
-  { device, segment, lit }: { readonly device: number; readonly segment: number; readonly lit: Uint8Array | null },
+  {
+    device,
+    segment,
+    highlight,
+  }: { readonly device: number; readonly segment: number; readonly highlight: Uint8Array | null },
 ): Dimmed {
   const bySegment = segments !== null && segment >= 0;
-  if (device <= 0 && !bySegment && lit === null) return null;
+  if (device <= 0 && !bySegment && highlight === null) return null;
   const inside = bySegment ? boxesOf(scene, segments, segment) : null;
-  const shown = lit === null ? null : boxesOf(scene, lit, 1);
+  const shown = highlight === null ? null : boxesOf(scene, highlight, 1);
   return Uint8Array.from({ length: scene.boxCount }, (_, box) => {
     const elsewhere = device > 0 && (paint.shares[box * DEVICES.length + device] ?? 0) === 0;
     return elsewhere || inside?.[box] === 0 || shown?.[box] === 0 ? 1 : 0;

@@ -93,8 +93,8 @@ export function drawStubs(context: DrawContext, input: DrawInput): void {
     const [x, y, w] = [scene.stubX[stub] ?? 0, scene.stubY[stub] ?? 0, scene.stubW[stub] ?? 0];
     const node = scene.stubNode[stub] ?? 0;
     // All stubs of a value light up with it.
-    const lit = node === selectedNode || box === selectedBox;
-    context.strokeStyle = lit ? colors.select : colors.lineStrong;
+    const highlight = node === selectedNode || box === selectedBox;
+    context.strokeStyle = highlight ? colors.select : colors.lineStrong;
     context.lineWidth = Math.max(1, px(input, 0.8));
     context.beginPath();
     context.moveTo((scene.x[box] ?? 0) + (scene.w[box] ?? 0), y + STUB_HEIGHT / 2);
@@ -103,7 +103,7 @@ export function drawStubs(context: DrawContext, input: DrawInput): void {
     context.stroke();
     if (detail === "boxes") continue;
     const more = scene.stubMore[stub] ?? 0;
-    context.fillStyle = lit ? colors.ink : colors.ink2;
+    context.fillStyle = highlight ? colors.ink : colors.ink2;
     context.fillText(
       nodeName(model.view, node) + (more > 0 ? ` +${more}` : ""),
       x + 9,

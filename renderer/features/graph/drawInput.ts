@@ -1,4 +1,4 @@
-/** What the underlay is drawn from, and the patterns that devices wear. */
+/** The inputs of the underlay's drawing, and the patterns of the devices. */
 import type { Rect } from "../../graph/gridIndex.ts";
 import type { CanvasColors } from "./colors.ts";
 import type { Dimmed } from "./dim.ts";

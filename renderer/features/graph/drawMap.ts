@@ -31,7 +31,7 @@ export const hasMarksIn = (input: DrawInput): boolean =>
   input.edges.some((edge) => isChosenEdge(input, edge)) ||
   input.boxes.some((box) => box === input.selectedBox || input.hitBoxes.has(box) || input.changed.has(box));
 
-/** What was found, chosen or changed, and the edges of what is chosen; the numbers of blocks lie above that, too. */
+/** Hits, the selection with its edges, and changes. The numbers of blocks lie above these. */
 export function drawMarks(context: DrawContext, input: DrawInput): void {
   drawEdges(context, input);
   for (const box of input.boxes) {

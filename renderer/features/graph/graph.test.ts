@@ -137,17 +137,17 @@ describe("painting", () => {
     const head = [...picture.scene.kind].findIndex(
       (kind, box) => kind === 1 && groupName(view, picture.scene.ref[box]!) === "head",
     );
-    const of = (only: { device: number; segment: number; lit?: Uint8Array }): (number | undefined)[] => {
-      const dimmed = dimmedBoxes(picture.scene, paint, segment, { lit: null, ...only });
+    const of = (only: { device: number; segment: number; highlight?: Uint8Array }): (number | undefined)[] => {
+      const dimmed = dimmedBoxes(picture.scene, paint, segment, { highlight: null, ...only });
       return [dimmed?.[stack], dimmed?.[head]];
     };
     expect(of({ device: -1, segment: 0 })).toEqual([0, 1]);
     expect(of({ device: -1, segment: 1 })).toEqual([0, 0]);
     expect(of({ device: deviceCode("gpu"), segment: -1 })).toEqual([0, 1]);
     expect(of({ device: deviceCode("gpu"), segment: 1 })).toEqual([0, 1]);
-    expect(dimmedBoxes(picture.scene, paint, segment, { device: -1, segment: -1, lit: null })).toBeNull();
+    expect(dimmedBoxes(picture.scene, paint, segment, { device: -1, segment: -1, highlight: null })).toBeNull();
     const inStack = Uint8Array.from({ length: view.nodeCount }, (_, n) => (opName(view, n) === "attention" ? 1 : 0));
-    expect(of({ device: -1, segment: -1, lit: inStack })).toEqual([0, 1]);
+    expect(of({ device: -1, segment: -1, highlight: inStack })).toEqual([0, 1]);
   });
 
   it("gives a type one colour, whatever is folded or in view", () => {

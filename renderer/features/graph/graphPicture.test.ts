@@ -5,7 +5,7 @@ import { classify, classifyRoughly } from "../../graph/fold.ts";
 import { createGraphModel, opName } from "../../graph/graphModel.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
-import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
+import { INITIAL_SESSION } from "../../session/createSession.ts";
 import { plannedRoute, sampleGraph, sampleRoute } from "../../testing/sample.ts";
 import { createGraphPicture } from "./graphPicture.ts";
 import { BUILT } from "../../../main/contract/views/graph.ts";

@@ -20,8 +20,8 @@ import { dimmedBoxes } from "./dim.ts";
 import type { GraphMode, GraphState, Picture } from "./graphState.ts";
 import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
-import type { Lit } from "./lit.ts";
-import { litNodes } from "./lit.ts";
+import type { Highlight } from "./highlight.ts";
+import { highlightNodes } from "./highlight.ts";
 import { keeper, memo } from "./memo.ts";
 import type { Paint, PaintColumns } from "./paint.ts";
 import { paintScene } from "./paint.ts";
@@ -41,7 +41,7 @@ export interface GraphPicture {
   readonly overlay: OverlayView | null;
   readonly result: ResultColumn | null;
   readonly devices: readonly DeviceCount[];
-  readonly lit: Lit | null;
+  readonly highlight: Highlight | null;
 }
 type DeviceCount = Pick<RouteView["devices"][number], "device" | "ops">;
 type Segments = Int32Array | null;
@@ -82,15 +82,15 @@ export function createGraphPicture(): (state: GraphState) => GraphPicture | null
 
     const { selection } = state;
     const alone = selection.kind === "segment" ? selection.index : -1;
-    const lit = parts.lit(state.only, model, work, state.stageChanges);
+    const highlight = parts.highlight(state.only, model, work, state.stageChanges);
     const isolated = state.isolated === null ? -1 : DEVICES.indexOf(state.isolated);
     return keepPicture({
-      ...{ picture, paint, route, overlay, result, lit },
+      ...{ picture, paint, route, overlay, result, highlight },
       hops: parts.hops(scene, route, segments),
       selectedHop: selection.kind === "hop" ? selection.index : -1,
       cards: keepCards({
         selectedBox: selectedBox(picture, selection),
-        dimmed: parts.dimmed(scene, paint, segments, isolated, alone, lit),
+        dimmed: parts.dimmed(scene, paint, segments, isolated, alone, highlight),
         hits: parts.hits(scene, state.graphHits),
         quantity: parts.quantity(scene, paint, overlay, result),
         warning: parts.warning(route),
@@ -117,7 +117,7 @@ function createParts() {
       return mode === "error" && weightErrors !== null ? errors(model, weightErrors.rows) : null;
     },
     paint: memo(paintScene),
-    lit: memo(litNodes),
+    highlight: memo(highlightNodes),
     hops: memo((scene: Scene, route: RouteView | null, segments: Segments) =>
       route === null || segments === null ? NONE : hopMarks(scene, route, segments),
     ),
@@ -131,8 +131,9 @@ function createParts() {
       (scene: Scene, nodes: readonly number[]): ReadonlySet<number> =>
         new Set(nodes.map((node) => scene.boxOfNode[node] ?? -1).filter((box) => box >= 0)),
     ),
-    dimmed: memo((scene: Scene, paint: Paint, segments: Segments, device: number, segment: number, lit: Lit | null) =>
-      dimmedBoxes(scene, paint, segments, { device, segment, lit: lit?.nodes ?? null }),
+    dimmed: memo(
+      (scene: Scene, paint: Paint, segments: Segments, device: number, segment: number, highlight: Highlight | null) =>
+        dimmedBoxes(scene, paint, segments, { device, segment, highlight: highlight?.nodes ?? null }),
     ),
     quantity: memo(quantities),
     warning: memo(warnings),

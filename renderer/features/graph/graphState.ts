@@ -1,4 +1,7 @@
-/** What the graph tab keeps: which groups are open, which stage and colours are shown, search, the laid-out scene, requests. */
+/**
+ * The state of the graph tab: open groups, stage and colours, search, the laid-out scene, view
+ * requests.
+ */
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import type {
@@ -19,7 +22,7 @@ import { current } from "../../session/async.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { Changes, Side } from "./changes.ts";
-import type { Only } from "./lit.ts";
+import type { Only } from "./highlight.ts";
 import type { KeptView } from "./view.ts";
 import type { Direction } from "./walk.ts";
 
@@ -36,11 +39,14 @@ export function shownStep({ step, side }: StageChoice, passes: readonly Pick<Pas
   return passes[passes.findIndex(({ name }) => name === step) - 1]?.name ?? BUILT;
 }
 
-/** What the engine or the graph knows, what was found out by a run or an export, and what the system plans or MLX would do. */
+/**
+ * Colours by facts of the graph, by results of a run or an export, by the system's plan, or by MLX
+ * support.
+ */
 export type GraphMode = OverlayKind | "measured" | "error" | "planned" | "mapped";
 export const isResultMode = (mode: GraphMode): mode is "measured" | "error" => mode === "measured" || mode === "error";
 
-/** A scene with what it was made from: numbers in one are good only in the other. */
+/** A scene with its model and classes: indices of one are valid only in the other. */
 export interface Picture {
   readonly model: GraphModel;
   readonly classes: Uint32Array;
@@ -49,7 +55,7 @@ export interface Picture {
   readonly serial: number;
 }
 
-/** What the viewport should do when the next picture is there. */
+/** A request to the viewport, done with the next picture. */
 export interface ViewRequest {
   readonly kind: "top" | "fit" | "fitSelection" | "showNode" | "showGroup" | "reveal" | "zoomIn" | "zoomOut";
   readonly ref: number;
@@ -74,7 +80,7 @@ export interface GraphSlice {
   readonly viewRequest: ViewRequest | null;
   /** A group whose place on the screen must not change while it opens. */
   readonly anchorGroup: number | null;
-  /** Of one backend: the one whose passes are listed. */
+  /** The passes of `passBackend`. */
   readonly passChoices: readonly Pick<PassView, "name" | "changed">[];
   readonly passBackend: Backend;
   readonly graphRoom: LayoutRoom;
@@ -83,17 +89,15 @@ export interface GraphSlice {
 
   readonly setGraphMode: (mode: GraphMode) => void;
   readonly setGraphStage: (stage: StageChoice) => void;
-  /** Asks again for the stage and the colours that are shown: for another target, phase or graph. */
-  readonly reloadStage: () => Promise<void>;
-  /** Opens the graph on what a pass did. */
+  /** Opens the graph at a pass. */
   readonly showPass: (name: string) => void;
   readonly setPassSide: (side: Side) => void;
   readonly nextChange: (step: 1 | -1) => void;
   /** From stage to stage: as built, after each pass (or each that changed something), legal. */
   readonly stepStage: (step: 1 | -1, passes: "changed" | "all") => void;
-  /** Selects the neighbour of what is selected. */
+  /** Selects the neighbour of the selection. */
   readonly walk: (direction: Direction) => void;
-  /** Folds what is around the selection and selects it; at the top, selects nothing. */
+  /** Folds the group around the selection and selects it; at the top, selects nothing. */
   readonly goUp: () => void;
   readonly selectBox: (box: number) => void;
   readonly toggleGroup: (group: number) => void;
@@ -110,11 +114,9 @@ export interface GraphSlice {
   /** The operation of the model as the file builds it, that a node of a later stage came from. */
   readonly showSource: (source: number) => void;
   readonly requestView: (kind: ViewRequest["kind"], ref?: number) => void;
-  /** The canvas tells how large it is: a small one gets narrower cards, a map the shape of the canvas. */
+  /** The size of the canvas: a small one gets narrower cards, and a map takes its shape. */
   readonly setCanvasSize: (width: number, height: number) => void;
   readonly keepView: (model: GraphModel, view: KeptView) => void;
-  /** The passes to choose a stage from, and whose they are. */
-  readonly setPassChoices: (passes: GraphSlice["passChoices"], backend: GraphSlice["passBackend"]) => void;
 }
 
 /** A canvas below this in either direction is a small one. */
@@ -127,10 +129,10 @@ export function roomFor(width: number, height: number, map: boolean): LayoutRoom
 
 export type GraphState = SessionState & GraphSlice;
 
-/** Modes whose columns are in the window already: nothing is asked for them. */
+/** Modes whose columns the window already has: no question to the engine. */
 export const isRouteMode = (mode: GraphMode): boolean =>
   mode === "device" || mode === "segment" || mode === "planned" || mode === "mapped";
-/** They speak of the legal graph only. */
+/** These modes are about the legal graph only. */
 export const isLegalMode = (mode: GraphMode): mode is "planned" | "mapped" => mode === "planned" || mode === "mapped";
 
 export function shownGraph(state: GraphState): Async<GraphModel> {
@@ -167,7 +169,7 @@ export function mlxColumn(state: GraphState): Uint8Array | null {
   return isRouted(state.graphStage) && onMlx?.length === shown?.view.nodeCount ? (onMlx ?? null) : null;
 }
 
-/** The mode that there are columns for: a plan is gone with its target, and colours by device remain. */
+/** The chosen mode if its column exists, else colours by device: a plan goes with its target. */
 export const shownMode = (state: GraphState): GraphMode =>
   (state.graphMode === "planned" && plannedColumn(state) === null) ||
   (state.graphMode === "mapped" && mlxColumn(state) === null)

@@ -6,7 +6,7 @@ import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import type { Async } from "../../session/async.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
 import { StoreProvider } from "../../session/context.tsx";
-import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
+import { INITIAL_SESSION } from "../../session/createSession.ts";
 import type { GraphState } from "./graphState.ts";
 import { LEGAL_STAGE } from "./graphState.ts";
 import { Legend } from "./Legend.tsx";
@@ -20,7 +20,7 @@ function legend(overlay: Async<OverlayView>, shown: OverlayView | null): string 
   const store = createStore(() => state as unknown as GraphState);
   return renderToStaticMarkup(
     <StoreProvider store={store}>
-      <Legend paint={paint} route={null} overlay={shown} result={null} devices={[]} lit={null} />
+      <Legend paint={paint} route={null} overlay={shown} result={null} devices={[]} highlight={null} />
     </StoreProvider>,
   );
 }

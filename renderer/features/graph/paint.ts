@@ -1,6 +1,6 @@
 /**
- * What each box shows of its nodes: shares of work by device, the quantity of the current mode, the segments it lies in.
- * One pass over the nodes; a mode switch recomputes this and nothing else.
+ * The paint of each box: shares of work by device, the quantity of the current mode, its segments.
+ * One pass over the nodes; a mode switch recomputes only this.
  */
 import { DEVICES } from "../../../main/contract/views/common.ts";
 import type { GraphMode, Picture } from "./graphState.ts";
@@ -13,7 +13,7 @@ export interface PaintColumns {
   readonly segment: ArrayLike<number> | null;
   /** One quantity or legend number per node, for the modes that have one. */
   readonly values: ArrayLike<number> | null;
-  /** What the legend numbers of the values mean. */
+  /** The names for legend numbers. */
   readonly legend?: readonly string[];
 }
 

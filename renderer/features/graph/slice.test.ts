@@ -6,7 +6,7 @@ import { groupName, opName, pathOf } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
 import { createSession } from "../../session/createSession.ts";
-import { followGraph } from "./followGraph.ts";
+import { createTools } from "../../session/slice.ts";
 import type { GraphState } from "./graphState.ts";
 import { blockNote, LEGAL_STAGE, shownGraph } from "./graphState.ts";
 import { createGraphSlice } from "./slice.ts";
@@ -16,11 +16,10 @@ import { SAMPLE, inPlace } from "../../testing/sample.ts";
 
 async function setUp(options: RecordedOptions = {}) {
   const { client } = createRecordedEngine(options);
-  const store = createStore<GraphState>()((set, get) => {
-    const tools = { engine: client, shell: null, set: (part: Partial<GraphState>) => set(part), get };
-    return { ...createSession(tools), ...createGraphSlice(tools) };
+  const store = createStore<GraphState>()((_set, _get, api) => {
+    const tools = createTools(client, null, api);
+    return { ...createSession(tools), ...createGraphSlice(tools(), inPlace) };
   });
-  followGraph(store, inPlace);
   const get = store.getState;
   await get().open(SAMPLE);
   await until(() => get().picture.kind === "ready" && get().routes.decode.kind === "ready");

@@ -11,7 +11,7 @@ import type { Size } from "./view.ts";
 export type DrawPart = (part: Rect, zoom: number) => ((context: OffscreenCanvasRenderingContext2D) => void) | null;
 
 export interface TileCache {
-  /** exact: what stands there is what would be drawn now · stretched: it should be drawn again when the view rests. */
+  /** exact: equal to a fresh drawing · stretched: to be drawn again when the view rests. */
   show(
     target: CanvasRenderingContext2D,
     at: Viewport,
@@ -25,18 +25,18 @@ export interface TileCache {
 
 /** Pixels of the screen on each side: a row of new ones is drawn within a frame. */
 const SIDE = 256;
-/** Stretched further than this they would say nothing. */
+/** Stretched further than this, tiles are unreadable. */
 const MOST_STRETCH = 2;
 /** Kept in all, as a multiple of those in view. */
 const KEPT = 3;
-/** Pixels that what is drawn of a box may stand out of it. */
+/** Pixels by which a drawing may exceed its box. */
 const BLEED = 4;
 
 /** `bounds`: outside of it there is nothing to draw. */
 export function createTileCache(bounds: Rect): TileCache {
   // In the order of their last use.
   const tiles = new Map<string, OffscreenCanvas>();
-  // Where there was nothing to draw: known, and without pixels.
+  // Empty tiles: known, without pixels.
   const empty = new Set<string>();
   let zoom = 0;
   let scale = 1;
@@ -45,7 +45,7 @@ export function createTileCache(bounds: Rect): TileCache {
   /** Whole pixels of the device, which need not be whole ones of the page. */
   const pixels = (): number => Math.round(SIDE * scale);
 
-  /** The part of the world in a tile, and what stands out of boxes beside it. */
+  /** The part of the world in a tile, with a margin for drawings that exceed their boxes. */
   const partOf = (column: number, row: number): Rect => {
     const side = pixels() / scale;
     return {

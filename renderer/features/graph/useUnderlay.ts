@@ -184,7 +184,7 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     };
   }, [requestDraw, flowStore, mounted]);
 
-  // A new picture or size: the old window speaks of other boxes.
+  // A new picture or size: the old window is about other boxes.
   useLayoutEffect(() => {
     const detail = detailAt(viewport().zoom);
     setMounted({

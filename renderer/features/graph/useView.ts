@@ -1,4 +1,7 @@
-/** Moves the view: fits a first picture, keeps an opened group in its place, follows the window's size, does what is asked for. */
+/**
+ * Moves the view: fits a first picture, keeps an opened group in its place, follows the window's
+ * size, serves requests.
+ */
 import { useReactFlow } from "@xyflow/react";
 import { useCallback, useLayoutEffect, useRef } from "react";
 import type { Viewport } from "./lod.ts";
@@ -11,7 +14,7 @@ export interface ViewInput {
   readonly picture: Picture;
   readonly anchorGroup: number | null;
   readonly request: ViewRequest | null;
-  /** Another picture is on its way: what asks for the whole waits for it. */
+  /** A new picture is being laid out: requests for the whole view wait for it. */
   readonly pending: boolean;
   readonly size: Size;
   readonly selected: number;
@@ -21,7 +24,9 @@ export interface ViewInput {
   readonly keep: (view: KeptView) => void;
 }
 
-/** Gives a function to call when the user moves the view: from then on it is left alone. */
+/**
+ * Gives a function to call when the user moves the view: from then on the window does not move it.
+ */
 export function useView(input: ViewInput): () => void {
   const { picture, anchorGroup, request, pending, size, selected, viewport, kept, keep } = input;
   const flow = useReactFlow();
@@ -79,7 +84,7 @@ export function useView(input: ViewInput): () => void {
     else void flow.setViewport(fitViewport(target.rect, size.width, size.height, target.margin, target.most));
   }, [picture, request, pending, selected, hasRoom, flow, size, viewport]);
 
-  // What was looked at is there again when the tab comes back.
+  // The view is restored when the tab comes back.
   const last = useRef({ viewport, keep });
   last.current = { viewport, keep };
   useLayoutEffect(

@@ -62,12 +62,12 @@ export function firstViewport(scene: Scene, size: Size): Viewport {
 export const viewportFor = (mode: "first" | "fit", scene: Scene, size: Size): Viewport =>
   mode === "first" ? firstViewport(scene, size) : fitBetweenBars(scene, size);
 
-/** What was in the middle of the old window is in the middle of the new one. */
+/** The middle of the view stays in the middle. */
 export function keepMiddle(at: Viewport, before: Size, now: Size): Viewport {
   return { zoom: at.zoom, x: at.x + (now.width - before.width) / 2, y: at.y + (now.height - before.height) / 2 };
 }
 
-/** What was opened stays where it was, its edges in one line, moved sideways only as far as needed to see all of it. Null: it is not there. */
+/** Keeps the opened box in place; pans sideways only to show all of it. Null if absent. */
 export function anchored(old: Picture, picture: Picture, group: number, at: Viewport, size: Size): Viewport | null {
   const [from, to] = [anchorBox(old, group), anchorBox(picture, group)];
   if (from < 0 || to < 0) return null;
@@ -140,7 +140,7 @@ export function requestTarget(picture: Picture, request: ViewRequest, selected: 
   }
 }
 
-/** Whether a view shows the whole picture: then a map of it in small says nothing. */
+/** Whether a view shows the whole picture: then a minimap is useless. */
 export function showsEverything(scene: Scene, at: Viewport, size: Size): boolean {
   const view = worldRect(at, size.width, size.height);
   return (

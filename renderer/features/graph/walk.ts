@@ -32,7 +32,7 @@ export function selectedBox(picture: Picture, selection: Selection): number {
 
 export type Direction = "up" | "down" | "left" | "right";
 
-/** Up to what it reads, down to who reads it, sideways to what stands beside it. */
+/** Up to a producer, down to a consumer, sideways to a neighbour. */
 export function neighbour(scene: Scene, box: number, direction: Direction): number {
   if (box < 0) return scene.boxCount > 0 ? 0 : -1;
   const candidates =

@@ -1,4 +1,7 @@
-/** A group: which devices do its work and why some do not stay on the Neural Engine, what it holds, how it compares. */
+/**
+ * A group: its devices, why work leaves the Neural Engine, its contents, and how it compares with
+ * its siblings.
+ */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
 import { deviceOf } from "../../../main/contract/views/common.ts";
@@ -68,7 +71,7 @@ export interface GroupCardsProps {
   readonly group: number;
   /** The graph that is shown: the legal one, or that of another stage. */
   readonly model: GraphModel | null;
-  /** What makes a block differ from its siblings, or "". */
+  /** How a block differs from its siblings, or "". */
   readonly noteOf: (group: number) => string;
 }
 

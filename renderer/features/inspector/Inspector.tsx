@@ -1,4 +1,7 @@
-/** What is selected. An op's first card is always "Why here?", its last the chain of where it came from. */
+/**
+ * The inspector of the selection. An op's first card is always "Why here?", its last one its
+ * provenance.
+ */
 import type { ReactNode } from "react";
 import type { NodeView } from "../../../main/contract/views/graph.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
@@ -28,7 +31,7 @@ export interface InspectorLinks {
   /** The graph that is shown, whatever its stage. */
   readonly model: GraphModel | null;
   readonly noteOf: (group: number) => string;
-  /** From the routing view: what is known of an op and of a segment beyond the prediction. */
+  /** Cards of the routing view: plan, observation and MLX for an op or a segment. */
   readonly routeOfNode: (node: NodeView) => ReactNode;
   readonly routeOfSegment: (index: number) => ReactNode;
 }

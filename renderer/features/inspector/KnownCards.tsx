@@ -1,4 +1,4 @@
-/** What the window knows of an op before the engine has told the rest: its name and type, and where it runs. */
+/** Cards of an op before the engine answers: its name and type, and where it runs. */
 import type { ReactNode } from "react";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import type { Device } from "../../../main/contract/views/common.ts";

@@ -19,7 +19,7 @@ export interface NodeCardsProps {
   readonly onNode: (node: number) => void;
   readonly onMil: (node: number) => void;
   readonly onTensor: (name: string) => void;
-  /** Below the first card: what is known beyond the prediction. */
+  /** Below the first card: plan, observation and MLX. */
   readonly afterWhy?: ReactNode;
 }
 
@@ -129,7 +129,7 @@ export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCards
   );
 }
 
-/** What it costs on the target by our rules, and what it took here when it was profiled. */
+/** The predicted cost on the target, and the measured time on this machine. */
 function CostCard({ node }: { readonly node: NodeView }): ReactNode {
   const profile = useSession((state) => state.profiled);
   const model = useSession((state) => (isRouted(node.key.stage) ? current(state.graph) : null));
@@ -163,7 +163,7 @@ function CostCard({ node }: { readonly node: NodeView }): ReactNode {
   );
 }
 
-/** What a rule's verdict means, in words. */
+/** A rule's verdict in words. */
 const VERDICTS = {
   hard: "a hard rule",
   soft: "allowed, but costly",

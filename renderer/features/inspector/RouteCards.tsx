@@ -72,7 +72,7 @@ export function SegmentCards({
 }: {
   readonly index: number;
   readonly onNode: (node: number) => void;
-  /** Below the first card: what is known beyond the prediction. */
+  /** Below the first card: plan, observation and MLX. */
   readonly children?: ReactNode;
 }): ReactNode {
   const route = useSession((state) => current(state.routes[state.phase]));

@@ -6,7 +6,7 @@ import { sampleGraph, sampleRoute } from "../../testing/sample.ts";
 import { createGraphModel, opName } from "../../graph/graphModel.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
 import { StoreProvider } from "../../session/context.tsx";
-import { INITIAL_SESSION } from "../../session/sessionSlice.ts";
+import { INITIAL_SESSION } from "../../session/createSession.ts";
 import { Inspector } from "./Inspector.tsx";
 
 const model = createGraphModel(sampleGraph);

@@ -1,4 +1,4 @@
-/** Why something cannot be done with this model, and what would change that: find the file, or send it. */
+/** Why an action is not possible with this model, and the way out: find the file, or send it. */
 import type { ReactNode } from "react";
 import { useState } from "react";
 import type { Ability } from "../../../main/contract/views/common.ts";

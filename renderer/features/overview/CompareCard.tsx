@@ -1,4 +1,7 @@
-/** The same program under other compute units: asked for when somebody wants to know, because each is a route of its own. */
+/**
+ * The same program on other compute units. Loaded on demand, because each one is a route of its
+ * own.
+ */
 import type { ReactNode } from "react";
 import { useEffect, useState } from "react";
 import type { TargetSpec } from "../../../main/contract/views/common.ts";

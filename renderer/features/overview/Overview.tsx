@@ -1,4 +1,4 @@
-/** The overview: what the file is, whether it fits, how fast it will be, where it will run, what is inside. */
+/** The overview: the file, whether it fits, its speed, its route, its contents. */
 import type { ReactNode } from "react";
 import type { Ability } from "../../../main/contract/views/common.ts";
 import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
@@ -10,7 +10,7 @@ import { CopyButton } from "../../ui/CopyButton.tsx";
 import { AbilityCard } from "./AbilityCard.tsx";
 import { CompareCard } from "./CompareCard.tsx";
 import type { MeasuredSpeed } from "./forecastCards.tsx";
-import { FitCard, SpeedCard } from "./forecastCards.tsx";
+import { Forecasts } from "./forecastCards.tsx";
 import { FactsCard, MixCard } from "./fileCards.tsx";
 import { ProfilesCard } from "./ProfilesCard.tsx";
 import { MetadataCard } from "./MetadataCard.tsx";
@@ -18,9 +18,9 @@ import { RouteCard } from "./RouteCard.tsx";
 import styles from "./Overview.module.css";
 
 export interface OverviewProps {
-  /** What other tabs have measured of this model. */
+  /** Measurements of other tabs for this model. */
   readonly measured: MeasuredSpeed | null;
-  /** What stands below the comparison of units, from another feature. */
+  /** Cards of another feature, below the comparison of units. */
   readonly children?: ReactNode;
 }
 
@@ -32,12 +32,7 @@ export function Overview({ measured, children }: OverviewProps): ReactNode {
       <div className={styles["overview"]}>
         <Head overview={overview} />
         <Problems overview={overview} />
-        {overview.fit === null ? null : (
-          <FitCard fit={overview.fit} profiles={overview.canExport.ok ? overview.profiles : []} />
-        )}
-        {overview.speed === null ? null : (
-          <SpeedCard speed={overview.speed} measured={measured} runs={overview.canRun.ok} />
-        )}
+        <Forecasts forecasts={overview.forecasts} measured={measured} runs={overview.canRun.ok} />
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.canGraph.ok || overview.file === null ? null : (
           <FileBlocks key={`blocks ${overview.model}`} model={overview.model} className={styles["wide"]} />
@@ -78,7 +73,7 @@ function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
   );
 }
 
-/** What cannot be done, once for each thing that would change it. */
+/** Actions that are not possible, grouped by their way out. */
 function Problems({ overview }: { readonly overview: OverviewView }): ReactNode {
   const groups = new Map<string, Exclude<Ability, { ok: true }>[]>();
   for (const ability of [overview.canGraph, overview.canRun, overview.canExport]) {

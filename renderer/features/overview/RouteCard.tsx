@@ -50,7 +50,7 @@ function Shares({ decode, prefill }: { readonly decode: RouteView; readonly pref
   const cell = (route: RouteView | null, device: Device): string => {
     if (route === null) return "…";
     const row = of(route, device);
-    return row === undefined ? "–" : (row.note ?? share(row.workShare));
+    return row === undefined ? "–" : share(row.workShare);
   };
   return (
     <>

@@ -1,4 +1,4 @@
-/** What the file holds: quantisation by bytes, and the facts of the architecture. */
+/** The file's contents: quantisation by bytes, and the facts of the architecture. */
 import type { CSSProperties, ReactNode } from "react";
 import { Fragment } from "react";
 import type { Overview } from "../../../main/contract/views/model.ts";

@@ -1,16 +1,15 @@
-/** Will it fit, how fast: both with the arithmetic. */
+/** Whether the model fits and how fast it runs, both with their arithmetic. */
 import type { ReactNode } from "react";
-import type { FitView, ProfileChoice, SpeedView } from "../../../main/contract/views/model.ts";
+import type { Forecast, SpeedView } from "../../../main/contract/views/model.ts";
 import type { Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
 import { deviceTitle } from "../../devices/choices.ts";
 import { useDevices } from "../../devices/useDevices.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
-import { count, figureText, rangeText, seconds, THIN } from "../../ui/format.ts";
+import { count, rangeText, seconds, THIN } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import { cx } from "../../ui/cx.ts";
-import { useProfile } from "./useProfile.ts";
 import styles from "./Overview.module.css";
 
 /** "2 B" stays on one line. */
@@ -44,26 +43,35 @@ function SumRows({ rows, total }: { readonly rows: readonly SumRow[]; readonly t
   );
 }
 
-export interface FitCardProps {
-  readonly fit: FitView;
-  readonly profiles: readonly ProfileChoice[];
+export interface ForecastsProps {
+  /** The target's first, then the other engines. */
+  readonly forecasts: readonly Forecast[];
+  readonly measured: MeasuredSpeed | null;
+  /** Whether there is anything to measure: a header cannot run. */
+  readonly runs: boolean;
 }
 
-export function FitCard({ fit, profiles }: FitCardProps): ReactNode {
-  const chosen = useProfile(profiles);
+export function Forecasts({ forecasts, measured, runs }: ForecastsProps): ReactNode {
+  const [target, ...others] = forecasts;
+  if (target === undefined) return null;
   return (
-    <Card title="Will it fit?" aside={fit.machine}>
+    <>
+      <FitCard title={target.title} fit={target.fit} />
+      {target.speed === null ? null : (
+        <SpeedCard title={target.title} speed={target.speed} others={others} measured={measured} runs={runs} />
+      )}
+    </>
+  );
+}
+
+function FitCard({ title, fit }: Pick<Forecast, "title" | "fit">): ReactNode {
+  return (
+    <Card title="Will it fit?" aside={`${title}, ${fit.machine}`}>
       <SumRows rows={fit.rows} total={fit.total} />
       <div style={{ marginTop: 8 }}>
         <Meter value={fit.total.value / Math.max(1, fit.available.value)} label="Share of the free memory" />
       </div>
       <Note>{fit.sentence}</Note>
-      {chosen === null ? null : (
-        <Note>
-          Counted are the weights as the file packs them, as the CPU engine reads them. The Core ML package for{" "}
-          {chosen.units} has the {chosen.choice.profile} profile: {figureText(chosen.choice.bytes)} of weights instead.
-        </Note>
-      )}
     </Card>
   );
 }
@@ -78,40 +86,50 @@ export interface MeasuredSpeed {
   readonly prompt: Figure | null;
 }
 
-export interface SpeedCardProps {
+interface SpeedCardProps extends Pick<ForecastsProps, "measured" | "runs"> {
+  readonly title: string;
   readonly speed: SpeedView;
-  readonly measured: MeasuredSpeed | null;
-  /** Whether there is anything to measure: a header cannot run. */
-  readonly runs: boolean;
+  readonly others: readonly Forecast[];
 }
 
-export function SpeedCard({ speed, measured, runs }: SpeedCardProps): ReactNode {
-  const withoutUnit = (text: string): string => text.replace(/\u202ft\/s$/, "");
+const withoutUnit = (text: string): string => text.replace(/\u202ft\/s$/, "");
+
+function SpeedCard({ title, speed, others, measured, runs }: SpeedCardProps): ReactNode {
   return (
     <Card
       title="How fast?"
       aside={
         <>
-          <TruthMark truth={speed.generate.truth} /> for {speed.machine}
+          <TruthMark truth={speed.prompt.truth} /> {title}, {speed.machine}
         </>
       }
     >
       <div className={styles["big"]}>
-        <div>
-          <strong>{withoutUnit(rangeText(speed.generate))}</strong>
-          <span>tokens per second, decode</span>
-        </div>
+        {speed.generate === null ? null : (
+          <div>
+            <strong>{withoutUnit(rangeText(speed.generate))}</strong>
+            <span>tokens per second, decode</span>
+          </div>
+        )}
         <div>
           <strong>{rangeText(speed.prompt)}</strong>
-          <span>to read {count(speed.promptTokens)} tokens</span>
+          <span>prefill of {count(speed.promptTokens)} tokens</span>
         </div>
       </div>
       {measured === null ? null : <Measured measured={measured} promptTokens={speed.promptTokens} />}
       <SumRows rows={speed.rows} />
       <Note>
         {speed.sentence}
-        {runs && measured === null ? " Run it once, and what was measured here stands beside this." : ""}
+        {runs && measured === null ? " Run it once, and the measured speed appears here." : ""}
       </Note>
+      {others.map(({ title: other, speed: own }) =>
+        own === null ? null : (
+          <Note key={other}>
+            {other}: {own.generate === null ? "no rate for decode" : `${rangeText(own.generate)} in decode`}, prefill in{" "}
+            {rangeText(own.prompt)}.
+          </Note>
+        ),
+      )}
     </Card>
   );
 }

@@ -1,4 +1,4 @@
-/** The chosen pass in words: why it exists, what it did, where it nearly did something and why not; the op under the cursor. */
+/** The chosen pass: its reason, its effect, its near misses; and the op under the cursor. */
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
@@ -15,7 +15,7 @@ const MAX_MISSES = 30;
 
 export interface PassInspectorProps {
   readonly onNode: (node: number) => void;
-  /** Opens the graph on what a pass did. */
+  /** Opens the graph at a pass. */
   readonly onGraph: (pass: string) => void;
 }
 

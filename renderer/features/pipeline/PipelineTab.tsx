@@ -1,4 +1,7 @@
-/** The pipeline: the passes in order, and what the chosen one did, as text before and after; the whole program as IR or MIL. */
+/**
+ * The pipeline: the passes in order, the diff of the chosen one, and the whole program as IR or
+ * MIL.
+ */
 import type { KeyboardEvent, ReactNode } from "react";
 import type { PassView } from "../../../main/contract/views/graph.ts";
 import { BACKENDS, isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
@@ -122,7 +125,7 @@ function Texts({ passes }: { readonly passes: readonly PassView[] }): ReactNode 
   return (
     <section className={styles["texts"]} aria-label="Text">
       <div className={styles["tools"]}>
-        <Segmented label="What to show" value={view} options={views} onChange={setView} />
+        <Segmented label="View" value={view} options={views} onChange={setView} />
         {view === "diff" ? <DiffTools /> : <PageTools />}
       </div>
       {view === "diff" ? <Diff passes={passes} /> : <Page />}
@@ -140,7 +143,7 @@ function DiffTools(): ReactNode {
       {diff.beforeTitle} → {diff.afterTitle}
       {diff.elidedLines === 0 && !whole ? null : (
         <Button small look="ghost" onClick={() => setWhole(!whole)}>
-          {whole ? "Only what changed" : `Show ${count(diff.elidedLines)} equal lines`}
+          {whole ? "Only changes" : `Show ${count(diff.elidedLines)} equal lines`}
         </Button>
       )}
     </span>

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { until } from "../../../main/testing/until.ts";
 import { current } from "../../session/async.ts";
 import { createSession } from "../../session/createSession.ts";
+import { createTools } from "../../session/slice.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { PipelineSlice } from "./slice.ts";
 import { createPipelineSlice } from "./slice.ts";
@@ -26,9 +27,9 @@ async function setUp() {
       },
     },
   });
-  const { getState: get } = createStore<State>()((set, get) => {
-    const tools = { engine: client, shell: null, set: (part: Partial<State>) => set(part), get };
-    return { ...createSession(tools), ...createPipelineSlice(tools) };
+  const { getState: get } = createStore<State>()((_set, _get, api) => {
+    const tools = createTools(client, null, api);
+    return { ...createSession(tools), ...createPipelineSlice(tools()) };
   });
   await get().open(SAMPLE);
   await get().loadPasses();

@@ -1,14 +1,15 @@
 /** The pipeline's state: the passes of the current phase and target, the one that is chosen, its before and after. */
 import type { Backend, PassDiff, PassList, TextPage } from "../../../main/contract/views/graph.ts";
-import { BACKENDS, isRouted, LEGAL, ROUTED, stageOn } from "../../../main/contract/views/graph.ts";
+import { BACKENDS, BUILT, isRouted, LEGAL, ROUTED, stageOn } from "../../../main/contract/views/graph.ts";
 import type { Async } from "../../session/async.ts";
-import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
-import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+import { createQuestions, current, failed, IDLE, loading, ready } from "../../session/async.ts";
+import type { SessionState } from "../../session/sessionSlice.ts";
+import type { SliceTools } from "../../session/slice.ts";
 
 export type PipelineView = "diff" | "rlx-ir" | "mil";
 
 export interface PipelineSlice {
-  /** Whose passes are listed. */
+  /** The backend of the listed passes. */
   readonly pipelineBackend: Backend;
   readonly passes: Async<PassList>;
   readonly passesFor: string;
@@ -25,9 +26,6 @@ export interface PipelineSlice {
   readonly loadPasses: () => Promise<void>;
   readonly setPipelineBackend: (backend: Backend) => void;
   readonly choosePass: (name: string) => void;
-  /** As another tab did. */
-  readonly followBackend: (backend: Backend) => void;
-  readonly followPass: (name: string) => void;
   /** Through the passes that are listed, through those that changed something, or through all (which lists them). */
   readonly stepPass: (step: 1 | -1, passes?: "changed" | "all") => void;
   readonly setChangedOnly: (on: boolean) => void;
@@ -36,7 +34,6 @@ export interface PipelineSlice {
   readonly showLines: (firstLine: number) => void;
   /** Jumps from anywhere to what a node of the legal graph became in the MIL program. */
   readonly showMil: (node: number) => void;
-  readonly resetPipeline: () => void;
 }
 
 /** Lines of one page: more than a screen, less than what slows an editor down. */
@@ -47,9 +44,9 @@ type State = SessionState & PipelineSlice;
 /** What belongs to one model. */
 const NO_PASSES = { passes: IDLE, passesFor: "", passAt: "", diff: IDLE, page: IDLE } as const;
 
-export function createPipelineSlice({ engine, set, get }: SliceTools<State>): PipelineSlice {
-  let diffs = 0;
-  let pages = 0;
+export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<PipelineSlice>): PipelineSlice {
+  const diffs = createQuestions();
+  const pages = createQuestions();
 
   const place = () => {
     const { model, target, phase, pipelineBackend: backend } = get();
@@ -62,41 +59,33 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     const at = place();
     const { passAt, wholeDiff } = get();
     if (at === null || passAt === "") return;
-    diffs += 1;
-    const mine = diffs;
-    set({ diff: loading(get().diff) });
-    try {
-      const diff = await engine.call("passes.diff", { ...at, pass: passAt, full: wholeDiff });
-      if (mine === diffs) set({ diff: ready(diff) });
-    } catch (error) {
-      if (mine === diffs) set({ diff: failed(error) });
-    }
+    await diffs.ask(
+      get().diff,
+      () => engine.call("passes.diff", { ...at, pass: passAt, full: wholeDiff }),
+      (diff) => set({ diff }),
+    );
   };
 
   const loadPage = async (): Promise<void> => {
     const at = place();
     const { pipelineView, pageFrom, pageAround } = get();
     if (at === null || pipelineView === "diff") return;
-    pages += 1;
-    const mine = pages;
-    set({ page: loading(get().page) });
-    try {
-      const key = { model: at.model, stage: stageOn(at.backend, LEGAL, at.target), phase: at.phase };
-      const page = await engine.call("text.page", {
-        key,
-        language: pipelineView,
-        target: at.target,
-        firstLine: pageFrom,
-        around: pageAround,
-        lines: PAGE_LINES,
-      });
-      if (mine === pages) set({ page: ready(page) });
-    } catch (error) {
-      if (mine === pages) set({ page: failed(error) });
-    }
+    await pages.ask(
+      get().page,
+      () =>
+        engine.call("text.page", {
+          key: { model: at.model, stage: stageOn(at.backend, LEGAL, at.target), phase: at.phase },
+          language: pipelineView,
+          target: at.target,
+          firstLine: pageFrom,
+          around: pageAround,
+          lines: PAGE_LINES,
+        }),
+      (page) => set({ page }),
+    );
   };
 
-  /** What shows the same by the command line. */
+  /** The command line for the current view. */
   const note = (): void => {
     const at = place();
     const { pipelineView: view } = get();
@@ -106,9 +95,37 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     else get().noteCommand({ kind: "graph", backend, stage: view === "mil" ? "mil" : LEGAL, phase, target });
   };
 
-  /** The selected node as the program that is shown numbers it, where routes speak about that. */
+  /** The number of the selected node in the shown program, if routes are about that program. */
   const selectedNode = ({ selection, node, pipelineBackend: backend }: State): number | null =>
     selection.kind === "node" && isRouted({ backend, step: LEGAL }) ? (current(node)?.routed ?? null) : null;
+
+  const showBackend = (pipelineBackend: Backend): void => {
+    const hasMil = BACKENDS.some(({ backend, mil }) => backend === pipelineBackend && mil);
+    const { pipelineView } = get();
+    set({
+      pipelineBackend,
+      pipelineView: pipelineView === "mil" && !hasMil ? "rlx-ir" : pipelineView,
+      pageAround: null,
+    });
+    void get().loadPasses();
+  };
+  const showPass = (name: string): void => {
+    set({ passAt: name, pipelineView: "diff" });
+    void loadDiff();
+  };
+
+  on("modelLeft", ({ opensAgain }) => {
+    if (opensAgain) return;
+    diffs.drop();
+    pages.drop();
+    set(NO_PASSES);
+  });
+  // Nothing waits for the passes, so they are asked for last.
+  on("routesSettled", () => void get().loadPasses());
+  on("stageChosen", ({ backend, step }) => {
+    if (backend !== get().pipelineBackend) showBackend(backend);
+    if (step !== BUILT && step !== LEGAL && step !== get().passAt) showPass(step);
+  });
 
   return {
     pipelineBackend: ROUTED.backend,
@@ -118,7 +135,6 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
     wholeDiff: false,
     pageFrom: 0,
     pageAround: null,
-    resetPipeline: () => set(NO_PASSES),
     async loadPasses() {
       const at = place();
       const key = keyOf();
@@ -132,32 +148,21 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
         const same = list.passes.find(({ name }) => name === get().passAt);
         const kept = same !== undefined && (same.changed || !get().changedOnly) ? same : first;
         set({ passes: ready(list), passAt: kept?.name ?? "" });
+        emit("passesListed", list);
         await Promise.all([loadDiff(), loadPage()]);
       } catch (error) {
-        if (get().passesFor === key) set({ passes: failed(error), passesFor: "" });
+        if (get().passesFor !== key) return;
+        set({ passes: failed(error), passesFor: "" });
+        emit("passesListed", { backend: at.backend, passes: [] });
       }
     },
     setPipelineBackend(backend) {
-      get().followBackend(backend);
+      showBackend(backend);
       note();
-    },
-    followBackend(pipelineBackend) {
-      const hasMil = BACKENDS.some(({ backend, mil }) => backend === pipelineBackend && mil);
-      const { pipelineView } = get();
-      set({
-        pipelineBackend,
-        pipelineView: pipelineView === "mil" && !hasMil ? "rlx-ir" : pipelineView,
-        pageAround: null,
-      });
-      void get().loadPasses();
     },
     choosePass(name) {
-      get().followPass(name);
+      showPass(name);
       note();
-    },
-    followPass(name) {
-      set({ passAt: name, pipelineView: "diff" });
-      void loadDiff();
     },
     stepPass(step, passes = get().changedOnly ? "changed" : "all") {
       if (passes === "all") set({ changedOnly: false });
@@ -185,7 +190,7 @@ export function createPipelineSlice({ engine, set, get }: SliceTools<State>): Pi
       void loadPage();
     },
     showMil(node) {
-      if (get().pipelineBackend !== ROUTED.backend) get().followBackend(ROUTED.backend);
+      if (get().pipelineBackend !== ROUTED.backend) showBackend(ROUTED.backend);
       set({ pipelineView: "mil", pageFrom: 0, pageAround: node });
       get().setTab("pipeline");
       note();

@@ -1,4 +1,4 @@
-/** Beside a profile: what the chosen step consists of, and the chosen instruction. */
+/** Beside a profile: the parts of the chosen step, and the chosen instruction. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
@@ -18,7 +18,7 @@ import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
 const SHOWN = 12;
-const roofWord = (value: number): string => (value > 1 ? "from cache" : share(value));
+const peakWord = (value: number): string => (value > 1 ? "from cache" : share(value));
 
 export interface ProfileInspectorProps {
   /** Opens the graph at a node of the legal graph. */
@@ -58,14 +58,16 @@ export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
         {sums.length > SHOWN ? <Note>And {plural(sums.length - SHOWN, "other op")}.</Note> : null}
       </Card>
       {read === 0 ? null : (
-        <Card title="What it read">
+        <Card title="Memory read">
           <Facts
             rows={[
               ["bytes", bytes(read)],
               ["per second", `${bytes(read / Math.max(1e-9, known))}/s`],
-              ...(profile.roof === null
+              ...(profile.peakBandwidth === null
                 ? []
-                : ([["of the roof", roofWord(read / Math.max(1e-9, known) / profile.roof.value)]] as const)),
+                : ([
+                    ["of peak bandwidth", peakWord(read / Math.max(1e-9, known) / profile.peakBandwidth.value)],
+                  ] as const)),
             ]}
           />
         </Card>
@@ -79,7 +81,7 @@ interface InstructionProps extends ProfileInspectorProps {
   readonly slice: number;
 }
 
-/** More than these would be a list of their own. */
+/** At most this many are listed. */
 const SHOWN_NODES = 6;
 
 function Instruction({ profile, slice, onNode }: InstructionProps): ReactNode {
@@ -111,8 +113,8 @@ function Instruction({ profile, slice, onNode }: InstructionProps): ReactNode {
         </ul>
       )}
       <Note>
-        {nodes.length === 0 ? "No op of the graph stands for it alone. " : ""}Ops that were fused share one time; it is
-        not split up.
+        {nodes.length === 0 ? "No op of the graph matches it alone. " : ""}Ops that were fused share one time; it is not
+        split up.
       </Note>
     </Card>
   );

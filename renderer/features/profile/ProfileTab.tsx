@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
 import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
-import { roofOf } from "../../../main/contract/views/run.ts";
+import { peakShareOf } from "../../../main/contract/views/run.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
@@ -121,7 +121,7 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
   );
 }
 
-/** What the shares are shares of: ops are not all of a token. */
+/** The base of the shares: ops are not all of a token. */
 function baseOf(profile: ProfileView): string {
   const { parts } = tokenParts(profile);
   const outside = parts.filter(({ part }) => part === "sampling" || part === "between");
@@ -156,7 +156,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
               ? ` and ${timeText(profile, between.seconds)} until the next`
               : ""}
             , {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0)), "instruction")}
-            {profile.roof === null ? "" : `, roof ${figureText(profile.roof)}`}
+            {profile.peakBandwidth === null ? "" : `, peak ${figureText(profile.peakBandwidth)}`}
           </span>
         </div>
         <div className={styles["rows"]} tabIndex={0} role="region" aria-label="By operation, table">
@@ -169,7 +169,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
                 <th>{phase === "decode" ? "time, one token" : "time"}</th>
                 <th title="Of the time in operations">of ops</th>
                 <th>GB/s</th>
-                <th className={cx(table["left"], styles["roof"])}>of this machine’s roof</th>
+                <th className={cx(table["left"], styles["peak"])}>of peak bandwidth</th>
               </tr>
             </thead>
             <tbody>
@@ -186,7 +186,7 @@ function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
             </tbody>
           </table>
         </div>
-        {part.rows.some((row) => roofOf(row).kind === "cache") ? (
+        {part.rows.some((row) => peakShareOf(row).kind === "cache") ? (
           <p className={styles["below"]}>
             From cache: faster than memory, because these weights are small enough to stay in the processor’s cache from
             token to token.
@@ -210,7 +210,7 @@ function Row({
   readonly chosen: boolean;
   readonly onChoose: () => void;
 }): ReactNode {
-  const roof = roofOf(row);
+  const peak = peakShareOf(row);
   return (
     <tr data-chosen={chosen} onClick={onChoose}>
       <td className={table["text"]}>
@@ -227,16 +227,16 @@ function Row({
       <td>{count(row.count)}</td>
       <td>{time(row.seconds)}</td>
       <td>{fineShare(row.share)}</td>
-      <td>{row.bandwidth === null || roof.kind === "none" ? "–" : significant(row.bandwidth / 1e9)}</td>
-      <td className={styles["roof"]}>
-        {roof.kind === "none" ? null : roof.kind === "cache" ? (
-          <span className={styles["cache"]} title={`${significant(roof.value)} × what memory gives`}>
+      <td>{row.bandwidth === null || peak.kind === "none" ? "–" : significant(row.bandwidth / 1e9)}</td>
+      <td className={styles["peak"]}>
+        {peak.kind === "none" ? null : peak.kind === "cache" ? (
+          <span className={styles["cache"]} title={`${significant(peak.value)} × what memory gives`}>
             from cache
           </span>
         ) : (
           <div className={styles["meter"]}>
-            <Meter value={roof.value} label="Share of the roof" />
-            <span>{share(roof.value)}</span>
+            <Meter value={peak.value} label="Share of peak bandwidth" />
+            <span>{share(peak.value)}</span>
           </div>
         )}
       </td>

@@ -28,8 +28,7 @@ export function Timeline({ profile }: { readonly profile: ProfileView }): ReactN
   const [hover, setHover] = useState("");
   const [theme, setTheme] = useState(0);
   useEffect(() => onThemeChange(() => setTheme((n) => n + 1)), []);
-  useEffect(() => setRange(rangeAround(profile, step, totalRange(profile))), [profile]); // eslint-disable-line react-hooks/exhaustive-deps -- a new recording resets the view, a click on a step does not
-  // What is chosen elsewhere is brought onto the screen.
+  useEffect(() => setRange(rangeAround(profile, step, totalRange(profile))), [profile]); // eslint-disable-line react-hooks/exhaustive-deps -- a new recording resets the view, a click on a step does not A choice made elsewhere scrolls into view.
   useEffect(() => {
     if (step < 0 || slice < 0) return;
     const start = profile.steps.start[step] ?? 0;

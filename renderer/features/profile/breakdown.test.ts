@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { roofOf } from "../../../main/contract/views/run.ts";
+import { peakShareOf } from "../../../main/contract/views/run.ts";
 import { partOf, tokenParts } from "./breakdown.ts";
 
 /** A prompt of one step, then two tokens of 10 ms with 2 ms between them. */
@@ -72,14 +72,14 @@ describe("where a token goes", () => {
   });
 });
 
-describe("the roof", () => {
-  const row = { roofShare: 0.87, bytes: 8e6, count: 8 };
+describe("the share of peak bandwidth", () => {
+  const row = { peakShare: 0.87, bytes: 8e6, count: 8 };
   it("is a share up to all of it, and the cache beyond", () => {
-    expect(roofOf(row)).toEqual({ kind: "share", value: 0.87 });
-    expect(roofOf({ ...row, roofShare: 2.4 })).toEqual({ kind: "cache", value: 2.4 });
+    expect(peakShareOf(row)).toEqual({ kind: "share", value: 0.87 });
+    expect(peakShareOf({ ...row, peakShare: 2.4 })).toEqual({ kind: "cache", value: 2.4 });
   });
   it("says nothing of an instruction that reads next to nothing", () => {
-    expect(roofOf({ roofShare: 0.001, bytes: 64, count: 16 })).toEqual({ kind: "none" });
-    expect(roofOf({ ...row, roofShare: null })).toEqual({ kind: "none" });
+    expect(peakShareOf({ peakShare: 0.001, bytes: 64, count: 16 })).toEqual({ kind: "none" });
+    expect(peakShareOf({ ...row, peakShare: null })).toEqual({ kind: "none" });
   });
 });

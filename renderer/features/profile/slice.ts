@@ -1,11 +1,12 @@
-/** Profiles: what to record, the recording, which step is looked at. */
+/** Profiles: what to record, the recording, the chosen step and slice. */
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { PhaseItem } from "../../../main/contract/views/common.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
-import { current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
-import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
+import type { SliceTools } from "../../session/slice.ts";
+import { nodesOfSlice } from "./slices.ts";
 
 export interface ProfileSettings {
   readonly device: RunDevice;
@@ -26,71 +27,68 @@ export interface ProfileSlice {
   readonly startProfile: () => Promise<void>;
   readonly stopProfile: () => void;
   readonly chooseStep: (step: number) => void;
-  /** With the step that it belongs to. */
+  /** With its step in the timeline and its op in the graph. */
   readonly chooseSlice: (slice: number) => void;
-  readonly resetProfile: () => void;
 }
 
-type State = SessionState & ProfileSlice;
+const NOTHING_CHOSEN = { profileStep: -1, profileSlice: -1 } as const;
 
-export function createProfileSlice({ engine, set, get }: SliceTools<State>): ProfileSlice {
-  let stopping: AbortController | null = null;
+export function createProfileSlice({ engine, set, get, on, emit }: SliceTools<ProfileSlice>): ProfileSlice {
+  const task = createTask();
+  const show = (profile: ProfileSlice["profile"]): void => {
+    set({ profile });
+    emit("profileChanged", current(profile));
+  };
+  on("modelLeft", ({ opensAgain }) => {
+    if (opensAgain) return;
+    task.abandon();
+    set({ profilePhase: null, ...NOTHING_CHOSEN });
+    show(IDLE);
+  });
   return {
     profileSettings: { device: DEFAULT_DEVICE, promptTokens: 64, generateTokens: 16 },
     profile: IDLE,
     profilePhase: null,
     profileSince: 0,
-    profileStep: -1,
-    profileSlice: -1,
+    ...NOTHING_CHOSEN,
     setProfile: (part) => set({ profileSettings: { ...get().profileSettings, ...part } }),
     async startProfile() {
-      const open = current(get().model);
-      if (open === null || get().profile.kind === "loading") return;
-      const mine = new AbortController();
-      stopping = mine;
-      const before = get().profile;
-      set({
-        profile: loading(before),
-        profilePhase: null,
-        profileSince: Date.now(),
-        profileStep: -1,
-        profileSlice: -1,
-      });
-      get().noteCommand({ kind: "profile", ...get().profileSettings });
+      const { model, profile: before, profileSettings: settings } = get();
+      const open = current(model);
+      if (open === null || before.kind === "loading") return;
+      const { signal, isCurrent } = task.begin();
+      set({ profilePhase: null, profileSince: Date.now(), ...NOTHING_CHOSEN });
+      show(loading(before));
+      get().noteCommand({ kind: "profile", ...settings });
       try {
-        for await (const item of engine.stream(
-          "profile.run",
-          { model: open.model, ...get().profileSettings },
-          { signal: mine.signal },
-        )) {
-          // What an aborted profile still says belongs to a model that is closed.
-          if (stopping !== mine) return;
+        for await (const item of engine.stream("profile.run", { model: open.model, ...settings }, { signal })) {
+          if (!isCurrent()) return;
           if (item.kind === "phase") set({ profilePhase: item });
-          else set({ profile: ready(item.profile), profileStep: slowestStep(item.profile) });
+          else {
+            set({ profileStep: slowestStep(item.profile) });
+            show(ready(item.profile));
+          }
         }
-        if (stopping === mine && get().profile.kind === "loading") set({ profile: before });
+        if (isCurrent() && get().profile.kind === "loading") show(before);
       } catch (error) {
-        if (stopping === mine) set({ profile: isCancelled(error) ? before : failed(error) });
+        if (isCurrent()) show(isCancelled(error) ? before : failed(error));
       } finally {
-        if (stopping === mine) {
-          stopping = null;
-          set({ profilePhase: null });
-        }
+        if (isCurrent()) set({ profilePhase: null });
       }
     },
-    stopProfile: () => stopping?.abort(),
+    stopProfile: task.stop,
     chooseStep: (profileStep) => set({ profileStep, profileSlice: -1 }),
-    chooseSlice: (profileSlice) =>
-      set({ profileSlice, profileStep: current(get().profile)?.slices.step[profileSlice] ?? -1 }),
-    resetProfile() {
-      stopping?.abort();
-      stopping = null;
-      set({ profile: IDLE, profilePhase: null, profileStep: -1, profileSlice: -1 });
+    chooseSlice(profileSlice) {
+      const [graph, profile] = [current(get().graph), current(get().profile)];
+      set({ profileSlice, profileStep: profile?.slices.step[profileSlice] ?? -1 });
+      if (profileSlice < 0 || graph === null || profile === null) return;
+      const [node] = nodesOfSlice(profile, profileSlice, graph.view.nodes.id);
+      if (node !== undefined) emit("nodeChosen", node);
     },
   };
 }
 
-/** The slowest token: what a person wants to see first. Prefill is another matter. */
+/** The slowest decode step, the most useful one to see first. */
 export function slowestStep({ steps }: ProfileView): number {
   let slowest = -1;
   for (let i = 0; i < steps.seconds.length; i++)

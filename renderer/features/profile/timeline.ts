@@ -119,7 +119,7 @@ export interface OpSum {
   readonly bytes: number;
 }
 
-/** What one step (a chunk of the prompt, or one token) consists of, the longest first. */
+/** The parts of one step (a chunk of the prompt, or one token), the longest first. */
 export function sumStep({ slices, strings }: Pick<ProfileView, "slices" | "strings">, step: number): readonly OpSum[] {
   const sums = new Map<string, OpSum>();
   for (let i = 0; i < slices.start.length; i++) {

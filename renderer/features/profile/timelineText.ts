@@ -1,4 +1,4 @@
-/** Steps and slices in words, for the line under the timeline and for those who cannot see it. */
+/** Steps and slices in words, for the line under the timeline and for screen readers. */
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import { approximate, bytes, isApproximate, seconds } from "../../ui/format.ts";
 

@@ -1,4 +1,6 @@
-/** MLX as the alternative: what it does with each kind of op, how it holds each kind of weight, and how long a step takes. */
+/**
+ * MLX as the alternative: its support for each kind of op and of weight, and the time of a step.
+ */
 import type { ReactNode } from "react";
 import type { MlxRoute } from "../../../main/contract/views/mlx.ts";
 import { useDevices } from "../../devices/useDevices.ts";
@@ -13,15 +15,15 @@ import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
 import { MlxSign } from "./MlxSign.tsx";
 import { mlxTotals, weightErrorText } from "./routing.ts";
-import { useRoute } from "./useRoute.ts";
+import { useSession } from "../../session/context.tsx";
 import styles from "./Route.module.css";
 
 /** Kinds of ops that are listed: those that are not native all, of the native ones the most frequent. */
 const NATIVE_SHOWN = 12;
 
 export function MlxCard({ onNode }: { readonly onNode: (node: number) => void }): ReactNode {
-  const state = useRoute((s) => s.onMlx);
-  const load = useRoute((s) => s.loadOnMlx);
+  const state = useSession((s) => s.onMlx);
+  const load = useSession((s) => s.loadOnMlx);
   const view = current(state);
   return (
     <Card title="And on MLX instead?" aside={view?.title} className={styles["wide"]}>
@@ -83,7 +85,7 @@ function Alternative({
 function NoTime({ view }: { readonly view: MlxRoute }): ReactNode {
   const calibrating = useDevices((s) => s.calibrating);
   const calibrate = useDevices((s) => s.calibrate);
-  const load = useRoute((s) => s.loadOnMlx);
+  const load = useSession((s) => s.loadOnMlx);
   return (
     <div>
       <p className={styles["quiet"]}>{view.whyNoTime}</p>

@@ -1,4 +1,4 @@
-/** What MLX does with an op, as a sign with its word: shape first, then colour. */
+/** MLX's support for an op, as a sign with its word: shape first, then colour. */
 import type { ReactNode } from "react";
 import type { MlxState } from "../../../main/contract/views/mlx.ts";
 import styles from "./Route.module.css";

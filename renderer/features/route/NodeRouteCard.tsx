@@ -1,4 +1,4 @@
-/** One op beyond the prediction: what the system plans for it, what was observed, and what MLX would do. */
+/** One op beyond the prediction: the system's plan, the observation, and MLX. */
 import type { ReactNode } from "react";
 import type { NodeView } from "../../../main/contract/views/graph.ts";
 import { isRouted } from "../../../main/contract/views/graph.ts";
@@ -10,20 +10,20 @@ import { MlxSign } from "./MlxSign.tsx";
 import type { NodeTruths, TruthRow } from "./routing.ts";
 import { nodeTruths, truthRows, tellsPlans } from "./routing.ts";
 import { TruthWord } from "./TruthWord.tsx";
-import { useRoute } from "./useRoute.ts";
+import { useSession } from "../../session/context.tsx";
 import styles from "./Route.module.css";
 
 /** Operators of one op that are listed. */
 const MANY = 3;
 
 export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode {
-  const route = useRoute((s) => current(s.routes[s.phase]));
-  const plan = useRoute((s) => s.planned);
+  const route = useSession((s) => current(s.routes[s.phase]));
+  const plan = useSession((s) => s.planned);
   const planned = current(plan);
-  const onMlx = useRoute((s) => current(s.onMlx));
-  const coreml = useRoute((s) => current(s.info)?.devices.find(tellsPlans));
-  const profile = useRoute((s) => s.profiled);
-  const loadOnMlx = useRoute((s) => s.loadOnMlx);
+  const onMlx = useSession((s) => current(s.onMlx));
+  const coreml = useSession((s) => current(s.info)?.devices.find(tellsPlans));
+  const profile = useSession((s) => s.profiled);
+  const loadOnMlx = useSession((s) => s.loadOnMlx);
   // The columns speak of the legal graph; a node of another stage has one there that stands for it.
   const legal = isRouted(node.key.stage) ? node.node : node.routed;
   if (legal === null) return null;

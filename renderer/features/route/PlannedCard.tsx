@@ -13,19 +13,19 @@ import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
 import { plannedSegments, truthRows, tellsPlans } from "./routing.ts";
 import { TruthWord } from "./TruthWord.tsx";
-import { useRoute } from "./useRoute.ts";
+import { useSession } from "../../session/context.tsx";
 import styles from "./Route.module.css";
 
 /** Rows of segments and of differences that are drawn. */
 const MANY = 12;
 
 export function PlannedCard({ onNode }: { readonly onNode: (node: number) => void }): ReactNode {
-  const route = useRoute((s) => current(s.routes[s.phase]));
-  const state = useRoute((s) => s.planned);
-  const coreml = useRoute((s) => current(s.info)?.devices.find(tellsPlans));
-  const profile = useRoute((s) => s.profiled);
-  const load = useRoute((s) => s.loadPlanned);
-  const stop = useRoute((s) => s.stopPlanned);
+  const route = useSession((s) => current(s.routes[s.phase]));
+  const state = useSession((s) => s.planned);
+  const coreml = useSession((s) => current(s.info)?.devices.find(tellsPlans));
+  const profile = useSession((s) => s.profiled);
+  const load = useSession((s) => s.loadPlanned);
+  const stop = useSession((s) => s.stopPlanned);
   const planned = current(state);
   return (
     <Card title="Predicted, planned, observed" aside={planned?.machine} className={styles["wide"]}>
@@ -155,7 +155,7 @@ function Segments({ route, planned, onNode }: PlanProps): ReactNode {
             </td>
             <td className={table["left"]}>
               {row.planned.length === 0
-                ? "not told"
+                ? "not in the plan"
                 : row.planned.map(({ device, ops }) => `${deviceLook(device).short} ${count(ops)}`).join(", ")}
             </td>
             <td>{row.told === 0 ? "–" : `${count(row.agreeing)} of ${count(row.told)}`}</td>

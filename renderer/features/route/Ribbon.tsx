@@ -57,7 +57,7 @@ export function Ribbon(): ReactNode {
             : overview !== null && !overview.canGraph.ok
               ? "None: this file has no graph here."
               : state.kind === "loading"
-                ? "Finding out what runs where …"
+                ? "Computing the route …"
                 : ""}
         </p>
       ) : (
@@ -81,7 +81,7 @@ export function Ribbon(): ReactNode {
   );
 }
 
-/** How far the plan agrees: the place where a mismatch is seen on every tab. */
+/** How far the plan agrees: a mismatch is visible on every tab. */
 function PlanSummary(): ReactNode {
   const planned = useSession((state) => current(state.planned));
   const setTab = useSession((state) => state.setTab);
@@ -104,7 +104,7 @@ function Summary({
   readonly unit: string;
 }): ReactNode {
   const ops = route.devices.reduce((n, row) => n + row.ops, 0);
-  const hops = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
+  const hopBytes = route.hops.reduce((sum, hop) => sum + hop.bytes, 0);
   const first = [...route.devices].sort((a, b) => (by === "work" ? b.workShare - a.workShare : b.ops - a.ops))[0];
   return (
     <>
@@ -119,16 +119,16 @@ function Summary({
       <span>{plural(route.segments.length, "segment")}</span>
       <span>
         {plural(route.hops.length, "hop")}
-        {hops === 0 ? null : (
+        {hopBytes === 0 ? null : (
           <>
             {" "}
-            with <b>{bytes(hops)}</b>
+            with <b>{bytes(hopBytes)}</b>
             {route.cacheBytes === 0 ? ` ${unit}` : ""}
           </>
         )}
       </span>
       {route.cacheBytes === 0 ? null : (
-        <span title="Every call passes them in and out: this program keeps no states.">
+        <span title="This program has no states: caches are passed in and out of every call.">
           caches <b>{bytes(route.cacheBytes)}</b> {unit}
         </span>
       )}
@@ -208,7 +208,7 @@ interface Known {
   readonly plan: ReadonlyMap<number, number> | null;
 }
 
-/** The segment and why it is one; then the stretch, from its first op, and what the plan says of it. */
+/** The segment and its reason; then the stretch from its first op, and its plan. */
 function hoverText(segment: SegmentView, rect: RibbonRect | undefined, { graph, plan }: Known): string {
   const lines = [`${segmentWords(segment)}.`, segment.why];
   if (rect !== undefined && graph !== null && rect.firstNode < graph.view.nodeCount)
@@ -217,12 +217,12 @@ function hoverText(segment: SegmentView, rect: RibbonRect | undefined, { graph, 
     );
   if (rect !== undefined && plan !== null) {
     const planned = deviceOf(plan.get(rect.firstNode) ?? 0);
-    lines.push(planned === "none" ? "Not told by the plan." : `Planned on ${deviceLook(planned).name}.`);
+    lines.push(planned === "none" ? "Not in the plan." : `Planned on ${deviceLook(planned).name}.`);
   }
   return lines.filter((line) => line !== "").join("\n");
 }
 
-/** What the plan tells nothing of stays an outline. */
+/** Without a plan, a stretch stays an outline. */
 function PlanRect({ rect, device }: { readonly rect: RibbonRect; readonly device: Device }): ReactNode {
   return (
     <rect

@@ -9,11 +9,11 @@ import { count } from "../../ui/format.ts";
 import { DeviceChip } from "../../ui/marks.tsx";
 import { plannedSegments } from "./routing.ts";
 import { TruthWord } from "./TruthWord.tsx";
-import { useRoute } from "./useRoute.ts";
+import { useSession } from "../../session/context.tsx";
 
 export function SegmentPlan({ index }: { readonly index: number }): ReactNode {
-  const route = useRoute((s) => current(s.routes[s.phase]));
-  const planned = useRoute((s) => current(s.planned));
+  const route = useSession((s) => current(s.routes[s.phase]));
+  const planned = useSession((s) => current(s.planned));
   const rows = useMemo(
     () => (route === null || planned === null ? undefined : plannedSegments(route, planned)),
     [route, planned],
@@ -28,7 +28,7 @@ export function SegmentPlan({ index }: { readonly index: number }): ReactNode {
           [
             "planned",
             row.planned.length === 0
-              ? "not told"
+              ? "not in the plan"
               : row.planned.map(({ device, ops }) => `${deviceLook(device).short} ${count(ops)}`).join(", "),
           ],
           ["as predicted", row.told === 0 ? "–" : `${count(row.agreeing)} of ${count(row.told)}`],

@@ -2,8 +2,8 @@
  * The route ribbon as rectangles: the program in execution order, width by work or by number of ops. Every segment stays
  * visible however little it does, because a small segment is two hops; runs too thin to tell apart are drawn as one.
  *
- * Runs come in the order of the nodes, in which a segment may begin before the one that runs first has ended (a product of
- * block 0 stands before a reshape that the CPU does for all blocks): drawn so, the ribbon would show hops that nobody makes.
+ * A segment may start before the previous one ends. Drawing in node order would show hops that do
+ * not exist.
  */
 export interface RibbonRuns {
   readonly device: ArrayLike<number>;

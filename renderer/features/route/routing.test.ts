@@ -33,8 +33,8 @@ describe("the three truths of a route", () => {
 
   it("tell a plan from a simulated one, and from none that could be asked for", () => {
     const here = coreml(true, "Apple M4");
-    expect(truthRows(route, IDLE, here, null)[1]).toMatchObject({ here: false, brief: "not asked for yet" });
-    expect(truthRows(route, loading(IDLE), here, null)[1]).toMatchObject({ here: false, brief: "being asked for" });
+    expect(truthRows(route, IDLE, here, null)[1]).toMatchObject({ here: false, brief: "not loaded yet" });
+    expect(truthRows(route, loading(IDLE), here, null)[1]).toMatchObject({ here: false, brief: "loading" });
     expect(truthRows(route, ready(planned), here, null)[1]).toMatchObject({
       here: true,
       sentence: planned.sentence,

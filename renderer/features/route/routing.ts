@@ -23,16 +23,16 @@ export const tellsPlans = ({ capabilities }: DeviceInfo): boolean => capabilitie
 
 export interface TruthRow {
   readonly truth: RouteTruth;
-  /** Whether there is anything of this kind. */
+  /** Whether this machine has it. */
   readonly here: boolean;
   readonly sentence: string;
-  /** The same in a few words, where a single op is spoken of. */
+  /** The same in a few words, for a single op. */
   readonly brief: string;
   /** The system was simulated. */
   readonly simulated: boolean;
 }
 
-/** What a plan needs, said where there is none. */
+/** What a plan needs, shown without one. */
 export const PLAN_NEEDS =
   "A plan needs a Mac with Core ML and macOS 14.4 or later: there the package is compiled and the system is asked.";
 
@@ -58,11 +58,11 @@ export function truthRows(
       sentence: plannedSentence(planned, asked, coreml),
       brief:
         planned !== null
-          ? (planned.refusal ?? "not told by the plan")
+          ? (planned.refusal ?? "not in the plan")
           : coreml?.available === true
             ? asked
-              ? "being asked for"
-              : "not asked for yet"
+              ? "loading"
+              : "not loaded yet"
             : "none: Core ML is not here",
       simulated: planned?.truth === "simulated",
     },
@@ -82,7 +82,7 @@ function plannedSentence(planned: PlannedRoute | null, asked: boolean, coreml: D
   if (coreml === undefined) return PLAN_NEEDS;
   if (!coreml.available) return `None here: ${coreml.sentence} ${PLAN_NEEDS}`;
   const cost = "the package is compiled first, which can take minutes for a large model.";
-  return asked ? `Being asked for: ${cost}` : `Not asked for yet: ${cost}`;
+  return asked ? `Loading: ${cost}` : `Not loaded yet: ${cost}`;
 }
 
 const observedOn = (profile: ProfileView | null, coreml: DeviceInfo | undefined): boolean =>
@@ -139,7 +139,10 @@ export function plannedSegments(route: RouteView, planned: PlannedRoute): readon
   });
 }
 
-/** The plan in the stretches of the ribbon: for each the device that most of its work is planned on; 0 where nothing is told. */
+/**
+ * The plan in the stretches of the ribbon: the device with most planned work for each; 0 without a
+ * plan.
+ */
 export function plannedRuns(route: RouteView, planned: PlannedRoute): Uint8Array {
   const { firstNode } = route.runs;
   const nodeCount = route.nodes.device.length;
@@ -162,7 +165,7 @@ export function plannedRuns(route: RouteView, planned: PlannedRoute): Uint8Array
   return found;
 }
 
-/** What one op of the shown graph is, in all three truths and on MLX. */
+/** One op of the shown graph in all three truths and on MLX. */
 export interface NodeTruths {
   readonly predicted: Device;
   /** none: the plan says nothing of it, or there is none. */

@@ -1,4 +1,4 @@
-/** Where a run begins and is stopped: the text, its parameters, the way to look at earlier runs. */
+/** Starts and stops a run: the text, its parameters, and the way to earlier runs. */
 import { History, SquarePen } from "lucide-react";
 import type { KeyboardEvent, ReactNode, RefObject } from "react";
 import { useEffect, useRef } from "react";
@@ -46,7 +46,7 @@ export function Composer(): ReactNode {
         <textarea
           ref={field}
           id="composer"
-          aria-label={mode === "chat" ? "Your message" : "The text to go on from"}
+          aria-label={mode === "chat" ? "Your message" : "Text to continue"}
           placeholder={mode === "chat" ? "Ask something…" : "Once upon a time…"}
           rows={Math.min(8, Math.max(1, draft.split("\n").length))}
           value={draft}
@@ -80,7 +80,7 @@ export function Composer(): ReactNode {
                 disabled: template === null,
                 hint: TEMPLATE_HINTS[template ?? "none"],
               },
-              { id: "completion", text: "Text", hint: "Goes on from what you write" },
+              { id: "completion", text: "Text", hint: "Continues your text" },
             ]}
             onChange={setMode}
           />
@@ -100,8 +100,8 @@ export function Composer(): ReactNode {
 }
 
 /**
- * Whoever opens the tab wants to write, and so does whoever has read the answer: but the focus is taken from nobody who put
- * it somewhere. Those who walk along the tabs by arrow keys stay on the tabs.
+ * The composer takes the focus when the tab opens and when an answer ends, unless the user has put
+ * the focus elsewhere or walks along the tabs by arrow keys.
  */
 function useFocus(
   box: RefObject<HTMLDivElement | null>,
@@ -124,7 +124,7 @@ function useFocus(
   }, [box, field, running]);
 }
 
-/** Escape stops the run, unless something that hangs over the window wants it first. */
+/** Escape stops the run, unless an open dialog or popover takes the key. */
 function useEscape(running: boolean, stop: () => void): void {
   useEffect(() => {
     if (!running) return undefined;

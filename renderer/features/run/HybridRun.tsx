@@ -16,7 +16,7 @@ import table from "../../ui/table.module.css";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
-/** What was chosen, or the first that runs segments. */
+/** The chosen device, or the first that runs segments. */
 const hybridOn = (devices: readonly DeviceInfo[], chosen: string | null): DeviceInfo | undefined =>
   devices.find(({ id, capabilities }) => (chosen === null ? capabilities.segments === true : id === chosen));
 

@@ -1,4 +1,4 @@
-/** What a run is made with: each number with what it does, none beyond what the model can take. */
+/** The parameters of a run: each with its explanation, none beyond the model's limits. */
 import { LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
@@ -15,7 +15,7 @@ const HINTS = {
   topK: "Draws only among this many of the likeliest tokens. 0 leaves all.",
   minP: "Leaves out tokens that are less likely than this share of the likeliest. 0 leaves all.",
   repeatPenalty: "Makes tokens of the last 64 less likely again. 1 does nothing; above 1.3 most answers suffer.",
-  maxTokens: "The answer ends after this many tokens, wherever it stands.",
+  maxTokens: "The answer ends after this many tokens at the latest.",
   context: "How many tokens prompt and answers share. The cache for them is set aside before the run.",
   seed: "Empty: a random seed each time, shown with the answer. The same seed gives the same answer.",
 } as const;
@@ -26,7 +26,7 @@ export function contextLimit(trained: number | null): { readonly most: number; r
     ? { most: LARGEST_CONTEXT, sentence: "The file does not say for how many tokens the model was trained." }
     : {
         most: trained,
-        sentence: `The model was trained on ${count(trained)} tokens. A longer context is not offered: beyond it, it has never learned where a token stands.`,
+        sentence: `The model was trained on ${count(trained)} tokens. Longer contexts are not offered, because answers become unreliable.`,
       };
 }
 

@@ -11,11 +11,11 @@ import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
 const ORDERS: readonly { readonly id: PairOrder; readonly text: string; readonly hint: string }[] = [
-  { id: "turn", text: "In turn", hint: "One after the other: each has the machine for itself, so that speeds compare" },
+  { id: "turn", text: "In turn", hint: "One after the other, each with the whole machine, so that speeds compare" },
   { id: "together", text: "At once", hint: "Both together: they share the machine, and both are slower for it" },
 ];
 
-/** What stands beside the first: a real device before the simulator. */
+/** The default second device: a real one before the simulator. */
 export function otherDevice(devices: readonly DeviceInfo[], first: RunDevice): RunDevice | null {
   const others = devices.filter(({ id, available }) => available && id !== first);
   return (others.find(({ capabilities }) => capabilities.measure === true) ?? others[0])?.id ?? null;

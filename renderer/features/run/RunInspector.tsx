@@ -1,4 +1,7 @@
-/** Beside a run: its speed while it goes on, the chosen or last token with its alternatives, the context, the template. */
+/**
+ * Beside a run: its live speed, the chosen or last token with its alternatives, the context, the
+ * template.
+ */
 import type { ReactNode } from "react";
 import type { RunStats } from "../../../main/contract/views/run.ts";
 import { deviceTitle } from "../../devices/choices.ts";
@@ -9,13 +12,12 @@ import { approximate, bytes, count, figureText, isApproximate, rate, share, sign
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import { median } from "../../ui/median.ts";
 import { Sparkline } from "../../ui/Sparkline.tsx";
-import type { PairSlice } from "./pairSlice.ts";
 import type { Answer } from "./request.ts";
 import type { RunSlice } from "./slice.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
-/** `children`: what stands below the speed, from another feature. */
+/** `children`: cards of another feature, below the speed. */
 export function RunInspector({ children }: { readonly children?: ReactNode }): ReactNode {
   const paired = useRun((s) => s.beside !== null);
   const isGraph = useRun((s) => current(s.model)?.kind === "demo-graph");
@@ -89,7 +91,7 @@ function SpeedCard({ title, rates, last }: SpeedCardProps): ReactNode {
 
 /** The answer with that number, or the last one: of a conversation, or of the two that stand side by side. */
 function lookedAt(
-  { beside, turns, pairTurns }: Pick<RunSlice & PairSlice, "beside" | "turns" | "pairTurns">,
+  { beside, turns, pairTurns }: Pick<RunSlice, "beside" | "turns" | "pairTurns">,
   id: number | null,
 ): Answer | undefined {
   const all = beside === null ? turns : pairTurns.flatMap(({ sides }) => sides);
@@ -109,7 +111,7 @@ function TokenCard(): ReactNode {
       aside={token === undefined ? undefined : share(Math.exp(token.logprob))}
     >
       {token === undefined ? (
-        <p className={styles["heading"]}>Click a token of an answer to see what else it might have been.</p>
+        <p className={styles["heading"]}>Click a token of an answer to see its alternatives.</p>
       ) : null}
       {token?.top.map((entry) => (
         <div key={entry.id} className={styles["alternative"]}>

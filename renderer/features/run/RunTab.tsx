@@ -38,7 +38,7 @@ function Conversation(): ReactNode {
   useEffect(() => {
     if (template.kind === "idle") void loadTemplate();
   }, [template.kind, loadTemplate]);
-  // New words pull the view down only for those who are at the end already.
+  // New words scroll the view only if it is already at the end.
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element !== null && atEnd.current) element.scrollTop = element.scrollHeight;
@@ -78,7 +78,7 @@ function Conversation(): ReactNode {
   );
 }
 
-/** Answers are slow because no native engine was built: said before anybody waits for one. */
+/** Without a native engine answers are slow: the tab says so before a run. */
 function ReferenceBanner(): ReactNode {
   const reference = useRun((s) => current(s.model)?.reference ?? null);
   const device = useRun((s) => s.parameters.device);

@@ -1,4 +1,7 @@
-/** What both ways of asking share: parameters within what the model can take, and the command line that asks the same. */
+/**
+ * Shared by both ways of asking: parameters within the model's limits, and the equivalent command
+ * line.
+ */
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { CommandLine } from "../../session/command.ts";
 import type { RunMode, RunParameters } from "./request.ts";

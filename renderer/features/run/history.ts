@@ -1,4 +1,6 @@
-/** The runs of this session: what went in, what came out and how fast; two of them side by side; all of them as JSON. */
+/**
+ * The runs of this session: input, output and speed; two of them side by side; all of them as JSON.
+ */
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Figure } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
@@ -16,7 +18,7 @@ export interface RunRecord {
   /** All that was sent in a chat, the prompt last; none in a completion. */
   readonly messages: Messages;
   readonly parameters: RunParameters;
-  /** Where the answer was made: what the engine said, or, where it never began, what was asked for. */
+  /** The device of the answer: as reported by the engine, or as requested if it never began. */
   readonly device: RunDevice;
   /** The question that two devices answered side by side; both of its runs have the same number. */
   readonly pair: number | null;
@@ -57,7 +59,7 @@ export function recordOf(
     text,
     stats,
     truth,
-    end: end ?? "It ended without a report.",
+    end: end ?? "The run ended without a report.",
     errorCode: error?.code ?? null,
   };
 }
@@ -121,7 +123,10 @@ export interface RunOrigin {
   readonly engine: string;
 }
 
-/** All that is needed to do the runs again and to compare them with others: model, parameters, seeds, numbers, texts. */
+/**
+ * Everything needed to repeat the runs and to compare them: model, parameters, seeds, numbers,
+ * texts.
+ */
 export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string {
   const value = (figure: Figure | null): number | null => figure?.value ?? null;
   return JSON.stringify(

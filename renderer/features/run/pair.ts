@@ -1,4 +1,4 @@
-/** Two devices that answer the same question: where their answers part for the first time, and what that says. */
+/** Two devices answer the same question: the first difference, and the sentence about it. */
 import type { TokenView } from "../../../main/contract/views/run.ts";
 import { count, plural, share } from "../../ui/format.ts";
 import type { Answer, RunMode, RunParameters } from "./request.ts";
@@ -8,11 +8,11 @@ export const PAIR_ORDERS = ["turn", "together"] as const;
 export type PairOrder = (typeof PAIR_ORDERS)[number];
 
 export interface PairSide {
-  /** That of its run in the history. */
+  /** The number of its run in the history. */
   readonly id: number;
   readonly parameters: RunParameters;
   readonly state: "waiting" | "running" | "done";
-  /** What is going on before its first token. */
+  /** The current step before its first token. */
   readonly sentence: string;
   readonly answer: Answer;
   /** Tokens per second, one sample per report. */
@@ -54,7 +54,7 @@ export const differenceOf = ({ sides: [left, right] }: PairTurn): number =>
 const tokenText = (token: TokenView | undefined): string =>
   token === undefined ? "the end" : `${JSON.stringify(token.text)} (${share(Math.exp(token.logprob))})`;
 
-/** What the comparison says so far. */
+/** The sentence about the comparison so far. */
 export function pairSentence(turn: PairTurn): string {
   const [left, right] = turn.sides;
   const at = differenceOf(turn);

@@ -1,14 +1,14 @@
-/** The stream of one answer, put down as it comes: tokens once a frame, numbers as they are told. */
+/** Receives the stream of one answer: tokens once a frame, numbers as they arrive. */
 import type { EngineClient, StreamInputOf, StreamItemOf } from "../../../main/contract/contract.ts";
 import type { TokenView } from "../../../main/contract/views/run.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import type { Answer } from "./request.ts";
 
 export interface Receiver {
-  /** False once what still comes belongs to a model that is closed. */
+  /** False once the model is closed: the rest of the stream is dropped. */
   readonly isMine: () => boolean;
   readonly patch: (part: (answer: Answer) => Partial<Answer>) => void;
-  /** What is going on before the first token. */
+  /** The current step before the first token. */
   readonly say: (sentence: string) => void;
   readonly onRate: (tokensPerSecond: number) => void;
 }
@@ -24,7 +24,9 @@ export async function receiveAnswer(
 ): Promise<void> {
   try {
     await receive(engine, input, signal, receiver);
-    receiver.patch(({ end, cut }) => (end === null ? { end: "It ended without a report.", cut: true } : { end, cut }));
+    receiver.patch(({ end, cut }) =>
+      end === null ? { end: "The run ended without a report.", cut: true } : { end, cut },
+    );
   } catch (error) {
     const wire = toWireError(error);
     const why = wire.code === "CANCELLED" ? { end: "Stopped by you." } : { end: "Failed.", error: wire };

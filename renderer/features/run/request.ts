@@ -1,4 +1,4 @@
-/** What the run tab asks of the engine, and what an answer is made of. */
+/** The request of the run tab, and the parts of an answer. */
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Truth } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
@@ -7,7 +7,7 @@ import type { RunStats, Sampling, TokenView } from "../../../main/contract/views
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 
 export interface Answer {
-  /** Where it was made, as the engine says; null before it begins. */
+  /** The device that the engine reports; null before the answer begins. */
   readonly device: RunDevice | null;
   readonly text: string;
   readonly tokens: readonly TokenView[];
@@ -16,7 +16,7 @@ export interface Answer {
   readonly seed: number | null;
   /** Why it ended; null while it goes on. */
   readonly end: string | null;
-  /** Stopped, failed or never begun: where it ends says nothing of the model. */
+  /** Stopped, failed or never begun: its end is not the model's. */
   readonly cut: boolean;
   readonly error: WireError | null;
 }

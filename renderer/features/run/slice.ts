@@ -1,43 +1,30 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
-import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
-import type { HybridView, TemplateView } from "../../../main/contract/views/run.ts";
+import type { TemplateView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
-import { current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
-import type { SessionState, SliceTools } from "../../session/sessionSlice.ts";
+import { createTask, current, failed, IDLE, loading, ready } from "../../session/async.ts";
+import type { SessionState } from "../../session/sessionSlice.ts";
+import type { SliceTools } from "../../session/slice.ts";
 import { askedParameters, MAX_RATES, runCommand } from "./asking.ts";
-import type { AskedRun, RunRecord } from "./history.ts";
-import { KEPT_RUNS, recordOf } from "./history.ts";
+import type { HistorySlice } from "./historySlice.ts";
+import type { HybridSlice } from "./hybridSlice.ts";
 import type { PairSlice } from "./pairSlice.ts";
 import { receiveAnswer } from "./receive.ts";
 import type { Answer, RunMode, RunParameters, Turn } from "./request.ts";
 import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
 
-export interface RunSlice {
+export interface TalkSlice {
   readonly runMode: RunMode;
   readonly draft: string;
   readonly turns: readonly Turn[];
   readonly parameters: RunParameters;
-  /** What is going on before the first token; null when nothing runs. */
+  /** The current step before the first token; null when nothing runs. */
   readonly running: { readonly sentence: string; readonly stopping: boolean } | null;
   readonly certainty: boolean;
   readonly chosenToken: { readonly turn: number; readonly token: number } | null;
   /** Tokens per second, one sample per report, newest last. */
   readonly rates: readonly number[];
   readonly template: Async<TemplateView>;
-  readonly hybrid: Async<HybridView>;
-  /** Where the segments of Core ML run. */
-  readonly hybridDevice: HybridDevice;
-  readonly setHybridDevice: (device: HybridDevice) => void;
-  /** Runs of this session, newest first; a new conversation does not forget them. */
-  readonly runHistory: readonly RunRecord[];
-  readonly historyShown: boolean;
-  /** The run that the history is opened at; null: none in particular. */
-  readonly historyAt: number | null;
-  /** At most two runs that stand side by side, in the order they were chosen. */
-  readonly comparedRuns: readonly number[];
-  readonly showHistory: (on: boolean, at?: number | null) => void;
-  readonly toggleCompared: (id: number) => void;
   /** Puts the prompt and the parameters of a run, with the seed that it used, into the composer. */
   readonly restoreRun: (id: number) => void;
   readonly setDraft: (text: string) => void;
@@ -45,130 +32,48 @@ export interface RunSlice {
   readonly setParameters: (part: Partial<RunParameters>) => void;
   readonly setCertainty: (on: boolean) => void;
   readonly chooseToken: (at: { readonly turn: number; readonly token: number } | null) => void;
-  /** A number of its own for each run of the window. */
+  /** Numbers the runs of the window. */
   readonly nextRunId: () => number;
+  /** A run begins: the history closes, no token is chosen. */
+  readonly beginRun: (sentence: string) => void;
+  readonly endRun: () => void;
   readonly send: () => Promise<void>;
-  /** Takes a turn that failed out of the talk and asks again. */
+  /** Takes a turn that failed out of the conversation and asks again. */
   readonly resend: (id: number) => Promise<void>;
   readonly stop: () => void;
   readonly clearTurns: () => void;
   readonly loadTemplate: () => Promise<void>;
-  readonly runHybrid: () => Promise<void>;
-  readonly stopHybrid: () => void;
-  readonly resetRun: () => void;
 }
 
-/** The devices that run a program of Core ML. */
-/** null: the first that runs segments. */
-export type HybridDevice = RunDevice | null;
+/** Everything of the run tab. */
+export type RunSlice = TalkSlice & PairSlice & HistorySlice & HybridSlice;
+export type RunState = SessionState & RunSlice;
+type Tools = SliceTools<TalkSlice, RunState>;
 
-type State = SessionState & RunSlice & PairSlice;
+const NO_TALK = {
+  runMode: "chat",
+  draft: "",
+  turns: [],
+  running: null,
+  chosenToken: null,
+  rates: [],
+  template: IDLE,
+} as const;
 
-export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlice {
-  let stopping: AbortController | null = null;
-  let stoppingHybrid: AbortController | null = null;
+export function createTalkSlice(tools: Tools): TalkSlice {
+  const { set, get, on } = tools;
+  const task = createTask();
   let runIds = 0;
-  /** The question for the chat template that is under way, and of which model. */
-  let asking: { readonly model: string; readonly done: Promise<void> } | null = null;
-
-  /** An answer about a model that was closed meanwhile is dropped. */
-  const isOpen = ({ model }: Overview): boolean => current(get().model)?.model === model;
-
-  const patch = (id: number, part: (answer: Answer) => Partial<Answer>): void =>
-    set({
-      turns: get().turns.map((turn) =>
-        turn.id === id ? { ...turn, answer: { ...turn.answer, ...part(turn.answer) } } : turn,
-      ),
-    });
-
-  const keep = (id: number, asked: AskedRun): void => {
-    const { turns, runHistory } = get();
-    const answer = turns.find((turn) => turn.id === id)?.answer;
-    if (answer === undefined) return;
-    set({ runHistory: [recordOf(id, Date.now(), asked, answer), ...runHistory].slice(0, KEPT_RUNS) });
-  };
-
-  const ask = async (prompt: string): Promise<void> => {
-    const { turns, runMode, parameters, model } = get();
-    const open = current(model);
-    if (open === null) return;
-    const id = get().nextRunId();
-    const mine = new AbortController();
-    stopping = mine;
-    const asked = askedParameters(parameters, open);
-    const input = runRequest(open.model, runMode, turns, prompt, asked);
-    set({
-      turns: [...turns, { id, prompt, answer: EMPTY_ANSWER }],
-      running: { sentence: "Starting", stopping: false },
-      historyShown: false,
-      chosenToken: null,
-      rates: [],
-    });
-    get().noteCommand(runCommand(runMode, prompt, asked));
-    await receiveAnswer(engine, input, mine.signal, {
-      // What an aborted run still says belongs to a model that is closed.
-      isMine: () => stopping === mine,
-      patch: (part) => patch(id, part),
-      say: (sentence) => set({ running: { sentence, stopping: get().running?.stopping ?? false } }),
-      onRate: (rate) => set({ rates: [...get().rates, rate].slice(-MAX_RATES) }),
-    });
-    if (stopping !== mine) return;
-    stopping = null;
-    set({ running: null });
-    const messages = input.prompt.kind === "chat" ? input.prompt.messages : [];
-    keep(id, { mode: runMode, prompt, messages, parameters, pair: null });
-  };
-
-  const askTemplate = async (open: Overview): Promise<void> => {
-    set({ template: loading(get().template) });
-    try {
-      const template = await engine.call("chat.template", { model: open.model });
-      if (!isOpen(open)) return;
-      set({ template: ready(template), ...(template.origin !== null ? {} : { runMode: "completion" as const }) });
-    } catch (error) {
-      if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
-    }
-  };
-
-  /** Whether the file has a template decides how it is asked. False: stopped before that was known. */
-  const waitForTemplate = async (): Promise<boolean> => {
-    const mine = new AbortController();
-    stopping = mine;
-    set({ running: { sentence: "Reading the chat template", stopping: false } });
-    const stopped = new Promise((resolve) => mine.signal.addEventListener("abort", resolve));
-    await Promise.race([get().loadTemplate(), stopped]);
-    if (stopping !== mine) return false;
-    stopping = null;
-    set({ running: null });
-    return !mine.signal.aborted;
-  };
-
+  on("modelLeft", ({ opensAgain }) => {
+    if (opensAgain) return;
+    task.abandon();
+    set({ ...NO_TALK, parameters: { ...get().parameters, context: null } });
+  });
   return {
-    runMode: "chat",
-    draft: "",
-    turns: [],
+    ...NO_TALK,
     parameters: DEFAULT_PARAMETERS,
-    running: null,
     certainty: true,
-    chosenToken: null,
-    rates: [],
-    template: IDLE,
-    hybrid: IDLE,
-    hybridDevice: null,
-    setHybridDevice: (hybridDevice) => set({ hybridDevice }),
-    runHistory: [],
-    historyShown: false,
-    historyAt: null,
-    comparedRuns: [],
-    showHistory: (historyShown, historyAt = null) => set({ historyShown, historyAt }),
-    toggleCompared(id) {
-      const { comparedRuns } = get();
-      set({
-        comparedRuns: comparedRuns.includes(id)
-          ? comparedRuns.filter((each) => each !== id)
-          : [...comparedRuns, id].slice(-2),
-      });
-    },
+    ...askingActions(tools, task),
     restoreRun(id) {
       const run = get().runHistory.find((each) => each.id === id);
       if (run === undefined) return;
@@ -184,6 +89,91 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       runIds += 1;
       return runIds;
     },
+    beginRun(sentence) {
+      set({ running: { sentence, stopping: false }, chosenToken: null });
+      get().showHistory(false, get().historyAt);
+    },
+    endRun: () => set({ running: null }),
+    stop() {
+      const { running } = get();
+      if (running === null) return;
+      set({ running: { ...running, stopping: true } });
+      task.stop();
+      get().stopPair();
+    },
+    clearTurns() {
+      get().clearPairs();
+      set({ turns: [], chosenToken: null, rates: [] });
+    },
+  };
+}
+
+function askingActions(
+  tools: Tools,
+  task: ReturnType<typeof createTask>,
+): Pick<TalkSlice, "send" | "resend" | "loadTemplate"> {
+  const { engine, set, get } = tools;
+  /** The pending question for a chat template, and its model. */
+  let asking: { readonly model: string; readonly done: Promise<void> } | null = null;
+
+  /** An answer about a model that was closed meanwhile is dropped. */
+  const isOpen = ({ model }: Overview): boolean => current(get().model)?.model === model;
+
+  const patch = (id: number, part: (answer: Answer) => Partial<Answer>): void =>
+    set({
+      turns: get().turns.map((turn) =>
+        turn.id === id ? { ...turn, answer: { ...turn.answer, ...part(turn.answer) } } : turn,
+      ),
+    });
+
+  const ask = async (prompt: string): Promise<void> => {
+    const { turns, runMode: mode, parameters, model } = get();
+    const open = current(model);
+    if (open === null) return;
+    const id = get().nextRunId();
+    const { signal, isCurrent } = task.begin();
+    const asked = askedParameters(parameters, open);
+    const input = runRequest(open.model, mode, turns, prompt, asked);
+    get().beginRun("Starting");
+    set({ turns: [...turns, { id, prompt, answer: EMPTY_ANSWER }], rates: [] });
+    get().noteCommand(runCommand(mode, prompt, asked));
+    await receiveAnswer(engine, input, signal, {
+      isMine: isCurrent,
+      patch: (part) => patch(id, part),
+      say: (sentence) => set({ running: { sentence, stopping: get().running?.stopping ?? false } }),
+      onRate: (rate) => set({ rates: [...get().rates, rate].slice(-MAX_RATES) }),
+    });
+    if (!isCurrent()) return;
+    get().endRun();
+    const messages = input.prompt.kind === "chat" ? input.prompt.messages : [];
+    const answer = get().turns.find((turn) => turn.id === id)?.answer;
+    if (answer !== undefined) get().keepRun(id, { mode, prompt, messages, parameters, pair: null }, answer);
+  };
+
+  const askTemplate = async (open: Overview): Promise<void> => {
+    set({ template: loading(get().template) });
+    try {
+      const template = await engine.call("chat.template", { model: open.model });
+      if (!isOpen(open)) return;
+      set({ template: ready(template) });
+      if (template.origin === null) set({ runMode: "completion" });
+    } catch (error) {
+      if (isOpen(open)) set({ template: failed(error), runMode: "completion" });
+    }
+  };
+
+  /** A file with a template is asked in another way than one without. False: stopped before that was known. */
+  const waitForTemplate = async (): Promise<boolean> => {
+    const { signal, isCurrent } = task.begin();
+    set({ running: { sentence: "Reading the chat template", stopping: false } });
+    const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    await Promise.race([get().loadTemplate(), stopped]);
+    if (!isCurrent()) return false;
+    get().endRun();
+    return !signal.aborted;
+  };
+
+  return {
     async send() {
       const { draft, running, model, template } = get();
       const open = current(model);
@@ -206,17 +196,6 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       set({ turns: turns.filter((each) => each !== turn) });
       await ask(turn.prompt);
     },
-    stop() {
-      const { running } = get();
-      if (running === null) return;
-      set({ running: { ...running, stopping: true } });
-      stopping?.abort();
-      get().stopPair();
-    },
-    clearTurns() {
-      get().clearPairs();
-      set({ turns: [], chosenToken: null, rates: [] });
-    },
     async loadTemplate() {
       const open = current(get().model);
       if (open === null || open.kind === "demo-graph") return;
@@ -224,46 +203,6 @@ export function createRunSlice({ engine, set, get }: SliceTools<State>): RunSlic
       const mine = asking;
       await mine.done;
       if (asking === mine) asking = null;
-    },
-    async runHybrid() {
-      const open = current(get().model);
-      const { target } = get();
-      const before = get().hybrid;
-      if (open === null || target === null || before.kind === "loading") return;
-      const mine = new AbortController();
-      stoppingHybrid = mine;
-      set({ hybrid: loading(before) });
-      const device = get().hybridDevice;
-      get().noteCommand({ kind: "hybrid", device, target });
-      try {
-        const input = { model: open.model, target, device } as const;
-        const hybrid = await engine.call("hybrid.run", input, { signal: mine.signal });
-        if (isOpen(open)) set({ hybrid: ready(hybrid) });
-      } catch (error) {
-        if (isOpen(open)) set({ hybrid: isCancelled(error) ? before : failed(error) });
-      }
-    },
-    stopHybrid: () => stoppingHybrid?.abort(),
-    resetRun() {
-      stopping?.abort();
-      stopping = null;
-      stoppingHybrid?.abort();
-      get().clearPairs();
-      set({
-        turns: [],
-        draft: "",
-        parameters: { ...get().parameters, context: null },
-        running: null,
-        chosenToken: null,
-        rates: [],
-        template: IDLE,
-        hybrid: IDLE,
-        runMode: "chat",
-        runHistory: [],
-        historyShown: false,
-        historyAt: null,
-        comparedRuns: [],
-      });
     },
   };
 }

@@ -4,7 +4,9 @@ export interface DiffPart {
   readonly text: string;
 }
 
-/** Beyond this many cells the middle is called different as a whole: a table of lengths must not stop the window. */
+/**
+ * Above this many cells the middle counts as one difference: the table must not block the window.
+ */
 const MAX_CELLS = 4_000_000;
 
 const words = (text: string): readonly string[] => text.match(/\s+|[^\s\p{P}]+|\p{P}/gu) ?? [];

@@ -1,6 +1,5 @@
-/** The session and the run tab's slice. */
+/** The session and the run tab's slices. */
 import { sliceHook } from "../../session/context.tsx";
-import type { PairSlice } from "./pairSlice.ts";
 import type { RunSlice } from "./slice.ts";
 
-export const useRun = sliceHook<RunSlice & PairSlice>();
+export const useRun = sliceHook<RunSlice>();

@@ -39,7 +39,7 @@ export function TensorInspector({ tensor, onNode }: TensorInspectorProps): React
   );
 }
 
-/** More than these would be a list of their own. */
+/** At most this many are listed. */
 const SHOWN = 8;
 
 function Readers({ tensor, onNode }: { readonly tensor: string; readonly onNode: (node: number) => void }): ReactNode {

@@ -4,7 +4,10 @@ import { NODE_FLAGS } from "../../../main/contract/views/graph.ts";
 import { createGraphModel } from "../../graph/graphModel.ts";
 import { readersOf } from "./readers.ts";
 
-/** Two parameters; a linear reads the first, an add reads it through a constant; nobody reads the second. */
+/**
+ * Two parameters; a linear reads the first, an add reads it through a constant; the second has no
+ * reader.
+ */
 const view: GraphView = {
   key: { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" },
   title: "",
@@ -19,6 +22,7 @@ const view: GraphView = {
     weight: new Uint32Array(5),
     group: new Uint32Array(5),
     flags: new Uint8Array([NODE_FLAGS.param, NODE_FLAGS.param, 0, NODE_FLAGS.constant, 0]),
+    bytesRead: new Float32Array(5),
   },
   edges: {
     start: new Uint32Array([0, 0, 0, 1, 2, 3]),

@@ -1,6 +1,6 @@
 /**
- * Host functions for `custom` ops between Core ML parts: what one is, and that it gives what its node says. Who knows them by
- * name is above the backends (`registerCoremlKernel` in `main/ops/signal/customKernels.ts`); the runner is given the way to ask.
+ * Host functions for `custom` ops between Core ML parts: what one is, and that it gives what its node says. They are known by
+ * name above the backends (`registerCoremlKernel` in `main/ops/signal/customKernels.ts`), and the runner is told how to ask.
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";

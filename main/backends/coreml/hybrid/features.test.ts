@@ -48,7 +48,7 @@ describe("the features of runs", () => {
       [
         binding("x", "input"),
         binding("y", "stateIn"),
-        binding("nobody", "input"),
+        binding("unread", "input"),
         binding("kept", "state"),
         binding("late", "output"),
         binding("early", "output"),
@@ -58,7 +58,7 @@ describe("the features of runs", () => {
       runs,
     );
     // What nothing reads comes with the call; a state that the program keeps crosses nothing.
-    expect(named(features)).toEqual(["x y nobody | early", " | cache_next", "y | late"]);
+    expect(named(features)).toEqual(["x y unread | early", " | cache_next", "y | late"]);
   });
 
   it("are those of plain loops on random programs, cut anywhere", () => {

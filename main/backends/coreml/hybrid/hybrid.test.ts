@@ -287,7 +287,7 @@ describe("custom functions", () => {
     expect(() => coremlKernel(CLIP)).toThrow(expect.objectContaining({ code: "UNSUPPORTED_OP" }));
   });
 
-  it("that nobody registered are told before the first part runs", async () => {
+  it("that are not registered are told before the first part runs", async () => {
     const asked: string[] = [];
     const simulator = {
       label: "coreml-sim",

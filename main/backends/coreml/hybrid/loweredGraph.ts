@@ -138,7 +138,7 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
   return { graph, parts, lowered, functions, functionNames };
 }
 
-/** Leaves are no work, so they are nobody's. */
+/** Leaves are no work and belong to no part. */
 function nodesOf(
   graph: Graph,
   part: Part,

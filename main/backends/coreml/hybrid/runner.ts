@@ -113,7 +113,7 @@ export class HybridRunner {
     }
   }
 
-  /** Of every custom op, asked for before the first part runs: one that nobody registered is told at once, not after minutes. */
+  /** Of every custom op, asked for before the first part runs: one that is not registered is told at once, not after minutes. */
   #kernels(): ReadonlyMap<number, CoremlKernel> {
     const { route, kernel } = this.#options;
     const nodes = route.parts.flatMap((part) => (part.side === "host" ? part.nodes : []));
@@ -171,8 +171,8 @@ export class HybridRunner {
   }
 }
 
-const missing = (who: string, what: string): never => {
-  throw new WorkbenchError("BUG_INVARIANT", `[hybrid] ${who}: ${what} is missing`);
+const missing = (source: string, what: string): never => {
+  throw new WorkbenchError("BUG_INVARIANT", `[hybrid] ${source}: ${what} is missing`);
 };
 
 const at = (values: ReadonlyMap<string, HostTensor>, value: Value): HostTensor =>

@@ -114,13 +114,13 @@ describe("segments of a decoder", () => {
     });
     // Most of them in the layers, few before, between and behind. The numbers change with the lowering.
     expect(lengths).toEqual([26, 266, 11, 10]);
-    const worth = (n: number): string =>
-      `CPU → Neural Engine: the next ${n} lowered operations take less time there, even with the way.`;
+    const worth = (n: number, share: number): string =>
+      `CPU → Neural Engine: the next ${n} lowered operations take less time there, including the transfer; ${share} % of the work there is one linear.`;
     expect(ane.segments.map(({ why }) => why)).toEqual([
       "The program begins here.",
-      worth(lengths[1] ?? 0),
-      "Neural Engine → CPU: Published compute plans keep gathers by index on the CPU.",
-      worth(lengths[3] ?? 0),
+      worth(266, 9),
+      "Neural Engine → CPU: Published compute plans keep gathers by index on the CPU. 18 % of the work there is one gather.",
+      worth(10, 100),
     ]);
   });
 

@@ -213,9 +213,9 @@ export class FunctionEmitter implements CoremlEmitter {
     return made;
   }
 
-  sizes(x: MilValue, who: string): readonly number[] {
+  sizes(x: MilValue, source: string): readonly number[] {
     return x.type.shape.map((d) => {
-      invariant(d !== null, `[${who}] a dimension of ${x.name} is only known at run time`);
+      invariant(d !== null, `[${source}] a dimension of ${x.name} is only known at run time`);
       return d;
     });
   }

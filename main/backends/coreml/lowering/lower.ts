@@ -7,7 +7,9 @@ import type { AttrRecord } from "../../../ir/attributes.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../../ir/graph.ts";
 import { isMemoryParam } from "../../../ir/graph.ts";
+import { initialOf } from "../../../ir/initial.ts";
 import type { NodeInfo } from "../../../ir/nodeInfo.ts";
+import { rewindOf } from "../../../ir/rewind.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
@@ -83,6 +85,18 @@ export function cacheMode(profile: WeightProfile, opset: MilOpset): CacheMode {
   return profile === "gpu" && (opset === "CoreML8" || opset === "CoreML9") ? "state" : "functional";
 }
 
+/** A package has states that start as zeros and are written by position: caches. */
+function requireCache(node: Node, name: string): void {
+  const refuse = (got: string, expected: string): never => {
+    throw new WorkbenchError("UNSUPPORTED_OP", `[coreml] state ${name}: got ${got}, expected ${expected}`, {
+      hint: "Run this graph on the CPU.",
+    });
+  };
+  if (initialOf(node.attrs) !== undefined) refuse("a variable", "a state that starts as zeros");
+  const rewind = rewindOf(node);
+  if (rewind !== "positions") refuse(`rewind "${rewind}"`, 'a cache, with rewind "positions"');
+}
+
 /** Nodes between two pauses. */
 const SLICE = 128;
 
@@ -138,6 +152,7 @@ class FunctionLowering {
     const [type] = node.outputs;
     invariant(type, `${node.op} has no type`);
     const name = String(node.attrs["name"]);
+    if (node.op === "state") requireCache(node, name);
     const dtype = type.dtype === "bool" ? "int32" : this.#emitter.dtypeOf(type.dtype);
     const shape = staticShape(type, name);
     const asState = node.op === "state" && this.#emitter.caches === "state" && shape.length > 0;

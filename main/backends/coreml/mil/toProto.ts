@@ -149,8 +149,8 @@ function* blockBytes(f: MilFunction): Steps<Uint8Array> {
 }
 
 /**
- * The program as bytes, operator by operator, for whoever has others to answer: the generated encoder would take it as one message.
- * Fields stand in the order of their numbers, as that would write them.
+ * Encodes operator by operator, so that other work can run between slices. Fields are in the order
+ * of their numbers, as in the generated encoder.
  */
 export function* programBytes(program: MilProgram): Steps<Uint8Array> {
   const { Function, Program } = CoreML.Specification.MILSpec;

@@ -47,7 +47,7 @@ export function place(problem: PlacementProblem): Placement {
   let best = Float64Array.from({ length: width }, (_, d) => (problem.launch[d] ?? 0) + (costs[d] ?? Infinity));
   let next = new Float64Array(width);
   for (let i = 1; i < count; i++) {
-    // Staying is free; whoever changes comes from the cheapest other device.
+    // Staying is free; a change comes from the cheapest other device.
     for (let d = 0; d < width; d++) {
       let least = best[d] as number;
       let origin = d;

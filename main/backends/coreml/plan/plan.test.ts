@@ -164,6 +164,21 @@ describe("plans", () => {
     });
   });
 
+  it("explains a run by its heaviest operator, and says with which it begins", () => {
+    const b = new MilFunctionBuilder("main", "CoreML8", new NameTable());
+    let x = half(b, [64, 1024]);
+    for (let i = 0; i < 12; i++) x = linear(b, x, weight(b, 1024, 1024, 64 * (i + 2)));
+    const row = b.op("gather", { x, indices: ints(b, [1]), axis: 0 });
+    b.output("y", linear(b, row, weight(b, 151_936, 1024)));
+    const runs = predictPlan(b.finish(), { ...TARGET, chip: "m4" }).runs;
+    expect(runs.map(({ device }) => device)).toEqual(["ane", "cpu"]);
+    // The gather, which comes first, has next to no part in it.
+    expect(runs[1]?.why).toMatch(
+      /^Neural Engine → CPU: A dimension of 151936 exceeds the 65536 .* 100 % of the work there is one linear\./,
+    );
+    expect(runs[1]?.why).toContain("It begins with gather: Published compute plans");
+  });
+
   it("leaves a tiny program on one unit, and says which operator is not worth the way", () => {
     const b = new MilFunctionBuilder("main", "CoreML8", new NameTable());
     b.output("y", linear(b, half(b, [1, 64]), weight(b, 64, 64)));

@@ -257,22 +257,40 @@ function decision(
       };
 }
 
-/** Why a run is where it is: what drove it off the Neural Engine, or what makes the way to its device worth it. */
+/**
+ * Why a run is where it is. The heaviest operator speaks for it: on the CPU the heaviest of those that are kept there by a rule,
+ * not by the way back. Where the run begins with another one, that is said, too.
+ */
 function causeOf(
+  facts: FunctionFacts,
   ops: readonly OpPlan[],
   run: { readonly device: PlacedDevice; readonly first: number; readonly last: number },
 ): string {
-  // Not the ops of the segment: one op becomes several operations, and those of a cache belong to another segment's op.
-  const size = run.last - run.first + 1;
-  if (run.device !== "cpu")
-    return size === 1
-      ? "the next lowered operation takes less time there, even with the way."
-      : `the next ${size} lowered operations take less time there, even with the way.`;
-  for (let i = run.first; i <= run.last; i++) {
-    const op = ops[i];
-    if (op !== undefined && op.rule !== "free") return op.reason;
+  const own = ops.slice(run.first, run.last + 1);
+  const typeOf = (op: OpPlan): string => facts.kinds[facts.kindOf[run.first + own.indexOf(op)] as number]?.type ?? "";
+  const whole = own.reduce((sum, { costMs }) => sum + costMs, 0);
+  const share = (op: OpPlan): string =>
+    `${Math.round((100 * op.costMs) / whole)} % of the work there is one ${typeOf(op)}`;
+  const heaviest = (among: readonly OpPlan[]): OpPlan | undefined =>
+    among.reduce<OpPlan | undefined>(
+      (most, op) => (most !== undefined && most.costMs >= op.costMs ? most : op),
+      undefined,
+    );
+  if (run.device !== "cpu") {
+    const most = heaviest(own);
+    if (own.length === 1 || most === undefined)
+      return "the next lowered operation takes less time there, including the transfer.";
+    // Not the ops of the segment: one op becomes several operations, and those of a cache belong to another segment's op.
+    const part = whole === 0 ? "" : `; ${share(most)}`;
+    return `the next ${own.length} lowered operations take less time there, including the transfer${part}.`;
   }
-  return ops[run.first]?.reason ?? "";
+  const kept = own.filter(({ rule }) => rule !== "free" && rule !== "island");
+  const most = heaviest(kept) ?? heaviest(own.filter(({ rule }) => rule !== "free")) ?? own[0];
+  if (most === undefined) return "";
+  const [first] = kept;
+  const begins =
+    first === undefined || first.reason === most.reason ? "" : ` It begins with ${typeOf(first)}: ${first.reason}`;
+  return `${most.reason}${own.length === 1 || whole === 0 ? "" : ` ${share(most)}.`}${begins}`;
 }
 
 function runsOf(facts: FunctionFacts, ops: readonly OpPlan[], devices: Uint8Array): readonly PlanRun[] {
@@ -307,7 +325,7 @@ function runsOf(facts: FunctionFacts, ops: readonly OpPlan[], devices: Uint8Arra
     const why =
       before === undefined
         ? "The program begins here."
-        : `${DEVICE_NAMES[before.device]} → ${DEVICE_NAMES[b.device]}: ${causeOf(ops, b)}`;
+        : `${DEVICE_NAMES[before.device]} → ${DEVICE_NAMES[b.device]}: ${causeOf(facts, ops, b)}`;
     return { ...b, inputs: list(inputs[r]), outputs: list(outputs[r]), why };
   });
 }

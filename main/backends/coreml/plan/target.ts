@@ -113,6 +113,17 @@ export function profileFor(units: Units, os: SystemId): WeightProfile {
   return units === "cpu-ane" || systemOf(os).opset === "CoreML7" ? "ane" : "gpu";
 }
 
+/** What reads the weights: the Neural Engine takes f16 only, and packed ones under CPU + ANE land on the CPU. */
+export function readingUnit(units: Units, profile: WeightProfile): "cpu" | "gpu" | "ane" {
+  if (units === "cpu") return "cpu";
+  if (profile === "ane" && units !== "cpu-gpu") return "ane";
+  return units === "cpu-ane" ? "cpu" : "gpu";
+}
+
+/** A stated profile, or the one that follows. */
+export const profileOf = ({ profile, units, os }: Pick<StatedTarget, "profile" | "units" | "os">): WeightProfile =>
+  profile === "auto" ? profileFor(units, systemOf(os).id) : profile;
+
 function find<T extends { readonly id: string }>(list: readonly T[], id: string, what: string): T {
   const found = list.find((item) => item.id === id);
   if (found !== undefined) return found;
@@ -127,7 +138,7 @@ export const systemOf = (id: string): (typeof SYSTEMS)[number] => find(SYSTEMS, 
 
 export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
   const [chip, os] = [chipOf(stated.chip).id, systemOf(stated.os).id];
-  const profile = stated.profile === "auto" ? profileFor(stated.units, os) : stated.profile;
+  const profile = profileOf(stated);
   if (systemOf(os).opset === "CoreML7" && profile !== "ane")
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",

@@ -3,30 +3,39 @@ import { unpackValues } from "../mil/fromProto.ts";
 import type { MilConstant, MilTensorType } from "../mil/types.ts";
 import { elementCount } from "../mil/types.ts";
 import type { OpenPackage } from "../package.ts";
-import type { SimTensor } from "./tensor.ts";
-import { simError, simTensor } from "./tensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
+import { packageTensor } from "../package/packageTensor.ts";
+import { DEFAULT_MEMORY_LIMIT, simulatedBytes, SimulatorMemory } from "./memory.ts";
+import { simError } from "./tensor.ts";
 
 /** Decompressed constants kept in memory; beyond this, the oldest are read again when needed. */
 const BUDGET_BYTES = 1 << 30;
 
 export class Constants {
+  readonly memory: SimulatorMemory;
   readonly #weights: OpenPackage["weights"];
-  readonly #known = new Map<string, SimTensor>();
+  readonly #known = new Map<string, PackageTensor>();
   #bytes = 0;
 
-  constructor(weights: OpenPackage["weights"]) {
+  constructor(weights: OpenPackage["weights"], memory: SimulatorMemory = new SimulatorMemory(DEFAULT_MEMORY_LIMIT)) {
     this.#weights = weights;
+    this.memory = memory;
+  }
+
+  /** Of those that are kept. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** `keep: false` for operands of constexprs: only what they decompress to is worth memory. */
-  async load(constant: MilConstant, keep: boolean): Promise<SimTensor> {
+  async load(constant: MilConstant, keep: boolean): Promise<PackageTensor> {
     const { type, data } = constant;
     const shape = type.shape.map((d) => d ?? simError("const", "an unknown size"));
     switch (data.kind) {
       case "text":
         return { dtype: "string", shape, data: new Int32Array(0), text: data.text };
       case "numbers":
-        return simTensor(type.dtype, shape, copyOf(data.values));
+        return packageTensor(type.dtype, shape, copyOf(data.values));
       case "blob":
         return keep
           ? this.kept(`${data.offset}`, () => this.#record(data.offset, type, shape))
@@ -34,10 +43,11 @@ export class Constants {
     }
   }
 
-  async #record(offset: number, type: MilTensorType, shape: readonly number[]): Promise<SimTensor> {
+  async #record(offset: number, type: MilTensorType, shape: readonly number[]): Promise<PackageTensor> {
     const weights = this.#weights ?? simError("const", "the package has no weight file");
     const count = elementCount(shape);
-    return simTensor(
+    this.memory.need(simulatedBytes(type), "const", () => this.#bytes);
+    return packageTensor(
       type.dtype,
       shape,
       copyOf(unpackValues(type.dtype, count, await weights.read(offset, type.dtype, count))),
@@ -45,7 +55,7 @@ export class Constants {
   }
 
   /** One copy by key, for whatever function asks. */
-  async kept(key: string, make: () => Promise<SimTensor>): Promise<SimTensor> {
+  async kept(key: string, make: () => Promise<PackageTensor>): Promise<PackageTensor> {
     const known = this.#known.get(key);
     if (known !== undefined) {
       this.#known.delete(key);

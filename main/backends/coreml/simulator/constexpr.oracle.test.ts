@@ -18,8 +18,8 @@ import { writeWeights } from "../weights/write.ts";
 import { Constants } from "./constants.ts";
 import { CONSTEXPR } from "../mil/operators/constexpr.ts";
 import { Arguments } from "./kernel.ts";
-import type { SimTensor } from "./tensor.ts";
-import { simTensor } from "./tensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
+import { packageTensor } from "../package/packageTensor.ts";
 
 const MIL: Readonly<Record<string, MilDtype>> = { i8: "int8", u8: "uint8", f16: "fp16", f32: "fp32" };
 /** How the values of an operand travel to the oracle; NumPy has no 4-bit integers. */
@@ -66,13 +66,13 @@ async function agree(op: string, inputs: Inputs): Promise<void> {
   const values = Object.entries(inputs).map(([name, { dtype, shape, data }]) => {
     const mil = MIL[dtype];
     if (mil === undefined) throw new Error(`no MIL type for ${dtype}`);
-    return [name, simTensor(mil, shape, Float64Array.from(data as ArrayLike<number>))] as const;
+    return [name, packageTensor(mil, shape, Float64Array.from(data as ArrayLike<number>))] as const;
   });
   await agreeOn(op, new Map(values));
 }
 
 /** `roundings`: by how many of fp32, of the largest value, the two may differ where one of them rounds more than once. */
-async function agreeOn(op: string, values: ReadonlyMap<string, SimTensor>, roundings = 0): Promise<void> {
+async function agreeOn(op: string, values: ReadonlyMap<string, PackageTensor>, roundings = 0): Promise<void> {
   const kernel = CONSTEXPR[op]?.run;
   if (kernel === undefined) throw new Error(`no kernel for ${op}`);
   const made = kernel(new Arguments(op, new Map([...values].map(([name, value]) => [name, [value]])), []));
@@ -104,7 +104,7 @@ type Packed = (typeof MAPPED_TYPES)[number];
 const [ROWS, COLUMNS] = [4, 512];
 
 /** The operands of the one packed constant of a program with a weight of a type, as an export writes them. */
-async function emitted(type: Packed, profile: "gpu" | "exact"): Promise<ReadonlyMap<string, SimTensor>> {
+async function emitted(type: Packed, profile: "gpu" | "exact"): Promise<ReadonlyMap<string, PackageTensor>> {
   const b = new GraphBuilder(opTable, "one weight");
   const x = b.input("x", typeOf("f32", [1, COLUMNS]));
   const weight = b.param("w", typeOf(type, [ROWS, COLUMNS]), { file: "f", tensor: "w" });
@@ -126,13 +126,13 @@ async function emitted(type: Packed, profile: "gpu" | "exact"): Promise<Readonly
   const constants = new Constants(await BlobReader.open(memorySource(sink.bytes)));
   const [op, ...more] = functions[0]!.mil.operations.filter((one) => one.type === "constexpr_blockwise_shift_scale");
   expect(more).toEqual([]);
-  const operands = new Map<string, SimTensor>();
+  const operands = new Map<string, PackageTensor>();
   for (const [name, [binding]] of op!.inputs)
     if (binding?.kind === "value") operands.set(name, await constants.load(binding.value, false));
   return operands;
 }
 
-/** What each type is stored as: codes, scale, offset. A minimum per block (gpu) is added by whoever reads the weight. */
+/** What each type is stored as: codes, scale, offset. A minimum per block (gpu) is added where the weight is read. */
 const EMITTED: Readonly<Record<string, readonly [gpu: readonly MilDtype[], exact: readonly MilDtype[]]>> = {
   q4_0: [
     ["uint4", "fp16", "uint4"],

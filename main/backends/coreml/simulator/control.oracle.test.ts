@@ -12,8 +12,8 @@ import { nestedOperations, tensorType } from "../mil/types.ts";
 import { Constants } from "./constants.ts";
 import { SIMULATED_OPS } from "./kernels.ts";
 import { SimFunction, SimState } from "./simFunction.ts";
-import type { SimTensor } from "./tensor.ts";
-import { simTensor } from "./tensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
+import { packageTensor } from "../package/packageTensor.ts";
 
 const SHAPE = [3, 5] as const;
 const FLOAT = tensorType("fp32", SHAPE);
@@ -24,7 +24,7 @@ const random = seededRandom(17);
 const floats = (count: number): Float64Array =>
   Float64Array.from({ length: count }, () => roundToHalf((random.integer(4001) - 2000) / 1000));
 
-type Made = Readonly<Record<string, SimTensor>>;
+type Made = Readonly<Record<string, PackageTensor>>;
 
 /** Every kind of operator that a program of this file holds. */
 const met = new Set<string>();
@@ -46,7 +46,7 @@ function choose(
   return b.nested("cond", [["pred", [pred]]], [yes!, no!], yes!.types);
 }
 
-function expectClose(got: SimTensor | undefined, want: NumericTensor | undefined): void {
+function expectClose(got: PackageTensor | undefined, want: NumericTensor | undefined): void {
   expect(got?.shape).toEqual(want?.shape);
   const [made, wanted] = [[...(got?.data ?? [])], [...(want?.data ?? [])]];
   for (const [i, number] of wanted.entries())
@@ -103,8 +103,8 @@ describe.skipIf(oracleMissing())(`control flow and states in the simulator ${ora
       b.output("y", choose(b, pred, branches)[0]!);
     });
     const made = await chosen.predict({
-      x: simTensor("fp32", SHAPE, x.data as Float64Array),
-      limit: simTensor("fp32", [1], [limit]),
+      x: packageTensor("fp32", SHAPE, x.data as Float64Array),
+      limit: packageTensor("fp32", [1], [limit]),
     });
     const [want] = await jaxEval("lax.cond(jnp.mean(x) > limit, jnp.sin, lambda v: v + 3, x)", { x, limit });
     expectClose(made["y"], want);
@@ -132,8 +132,8 @@ describe.skipIf(oracleMissing())(`control flow and states in the simulator ${ora
   it.each([0, 1, 2, 9])("a loop of %i turns, as JAX turns it", async (turns) => {
     const x = tensor("f32", SHAPE, floats(15));
     const made: Made = await loop.predict({
-      turns: simTensor("int32", [1], [turns]),
-      x: simTensor("fp32", SHAPE, x.data as Float64Array),
+      turns: packageTensor("int32", [1], [turns]),
+      x: packageTensor("fp32", SHAPE, x.data as Float64Array),
     });
     const expression = `
 def turn(carried):
@@ -161,7 +161,7 @@ lax.while_loop(lambda carried: carried[0] < turns, turn, (jnp.int64(0), jnp.asar
   it("a state keeps what was written: reads before and after, steps, copies, and a new one from zeros", async () => {
     const steps = [2, 0, 2, 3].map((at) => ({ at, row: floats(width) }));
     const predict = ({ at, row }: (typeof steps)[number], state: SimState): Promise<Made> =>
-      keep.predict({ row: simTensor("fp16", [1, width], row), at: simTensor("int32", [1], [at]) }, { state });
+      keep.predict({ row: packageTensor("fp16", [1, width], row), at: packageTensor("int32", [1], [at]) }, { state });
     const expression = `
 cache, out = np.zeros((${rows}, ${width}), np.float16), []
 for i in order:

@@ -1,17 +1,17 @@
 /** What a simulator kernel gets: the arguments of one operator, by name, as values. */
 import type { MilDtype, MilTensorType } from "../mil/types.ts";
-import type { SimTensor } from "./tensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
 import { simError } from "./tensor.ts";
 
-export type Kernel = (a: Arguments) => SimTensor | readonly SimTensor[];
+export type Kernel = (a: Arguments) => PackageTensor | readonly PackageTensor[];
 
 export class Arguments {
   readonly type: string;
-  readonly #values: ReadonlyMap<string, readonly SimTensor[]>;
+  readonly #values: ReadonlyMap<string, readonly PackageTensor[]>;
   /** As the program declares them. */
   readonly outputs: readonly MilTensorType[];
 
-  constructor(type: string, values: ReadonlyMap<string, readonly SimTensor[]>, outputs: readonly MilTensorType[]) {
+  constructor(type: string, values: ReadonlyMap<string, readonly PackageTensor[]>, outputs: readonly MilTensorType[]) {
     this.type = type;
     this.#values = values;
     this.outputs = outputs;
@@ -25,15 +25,15 @@ export class Arguments {
     return this.#values.has(name);
   }
 
-  list(name: string): readonly SimTensor[] {
+  list(name: string): readonly PackageTensor[] {
     return this.#values.get(name) ?? simError(this.type, `argument ${name} is missing`);
   }
 
-  tensor(name: string): SimTensor {
+  tensor(name: string): PackageTensor {
     return this.list(name)[0] ?? simError(this.type, `argument ${name} is empty`);
   }
 
-  optional(name: string): SimTensor | undefined {
+  optional(name: string): PackageTensor | undefined {
     return this.#values.get(name)?.[0];
   }
 

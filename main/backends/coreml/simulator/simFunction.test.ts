@@ -4,10 +4,10 @@ import type { MilBlock, MilFunction, MilOperation } from "../mil/types.ts";
 import { tensorType } from "../mil/types.ts";
 import { Constants } from "./constants.ts";
 import { SimFunction } from "./simFunction.ts";
-import { simTensor } from "./tensor.ts";
+import { packageTensor } from "../package/packageTensor.ts";
 
 const FLAG = tensorType("bool", []);
-const x = simTensor("bool", [], [1]);
+const x = packageTensor("bool", [], [1]);
 
 function functionOf(type: "cond" | "while_loop", blocks: readonly MilBlock[]): SimFunction {
   const argument = type === "cond" ? "pred" : "loop_vars";
@@ -40,7 +40,7 @@ describe("loops in the simulator", () => {
   });
 
   it("end at once where the condition does not hold", async () => {
-    const made = await functionOf("while_loop", [same("a"), same("b")]).predict({ x: simTensor("bool", [], [0]) });
+    const made = await functionOf("while_loop", [same("a"), same("b")]).predict({ x: packageTensor("bool", [], [0]) });
     expect([...(made["y"]?.data ?? [])]).toEqual([0]);
   });
 
@@ -57,8 +57,8 @@ describe("branches in the simulator", () => {
 
   it("take the first block where the condition holds, and the second where it does not", async () => {
     const fails: MilBlock = { inputs: [], operations: [], outputs: [] };
-    const yes = simTensor("bool", [], [1]);
-    const no = simTensor("bool", [], [0]);
+    const yes = packageTensor("bool", [], [1]);
+    const no = packageTensor("bool", [], [0]);
     expect([...((await functionOf("cond", [gives, fails]).predict({ x: yes }))["y"]?.data ?? [])]).toEqual([1]);
     expect([...((await functionOf("cond", [fails, gives]).predict({ x: no }))["y"]?.data ?? [])]).toEqual([0]);
     await expect(functionOf("cond", [fails, gives]).predict({ x: yes })).rejects.toThrow("was not made");

@@ -4,13 +4,15 @@ import type { MilBinding, MilBlock, MilFunction, MilOperation, MilTensorType, Mi
 import { elementCount, nestedOperations } from "../mil/types.ts";
 import type { PackageFunction, PackageState } from "../package/packageRunner.ts";
 import type { Constants } from "./constants.ts";
+import { operatorBytes, simulatedBytes } from "./memory.ts";
 import { runKernel } from "./kernels.ts";
-import type { SimTensor } from "./tensor.ts";
-import { allocate, simError, simTensor } from "./tensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
+import { allocate, packageTensor } from "../package/packageTensor.ts";
+import { simError } from "./tensor.ts";
 
 /** Contents of Core ML states, by name. Belongs to one conversation; shared by the functions of a model. */
 export class SimState implements PackageState {
-  readonly tensors = new Map<string, SimTensor>();
+  readonly tensors = new Map<string, PackageTensor>();
 
   copy(): SimState {
     const out = new SimState();
@@ -18,11 +20,11 @@ export class SimState implements PackageState {
     return out;
   }
 
-  read(name: string): SimTensor | undefined {
+  read(name: string): PackageTensor | undefined {
     return this.tensors.get(name);
   }
 
-  write(name: string, tensor: SimTensor): void {
+  write(name: string, tensor: PackageTensor): void {
     this.tensors.set(name, tensor);
   }
 
@@ -62,12 +64,12 @@ export class SimFunction implements PackageFunction {
   }
 
   async predict(
-    inputs: Readonly<Record<string, SimTensor>>,
+    inputs: Readonly<Record<string, PackageTensor>>,
     options: PredictOptions = {},
-  ): Promise<Readonly<Record<string, SimTensor>>> {
+  ): Promise<Readonly<Record<string, PackageTensor>>> {
     const state = options.state ?? new SimState();
     const values = this.#bind(inputs, state);
-    const smallConstants = new Map<string, SimTensor>();
+    const smallConstants = new Map<string, PackageTensor>();
     for (const [i, op] of this.mil.operations.entries()) {
       if (op.type === "const" || op.type.startsWith("constexpr_")) continue;
       throwIfCancelled(options.signal);
@@ -83,10 +85,10 @@ export class SimFunction implements PackageFunction {
   }
 
   /** One operator; those with blocks run theirs. */
-  async #step(op: MilOperation, values: Map<string, SimTensor>, run: Running): Promise<void> {
-    const args = new Map<string, readonly SimTensor[]>();
+  async #step(op: MilOperation, values: Map<string, PackageTensor>, run: Running): Promise<void> {
+    const args = new Map<string, readonly PackageTensor[]>();
     for (const [name, bindings] of op.inputs) {
-      const given: SimTensor[] = [];
+      const given: PackageTensor[] = [];
       for (const b of bindings) given.push(await this.#value(b, values, run.small));
       args.set(name, given);
     }
@@ -97,10 +99,10 @@ export class SimFunction implements PackageFunction {
   async #nested(
     op: MilOperation,
     blocks: readonly MilBlock[],
-    args: ReadonlyMap<string, readonly SimTensor[]>,
-    values: ReadonlyMap<string, SimTensor>,
+    args: ReadonlyMap<string, readonly PackageTensor[]>,
+    values: ReadonlyMap<string, PackageTensor>,
     run: Running,
-  ): Promise<readonly SimTensor[]> {
+  ): Promise<readonly PackageTensor[]> {
     const [first, second] = blocks;
     if (first === undefined || second === undefined) return simError(op.type, "a block is missing");
     if (op.type === "cond") {
@@ -111,7 +113,7 @@ export class SimFunction implements PackageFunction {
     for (let turn = 1; flagOf(op, await this.#block(first, carried, values, run)); turn++) {
       carried = await this.#block(second, carried, values, run);
       if (turn % TURNS_A_SLICE !== 0) continue;
-      // A loop may turn for ever: whoever wants to stop it has to be heard, and asked for where no operator does.
+      // A loop may turn for ever. Where no operator pauses, this does, so that a cancel arrives.
       await new Promise<void>((resolve) => setTimeout(resolve, 0));
       throwIfCancelled(run.signal);
     }
@@ -120,10 +122,10 @@ export class SimFunction implements PackageFunction {
 
   async #block(
     block: MilBlock,
-    inputs: readonly SimTensor[],
-    outer: ReadonlyMap<string, SimTensor>,
+    inputs: readonly PackageTensor[],
+    outer: ReadonlyMap<string, PackageTensor>,
     run: Running,
-  ): Promise<readonly SimTensor[]> {
+  ): Promise<readonly PackageTensor[]> {
     const values = new Map(outer);
     block.inputs.forEach(({ name }, i) => {
       values.set(name, inputs[i] ?? simError(name, "the block input is missing"));
@@ -133,21 +135,23 @@ export class SimFunction implements PackageFunction {
       throwIfCancelled(run.signal);
       await this.#step(op, values, run);
     }
-    const made: SimTensor[] = [];
+    const made: PackageTensor[] = [];
     for (const name of block.outputs) made.push(await this.#value({ kind: "name", name }, values, run.small));
     return made;
   }
 
-  #bind(inputs: Readonly<Record<string, SimTensor>>, state: SimState): Map<string, SimTensor> {
-    const values = new Map<string, SimTensor>();
+  #bind(inputs: Readonly<Record<string, PackageTensor>>, state: SimState): Map<string, PackageTensor> {
+    const values = new Map<string, PackageTensor>();
     for (const { name, type } of this.mil.inputs) {
       if (type.kind === "state") {
-        if (!state.tensors.has(name))
+        if (!state.tensors.has(name)) {
+          this.#constants.memory.need(simulatedBytes(type), `state ${name}`, () => this.#held([], state));
           state.tensors.set(name, {
             dtype: type.dtype,
             shape: type.shape,
             data: allocate(type.dtype, elementCount(type.shape)),
           });
+        }
         continue;
       }
       const given = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
@@ -157,7 +161,7 @@ export class SimFunction implements PackageFunction {
           this.mil.name,
           `input ${name} is ${given.dtype}[${given.shape.join()}], expected ${type.dtype}[${type.shape.join()}]`,
         );
-      values.set(name, simTensor(given.dtype, given.shape, given.data.slice()));
+      values.set(name, packageTensor(given.dtype, given.shape, given.data.slice()));
     }
     for (const name of Object.keys(inputs))
       if (!this.mil.inputs.some((i) => i.name === name)) simError(this.mil.name, `there is no input ${name}`);
@@ -166,9 +170,9 @@ export class SimFunction implements PackageFunction {
 
   async #value(
     binding: MilBinding,
-    values: ReadonlyMap<string, SimTensor>,
-    small: Map<string, SimTensor>,
-  ): Promise<SimTensor> {
+    values: ReadonlyMap<string, PackageTensor>,
+    small: Map<string, PackageTensor>,
+  ): Promise<PackageTensor> {
     if (binding.kind === "value") return this.#constants.load(binding.value, true);
     const known = values.get(binding.name) ?? small.get(binding.name);
     if (known !== undefined) return known;
@@ -179,12 +183,12 @@ export class SimFunction implements PackageFunction {
     return made;
   }
 
-  async #constant(op: MilOperation): Promise<SimTensor> {
+  async #constant(op: MilOperation): Promise<PackageTensor> {
     if (op.value !== undefined) return this.#constants.load(op.value, true);
     return this.#constants.kept(constexprKey(this.mil.name, op), async () => {
-      const args = new Map<string, readonly SimTensor[]>();
+      const args = new Map<string, readonly PackageTensor[]>();
       for (const [name, bindings] of op.inputs) {
-        const given: SimTensor[] = [];
+        const given: PackageTensor[] = [];
         for (const b of bindings) {
           if (b.kind === "value") given.push(await this.#constants.load(b.value, false));
           else
@@ -194,19 +198,15 @@ export class SimFunction implements PackageFunction {
         }
         args.set(name, given);
       }
-      const [made] = runKernel(
-        op.type,
-        args,
-        op.outputs.map((o) => asTensor(o.type)),
-      );
+      const [made] = this.#kernel(op, args, () => this.#held(args.values(), undefined));
       return made ?? simError(op.type, "no output");
     });
   }
 
   #run(
     op: MilOperation,
-    args: ReadonlyMap<string, readonly SimTensor[]>,
-    values: Map<string, SimTensor>,
+    args: ReadonlyMap<string, readonly PackageTensor[]>,
+    values: Map<string, PackageTensor>,
     state: SimState,
   ): void {
     if (op.type === "read_state" || op.type === "write_state") {
@@ -218,23 +218,40 @@ export class SimFunction implements PackageFunction {
         state.tensors.set(name, args.get("data")?.[0] ?? simError(op.type, "no data"));
       return;
     }
-    const made = runKernel(
-      op.type,
-      args,
-      op.outputs.map((o) => asTensor(o.type)),
+    keep(
+      op,
+      this.#kernel(op, args, () => this.#held([values.values(), ...args.values()], state)),
+      values,
     );
-    keep(op, made, values);
+  }
+
+  #kernel(
+    op: MilOperation,
+    args: ReadonlyMap<string, readonly PackageTensor[]>,
+    held: () => number,
+  ): readonly PackageTensor[] {
+    const types = op.outputs.map((o) => asTensor(o.type));
+    this.#constants.memory.need(operatorBytes(op.type, args, types), op.type, held);
+    return runKernel(op.type, args, types);
+  }
+
+  /** Bytes of these tensors, of a state and of the kept constants; tensors that share their numbers count once. */
+  #held(tensors: Iterable<Iterable<PackageTensor>>, state: SimState | undefined): number {
+    const buffers = new Set<ArrayBufferLike>();
+    for (const list of [...tensors, state?.tensors.values() ?? []])
+      for (const { data } of list) buffers.add(data.buffer);
+    return [...buffers].reduce((sum, { byteLength }) => sum + byteLength, this.#constants.bytes);
   }
 }
 
 interface Running {
-  readonly small: Map<string, SimTensor>;
+  readonly small: Map<string, PackageTensor>;
   readonly state: SimState;
   readonly signal: AbortSignal | undefined;
 }
 
 /** What a branch or a loop goes by. */
-function flagOf(op: MilOperation, values: readonly SimTensor[] | undefined): boolean {
+function flagOf(op: MilOperation, values: readonly PackageTensor[] | undefined): boolean {
   const flag = values?.[0];
   if (flag === undefined || flag.data.length !== 1)
     return simError(op.name, `${op.type} has no condition of one element`);
@@ -245,7 +262,7 @@ function flagOf(op: MilOperation, values: readonly SimTensor[] | undefined): boo
 const TURNS_A_SLICE = 256;
 
 /** Results under their names, if they are what the program declares. */
-function keep(op: MilOperation, made: readonly SimTensor[], values: Map<string, SimTensor>): void {
+function keep(op: MilOperation, made: readonly PackageTensor[], values: Map<string, PackageTensor>): void {
   op.outputs.forEach((output, i) => {
     const tensor = made[i] ?? simError(op.type, `output ${i} was not made`);
     if (tensor.dtype !== output.type.dtype || !fits(tensor.shape, output.type))
@@ -258,7 +275,7 @@ function keep(op: MilOperation, made: readonly SimTensor[], values: Map<string, 
 }
 
 /** Stands for a state operand, which is named and not read as a value. */
-const STATE_MARK: SimTensor = { dtype: "bool", shape: [], data: new Int32Array(1) };
+const STATE_MARK: PackageTensor = { dtype: "bool", shape: [], data: new Int32Array(1) };
 
 function stateName(op: MilOperation): string {
   const binding = op.inputs.find(([name]) => name === "input")?.[1][0];

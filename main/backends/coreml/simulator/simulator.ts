@@ -6,6 +6,7 @@
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { OpenPackage } from "../package.ts";
 import type { PackageRunner } from "../package/packageRunner.ts";
+import { DEFAULT_MEMORY_LIMIT, SimulatorMemory } from "./memory.ts";
 import { Constants } from "./constants.ts";
 import { SimFunction, SimState } from "./simFunction.ts";
 
@@ -17,9 +18,9 @@ export class Simulator implements PackageRunner {
   /** Both functions of a model use the same weights: one copy. */
   readonly #constants: Constants;
 
-  constructor(opened: OpenPackage) {
+  constructor(opened: OpenPackage, memoryLimit: number = DEFAULT_MEMORY_LIMIT) {
     this.#package = opened;
-    this.#constants = new Constants(opened.weights);
+    this.#constants = new Constants(opened.weights, new SimulatorMemory(memoryLimit));
   }
 
   get functionNames(): readonly string[] {

@@ -1,15 +1,11 @@
 /** Errors and strided walks of the simulator. Kernels compute in double precision and round once per operator, as Core ML does. */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import { elementCount } from "../mil/types.ts";
-import type { PackageTensor as SimTensor } from "../package/packageTensor.ts";
+import type { PackageTensor } from "../package/packageTensor.ts";
 import { allocate } from "../package/packageTensor.ts";
 
-/** A value inside the simulator. */
-export type { PackageTensor as SimTensor } from "../package/packageTensor.ts";
-export { allocate, packageTensor as simTensor } from "../package/packageTensor.ts";
-
-export function simError(who: string, what: string): never {
-  throw new WorkbenchError("RUN_FAILED", `[coreml-sim] ${who}: ${what}`);
+export function simError(source: string, what: string): never {
+  throw new WorkbenchError("RUN_FAILED", `[coreml-sim] ${source}: ${what}`);
 }
 
 export function strides(shape: readonly number[]): number[] {
@@ -51,7 +47,7 @@ export function offsets(shape: readonly number[], step: readonly number[], start
 }
 
 /** The same elements picked by offset. */
-export function pick(x: SimTensor, shape: readonly number[], at: Int32Array): SimTensor {
+export function pick(x: PackageTensor, shape: readonly number[], at: Int32Array): PackageTensor {
   const data = allocate(x.dtype, at.length);
   for (let i = 0; i < at.length; i++) data[i] = x.data[at[i] as number] as number;
   return { dtype: x.dtype, shape, data };

@@ -10,6 +10,7 @@
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
 import { PACKED_TYPES } from "../../../ir/dtype.ts";
+import type { HeldBytes } from "../../../ir/heldBytes.ts";
 import type { PrecisionPolicy } from "../../../ir/precision.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { MIL_DTYPES } from "../mil/types.ts";
@@ -143,6 +144,12 @@ export function bitsPerWeight(form: WeightForm): number {
       : MIL_DTYPES[form.scale].bits + (form.offset === undefined ? 0 : MIL_DTYPES[form.offset].bits);
   return MIL_DTYPES[form.codes].bits + perBlock / form.block;
 }
+
+/** Of a package with this profile. */
+export const heldInPackage =
+  (profile: WeightProfile): HeldBytes =>
+  ({ type, elements }) =>
+    (bitsPerWeight(formFor(type, profile)) * elements) / 8;
 
 /** "int4 centred, fp16 scale and rest per 32": for reports. */
 export function formText(form: WeightForm): string {

@@ -1,7 +1,7 @@
 /**
  * Streams the planned weights into the weight file: a megabyte at a time, reading ahead while converting and writing
  * behind, so that memory stays flat whatever the size. Measures, per weight, what the mapping cost: every element beside the
- * converting where somebody else can, or else some rows.
+ * converting where the caller can, or else some rows.
  */
 import { throwIfCancelled } from "../../../diagnostics/errors.ts";
 import type { PositionedSink } from "../blob.ts";

@@ -1,6 +1,7 @@
 /**
- * Times of operations on Core ML: the system times whole predictions only. Each one's measured time is shared out by the cost
- * weights of the compute plan, so a row here is attributed, never measured. What a prediction spends outside Core ML is its own.
+ * Times of operations on Core ML. Core ML times whole predictions only, so each measured time is shared
+ * out by the costs of the compute plan: a row here is attributed, never measured. Time outside Core ML
+ * has its own row.
  */
 import type { PlacedOn } from "./planned.ts";
 
@@ -10,7 +11,7 @@ export interface WeighedOp {
   readonly device: PlacedOn;
   /** Share of the plan's cost. */
   readonly cost: number;
-  /** Operations of the model that it computes. */
+  /** The model's operations that it computes. */
   readonly sources: readonly number[];
 }
 
@@ -35,7 +36,7 @@ export interface Slice {
   readonly sources: readonly number[];
 }
 
-/** Costs that add up to one; what costs nothing takes no time. */
+/** Costs scaled to a sum of 1. */
 function sharesOf(ops: readonly WeighedOp[]): readonly (WeighedOp & { readonly share: number })[] {
   const told = ops.filter((op) => Number.isFinite(op.cost) && op.cost > 0);
   const total = told.reduce((sum, op) => sum + op.cost, 0);

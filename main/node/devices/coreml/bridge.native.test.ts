@@ -280,7 +280,7 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
       expect(await tried({ chip: "Apple M4" })).toBe("none");
       expect(await tried({ model: "another" })).toBe("none");
       expect(await tried({ function: "prefill" })).toBe("none");
-      // Nobody but the first is marked, and another process reads the same.
+      // Only the first is marked, and another process reads the same.
       expect(await codeOf(tryOnce(new TrialBook(join(folder, "marks")), key, request("marked")))).toBe("COREML_UNSAFE");
     });
 

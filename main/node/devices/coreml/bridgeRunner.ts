@@ -22,7 +22,7 @@ const MIL_TYPES: Readonly<Record<string, MilDtype>> = {
   i8: "int8",
 };
 
-/** A state that exists once a function needs it. What is written goes into it then: before, there is no model to make one. */
+/** A state that the first function creates. Earlier writes wait for it. */
 class BridgeState implements PackageState {
   #held: CoremlState | undefined;
   #written = new Map<string, PackageTensor>();
@@ -77,14 +77,14 @@ export interface BridgeRunnerOptions {
   readonly units: CoremlUnit;
   /** Several functions are chosen by name; a single one is the default. */
   readonly functions: readonly string[];
-  /** Shapes of inputs change from call to call: the system is to optimise for each. */
+  /** Input shapes change from call to call: the system optimises for each. */
   readonly flexible?: boolean;
 }
 
 /** One prediction by the clock. */
 export interface PredictionTimes {
   readonly function: string;
-  /** As performance.now() counts, in seconds. */
+  /** On the clock of performance.now(), in seconds. */
   readonly start: number;
   /** From the call to the last output copied. */
   readonly seconds: number;
@@ -95,7 +95,7 @@ export interface PredictionTimes {
 export class BridgeRunner implements PackageRunner {
   readonly label = "coreml";
   readonly truth: PackageRunner["truth"];
-  /** Told of every prediction: for the profiler. */
+  /** Called for every prediction, for the profiler. */
   onPrediction: ((times: PredictionTimes) => void) | undefined;
   /** Seconds that loading took, over all functions. */
   loadSeconds = 0;

@@ -142,7 +142,7 @@ describe("compiled models", () => {
   });
 
   describe("that another process has", () => {
-    // This test's parent lives as long as it does; a number beyond every system's limit is nobody's.
+    // This test's parent lives as long as it does; no process has a number beyond every system's limit.
     const [living, dead] = [process.ppid, 2 ** 30];
 
     it("stay when all are removed, with what it is making, and go once it has ended", async () => {
@@ -206,7 +206,7 @@ describe("compiled models", () => {
       expect(await Promise.all(waiting)).toEqual([undefined, expect.objectContaining({ content: hashOf("b") })]);
     });
 
-    it("are nobody's when the mark is older than the machine's start, or names no process", async () => {
+    it("are ignored when the mark is older than the boot, or names no process", async () => {
       await stored("a", 60);
       await stored("b", 60);
       const old = join(folder(), `${hashOf("a")}.${living}.use`);
@@ -218,7 +218,7 @@ describe("compiled models", () => {
       expect(await models.clear()).toMatchObject({ entries: 2 });
     });
 
-    it("are marked by whoever finds or makes one", async () => {
+    it("are marked by each process that finds or makes one", async () => {
       const models = new CompiledModels(home, BOUNDS);
       await models.find(await stored("a", 1));
       const made = await make(models, "new");

@@ -1,8 +1,8 @@
 /**
- * Compiled models in the data folder, under the hash of their content: the system ties what it specialises for the Neural Engine
- * to the path, so a path never changes its content and the same content never moves. An index tells which export made which
- * content, so that a model is exported once per target. What was not used for long goes, and what was not used for longest when
- * the folder is over its limit.
+ * Compiled models in the data folder, named by the hash of their content. The system ties its Neural
+ * Engine specialisation to the path, so a path never changes its content and content never moves. An
+ * index maps an export to its content, so a model is exported once per target. Old models are evicted,
+ * and the oldest ones when the folder is over its limit.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -28,7 +28,7 @@ export interface CompiledModel extends IndexFacts {
   readonly path: string;
 }
 
-/** What is known of an export before it is made: facts of its weights, target, build of the program. */
+/** Facts of an export before it is made: weights, target, build of the program. */
 export const exportKey = (...facts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(facts)).digest("hex");
 
@@ -51,7 +51,7 @@ export async function contentOf(packagePath: string, signal?: AbortSignal): Prom
 export class CompiledModels {
   readonly folder: string;
   readonly #bounds: CacheBounds;
-  /** What this process uses is not removed under it, also not by others, which see a mark. */
+  /** Models that this process uses. Other processes see a mark and do not remove them. */
   readonly #inUse = new Set<string>();
   #trimmed: Promise<void> | undefined;
 
@@ -71,13 +71,13 @@ export class CompiledModels {
     if (facts === undefined) return undefined;
     try {
       const path = this.pathOf(facts.content);
-      // Before anything is waited for: from here on it is not trimmed.
+      // Before the first await: from here on it is not evicted.
       await this.#use(facts.content);
       await access(path);
-      // The index tells when a model was used last: nothing of the model itself may change.
+      // The index holds the time of last use, because the model itself must not change.
       const now = new Date();
       await utimes(index, now, now).catch(() => undefined);
-      // Once per process also where nothing new is made: what is old goes by itself.
+      // Evicts once per process, even if nothing new is made.
       await (this.#trimmed ??= trimModels(this.folder, this.#bounds, this.#inUse).catch(() => undefined));
       return { ...facts, path };
     } catch {
@@ -85,7 +85,7 @@ export class CompiledModels {
     }
   }
 
-  /** Makes the package at a temporary place, lets `compile` turn it into the compiled model, and removes it again. */
+  /** Makes a temporary package, lets `compile` turn it into a model, and removes the package. */
   async make(
     key: string,
     write: (path: string) => Promise<void>,
@@ -93,7 +93,7 @@ export class CompiledModels {
     signal?: AbortSignal,
   ): Promise<CompiledModel> {
     await makeFolder(this.folder);
-    // The same model may be made twice at a time, by this process and by others.
+    // This process and others may make the same model at the same time.
     const own = `${key.slice(0, 16)}.${process.pid}.${randomUUID()}`;
     const packagePath = join(this.folder, `${own}.mlpackage`);
     try {
@@ -117,19 +117,19 @@ export class CompiledModels {
     return { folder: this.folder, entries, bytes, limit: this.#bounds.bytes };
   }
 
-  /** How many models other processes have open. */
+  /** Number of models that other processes have open. */
   async usedByOthers(): Promise<number> {
     const used = await usedByOthers(this.folder);
     return (await modelsIn(this.folder)).filter(({ content }) => used.has(content)).length;
   }
 
-  /** Here at once, so that nothing that waits trims it; then for other processes. */
+  /** Marks a use: at once in this process, then on disk for other processes. */
   #use(content: string): Promise<void> {
     this.#inUse.add(content);
     return markUse(this.folder, content);
   }
 
-  /** Removes every compiled model that no other process has open; answers what was really removed. */
+  /** Removes every model that no other process has open. Returns what was really removed. */
   async clear(): Promise<CompiledFacts> {
     const before = await this.facts();
     await removeEverything(this.folder);

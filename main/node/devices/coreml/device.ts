@@ -16,11 +16,11 @@ import { loadCoreml } from "./native.ts";
 import type { TrialKey, TrialProgress, TrialTimes } from "./trial.ts";
 import { TrialBook, tryOnce } from "./trial.ts";
 
-/** As the registry knows it. */
+/** Its id in the registry. */
 export const COREML = "coreml";
 
 export interface CoremlAccess {
-  /** The bridge, or the error that says what is missing. */
+  /** The bridge. Throws an error that says what is missing. */
   readonly bridge: () => CoremlBridge;
   readonly models: CompiledModels;
   readonly book: TrialBook;
@@ -69,13 +69,13 @@ export interface PrepareRequest {
   /** What makes this package different from others: facts of its weights, target. */
   readonly facts: readonly string[];
   readonly write: (path: string) => Promise<void>;
-  /** Shapes of inputs change from call to call. */
+  /** Input shapes change from call to call. */
   readonly flexible?: boolean;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: TrialProgress) => void;
 }
 
-/** Several functions are tried out one by one; a single one is the default. */
+/** Functions to try one by one; a single one is the default. */
 const triedFunctions = (model: CompiledModel): readonly string[] =>
   model.functions.length > 1 ? model.functions : [""];
 
@@ -86,7 +86,7 @@ const trialKey = (
   name: string,
 ): TrialKey => ({ model: model.content, os, chip, units, function: name });
 
-/** The compiled model of a package, tried out: nothing of it has run in this process yet. */
+/** The compiled and tried model of a package. It has not run in this process yet. */
 export async function prepareModel(access: CoremlAccess, request: PrepareRequest): Promise<CompiledModel> {
   const bridge = access.bridge();
   const { units, signal, onProgress } = request;
@@ -103,7 +103,7 @@ export async function prepareModel(access: CoremlAccess, request: PrepareRequest
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress }),
       });
-    // What was tried out before and has been deleted since is compiled again; its verdict stands.
+    // A deleted model is compiled again. Its verdict stands.
     await bridge.compile(packagePath, model.path, signal);
   };
   const key = exportKey(access.build, ...request.facts);
@@ -115,7 +115,7 @@ export async function prepareModel(access: CoremlAccess, request: PrepareRequest
   return access.models.make(key, request.write, attempt, signal);
 }
 
-/** What compiling, loading and first running took when the model was tried out, per function. */
+/** Seconds of compile, load and first run in the trial, per function. */
 export async function trialTimes(
   access: CoremlAccess,
   model: CompiledModel,
@@ -138,7 +138,7 @@ export function openRunner(
   return new BridgeRunner(access.bridge(), { compiled, units, functions, flexible });
 }
 
-/** How times of this Core ML come about. */
+/** How its times were obtained. */
 export const coremlTruth = (coreml: CoremlAccess): BridgeTruth => coreml.bridge().truth;
 
 /** Why there is no Core ML here, in one sentence; undefined where there is. */

@@ -10,16 +10,12 @@ import { bindingsOf } from "../../../backends/coreml/export.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import { INPUTS, LOGITS } from "../../../models/blocks.ts";
+import { modelStoreIn } from "../../../testing/modelStore.ts";
 import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
-import { createModelStore } from "../../../engine/models/modelStore.ts";
-import { createOffers } from "../../../engine/models/offers.ts";
 import { DEMO_OFFER as DEMO } from "../../../contract/views/engine.ts";
-import { modelFiles } from "../../../node/files/modelFiles.ts";
 import { packageFiles } from "../../files/packageFiles.ts";
 import { packageWriter } from "../../files/packageDirectory.ts";
-import { createRecents } from "../../files/recents.ts";
-import { createUploads } from "../../files/uploads.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import { runHybrid } from "../../../engine/models/hybrid.ts";
 import { routeOf } from "../../../engine/models/routes.ts";
@@ -39,18 +35,11 @@ const best = (row: Float32Array): number => row.reduce((at, x, i) => (x > (row[a
 describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "rlx-coreml-device-"));
   const access = coremlAccess(folder, doubleModule());
-  const uploads = createUploads();
-  const store = createModelStore({
-    files: modelFiles,
-    offers: createOffers(modelFiles),
-    recents: createRecents(folder),
-    uploads,
-  });
+  const { store, close } = modelStoreIn(folder);
   const engine = loadAddon();
   const signal = new AbortController().signal;
   afterAll(async () => {
-    await store.dispose();
-    await uploads.dispose();
+    await close();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -160,7 +149,15 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
     const open = await store.open({ kind: "offer", id: DEMO }, signal);
     const target = { chip: "m3", os: "macos15", units: "all", profile: "gpu", context: 1 } as const;
     const route = await routeOf(open, target, "decode", signal);
-    const simulated = await runHybrid(route.graph, route, engine, 7, signal, openSimulator, packageFiles(folder));
+    const simulated = await runHybrid(
+      route.graph,
+      route,
+      engine,
+      7,
+      signal,
+      openSimulator(2 ** 32),
+      packageFiles(folder),
+    );
     const run = await runHybrid(
       route.graph,
       route,

@@ -100,7 +100,7 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
     expect(profile.truth).toBe("simulated");
     expect(profile.sentence).toContain("shared out by the cost weights of Core ML's plan, not measured");
     expect(profile.sentence).toMatch(/compile .*, load .*, first prediction .*\. Load now: /);
-    expect(profile.roof).toBeNull();
+    expect(profile.peakBandwidth).toBeNull();
     const { steps, slices, lanes, strings } = profile;
     expect([...steps.decode]).toEqual([0, 1, 1, 1]);
     expect(lanes.map(({ device }) => device)).toEqual(expect.arrayContaining(["ane", "host"]));

@@ -1,6 +1,6 @@
 /**
- * Small packages, each of which asks one question about Core ML that cannot be answered without a Mac: what the format allows and
- * the documentation leaves open. What should come out is what the simulator computes from the same file.
+ * Small packages, each of which asks one question about Core ML that needs a Mac: what the format
+ * allows and the documentation leaves open. The expected answer is the simulator's from the same file.
  */
 import { BlobPlan } from "../../../backends/coreml/blob.ts";
 import { CoreML } from "../../../backends/coreml/generated/proto.js";
@@ -17,7 +17,7 @@ import { join } from "node:path";
 export interface Experiment {
   readonly id: string;
   readonly question: string;
-  /** What the workbench does until the answer is known. */
+  /** Behaviour of the workbench until the answer is known. */
   readonly until: string;
   readonly functions: readonly string[];
   write(path: string): Promise<void>;
@@ -36,7 +36,7 @@ function bytesFor(dtype: MilDtype, values: readonly number[]): Uint8Array {
   return new Uint8Array(halves.buffer, halves.byteOffset, halves.byteLength);
 }
 
-/** A program in the making, with its weight file. */
+/** A program under construction, with its weight file. */
 class Draft {
   readonly blob = new BlobPlan();
   readonly operations: MilOperation[] = [];

@@ -11,13 +11,9 @@ import { resolveTarget } from "../../../backends/coreml/plan/target.ts";
 import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import type { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { GREEDY } from "../../../runtime/generate.ts";
+import { modelStoreIn } from "../../../testing/modelStore.ts";
 import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
 import { loadAddon } from "../../native/addon.ts";
-import { createModelStore } from "../../../engine/models/modelStore.ts";
-import { createOffers } from "../../../engine/models/offers.ts";
-import { modelFiles } from "../../../node/files/modelFiles.ts";
-import { createRecents } from "../../files/recents.ts";
-import { createUploads } from "../../files/uploads.ts";
 import { packageReader } from "../../files/packageDirectory.ts";
 import { coremlAccess } from "./device.ts";
 import { openCoremlSession } from "./session.ts";
@@ -30,18 +26,11 @@ const LENGTHS = [1, 2, 5, 12, 33, 64, 90];
 
 describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "rlx-coreml-flexible-"));
-  const uploads = createUploads();
-  const store = createModelStore({
-    files: modelFiles,
-    offers: createOffers(modelFiles),
-    recents: createRecents(folder),
-    uploads,
-  });
+  const { store, close } = modelStoreIn(folder);
   const engine = loadAddon();
   const signal = new AbortController().signal;
   afterAll(async () => {
-    await store.dispose();
-    await uploads.dispose();
+    await close();
     rmSync(folder, { recursive: true, force: true });
   });
 

@@ -1,6 +1,6 @@
 /**
- * The folder of compiled models as files: how large, when used last, and what has to go. A model leaves its name before it is
- * removed, so that nobody finds half of one.
+ * The folder of compiled models: sizes, times of last use, eviction. A model is renamed before it is
+ * removed, so that no process finds half of one.
  */
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
@@ -11,20 +11,20 @@ import { isAnother, isSinceStart } from "../../files/processes.ts";
 
 export const COMPILED = ".mlmodelc";
 const INDEX = ".json";
-/** What a process that died has left behind, and what is on its way out. */
+/** Leftovers of dead processes, and models under removal. */
 const UNFINISHED = /\.(?:mlpackage|partial|going|gone)$/;
 const CONTENT = /^[0-9a-f]{32}\.mlmodelc$/;
-/** Names with the process that works on them (the native compiler's as well), and marks that a process has opened a model. */
+/** Unfinished names with their process, and marks of open models. */
 const OWNED = /\.(\d+)\.(?:[0-9a-f-]{36}\.)?(?:mlpackage|partial|going)$/;
 const USE = /^([0-9a-f]{32})\.(\d+)\.use$/;
 
 export interface CacheBounds {
   readonly bytes: number;
   readonly ageMs: number;
-  /** Nothing goes that was used so shortly before: another process may be about to load it. */
+  /** Recently used models stay: another process may be about to load one. */
   readonly graceMs: number;
 }
-/** Some models of a few billion weights as f16; a month. */
+/** Room for some models of a few billion f16 weights, and a month. */
 export const BOUNDS: CacheBounds = { bytes: 32e9, ageMs: 30 * 86_400_000, graceMs: 3_600_000 };
 
 export interface CompiledFacts {
@@ -69,7 +69,7 @@ const changedMs = (path: string): Promise<number> =>
     () => 0,
   );
 
-/** What the index of an export says. */
+/** The index entry of an export. */
 export interface IndexFacts {
   /** Hash of the content. */
   readonly content: string;
@@ -124,9 +124,9 @@ export async function modelsIn(folder: string): Promise<readonly FoundModel[]> {
 }
 
 /**
- * Removes a model that is not in use. Who removes says so before it looks for uses, and who uses says so before it looks for
- * removals (`markUse`): whoever comes second sees the other. Its name goes first, so that nobody takes it for there; the indexes
- * that told of it follow.
+ * Removes a model that is not in use. A remover leaves a mark before it looks for uses, and a user
+ * leaves one before it looks for removals (`markUse`), so the second sees the first. The model is
+ * renamed first, and its index entries follow.
  */
 async function removeModel(folder: string, model: FoundModel, kept: ReadonlySet<string>): Promise<void> {
   const { content, path, indexes } = model;
@@ -138,14 +138,14 @@ async function removeModel(folder: string, model: FoundModel, kept: ReadonlySet<
     await rename(path, gone);
     await Promise.all(indexes.map((index) => rm(index, { force: true })));
   } catch {
-    // Another process was faster, or it cannot be removed: whoever counts afterwards sees it.
+    // Another process was faster, or it cannot be removed. The next count sees it.
   } finally {
     await rm(going, { force: true }).catch(() => undefined);
   }
   await rm(gone, { recursive: true, force: true }).catch(() => undefined);
 }
 
-/** Which models are too old, and which the oldest are while all together are too large. */
+/** Models that are too old, and the oldest ones while the folder is too large. */
 export function superfluous(
   models: readonly FoundModel[],
   { bytes, ageMs, graceMs }: CacheBounds,
@@ -165,12 +165,12 @@ export function superfluous(
 
 const isOthersWork = (name: string): boolean => isAnother(Number(OWNED.exec(name)?.[1] ?? process.pid));
 
-/** Longer than a removal takes between its mark and the new name; a process may also stop in between. */
+/** Longer than a removal takes from its mark to the rename. A process may die in between. */
 const REMOVAL_MS = 2000;
 
 /**
- * Says to other processes that this one has opened a model: Core ML may open its files again, function by function. Who is about
- * to remove it is waited for: then it is gone, or stays.
+ * Marks a model as open for other processes: Core ML may reopen its files, function by function. Waits
+ * for a removal under way: then the model is gone, or stays.
  */
 export async function markUse(folder: string, content: string): Promise<void> {
   await writeFile(join(folder, `${content}.${process.pid}.use`), "").catch(() => undefined);
@@ -187,7 +187,7 @@ async function isGoing(folder: string, content: string): Promise<boolean> {
 
 const isOwn = (name: string): boolean => Number(OWNED.exec(name)?.[1]) === process.pid;
 
-/** Models that other processes have opened; the marks of processes that have ended go. */
+/** Models that other processes have open. Removes the marks of dead processes. */
 export async function usedByOthers(folder: string): Promise<ReadonlySet<string>> {
   const used = new Set<string>();
   for (const name of await namesIn(folder)) {
@@ -213,12 +213,12 @@ export async function trimModels(folder: string, bounds: CacheBounds, kept: Read
   }
 }
 
-/** All but what other processes have open or are making. */
+/** Removes all models but those that other processes have open or are making. */
 export async function removeEverything(folder: string): Promise<void> {
   await Promise.all((await modelsIn(folder)).map((model) => removeModel(folder, model, new Set())));
   const kept = new Set((await modelsIn(folder)).flatMap(({ indexes }) => indexes));
   const rest = (name: string): boolean =>
-    // A mark of our own is of a removal that goes on, and takes it away.
+    // Our own mark belongs to a removal under way, which takes it away.
     (UNFINISHED.test(name) && !isOthersWork(name) && !(isOwn(name) && name.endsWith(".going"))) ||
     (name.endsWith(INDEX) && !kept.has(join(folder, name))) ||
     name.endsWith(`.${process.pid}.use`);

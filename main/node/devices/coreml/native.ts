@@ -1,6 +1,6 @@
 /**
- * The Core ML addon: its whole interface in types, how it is found and loaded, and promises with cancel over it. It exists on Macs;
- * RLX_COREML_ADDON names another module with the same interface, on any system.
+ * The Core ML addon: the types of its exports, how it is found and loaded, and promises with cancel
+ * over it. It exists on Macs. RLX_COREML_ADDON names another module with the same interface.
  */
 import { existsSync } from "node:fs";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
@@ -33,7 +33,7 @@ export interface CoremlFeature {
   readonly shape: readonly number[];
   readonly optional: boolean;
   readonly shapes: readonly (readonly number[])[];
-  /** Lowest and highest size per dim; highest below 0: without end. */
+  /** Lowest and highest size per dim. A highest below 0 means no limit. */
   readonly ranges: readonly (readonly [number, number])[];
 }
 export interface CoremlLoadOptions {
@@ -58,10 +58,10 @@ export interface CoremlPlannedOp {
   readonly op: string;
   /** Name of its first output. */
   readonly output: string;
-  /** Empty: the system says nothing (constants, or a structure only). */
+  /** Empty where the system says nothing (constants, or a structure only). */
   readonly preferred: "" | "cpu" | "gpu" | "ane";
   readonly supported: readonly ("cpu" | "gpu" | "ane")[];
-  /** Share of the whole; below 0: not said. */
+  /** Share of the whole; below 0 if unknown. */
   readonly cost: number;
   readonly depth: number;
 }
@@ -80,13 +80,13 @@ export interface CoremlMachine {
   readonly performanceCores: number;
   readonly efficiencyCores: number;
   readonly memoryBytes: number;
-  /** What the GPU may hold at most. */
+  /** Most memory of the GPU. */
   readonly gpuBytes: number;
-  /** What the system charges this process with, memory shared with GPU and Neural Engine included. */
+  /** Memory charged to this process, including what GPU and Neural Engine share. */
   readonly processBytes: number;
   readonly unifiedMemory: boolean;
   readonly ane: boolean;
-  /** 0: not said. */
+  /** 0 if unknown. */
   readonly aneCores: number;
   readonly rosetta: boolean;
   readonly thermal: "nominal" | "fair" | "serious" | "critical";
@@ -103,7 +103,7 @@ interface LoadedModel {
 
 interface PredictFlags {
   readonly keepHalf?: boolean;
-  /** The system's synchronous call on a thread of ours instead of its asynchronous one. */
+  /** Use the synchronous call on our own thread. */
   readonly blocking?: boolean;
 }
 interface NativeCoreml {

@@ -1,6 +1,6 @@
-/** What is true of every decoder in a package, whatever runs it. */
+/** Facts of every decoder in a package, on any runner. */
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import type { CacheType } from "../../../runtime/devices/provider.ts";
 
-/** Keys and values of a package have the type of its floats. */
+/** The cache of a package has the type of its floats. */
 export const packageCache = (target: PlanTarget): CacheType => (target.profile === "exact" ? "f32" : "f16");

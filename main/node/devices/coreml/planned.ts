@@ -13,7 +13,7 @@ export interface JoinedOp {
   readonly op: string;
   readonly output: string;
   readonly predicted: PlacedOn;
-  /** undefined: the system says nothing of it. */
+  /** Undefined where the system says nothing. */
   readonly planned: PlacedOn | undefined;
   readonly supported: readonly PlacedOn[];
   /** Share of the whole; 0 when the system does not say. */
@@ -24,11 +24,11 @@ export interface JoinedOp {
 
 export interface JoinedPlan {
   readonly ops: readonly JoinedOp[];
-  /** Operators of ours that the plan does not have: folded away or renamed. */
+  /** Our operators that the plan lacks: folded away or renamed. */
   readonly missing: readonly string[];
   readonly agreeing: number;
   readonly firstDifference: JoinedOp | undefined;
-  /** By the plan's costs; by numbers of operators where it gives none. */
+  /** By the plan's costs, or by operator counts where it gives none. */
   readonly shares: Readonly<Record<PlacedOn, number>>;
 }
 
@@ -38,7 +38,7 @@ export function joinPlan(route: Route, plan: CoremlPlan): JoinedPlan {
   const planned = new Map<string, CoremlPlannedOp>();
   for (const op of plan.ops) planned.set(keyOf(op.function, op.output), op);
   const functions = new Set(plan.ops.map((op) => op.function));
-  // A package with one function calls it main, whatever the route calls it.
+  // A package with one function calls it main.
   const only = functions.size === 1 ? [...functions][0] : undefined;
   const ops: JoinedOp[] = [];
   const missing: string[] = [];

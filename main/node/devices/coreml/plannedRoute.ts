@@ -1,4 +1,4 @@
-/** Core ML's own plan for this machine beside the prediction, as the window and the command line get it. */
+/** Core ML's own plan for this machine beside the prediction. */
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { Phase, TargetSpec } from "../../../contract/views/common.ts";
@@ -19,7 +19,7 @@ import type { JoinedOp, JoinedPlan } from "./planned.ts";
 import { joinPlan } from "./planned.ts";
 import { compiledDecoder } from "./session.ts";
 
-/** Differences shown one by one; the columns have all of them. */
+/** Most differences shown one by one. The columns hold all of them. */
 const SHOWN = 200;
 
 export interface PlannedParts {
@@ -44,7 +44,7 @@ async function compiledFor(
   });
 }
 
-/** Systems without plans still have what was compiled: our own program, as its structure. */
+/** For systems without plans: the structure of our own compiled program. */
 function structureOf(route: Route, refusal: string): CoremlPlan {
   const functions = (route.lowered?.functions ?? []).map(({ mil }) => mil);
   const ops = functions.flatMap(({ name, operations }) =>
@@ -75,7 +75,7 @@ async function planOrStructure(
   }
 }
 
-/** A plan tells devices for the function it was asked for only: one question for each, of which its own part is kept. */
+/** A plan has devices for the requested function only, so each function is asked for by itself. */
 async function wholePlan(
   parts: PlannedParts,
   compiled: CompiledModel,

@@ -1,6 +1,7 @@
 /**
- * A profile on Core ML: steps and predictions by the clock, operations by the cost weights of the compute plan (apportion.ts), joined
- * to the operations of the model by output names. Says of every number which of the two it is.
+ * A profile on Core ML. Steps and predictions are timed; operations get shares by the costs of the
+ * compute plan (apportion.ts), joined to the model's operations by output names. Every number says
+ * which of the two it is.
  */
 import type { Truth } from "../../../contract/views/common.ts";
 import type { ProfileRow, ProfileView } from "../../../contract/views/run.ts";
@@ -53,7 +54,7 @@ export async function profileCoreml(
   });
 }
 
-/** What runs, and the predictions of each: those that ended since the run before it did. No clock has to tell them apart. */
+/** Runs and the predictions of each: those that ended since the run before. */
 export async function record(
   { session, runner }: Pick<CoremlLease, "session" | "runner">,
   options: ProfileRequest,
@@ -124,10 +125,10 @@ function sourcesByOutput(route: Route): ReadonlyMap<string, readonly number[]> {
 // ------------------------------------------------------------------------------------------ view
 
 export interface ProfileFacts {
-  /** Of whole predictions. */
+  /** Label of whole predictions. */
   readonly truth: Extract<Truth, "measured" | "simulated">;
   readonly machine: string;
-  /** Why the plan has no costs; empty when it has. */
+  /** The reason why the plan has no costs; empty if it has. */
   readonly refusal: string;
   readonly trial: readonly TrialTimes[];
   readonly loadSeconds: number;
@@ -159,7 +160,7 @@ export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], 
     truth,
     machine: facts.machine,
     sentence: sentenceOf(attributed, facts),
-    roof: null,
+    peakBandwidth: null,
     strings: strings.strings,
     lanes,
     steps: {
@@ -208,7 +209,7 @@ function rowsOf(slices: readonly Slice[], tokens: readonly number[] | undefined)
     ...kind,
     ...row,
     bandwidth: null,
-    roofShare: null,
+    peakShare: null,
   }));
 }
 

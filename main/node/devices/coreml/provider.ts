@@ -1,6 +1,6 @@
 /**
- * Core ML as a device: a decoder is exported for this Mac's target, compiled and tried out, then loaded and run through the bridge.
- * The system tells its own plan, and the parts of a cut graph run as one package.
+ * Core ML as a device. A decoder is exported for this Mac's target, compiled and tried in a child
+ * process, then loaded and run through the bridge. The parts of a cut graph run as one package.
  */
 import { cp } from "node:fs/promises";
 import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
@@ -13,7 +13,7 @@ import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
 import { contentOf } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
 import { COREML, coremlMissing, coremlTruth, openRunner, prepareModel, unitsOf } from "./device.ts";
-import { hereOf } from "./here.ts";
+import { thisMac } from "./thisMac.ts";
 import { macFacts, macLines } from "./macFacts.ts";
 import { packageCache } from "./packageFacts.ts";
 import { plannedRoute } from "./plannedRoute.ts";
@@ -94,7 +94,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
       };
     },
     checks: () => checks(access),
-    here: () => hereOf(access),
+    here: () => thisMac(access),
     mac: () => macFacts(access),
     models: access.models,
     verify: (request) => verify(access, request),

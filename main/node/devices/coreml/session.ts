@@ -1,11 +1,8 @@
 /** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
-import { bindingsOf } from "../../../backends/coreml/export.ts";
-import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
-import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { DecoderSession } from "../../../runtime/decoderSession.ts";
-import { packageSession } from "../../../runtime/packageSession.ts";
+import { decoderIn, packageSession } from "../../../runtime/packageSession.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
 import { packageWriter } from "../../files/packageDirectory.ts";
@@ -23,7 +20,7 @@ export interface CoremlSession {
   dispose(): Promise<void>;
 }
 
-/** A session on Core ML with what a profile asks of it. */
+/** A session on Core ML with the data for a profile. */
 export interface CoremlLease extends Omit<CoremlSession, "dispose"> {
   readonly target: PlanTarget;
 }
@@ -41,9 +38,9 @@ export interface SessionRequest {
 export async function compiledDecoder(access: CoremlAccess, request: SessionRequest): Promise<CompiledModel> {
   const { model, target, engine, signal, onProgress } = request;
   const { flexibility } = access;
-  // The phase is not a fact of the package: it has a function for each.
+  // The key has no phase: the package has a function for each.
   const { phase: _, ...facts } = target;
-  // Where there is no Core ML, this says so before anything is read.
+  // Throws before anything is read if there is no Core ML.
   access.bridge();
   return prepareModel(access, {
     units: unitsOf(target),
@@ -59,12 +56,7 @@ export async function compiledDecoder(access: CoremlAccess, request: SessionRequ
 export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
   const compiled = await compiledDecoder(access, request);
   const runner = openRunner(access, compiled, unitsOf(request.target), access.flexibility === "native");
-  const decoder = new PackageDecoder(runner, bindingsOf(compiled.userDefined), {
-    tokens: INPUTS.tokens,
-    past: INPUTS.past,
-    rows: INPUTS.rows,
-    logits: LOGITS,
-  });
+  const decoder = decoderIn(runner, compiled.userDefined);
   const { capacity, vocabulary, chunk } = decoder;
   const session = new DecoderSession(packageSession(decoder, { clocked: true }), {
     capacity,

@@ -1,13 +1,11 @@
 /**
- * The simulator of Core ML as a device: the package is exported to a temporary folder, read back from disk, and its program run in
- * TypeScript. It checks packages where there is no Core ML.
+ * The simulator of Core ML as a device: exports the package to a temporary folder, reads it back from
+ * disk, and runs its program in TypeScript. It checks packages where there is no Core ML.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bindingsOf } from "../../../backends/coreml/export.ts";
 import { openPackage } from "../../../backends/coreml/package.ts";
-import { PackageDecoder } from "../../../backends/coreml/package/packageDecoder.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
 import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
@@ -16,18 +14,17 @@ import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
-import { INPUTS, LOGITS } from "../../../models/blocks.ts";
 import { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
-import { packageSession } from "../../../runtime/packageSession.ts";
+import { decoderIn, packageSession } from "../../../runtime/packageSession.ts";
 import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
 import { packageCache } from "./packageFacts.ts";
 
 export const SIMULATOR = "coreml-sim";
 
-/** Tokens of one run: the simulator has no reason for more. */
+/** Most tokens of one run. */
 const CHUNK = 64;
-/** Positions a simulated run has: it is for checking, not for long talks. */
+/** Positions of a simulated run: it is for checks, not for long chats. */
 const CONTEXT = 512;
 const NO_TIME = "A simulator’s speed says nothing of the device that it simulates.";
 
@@ -35,19 +32,23 @@ export interface SimulatorParts {
   /** Reads weights for the export, and runs host segments. */
   readonly engine: () => CpuEngine;
   readonly target: TargetSpec;
+  /** Bytes that a package may take. */
+  readonly memoryLimit: number;
 }
 
-export const openSimulator: RunnerOpener = async (path) => {
-  const reader = packageReader(path);
-  try {
-    return { runner: new Simulator(await openPackage(reader)), close: () => reader.close() };
-  } catch (error) {
-    await reader.close();
-    throw error;
-  }
-};
+export const openSimulator =
+  (memoryLimit: number): RunnerOpener =>
+  async (path) => {
+    const reader = packageReader(path);
+    try {
+      return { runner: new Simulator(await openPackage(reader), memoryLimit), close: () => reader.close() };
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
+  };
 
-export function simulatorProvider({ engine, target }: SimulatorParts): EngineDevice {
+export function simulatorProvider({ engine, target, memoryLimit }: SimulatorParts): EngineDevice {
   return {
     id: SIMULATOR,
     title: "Core ML, simulated",
@@ -74,7 +75,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
       lane: { title: "Core ML, simulated", device: "cpu" },
       profileNote: "",
     }),
-    segments: () => openSimulator,
+    segments: () => openSimulator(memoryLimit),
     async openDecoder({ source: model, context, signal }): Promise<EngineDecoder> {
       const stated = { ...target, context: Math.min(context, CONTEXT) };
       const own = planTarget(model, stated, "decode");
@@ -89,12 +90,7 @@ export function simulatorProvider({ engine, target }: SimulatorParts): EngineDev
         const reader = packageReader(path);
         closers.push(() => reader.close());
         const opened = await openPackage(reader);
-        const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), {
-          tokens: INPUTS.tokens,
-          past: INPUTS.past,
-          rows: INPUTS.rows,
-          logits: LOGITS,
-        });
+        const decoder = decoderIn(new Simulator(opened, memoryLimit), opened.userDefined);
         const { capacity, vocabulary } = decoder;
         return {
           cacheType: packageCache(own),

@@ -1,6 +1,7 @@
 /**
- * A model is compiled, loaded and first run in a process that may die: Apple's code can end a process, and specialising for the
- * Neural Engine can take minutes. What happened is remembered per model, system, chip and units, so that nobody is hurt twice.
+ * Compiles, loads and first runs a model in a process that may die: Apple's code can end a process, and
+ * specialising for the Neural Engine can take minutes. The verdict is kept per model, system, chip and
+ * units, so that a crash happens once.
  */
 import { spawn } from "node:child_process";
 import { readFile, rename, writeFile } from "node:fs/promises";
@@ -65,7 +66,7 @@ function parsed(text: string): Line {
 
 const isStage = (value: unknown): value is TrialStage => typeof value === "string" && STAGES.includes(value);
 
-/** Runs the trial; rejects with COREML_CRASHED when the process died, CANCELLED when it was stopped, or the model's own error. */
+/** Runs the trial. Rejects with COREML_CRASHED, CANCELLED, or the model's own error. */
 export function runTrial(request: TrialRequest): Promise<TrialTimes> {
   throwIfCancelled(request.signal);
   const { program, packagePath, compiled, units, signal, onProgress } = request;
@@ -78,9 +79,9 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
     let stage: TrialStage = "compile";
     let result: Line | undefined;
     let [pending, said] = ["", ""];
-    const tell = (): void => onProgress?.({ stage, elapsedSeconds: (performance.now() - started) / 1000 });
-    const timer = setInterval(tell, PROGRESS_EVERY_MS);
-    // Specialising cannot be interrupted politely: only the end of its process ends it.
+    const report = (): void => onProgress?.({ stage, elapsedSeconds: (performance.now() - started) / 1000 });
+    const timer = setInterval(report, PROGRESS_EVERY_MS);
+    // Specialising cannot be interrupted: only the end of its process stops it.
     const stop = (): void => void child.kill("SIGKILL");
     signal?.addEventListener("abort", stop, { once: true });
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -89,7 +90,7 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
       for (const line of lines.map(parsed)) {
         if (isStage(line.stage)) {
           stage = line.stage;
-          tell();
+          report();
         } else if (line.result !== undefined) result = line;
       }
     });
@@ -149,7 +150,7 @@ export interface TrialKey {
 export type Verdict =
   { readonly kind: "safe"; readonly times: TrialTimes } | { readonly kind: "unsafe"; readonly reason: string };
 
-/** Verdicts in one small file of the data folder, written whole. */
+/** Verdicts in one small file of the data folder, rewritten as a whole. */
 export class TrialBook {
   readonly path: string;
 
@@ -173,7 +174,7 @@ export class TrialBook {
   async #read(): Promise<Readonly<Record<string, Verdict>>> {
     try {
       const value: unknown = JSON.parse(await readFile(this.path, "utf8"));
-      // A damaged file costs a trial, nothing more.
+      // A damaged file costs one more trial.
       return typeof value === "object" && value !== null ? (value as Readonly<Record<string, Verdict>>) : {};
     } catch {
       return {};
@@ -184,8 +185,8 @@ export class TrialBook {
 const keyText = (key: TrialKey): string => [key.model, key.os, key.chip, key.units, key.function].join("|");
 
 /**
- * A trial unless one is known: what passed before is not tried again, what died before is refused with the reason. Only a death
- * makes a model unsafe; an error is told each time anew.
+ * Tries a model unless its verdict is known. A model that passed is not tried again; one that crashed
+ * is refused with the reason. An error is no verdict: the next call tries again.
  */
 export async function tryOnce(book: TrialBook, key: TrialKey, request: TrialRequest): Promise<TrialTimes> {
   const known = await book.find(key);

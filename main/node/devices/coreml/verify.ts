@@ -1,7 +1,7 @@
 /**
- * `rlx doctor --verify`: every experiment on every choice of units, first in a process that may die, then here; the numbers against
- * the simulator's, the compute plan beside them. And what only a Mac knows of the bridge itself: who shares a state, how long the
- * second load takes, whether outputs are written where they were proposed.
+ * `rlx doctor --verify`: every experiment on every choice of units, first in a child process, then
+ * here. Compares the numbers with the simulator's and prints the compute plan. Also measures the
+ * bridge itself: shared states, the time of a second load, outputs written in place.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ import type { BridgeTruth, CoremlBridge, CoremlMachine, CoremlUnit } from "./nat
 import { runTrial } from "./trial.ts";
 
 const UNITS: readonly CoremlUnit[] = ["cpu", "cpu-gpu", "cpu-ane", "all"];
-/** Halves with sums of 64: what a right answer differs by, and a wrong one does not. */
+/** Tolerance of f16 sums of 64 terms. */
 const CLOSE = 1e-2;
 
 type Finding = MacAnswer["findings"][number];
@@ -78,7 +78,7 @@ async function answerTo(
 
 interface Try {
   readonly packagePath: string;
-  /** The package that the simulator computes the answer from. */
+  /** The package that the simulator runs. */
   readonly wantedFrom: string;
   readonly units: CoremlUnit;
   readonly name: string;

@@ -5,31 +5,23 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { GgufTensor } from "../../../formats/gguf/file.ts";
 import { sampledRanges } from "../../../formats/gguf/samples.ts";
+import { modelStoreIn } from "../../../testing/modelStore.ts";
 import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
 import type { ModelStore } from "../../../engine/models/modelStore.ts";
-import { createModelStore } from "../../../engine/models/modelStore.ts";
-import { createOffers } from "../../../engine/models/offers.ts";
-import { modelFiles } from "../../../node/files/modelFiles.ts";
-import { createRecents } from "../../files/recents.ts";
-import { createUploads } from "../../files/uploads.ts";
 import { weightFacts } from "./weightFacts.ts";
 
 const { signal } = new AbortController();
 let folder: string;
 let path: string;
 let store: ModelStore;
+let close: () => Promise<void>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "rlx-weight-facts-"));
   path = join(folder, "tiny.gguf");
-  store = createModelStore({
-    files: modelFiles,
-    offers: createOffers(modelFiles),
-    recents: createRecents(folder),
-    uploads: createUploads(),
-  });
+  ({ store, close } = modelStoreIn(folder));
 });
 afterAll(async () => {
-  await store.dispose();
+  await close();
   await rm(folder, { recursive: true, force: true });
 });
 

@@ -1,6 +1,6 @@
 /**
- * What tells a model's weights from those of every other file, as part of the key of what is compiled from them. Size and header do
- * not: retrained weights keep both.
+ * Facts that identify a model's weights in the key of a compiled model. Size and header do not suffice:
+ * retrained weights keep both.
  */
 import { stat } from "node:fs/promises";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";

@@ -1,6 +1,7 @@
-// The list of packed types. To add one: a header beside this one, its include, and its line in RLX_PACKED_TYPES. Each header says
-// what a block is (kElements, Block) and how it unpacks, in ggml's order of operations, so that the values have ggml's bits.
-// The order is that of main/quant/registry.ts: a plan names a type by its place.
+// The list of packed types. To add one: a header beside this one, its include, and its line in
+// RLX_PACKED_TYPES. Each header holds the block (kElements, Block) and how it unpacks, in ggml's
+// order of operations, so that the values have ggml's bits. The order is that of
+// main/quant/registry.ts: a plan names a type by its place.
 #pragma once
 
 #include "q4_0.h"

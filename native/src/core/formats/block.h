@@ -7,7 +7,8 @@ namespace rlx::formats {
 
 RLX_INLINE float load_half(const uint8_t* p) { return half_to_f32(load_u16(p)); }
 
-// The eight 6-bit scales and minimums of Q4_K and Q5_K as bytes of two 64-bit words (byte j = sub-block j).
+// The eight 6-bit scales and minimums of Q4_K and Q5_K as bytes of two 64-bit words (byte j =
+// sub-block j).
 struct PackedScales {
   uint64_t scale, min;
 };

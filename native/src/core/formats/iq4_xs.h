@@ -1,4 +1,5 @@
-// IQ4_XS: 8 groups of 32 with a signed 6-bit scale each: value = (d * (scale - 32)) * kIq4Values[code], codes of 4 bits.
+// IQ4_XS: 8 groups of 32 with a signed 6-bit scale each: value = (d * (scale - 32)) *
+// kIq4Values[code], codes of 4 bits.
 #pragma once
 
 #include "block.h"

@@ -1,4 +1,5 @@
-// Q2_K: 16 groups of 16 with a 4-bit scale and a 4-bit minimum each: value = (d * scale) * code - dmin * minimum, codes of 2 bits.
+// Q2_K: 16 groups of 16 with a 4-bit scale and a 4-bit minimum each: value = (d * scale) * code -
+// dmin * minimum, codes of 2 bits.
 #pragma once
 
 #include "block.h"

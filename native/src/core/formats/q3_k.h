@@ -1,4 +1,5 @@
-// Q3_K: 16 groups of 16 with a signed 6-bit scale each: value = (d * scale) * (code - 4), codes of 3 bits.
+// Q3_K: 16 groups of 16 with a signed 6-bit scale each: value = (d * scale) * (code - 4), codes of
+// 3 bits.
 #pragma once
 
 #include "block.h"

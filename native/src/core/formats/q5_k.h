@@ -1,4 +1,5 @@
-// Q5_K: 8 groups of 32 with a 6-bit scale and a 6-bit minimum each: value = (d * scale) * code - dmin * minimum, codes of 5 bits.
+// Q5_K: 8 groups of 32 with a 6-bit scale and a 6-bit minimum each: value = (d * scale) * code -
+// dmin * minimum, codes of 5 bits.
 #pragma once
 
 #include "block.h"

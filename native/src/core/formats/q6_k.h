@@ -1,4 +1,5 @@
-// Q6_K: 16 groups of 16 with a signed 8-bit scale each: value = (d * scale) * (code - 32), codes of 6 bits.
+// Q6_K: 16 groups of 16 with a signed 8-bit scale each: value = (d * scale) * (code - 32), codes of
+// 6 bits.
 #pragma once
 
 #include "block.h"

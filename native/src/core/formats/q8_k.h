@@ -1,4 +1,5 @@
-// Q8_K: value = d * code with an f32 scale, codes of 8 bits. ggml packs activations so; files rarely carry it.
+// Q8_K: value = d * code with an f32 scale, codes of 8 bits. ggml packs activations so; files
+// rarely carry it.
 #pragma once
 
 #include "block.h"

@@ -1,5 +1,5 @@
-// The bridge as a Node addon. Values are checked here, work happens on other threads, errors carry their codes. The whole face
-// in types: main/node/devices/coreml/native.ts.
+// The bridge as a Node addon. Values are checked here, work happens on other threads, errors carry
+// their codes. The whole face in types: main/node/devices/coreml/native.ts.
 #include <napi.h>
 
 #include <cmath>
@@ -30,20 +30,20 @@ Napi::Value checked(const Napi::CallbackInfo& info, Body&& body) {
 
 // ------------------------------------------------------------------- JavaScript to C++
 
-[[noreturn]] void reject(const std::string& who, const std::string& expected) {
-  throw Failure("INPUT_ARGUMENT", "[coreml] " + who + ": expected " + expected);
+[[noreturn]] void reject(const std::string& label, const std::string& expected) {
+  throw Failure("INPUT_ARGUMENT", "[coreml] " + label + ": expected " + expected);
 }
 
-std::string text_of(const Napi::Value& value, const char* who) {
-  if (!value.IsString()) reject(who, "a string");
+std::string text_of(const Napi::Value& value, const char* label) {
+  if (!value.IsString()) reject(label, "a string");
   return value.As<Napi::String>().Utf8Value();
 }
-double number_of(const Napi::Value& value, const char* who) {
-  if (!value.IsNumber()) reject(who, "a number");
+double number_of(const Napi::Value& value, const char* label) {
+  if (!value.IsNumber()) reject(label, "a number");
   return value.As<Napi::Number>().DoubleValue();
 }
-Napi::Object object_of(const Napi::Value& value, const char* who) {
-  if (!value.IsObject()) reject(who, "an object");
+Napi::Object object_of(const Napi::Value& value, const char* label) {
+  if (!value.IsObject()) reject(label, "an object");
   return value.As<Napi::Object>();
 }
 bool flag_of(const Napi::Value& value) { return value.IsBoolean() && value.As<Napi::Boolean>().Value(); }

@@ -1,4 +1,5 @@
-// What one JavaScript environment has of the bridge: jobs on other threads, models and states behind numbers, the way back.
+// What one JavaScript environment has of the bridge: jobs on other threads, models and states
+// behind numbers, the way back.
 #pragma once
 
 #include <napi.h>
@@ -17,8 +18,9 @@ namespace rlx::coreml {
 
 Napi::Value to_error(Napi::Env env, const Failure& failure);
 
-// A thread that does one thing after the other. It ends by itself when the worker is gone and all is done: the last holder may be
-// a job of this very thread, and nobody waits for it on the JavaScript thread.
+// A thread that does one thing after the other. It ends by itself when the worker is gone and all
+// is done: the last holder may be a job of this same thread, and the JavaScript thread does not
+// wait for it.
 class Worker {
  public:
   Worker();
@@ -60,7 +62,8 @@ class Host : public std::enable_shared_from_this<Host> {
     double id = 0;
   };
 
-  // Starts a job; `begin` gets it on the JavaScript thread and arranges that `settle` is called with it, from any thread.
+  // Starts a job; `begin` gets it on the JavaScript thread and arranges that `settle` is called
+  // with it, from any thread.
   Napi::Value start(Napi::Env env, const std::function<void(const std::shared_ptr<Job>&)>& begin);
   void settle(const std::shared_ptr<Job>& job);
   // Runs `work` on a thread of its own (compile, load, plan: minutes) or on a worker, then settles.

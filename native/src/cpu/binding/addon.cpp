@@ -1,5 +1,5 @@
-// The CPU engine's addon: main/node/native/addon.ts has the same list with types. Long work runs on the lane; what runs here
-// is short (opening, sizes, conversions of one tensor).
+// The CPU engine's addon: main/node/native/addon.ts has the same list with types. Long work runs on
+// the lane; what runs here is short (opening, sizes, conversions of one tensor).
 #include <napi.h>
 
 #include <array>
@@ -54,7 +54,8 @@ Napi::Value instruction_sets(const Napi::CallbackInfo& info) {
   return result;
 }
 
-// (isa?) → [{kernels, how}]: how the table of an instruction set, the best one unless named, runs its kernels.
+// (isa?) → [{kernels, how}]: how the table of an instruction set, the best one unless named, runs
+// its kernels.
 Napi::Value notes(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const kernels::KernelNote* found = nullptr;
@@ -102,7 +103,7 @@ Napi::Value enlarge_pages(const Napi::CallbackInfo& info) {
   });
 }
 
-// {bytes in large pages, whether that is all that will be}
+// {bytes in large pages, whether the move has ended}
 Napi::Value large_pages(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const auto weights = engine_of(info).handles.get<Weights>(number_of(info[0], "weights"), "weights");
@@ -117,9 +118,10 @@ Napi::Value load(const Napi::CallbackInfo& info) {
   return load_plan<Plan>(info, [](std::shared_ptr<Plan> plan) { return plan; });
 }
 
-// The system gives a session's pages as they are touched, so what it reserves is an upper bound, and a large cache that is
-// never filled would make the collector run for nothing: a session counts as at most this. Weights do not count: they are
-// pages of a file, which the system takes back by itself, or a copy that was asked for.
+// A session counts for the collector with at most this. Its reserved bytes are an upper bound,
+// because the system gives pages as they are touched; a large cache that is never filled would make
+// the collector run for nothing. Weights do not count: they are pages of a file, which the system
+// reclaims, or a copy that was requested.
 constexpr size_t kMostAccounted = 16u << 20;
 
 Napi::Value session_handle(Napi::Env env, Engine& engine, std::shared_ptr<Session> session) {
@@ -129,8 +131,8 @@ Napi::Value session_handle(Napi::Env env, Engine& engine, std::shared_ptr<Sessio
   return Napi::Number::New(env, handle);
 }
 
-// What sessions of this process have learned, for each width of vectors. Never destroyed: threads may still multiply while the
-// process ends.
+// The prefetch tuners of this process, one for each width of vectors. Never destroyed: threads may
+// still multiply while the process ends.
 const PrefetchTuner& tuner_for(const kernels::Dispatch& kernels) {
   static std::mutex mutex;
   static auto& tuners = *new std::array<std::unique_ptr<PrefetchTuner>, 2>();
@@ -217,8 +219,9 @@ Napi::Value halve(const Napi::CallbackInfo& info) {
   });
 }
 
-// (rows, isa?) → the sums of their error. The arrays are read in place until the promise settles: they must not change before.
-// On a lane of its own, so that generation and export do not hold each other up.
+// (rows, isa?) → the sums of their error. The arrays are read in place until the promise settles:
+// they must not change before. On a lane of its own, so that generation and export do not delay
+// each other.
 Napi::Value stored_error(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const Napi::Object object = object_of(info[0], "rows");

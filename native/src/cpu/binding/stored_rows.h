@@ -1,5 +1,6 @@
-// Stored rows as JavaScript hands them over (`StoredRows` in main/backends/cpu/engine.ts): names to numbers, and a copy of
-// the arrays, because JavaScript may change or detach its memory while they are read on another thread.
+// Stored rows as JavaScript hands them over (`StoredRows` in main/backends/cpu/engine.ts): names to
+// numbers, and a copy of the arrays, because JavaScript may change or detach its memory while they
+// are read on another thread.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,14 @@
 
 namespace rlx::binding {
 
-// The place of a name in a list, which is in the order of its enum.
+// The index of a name in a list that has the order of its enum.
 template <class Enum, size_t N>
-Enum named(const Napi::Value& value, const char* who, const char* const (&names)[N]) {
-  const std::string name = text_of(value, who);
+Enum named(const Napi::Value& value, const char* label, const char* const (&names)[N]) {
+  const std::string name = text_of(value, label);
   for (size_t i = 0; i < N; i++)
     if (name == names[i]) return static_cast<Enum>(i);
-  fail(Code::input_argument, "[addon] %s: got %s, expected one of %s to %s", who, name.c_str(), names[0], names[N - 1]);
+  fail(Code::input_argument, "[addon] %s: got %s, expected one of %s to %s", label, name.c_str(), names[0],
+       names[N - 1]);
 }
 
 inline constexpr const char* kCodes[] = {"fp16", "fp32", "int4", "uint4", "int8", "uint8"};

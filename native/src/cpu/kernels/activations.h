@@ -1,5 +1,5 @@
-// Prepared activations: how they lie in memory. `act_layout` is the one description; prepare writes by it, kernels read by it, and
-// act_bytes counts by it.
+// Prepared activations: how they lie in memory. `act_layout` is the one description; prepare writes
+// by it, kernels read by it, and act_bytes counts by it.
 //
 // Arrays, one behind the other, each with an entry per chunk of 256 values:
 //   values  [tokens][value_bytes] in one of the forms below
@@ -27,9 +27,10 @@ enum class Form {
   lanes32,    // as planes128, in the order of AVX-512's registers (avx512_lanes.h)
 };
 
-// i8_groups256: factor and quant are whole, with a factor for every 8 values: those with i / 32 and i % 16 / 4 in common, which are
-// added up first wherever 32 bytes meet 32 quants in lanes of 128 bits. On AVX2 and AVX-512 the quants are the first and the last 16
-// of sub-blocks 0 2 4 6, then of 1 3 5 7; on AVX2 the factors have that order, each twice.
+// i8_groups256: factor and quant are whole, with a factor for every 8 values: those with i / 32 and
+// i % 16 / 4 in common, which are added up first wherever 32 bytes meet 32 quants in lanes of 128
+// bits. On AVX2 and AVX-512 the quants are the first and the last 16 of sub-blocks 0 2 4 6, then of
+// 1 3 5 7; on AVX2 the factors have that order, each twice.
 
 // Bits of the signed low planes of AMX.
 inline constexpr int kPlaneBits32 = 7, kPlaneBits256 = 6;
@@ -46,8 +47,8 @@ RLX_INLINE void split_planes(const int16_t* values, int8_t* high, int8_t* low) {
 }
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
-// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of products that share a lane must fit int16:
-// at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K).
+// |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of products that share a
+// lane must fit int16: at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K).
 inline constexpr int kActMax256 = 2016;
 inline constexpr int kGroupFactor = 16, kGroupQuant = kActMax256 / kGroupFactor;
 // 127 * 128: a plane of units of 128 is int8. All paths round alike.
@@ -76,9 +77,10 @@ struct ActLayout {
   }
 };
 
-// Few tokens on AVX2 and AVX-512: activations that miss the first cache break the walk through the weights that prefetchers follow.
-// So a product touches few lines (arrays apart), 32-blocks go from the end of the row to its beginning, and groups leave half of
-// their place empty where the cache has room, with a gap before the next array. Measurements: docs/performance/kernels.md.
+// Few tokens on AVX2 and AVX-512: activations that miss the first cache break the walk through the
+// weights that prefetchers follow. So a product touches few lines (arrays apart), 32-blocks go from
+// the end of the row to its beginning, and groups leave half of their place empty where the cache
+// has room, with a gap before the next array. Measurements: docs/performance/kernels.md.
 #if defined(RLX_ISA_AVX2)
 inline constexpr size_t kGroupPlane = kChunk + 128;
 #else

@@ -1,4 +1,4 @@
-// What both attention kernels share: sizes, key loads for f16 and f32 caches, visible key ranges.
+// Shared by the attention kernels: sizes, key loads for f16 and f32 caches, visible key ranges.
 #pragma once
 
 #include "vecmath.h"

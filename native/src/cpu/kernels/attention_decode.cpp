@@ -1,5 +1,6 @@
-// Attention of few tokens over a long cache: bound by reading K and V once. All query heads of a group are done
-// together, so a key is loaded and widened once for the group. Parts of the key range leave (sum, maximum, total) behind.
+// Attention of few tokens over a long cache: bound by reading K and V once. All query heads of a
+// group are done together, so a key is loaded and widened once for the group. Each part of the key
+// range leaves a sum, a maximum and a total.
 #include "attention.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -7,7 +8,8 @@ namespace {
 
 size_t part_stride(size_t head_dim) { return (head_dim + 2 + 15) / 16 * 16; }
 
-// Asks for a key's value while its score is computed: the walk through the values then finds them in the cache.
+// Asks for a key's value while its score is computed: the walk through the values then finds them
+// in the cache.
 template <class Keys>
 RLX_INLINE void fetch_value(const typename Keys::Element* v, size_t head_dim) {
   for (size_t d = 0; d < head_dim; d += 64 / sizeof(*v)) __builtin_prefetch(v + d);

@@ -1,5 +1,6 @@
-// Attention in the order in which ggml's x86 build adds, for f32 caches, so that results are its own bit for bit: scores
-// of all keys of a query, softmax with its total in double, then the values in W running sums (one for every W-th key).
+// Attention in the order in which ggml's x86 build adds, for f32 caches, so that results are its
+// own bit for bit: scores of all keys of a query, softmax with its total in double, then the values
+// in W running sums (one for every W-th key).
 #include "attention.h"
 #include "ggml_order.h"
 
@@ -15,14 +16,16 @@ float dot(const float* a, const float* b, size_t n) {
   return add_rest(sum_of_group(acc), a + whole, b + whole, n - whole);
 }
 
-// The queries of a lone head lie one behind the other, and ggml takes them as a matrix for its tiles: one vector of sums.
+// The queries of a lone head lie one behind the other, and ggml takes them as a matrix for its
+// tiles: one vector of sums.
 float dot_in_tile(const float* a, const float* b, size_t n) {
   F acc = fzero();
   for (size_t i = 0; i < n; i += W) acc = ffma(fload(a + i), fload(b + i), acc);
   return fsum(acc);
 }
 
-// Scores of one row become weights; zero outside of what it sees, from the group of W keys that `see` begins in.
+// Scores of one row become weights; zero outside of what it sees, from the group of W keys that
+// `see` begins in.
 void weigh(const AttentionArgs& a, float* s, KeyRange see) {
   const size_t from = see.first / W * W, end = (see.last + W - 1) / W * W;
   for (size_t j = from; j < end; j += W) fstore(s + j, softcapped(a, fload(s + j) * fset(a.scale)));
@@ -41,10 +44,12 @@ void weigh(const AttentionArgs& a, float* s, KeyRange see) {
   for (size_t j = from; j < end; j += W) fstore(s + j, fload(s + j) * inverse);
 }
 
-// Running sums of a value: one for every W-th key, or, where heads do not fit ggml's tiles, those of single products.
+// Running sums of a value: one for every W-th key, or, where heads do not fit ggml's tiles, those
+// of single products.
 size_t lanes_of(size_t head_dim) { return head_dim % kGgmlTileRows == 0 ? W : kDotGroup; }
 
-// sums[lane][d .. d + W) += p[key] * v[key][d .. d + W) for the keys [from, to) of each lane; `from` is a multiple of W.
+// sums[lane][d .. d + W) += p[key] * v[key][d .. d + W) for the keys [from, to) of each lane;
+// `from` is a multiple of W.
 void add_values(const float* p, const float* v, size_t from, size_t to, size_t head_dim, size_t d, float* sums,
                 size_t width) {
   const size_t n = min_size(W, head_dim - d), lanes = lanes_of(head_dim);
@@ -71,7 +76,8 @@ void add_values(const float* p, const float* v, size_t from, size_t to, size_t h
   for (; key < to; ++key) fstore(sum(key), ffma(fset(p[key]), value(key), fload(sum(key))));
 }
 
-// Sums are added by halves; those of single products first by groups, and at the end as sum_of_lanes does.
+// Sums are added by halves; those of single products first by groups, and at the end as
+// sum_of_lanes does.
 void write_row(const float* sums, size_t width, size_t head_dim, float* out) {
   const bool single = lanes_of(head_dim) != W;
   for (size_t d = 0; d < head_dim; d += W) {
@@ -96,7 +102,8 @@ KeyRange within(KeyRange see, size_t tile) { return {max_size(see.first, tile), 
 
 }  // namespace
 
-// Keys and values of a tile stay in the caches while all rows of a block (tokens times heads of the group) use them.
+// Keys and values of a tile stay in the caches while all rows of a block (tokens times heads of the
+// group) use them.
 void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, void* scratch) {
   const size_t group = group_of(a), width = (a.head_dim + W - 1) / W * W, row_sums = lanes_of(a.head_dim) * width;
   const float* k = static_cast<const float*>(a.k) + kv_head * a.kv_head_stride;

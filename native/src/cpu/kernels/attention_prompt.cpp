@@ -1,6 +1,8 @@
-// Attention of a block of tokens: key tiles of 64, running maximum and sum (the "flash" scheme), f32 throughout.
+// Attention of a block of tokens: key tiles of 64, running maximum and sum (the "flash" scheme),
+// f32 throughout.
 //
-// Rows are (token, head of the group), so that one unpacked K and V tile serves every query head that shares it.
+// Rows are (token, head of the group), so that one unpacked K and V tile serves every query head
+// that shares it.
 #include "attention.h"
 #include "tile.h"
 
@@ -89,7 +91,8 @@ void weigh_row(const AttentionArgs& a, KeyRange see, size_t key0, size_t row, co
     top = fmax(fload(s + j), top);
     all = all + fload(s + j);
   }
-  // A maximum passes NaN over, a sum does not; what a damaged weight gives must not look like a result.
+  // A maximum passes NaN over, a sum does not; what a damaged weight gives must not look like a
+  // result.
   const float sum_of_all = fsum(all);
   if (sum_of_all != sum_of_all) w.total[row] = sum_of_all;
   const float before = w.top[row], seen = fhmax(top);

@@ -1,8 +1,10 @@
-// Few tokens against rows of 32-blocks with AVX-512: Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1, eight blocks at a time.
+// Few tokens against rows of 32-blocks with AVX-512: Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1, eight blocks
+// at a time.
 //
-// Quants become unsigned bytes by adding 128; the activations bring what that adds, 128 * (sum of the values of a
-// block), with the other sign, for one lane of 32 bits. Lane i of 128 bits belongs to block i of four: one exact integer
-// per lane meets its f32 scale. It fits: 128 * 32 * kActMax32 + 8 * 255 * (127 * 128 + 64) < 2^31.
+// Quants become unsigned bytes by adding 128; the activations bring what that adds, 128 * (sum of
+// the values of a block), with the other sign, for one lane of 32 bits. Lane i of 128 bits belongs
+// to block i of four: one exact integer per lane meets its f32 scale. It fits: 128 * 32 * kActMax32
+// + 8 * 255 * (127 * 128 + 64) < 2^31.
 #pragma once
 
 #include "avx512_rows.h"
@@ -40,8 +42,8 @@ RLX_INLINE Four nibbles(const Block* b) {
           _mm512_gf2p8affine_epi64_epi8(q, _mm512_set1_epi64(kHighNibble), Add)};
 }
 
-// Halfs of four blocks through the integer side: inserting them one by one would cost the vector side as many
-// operations. (The barrier keeps the compiler from doing just that.)
+// Halfs of four blocks through the integer side: inserting them one by one would cost the vector
+// side as many operations. (The barrier keeps the compiler from doing just that.)
 template <class Half>
 RLX_INLINE uint64_t four_halfs(Half half) {
   const auto at = [&](int i) RLX_LAMBDA { return static_cast<uint64_t>(load_u16(half(i))) << (16 * i); };
@@ -150,14 +152,15 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   add_rest32<Block, T>(b, task, c, total);
 }
 
-// Two rows against one token, a chunk of each in turn. Each prefetches the next lines of its own place, and behind the end of that in
-// the next one, which lies behind that of the other row.
+// Two rows against one token, a chunk of each in turn. Each prefetches the next lines of its own
+// place, and behind the end of that in the next one, which lies behind that of the other row.
 struct Place {
   const uint8_t *row, *end;
   F* total;
 };
 
-// Four chunks are whole lines, and so are rows of whole fours: distances in fours never cross the end of such a row's place.
+// Four chunks are whole lines, and so are rows of whole fours: distances in fours never cross the
+// end of such a row's place.
 template <class Block>
 inline constexpr size_t kFour = 32 * sizeof(Block);
 template <class Block>
@@ -165,8 +168,9 @@ constexpr size_t in_fours(size_t bytes) {
   return (bytes + kFour<Block> - 1) / kFour<Block> * kFour<Block>;
 }
 
-// A line is prefetched twice: into the second cache, then into the first. Prefetches stand between the loads, two at a time, and
-// the compiler must keep that order: bursts are slower (bench/support/walk.cpp, docs/performance/kernels.md).
+// A line is prefetched twice: into the second cache, then into the first. Prefetches stand between
+// the loads, two at a time, and the compiler must keep that order: bursts are slower
+// (bench/support/walk.cpp, docs/performance/kernels.md).
 RLX_INLINE void ask_for_lines(const uint8_t* far, const uint8_t* near) {
   __asm__ volatile("prefetcht1 %0" : : "m"(*far) : "memory");
   __asm__ volatile("prefetcht0 %0" : : "m"(*near) : "memory");

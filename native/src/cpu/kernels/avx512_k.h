@@ -1,8 +1,9 @@
-// Few tokens against rows of K blocks with AVX-512: Q4_K, Q5_K and Q6_K, a chunk of 256 quants at a time.
+// Few tokens against rows of K blocks with AVX-512: Q4_K, Q5_K and Q6_K, a chunk of 256 quants at a
+// time.
 //
-// The quants of a sub-block lie in the same lanes of two registers (Q6_K: of one), so that its scale is applied once for
-// a lane, with the factor of the activations there: a chunk is one exact integer per lane. Speed here is the number of
-// vector operations.
+// The quants of a sub-block lie in the same lanes of two registers (Q6_K: of one), so that its
+// scale is applied once for a lane, with the factor of the activations there: a chunk is one exact
+// integer per lane. Speed here is the number of vector operations.
 #pragma once
 
 #include "avx512_rows.h"
@@ -12,8 +13,9 @@ namespace rlx::kernels::RLX_ISA {
 template <class Block>
 inline constexpr bool kFive = sizeof(Block) == sizeof(BlockQ5K);
 
-// The 256 quants of a chunk of Q4_K or Q5_K as bytes. Each lane of 128 bits belongs to one sub-block: `even` holds
-// the first and the last 16 quants of sub-blocks 0 2 4 6, `odd` those of 1 3 5 7.
+// The 256 quants of a chunk of Q4_K or Q5_K as bytes. Each lane of 128 bits belongs to one
+// sub-block: `even` holds the first and the last 16 quants of sub-blocks 0 2 4 6, `odd` those of 1
+// 3 5 7.
 struct Quants45 {
   __m512i even[2], odd[2];
 };
@@ -55,7 +57,8 @@ RLX_INLINE Quants45 quants45(const Block& b) {
   return r;
 }
 
-// Their products with one token in lanes of 16 bits, each of which is a group of activations: those of sub-block 0, of 1, and so on.
+// Their products with one token in lanes of 16 bits, each of which is a group of activations: those
+// of sub-block 0, of 1, and so on.
 RLX_INLINE __m512i products45(const Quants45& q, const int8_t* quants) {
   const __m512i even = dot_two(_mm512_setzero_si512(), q.even, load512(quants), load512(quants + 64));
   const __m512i odd = dot_two(_mm512_setzero_si512(), q.odd, load512(quants + 128), load512(quants + 192));
@@ -94,15 +97,15 @@ RLX_INLINE void add45(const Chunk45& w, const RowsTask& task, size_t c, F* total
   }
 }
 
-// Four chunks of a row whose products with the only token there is are known but not yet scaled, and what stands before their quants: in
-// each lane of 128 bits d, dmin, and the scales and mins of a chunk.
+// Four chunks of a row whose products with the only token there is are known but not yet scaled,
+// and what stands before their quants: in each lane of 128 bits d, dmin, and the scales and mins of
+// a chunk.
 struct Four45 {
   __m512i products[4];
   __m512i heads;
 };
 
-// The scales of four chunks, then their mins, as bytes in each lane of 128 bits. The same as unpack_scales: of the words a b c, a c b c, of which whole
-// bytes, low and high nibbles and what lies two bits further up are taken; the upper halves are composed of two of these.
+// As unpack_scales, for four chunks: first scales, then mins, as bytes in each 128-bit lane.
 RLX_INLINE __m512i scales_and_mins(__m512i heads) {
   const __m512i words = _mm512_shuffle_epi32(heads, static_cast<_MM_PERM_ENUM>(1 | 3 << 2 | 2 << 4 | 3 << 6));
   const long long whole_low = 0x3830282018100800, whole_high = 0x3c342c2418100800, two_up = 0x1a120a021a120a02;
@@ -120,8 +123,8 @@ RLX_INLINE __m256 factors_of(__m512i heads) {
   return _mm256_cvtph_ps(_mm512_castsi512_si128(_mm512_permutexvar_epi32(firsts, heads)));
 }
 
-// For vpermb with every second byte zero: lanes of 16 bits with the scales of a chunk of four, each four times; and with one half of the mins of
-// each chunk in its lane of 128 bits, each twice.
+// For vpermb with every second byte zero: lanes of 16 bits with the scales of a chunk of four, each
+// four times; and with one half of the mins of each chunk in its lane of 128 bits, each twice.
 RLX_INLINE __m512i scales_of(__m512i bytes, int chunk) {
   const auto q = [chunk](int i) RLX_LAMBDA { return 0x0001000100010001ll * (16 * chunk + i); };
   return _mm512_maskz_permutexvar_epi8(0x5555555555555555,
@@ -147,7 +150,8 @@ RLX_INLINE void multiply45(const Block* blocks, const ActView& act, size_t c, Fo
   four.products[i] = products45(quants45(blocks[i]), act.planes(c + i, 0));
 }
 
-// Scales four chunks, while `also(i)` does something else between them: the vector units then have work of all kinds.
+// Scales four chunks, while `also(i)` does something else between them: the vector units then have
+// work of all kinds.
 template <class Also>
 RLX_INLINE void scale45(const Four45& four, const ActView& act, size_t c, F* total, Also also) {
   const __m256 scales = _mm256_castps128_ps256(_mm_loadu_ps(act.scales(c)));
@@ -171,8 +175,9 @@ RLX_INLINE void scale45(const Four45& four, const ActView& act, size_t c, F* tot
   *total = ffma(_mm512_cvtepi32_ps(low), _mm512_permutexvar_ps(which, _mm512_castps256_ps512(ds)), *total);
 }
 
-// Rows of `Fours` times four chunks, or of any number of them, against the only token there is; totals of each row. Each four is multiplied while the one before it is
-// scaled, and memory is still walked in order.
+// Rows of `Fours` times four chunks, or of any number of them, against the only token there is;
+// totals of each row. Each four is multiplied while the one before it is scaled, and memory is
+// still walked in order.
 inline constexpr size_t kAnyFours = 0;
 template <class Block, size_t Fours>
 RLX_INLINE void rows_in_fours45(const RowsTask& task, const uint8_t* row, size_t rows, F* totals) {
@@ -224,8 +229,8 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   for (int t = 0; t < T; ++t) total[t] = total[t] - _mm512_zextps256_ps512(low[t]);
 }
 
-// A chunk of Q6_K with its 256 quants (32 added) as bytes, in the places of Chunk45. Its sub-blocks have 16 quants, so the
-// first and the last of each 32 have a scale of their own.
+// A chunk of Q6_K with its 256 quants (32 added) as bytes, in the places of Chunk45. Its sub-blocks
+// have 16 quants, so the first and the last of each 32 have a scale of their own.
 struct Chunk6 {
   __m512i even[2], odd[2];
   __m512i scale[2];  // of every lane of 16 bits, as the products are packed
@@ -233,7 +238,8 @@ struct Chunk6 {
   __m128 d;
 };
 
-// Two bits of each byte moved to bits 4 and 5: those from `first` on, in every second lane of 128 bits four further up.
+// Two bits of each byte moved to bits 4 and 5: those from `first` on, in every second lane of 128
+// bits four further up.
 RLX_INLINE __m512i bits_to_top(int first) {
   const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (24 + bit) | 1ull << (17 + bit)); };
   const long long l = m(first), h = m(first + 4);

@@ -1,5 +1,5 @@
-// Stores Form::lanes32: activations of 32-blocks for few tokens as planes of bytes in the order of AVX-512's registers
-// (avx512_block32.h), and minus the sums of the blocks.
+// Stores Form::lanes32: activations of 32-blocks for few tokens as planes of bytes in the order of
+// AVX-512's registers (avx512_block32.h), and minus the sums of the blocks.
 #pragma once
 
 #include "avx512_rows.h"
@@ -18,7 +18,8 @@ RLX_INLINE void store_byte_planes(const int16_t* ordered, int8_t* planes) {
   }
 }
 
-// 32-blocks: the first and the last 16 values of the blocks 0 1 2 3, then of 4 5 6 7. And minus the sums of the blocks.
+// 32-blocks: the first and the last 16 values of the blocks 0 1 2 3, then of 4 5 6 7. And minus the
+// sums of the blocks.
 RLX_INLINE void store_lanes32(const int16_t* q, const float* sums, int8_t* planes, int8_t* negative_sums) {
   alignas(64) int16_t ordered[kChunk];
   for (size_t part = 0; part < 4; ++part) {

@@ -1,5 +1,6 @@
-// What the AVX-512 kernels of packed rows share. Activations are planes of bytes (activations.h), quants are unsigned bytes,
-// and four products at a time add up in 32 bits (vpdpbusd). Needs VNNI, VBMI and GFNI.
+// Shared by the AVX-512 kernels of packed rows. Activations are planes of bytes (activations.h),
+// quants are unsigned bytes, and four products at a time add up in 32 bits (vpdpbusd). Needs VNNI,
+// VBMI and GFNI.
 #pragma once
 
 #include "blocks.h"
@@ -10,16 +11,16 @@ namespace rlx::kernels::RLX_ISA {
 RLX_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 RLX_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 RLX_INLINE __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
-// One load kept in a register: the compiler would rather load twice than spend a move, and a 64-byte load that
-// crosses a cache line is dear.
+// One load kept in a register: the compiler would rather load twice than spend a move, and a
+// 64-byte load that crosses a cache line is dear.
 RLX_INLINE __m512i load512_once(const void* p) {
   __m512i v = load512(p);
   __asm__("" : "+v"(v));
   return v;
 }
 
-// Bits of bytes moved by one affine transform over GF(2): row i of the 8 x 8 matrix, its byte 7 - i, names the bits
-// that make bit i.
+// Bits of bytes moved by one affine transform over GF(2): row i of the 8 x 8 matrix, its byte 7 -
+// i, names the bits that make bit i.
 inline constexpr long long kLowNibble = 0x0102040800000000, kHighNibble = 0x1020408000000000;
 
 // Lanes of 128 bits 0 2 of a and of b, and 1 3 of a and of b.
@@ -36,8 +37,8 @@ RLX_INLINE __m512i dot_two(__m512i sum, const __m512i* quants, __m512i first, __
   return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, quants[0], first), quants[1], second);
 }
 
-// add(unpack(i), i) for `kCount` chunks from c on, written out: each is unpacked while the one before it is multiplied, because the
-// processor does not look that far ahead by itself.
+// add(unpack(i), i) for `kCount` chunks from c on, written out: each is unpacked while the one
+// before it is multiplied, because the processor does not look that far ahead by itself.
 template <size_t kCount, class Chunk, class Unpack, class Add>
 RLX_INLINE void in_line(const Chunk& chunk, size_t c, Unpack unpack, Add add) {
   if constexpr (kCount == 1) {
@@ -49,8 +50,9 @@ RLX_INLINE void in_line(const Chunk& chunk, size_t c, Unpack unpack, Add add) {
   }
 }
 
-// The same for a row. One token after the other waits for memory: a loop with one chunk a turn reads less, and in rows of 1024 values the places of
-// the activations are constants besides. (In rows of 2048, too, Q6_K is an eighth slower from the second cache.)
+// The same for a row. One token after the other waits for memory: a loop with one chunk a turn
+// reads less, and in rows of 1024 values the places of the activations are constants besides. (In
+// rows of 2048, too, Q6_K is an eighth slower from the second cache.)
 template <int T, class Unpack, class Add>
 RLX_INLINE void each_chunk(size_t chunks, Unpack unpack, Add add) {
   size_t c = 0;

@@ -1,14 +1,15 @@
 // Exact values of packed rows and float conversions.
 //
-// "Bit-for-bit ggml" means: the same products in the same order and no fused multiply-add (this file is built
-// with contraction off).
+// "Bit-for-bit ggml" means: the same products in the same order and no fused multiply-add (this
+// file is built with contraction off).
 #include "blocks.h"
 #include "internal.h"
 
 namespace rlx::kernels::RLX_ISA {
 namespace {
 
-// A row of `elements`-blocks. Unpack loops are plain, so that the compiler vectorises them for each instruction set.
+// A row of `elements`-blocks. Unpack loops are plain, so that the compiler vectorises them for each
+// instruction set.
 template <class Block, class Unpack>
 RLX_INLINE void unpack_row(const void* row, float* y, size_t k, size_t elements, Unpack unpack) {
   const Block* blocks = static_cast<const Block*>(row);

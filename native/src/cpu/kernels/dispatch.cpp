@@ -1,18 +1,9 @@
-// Which instruction sets this build holds, which of them this processor runs, and the sizes every table shares.
+// Instruction sets of this build, those this processor runs, and the sizes every table shares.
 #include "kernels.h"
 
 #include <cstring>
 
-#if defined(RLX_HAVE_AMX)
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-#if defined(__aarch64__) && defined(__linux__)
-#include <sys/auxv.h>
-#elif defined(__aarch64__) && defined(__APPLE__)
-#include <sys/sysctl.h>
-#endif
+#include "processor.h"
 
 namespace rlx::kernels {
 
@@ -46,37 +37,6 @@ extern const Dispatch kTable;
 
 namespace {
 
-#if defined(RLX_HAVE_ARM)
-bool arm_feature(const char* apple, unsigned long hwcap, bool second) {
-#if defined(__linux__)
-  (void)apple;
-  return (getauxval(second ? AT_HWCAP2 : AT_HWCAP) & hwcap) != 0;
-#elif defined(__APPLE__)
-  (void)hwcap;
-  (void)second;
-  int value = 0;
-  size_t size = sizeof value;
-  return sysctlbyname(apple, &value, &size, nullptr, 0) == 0 && value == 1;
-#else
-  (void)apple;
-  (void)hwcap;
-  (void)second;
-  return false;
-#endif
-}
-#endif
-
-#if defined(RLX_HAVE_AMX)
-// A process asks the system for the tiles' state, 8 KB for each thread, before it may use them.
-bool has_tiles() {
-  constexpr unsigned tiles_and_bytes = 1u << 24 | 1u << 25;
-  constexpr long request_permission = 0x1023, tile_data = 18;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & tiles_and_bytes) != tiles_and_bytes) return false;
-  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-#endif
-
 bool runs_here(Isa isa) {
   switch (isa) {
     case Isa::scalar: return true;
@@ -93,14 +53,14 @@ bool runs_here(Isa isa) {
 #endif
 #if defined(RLX_HAVE_AMX)
     case Isa::amx: {
-      static const bool has = has_tiles();
+      static const bool has = allows_amx_tiles();
       return runs_here(Isa::avx512) && has;
     }
 #endif
 #if defined(RLX_HAVE_ARM)
     case Isa::neon: return true;
-    case Isa::neon_dot: return arm_feature("hw.optional.arm.FEAT_DotProd", 1UL << 20, false);
-    case Isa::neon_i8mm: return runs_here(Isa::neon_dot) && arm_feature("hw.optional.arm.FEAT_I8MM", 1UL << 13, true);
+    case Isa::neon_dot: return has_arm_dot_product();
+    case Isa::neon_i8mm: return runs_here(Isa::neon_dot) && has_arm_int8_matmul();
 #endif
     default: return false;
   }

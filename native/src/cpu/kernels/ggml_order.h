@@ -1,4 +1,5 @@
-// A single product as ggml's x86 builds add it: four vectors of running sums, and behind whole groups of these product by product.
+// A single product as ggml's x86 builds add it: four vectors of running sums, and behind whole
+// groups of these product by product.
 #pragma once
 
 #include "internal.h"
@@ -21,8 +22,8 @@ RLX_INLINE float sum_of_lanes(F v) {
 
 RLX_INLINE float sum_of_group(const F* acc) { return sum_of_lanes((acc[0] + acc[2]) + (acc[1] + acc[3])); }
 
-// The products behind whole groups. Its compiler takes what fills half a vector as vectors, whose products are rounded before
-// they are added one by one, and fuses the last few.
+// The products behind whole groups. Its compiler takes what fills half a vector as vectors, whose
+// products are rounded before they are added one by one, and fuses the last few.
 RLX_INLINE float add_rest(float sum, const float* a, const float* b, size_t n) {
   const size_t rounded = n / (W / 2) * (W / 2);
   for (size_t i = 0; i < rounded; ++i) sum += a[i] * b[i];

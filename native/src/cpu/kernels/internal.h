@@ -1,4 +1,4 @@
-// What the kernel files of one instruction set share: declarations, prefetching and small helpers.
+// Shared by the kernel files of one instruction set: declarations, prefetching and small helpers.
 #pragma once
 
 #include "activations.h"
@@ -25,8 +25,8 @@ struct Floats {
 
 // ---- products: raw dot results, before the epilogue ------------------------------------------------
 
-// Rows n0..n1 against tokens t0..t1 of a small buffer: out[(t - t0) * kRowStep + (n - n0)], n1 - n0 <= kRowStep, for one token
-// <= kTokenRows.
+// Rows n0..n1 against tokens t0..t1 of a small buffer: out[(t - t0) * kRowStep + (n - n0)], n1 - n0
+// <= kRowStep, for one token <= kTokenRows.
 inline constexpr size_t kTokenRows = 2 * kRowStep;
 struct RowsTask {
   Type type;
@@ -55,15 +55,17 @@ RLX_INLINE void for_few_tokens(const RowsTask& task, Rows rows) {
   }
 }
 
-// Rows are read once, one behind the other. The processor's own prefetchers follow such a walk but stop at the end of a
-// 4 KB page, and the first touch of the next one also waits for its translation: touch it while this one is read.
+// Rows are read once, one behind the other. The processor's own prefetchers follow such a walk but
+// stop at the end of a 4 KB page, and the first touch of the next one also waits for its
+// translation: touch it while this one is read.
 RLX_INLINE void touch_next_pages(const uint8_t* row, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 4096) __builtin_prefetch(row + at + 4096, 0, 2);
 }
 
-// The prefetchers of x86 lose that walk where activations miss the first cache, and look too short a way ahead where memory is far.
-// So these kernels prefetch themselves, in pieces of 1024 values with AVX-512 (whole lines in all types but Q6_K) and of 256 with
-// AVX2. What each setting gains on which machine: docs/performance/kernels.md.
+// The prefetchers of x86 lose that walk where activations miss the first cache, and look too short
+// a way ahead where memory is far. So these kernels prefetch themselves, in pieces of 1024 values
+// with AVX-512 (whole lines in all types but Q6_K) and of 256 with AVX2. What each setting gains on
+// which machine: docs/performance/kernels.md.
 inline constexpr size_t kNearBytes = 1536, kFarBytes = 8192;
 template <size_t Bytes>
 RLX_INLINE void prefetch_ahead(Prefetch prefetch, const uint8_t* piece) {

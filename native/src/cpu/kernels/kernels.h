@@ -1,4 +1,5 @@
-// Public interface of the CPU kernels: packed types, activations, matmul, attention, rows, element-wise, sampling.
+// Public interface of the CPU kernels: packed types, activations, matmul, attention, rows,
+// element-wise, sampling.
 //
 // Rules that hold for every function here:
 //  - No kernel starts a thread, allocates, throws, or reads the environment. The caller owns threads and
@@ -7,11 +8,12 @@
 //  - Row-major everywhere: weights [n][k], activations [t][k], results [t][n].
 //  - All sizes are elements unless the name says bytes.
 //
-// How a packed product is computed (why it is closer to the exact model than 8-bit activations with one scale):
-// activations become integers with one scale per 256 values ("chunk"), products are summed exactly in 32-bit integers
-// inside a chunk, and each chunk is added in f32. The integers have 15 bits for 32-blocks, and for K blocks 8 with a
-// factor of their own for every 8 values. Decode and prompt share this format, so token-by-token and whole-prompt runs
-// differ only by the order of a few f32 additions.
+// How a packed product is computed (why it is closer to the exact model than 8-bit activations with
+// one scale): activations become integers with one scale per 256 values ("chunk"), products are
+// summed exactly in 32-bit integers inside a chunk, and each chunk is added in f32. The integers
+// have 15 bits for 32-blocks, and for K blocks 8 with a factor of their own for every 8 values.
+// Decode and prompt share this format, so token-by-token and whole-prompt runs differ only by the
+// order of a few f32 additions.
 #pragma once
 
 #include <cstddef>
@@ -50,10 +52,11 @@ static constexpr bool is_float(Type t) { return t <= Type::bf16; }
 inline constexpr size_t kChunk = 256;
 static constexpr size_t chunks_of(size_t k) { return (k + kChunk - 1) / kChunk; }
 
-// Types without integer kernels are unpacked exactly and multiplied in f32. `f16` are values rounded to f16, for f16 weights where
-// ggml is followed (see MatmulArgs); they lie in memory as `f32` do.
-// Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of different
-// packed types may share one buffer when the kinds are equal.
+// Types without integer kernels are unpacked exactly and multiplied in f32. `f16` are values
+// rounded to f16, for f16 weights where ggml is followed (see MatmulArgs); they lie in memory as
+// `f32` do.
+// Weight types with the same kind read the same prepared activations, so q/k/v (or gate/up) of
+// different packed types may share one buffer when the kinds are equal.
 enum class ActKind : uint8_t { f32, f16, i16_block32, i8_groups256 };
 inline constexpr size_t kActKinds = 4;
 static constexpr ActKind act_kind(Type t) {
@@ -70,8 +73,8 @@ static constexpr ActKind act_kind(Type t) {
   }
 }
 
-// From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of prepared
-// activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
+// From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of
+// prepared activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
 inline constexpr size_t kGemmMinTokens = 6;
 
 struct PrepareArgs {
@@ -98,7 +101,7 @@ enum class Prefetch : uint8_t {
 // Rows of this length on are long: their activations do not fit into the first cache.
 inline constexpr size_t kLongRow = 5120;
 
-// Settings of the kernels that never change a result. How they were found is no matter of the kernels (cpu/tuning).
+// Settings of the kernels that never change a result. cpu/tuning finds them.
 struct Tuning {
   Prefetch prefetch(Type type, size_t k) const { return prefetches[static_cast<size_t>(type)][k >= kLongRow ? 1 : 0]; }
   void set_prefetch(Type type, size_t k, Prefetch setting) {
@@ -133,7 +136,8 @@ struct MatmulArgs {
   const void* act2 = nullptr;
   Prefetch prefetch2 = Prefetch::none;
   const float* bias2 = nullptr;
-  // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which depends on how many rows the matrix has.
+  // Weights of f32 and f16 (with ActKind::f16): sums in ggml's order (matmul_ggml.cpp), which
+  // depends on how many rows the matrix has.
   bool as_ggml = false;
   size_t rows = 0;
   Prefetch prefetch = Prefetch::none;
@@ -143,10 +147,12 @@ struct MatmulArgs {
 inline constexpr size_t kRowStep = 32;
 // Few tokens: rows of one matrix of a gated pair before its partner's turn (see matmul.cpp).
 inline constexpr size_t kFewRows = 256;
-// Many tokens go through a panel of kRowStep rows, of this size at most, and in passes of so many tokens, which bounds the scratch.
+// Many tokens go through a panel of kRowStep rows, of this size at most, and in passes of so many
+// tokens, which bounds the scratch.
 inline constexpr size_t kPanelBytes = kChunk * kRowStep * 4 + kRowStep * 32 * 2 + 16384;
 inline constexpr size_t kPanelTokens = 512;
-// Private scratch of one thread for any `matmul` call (64-byte aligned). 0 tokens = upper bound for all counts.
+// Private scratch of one thread for any `matmul` call (64-byte aligned). 0 tokens = upper bound for
+// all counts.
 size_t matmul_scratch_bytes(size_t tokens);
 
 // ------------------------------------------------------------------------------------------- attention
@@ -175,16 +181,17 @@ inline constexpr size_t kMaxHeadDim = 512;
 inline constexpr size_t kAttentionTokenStep = 64;
 size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads / kv_heads
 
-// The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the values
-// (attention_ggml.cpp).
+// The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the
+// values (attention_ggml.cpp).
 size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim);
 inline constexpr size_t kGgmlTileRows =
     4;  // of ggml's smallest tile: matrices of other sizes are single products there
 inline constexpr size_t kGgmlRows = 16, kGgmlTile = 128;  // query rows and keys that are handled together
 
-// Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys, whatever
-// the number of threads, so results do not depend on it. When there is one split, pass partial = nullptr
-// and the result goes to `out`; else all splits first, a barrier, then attention_combine per kv head.
+// Decode (tokens small): one work item = (kv head, key split). Splits are fixed at kKeySplit keys,
+// whatever the number of threads, so results do not depend on it. When there is one split, pass
+// partial = nullptr and the result goes to `out`; else all splits first, a barrier, then
+// attention_combine per kv head.
 inline constexpr size_t kKeySplit = 1024;
 inline constexpr size_t kDecodeKeys = 256;  // keys between two updates of the maximum; divides kKeySplit
 static constexpr size_t key_splits(size_t keys) { return keys == 0 ? 1 : (keys + kKeySplit - 1) / kKeySplit; }
@@ -238,9 +245,11 @@ struct TopEntry {
 
 // ------------------------------------------------------------------------------------- stored weights
 
-// Elements of a weight and, beside them, what a Core ML package stores for them, in the bytes of its weight file. What is read there is
+// Elements of a weight and, beside them, what a Core ML package stores for them, in the bytes of
+// its weight file. What is read there is
 //   w' = (scale * (code - offset) + rest) * unfold, the product rounded to f16 where scales are f16,
-// and w' = value * unfold where values are stored and no codes. (The forms: main/backends/coreml/weights/forms.ts.)
+// and w' = value * unfold where values are stored and no codes. (The forms:
+// main/backends/coreml/weights/forms.ts.)
 enum class Codes : uint8_t { f16, f32, int4, uint4, int8, uint8 };  // the first two are values
 enum class Scales : uint8_t { f16, f32 };
 enum class Offsets : uint8_t { none, uint4, f32 };  // f32 with scales of f32 only
@@ -286,7 +295,8 @@ struct Dispatch {
   Isa isa;
   const char* name;  // "scalar", "avx2", "avx512", "amx", "neon", "neon-dot", "neon-i8mm"
 
-  // y[0..k) = exact values of one packed row, bit-for-bit ggml's dequantize_row_*. k multiple of the block.
+  // y[0..k) = exact values of one packed row, bit-for-bit ggml's dequantize_row_*. k multiple of
+  // the block.
   void (*dequantize)(Type, const void* row, float* y, size_t k);
   void (*f32_to_f16)(const float* x, uint16_t* y, size_t n);  // round to nearest even
   void (*f16_to_f32)(const uint16_t* x, float* y, size_t n);
@@ -305,8 +315,8 @@ struct Dispatch {
   // partials: `splits` items of attention_partial_floats(a), in key order, for this kv head.
   void (*attention_combine)(const AttentionArgs&, size_t kv_head, const float* partials, size_t splits);
 
-  // y[r] = x[r] / sqrt(mean(x[r]^2) + eps) * weight; rows r0..r1 of length n; y may be x. weight may be null.
-  // A per-head norm (q_norm, k_norm) is the same with n = head_dim.
+  // y[r] = x[r] / sqrt(mean(x[r]^2) + eps) * weight; rows r0..r1 of length n; y may be x. weight
+  // may be null. A per-head norm (q_norm, k_norm) is the same with n = head_dim.
   void (*rms_norm)(const float* x, size_t ldx, const float* weight, float eps, float* y, size_t ldy, size_t r0,
                    size_t r1, size_t n);
   void (*layer_norm)(const float* x, size_t ldx, const float* weight, const float* bias, float eps, float* y,
@@ -325,11 +335,12 @@ struct Dispatch {
 
   // Index of the largest value (lowest index on ties; NaN never wins); n >= 1.
   size_t (*argmax)(const float* x, size_t n);
-  // The `count` largest values, sorted from large to small (lower index first on ties). Returns min(count, n)
-  // minus any NaN.
+  // The `count` largest values, sorted from large to small (lower index first on ties). Returns
+  // min(count, n) minus any NaN.
   size_t (*top_k)(const float* x, size_t n, TopEntry* out, size_t count);
 
-  // Adds to `sums`, which sums in an order of its own: the last places of two instruction sets differ.
+  // Adds to `sums`, which sums in an order of its own: the last places of two instruction sets
+  // differ.
   void (*stored_error)(const StoredArgs&, StoredSums* sums);
 
   bool watched;  // compiled with AddressSanitizer
@@ -346,7 +357,8 @@ const Dispatch* dispatch_for(Isa);
 // The best table. `forced` may be null; a forced table that is not available gives nullptr.
 const Dispatch* dispatch(const char* forced);
 
-// For the support report: how a table runs its kernels. 0 notes when this build lacks the instruction set.
+// For the support report: how a table runs its kernels. 0 notes when this build lacks the
+// instruction set.
 struct KernelNote {
   const char* kernel;  // "matmul q4_k q5_k"
   const char* how;     // "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd"

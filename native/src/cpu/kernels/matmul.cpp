@@ -1,4 +1,5 @@
-// One entry for every product: cuts rows into steps, picks the few-token or the panel path, adds the epilogue.
+// One entry for every product: cuts rows into steps, picks the few-token or the panel path, adds
+// the epilogue.
 #include "vecmath.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -47,8 +48,8 @@ void raw_rows(const Weights& w, const MatmulArgs& a, size_t n0, size_t rows, siz
   panel_packed({task, panel});
 }
 
-// ggml has silu by the system's library behind the whole vectors of a row: of the matrix, at whose end alone a range of rows ends
-// within a vector.
+// ggml has silu by the system's library behind the whole vectors of a row: of the matrix, at whose
+// end alone a range of rows ends within a vector.
 F silu_behind_vectors(F x, size_t n) {
   float values[W];
   fstore(values, x);
@@ -88,8 +89,8 @@ void finish(const MatmulArgs& a, const float* first, const float* second, size_t
   }
 }
 
-// Few tokens are a walk through memory, which prefetchers only follow while it goes on: hundreds of rows of the gate,
-// then the same of its partner.
+// Few tokens are a walk through memory, which prefetchers only follow while it goes on: hundreds of
+// rows of the gate, then the same of its partner.
 void matmul_few(const MatmulArgs& a, const Scratch& s, bool gated) {
   const size_t tokens = a.t1 - a.t0, rows_a_step = tokens == 1 ? kTokenRows : kRowStep;
   for (size_t b0 = a.n0; b0 < a.n1; b0 += kFewRows) {

@@ -1,5 +1,5 @@
-// Products in f32: weights of f32, f16, bf16, and packed types without integer kernels, which are unpacked exactly. (Few
-// tokens with f16 weights on AVX-512: matmul_ggml.cpp.)
+// Products in f32: weights of f32, f16, bf16, and packed types without integer kernels, which are
+// unpacked exactly. (Few tokens with f16 weights on AVX-512: matmul_ggml.cpp.)
 #include "tile.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -8,11 +8,13 @@ namespace {
 // Bytes from the start of a row to its element k (k a multiple of the block).
 size_t offset_of(Type type, size_t k) { return row_bytes(type, k); }
 
-// The n weights of a chunk as floats, zero behind n; straight from memory when they are already that.
+// The n weights of a chunk as floats, zero behind n; straight from memory when they are already
+// that.
 const float* chunk_floats(const RowsTask& task, const uint8_t* row, size_t chunk, float* buffer) {
   const size_t n = min_size(kChunk, task.k - chunk * kChunk);
   const uint8_t* from = row + offset_of(task.type, chunk * kChunk);
-  // An f32 tensor in a file is 4-byte aligned (alignment is at least 8), so it can be read in place.
+  // An f32 tensor in a file is 4-byte aligned (alignment is at least 8), so it can be read in
+  // place.
   if (task.type == Type::f32 && n == kChunk) return reinterpret_cast<const float*>(from);
   dequantize(task.type, from, buffer, n);
   if (n < kChunk) memset(buffer + n, 0, (kChunk - n) * sizeof(float));

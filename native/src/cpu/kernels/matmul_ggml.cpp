@@ -1,6 +1,7 @@
-// Products with f32 and f16 weights in the order in which ggml's x86 build adds many tokens, so that results are its own
-// bit for bit: activations rounded to f16 beside f16 weights, W running sums (one for every W-th product), and at the end
-// halves added to halves. Matrices that do not fit its tiles are single products there, with four times as many sums.
+// Products with f32 and f16 weights in the order in which ggml's x86 build adds many tokens, so
+// that results are its own bit for bit: activations rounded to f16 beside f16 weights, W running
+// sums (one for every W-th product), and at the end halves added to halves. Matrices that do not
+// fit its tiles are single products there, with four times as many sums.
 #include "ggml_order.h"
 
 namespace rlx::kernels::RLX_ISA {

@@ -1,10 +1,11 @@
-// Few tokens (decode) against packed rows with AVX2. Memory is the limit if there are few instructions: two threads of a core
-// share what it can start in a cycle.
+// Few tokens (decode) against packed rows with AVX2. Memory is the limit only if the instructions
+// are few: two threads share one core's issue slots.
 //
-// K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot saturate (2 * 63 * 126 and,
-// two of them added, 4 * 31 * 126); the sub-block's scale and the factor of eight activations multiply in vpmaddwd, so a
-// chunk of 256 is exact in int32. 32-blocks: of a word of two quants each becomes a word, 256 times its value, and meets int16
-// activations; what counts 256 times too much is taken from the scale, exactly.
+// K blocks: unsigned quants meet bytes of activations in vpmaddubsw, whose int16 pairs cannot
+// saturate (2 * 63 * 126 and, two of them added, 4 * 31 * 126); the sub-block's scale and the
+// factor of eight activations multiply in vpmaddwd, so a chunk of 256 is exact in int32. 32-blocks:
+// of a word of two quants each becomes a word, 256 times its value, and meets int16 activations;
+// what counts 256 times too much is taken from the scale, exactly.
 #include "blocks.h"
 #include "internal.h"
 
@@ -19,8 +20,8 @@ RLX_INLINE __m256i both_nibbles(const uint8_t* p) {
   return _mm256_srlv_epi32(_mm256_broadcastsi128_si256(load128(p)), _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
 }
 
-// Numbers that meet whole vectors one by one: a load brings each to all lanes, which costs the vector side nothing. (Compilers would
-// rather shuffle what they have in registers.)
+// Numbers that meet whole vectors one by one: a load brings each to all lanes, which costs the
+// vector side nothing. (Compilers would shuffle registers instead.)
 struct alignas(32) Scales {
   float of[8];
   __attribute__((always_inline)) F everywhere(int i) const {
@@ -44,7 +45,8 @@ RLX_INLINE __m256i two_bytes(__m256i scales, int a, int b) {
   return _mm256_shuffle_epi8(scales, _mm256_inserti128_si256(_mm256_castsi128_si256(low), top, 1));
 }
 
-// The eight 6-bit scales of Q4_K and Q5_K and behind them the eight minimums as bytes: unpack_scales, of all at once.
+// The eight 6-bit scales of Q4_K and Q5_K and behind them the eight minimums as bytes:
+// unpack_scales, of all at once.
 template <class Block>
 RLX_INLINE __m128i scales_and_mins(const Block& b) {
   const __m128i x = load128(&b);  // d, dmin, twelve bytes
@@ -62,7 +64,8 @@ RLX_INLINE __m256i fifth_bits(__m128i bytes, int a) {
   return _mm256_and_si256(set, _mm256_set1_epi8(16));
 }
 
-// A quarter of a chunk of Q4_K or Q5_K as bytes: the first and the last 16 quants of two sub-blocks that share lanes.
+// A quarter of a chunk of Q4_K or Q5_K as bytes: the first and the last 16 quants of two sub-blocks
+// that share lanes.
 struct Quarter45 {
   __m256i first, last, scale;
 };
@@ -116,14 +119,14 @@ RLX_INLINE void add45(const Block& b, const RowsTask& task, size_t c, const TwoS
   }
 }
 
-template <class Block, int T, bool kAlone>
+template <class Block, int T, bool kOneToken>
 RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
   const Block* b = reinterpret_cast<const Block*>(row);
   const size_t chunks = task.k / kChunk;
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
   size_t c = 0;
-  if constexpr (kAlone) {
+  if constexpr (kOneToken) {
     for (; c + 4 <= chunks; c += 4) {
       // d and dmin of chunk i are 32 bits at place i of a load that begins 4 i bytes before them.
       const auto at = [&](int i) RLX_LAMBDA { return load128(reinterpret_cast<const uint8_t*>(b + c + i) - 4 * i); };
@@ -148,7 +151,8 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
-// The 16-bit scales a and b, one per half of a vector, of a register that holds eight of them twice.
+// The 16-bit scales a and b, one per half of a vector, of a register that holds eight of them
+// twice.
 RLX_INLINE __m256i two_scales(__m256i scales, int a, int b) {
   const __m128i low = _mm_set1_epi16(static_cast<short>((2 * a + 1) << 8 | (2 * a)));
   const __m128i top = _mm_set1_epi16(static_cast<short>((2 * b + 1) << 8 | (2 * b)));
@@ -206,7 +210,8 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
 
 // ---- 32-blocks: 32 signed bytes, their scale and minimum ----
 
-// One half of each of eight blocks: that of block i is at place i of a load that begins 2 i bytes before it.
+// One half of each of eight blocks: that of block i is at place i of a load that begins 2 i bytes
+// before it.
 template <class Block>
 RLX_INLINE F eight_halfs(const Block* b, size_t offset) {
   const auto at = [&](int i) RLX_LAMBDA { return load128(reinterpret_cast<const uint8_t*>(b + i) + offset - 2 * i); };
@@ -234,7 +239,8 @@ RLX_INLINE __m256i quants(const BlockQ5_0& b) {
 }
 RLX_INLINE __m256i quants(const BlockQ5_1& b) { return _mm256_or_si256(nibbles(b.qs), fifth_bits(b.qh)); }
 
-// Eight blocks. Bytes at even places move to the top of their words, those at odd places are there: both count 256 times (see kActMax32).
+// Eight blocks. Bytes at even places move to the top of their words, those at odd places are there:
+// both count 256 times (see kActMax32).
 template <class Block, int T>
 RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) {
   const Scales d = scales_of(eight_halfs(b, 0) * fset(1.0f / 256));
@@ -283,11 +289,11 @@ RLX_INLINE void each_row(const RowsTask& task, Row one_row) {
   }
 }
 
-// kAlone: one token is all there is, which the compiler is to know.
-template <int T, bool kAlone>
+// kOneToken tells the compiler that there is only one token.
+template <int T, bool kOneToken>
 void rows_of(const RowsTask& shared) {
   RowsTask task = shared;
-  if constexpr (kAlone) {
+  if constexpr (kOneToken) {
     task.t0 = 0;
     task.act.tokens = 1;
   }
@@ -295,7 +301,7 @@ void rows_of(const RowsTask& shared) {
     each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_block32<Block, T>(task, row, out); });
   };
   const auto of_45 = [&]<class Block>(Block) RLX_LAMBDA {
-    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q45<Block, T, kAlone>(task, row, out); });
+    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q45<Block, T, kOneToken>(task, row, out); });
   };
   switch (task.type) {
     case Type::q8_0: return of_32(BlockQ8_0{});

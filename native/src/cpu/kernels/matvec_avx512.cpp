@@ -1,5 +1,5 @@
-// Few tokens (decode) against packed rows with AVX-512 VNNI. Memory is the limit, but only just: the vector instructions for
-// a chunk of Q4_K take almost as long as reading it.
+// Few tokens (decode) against packed rows with AVX-512 VNNI. Memory is the limit, but only just:
+// the vector instructions for a chunk of Q4_K take almost as long as reading it.
 #include "avx512_block32.h"
 #include "avx512_k.h"
 
@@ -26,8 +26,8 @@ RLX_INLINE void by_sixteen(const RowsTask& task, Row one_row) {
   }
 }
 
-// Rows against one token, in two places: with prefetching a core waits for more lines at a time than in
-// one. (Decision 18.)
+// Rows against one token, in two places: with prefetching a core waits for more lines at a time
+// than in one. (Decision 18.)
 template <class Pair>
 RLX_INLINE void in_two_places(const RowsTask& task, Pair pair) {
   F totals[kTokenRows];

@@ -1,6 +1,6 @@
-// Few tokens (decode) against packed rows on arm64. Activations are two int8 planes for 32-blocks (see prepare.cpp),
-// value = 256 * high + low, or one plane with a factor for every eight values for K blocks; quants are bytes, so all meet
-// in byte dot products, and sums are exact in int32.
+// Few tokens (decode) against packed rows on arm64. Activations are two int8 planes for 32-blocks
+// (see prepare.cpp), value = 256 * high + low, or one plane with a factor for every eight values
+// for K blocks; quants are bytes, so all meet in byte dot products, and sums are exact in int32.
 #include "internal.h"
 #include "simd/quants_neon.h"
 

@@ -1,4 +1,5 @@
-// Few tokens against packed rows in plain C++: the reference of the integer scheme, for any processor.
+// Few tokens against packed rows in plain C++: the reference of the integer scheme, for any
+// processor.
 #include "unpack.h"
 
 namespace rlx::kernels::RLX_ISA {

@@ -1,9 +1,11 @@
-// Many tokens against packed rows with AMX: tiles of 16 tokens and 16 rows, 64 bytes of each multiplied at once (32 of 32-blocks).
+// Many tokens against packed rows with AMX: tiles of 16 tokens and 16 rows, 64 bytes of each
+// multiplied at once (32 of 32-blocks).
 //
-// Activations are two planes of int8 (split_planes), and so are the weights of K blocks with their sub-block's scale: four products,
-// of which the two in the middle weigh the same, add up to the exact integer over a whole chunk that panel_words.cpp has. Weights of
-// 32-blocks are bytes: two products for each block. All that is not the product itself happens in the order of panel_words.cpp, so that
-// both give the same bits.
+// Activations are two planes of int8 (split_planes), and so are the weights of K blocks with their
+// sub-block's scale: four products, of which the two in the middle weigh the same, add up to the
+// exact integer over a whole chunk that panel_words.cpp has. Weights of 32-blocks are bytes: two
+// products for each block. Everything but the product follows the order of panel_words.cpp, so both
+// give the same bits.
 #include <immintrin.h>
 
 #include "unpack.h"
@@ -68,7 +70,7 @@ void build(const RowsTask& task, size_t chunk, Panel& panel) {
     store_words(high, panel.planes[0][g]);
     if (folded) store_words(low, panel.planes[1][g]);
   }
-  // The tiles are read by instructions of which the compiler does not know that they read memory.
+  // The compiler does not know that the tile instructions read memory.
   __asm__ __volatile__("" : : : "memory");
 }
 
@@ -147,8 +149,8 @@ void tile_block256(const Tokens& t, Panel& panel, size_t g) {
     _tile_stored(low, panel.sums[2 * (b) + 1], 64); \
   } while (false)
 
-// A block is stored while the next one is multiplied, and all are before any is scaled: a sum that is read while its tile is still being
-// stored waits for that.
+// A block is stored while the next one is multiplied, and all are before any is scaled: a sum that
+// is read while its tile is still being stored waits for that.
 template <bool Min>
 void tile_block32(const Tokens& t, size_t blocks, Panel& panel, size_t g) {
   RLX_MULTIPLY(0, 4, 5);
@@ -214,14 +216,16 @@ void panel_packed(const PanelTask& p) {
   const RowsTask& task = p.rows;
   Panel& panel = *static_cast<Panel*>(p.panel);
   memset(task.out, 0, (task.t1 - task.t0) * kRowStep * sizeof(float));
-  // Tiles 0 and 1 have activations, 2 and 3 weights, the others sums. 32-blocks have half the bytes of a token, and words of a weight.
+  // Tiles 0 and 1 have activations, 2 and 3 weights, the others sums. 32-blocks have half the bytes
+  // of a token, and words of a weight.
   const bool folded = is_k_block(task.type);
   TileConfig config;
   for (int tile = 0; tile < 8; ++tile) {
     config.rows[tile] = tile < 2 || tile > 3 || folded ? kTile : kTile / 2;
     config.row_bytes[tile] = tile < 2 && !folded ? 32 : 64;
   }
-  // Not _tile_loadconfig: some versions of GCC believe that it reads eight bytes and leave out the others' stores.
+  // Not _tile_loadconfig: some versions of GCC believe that it reads eight bytes and leave out the
+  // others' stores.
   __asm__ __volatile__("ldtilecfg %0" : : "m"(config));
   for (size_t c = 0; c < chunks_of(task.k); ++c) {
     build(task, c, panel);

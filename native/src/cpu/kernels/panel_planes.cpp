@@ -1,9 +1,10 @@
-// Many tokens against packed rows on arm64, in bytes: quants against the two int8 planes of the activations.
+// Many tokens against packed rows on arm64, in bytes: quants against the two int8 planes of the
+// activations.
 //
-// A panel is kRowStep rows x 256 weights in groups of kGroup consecutive weights per row: [256 / kGroup][rows][kGroup].
-// Without i8mm a group is 4 weights and a lane of a dot product is a row. With it a group is 8 weights and vmmla
-// multiplies two rows by two tokens at once. Sub-blocks (32, or 16 for Q6_K) are exact in int32; K blocks are exact
-// over the whole chunk.
+// A panel is kRowStep rows x 256 weights in groups of kGroup consecutive weights per row: [256 /
+// kGroup][rows][kGroup]. Without i8mm a group is 4 weights and a lane of a dot product is a row.
+// With it a group is 8 weights and vmmla multiplies two rows by two tokens at once. Sub-blocks (32,
+// or 16 for Q6_K) are exact in int32; K blocks are exact over the whole chunk.
 #include "internal.h"
 #include "simd/quants_neon.h"
 
@@ -123,7 +124,8 @@ void build(const RowsTask& task, size_t chunk, Panel& panel) {
   }
 }
 
-// Sums of `span` weights from k for T tokens and 8 rows against one plane; sum[t][half]: lanes are rows.
+// Sums of `span` weights from k for T tokens and 8 rows against one plane; sum[t][half]: lanes are
+// rows.
 template <int T>
 RLX_INLINE void plane_dot(const ActView& act, size_t chunk, size_t t0, size_t plane, size_t k, size_t span,
                           const int8_t (*q)[kRows][kGroup], int32x4_t (&sum)[T][2]) {

@@ -1,9 +1,9 @@
 // Many tokens against packed rows with int16 products (x86 and scalar).
 //
-// A panel is kRowStep rows x 256 weights, unpacked once per token block to int16 pairs so that a 32-bit lane is a
-// row: [128 pairs][rows]. One broadcast pair of activations then meets all rows of a vector, and no
-// lane sums are needed. K blocks: one integer sum over the whole chunk (exact, see kActMax256); 32-blocks: one
-// per block.
+// A panel is kRowStep rows x 256 weights, unpacked once per token block to int16 pairs so that a
+// 32-bit lane is a row: [128 pairs][rows]. One broadcast pair of activations then meets all rows of
+// a vector, and no lane sums are needed. K blocks: one integer sum over the whole chunk (exact, see
+// kActMax256); 32-blocks: one per block.
 #include "unpack.h"
 
 namespace rlx::kernels::RLX_ISA {

@@ -35,11 +35,13 @@ float largest_of(const float* x, size_t n) {
   }
   return fsum(poison) == 0.0f ? fhmax(largest) : bits_to_f32(0x7fc00000u);
 }
-// The scale of a chunk that is all zeros as integers: nothing in it counts, or one value is not a number.
+// The scale of a chunk that is all zeros as integers: nothing in it counts, or one value is not a
+// number.
 constexpr float kNothing = 1e-32f;
 float scale_without_values(float amax) { return amax <= kNothing ? 0.0f : amax; }
 
-// A chunk of i16_block32: n values rounded to whole numbers of at most kActMax32; returns the scale. Zero behind n.
+// A chunk of i16_block32: n values rounded to whole numbers of at most kActMax32; returns the
+// scale. Zero behind n.
 float quantise_chunk(const float* x, size_t n, int16_t* out) {
   constexpr auto top = static_cast<float>(kActMax32);
   const float amax = largest_of(x, n);
@@ -58,7 +60,8 @@ float quantise_chunk(const float* x, size_t n, int16_t* out) {
   return amax / top;
 }
 
-// A chunk of i8_groups256. Values are divided by the smallest factor that leaves them at most kGroupQuant.
+// A chunk of i8_groups256. Values are divided by the smallest factor that leaves them at most
+// kGroupQuant.
 struct Groups {
   alignas(64) int16_t values[kChunk];
   alignas(64) int16_t quants[kChunk];
@@ -101,8 +104,8 @@ void store_sums(const int16_t* q, float* sums, int16_t* minus16) {
 }
 
 #if defined(RLX_ISA_AVX2)
-// Of each 32 those at even places, then those at odd ones. (With plain loops this takes ten times as long, and each thread does it
-// for every product.)
+// Of each 32 those at even places, then those at odd ones. (With plain loops this takes ten times
+// as long, and each thread does it for every product.)
 void store_pairs(const int16_t* q, int16_t* out) {
   const __m128i evens_odds = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
   const __m256i order = _mm256_broadcastsi128_si256(evens_odds);

@@ -41,7 +41,8 @@ float block_max(const float* x, size_t n) {
   size_t i = 0;
   if (n >= W) {
     F v = fset(m);
-    // Order matters: a NaN in the first operand gives the second on x86; arm64 returns NaN, handled by the caller.
+    // Order matters: a NaN in the first operand gives the second on x86; arm64 returns NaN, handled
+    // by the caller.
     for (; i + W <= n; i += W) v = fmax(fload(x + i), v);
     m = fhmax(v);
   }

@@ -1,8 +1,10 @@
-// The error of stored weights: the original unpacked, the stored bytes decoded as Core ML does, the squares of both summed.
+// The error of stored weights: the original unpacked, the stored bytes decoded as Core ML does, the
+// squares of both summed.
 //
-// A run at a time, so that all of it stays in the first cache. What is decoded is double, as in the yardstick that the tests compare
-// with (`reconstruct` in main/backends/coreml/weights/convert.ts): each element has the same bits there and here, and only the sums
-// are in another order. (In floats the sum of a product and a rest would be rounded by a thousandth of what is measured.)
+// A run at a time, so that all of it stays in the first cache. What is decoded is double, as in the
+// yardstick that the tests compare with (`reconstruct` in main/backends/coreml/weights/convert.ts):
+// each element has the same bits there and here, and only the sums are in another order. (In f32
+// the sum of a product and a rest would have an error of a thousandth of the measured one.)
 #include "stored.h"
 
 #include "internal.h"
@@ -11,11 +13,13 @@ namespace rlx::kernels::RLX_ISA {
 namespace {
 
 constexpr size_t kGroups = kStoredRun / kStoredGroup;
-// Floats that are compared in a turn: enough sums to wait for none, and no more than there are registers for.
+// Floats that are compared in a turn: enough sums to wait for none, and no more than there are
+// registers for.
 constexpr int kVecs = W == 16 ? 1 : 2;
 static_assert(kStoredGroup % (kVecs * W) == 0 && kStoredRun % kStoredGroup == 0);
 
-// How elements are decoded: a value as it is, or a code with a scale whose product is rounded to f16 or stays double.
+// How elements are decoded: a value as it is, or a code with a scale whose product is rounded to
+// f16 or stays double.
 enum class Decode { value, half, full };
 
 // A run as floats, copied out of bytes that may lie anywhere.
@@ -64,7 +68,8 @@ void read_groups(const StoredArgs& a, size_t from, Run& run, size_t n) {
   if (a.rest != nullptr) read_halves(a.rest, first, run, run.rest, count);
 }
 
-// Codes of four bits as bytes. A `flip` of 8 makes signed ones unsigned, all of them by 8 too large.
+// Codes of four bits as bytes. A `flip` of 8 makes signed ones unsigned, all of them by 8 too
+// large.
 void split_nibbles(const uint8_t* packed, uint8_t flip, uint8_t* out, size_t n) {
   for (size_t i = 0; i < n / 2; ++i) {
     out[2 * i] = static_cast<uint8_t>((packed[i] & 15) ^ flip);
@@ -116,7 +121,8 @@ RLX_INLINE Group group_of(const Run& run, size_t g) {
           dset(run.unfold)};
 }
 
-// Code minus offset has nine bits at most where scales are halves, so their product is exact in f32, and then rounded once.
+// Code minus offset has nine bits at most where scales are halves, so their product is exact in
+// f32, and then rounded once.
 template <Decode kDecode>
 RLX_INLINE void add_vector(const Group& g, F original, F code, Sums& low, Sums& high) {
   if constexpr (kDecode == Decode::value) {
@@ -181,7 +187,8 @@ void compare(const Run& run, size_t n, StoredSums* sums) {
     own.error += dsum(low[v].error + high[v].error);
   }
   for (size_t i = whole; i < n; ++i) add_element(static_cast<double>(run.original[i]), stored_at<kDecode>(run, i), own);
-  // Squares of floats, and of what stored ones decode to, stay far inside of double: only an infinity or a NaN among them gets out.
+  // Squares of floats, and of what stored ones decode to, stay far inside of double: only an
+  // infinity or a NaN among them gets out.
   if (!finite(own.energy + own.error)) {
     own = {};
     for (size_t i = 0; i < n; ++i) add_element(static_cast<double>(run.original[i]), stored_at<kDecode>(run, i), own);

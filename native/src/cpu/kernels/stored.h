@@ -1,4 +1,4 @@
-// What an export compares: a weight's own values with those that its stored form decodes to.
+// An export compares a weight's values with the values that its stored form decodes to.
 #pragma once
 
 #include "kernels.h"

@@ -1,5 +1,5 @@
-// One chunk (256 weights) of a packed row as exact int16 with its f32 scales: what the panels are made of.
-// Plain loops, vectorised by the compiler for each instruction set.
+// One chunk (256 weights) of a packed row as exact int16 with its f32 scales, for the panels. Plain
+// loops, vectorised by the compiler for each instruction set.
 #pragma once
 
 #include "blocks.h"
@@ -7,8 +7,8 @@
 
 namespace rlx::kernels::RLX_ISA {
 
-// weight[i] = scale[i / 32] * q[i] + min[i / 32]. K blocks fold the integer sub-block scale into q, so that all
-// eight `scale` are equal and only scale[0] is set.
+// weight[i] = scale[i / 32] * q[i] + min[i / 32]. K blocks fold the integer sub-block scale into q,
+// so that all eight `scale` are equal and only scale[0] is set.
 struct UnpackedChunk {
   int16_t* q;  // [256]
   float scale[8];
@@ -17,8 +17,8 @@ struct UnpackedChunk {
 
 RLX_INLINE bool has_min(Type t) { return t == Type::q4_1 || t == Type::q5_1 || t == Type::q4_k || t == Type::q5_k; }
 
-// Low nibbles, then high nibbles, of 16 bytes as 32 words less `subtract`. The compiler unrolls loops of 16 before it
-// would vectorise them, so this one is written out.
+// Low nibbles, then high nibbles, of 16 bytes as 32 words less `subtract`. The compiler unrolls
+// loops of 16 before it would vectorise them, so this one is written out.
 RLX_INLINE void unpack_nibbles(const uint8_t* qs, int subtract, int16_t* q) {
 #if defined(__AVX2__)
   const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(qs)), low4 = _mm_set1_epi8(15);

@@ -1,7 +1,7 @@
 // Vector exp, tanh, erf and the activations built on them.
-// exp: reduction by ln 2 in two steps and the degree-5 polynomial of Arm's optimised routines (within 2.3 ulp), whose
-// numbers ggml uses too: silu and softmax agree with it to the last bit. tanh: the odd polynomial of
-// Cephes below 0.625, exp above. erf: see erf_of.
+// exp: reduction by ln 2 in two steps and the degree-5 polynomial of Arm's optimised routines
+// (within 2.3 ulp), whose numbers ggml uses too: silu and softmax agree with it to the last bit.
+// tanh: the odd polynomial of Cephes below 0.625, exp above. erf: see erf_of.
 #pragma once
 
 #include "internal.h"
@@ -49,7 +49,8 @@ RLX_INLINE F ftanh(F x) {
 }
 
 // erf on |x| < 1 by an odd polynomial; above by 1 - exp(-x^2) * q(t), t = 1 / (1 + x / 2).
-// Coefficients: least squares on Chebyshev nodes in double precision, see native/tests/kernels/fit_erf.py.
+// Coefficients: least squares on Chebyshev nodes in double precision, see
+// native/tests/kernels/fit_erf.py.
 #include "erf_coefficients.inc"
 RLX_INLINE F ferf(F x) {
   const F a = fabs(x), z = x * x;

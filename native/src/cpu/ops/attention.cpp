@@ -1,8 +1,9 @@
-// The decoder's attention over the cache, and the block that also rotates (with the norms of q and k) and appends, in one
-// instruction.
+// The decoder's attention over the cache, and the block that also rotates (with the norms of q and
+// k) and appends, in one instruction.
 //
-// The block with few tokens needs one barrier at most: an item (kv head, range of keys) rotates its own queries,
-// appends the new keys of its range, and attends. With many tokens everything is rotated and appended first.
+// The block with few tokens needs one barrier at most: an item (kv head, range of keys) rotates its
+// own queries, appends the new keys of its range, and attends. With many tokens everything is
+// rotated and appended first.
 #include <cmath>
 #include <cstring>
 
@@ -77,7 +78,8 @@ class CacheAttention : public AttentionBase {
     attend(args, kv_head, t0, std::min(tokens_, t0 + kernels::kAttentionTokenStep), scratch);
   }
 
-  // One query row after another, for what the kernels do not take: values of another size or type than the keys, enormous heads.
+  // One query row after another, for what the kernels do not take: values of another size or type
+  // than the keys, enormous heads.
   void attend_plainly(const kernels::AttentionArgs& args, size_t head, size_t t, float* scores) const {
     const size_t kv = head / group_;
     const size_t keys = args.causal ? args.past + t + 1 : args.past + tokens_;
@@ -172,7 +174,8 @@ class Attention final : public CacheAttention {
   }
 };
 
-// (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past) → result, k cache, v cache (in place)
+// (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past) → result, k cache, v cache (in
+// place)
 class AttentionBlock final : public CacheAttention {
  public:
   explicit AttentionBlock(const OpContext& context) : CacheAttention(context) {
@@ -270,8 +273,9 @@ class AttentionBlock final : public CacheAttention {
     if (rotary_.cos != nullptr) rotate(rotary_, x, token_stride, dim_, heads, dim_, t0, t1);
   }
 
-  // Asks for the lines of an item's caches that are touched first. A layer's weights drive everything out of the caches, the
-  // translations of pages, too: waiting for each of them in turn takes longer than attending to some dozen keys.
+  // Asks for the lines of an item's caches that are touched first. A layer's weights drive
+  // everything out of the caches, the translations of pages, too: waiting for each of them in turn
+  // takes longer than attending to some dozen keys.
   void fetch(size_t item, size_t count, size_t past) const {
     const size_t row = dim_ * dtype_bytes(in(7).dtype);
     const size_t head = item / count * capacity_ * row;

@@ -1,6 +1,6 @@
-// What the attention kernels share: rotary tables, the cache's element type, and how much of the cache is in use. Layouts:
-// q, k, v [T, heads, head_dim], caches [kv_heads, capacity, head_dim] in f32 or f16, `past` the number of positions that
-// the cache already holds.
+// Shared by the attention ops: rotary tables, the cache's element type, and how much of the cache
+// is in use. Layouts: q, k, v [T, heads, head_dim], caches [kv_heads, capacity, head_dim] in f32 or
+// f16, `past` the number of positions that the cache already holds.
 #pragma once
 
 #include <cstring>

@@ -9,7 +9,8 @@
 namespace rlx {
 namespace {
 
-// What all of these share: operands broadcast to the output; an item is a stretch of output elements.
+// What all of these share: operands broadcast to the output; an item is a stretch of output
+// elements.
 template <size_t kOperands>
 class BroadcastOp : public Op {
  public:

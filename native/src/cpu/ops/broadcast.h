@@ -1,5 +1,5 @@
-// NumPy broadcasting as loops over runs: dims that behave alike are merged, and what is left of the last dim is one
-// run in which every operand either advances by one or stands still.
+// NumPy broadcasting as loops over runs: dims that behave alike are merged, and what is left of the
+// last dim is one run in which every operand either advances by one or stands still.
 #pragma once
 
 #include <algorithm>

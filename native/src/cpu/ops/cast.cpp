@@ -1,5 +1,5 @@
-// Conversions between all plain dtypes (c64 to and from itself only): float to integer truncates and saturates, NaN
-// becomes 0, to bool is "not zero", integers wrap into narrower ones.
+// Conversions between all plain dtypes (c64 to and from itself only): float to integer truncates
+// and saturates, NaN becomes 0, to bool is "not zero", integers wrap into narrower ones.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -21,8 +21,8 @@ To convert(From x) {
   return static_cast<To>(x);
 }
 
-// On the way to half precision: what f32 cannot hold goes to the odd one of its neighbours, so that the second rounding sees
-// on which side of the middle the number was.
+// On the way to half precision: what f32 cannot hold goes to the odd one of its neighbours, so that
+// the second rounding sees on which side of the middle the number was.
 template <class From>
 float to_odd(From x) {
   const auto wide = static_cast<double>(x);

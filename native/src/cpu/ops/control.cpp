@@ -1,5 +1,5 @@
-// Branches, jumps and loop counters. They have no items: the last thread to arrive decides for all (Session::execute), so
-// every thread goes the same way and no turn overlaps the next.
+// Branches, jumps and loop counters. They have no items: the last thread to arrive decides for all
+// (Session::execute), so every thread goes the same way and no turn overlaps the next.
 #include "tables.h"
 
 namespace rlx {

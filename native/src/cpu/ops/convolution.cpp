@@ -1,6 +1,7 @@
-// Convolutions and their transposes. With enough filters both are products of the weight with columns of the image, tile by
-// tile: a convolution gathers the columns first, its transpose scatters them afterwards. With few, rows are joined tap by tap.
-// In f64 they are plain loops (convolution_shapes.h).
+// Convolutions and their transposes. With enough filters both are products of the weight with
+// columns of the image, tile by tile: a convolution gathers the columns first, its transpose
+// scatters them afterwards. With few, rows are joined tap by tap. In f64 they are plain loops
+// (convolution_shapes.h).
 #include "convolution_shapes.h"
 #include "doubles.h"
 #include "tables.h"

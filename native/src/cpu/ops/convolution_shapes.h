@@ -1,4 +1,4 @@
-// Convolutions and their transposes, what both kinds know: the shapes. And both in f64, tap by tap, without a product.
+// Shapes of convolutions and their transposes; and both in f64, tap by tap, without a product.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,8 @@ class ConvolutionShapes : public Op {
 
  protected:
   Windows w_;
-  // Channels of one group: of the image that the windows lie in, and of the one with a place per window.
+  // Channels of one group: of the image that the windows lie in, and of the one with a place per
+  // window.
   size_t batch_ = 0, groups_ = 1, large_ = 0, small_ = 0;
 
  private:

@@ -1,4 +1,5 @@
-// Kernels of two kinds under one name: over f32 with the vector kernels, and over f64 with plain loops beside them.
+// Kernels of two kinds under one name: over f32 with the vector kernels, and over f64 with plain
+// loops beside them.
 #pragma once
 
 #include <memory>

@@ -7,7 +7,8 @@
 namespace rlx {
 namespace {
 
-// out[outer, i, inner] = table[outer, index[i], inner]. A packed or half table under an f32 result is widened.
+// out[outer, i, inner] = table[outer, index[i], inner]. A packed or half table under an f32 result
+// is widened.
 class Gather final : public Op {
  public:
   explicit Gather(const OpContext& context) : Op(context) {
@@ -55,8 +56,9 @@ class Gather final : public Op {
   size_t size_ = 0, inner_ = 1, outer_ = 1, row_bytes_ = 0, grain_ = 1;
 };
 
-// Zeros, plus updates [before, indices, after] at the places that the indices name on `axis`: gather turned round. One
-// thread does a stretch of one outer block, so the order of additions is fixed.
+// Zeros, plus updates [before, indices, after] at the places that the indices name on `axis`:
+// gather turned round. One thread does a stretch of one outer block, so the order of additions is
+// fixed.
 class ScatterAdd final : public Op {
  public:
   explicit ScatterAdd(const OpContext& context) : Op(context) {

@@ -1,5 +1,6 @@
-// Attention without a cache, any mask: q [.., Hq, Sq, D], k [.., Hkv, Sk, D], v [.., Hkv, Sk, Dv]. One query row is an
-// item's unit; masks are aligned at the bottom right (query i stands at key i + Sk - Sq).
+// Attention without a cache, any mask: q [.., Hq, Sq, D], k [.., Hkv, Sk, D], v [.., Hkv, Sk, Dv].
+// One query row is an item's unit; masks are aligned at the bottom right (query i stands at key i +
+// Sk - Sq).
 #include <cmath>
 #include <cstring>
 

@@ -1,8 +1,9 @@
-// y = x·wᵀ for packed and float weights, alone or as a block: an RMS norm in front, several matrices that read the same
-// rows, a gated pair, bias, and a residual added at the end.
+// y = x·wᵀ for packed and float weights, alone or as a block: an RMS norm in front, several
+// matrices that read the same rows, a gated pair, bias, and a residual added at the end.
 //
-// One token: every thread makes its own copy of the prepared activations, which costs less than a barrier; then rows
-// are handed out. Many tokens: first all threads prepare into shared memory, then tiles of rows are handed out.
+// One token: every thread makes its own copy of the prepared activations, which costs less than a
+// barrier; then rows are handed out. Many tokens: first all threads prepare into shared memory,
+// then tiles of rows are handed out.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -40,7 +41,8 @@ class LinearBase : public Op {
     for (Matrix& m : matrices_) bind_matrix(m);
     if (add_ != nullptr) expect(add_->count == matrices_[0].y->count, "the residual has another size");
     alone_ = tokens_ <= 1;
-    // The prepared copies, one for each kind of weight, and with a norm and many tokens the normalised rows.
+    // The prepared copies, one for each kind of weight, and with a norm and many tokens the
+    // normalised rows.
     size_t bytes = 0;
     for (size_t kind = 0; kind < kernels::kActKinds; kind++) {
       act_at_[kind] = bytes;
@@ -126,8 +128,8 @@ class LinearBase : public Op {
       if (m.gate_bias != nullptr) expect(m.gate_bias->count == m.rows, "the bias does not fit");
       kinds_[static_cast<size_t>(kind_of(m.gate_type))] = true;
     }
-    // Enough items that all threads end together, not so many that handing them out costs: about 64 KB of weights
-    // each for one token, 64 rows for many.
+    // Enough items that all threads end together, not so many that handing them out costs: about 64
+    // KB of weights each for one token, 64 rows for many.
     const size_t row = kernels::row_bytes(m.type, k_);
     size_t chunk = tokens_ > 1 ? 64 : std::max<size_t>(1, 65536 / std::max<size_t>(1, row));
     chunk = std::min(chunk, ceil_div(m.rows, c.threads * 4));
@@ -214,8 +216,8 @@ class Linear final : public LinearBase {
   }
 };
 
-// A block, as the fusions make it: (x, norm weight?, residual?, then for each output w and bias?; with a gate, gate and its bias
-// come first) {normalise, eps, gated, activation}
+// A block, as the fusions make it: (x, norm weight?, residual?, then for each output w and bias?;
+// with a gate, gate and its bias come first) {normalise, eps, gated, activation}
 class LinearBlock final : public LinearBase {
  public:
   explicit LinearBlock(const OpContext& context) : LinearBase(context) {

@@ -1,5 +1,6 @@
-// Batched matrix product with broadcasting, in f32 or f64. The kernels of f32 multiply by rows ([n][k]), so operands that lie the other
-// way are turned first; then the rows of a are prepared and tiles of b handed out, batch by batch.
+// Batched matrix product with broadcasting, in f32 or f64. The kernels of f32 multiply by rows
+// ([n][k]), so operands that lie the other way are turned first; then the rows of a are prepared
+// and tiles of b handed out, batch by batch.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,6 @@
-// Data movement. Transpose, expand, narrow and slice are one kernel: the output is read from the input with a base and
-// a stride per output dim. Data is moved by size of element, so any plain dtype goes.
+// Data movement. Transpose, expand, narrow and slice are one kernel: the output is read from the
+// input with a base and a stride per output dim. Data is moved by size of element, so any plain
+// dtype goes.
 #include <cstring>
 #include <vector>
 

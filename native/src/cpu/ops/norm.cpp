@@ -1,4 +1,5 @@
-// Normalisation: RMS and layer norm over the last axis, in f32 or f64; group norm over channels in groups.
+// Normalisation: RMS and layer norm over the last axis, in f32 or f64; group norm over channels in
+// groups.
 #include <cmath>
 
 #include "tables.h"
@@ -28,7 +29,8 @@ class RowNorm : public Op {
     eps_ = static_cast<float>(precise_eps_);
   }
   const float* data(size_t i) const { return maybe(i) == nullptr ? nullptr : in(i).f32(); }
-  // f64: the rows of an item about their mean, or about zero; operand 1 is the weight, operand 2 the bias.
+  // f64: the rows of an item about their mean, or about zero; operand 1 is the weight, operand 2
+  // the bias.
   void rows_in_double(size_t item, bool centred) const {
     const size_t n = in(0).last();
     const double* weight = maybe(1) == nullptr ? nullptr : in(1).as<double>();

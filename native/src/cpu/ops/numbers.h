@@ -1,5 +1,6 @@
-// Numbers of any element type, for what the vector kernels (f32) do not take: one plain loop, made for each type.
-// Whole numbers keep to the rule of main/ir/wholeNumbers.ts: modulo two to the power of their bits.
+// Numbers of any element type, for what the vector kernels (f32) do not take: one plain loop, made
+// for each type. Whole numbers keep to the rule of main/ir/wholeNumbers.ts: modulo two to the power
+// of their bits.
 #pragma once
 
 #include <cmath>
@@ -39,7 +40,8 @@ void with_number(DType type, Visit&& visit) {
   }
 }
 
-// Signed overflow is undefined in C++, conversion to a narrower type is modulo: so sums and products are made unsigned.
+// Signed overflow is undefined in C++, conversion to a narrower type is modulo: so sums and
+// products are made unsigned.
 template <std::integral T>
 uint64_t bits_of(T x) {
   return static_cast<uint64_t>(x);
@@ -128,7 +130,8 @@ struct Min {
   }
 };
 
-// Whole numbers: repeated products; a negative exponent gives what is left of 1 / aⁿ without its fraction.
+// Whole numbers: repeated products; a negative exponent gives what is left of 1 / aⁿ without its
+// fraction.
 struct Pow {
   template <class T>
   static T of(T a, T b) {

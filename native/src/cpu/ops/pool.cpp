@@ -1,5 +1,5 @@
-// Pools, window by window of rows: first the rows of a window become one, then the taps along it. Both steps join whole runs
-// of memory with the vector kernels. In f64 they are plain loops.
+// Pools, window by window of rows: first the rows of a window become one, then the taps along it.
+// Both steps join whole runs of memory with the vector kernels. In f64 they are plain loops.
 #include <limits>
 
 #include "doubles.h"

@@ -1,5 +1,6 @@
-// Reductions over any axes, arg-max, cumulative sums, top-k. A reduction of the last dims in f32 goes through the vector
-// kernels; everything else is a plain loop with the accumulator in double (floats) or modulo 2^64 (whole numbers).
+// Reductions over any axes, arg-max, cumulative sums, top-k. A reduction of the last dims in f32
+// goes through the vector kernels; everything else is a plain loop with the accumulator in double
+// (floats) or modulo 2^64 (whole numbers).
 #include <algorithm>
 #include <cmath>
 #include <limits>

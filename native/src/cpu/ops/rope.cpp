@@ -1,4 +1,5 @@
-// What stands before a decoder's attention: rope and its tables, appending to the cache, and all of it in one instruction.
+// Before a decoder's attention: rope and its tables, appending to the cache, and both in one
+// instruction.
 #include <cmath>
 
 #include "attention_base.h"
@@ -36,8 +37,8 @@ class Rope final : public AttentionBase {
   size_t row_ = 0, grain_ = 1;
 };
 
-// (positions i32[T], factors?) {frequencies, magnitude} → cos, sin [T, rotary/2]. The angle is computed in double: at
-// position 100 000 a float has lost five digits of it.
+// (positions i32[T], factors?) {frequencies, magnitude} → cos, sin [T, rotary/2]. The angle is
+// computed in double: at position 100 000 a float has lost five digits of it.
 class RopeTables final : public Op {
  public:
   explicit RopeTables(const OpContext& context) : Op(context) {
@@ -79,7 +80,8 @@ class RopeTables final : public Op {
  private:
   static constexpr size_t kTokens = 16;
 
-  // ggml's angles, in f32 and each from the one before it: nearly as good for short texts, and bit for bit its own.
+  // ggml's angles, in f32 and each from the one before it: nearly as good for short texts, and bit
+  // for bit its own.
   void angles_as_ggml(size_t t0, size_t t1) const {
     const size_t half = frequencies_.size();
     const auto magnitude = static_cast<float>(magnitude_);

@@ -36,7 +36,8 @@ void radix2(Complex* x, size_t n, bool inverse) {
   }
 }
 
-// Bluestein (1970): any length as a convolution of a power of two. exp(-iπk²/n) with k² taken modulo 2n stays exact.
+// Bluestein (1970): any length as a convolution of a power of two. exp(-iπk²/n) with k² taken
+// modulo 2n stays exact.
 class Fft final : public Op {
  public:
   explicit Fft(const OpContext& context) : Op(context) {
@@ -118,9 +119,9 @@ T sigmoid(T x) {
   return 1 / (1 + std::exp(-x));
 }
 
-// x [B, S, I]. Weights are packed layer by layer, direction by direction: w_ih blocks [gates·h, in of the layer],
-// w_hh blocks [gates·h, h], biases [gates·h]; h0 and c0 [layers·directions, B, h]. An item is a batch row: its whole
-// sequence through all layers.
+// x [B, S, I]. Weights are packed layer by layer, direction by direction: w_ih blocks [gates·h, in
+// of the layer], w_hh blocks [gates·h, h], biases [gates·h]; h0 and c0 [layers·directions, B, h].
+// An item is a batch row: its whole sequence through all layers.
 template <Cell kCell, class T>
 class Recurrent final : public Op {
  public:
@@ -192,7 +193,8 @@ class Recurrent final : public Op {
     return static_cast<T>(sum);
   }
 
-  // One layer in one direction over the sequence; results go to y with a stride of directions·hidden.
+  // One layer in one direction over the sequence; results go to y with a stride of
+  // directions·hidden.
   void pass(const T* x, size_t width, const T* w_ih, T* y, size_t block, size_t row, bool backwards, T* gates) {
     const size_t rows = kGates * hidden_;
     T* recurrent = gates + rows;

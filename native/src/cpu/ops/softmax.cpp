@@ -1,4 +1,5 @@
-// Softmax and log-softmax along any axis, in f32 or f64. The last axis in f32 goes through the vector kernels.
+// Softmax and log-softmax along any axis, in f32 or f64. The last axis in f32 goes through the
+// vector kernels.
 #include <cmath>
 
 #include "tables.h"

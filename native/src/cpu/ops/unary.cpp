@@ -16,7 +16,8 @@ class Elementwise : public Op {
   size_t items(size_t) const override { return ceil_div(out().count, kGrain); }
 };
 
-// f32 through the vector kernels, f64 by the C library; whole numbers where `Whole` says what they become.
+// f32 through the vector kernels, f64 by the C library; whole numbers where `Whole` says what they
+// become.
 struct NoWhole {};
 struct Negate {
   template <class T>

@@ -1,5 +1,6 @@
-// Windows over images [batch, channels, (height,) width]: what convolutions and pools know of the two axes. Along an axis
-// window i begins at i * stride - padding, and its tap t lies t * dilation further. One dimension is two, of height 1.
+// Windows over images [batch, channels, (height,) width]: what convolutions and pools know of the
+// two axes. Along an axis window i begins at i * stride - padding, and its tap t lies t * dilation
+// further. One dimension is two, of height 1.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +41,8 @@ struct Windows {
   size_t taps() const { return rows.taps * columns.taps; }
 };
 
-// From the large image, the small one (a place per window), and the attributes. What the windows need may be less than the
-// large image has, never more. `what` is null, or what is wrong.
+// From the large image, the small one (a place per window), and the attributes. What the windows
+// need may be less than the large image has, never more. `what` is null, or what is wrong.
 inline const char* bind_windows(const Params& params, const Tensor& large, const Tensor& small, const size_t* taps,
                                 bool dilates, Windows* out) {
   if ((large.rank != 3 && large.rank != 4) || small.rank != large.rank) return "images have three or four dims";
@@ -73,8 +74,8 @@ inline const char* bind_windows(const Params& params, const Tensor& large, const
   return nullptr;
 }
 
-// A row as its stride sees it: position i lies at [i % stride][i / stride], so that one tap of neighbouring windows is one
-// run of memory. With stride 1 that is the row itself.
+// A row as its stride sees it: position i lies at [i % stride][i / stride], so that one tap of
+// neighbouring windows is one run of memory. With stride 1 that is the row itself.
 class StridedRow {
  public:
   static size_t floats(const Axis& axis) {

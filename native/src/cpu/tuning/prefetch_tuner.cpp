@@ -11,8 +11,8 @@ using kernels::Isa;
 using kernels::Prefetch;
 using kernels::Type;
 
-// What most processors are fastest with. Those of x86 lose track of the walk in long rows, and with AVX-512 also in Q6_K,
-// which has few instructions for its bytes.
+// The fastest setting on most processors. The prefetchers of x86 lose the walk in long rows, and
+// with AVX-512 also in Q6_K, which has few instructions per byte.
 Prefetch usual_prefetch(Isa isa, Type type, size_t k) {
   return k >= kernels::kLongRow || (kernels::is_avx512(isa) && type == Type::q6_k) ? Prefetch::far : Prefetch::none;
 }
@@ -56,8 +56,8 @@ float PrefetchStatistics::Shares::median() const {
   return *middle;
 }
 
-// The geometric mean of both orders: where memory gets slower from one token to the next, one median grows and the other
-// shrinks by the same factor.
+// The geometric mean of both orders: where memory gets slower from one token to the next, one
+// median grows and the other shrinks by the same factor.
 float PrefetchStatistics::Other::share() const { return std::sqrt(usual_first.median() * other_first.median()); }
 
 void PrefetchStatistics::record(size_t which, float share, bool other_first) {

@@ -1,7 +1,8 @@
-// Prefetch tuning for matrix-vector products. Which setting is fastest depends on the machine and on what else it runs,
-// and processors do not say (docs/performance/kernels.md), so it is measured during generation: now and then two tokens
-// are a trial, in which each product runs once with its usual setting and once with another one. The medians of recent
-// trials decide what all products of a kind use.
+// Prefetch tuning for matrix-vector products. Which setting is fastest depends on the machine and
+// on what else it runs, and processors do not say (docs/performance/kernels.md), so it is measured
+// during generation: now and then two tokens are a trial, in which each product runs once with its
+// usual setting and once with another one. The medians of recent trials decide what all products of
+// a kind use.
 #pragma once
 
 #include <array>
@@ -25,7 +26,8 @@ class PrefetchStatistics {
   kernels::Prefetch usual() const { return usual_; }
   kernels::Prefetch other(size_t which) const { return others_[which].setting; }
   kernels::Prefetch best() const { return best_.load(std::memory_order_relaxed); }
-  // True for every second product: its first trials begin with the other setting. So each setting comes first equally often.
+  // True for every second product: its first trials begin with the other setting. So each setting
+  // comes first equally often.
   bool begins_with_other() { return products_.fetch_add(1, std::memory_order_relaxed) % 2 == 1; }
   // Records the time of a product with another setting as a share of its time with the usual one.
   void record(size_t which, float share, bool other_first);
@@ -57,7 +59,7 @@ class PrefetchStatistics {
   std::array<Other, kOthers> others_;
 };
 
-// What one instruction set has learned in this process. Sessions share it.
+// The settings that one instruction set has found in this process. Sessions share it.
 class PrefetchTuner {
  public:
   explicit PrefetchTuner(const kernels::Dispatch& kernels);
@@ -87,8 +89,9 @@ class alignas(64) PrefetchTrial {
     seconds_ += seconds;
   }
 
-  // Two tokens of 64 are a trial, so the slower setting costs a sixtieth of what it would cost always. All settings are
-  // tried at first, then in turn. The first token of all is left out: its weights may still be on the disk.
+  // Two tokens of 64 are a trial, so a slower setting costs a sixtieth of its full cost. All
+  // settings are tried at first, then in turn. The first token of all is left out: its weights may
+  // still be on the disk.
   static constexpr size_t kPeriod = 64, kFirst = 1;
 
  private:

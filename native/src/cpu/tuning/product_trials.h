@@ -1,4 +1,5 @@
-// Prefetch trials of the products of one op: times the items of a trial and hands the op the setting to run with.
+// Prefetch trials of the products of one op: times the items of a trial and hands the op the
+// setting to run with.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace rlx {
 
-// A product of packed weights with one token: `rows` rows of k weights, cut into items of `chunk` rows.
+// A product of packed weights with one token: `rows` rows of k weights, cut into items of `chunk`
+// rows.
 struct TunedProduct {
   kernels::Type type;
   size_t k, rows, chunk, first_item;

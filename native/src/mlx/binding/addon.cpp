@@ -1,5 +1,5 @@
-// The MLX addon: main/node/native/mlxAddon.ts has the same list with types. Everything that touches MLX runs on the
-// engine's own thread, the end of sessions and plans too.
+// The MLX addon: main/node/native/mlxAddon.ts has the same list with types. Everything that touches
+// MLX runs on the engine's own thread, the end of sessions and plans too.
 #include <napi.h>
 
 #include <mlx/compile.h>
@@ -16,7 +16,8 @@ namespace {
 
 using namespace rlx::binding;
 
-// Raised when a function here changes its meaning; main/node/native/mlxAddon.ts holds the same number.
+// Raised when a function here changes its meaning; main/node/native/mlxAddon.ts holds the same
+// number.
 constexpr int kAbi = 3;
 
 Napi::Value functions(const Napi::CallbackInfo& info) {
@@ -49,7 +50,8 @@ Napi::Value set_memory(const Napi::CallbackInfo& info) {
   });
 }
 
-// Joins element-wise calls of compiled traces into kernels. On a CPU each of them needs a C++ compiler for about a second.
+// Joins element-wise calls of compiled traces into kernels. On a CPU each of them needs a C++
+// compiler for about a second.
 Napi::Value set_fusion(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     mx::set_compile_mode(info[0].ToBoolean() ? mx::CompileMode::enabled : mx::CompileMode::no_fuse);

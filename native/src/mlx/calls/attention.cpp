@@ -36,8 +36,8 @@ Arrays window_mask(const Invocation& c) {
   const int offset = shape.at(1) - shape.at(0);
   return {visible(mx::arange(offset, offset + shape[0], 1), shape[1], c.number("window"))};
 }
-// Nothing where the mask is true, elsewhere half of the lowest number of the type: a row that sees no key stays a number,
-// for a score that is added to the lowest one in float16 may be -∞ already.
+// Nothing where the mask is true, elsewhere half of the lowest number of the type: a row that sees
+// no key stays a number, for a score that is added to the lowest one in float16 may be -∞ already.
 Arrays additive_mask(const Invocation& c) {
   const mx::Dtype type = c.dtype();
   return {mx::where(c.in(0), array(0.0f, type), array(static_cast<float>(mx::finfo(type).min / 2), type))};
@@ -52,7 +52,8 @@ Arrays append(const Invocation& c) {
   return {mx::slice_update(cache, rows, mx::reshape(start, {1}), {1})};
 }
 
-// Angles are turned in 64-bit fixed point, a whole turn being 2^64: exact at every position, on devices without float64 too.
+// Angles are turned in 64-bit fixed point, a whole turn being 2^64: exact at every position, on
+// devices without float64 too.
 Arrays rope_tables(const Invocation& c) {
   const Attribute* rates = c.find("frequencies");
   const double magnitude = c.number("magnitude");
@@ -99,7 +100,8 @@ Arrays rope(const Invocation& c) {
   if (dims < size) turned = mx::concatenate({turned, mx::slice(x, {0, 0, dims}, {tokens, heads, size})}, 2);
   return {turned};
 }
-// The same from positions that follow each other, by MLX's own kernel; MLX wants periods where we have frequencies.
+// The same from positions that follow each other, by MLX's own kernel; MLX wants periods where we
+// have frequencies.
 Arrays rope_fast(const Invocation& c) {
   const Attribute* rates = c.find("frequencies");
   if (rates == nullptr) fail(Code::ir_structure, "[rope] there are no frequencies");

@@ -23,7 +23,8 @@ array gelu_tanh(const array& x) {
   return mx::multiply(mx::multiply(like(0.5, x), x), mx::add(like(1, x), bent));
 }
 
-// Towards zero; by zero it is 0. MLX's floor_divide would trap on both corners of the whole numbers.
+// Towards zero; by zero it is 0. MLX's floor_divide would trap on both corners of the whole
+// numbers.
 array divide_whole(const array& a, const array& b) {
   const mx::Dtype type = mx::result_type(a, b);
   const array none = whole(0, type), one = whole(1, type);
@@ -55,7 +56,8 @@ Limits limits_of(mx::Dtype type) {
   return {-9007199254740992.0, 9007199254740992.0, -9007199254740992LL, 9007199254740992LL};
 }
 
-// Floats to whole numbers truncate and saturate, NaN is 0; whole numbers to narrower ones wrap; anything but 0 is true.
+// Floats to whole numbers truncate and saturate, NaN is 0; whole numbers to narrower ones wrap;
+// anything but 0 is true.
 array cast(const array& x, mx::Dtype to) {
   if (x.dtype() == to) return x;
   if (to == mx::bool_) return mx::not_equal(x, like(0, x));

@@ -1,5 +1,6 @@
-// What the families of calls share: their tables, and short spellings over MLX arrays. Each function builds MLX arrays; nothing
-// is computed here. Functions of the `calls` folder are looked up by name: ../calls.cpp.
+// What the families of calls share: their tables, and short spellings over MLX arrays. Each
+// function builds MLX arrays; nothing is computed here. Functions of the `calls` folder are looked
+// up by name: ../calls.cpp.
 #pragma once
 
 #include <mlx/ops.h>

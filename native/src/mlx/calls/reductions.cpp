@@ -37,7 +37,8 @@ Arrays cumsum(const Invocation& c) {
   return {mx::astype(mx::cumsum(c.in(0), c.whole("axis"), c.flag("reverse"), !c.flag("exclusive")), c.dtype())};
 }
 Arrays softmax(const Invocation& c) { return {mx::softmax(c.in(0), c.whole("axis"), true)}; }
-// argsort is stable, so of equals the first comes first; ~x turns the order of whole numbers round without overflow.
+// argsort is stable, so of equals the first comes first; ~x turns the order of whole numbers round
+// without overflow.
 Arrays topk(const Invocation& c) {
   const array& x = c.in(0);
   const int k = c.whole("k"), size = x.shape(-1);

@@ -1,7 +1,8 @@
 /** Decompression of constants: what Core ML does when it loads a model. */
 import { elementCount, tensorType } from "../types.ts";
 import type { Kernel } from "../../simulator/kernel.ts";
-import { simError, simTensor, strides } from "../../simulator/tensor.ts";
+import { packageTensor } from "../../package/packageTensor.ts";
+import { simError, strides } from "../../simulator/tensor.ts";
 import type { Infer, Operators } from "./operator.ts";
 
 /** scale · (data − offset), each scale over a block whose size along every axis is data / scale. */
@@ -31,7 +32,7 @@ const blockwise: Kernel = (a) => {
       for (let i = from; i < from + block; i++) out[i] = s * ((data.data[i] as number) - o);
     }
   }
-  return simTensor(scale.dtype, data.shape, out);
+  return packageTensor(scale.dtype, data.shape, out);
 };
 
 /** lut[group…, index, vector]: the group of each axis is place / (size / groups). */
@@ -54,7 +55,7 @@ const lutToDense: Kernel = (a) => {
         ? (lut.data[at + index * (lutStep[rank] ?? 1)] as number)
         : simError(a.type, `index ${index} of ${entries}`);
   }
-  return simTensor(lut.dtype, indices.shape, out);
+  return packageTensor(lut.dtype, indices.shape, out);
 };
 
 // Types of the results.

@@ -3,8 +3,9 @@ import { realPower } from "../../../../ir/realPower.ts";
 import { powerWhole } from "../../../../ir/wholeNumbers.ts";
 import { elementCount, isFloat, tensorType } from "../types.ts";
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
-import type { SimTensor } from "../../simulator/tensor.ts";
-import { allocate, broadcastShape, broadcastStrides, offsets, simError, simTensor } from "../../simulator/tensor.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
+import { allocate, packageTensor } from "../../package/packageTensor.ts";
+import { broadcastShape, broadcastStrides, offsets, simError } from "../../simulator/tensor.ts";
 import { broadcast } from "../reader.ts";
 import type { MilDtype } from "../types.ts";
 import type { Infer, Operators } from "./operator.ts";
@@ -49,10 +50,10 @@ const GELU: Readonly<Record<string, (x: number) => number>> = {
   SIGMOID_APPROXIMATION: (x) => x * sigmoid(1.702 * x),
 };
 
-function map(x: SimTensor, dtype: SimTensor["dtype"], f: (v: number) => number): SimTensor {
+function map(x: PackageTensor, dtype: PackageTensor["dtype"], f: (v: number) => number): PackageTensor {
   const out = allocate(dtype, x.data.length);
   for (let i = 0; i < out.length; i++) out[i] = f(x.data[i] as number);
-  return simTensor(dtype, x.shape, out);
+  return packageTensor(dtype, x.shape, out);
 }
 
 const unary =
@@ -68,11 +69,11 @@ const withParameters =
 
 /** f over two tensors with NumPy broadcasting; the usual shapes have loops of their own. */
 export function zip(
-  x: SimTensor,
-  y: SimTensor,
-  dtype: SimTensor["dtype"],
+  x: PackageTensor,
+  y: PackageTensor,
+  dtype: PackageTensor["dtype"],
   f: (p: number, q: number) => number,
-): SimTensor {
+): PackageTensor {
   const shape = broadcastShape(x.shape, y.shape);
   const count = elementCount(shape);
   const out = allocate(dtype, count);
@@ -88,7 +89,7 @@ export function zip(
     ];
     for (let i = 0; i < count; i++) out[i] = f(p[at[i] as number] as number, q[bt[i] as number] as number);
   }
-  return simTensor(dtype, shape, out);
+  return packageTensor(dtype, shape, out);
 }
 
 const binary =
@@ -128,7 +129,7 @@ const select: Kernel = (a) => {
   for (let i = 0; i < out.length; i++)
     out[i] =
       cond.data[ct[i] as number] !== 0 ? (x.data[at[i] as number] as number) : (y.data[bt[i] as number] as number);
-  return simTensor(a.dtype, shape, out);
+  return packageTensor(a.dtype, shape, out);
 };
 
 const prelu: Kernel = (a) => {
@@ -138,7 +139,7 @@ const prelu: Kernel = (a) => {
   const out = Float32Array.from(x.data, (v, i) =>
     v >= 0 ? v : v * (alpha.data[Math.floor(i / inner) % channels] ?? 0),
   );
-  return simTensor(a.dtype, x.shape, out);
+  return packageTensor(a.dtype, x.shape, out);
 };
 
 // Types of the results.

@@ -3,8 +3,9 @@ import { elementCount } from "../types.ts";
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
 import { declared } from "../../simulator/kernel.ts";
 import { axisWalk } from "./reduce.ts";
-import type { SimTensor } from "../../simulator/tensor.ts";
-import { allocate, pick, simError, simTensor, strides } from "../../simulator/tensor.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
+import { allocate, packageTensor } from "../../package/packageTensor.ts";
+import { pick, simError, strides } from "../../simulator/tensor.ts";
 import { tensorType } from "../types.ts";
 import type { Infer, Operators } from "./operator.ts";
 import { each, same } from "./operator.ts";
@@ -36,7 +37,7 @@ const gatherAlongAxis: Kernel = (a) => {
 };
 
 /** Offsets in x of (place, but `indices` along the axis). */
-function alongAxis(a: Arguments, x: SimTensor, indices: SimTensor): Int32Array {
+function alongAxis(a: Arguments, x: PackageTensor, indices: PackageTensor): Int32Array {
   const axis = a.axis("axis", x.shape.length);
   const [own, step] = [strides(x.shape), strides(indices.shape)];
   return Int32Array.from(indices.data, (index, i) =>
@@ -53,8 +54,8 @@ function alongAxis(a: Arguments, x: SimTensor, indices: SimTensor): Int32Array {
 /** Start offsets of the slices that `indices` names (its last dimension indexes the leading ones of x). */
 function sliceStarts(
   a: Arguments,
-  x: SimTensor,
-  indices: SimTensor,
+  x: PackageTensor,
+  indices: PackageTensor,
 ): { readonly starts: Int32Array; readonly inner: number } {
   if (a.has("batch_dims") && a.number("batch_dims") !== 0) simError(a.type, "batch_dims is not simulated");
   const depth = indices.shape.at(-1) ?? 1;
@@ -87,13 +88,13 @@ const MODES: Readonly<Record<string, (old: number, v: number) => number>> = {
 };
 
 /** Applies updates to a copy of `data` at the offsets, in order. */
-function scattered(a: Arguments, at: Int32Array): SimTensor {
+function scattered(a: Arguments, at: Int32Array): PackageTensor {
   const [data, updates] = [a.tensor("data"), a.tensor("updates")];
   const mode = MODES[a.text("mode")] ?? simError(a.type, `mode ${a.text("mode")}`);
   const out = Float64Array.from(data.data);
   for (let i = 0; i < at.length; i++)
     out[at[i] as number] = mode(out[at[i] as number] as number, updates.data[i] as number);
-  return simTensor(a.dtype, data.shape, out);
+  return packageTensor(a.dtype, data.shape, out);
 }
 
 const scatter: Kernel = (a) => {
@@ -128,7 +129,7 @@ const oneHot: Kernel = (a) => {
     if (index >= 0 && index < size)
       out[(Math.floor(i / inner) * size + index) * inner + (i % inner)] = a.number("on_value");
   });
-  return simTensor(a.dtype, shape, out);
+  return packageTensor(a.dtype, shape, out);
 };
 
 const bandPart: Kernel = (a) => {

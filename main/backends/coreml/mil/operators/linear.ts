@@ -1,15 +1,8 @@
 /** Matrix products and attention. Sums are kept in double precision and rounded once. */
 import type { Kernel } from "../../simulator/kernel.ts";
-import type { SimTensor } from "../../simulator/tensor.ts";
-import {
-  broadcastShape,
-  broadcastStrides,
-  offsets,
-  pick,
-  simError,
-  simTensor,
-  strides,
-} from "../../simulator/tensor.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
+import { packageTensor } from "../../package/packageTensor.ts";
+import { broadcastShape, broadcastStrides, offsets, pick, simError, strides } from "../../simulator/tensor.ts";
 import { broadcast } from "../reader.ts";
 import type { MilDim } from "../types.ts";
 import { tensorType } from "../types.ts";
@@ -53,11 +46,11 @@ const linear: Kernel = (a) => {
   rowsTimesRows(x.data, 0, weight.data, 0, rows, columns, inner, out, 0);
   if (bias !== undefined)
     for (let i = 0; i < out.length; i++) out[i] = (out[i] as number) + (bias.data[i % columns] ?? 0);
-  return simTensor(a.dtype, [...x.shape.slice(0, -1), columns], out);
+  return packageTensor(a.dtype, [...x.shape.slice(0, -1), columns], out);
 };
 
 /** The last two axes swapped, so that products always run along rows. */
-function swapped(x: SimTensor): SimTensor {
+function swapped(x: PackageTensor): PackageTensor {
   const rank = x.shape.length;
   const step = strides(x.shape);
   const order = [...Array.from({ length: rank - 2 }, (_, i) => i), rank - 1, rank - 2];
@@ -73,7 +66,7 @@ function swapped(x: SimTensor): SimTensor {
 }
 
 /** x [.., M, K] · yᵀ with y [.., N, K]. */
-function multiply(x: SimTensor, y: SimTensor): { readonly shape: number[]; readonly data: Float64Array } {
+function multiply(x: PackageTensor, y: PackageTensor): { readonly shape: number[]; readonly data: Float64Array } {
   const [m = 1, k = 1] = x.shape.slice(-2);
   const [n = 1, k2 = 1] = y.shape.slice(-2);
   if (k !== k2) simError("matmul", `[${x.shape.join()}] and [${y.shape.join()}] do not multiply`);
@@ -89,7 +82,7 @@ function multiply(x: SimTensor, y: SimTensor): { readonly shape: number[]; reado
 const matmul: Kernel = (a) => {
   const [x, y] = [a.tensor("x"), a.tensor("y")];
   const { shape, data } = multiply(a.flag("transpose_x") ? swapped(x) : x, a.flag("transpose_y") ? y : swapped(y));
-  return simTensor(a.dtype, shape, data);
+  return packageTensor(a.dtype, shape, data);
 };
 
 /** softmax(q·kᵀ/√E + mask)·v; a bool mask keeps where true. */
@@ -113,7 +106,7 @@ const scaledDotProductAttention: Kernel = (a) => {
     for (let j = row; j < row + keys; j++) p[j] = (p[j] as number) / total;
   }
   const { shape, data } = multiply({ dtype: "fp32", shape: scores.shape, data: p }, swapped(v));
-  return simTensor(a.dtype, shape, data);
+  return packageTensor(a.dtype, shape, data);
 };
 
 // Types of the results.

@@ -1,7 +1,8 @@
 /** Norms over axes and over channels. */
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
-import type { SimTensor } from "../../simulator/tensor.ts";
-import { broadcastStrides, offsets, simTensor } from "../../simulator/tensor.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
+import { packageTensor } from "../../package/packageTensor.ts";
+import { broadcastStrides, offsets } from "../../simulator/tensor.ts";
 import { elementCount } from "../types.ts";
 import type { Operators } from "./operator.ts";
 import { EIGHT_EACH, each, same } from "./operator.ts";
@@ -31,7 +32,7 @@ const layerNorm: Kernel = (a) => {
     const y = ((x.data[i] as number) - (mean[g] as number)) / Math.sqrt((spread[g] as number) + epsilon);
     out[i] = y * (gamma?.data[within[i] as number] ?? 1) + (beta?.data[within[i] as number] ?? 0);
   }
-  return simTensor(a.dtype, x.shape, out);
+  return packageTensor(a.dtype, x.shape, out);
 };
 
 /** Divides by the length of the last three dimensions. */
@@ -45,14 +46,14 @@ const l2Norm: Kernel = (a) => {
     for (let i = o; i < o + inner; i++) total += (x.data[i] as number) ** 2;
     for (let i = o; i < o + inner; i++) out[i] = (x.data[i] as number) / Math.sqrt(total + epsilon);
   }
-  return simTensor(a.dtype, x.shape, out);
+  return packageTensor(a.dtype, x.shape, out);
 };
 
 /** Per channel (axis 1) with given statistics, or with those of each (batch, channel) plane. */
 function channelNorm(
   a: Arguments,
   statistics: (channel: number, from: number, inner: number) => readonly [mean: number, variance: number],
-): SimTensor {
+): PackageTensor {
   const x = a.tensor("x");
   const channels = x.shape[1] ?? 1;
   const inner = elementCount(x.shape.slice(2));
@@ -64,7 +65,7 @@ function channelNorm(
     const scale = (gamma?.data[c] ?? 1) / Math.sqrt(variance + epsilon);
     for (let i = from; i < from + inner; i++) out[i] = ((x.data[i] as number) - mean) * scale + (beta?.data[c] ?? 0);
   }
-  return simTensor(a.dtype, x.shape, out);
+  return packageTensor(a.dtype, x.shape, out);
 }
 
 const batchNorm: Kernel = (a) => {

@@ -1,8 +1,9 @@
 /** Reductions, ordering and scans along axes. */
 import { elementCount, isFloat, tensorType } from "../types.ts";
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
-import type { SimTensor } from "../../simulator/tensor.ts";
-import { broadcastStrides, offsets, simTensor } from "../../simulator/tensor.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
+import { packageTensor } from "../../package/packageTensor.ts";
+import { broadcastStrides, offsets } from "../../simulator/tensor.ts";
 import type { Infer, Operators } from "./operator.ts";
 import { EIGHT_EACH, each, namedDtype, same } from "./operator.ts";
 
@@ -48,7 +49,7 @@ export function reducedAxes(a: Arguments, rank: number): Set<number> {
 /** The kept shape, and for each input element the output element it goes to. */
 function reductionOf(
   a: Arguments,
-  x: SimTensor,
+  x: PackageTensor,
 ): { readonly shape: number[]; readonly kept: number[]; readonly to: Int32Array } {
   const axes = reducedAxes(a, x.shape.length);
   const kept = x.shape.map((d, i) => (axes.has(i) ? 1 : d));
@@ -66,7 +67,11 @@ const reduce =
     for (let i = 0; i < to.length; i++)
       totals[to[i] as number] = step(totals[to[i] as number] as number, x.data[i] as number);
     const count = x.data.length / Math.max(1, totals.length);
-    return simTensor(a.dtype, shape, fold.end === undefined ? totals : totals.map((t) => fold.end?.(t, count) ?? t));
+    return packageTensor(
+      a.dtype,
+      shape,
+      fold.end === undefined ? totals : totals.map((t) => fold.end?.(t, count) ?? t),
+    );
   };
 
 const logSumExp: Kernel = (a) => {
@@ -79,7 +84,7 @@ const logSumExp: Kernel = (a) => {
   for (let i = 0; i < to.length; i++)
     totals[to[i] as number] =
       (totals[to[i] as number] as number) + Math.exp((x.data[i] as number) - (largest[to[i] as number] as number));
-  return simTensor(
+  return packageTensor(
     a.dtype,
     shape,
     totals.map((t, i) => Math.log(t) + (largest[i] ?? 0)),
@@ -103,7 +108,7 @@ const argBest =
         out[o * inner + i] = best;
       }
     const shape = x.shape.flatMap((d, i) => (i === axis ? (a.flag("keep_dims") ? [1] : []) : [d]));
-    return simTensor(a.dtype, shape, out);
+    return packageTensor(a.dtype, shape, out);
   };
 
 /** NaN is larger than every number. */
@@ -114,7 +119,7 @@ function compare(a: number, b: number): number {
 
 /** Order of the elements along an axis; equal ones keep their places. */
 function ordered(
-  x: SimTensor,
+  x: PackageTensor,
   axis: number,
   ascending: boolean,
   take: number,
@@ -143,13 +148,13 @@ const topk: Kernel = (a) => {
   const k = a.number("k");
   const { values, indices } = ordered(x, axis, a.flag("ascending"), k);
   const shape = x.shape.map((d, i) => (i === axis ? k : d));
-  return [simTensor(x.dtype, shape, values), simTensor(a.outputs[1]?.dtype ?? "int32", shape, indices)];
+  return [packageTensor(x.dtype, shape, values), packageTensor(a.outputs[1]?.dtype ?? "int32", shape, indices)];
 };
 
 const argsort: Kernel = (a) => {
   const x = a.tensor("x");
   const axis = a.axis("axis", x.shape.length);
-  return simTensor("int32", x.shape, ordered(x, axis, a.flag("ascending"), x.shape[axis] ?? 0).indices);
+  return packageTensor("int32", x.shape, ordered(x, axis, a.flag("ascending"), x.shape[axis] ?? 0).indices);
 };
 
 const cumsum: Kernel = (a) => {
@@ -167,7 +172,7 @@ const cumsum: Kernel = (a) => {
         total = next;
       }
     }
-  return simTensor(a.dtype, x.shape, out);
+  return packageTensor(a.dtype, x.shape, out);
 };
 
 const softmax: Kernel = (a) => {
@@ -187,7 +192,7 @@ const softmax: Kernel = (a) => {
       }
       for (let j = 0; j < size; j++) out[(o * size + j) * inner + i] = (row[j] as number) / total;
     }
-  return simTensor(a.dtype, x.shape, out);
+  return packageTensor(a.dtype, x.shape, out);
 };
 
 // Types of the results.

@@ -3,15 +3,16 @@ import { elementCount } from "../types.ts";
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
 import { declared } from "../../simulator/kernel.ts";
 import { axisWalk } from "./reduce.ts";
-import type { SimTensor } from "../../simulator/tensor.ts";
-import { allocate, offsets, pick, simError, simTensor, strides } from "../../simulator/tensor.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
+import { allocate, packageTensor } from "../../package/packageTensor.ts";
+import { offsets, pick, simError, strides } from "../../simulator/tensor.ts";
 import type { MilDim } from "../types.ts";
 import { tensorType } from "../types.ts";
 import type { Infer, Operators } from "./operator.ts";
 import { same } from "./operator.ts";
 
 /** The shape of a reshape and its kind; sizes that are only known now follow from its arguments. */
-function relabelled(a: Arguments, x: SimTensor): number[] {
+function relabelled(a: Arguments, x: PackageTensor): number[] {
   const shape = a.outputs[0]?.shape ?? [];
   if (!shape.includes(null)) return declared(a);
   if (a.type === "reshape") {
@@ -133,7 +134,7 @@ const pad: Kernel = (a) => {
     }
     data[i] = at < 0 ? fill : (x.data[at] as number);
   }
-  return simTensor(x.dtype, shape, data);
+  return packageTensor(x.dtype, shape, data);
 };
 
 const reverse: Kernel = (a) => {
@@ -170,11 +171,11 @@ const upsample: Kernel = (a) => {
 };
 
 const filled: Kernel = (a) =>
-  simTensor(a.dtype, declared(a), allocate(a.dtype, elementCount(declared(a))).fill(a.number("value")));
+  packageTensor(a.dtype, declared(a), allocate(a.dtype, elementCount(declared(a))).fill(a.number("value")));
 
 const range1d: Kernel = (a) => {
   const [start, step] = [a.number("start"), a.number("step")];
-  return simTensor(
+  return packageTensor(
     a.dtype,
     declared(a),
     Float64Array.from({ length: elementCount(declared(a)) }, (_, i) => start + i * step),
@@ -344,7 +345,7 @@ export const SHAPE: Operators = {
   range_1d: { infer: rangeType, run: range1d },
   shape: {
     infer: (a) => [tensorType("int32", [a.tensor("x").shape.length])],
-    run: (a) => simTensor("int32", [a.tensor("x").shape.length], a.tensor("x").shape),
+    run: (a) => packageTensor("int32", [a.tensor("x").shape.length], a.tensor("x").shape),
   },
   read_state: { infer: (a) => [a.tensor("input")], free: true },
 };

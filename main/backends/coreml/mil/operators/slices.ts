@@ -1,7 +1,7 @@
 /** Operators that read or write a slice. */
 import { sliceAxes } from "../slices.ts";
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
-import type { SimTensor } from "../../simulator/tensor.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
 import { offsets, pick, simError, strides } from "../../simulator/tensor.ts";
 import { tensorType } from "../types.ts";
 import type { Infer, Operators } from "./operator.ts";
@@ -17,7 +17,7 @@ const masks = (
 });
 
 /** Offsets of a slice inside x, and its shape. */
-function sliceOf(a: Arguments, x: SimTensor): { readonly at: Int32Array; readonly shape: number[] } {
+function sliceOf(a: Arguments, x: PackageTensor): { readonly at: Int32Array; readonly shape: number[] } {
   const axes = sliceAxes(x.shape, { begin: a.numbers("begin"), end: a.numbers("end"), ...masks(a) });
   const step = strides(x.shape);
   const start = axes.reduce((sum, s, i) => sum + s.begin * (step[i] ?? 0), 0);

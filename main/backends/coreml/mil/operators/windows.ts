@@ -1,7 +1,8 @@
 /** Convolution, its transpose and pooling. Sums are kept in double precision and rounded once. */
 import { elementCount, tensorType } from "../types.ts";
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
-import { simError, simTensor, strides } from "../../simulator/tensor.ts";
+import { packageTensor } from "../../package/packageTensor.ts";
+import { simError, strides } from "../../simulator/tensor.ts";
 import type { ArgumentFact } from "../../plan/facts.ts";
 import type { Reader } from "../reader.ts";
 import type { MilDim } from "../types.ts";
@@ -79,7 +80,7 @@ const conv: Kernel = (a) => {
         data[(n * filters + f) * places + p] = total;
       }
     }
-  return simTensor(a.dtype, shape, data);
+  return packageTensor(a.dtype, shape, data);
 };
 
 /** Every value of the image, times the weight [channels, filters of a group, taps], is added where a convolution would read it. */
@@ -107,7 +108,7 @@ const convTranspose: Kernel = (a) => {
             data[to + at] = (data[to + at] as number) + v * (w.data[(c * perGroup + f) * taps + (i % taps)] as number);
         }
       }
-  return simTensor(a.dtype, shape, data);
+  return packageTensor(a.dtype, shape, data);
 };
 
 const pool =
@@ -135,7 +136,7 @@ const pool =
         }
         data[from * places + p] = average ? total / (skipPadding ? Math.max(1, count) : taps) : total;
       }
-    return simTensor(a.dtype, shape, data);
+    return packageTensor(a.dtype, shape, data);
   };
 
 // Types of the results.

@@ -131,7 +131,8 @@ RLX_INLINE I izero() { return _mm256_setzero_si256(); }
 RLX_INLINE I iload(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 RLX_INLINE void istore(int32_t* p, I v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 RLX_INLINE I ipair(const int16_t* p) { return _mm256_set1_epi32(static_cast<int32_t>(load_u32(p))); }
-// Written out because GCC 12 schedules the intrinsics of a large tile apart and then spills the accumulators.
+// Written out because GCC 12 schedules the intrinsics of a large tile apart and then spills the
+// accumulators.
 RLX_INLINE I idot(I acc, I a, I b) {
   I product;
   __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(acc), "=&x"(product) : "x"(a), "x"(b));

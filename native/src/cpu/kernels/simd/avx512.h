@@ -115,7 +115,8 @@ RLX_INLINE I izero() { return _mm512_setzero_si512(); }
 RLX_INLINE I iload(const int32_t* p) { return _mm512_loadu_si512(p); }
 RLX_INLINE void istore(int32_t* p, I v) { _mm512_storeu_si512(p, v); }
 RLX_INLINE I ipair(const int16_t* p) { return _mm512_set1_epi32(static_cast<int32_t>(load_u32(p))); }
-// Written out because GCC 12 copies and spills the accumulators of a large tile around the intrinsic.
+// Written out because GCC 12 copies and spills the accumulators of a large tile around the
+// intrinsic.
 RLX_INLINE I idot(I acc, I a, I b) {
   __asm__("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b));
   return acc;

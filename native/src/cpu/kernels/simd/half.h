@@ -10,8 +10,8 @@ namespace rlx::kernels::RLX_ISA {
 using std::memcpy;
 using std::memset;
 
-// f(0), f(1), .. f(N - 1) with constant indices, written out by the front end: register tiles only stay in
-// registers when no loop is left before the optimiser looks at their arrays.
+// f(0), f(1), .. f(N - 1) with constant indices, written out by the front end: register tiles only
+// stay in registers when no loop is left before the optimiser looks at their arrays.
 template <int I>
 struct Index {
   constexpr operator int() const { return I; }

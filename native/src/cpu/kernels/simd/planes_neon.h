@@ -1,4 +1,5 @@
-// Byte dot products of arm64: the dotprod instruction where there is one, the same sums from multiplies where not.
+// Byte dot products of arm64: the dotprod instruction where there is one, the same sums from
+// multiplies where not.
 #pragma once
 
 #include "neon.h"

@@ -1,4 +1,5 @@
-// Float vectors of 4 lanes in the compiler's portable vector type: the reference that runs anywhere.
+// Float vectors of 4 lanes in the compiler's portable vector type: the reference that runs
+// anywhere.
 #pragma once
 
 #include <math.h>

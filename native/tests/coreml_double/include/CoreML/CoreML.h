@@ -1,5 +1,6 @@
-// The part of Core ML that the bridge uses, declared with the selectors, types and values of the published headers
-// (native/src/coreml/selectors.json holds the same facts, and both are compared when this is compiled).
+// The part of Core ML that the bridge uses, declared with the selectors, types and values of the
+// published headers (native/src/coreml/selectors.json holds the same facts, and both are compared
+// when this is compiled).
 #pragma once
 
 #import <Foundation/Foundation.h>

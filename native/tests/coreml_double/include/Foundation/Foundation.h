@@ -1,4 +1,5 @@
-// The part of Foundation that the bridge and the Core ML double use, declared as the published headers declare it.
+// The part of Foundation that the bridge and the Core ML double use, declared as the published
+// headers declare it.
 #pragma once
 
 #include <stddef.h>
@@ -24,13 +25,15 @@ typedef struct _NSZone NSZone;
 #define NS_OPTIONS(type, name) \
   enum name : type name;       \
   enum name : type
-// Means nothing to a Linux target, and everything when the bridge is checked for a Mac one (see availability in the tests).
+// Means nothing to a Linux target, and everything when the bridge is checked for a Mac one (see
+// availability in the tests).
 #define DOUBLE_SINCE_macos(version) availability(macos, introduced = version)
 #define API_AVAILABLE(since) __attribute__((DOUBLE_SINCE_##since))
 #define API_UNAVAILABLE(...)
 #define NS_SWIFT_SENDABLE
 
-// `@available(macOS 14.0, *)` asks the double which system it plays, so that older systems can be tested in one binary.
+// `@available(macOS 14.0, *)` asks the double which system it plays, so that older systems can be
+// tested in one binary.
 #ifndef __APPLE__
 extern "C" bool objc_double_system_at_least(const char* version);
 #define available(platform, ...) selector(self) && objc_double_system_at_least(#platform)

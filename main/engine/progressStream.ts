@@ -1,0 +1,27 @@
+/** A promise with progress as a stream. */
+
+/** Items that a callback makes while a promise runs, as a stream: those first, then the promise's value. */
+export async function* progressStream<T, R>(work: (emit: (item: T) => void) => Promise<R>): AsyncGenerator<T, R> {
+  const queue: T[] = [];
+  let wake: (() => void) | undefined;
+  let settled = false;
+  const running = work((item) => {
+    queue.push(item);
+    wake?.();
+  }).finally(() => {
+    settled = true;
+    wake?.();
+  });
+  // Its rejection is delivered by the await below; until then it must not count as unhandled.
+  running.catch(() => undefined);
+  for (;;) {
+    while (queue.length > 0) {
+      const item = queue.shift();
+      if (item !== undefined) yield item;
+    }
+    if (settled) return running;
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * The portable door of the library, `rlx-workbench`: graphs, derivatives, evaluation, compiling, and GGUF files. It runs in
+ * browsers as well as in Node. What needs a machine is behind `rlx-workbench/node`. docs/library.md shows how it is used.
+ */
+
+// Graphs
+export { buildGraph, verifyGraph } from "./graphs.ts";
+export type { GraphMaker, TypeText } from "./graphs.ts";
+export { hostScalar, hostTensor } from "../ir/hostTensor.ts";
+export type { HostTensor } from "../ir/hostTensor.ts";
+export { formatType, parseType } from "../ir/type.ts";
+export type { TensorType } from "../ir/type.ts";
+export { printGraph } from "../ir/print.ts";
+export { graphHash } from "../ir/hash.ts";
+export { registerCustomKernel } from "../ops/signal/customKernels.ts";
+export type { CustomKernel } from "../ops/signal/customKernels.ts";
+export type { Bindings, Dim, Shape } from "../ir/dim.ts";
+export type { DType, ElementType, PackedType } from "../ir/dtype.ts";
+export type { Graph, GraphOutput, GraphState, Node, NodeId, Origin, Value } from "../ir/graph.ts";
+export type { Initial } from "../ir/initial.ts";
+export type { Finding } from "../ir/verify.ts";
+
+// Derivatives and batches: a graph in, a graph out
+export { grad } from "./graphs.ts";
+export { gradientGraph as vjp } from "../autodiff/vjp.ts";
+export type { GradientRequest } from "../autodiff/vjp.ts";
+export { tangentGraph as jvp } from "../autodiff/jvp.ts";
+export type { TangentRequest } from "../autodiff/jvp.ts";
+export { batchGraph as vmap } from "../autodiff/vmap.ts";
+
+// Running in TypeScript, and compiling
+export { evaluate, freeze } from "./graphs.ts";
+export type { EvaluateOptions } from "./graphs.ts";
+export type { Numbers } from "./numbers.ts";
+export type { Evaluation } from "../ops/evaluate.ts";
+export { compileNow as compile } from "../compiler/compile.ts";
+export type { Compiled, CompileOptions } from "../compiler/compile.ts";
+export { formatReport } from "../compiler/legalise.ts";
+export type { DispatchReport } from "../compiler/legalise.ts";
+export type { Backend } from "../ops/defineOp.ts";
+
+// GGUF files and what is in them
+export { openGguf } from "../formats/gguf/open.ts";
+export type { OpenOptions } from "../formats/gguf/open.ts";
+export { memorySource } from "../formats/byteSource.ts";
+export type { ByteSource } from "../formats/byteSource.ts";
+export type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
+export type { Metadata } from "../formats/gguf/metadata.ts";
+export type { MetadataEntry, MetadataValue } from "../formats/gguf/values.ts";
+export { previewValue } from "../formats/gguf/metadata.ts";
+export { dequantize } from "../formats/quant/dequantize.ts";
+export { modelGraph, readNumbers } from "./models.ts";
+export { describeModel } from "../models/describe.ts";
+export type { ModelDescription } from "../models/describe.ts";
+export { createTokenizer } from "../tokenizer/tokenizer.ts";
+export type { DecodeOptions, EncodeOptions, Tokenizer } from "../tokenizer/tokenizer.ts";
+export { chatSupport, encodeRendered } from "../chatTemplate/chatTemplate.ts";
+export type { ChatMessage, ChatSupport, ChatTemplate, RenderOptions } from "../chatTemplate/chatTemplate.ts";
+
+// Errors: each has a code, a message, and often a hint
+export { WorkbenchError } from "../diagnostics/errors.ts";
+export type { ErrorCode } from "../diagnostics/codes.ts";

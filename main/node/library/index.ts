@@ -1,0 +1,29 @@
+/**
+ * The Node door of the library, `rlx-workbench/node`: files, the native engines, sessions that run graphs and write text, and
+ * Core ML packages. Graphs come from the portable door. docs/library.md shows how it is used.
+ */
+
+// Graphs on the CPU engine
+export { compileForCpu } from "./cpu.ts";
+export type { CpuOptions, CpuProgram, CpuRunOptions, CpuSession, TypedTensor } from "./cpu.ts";
+export { devices } from "./addon.ts";
+export type { DeviceFact } from "./addon.ts";
+
+// Models: files, sessions, text
+export { openModel, sampleModel } from "./model.ts";
+export type { Model, ModelSession, Prompt, SessionOptions, TextOptions } from "./model.ts";
+export type { FinishReason, GenerateEvent, GenerateStats, SamplingSettings } from "../../runtime/generate.ts";
+export type { DecoderSession } from "../../runtime/decoderSession.ts";
+
+// Core ML packages
+export { exportGraph, exportModel, openPackage } from "./packages.ts";
+export type {
+  GraphPackageOptions,
+  ModelPackageOptions,
+  PackageOptions,
+  PredictOptions,
+  SimulatedPackage,
+} from "./packages.ts";
+export type { ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
+export type { PackageState } from "../../backends/coreml/package/packageRunner.ts";
+export type { PackageTensor } from "../../backends/coreml/package/packageTensor.ts";

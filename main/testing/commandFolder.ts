@@ -1,0 +1,67 @@
+/** A folder of files for tests of the built command line, and commands as people write them. */
+import { mkdtempSync } from "node:fs";
+import { rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll } from "vitest";
+import type { Ended } from "./rlxProcess.ts";
+import { requireCommandLine, rlx } from "./rlxProcess.ts";
+import { writeTinyGguf } from "./tinyGguf.ts";
+
+export const SAMPLE = "assets/models/rlx-sample.gguf";
+
+export interface CommandFolder {
+  readonly folder: string;
+  readonly home: string;
+  /** A model with so many blocks that every interrupted command would have gone on for long. */
+  readonly slow: string;
+  /** FILE is the sample, SLOW the slow model, DIR this folder. Quotes hold words together. */
+  readonly words: (line: string) => string[];
+  readonly command: (line: string) => Promise<Ended>;
+}
+
+export function commandFolder(): CommandFolder {
+  const folder = mkdtempSync(join(tmpdir(), "rlx-cli-"));
+  const home = join(folder, "home");
+  const slow = join(folder, "slow.gguf");
+  const at = (name: string): string => join(folder, name);
+  beforeAll(async () => {
+    requireCommandLine();
+    await writeTinyGguf(slow, { layers: 96 });
+    await writeFile(at("text.txt"), "Once upon a time there was a cat.");
+    await writeFile(at("latin.txt"), Buffer.from("caf\u00e9s", "latin1"));
+    await writeFile(at("toolong.txt"), "the ".repeat(1500));
+    await writeFile(at("long.txt"), "the ".repeat(1000));
+    await writeFile(at("huge.txt"), "");
+    await truncate(at("huge.txt"), 300e6);
+    await writeFile(at("not.gguf"), "this is not a model");
+    await writeFile(at("taken.mlpackage"), "another file");
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  const places = { FILE: SAMPLE, SLOW: slow, DIR: folder };
+  const words = (line: string): string[] =>
+    (line.match(/"[^"]*"|\S+/g) ?? []).map((word) =>
+      Object.entries(places).reduce((text, [name, path]) => text.replace(name, path), word.replace(/^"|"$/g, "")),
+    );
+  return { folder, home, slow, words, command: (line) => rlx(words(line), { home }) };
+}
+
+/** Every command, in the order of the help. */
+export const COMMAND_NAMES = [
+  "inspect",
+  "graph",
+  "passes",
+  "route",
+  "assert-residency",
+  "segments",
+  "compile",
+  "run",
+  "chat",
+  "score",
+  "tokenize",
+  "bench",
+  "profile",
+  "doctor",
+  "serve",
+] as const;

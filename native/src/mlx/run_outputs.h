@@ -1,0 +1,33 @@
+// Arrays that a run fetches, draws or scores: evaluated together with the states, then read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/session.h"
+#include "draw.h"
+#include "plan.h"
+
+namespace rlx::gpu {
+
+class RunOutputs {
+ public:
+  // `results` are those of the plan; `followed` is the token that the run follows.
+  RunOutputs(const Plan& plan, const RunRequest& request, const std::vector<mx::array>& results,
+             std::optional<int32_t> followed);
+  void add_to(std::vector<mx::array>& wanted) const;
+  // Into `outputs`, whose memory is used again, and into `result`.
+  void read(const Plan& plan, const RunRequest& request, std::vector<Fetched>& outputs, RunResult& result) const;
+
+ private:
+  std::vector<std::pair<size_t, mx::array>> fetched_;  // output, row-major
+  std::optional<Draw> draw_;
+  struct Score {
+    mx::array logprobs, bests;
+  };
+  std::optional<Score> score_;
+};
+
+}  // namespace rlx::gpu

@@ -1,0 +1,177 @@
+/** Target and phase with what follows from them: the legal graph and the routes. Answers to older questions are dropped. */
+import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import { sameWeights, targetSpec } from "../../main/contract/views/common.ts";
+import { isRouted, routedStage } from "../../main/contract/views/graph.ts";
+import type { Overview } from "../../main/contract/views/model.ts";
+import type { TargetList } from "../../main/contract/views/route.ts";
+import type { GraphModel } from "../graph/graphModel.ts";
+import { createGraphModel } from "../graph/graphModel.ts";
+import { current, failed, IDLE, loading, ready } from "./async.ts";
+import { createRouteMemory } from "./routeMemory.ts";
+import type { RoutesSlice } from "./sessionSlice.ts";
+import type { SliceTools } from "./slice.ts";
+
+const NO_ROUTES = { target: null, routes: { prefill: IDLE, decode: IDLE }, graph: IDLE } as const;
+export const INITIAL_ROUTES = { ...NO_ROUTES, targets: IDLE, phase: "decode" } as const;
+
+/** What routes are asked for. */
+interface Viewpoint {
+  readonly model: string;
+  readonly target: TargetSpec;
+  readonly phase: Phase;
+}
+
+export function createRoutesSlice(tools: SliceTools<RoutesSlice>): RoutesSlice {
+  const { engine, set, get, on, emit } = tools;
+  const loader = createRouteLoader(tools);
+  on("modelLeft", () => {
+    loader.drop();
+    set(NO_ROUTES);
+  });
+  on("modelShown", (overview) => {
+    set({ target: withinContext(overview.target, overview) });
+    loader.load(false);
+    void loadTargets();
+  });
+
+  const loadTargets = async (): Promise<void> => {
+    if (get().targets.kind === "ready") return;
+    try {
+      set({ targets: ready(await engine.call("targets.list", {})) });
+    } catch (error) {
+      set({ targets: failed(error) });
+    }
+  };
+
+  return {
+    ...INITIAL_ROUTES,
+    setTarget(wanted) {
+      const model = current(get().model);
+      const { target: before, phase } = get();
+      const target = withinContext(wanted, model);
+      set({ target });
+      loader.load(false);
+      if (model !== null) get().noteCommand({ kind: "route", phase, target });
+      emit("targetChanged", { contextChanged: before?.context !== target.context });
+    },
+    setPhase(phase) {
+      set({ phase });
+      loader.load(true);
+      emit("phaseChanged", null);
+    },
+  };
+}
+
+function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) {
+  /** Another choice aborts the questions about the one before: the engine stops working on them. */
+  let asking = new AbortController();
+  /** A known route of the open model is shown at once. */
+  const memory = createRouteMemory();
+
+  const loadGraph = async ({ model, target, phase }: Viewpoint, signal: AbortSignal): Promise<void> => {
+    try {
+      const view = await engine.call("graph.get", { model, stage: routedStage(target), phase }, { signal });
+      if (!signal.aborted) set({ graph: ready(createGraphModel(view)) });
+    } catch (error) {
+      if (!signal.aborted) set({ graph: failed(error) });
+    }
+  };
+
+  const loadRoute = async (at: Viewpoint, signal: AbortSignal): Promise<void> => {
+    const { target, phase } = at;
+    const put = (state: RoutesSlice["routes"][Phase]): void => {
+      if (!signal.aborted) set({ routes: { ...get().routes, [phase]: state } });
+    };
+    try {
+      const route = await engine.call("route.get", at, { signal });
+      if (!signal.aborted) memory.show(target, phase, route);
+      put(ready(route));
+    } catch (error) {
+      put(failed(error));
+    }
+  };
+
+  /** Routes of targets that are one choice away, so that the choice shows at once. Any choice ends this. */
+  const lookAhead = async ({ model, target, phase }: Viewpoint, signal: AbortSignal): Promise<void> => {
+    for (const near of nearTargets(target, current(get().targets))) {
+      if (signal.aborted) return;
+      if (memory.has(near, phase)) continue;
+      try {
+        const route = await engine.call("route.get", { model, target: near, phase }, { signal });
+        if (!signal.aborted) memory.keepAhead(near, phase, route);
+      } catch {
+        // The error is shown when this target is chosen.
+        return;
+      }
+    }
+  };
+
+  /** One question after the other, what is on the screen first: the engine computes one thing at a time. */
+  const loadInOrder = async (at: Viewpoint, isGraphKept: boolean, signal: AbortSignal): Promise<void> => {
+    if (!isGraphKept) await loadGraph(at, signal);
+    for (const phase of [at.phase, at.phase === "decode" ? "prefill" : "decode"] as const) {
+      if (signal.aborted) return;
+      if (get().routes[phase].kind !== "ready") await loadRoute({ ...at, phase }, signal);
+    }
+    if (signal.aborted) return;
+    if (get().graph.kind === "ready") emit("routesSettled", null);
+    await lookAhead(at, signal);
+  };
+
+  return {
+    /** Routes of both phases and the graph of the current one; what is shown stays until its successor comes. */
+    load(areRoutesKept: boolean): void {
+      const { model, target, phase, routes, graph } = get();
+      const open = current(model);
+      if (open === null || target === null) return;
+      const before = asking;
+      asking = new AbortController();
+      if (open.canGraph.ok) {
+        const at = { model: open.model, target, phase };
+        const isGraphKept = graph.kind === "ready" && isSameGraph(graph.value, at);
+        const next = (of: Phase): RoutesSlice["routes"][Phase] => {
+          const known = memory.take(target, of);
+          return known === undefined ? loading(routes[of]) : ready(known);
+        };
+        if (!isGraphKept) set({ graph: loading(graph) });
+        if (!areRoutesKept) set({ routes: { prefill: next("prefill"), decode: next("decode") } });
+        void loadInOrder(at, isGraphKept, asking.signal);
+      }
+      // Only now: the engine keeps working on what both choices need.
+      before.abort();
+    },
+    drop(): void {
+      memory.clear();
+      asking.abort();
+    },
+  };
+}
+
+/** No number is shown for a context that the model cannot use. */
+export function withinContext(target: TargetSpec, model: Overview | null): TargetSpec {
+  const context = Math.min(target.context, model?.context.trained ?? Infinity);
+  return context === target.context ? target : { ...target, context };
+}
+
+/** Targets that cost the engine little: another chip, or other units with the same weights, only place the operators again. */
+export function nearTargets(target: TargetSpec, targets: TargetList | null): readonly TargetSpec[] {
+  if (targets === null) return [];
+  const chips = targets.chips.filter(({ id }) => id !== target.chip).map(({ id }) => ({ ...target, chip: id }));
+  // Weights that follow the units have to be lowered first.
+  if (target.profile === "auto") return chips;
+  const others = targetSpec.shape.units.options.filter((units) => units !== target.units);
+  return [...chips, ...others.map((units) => ({ ...target, units }))];
+}
+
+/** The legal graph follows from phase, context and weights, which count as bytes read: another chip leaves it as it is. */
+function isSameGraph({ view: { key } }: GraphModel, { model, phase, target }: Viewpoint): boolean {
+  const { stage } = key;
+  return (
+    key.model === model &&
+    key.phase === phase &&
+    isRouted(stage) &&
+    "target" in stage &&
+    stage.target.context === target.context &&
+    sameWeights(stage.target, target)
+  );
+}

@@ -1,0 +1,87 @@
+/**
+ * What a slice is made with. It reads the whole session, writes its own fields only, and hears of
+ * other slices by events: senders do not know the listeners, and each slice resets itself.
+ */
+import type { StoreApi } from "zustand/vanilla";
+import type { EngineClient } from "../../main/contract/contract.ts";
+import type { ShellBridge } from "../../main/contract/shell.ts";
+import type { PassList, Stage } from "../../main/contract/views/graph.ts";
+import type { Overview } from "../../main/contract/views/model.ts";
+import type { ProfileView } from "../../main/contract/views/run.ts";
+import type { SessionState, WeightErrors } from "./sessionSlice.ts";
+
+export interface WindowEvents {
+  /** The open model is gone, for another one or for none. */
+  readonly modelLeft: {
+    /** The same source opens again after the engine was lost: conversation and results stay. */
+    readonly opensAgain: boolean;
+  };
+  readonly modelShown: Overview;
+  /** The graph follows from the context; everything else in a target leaves it as it is. */
+  readonly targetChanged: { readonly contextChanged: boolean };
+  readonly phaseChanged: null;
+  /** The graph and the routes of both phases have arrived. */
+  readonly routesSettled: null;
+  readonly passesListed: Pick<PassList, "backend" | "passes">;
+  readonly stageChosen: Pick<Stage, "backend" | "step">;
+  /** A node of the legal graph that another feature wants to see in the graph. */
+  readonly nodeChosen: number;
+  readonly profileChanged: ProfileView | null;
+  readonly weightErrorsChanged: WeightErrors | null;
+  readonly devicesCalibrated: null;
+}
+
+type Part<Own, P> = P & { readonly [Foreign in Exclude<keyof P, keyof Own>]: never };
+
+export interface SliceTools<Own, Readable = SessionState & Own> {
+  readonly engine: EngineClient;
+  /** null in a browser. */
+  readonly shell: ShellBridge | null;
+  /** A field of another slice is a type error, in a spread too. */
+  readonly set: <P extends Partial<Own>>(part: Part<Own, P>) => void;
+  readonly get: () => Readable;
+  readonly on: <Name extends keyof WindowEvents>(event: Name, react: (news: WindowEvents[Name]) => void) => void;
+  readonly emit: <Name extends keyof WindowEvents>(event: Name, news: WindowEvents[Name]) => void;
+  /** Reacts whenever one of the values changes. */
+  readonly watch: (values: (state: Readable) => readonly unknown[], react: () => void) => void;
+}
+
+/** Gives each slice its tools; all of them share the store and the events. */
+export function createTools<State>(
+  engine: EngineClient,
+  shell: ShellBridge | null,
+  store: StoreApi<State>,
+): <Own, Readable>() => SliceTools<Own, Readable> {
+  const { on, emit } = createEvents();
+  return <Own, Readable>(): SliceTools<Own, Readable> => {
+    // The one store is the intersection of all slices.
+    const slice = store as unknown as StoreApi<Own & Readable>;
+    return {
+      ...{ engine, shell, on, emit },
+      set: (part) => slice.setState(part as Partial<Own & Readable>),
+      get: slice.getState,
+      watch(values, react) {
+        let before: readonly unknown[] = [];
+        slice.subscribe((state) => {
+          const now = values(state);
+          if (now.length === before.length && now.every((value, i) => value === before[i])) return;
+          before = now;
+          react();
+        });
+      },
+    };
+  };
+}
+
+function createEvents(): Pick<SliceTools<unknown>, "on" | "emit"> {
+  const listeners: { [Name in keyof WindowEvents]?: ((news: WindowEvents[Name]) => void)[] } = {};
+  return {
+    on<Name extends keyof WindowEvents>(event: Name, react: (news: WindowEvents[Name]) => void) {
+      const others: ((news: WindowEvents[Name]) => void)[] = listeners[event] ?? [];
+      Object.assign(listeners, { [event]: [...others, react] });
+    },
+    emit(event, news) {
+      for (const react of listeners[event] ?? []) react(news);
+    },
+  };
+}

@@ -1,0 +1,71 @@
+// clang-tidy over the C++ of the CPU engine and its addon: node scripts/nativeTidy.mjs. A file is looked at again only when
+// it, a header that it includes, or .clang-tidy changes. Not over the kernels, which are compiled once per instruction
+// set, nor over MLX and Core ML, whose headers take longer than all the rest.
+import { existsSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, join, normalize } from "node:path";
+import { pathToFileURL } from "node:url";
+import { findClangTidy, findCmake } from "./lib/environment.mjs";
+import { isCi, root, runCaptured } from "./lib/process.mjs";
+import { isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+
+const folder = ".cache/build-tidy";
+const included = /^native\/src\/(core|binding|cpu(?!\/kernels))\//;
+
+/** The file and all of ours that it includes, relative to the repository. */
+function closureOf(path, seen = new Set()) {
+  if (seen.has(path)) return seen;
+  seen.add(path);
+  for (const [, name] of readFileSync(join(root, path), "utf8").matchAll(/^#include "([^"]+)"/gm)) {
+    const places = [dirname(path), "native/src", "native/src/cpu/kernels"].map((from) => normalize(join(from, name)));
+    const target = places.find((place) => existsSync(join(root, place)));
+    if (target) closureOf(target, seen);
+  }
+  return seen;
+}
+
+/** Gives what is wrong, or undefined. */
+export async function nativeTidy() {
+  const tidy = findClangTidy();
+  const cmake = findCmake();
+  if (!tidy || !cmake) {
+    const reason = "no clang-tidy-19 or no CMake (Debian: clang-tidy-19, cmake; or node scripts/setup.mjs --all)";
+    if (isCi) return reason;
+    console.log(`not available: ${reason}`);
+    return undefined;
+  }
+  const setUp = ["-S", "native", "-B", folder, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"];
+  const { code, output } = await runCaptured(cmake, setUp);
+  if (code !== 0) return `CMake could not configure:\n${output.trim()}`;
+  const commands = JSON.parse(readFileSync(join(root, folder, "compile_commands.json"), "utf8"));
+  const paths = commands.map(({ file }) => file.slice(root.length + 1)).filter((path) => included.test(path));
+  const stale = paths
+    .map((path) => ({
+      path,
+      stamp: `tidy-${path.replaceAll("/", "-")}`,
+      key: keyOf([".clang-tidy", ...closureOf(path)]),
+    }))
+    .filter(({ stamp, key }) => !isFresh(stamp, key, []));
+  const problems = [];
+  const work = async () => {
+    for (let next = stale.pop(); next; next = stale.pop()) {
+      const found = await runCaptured(tidy, ["--quiet", "-p", folder, next.path]);
+      if (found.code === 0) markFresh(next.stamp, next.key);
+      else
+        problems.push(
+          found.output
+            .replace(/^\d+ warnings? .*\n/gm, "")
+            .replaceAll(`${root}/`, "")
+            .trim(),
+        );
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  return problems.length > 0 ? problems.join("\n") : undefined;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const problem = await nativeTidy();
+  if (problem) console.error(problem);
+  process.exitCode = problem ? 1 : 0;
+}
