@@ -111,6 +111,20 @@ export class Decoder {
     });
   }
 
+  /** The stream with the learned vectors of the tokens' positions. */
+  withPositions(x: Value): Value {
+    return this.scoped("positions", () => {
+      const table = this.weight("position_embd.weight", [this.sizes.context, this.sizes.width]);
+      const rows = this.g.gather([table, this.positions()], { axis: 0 }, "position_rows");
+      return this.g.add([x, this.#asF32(rows)], {}, "with_positions");
+    });
+  }
+
+  /** i32 [T] */
+  positions(): Value {
+    return this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
+  }
+
   /** Calls `build` for each layer in its scope, threading the residual stream; with a pause before each. */
   *layers(x: Value, build: (layer: number, x: Value) => Value): Steps<Value> {
     let stream = x;
@@ -205,7 +219,7 @@ export class Decoder {
 
   /** Cosines and sines of the step's positions. */
   ropeAngles({ dims, base, scaling, attentionFactor, factorsTensor }: Rope): RopeAngles {
-    const positions = this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
+    const positions = this.positions();
     const [cos, sin] = this.g.rope_table(
       factorsTensor === undefined ? [positions] : [positions, this.vector(factorsTensor, dims / 2)],
       {

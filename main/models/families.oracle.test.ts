@@ -42,7 +42,7 @@ describe.skipIf(missing !== undefined)(`families ${missing ?? ""}`, () => {
   test.each(cases)("%s, f32", async (_title, family, sample) => {
     const { path } = await writeToy(folder, family, sample, "f32");
     const theirs = await llamaLogprobs(path, [...tokens]);
-    await withDecoder(engine, path, { cacheType: "f32", prepare: optimised, asGgml: false }, async (decoder) => {
+    await withDecoder(engine, path, { cacheType: "f32", prepare: optimised, asGgml: true }, async (decoder) => {
       const whole = await logprobsOf(decoder, tokens, LENGTH);
       expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
       sameBest(whole, theirs);

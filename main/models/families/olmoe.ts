@@ -22,5 +22,6 @@ export const olmoe = defineFamily({
     keys: { "attention.layer_norm_rms_epsilon": 1e-5, expert_count: 6, expert_used_count: 2 },
     output: "own",
     equalHeads: true,
+    ownKeys: true,
   }),
 });

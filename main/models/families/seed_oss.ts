@@ -1,0 +1,23 @@
+/** Seed-OSS: biases on q, k and v; the norm before the feed-forward is called post_attention_norm. */
+import { DENSE, readDense } from "../dense.ts";
+import { denseGraph } from "../denseBlocks.ts";
+import { defineFamily } from "../family.ts";
+import { samplesOf } from "../samples.ts";
+
+export const seed_oss = defineFamily({
+  ...DENSE,
+  name: "seed_oss",
+  architectures: ["seed_oss"],
+  read: (keys) => readDense(keys, { rope: { pairing: "halves" } }),
+  graph: (h, weights, options) =>
+    denseGraph(h, weights, options, (layer, x) => {
+      const attended = layer.residual("attention", x, (input) => {
+        const { q, k, v } = layer.turned(layer.heads(input));
+        return layer.attend(q, k, v);
+      });
+      return layer.part("ffn", () =>
+        layer.add(attended, layer.gatedFeedForward(layer.norm(attended, "post_attention_norm"))),
+      );
+    }),
+  samples: samplesOf("seed_oss", { keys: { "attention.layer_norm_rms_epsilon": 1e-5 }, always: /attn_[qkv]\.bias/u }),
+});
