@@ -10,7 +10,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import {
   findClang,
   findCmake,
@@ -30,11 +30,13 @@ const crossArm64 = [
   "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
   "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-cpu;max;-L;/usr/aarch64-linux-gnu",
 ];
+/** Wine's folder links to the whole file system, so it stays outside the project: tools that walk it follow links. */
+const winePrefix = join(tmpdir(), `rlx-wine-${process.getuid?.() ?? 0}`);
 const crossWindows = [
   "-DCMAKE_SYSTEM_NAME=Windows",
   "-DCMAKE_SYSTEM_PROCESSOR=x86_64",
   `-DCMAKE_CXX_COMPILER=${MINGW}`,
-  `-DCMAKE_CROSSCOMPILING_EMULATOR=env;WINEPREFIX=${join(root, ".cache/wine")};WINEDEBUG=-all;${findWine() ?? "wine64"}`,
+  `-DCMAKE_CROSSCOMPILING_EMULATOR=env;WINEPREFIX=${winePrefix};WINEDEBUG=-all;${findWine() ?? "wine64"}`,
 ];
 /** Objective-C without Apple: clang's runtime ABI and a double of the frameworks. */
 function againstDouble() {

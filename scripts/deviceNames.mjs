@@ -20,6 +20,7 @@ const WORDS = new Set(["cpu", "reference"]);
 const backendNames = new Set(["backend", "side"]);
 const deviceName = /^id$|device/i;
 const fromCompiler = /\/(compiler|passes)\//;
+const fromDevice = /\/(runtime|node)\/devices\//;
 const quick = /["'`](mlx|coreml|coreml-sim|webgpu|cpu|reference)["'`]/;
 
 const inside = (folder, path) => path === folder || path.startsWith(`${folder}/`);
@@ -78,18 +79,42 @@ function compilerNamesOf({ staticImports }) {
   return new Set(found.flatMap(({ entries }) => entries.map(({ localName }) => localName.value)));
 }
 
+/** Constants of a device's own file, by the names that they have here. */
+function deviceConstantsOf({ staticImports }) {
+  const found = staticImports.filter(({ moduleRequest }) => fromDevice.test(moduleRequest.value));
+  const names = found.flatMap(({ entries }) => entries.map(({ localName }) => localName.value));
+  return new Set(names.filter((name) => /^[A-Z][A-Z_]*$/.test(name)));
+}
+
+function* comparisonsOf(node, names) {
+  if (typeof node !== "object" || node === null) return;
+  if (node.type === "BinaryExpression" && /^[!=]==?$/.test(node.operator))
+    for (const side of [node.left, node.right])
+      if (side.type === "Identifier" && names.has(side.name)) yield { node, name: side.name };
+  for (const value of Object.values(node)) yield* comparisonsOf(value, names);
+}
+
 /** Device ids in a file that must not know them: the line, and what to do instead. */
 export function deviceNameFaults(path, text, { module, program }) {
-  if (!quick.test(text) || !watched.some((folder) => inside(folder, path))) return [];
+  if (!watched.some((folder) => inside(folder, path))) return [];
   if (/\.test\.tsx?$/.test(path) || rooms.some((room) => inside(room, path))) return [];
-  const compilerNames = compilerNamesOf(module);
+  const lineOf = (node) => text.slice(0, node.start).split("\n").length;
   const faults = [];
+  const constants = deviceConstantsOf(module);
+  if (constants.size > 0)
+    for (const { node, name } of comparisonsOf(program, constants))
+      faults.push({
+        line: lineOf(node),
+        fault: `compares with ${name}, a device's constant: ask the list of devices for a capability (main/runtime/devices/provider.ts)`,
+      });
+  if (!quick.test(text)) return faults;
+  const compilerNames = compilerNamesOf(module);
   for (const { node, parents } of textsOf(program)) {
     const id = textOf(node);
     const named = IDS.has(id) ? !isBackend(node, parents, compilerNames) : WORDS.has(id) && isDevice(node, parents);
     if (named)
       faults.push({
-        line: text.slice(0, node.start).split("\n").length,
+        line: lineOf(node),
         fault: `names the device "${id}": ask the list of devices for a capability (main/runtime/devices/provider.ts)`,
       });
   }

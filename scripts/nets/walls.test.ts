@@ -220,6 +220,12 @@ describe("walls", () => {
         named("cpu"),
       ),
       seed(
+        "a comparison with a device's constant",
+        "main/engine/c.ts",
+        'import { MLX } from "../runtime/devices/mlx.ts";\nexport const c = (device: string) => device === MLX;\n',
+        "compares with MLX",
+      ),
+      seed(
         "a comparison of ids",
         "renderer/c.ts",
         'export const c = (id: string) => "reference" !== id;\n',

@@ -7,7 +7,6 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { pickBestDevice } from "../../runtime/calibration.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { MlxAccess } from "../../runtime/devices/mlx.ts";
-import { MLX } from "../../runtime/devices/mlx.ts";
 import type { CalibrationAccess } from "../measure/advice.ts";
 import { adviceOf, arithmeticOf, needOf } from "../measure/advice.ts";
 import type { EngineDevice, EngineDevices } from "../devices.ts";
@@ -129,7 +128,7 @@ async function timeOf(parts: DeviceParts, model: OpenModel, phase: Phase, unsupp
   if (model.file === undefined) return none("No time is reckoned for a graph without layers of weights.");
   if (unsupported > 0) return none("No time: MLX cannot run all of it.");
   if (parts.mlx.missing() !== undefined) return none("No time: MLX is not here to be measured.");
-  const known = (await parts.calibration.known()).find(({ device }) => device === MLX);
+  const known = (await parts.calibration.known()).find(({ device }) => device === parts.mlx.id);
   if (known === undefined)
     return none("No time: MLX was not measured here yet. Measure the devices (in a terminal: rlx doctor --calibrate).");
   const tokens = stepTokens(phase);

@@ -564,7 +564,7 @@ describe("help", () => {
   });
 
   it("says what the exit codes mean", async () => {
-    expect((await command("--help")).out).toMatch(/Exit codes: 0 done; 1 .*; 2 .*130/);
+    expect((await command("--help")).out).toMatch(/Exit codes: 0 success, 1 failure, 2 wrong usage, 130 Ctrl\+C/);
   });
 
   it("names the chips that there are", async () => {

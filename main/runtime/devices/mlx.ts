@@ -166,6 +166,8 @@ export function openMlxDecoder(
 
 /** The MLX engine of this process, looked for once. */
 export interface MlxAccess {
+  /** Of its provider. */
+  readonly id: string;
   /** A sentence when it is missing. */
   readonly missing: () => string | undefined;
   /** What it is here, or what is missing. */
@@ -192,7 +194,7 @@ export function mlxAccess(find: () => MlxEngine | string): MlxAccess {
   const purpose = (): string =>
     engine().device === "gpu" ? "runs on this Mac's GPU." : "for checking; MLX is fast on a Mac's GPU.";
   const title = (): string => mlxTitle(engine());
-  return { engine, missing, title, sentence: () => missing() ?? `${title()}: ${purpose()}` };
+  return { id: MLX, engine, missing, title, sentence: () => missing() ?? `${title()}: ${purpose()}` };
 }
 
 export interface MlxProviderOptions extends DecoderCompile {
