@@ -203,10 +203,15 @@ export class Decoder {
     return this.g.mul([normed, this.matrix(`${name}.weight`, shape)], {}, `${label}_weight`);
   }
 
+  /** The product with a bias where the file has one. */
   linear(x: Value, name: string, [out, inner]: readonly [number, number], label: string): Value {
-    const w = this.weight(`${name}.weight`, [out, inner]);
     const bias = `${name}.bias`;
-    return this.g.linear(this.has(bias) ? [x, w, this.vector(bias, out)] : [x, w], {}, label);
+    if (!this.has(bias)) return this.product(x, name, [out, inner], label);
+    return this.g.linear([x, this.weight(`${name}.weight`, [out, inner]), this.vector(bias, out)], {}, label);
+  }
+
+  product(x: Value, name: string, shape: readonly [number, number], label: string): Value {
+    return this.g.linear([x, this.weight(`${name}.weight`, shape)], {}, label);
   }
 
   /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */

@@ -9,6 +9,8 @@ import type { HyperReader } from "./hyperReader.ts";
 import type { FamilySpec, ModelFact } from "./family.ts";
 import type { Rope, RopeStyle } from "./rope.ts";
 import { readRope, ropeScalingText } from "./rope.ts";
+import type { WindowRules, Windows } from "./windows.ts";
+import { localRope, readWindows } from "./windows.ts";
 
 export interface DenseHyper {
   /** general.architecture */
@@ -27,8 +29,11 @@ export interface DenseHyper {
   readonly norm: Norm;
   /** Positions of a sliding window that the file names and the graph does not apply; 0 for none. */
   readonly unusedWindow: number;
-  /** Positions that layers with a window see; absent in families without. */
-  readonly window?: number | undefined;
+  readonly windows?: Windows | undefined;
+  /** Of the layers with a window, where theirs differs. */
+  readonly localRope?: Rope | undefined;
+  /** Layers behind the last one that guess tokens ahead; the graph leaves them out. */
+  readonly draftLayers?: number;
   /** Factors on streams and logits. */
   readonly scales?: Scales | undefined;
   /** Of attention scores; 1/√head size when absent. */
@@ -36,6 +41,8 @@ export interface DenseHyper {
   readonly attentionCap?: number | undefined;
   /** q, k and v stay within ± this. */
   readonly clamp?: number | undefined;
+  /** False where a bias of attn_output is not added. */
+  readonly outputBias?: boolean;
   /** ffn_up holds the gate in its first half. */
   readonly fusedGate?: boolean;
   /** Absent in a decoder whose layers have one feed-forward network each. */
@@ -45,6 +52,8 @@ export interface DenseHyper {
 export interface DenseStyle {
   readonly rope: RopeStyle;
   readonly norm?: Norm;
+  /** Absent in families whose layers all see everything. */
+  readonly windows?: WindowRules;
   /** What a mixture of this family is like; absent in families without. */
   readonly experts?: ExpertRules;
 }
@@ -55,8 +64,8 @@ const EPSILON: Readonly<Record<Norm, string>> = {
   bare: "attention.layer_norm_epsilon",
 };
 
-export function readDense(keys: HyperReader, { rope, norm = "rms", experts }: DenseStyle): DenseHyper {
-  const layers = keys.positive("block_count");
+export function readDense(keys: HyperReader, { rope, norm = "rms", windows, experts }: DenseStyle): DenseHyper {
+  const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
   const heads = keys.sameInEveryLayer("attention.head_count");
   const kvHeads = keys.sameInEveryLayer("attention.head_count_kv", heads);
@@ -69,7 +78,7 @@ export function readDense(keys: HyperReader, { rope, norm = "rms", experts }: De
   if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon)) throw keys.badKey(EPSILON[norm], normEpsilon, "0 or more");
   if (heads % kvHeads !== 0)
     throw keys.malformed(`${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
-  if (layers > 10_000) throw keys.badKey("block_count", layers, "at most 10000");
+  const turn = readRope(keys, rope, { headDim, context });
   return {
     name: keys.name,
     layers,
@@ -78,15 +87,27 @@ export function readDense(keys: HyperReader, { rope, norm = "rms", experts }: De
     heads,
     kvHeads,
     headDim,
-    rope: readRope(keys, rope, { headDim, context }),
+    rope: turn,
     norm,
     normEpsilon,
     vocabulary: vocabularySize(keys, width),
     context,
     tiedEmbedding: !keys.has("output.weight"),
-    unusedWindow: Math.max(0, keys.looseNumber("attention.sliding_window") ?? 0),
+    unusedWindow: windows === undefined ? Math.max(0, keys.looseNumber("attention.sliding_window") ?? 0) : 0,
+    windows: windows && readWindows(keys, layers, windows),
+    localRope: windows?.rope && localRope(keys, turn, windows.rope),
+    draftLayers,
     experts: experts && readExperts(keys, feedForward, experts),
   };
+}
+
+/** Layers of the decoder itself: the file counts those that guess tokens ahead among them. */
+function readLayers(keys: HyperReader): { layers: number; draftLayers: number } {
+  const all = keys.positive("block_count");
+  if (all > 10_000) throw keys.badKey("block_count", all, "at most 10000");
+  const draftLayers = keys.optionalCount("nextn_predict_layers") ?? 0;
+  if (draftLayers >= all) throw keys.badKey("nextn_predict_layers", draftLayers, `fewer than the ${all} layers`);
+  return { layers: all - draftLayers, draftLayers };
 }
 
 /** Rows of the embedding; the vocabulary, where there is one, must have as many tokens. */
@@ -126,8 +147,18 @@ function denseFacts(h: DenseHyper): readonly ModelFact[] {
     { label: "head size", value: h.headDim },
     { label: "rope base", value: h.rope.base },
     { label: "rope scaling", value: ropeScalingText(h.rope) },
+    ...windowFacts(h),
     { label: "context", value: h.context },
+    ...(h.draftLayers === undefined || h.draftLayers === 0
+      ? []
+      : [{ label: "drafting layers", value: `${h.draftLayers}, not run` }]),
   ];
+}
+
+function windowFacts({ windows, layers }: DenseHyper): readonly ModelFact[] {
+  if (windows === undefined) return [];
+  const local = Array.from({ length: layers }, (_, i) => windows.isLocal(i)).filter(Boolean).length;
+  return [{ label: "window", value: `${windows.size} positions in ${local} of ${layers} layers` }];
 }
 
 function expertFacts(experts: Experts | undefined): readonly ModelFact[] {
@@ -135,6 +166,9 @@ function expertFacts(experts: Experts | undefined): readonly ModelFact[] {
   const shared = experts.shared === undefined ? "" : `, shared ${experts.shared.width}`;
   return [{ label: "experts", value: `${experts.used} of ${experts.count}, ${experts.width} wide${shared}` }];
 }
+
+/** The layer that a tensor belongs to; -1 outside of layers. */
+const blockOf = (tensor: string): number => Number(/^blk\.(\d+)\./u.exec(tensor)?.[1] ?? -1);
 
 /** The parts of a family that every dense decoder shares. */
 export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" | "warnings" | "isBeside"> = {
@@ -161,6 +195,6 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
       : [
           `The file names a sliding window of ${unusedWindow} positions, which is not applied: attention sees everything.`,
         ],
-  // A classifier's head stands beside the decoder: the logits do not depend on it.
-  isBeside: (tensor) => tensor.startsWith("cls."),
+  // The logits depend neither on a classifier's head nor on layers that guess ahead.
+  isBeside: (tensor, { layers }) => tensor.startsWith("cls.") || blockOf(tensor) >= layers,
 };

@@ -48,12 +48,6 @@ export interface Heads {
   readonly v: Value;
 }
 
-export interface AttendOptions {
-  /** The newest positions that are seen; all when absent. */
-  readonly window?: number | undefined;
-  readonly softcap?: number | undefined;
-}
-
 /** One decoder layer: names its tensors `blk.<i>.…`, its caches `k.<i>` and `v.<i>`. */
 export class DenseLayer {
   readonly index: number;
@@ -73,9 +67,52 @@ export class DenseLayer {
   }
 
   /** x + build(norm(x)), in the scope of the part. */
-  residual(part: "attention" | "ffn", x: Value, build: (h: Value) => Value): Value {
-    const norm = part === "attention" ? "attn_norm" : "ffn_norm";
+  residual(
+    part: "attention" | "ffn",
+    x: Value,
+    build: (h: Value) => Value,
+    norm = part === "attention" ? "attn_norm" : "ffn_norm",
+  ): Value {
     return this.part(part, () => this.add(x, build(this.norm(x, norm, "norm"))));
+  }
+
+  /** x + attention(norm(x)), and to that feedForward(norm(…)). */
+  preNorm(
+    x: Value,
+    attention: (input: Value) => Value,
+    feedForward: (input: Value) => Value = (input) => this.gatedFeedForward(input),
+  ): Value {
+    return this.residual("ffn", this.residual("attention", x, attention), feedForward);
+  }
+
+  /** x + norm(attention(x)), and to that norm(feedForward(…)). */
+  postNorm(
+    x: Value,
+    attention: (input: Value) => Value,
+    feedForward: (input: Value) => Value = (input) => this.gatedFeedForward(input),
+  ): Value {
+    const attended = this.part("attention", () => this.add(x, this.norm(attention(x), "post_attention_norm")));
+    return this.part("ffn", () => this.add(attended, this.norm(feedForward(attended), "post_ffw_norm")));
+  }
+
+  /** Norms before and behind each branch. */
+  sandwich(
+    x: Value,
+    attention: (input: Value) => Value,
+    feedForward: (input: Value) => Value = (input) => this.gatedFeedForward(input),
+  ): Value {
+    return this.postNorm(
+      x,
+      (input) => attention(this.norm(input, "attn_norm", "norm")),
+      (input) => feedForward(this.norm(input, "ffn_norm", "norm")),
+    );
+  }
+
+  /** x + attention(norm(x)) + feedForward(norm(x)), from one norm. */
+  parallel(x: Value, attention: (input: Value) => Value, feedForward: (input: Value) => Value): Value {
+    const input = this.norm(x, "attn_norm", "norm");
+    const attended = this.part("attention", () => this.add(x, attention(input)));
+    return this.part("ffn", () => this.add(attended, feedForward(input)));
   }
 
   /** The stream with a branch's result. */
@@ -86,6 +123,11 @@ export class DenseLayer {
 
   norm(x: Value, name: string, label = name): Value {
     return this.#decoder.norm(x, this.#name(name), this.#hyper.width, label);
+  }
+
+  /** True where only the newest positions are seen. */
+  get isLocal(): boolean {
+    return this.#hyper.windows?.isLocal(this.index) ?? false;
   }
 
   has(name: string): boolean {
@@ -110,56 +152,69 @@ export class DenseLayer {
     return this.#asHeads(this.#clamped(this.#flat(h, role)), role);
   }
 
-  /** The same, normed over the full width before it becomes heads. */
-  projectNormed(h: Value, role: "q" | "k"): Value {
-    const size = this.#headCount(role) * this.#hyper.headDim;
-    const flat = this.#flat(h, role);
-    return this.#asHeads(this.#decoder.norm(flat, this.#name(`attn_${role}_norm`), size, `${role}_norm`), role);
-  }
-
   /** A norm over each head; the heads share its weight, or have one each. */
-  headNorm(x: Value, role: "q" | "k", each = false): Value {
+  headNorm(x: Value, role: "q" | "k", weights: "shared" | "each" = "shared"): Value {
     const d = this.#decoder;
     const { headDim } = this.#hyper;
     const name = this.#name(`attn_${role}_norm`);
-    return each
+    return weights === "each"
       ? d.normEach(x, name, [this.#headCount(role), headDim], `${role}_norm`)
       : d.norm(x, name, headDim, `${role}_norm`);
   }
 
-  rope(x: Value, role: "q" | "k", rope: Rope = this.#hyper.rope): Value {
+  /** q and k normed head by head. */
+  normed({ q, k, v }: Heads): Heads {
+    return { q: this.headNorm(q, "q"), k: this.headNorm(k, "k"), v };
+  }
+
+  /** The same in files that have weights for it; `each` head may have its own. */
+  normedIfGiven(heads: Heads, weights: "shared" | "each" = "shared"): Heads {
+    const norm = (x: Value, role: "q" | "k"): Value =>
+      this.has(`attn_${role}_norm.weight`) ? this.headNorm(x, role, weights) : x;
+    return { q: norm(heads.q, "q"), k: norm(heads.k, "k"), v: heads.v };
+  }
+
+  /** q, k and v with q and k normed over their full width, before they become heads. */
+  wideNormed(h: Value): Heads {
+    return { q: this.#projectNormed(h, "q"), k: this.#projectNormed(h, "k"), v: this.project(h, "v") };
+  }
+
+  rope(x: Value, role: "q" | "k"): Value {
+    const { rope: everywhere, localRope } = this.#hyper;
+    const rope = this.isLocal ? (localRope ?? everywhere) : everywhere;
     const style = rope.pairing === "adjacent" ? "pairs" : "neox";
     return this.#decoder.g.rope([x, ...this.#anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
   }
 
   /** q and k turned by their positions. */
-  turned({ q, k, v }: Heads, rope: Rope = this.#hyper.rope): Heads {
-    return { q: this.rope(q, "q", rope), k: this.rope(k, "k", rope), v };
+  turned({ q, k, v }: Heads): Heads {
+    return { q: this.rope(q, "q"), k: this.rope(k, "k"), v };
   }
 
   /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
-  attend(q: Value, k: Value, v: Value, options: AttendOptions = {}): Value {
+  attend({ q, k, v }: Heads): Value {
     const d = this.#decoder;
-    const { width, heads, headDim, attentionScale } = this.#hyper;
+    const { width, heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
     const keys = this.#cached("k", k);
     const values = this.#cached("v", v);
     // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
     const scale = attentionScale ?? Math.fround(1 / Math.fround(Math.sqrt(headDim)));
     const attrs = {
       scale,
-      ...(options.softcap !== undefined && { softcap: options.softcap }),
-      ...(options.window !== undefined && { window: options.window - 1 }),
+      ...(attentionCap !== undefined && { softcap: attentionCap }),
+      ...(windows?.isLocal(this.index) === true && { window: windows.size - 1 }),
     };
     const mixed = d.g.attention_cached([q, keys, values, d.past], attrs, "attention");
     const flat = d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
-    return d.linear(flat, this.#name("attn_output"), [width, heads * headDim], "output");
+    const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
+    return product(flat, this.#name("attn_output"), [width, heads * headDim], "output");
   }
 
   /** down(act(gate(h)) · up(h)), or the layer's experts. */
   gatedFeedForward(h: Value, activation: Activation = "silu"): Value {
     const d = this.#decoder;
     const { experts } = this.#hyper;
-    if (experts !== undefined && this.index >= experts.denseLayers) return mixture(d, experts, this.#name(""), h);
+    if (experts?.isMixture(this.index) === true) return mixture(d, experts, this.#name(""), h);
     const { gate, up } = this.#gateAndUp(h);
     const mixed = d.g.mul([activate(d.g, gate, activation), up], {}, "gated");
     return this.#down(mixed);
@@ -191,6 +246,12 @@ export class DenseLayer {
   #down(x: Value): Value {
     const { width, feedForward } = this.#hyper;
     return this.#decoder.linear(x, this.#name("ffn_down"), [width, feedForward], "down");
+  }
+
+  #projectNormed(h: Value, role: "q" | "k"): Value {
+    const size = this.#headCount(role) * this.#hyper.headDim;
+    const flat = this.#flat(h, role);
+    return this.#asHeads(this.#decoder.norm(flat, this.#name(`attn_${role}_norm`), size, `${role}_norm`), role);
   }
 
   #flat(h: Value, role: "q" | "k" | "v"): Value {

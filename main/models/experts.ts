@@ -29,19 +29,24 @@ export interface Experts {
   readonly groups?: { readonly count: number; readonly used: number } | undefined;
   /** A network beside them that every token runs through; `gated` by a sigmoid of the token. */
   readonly shared?: { readonly width: number; readonly gated: boolean } | undefined;
-  /** The first layers, which have one network instead. */
-  readonly denseLayers: number;
+  /** True for layers that have experts; the others have one network. */
+  readonly isMixture: (layer: number) => boolean;
   /** An old file, with a tensor for each expert. */
   readonly isSplit: boolean;
 }
+
+/** Its own key; so many experts' sizes; so many of its own key's; or its own key and else that of a dense layer. */
+type SharedWidth = "key" | "count" | "key or count" | "key or feed_forward_length";
 
 export interface ExpertRules {
   /** Where the file has no expert_gating_func. */
   readonly gating: Gating;
   /** "file": as expert_weights_norm says. */
   readonly normalise: boolean | "file";
+  /** The key of an expert's inner size; expert_feed_forward_length when absent. */
+  readonly width?: "feed_forward_length";
   /** Where the inner size of the shared network comes from; absent for families without one. */
-  readonly shared?: { readonly width: "key" | "count"; readonly gated: boolean };
+  readonly shared?: { readonly width: SharedWidth; readonly gated: boolean };
 }
 
 /** The file's experts; undefined where it has none. `feedForward` is an expert's inner size where no key says it. */
@@ -50,7 +55,11 @@ export function readExperts(keys: HyperReader, feedForward: number, rules: Exper
   if (count === 0) return undefined;
   const used = keys.positive("expert_used_count");
   if (used > count) throw keys.badKey("expert_used_count", used, `at most the ${count} experts`);
-  const width = keys.optionalCount("expert_feed_forward_length") ?? feedForward;
+  const ownWidth = rules.width === undefined ? keys.optionalCount("expert_feed_forward_length") : undefined;
+  const width = ownWidth ?? feedForward;
+  const first = keys.optionalCount("leading_dense_block_count") ?? 0;
+  const step = keys.optionalCount("interleave_moe_layer_step") ?? 1;
+  const isMixture = (layer: number): boolean => layer >= first && (step <= 1 || (layer + 1) % step === 0);
   const gating = GATINGS[keys.optionalCount("expert_gating_func") ?? 0] ?? rules.gating;
   const scale = keys.optionalNumber("expert_weights_scale") ?? 0;
   const normalise = rules.normalise === "file" ? keys.isTrue("expert_weights_norm") : rules.normalise;
@@ -62,9 +71,9 @@ export function readExperts(keys: HyperReader, feedForward: number, rules: Exper
     normalise,
     scale: scale === 0 ? 1 : scale,
     groups: readGroups(keys, count),
-    shared: readShared(keys, width, rules),
-    denseLayers: keys.optionalCount("leading_dense_block_count") ?? 0,
-    isSplit: keys.has(`blk.${keys.optionalCount("leading_dense_block_count") ?? 0}.ffn_gate.0.weight`),
+    shared: readShared(keys, rules, width, feedForward),
+    isMixture,
+    isSplit: keys.has(`blk.${first}.ffn_gate.0.weight`),
   };
 }
 
@@ -77,12 +86,17 @@ function readGroups(keys: HyperReader, experts: number): Experts["groups"] {
   return { count, used };
 }
 
-function readShared(keys: HyperReader, width: number, { shared }: ExpertRules): Experts["shared"] {
+function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedForward: number): Experts["shared"] {
+  const { shared } = rules;
   if (shared === undefined) return undefined;
-  const inner =
-    shared.width === "key"
-      ? (keys.optionalCount("expert_shared_feed_forward_length") ?? 0)
-      : width * (keys.optionalCount("expert_shared_count") ?? 0);
+  const own = keys.optionalCount("expert_shared_feed_forward_length") ?? 0;
+  const count = keys.optionalCount("expert_shared_count") ?? 0;
+  const inner = {
+    key: own,
+    count: width * count,
+    "key or count": (own === 0 ? width : own) * count,
+    "key or feed_forward_length": own === 0 ? feedForward : own,
+  }[shared.width];
   return inner === 0 ? undefined : { width: inner, gated: shared.gated };
 }
 

@@ -73,6 +73,8 @@ export interface FamilySample {
   readonly has?: RegExp;
   /** Tensors that decide how the keys are read, with their shapes. */
   readonly marks?: Readonly<Record<string, readonly number[]>>;
+  /** Layers behind the last one that guess tokens ahead. */
+  readonly drafts?: number;
 }
 
 export interface FamilySpec<H> {
@@ -82,7 +84,7 @@ export interface FamilySpec<H> {
   readonly architectures: readonly string[];
   /** Its hyper-parameters from the file's keys; throws for what it cannot build. */
   readonly read: (keys: HyperReader) => H;
-  readonly isBeside?: (tensor: string) => boolean;
+  readonly isBeside?: (tensor: string, hyper: H) => boolean;
   readonly sizes: (hyper: H) => ModelSizes;
   readonly sentence: (hyper: H) => string;
   readonly facts: (hyper: H) => readonly ModelFact[];
@@ -133,7 +135,7 @@ export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
     facts: spec.facts(hyper),
     warnings: spec.warnings?.(hyper) ?? [],
     tensors: (isPresent) => tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent),
-    isBeside: spec.isBeside ?? (() => false),
+    isBeside: (name) => spec.isBeside?.(name, hyper) ?? false,
     graph: (weights, options) => spec.graph(hyper, weights, options),
   });
   const hyper = (file: GgufFile, name: string): H => spec.read(new HyperReader(file, name));

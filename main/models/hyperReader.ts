@@ -25,6 +25,14 @@ export class HyperReader {
     return this.file.metadata.optionalCount(this.#key(key));
   }
 
+  /** A count, or a list of yes and no, one for each layer. */
+  countOrFlags(key: string): number | readonly boolean[] | undefined {
+    const value = this.file.metadata.get(this.#key(key));
+    if (value?.kind !== "fixedArray") return this.optionalCount(key);
+    const { array } = value;
+    return Array.from({ length: Math.min(array.length, 65_536) }, (_, i) => array.numberAt(i) !== 0);
+  }
+
   number(key: string): number {
     return this.file.metadata.number(this.#key(key));
   }

@@ -60,6 +60,12 @@ export function readRope(keys: HyperReader, { pairing, factors }: RopeStyle, { h
   };
 }
 
+/** True in files whose positions have parts for time, height and width. In text the parts are equal. */
+export function hasRopeSections(keys: HyperReader): boolean {
+  const sections = keys.countOrFlags("rope.dimension_sections");
+  return typeof sections === "object" && sections[0] === true && sections[1] === true;
+}
+
 function readScaling(keys: HyperReader, context: number): RopeScaling {
   const type = keys.optionalText("rope.scaling.type") ?? "linear";
   const given = keys.optionalNumber("rope.scaling.factor") ?? keys.optionalNumber("rope.scale_linear") ?? 0;

@@ -59,6 +59,8 @@ export interface SampleStyle {
   readonly equalHeads?: boolean;
   /** As many key heads as heads only. */
   readonly ownKeys?: boolean;
+  readonly marks?: FamilySample["marks"];
+  readonly drafts?: number;
 }
 
 const joined = (...patterns: readonly (RegExp | undefined)[]): RegExp | undefined => {
@@ -68,7 +70,7 @@ const joined = (...patterns: readonly (RegExp | undefined)[]): RegExp | undefine
 
 /** Four files of one architecture. */
 export function samplesOf(architecture: string, style: SampleStyle): readonly FamilySample[] {
-  const { output = "both", optional, always } = style;
+  const { output = "both", optional, always, marks, drafts } = style;
   return SIZES.map(({ title, keys, untied, full }): FamilySample => {
     const all = { ...BASE, ...keys };
     const heads = all["attention.head_count"] ?? 1;
@@ -87,6 +89,20 @@ export function samplesOf(architecture: string, style: SampleStyle): readonly Fa
       },
       untied: output === "both" ? untied : output === "own",
       ...(has !== undefined && { has }),
+      ...(marks !== undefined && { marks }),
+      ...(drafts !== undefined && { drafts }),
     };
   });
+}
+
+/** One more file: small, or with everything that samplesOf's full ones have. */
+export function sampleOf(
+  architecture: string,
+  title: string,
+  { full = false, ...style }: SampleStyle & { readonly full?: boolean },
+): FamilySample {
+  const [small, whole] = samplesOf(architecture, style);
+  const sample = full ? whole : small;
+  if (sample === undefined) throw new Error("samplesOf gives four");
+  return { ...sample, title };
 }

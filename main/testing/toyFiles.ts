@@ -58,10 +58,7 @@ const withPrefix = (sample: FamilySample): readonly (readonly [string, Value])[]
   ]);
 
 /** Name and sizes of the tensors that a file of this sample has. */
-export async function toyTensors(
-  family: Family,
-  sample: FamilySample,
-): Promise<readonly (readonly [name: string, sizes: readonly number[]])[]> {
+export async function toyTensors(family: Family, sample: FamilySample): Promise<readonly NamedSizes[]> {
   const width = sample.keys["embedding_length"];
   if (typeof width !== "number") throw new Error(`${sample.title}: expected an embedding_length`);
   const table = [TOY_VOCABULARY, width];
@@ -79,7 +76,24 @@ export async function toyTensors(
   });
   const { tensors } = family.read(header, sample.architecture);
   const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
-  return tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
+  const trunk = tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
+  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width)];
+}
+
+type NamedSizes = readonly [name: string, sizes: readonly number[]];
+
+/** Layers like the last one, with the parts that join a guess to what was read. */
+function draftTensors(trunk: readonly NamedSizes[], count: number, width: number): readonly NamedSizes[] {
+  const layerOf = (name: string): number => Number(/^blk\.(\d+)\./u.exec(name)?.[1] ?? -1);
+  const last = Math.max(...trunk.map(([name]) => layerOf(name)));
+  return Array.from({ length: count }, (_, i) => `blk.${last + 1 + i}.`).flatMap((block): readonly NamedSizes[] => [
+    ...trunk
+      .filter(([name]) => layerOf(name) === last)
+      .map(([name, sizes]) => [name.replace(/^blk\.\d+\./u, block), sizes] as const),
+    [`${block}nextn.eh_proj.weight`, [width, 2 * width]],
+    [`${block}nextn.enorm.weight`, [width]],
+    [`${block}nextn.hnorm.weight`, [width]],
+  ]);
 }
 
 export async function writeToy(folder: string, family: Family, sample: FamilySample, type: string): Promise<MadeModel> {

@@ -1,8 +1,10 @@
-/** Falcon: q, k and v from one matrix, both branches from one norm (or from two), gelu without a gate. */
+/** Falcon: q, k and v from one matrix, both branches from one norm (or two), gelu without a gate. */
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 import { samplesOf } from "../samples.ts";
+
+const KEYS = { "attention.layer_norm_epsilon": 1e-5 };
 
 export const falcon = defineFamily({
   ...DENSE,
@@ -10,17 +12,18 @@ export const falcon = defineFamily({
   architectures: ["falcon"],
   read: (keys) => readDense(keys, { rope: { pairing: "halves" }, norm: "layer" }),
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const normed = layer.norm(x, "attn_norm");
-      const attended = layer.part("attention", () => {
-        const input = layer.has("attn_norm_2.weight") ? layer.norm(x, "attn_norm_2") : normed;
-        const { q, k, v } = layer.turned(layer.heads(input));
-        return layer.add(x, layer.attend(q, k, v));
-      });
-      return layer.part("ffn", () => layer.add(attended, layer.feedForward(normed, "gelu")));
-    }),
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.parallel(
+        x,
+        (input) => {
+          const own = layer.has("attn_norm_2.weight") ? layer.norm(x, "attn_norm_2") : input;
+          return layer.attend(layer.turned(layer.heads(own)));
+        },
+        (input) => layer.feedForward(input, "gelu"),
+      ),
+    ),
   samples: samplesOf("falcon", {
-    keys: { "attention.layer_norm_epsilon": 1e-5 },
+    keys: KEYS,
     always: /norm\.bias|attn_qkv\.weight/u,
     optional: /attn_norm_2/u,
     equalHeads: true,

@@ -1,27 +1,33 @@
-/** GLM-4: norms before and behind each branch, biases on q, k and v, part of a head turned, gate and up from one matrix. */
+/**
+ * GLM-4: norms before and behind each branch, biases on q, k and v, part of a head turned, gate and
+ * up from one matrix. Files of models that also see images turn halves instead of neighbours.
+ */
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
-import { samplesOf } from "../samples.ts";
+import { hasRopeSections } from "../rope.ts";
+import { sampleOf, samplesOf } from "../samples.ts";
+
+const KEYS = { "attention.layer_norm_rms_epsilon": 1e-5, "rope.dimension_count": 8 };
 
 export const glm4 = defineFamily({
   ...DENSE,
   name: "glm4",
   architectures: ["glm4"],
-  read: (keys) => ({ ...readDense(keys, { rope: { pairing: "adjacent" } }), fusedGate: true }),
-  graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.part("attention", () => {
-        const { q, k, v } = layer.turned(layer.heads(layer.norm(x, "attn_norm")));
-        return layer.add(x, layer.norm(layer.attend(q, k, v), "post_attention_norm"));
-      });
-      return layer.part("ffn", () => {
-        const fed = layer.gatedFeedForward(layer.norm(attended, "ffn_norm"));
-        return layer.add(attended, layer.norm(fed, "post_ffw_norm"));
-      });
-    }),
-  samples: samplesOf("glm4", {
-    keys: { "attention.layer_norm_rms_epsilon": 1e-5, "rope.dimension_count": 8 },
-    optional: /attn_[qkv]\.bias/u,
+  read: (keys) => ({
+    ...readDense(keys, { rope: { pairing: hasRopeSections(keys) ? "halves" : "adjacent" } }),
+    fusedGate: true,
   }),
+  graph: (h, weights, options) =>
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.sandwich(x, (input) => layer.attend(layer.turned(layer.heads(input)))),
+    ),
+  samples: [
+    ...samplesOf("glm4", { keys: KEYS, optional: /attn_[qkv]\.bias/u }),
+    sampleOf("glm4", "sections of positions", { keys: { ...KEYS, "rope.dimension_sections": [1, 2, 1, 0] } }),
+    sampleOf("glm4", "a layer that guesses ahead", {
+      keys: { ...KEYS, block_count: 3, nextn_predict_layers: 1 },
+      drafts: 1,
+    }),
+  ],
 });

@@ -4,6 +4,8 @@ import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 import { samplesOf } from "../samples.ts";
 
+const KEYS = { "attention.layer_norm_epsilon": 1e-5 };
+
 export const gpt2 = defineFamily({
   ...DENSE,
   name: "gpt2",
@@ -17,18 +19,17 @@ export const gpt2 = defineFamily({
       h,
       weights,
       options,
-      (layer, x) => {
-        const attended = layer.residual("attention", x, (input) => {
-          const { q, k, v } = layer.heads(input);
-          return layer.attend(q, k, v);
-        });
-        return layer.residual("ffn", attended, (input) => layer.feedForward(input, "gelu"));
-      },
+      (layer, x) =>
+        layer.preNorm(
+          x,
+          (input) => layer.attend(layer.heads(input)),
+          (input) => layer.feedForward(input, "gelu"),
+        ),
       (d, x) => d.withPositions(x),
     ),
   samples: samplesOf("gpt2", {
-    keys: { "attention.layer_norm_epsilon": 1e-5 },
-    always: /bias|attn_qkv\.weight/u,
+    keys: KEYS,
+    always: /^blk.*bias|norm\.bias|attn_qkv\.weight/u,
     equalHeads: true,
     ownKeys: true,
   }),

@@ -1,8 +1,11 @@
-/** Granite 3 and 4: a llama with four factors: embedding, residual, attention scores, logits; perhaps without rope, perhaps with experts. */
+/**
+ * Granite 3 and 4: a llama with four factors: embedding, residual, attention scores, logits; perhaps
+ * without rope, perhaps with experts.
+ */
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
-import { samplesOf } from "../samples.ts";
+import { sampleOf, samplesOf } from "../samples.ts";
 
 const FACTORS = {
   "attention.layer_norm_rms_epsilon": 1e-5,
@@ -11,6 +14,7 @@ const FACTORS = {
   "attention.scale": 0.0625,
   logit_scale: 6,
 };
+const BIASES = /attn_(q|k|v|output)\.bias|ffn_(gate|up|down)\.bias/u;
 
 export const granite = defineFamily({
   ...DENSE,
@@ -18,38 +22,40 @@ export const granite = defineFamily({
   architectures: ["granite", "granitemoe"],
   read: (keys) => {
     const experts = { gating: "softmax", normalise: true, shared: { width: "key", gated: false } } as const;
-    const h = readDense(keys, { rope: { pairing: "adjacent" }, experts });
+    const factor = (key: string): number => keys.optionalNumber(key) || 1;
+    const attentionScale = keys.optionalNumber("attention.scale") ?? 0;
     return {
-      ...h,
+      ...readDense(keys, { rope: { pairing: "adjacent", factors: "rope_freqs.weight" }, experts }),
       // Files of the fourth generation say so when positions are not turned.
       turns: !keys.isFalse("rope.scaling.finetuned"),
-      attentionScale: keys.optionalNumber("attention.scale"),
+      attentionScale: attentionScale === 0 ? undefined : attentionScale,
       scales: {
-        embedding: keys.optionalNumber("embedding_scale") ?? 1,
-        residual: keys.optionalNumber("residual_scale") ?? 1,
-        logits: 1 / (keys.optionalNumber("logit_scale") ?? 1),
+        embedding: factor("embedding_scale"),
+        residual: factor("residual_scale"),
+        logits: 1 / factor("logit_scale"),
       },
     };
   },
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(x, (input) => {
         const heads = layer.heads(input);
-        const { q, k, v } = h.turns ? layer.turned(heads) : heads;
-        return layer.attend(q, k, v);
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
-    }),
+        return layer.attend(h.turns ? layer.turned(heads) : heads);
+      }),
+    ),
   samples: [
-    ...samplesOf("granite", { keys: FACTORS }),
-    ...samplesOf("granite", { keys: { ...FACTORS, "rope.scaling.finetuned": false } })
-      .slice(0, 1)
-      .map((sample) => ({ ...sample, title: "without rope" })),
+    ...samplesOf("granite", { keys: FACTORS, optional: BIASES }),
+    sampleOf("granite", "without rope", { keys: { ...FACTORS, "rope.scaling.finetuned": false } }),
+    sampleOf("granite", "factors of rope, no other factors", {
+      keys: { "attention.layer_norm_rms_epsilon": 1e-5, logit_scale: 2 },
+      marks: { "rope_freqs.weight": [8] },
+    }),
     ...samplesOf("granitemoe", {
       keys: { ...FACTORS, expert_count: 6, expert_used_count: 2, expert_shared_feed_forward_length: 96 },
     }),
-    ...samplesOf("granitemoe", { keys: { ...FACTORS, expert_count: 5, expert_used_count: 3 } })
-      .slice(1, 2)
-      .map((sample) => ({ ...sample, title: "no shared expert" })),
+    sampleOf("granitemoe", "no shared expert", {
+      keys: { ...FACTORS, expert_count: 5, expert_used_count: 3 },
+      full: true,
+    }),
   ],
 });

@@ -2,37 +2,38 @@
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
-import { samplesOf } from "../samples.ts";
+import { sampleOf, samplesOf } from "../samples.ts";
+
+const KEYS = { "attention.layer_norm_rms_epsilon": 1e-5 };
+
+const BIASES = /attn_(q|k|v|output)\.bias|ffn_(gate|up|down)\.bias/u;
 
 export const minicpm = defineFamily({
   ...DENSE,
   name: "minicpm",
   architectures: ["minicpm"],
   read: (keys) => {
-    const h = readDense(keys, { rope: { pairing: "adjacent" } });
+    const h = readDense(keys, { rope: { pairing: "adjacent", factors: "rope_freqs.weight" } });
+    const factor = (key: string, otherwise: number): number => keys.optionalNumber(key) ?? otherwise;
     return {
       ...h,
       scales: {
-        embedding: keys.optionalNumber("embedding_scale") ?? 12,
-        residual: keys.optionalNumber("residual_scale") ?? 1.4 / Math.sqrt(h.layers),
-        logits: 1 / (keys.optionalNumber("logit_scale") ?? h.width / 256),
+        embedding: factor("embedding_scale", 12) || 1,
+        residual: factor("residual_scale", 1.4 / Math.sqrt(h.layers)) || 1,
+        // Old files lack the key. The factor is then the one that llama.cpp takes.
+        logits: 1 / factor("logit_scale", 256 / h.width),
       },
     };
   },
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
-        const { q, k, v } = layer.turned(layer.heads(input));
-        return layer.attend(q, k, v);
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
-    }),
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(x, (input) => layer.attend(layer.turned(layer.heads(input)))),
+    ),
   samples: [
-    ...samplesOf("minicpm", { keys: { "attention.layer_norm_rms_epsilon": 1e-5 } }),
     ...samplesOf("minicpm", {
-      keys: { "attention.layer_norm_rms_epsilon": 1e-5, embedding_scale: 3, residual_scale: 0.5, logit_scale: 2 },
-    })
-      .slice(1, 2)
-      .map((sample) => ({ ...sample, title: "factors of its own" })),
+      keys: { ...KEYS, embedding_scale: 3, residual_scale: 0.5, logit_scale: 2 },
+      optional: BIASES,
+    }),
+    sampleOf("minicpm", "no factors in the file", { keys: KEYS, full: true }),
   ],
 });

@@ -2,31 +2,31 @@
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
-import { samplesOf } from "../samples.ts";
+import { sampleOf, samplesOf } from "../samples.ts";
+
+const KEYS = { "attention.layer_norm_epsilon": 1e-5 };
 
 export const olmo = defineFamily({
   ...DENSE,
   name: "olmo",
   architectures: ["olmo"],
-  read: (keys) => ({
-    ...readDense(keys, { rope: { pairing: "adjacent" }, norm: "bare" }),
-    clamp: keys.optionalNumber("attention.clamp_kqv"),
-  }),
+  read: (keys) => {
+    const clamp = keys.optionalNumber("attention.clamp_kqv") ?? 0;
+    return {
+      ...readDense(keys, { rope: { pairing: "adjacent" }, norm: "bare" }),
+      clamp: clamp > 0 ? clamp : undefined,
+    };
+  },
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
-        const { q, k, v } = layer.turned(layer.heads(input));
-        return layer.attend(q, k, v);
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
-    }),
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(x, (input) => layer.attend(layer.turned(layer.heads(input)))),
+    ),
   samples: [
-    ...samplesOf("olmo", { keys: { "attention.layer_norm_epsilon": 1e-5 }, equalHeads: true }),
-    ...samplesOf("olmo", {
-      keys: { "attention.layer_norm_epsilon": 1e-5, "attention.clamp_kqv": 0.75 },
-      equalHeads: true,
-    })
-      .slice(1, 2)
-      .map((sample) => ({ ...sample, title: "q, k and v within a limit" })),
+    ...samplesOf("olmo", { keys: KEYS, optional: /attn_[qkv]\.bias/u, equalHeads: true }),
+    sampleOf("olmo", "q, k and v within a limit", { keys: { ...KEYS, "attention.clamp_kqv": 0.75 }, full: true }),
+    sampleOf("olmo", "one matrix within a limit", {
+      keys: { ...KEYS, "attention.clamp_kqv": 0.5 },
+      always: /attn_qkv/u,
+    }),
   ],
 });

@@ -4,22 +4,23 @@ import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 import { samplesOf } from "../samples.ts";
 
+const KEYS = { "attention.layer_norm_epsilon": 1e-5, "rope.dimension_count": 8 };
+
 export const phi2 = defineFamily({
   ...DENSE,
   name: "phi2",
   architectures: ["phi2"],
   read: (keys) => readDense(keys, { rope: { pairing: "halves" }, norm: "layer" }),
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const input = layer.norm(x, "attn_norm");
-      const attended = layer.part("attention", () => {
-        const { q, k, v } = layer.turned(layer.heads(input));
-        return layer.add(x, layer.attend(q, k, v));
-      });
-      return layer.part("ffn", () => layer.add(attended, layer.feedForward(input, "gelu")));
-    }),
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.parallel(
+        x,
+        (input) => layer.attend(layer.turned(layer.heads(input))),
+        (input) => layer.feedForward(input, "gelu"),
+      ),
+    ),
   samples: samplesOf("phi2", {
-    keys: { "attention.layer_norm_epsilon": 1e-5, "rope.dimension_count": 8 },
+    keys: KEYS,
     output: "own",
     always: /\.bias/u,
     optional: /attn_qkv\.weight/u,

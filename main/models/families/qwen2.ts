@@ -23,14 +23,9 @@ export const qwen2 = defineFamily({
       experts: { gating: "softmax", normalise: false, shared: { width: "key", gated: true } },
     }),
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
-        const q = layer.rope(layer.project(input, "q"), "q");
-        const k = layer.rope(layer.project(input, "k"), "k");
-        return layer.attend(q, k, layer.project(input, "v"));
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
-    }),
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(x, (input) => layer.attend(layer.turned(layer.heads(input)))),
+    ),
   samples: [
     {
       title: "shared expert",

@@ -19,14 +19,9 @@ export const qwen3 = defineFamily({
   architectures: ["qwen3", "qwen3moe"],
   read: (keys) => readDense(keys, { rope: { pairing: "halves" }, experts: { gating: "softmax", normalise: true } }),
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
-        const q = layer.rope(layer.headNorm(layer.project(input, "q"), "q"), "q");
-        const k = layer.rope(layer.headNorm(layer.project(input, "k"), "k"), "k");
-        return layer.attend(q, k, layer.project(input, "v"));
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
-    }),
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(x, (input) => layer.attend(layer.turned(layer.normed(layer.heads(input))))),
+    ),
   samples: [
     {
       title: "eight experts",

@@ -4,6 +4,8 @@ import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 import { samplesOf } from "../samples.ts";
 
+const KEYS = { "attention.layer_norm_rms_epsilon": 1e-5 };
+
 export const seed_oss = defineFamily({
   ...DENSE,
   name: "seed_oss",
@@ -11,13 +13,8 @@ export const seed_oss = defineFamily({
   read: (keys) => readDense(keys, { rope: { pairing: "halves" } }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
-        const { q, k, v } = layer.turned(layer.heads(input));
-        return layer.attend(q, k, v);
-      });
-      return layer.part("ffn", () =>
-        layer.add(attended, layer.gatedFeedForward(layer.norm(attended, "post_attention_norm"))),
-      );
+      const attended = layer.residual("attention", x, (input) => layer.attend(layer.turned(layer.heads(input))));
+      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input), "post_attention_norm");
     }),
-  samples: samplesOf("seed_oss", { keys: { "attention.layer_norm_rms_epsilon": 1e-5 }, always: /attn_[qkv]\.bias/u }),
+  samples: samplesOf("seed_oss", { keys: KEYS, optional: /attn_[qkv]\.bias/u }),
 });

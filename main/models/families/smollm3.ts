@@ -2,7 +2,9 @@
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
-import { samplesOf } from "../samples.ts";
+import { sampleOf, samplesOf } from "../samples.ts";
+
+const KEYS = { "attention.layer_norm_rms_epsilon": 1e-5 };
 
 export const smollm3 = defineFamily({
   ...DENSE,
@@ -10,18 +12,14 @@ export const smollm3 = defineFamily({
   architectures: ["smollm3"],
   read: (keys) => readDense(keys, { rope: { pairing: "adjacent" } }),
   graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(x, (input) => {
         const heads = layer.heads(input);
-        const { q, k, v } = (layer.index + 1) % 4 === 0 ? heads : layer.turned(heads);
-        return layer.attend(q, k, v);
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
-    }),
+        return layer.attend((layer.index + 1) % 4 === 0 ? heads : layer.turned(heads));
+      }),
+    ),
   samples: [
-    ...samplesOf("smollm3", { keys: { "attention.layer_norm_rms_epsilon": 1e-5 } }),
-    ...samplesOf("smollm3", { keys: { "attention.layer_norm_rms_epsilon": 1e-5, block_count: 5 } })
-      .slice(0, 1)
-      .map((sample) => ({ ...sample, title: "five layers" })),
+    ...samplesOf("smollm3", { keys: KEYS, optional: /attn_[qkv]\.bias/u }),
+    sampleOf("smollm3", "five layers", { keys: { ...KEYS, block_count: 5 } }),
   ],
 });
