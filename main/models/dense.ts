@@ -196,5 +196,8 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
           `The file names a sliding window of ${unusedWindow} positions, which is not applied: attention sees everything.`,
         ],
   // The logits depend neither on a classifier's head nor on layers that guess ahead.
-  isBeside: (tensor, { layers }) => tensor.startsWith("cls.") || blockOf(tensor) >= layers,
+  isBeside: (tensor, { layers, draftLayers = 0 }) => {
+    const block = blockOf(tensor);
+    return tensor.startsWith("cls.") || (block >= layers && block < layers + draftLayers);
+  },
 };

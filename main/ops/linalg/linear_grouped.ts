@@ -181,6 +181,7 @@ export const linear_grouped: Op<"linear_grouped", NoAttrs, Arity> = defineOp({
       inputs: [normal(18, ["T", 2, 256]), weight(19, [3, 9, 256], "q4_k"), integers(20, ["T", 2], 0, 2)],
       attrs: {},
       bindings: { T: 7 },
+      differentiable: false,
     },
     {
       title: "half weight",
