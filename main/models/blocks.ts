@@ -12,6 +12,7 @@ import type { Rewind } from "../ir/rewind.ts";
 import type { Steps } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType, sameShape, scalar, tensor } from "../ir/type.ts";
+import { sizeValue } from "../ops/families/constants.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { Rope } from "./rope.ts";
@@ -61,6 +62,13 @@ export interface Scales {
   readonly logits?: number;
   /** Logits become cap · tanh(logits / cap). */
   readonly logitCap?: number;
+}
+
+/** Queries at position p are multiplied by 1 + scale · ln(⌊(p + offset) / each⌋ + 1). */
+export interface Temperature {
+  readonly scale: number;
+  readonly offset: number;
+  readonly each: number;
 }
 
 export interface DecoderState {
@@ -223,10 +231,12 @@ export class Decoder {
   }
 
   /** Cosines and sines of the step's positions. */
-  ropeAngles({ dims, base, scaling, attentionFactor, factorsTensor }: Rope): RopeAngles {
+  ropeAngles(rope: Rope): RopeAngles {
+    const { dims, base, scaling, attentionFactor } = rope;
     const positions = this.positions();
+    const factors = this.#ropeFactors(rope);
     const [cos, sin] = this.g.rope_table(
-      factorsTensor === undefined ? [positions] : [positions, this.vector(factorsTensor, dims / 2)],
+      factors === undefined ? [positions] : [positions, factors],
       {
         dims,
         base,
@@ -241,6 +251,26 @@ export class Decoder {
     );
     if (!cos || !sin) throw new WorkbenchError("BUG_INVARIANT", "[rope_table] expected two outputs");
     return [cos, sin];
+  }
+
+  #ropeFactors({ dims, factorsTensor, longFactors }: Rope): Value | undefined {
+    if (factorsTensor !== undefined) return this.vector(factorsTensor, dims / 2);
+    if (longFactors === undefined) return undefined;
+    const long = this.vector(longFactors.long, dims / 2);
+    const short = this.vector(longFactors.short, dims / 2);
+    const above = this.g.constant(hostScalar("i32", longFactors.above));
+    const isLong = this.g.compare([sizeValue(this.g, [this.cache.capacity], "i32"), above], { op: "gt" }, "is_long");
+    return this.g.where([isLong, long, short], {}, "factors");
+  }
+
+  /** [T, 1, 1]: what queries are multiplied by, more behind every so many positions. */
+  temperatures({ scale, offset, each }: Temperature): Value {
+    const { g } = this;
+    const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
+    const place = g.add([g.cast([this.positions()], { to: "f32" }), number(offset)]);
+    const stage = g.floor([g.div([place, number(each)])]);
+    const grown = g.mul([g.log([g.add([stage, number(1)])]), number(scale)]);
+    return g.reshape([g.add([grown, number(1)])], { shape: [TOKENS, 1, 1] }, "temperatures");
   }
 
   #finished(logits: Value, { logits: scale = 1, logitCap }: Scales): Value {

@@ -2,7 +2,7 @@
  * What dense decoders have in common: their keys with the defaults of llama.cpp, their tensors,
  * what the overview says of them. A family takes it as it is, or adds to it.
  */
-import type { Norm, Scales } from "./blocks.ts";
+import type { Norm, Scales, Temperature } from "./blocks.ts";
 import type { ExpertRules, Experts } from "./experts.ts";
 import { readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
@@ -39,6 +39,7 @@ export interface DenseHyper {
   /** Of attention scores; 1/√head size when absent. */
   readonly attentionScale?: number | undefined;
   readonly attentionCap?: number | undefined;
+  readonly temperature?: Temperature | undefined;
   /** q, k and v stay within ± this. */
   readonly clamp?: number | undefined;
   /** False where a bias of attn_output is not added. */

@@ -10,8 +10,10 @@ import { tensor } from "../ir/type.ts";
 import type { ModelOptions, RopeAngles } from "./blocks.ts";
 import { Decoder, TOKENS } from "./blocks.ts";
 import type { DenseHyper } from "./dense.ts";
-import type { Activation } from "./activation.ts";
+import type { Activation, Xielu } from "./activation.ts";
 import { activate } from "./activation.ts";
+import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
+import { attentionOfParts } from "./attentionParts.ts";
 import { mixture } from "./experts.ts";
 import type { Rope } from "./rope.ts";
 
@@ -31,16 +33,26 @@ export function* denseGraph(
     return made;
   };
   if (h.rope.dims > 0) anglesOf(h.rope);
+  const { temperature } = h;
+  const temperatures = temperature && d.scoped("positions", () => d.temperatures(temperature));
   const rows = d.embed();
   const scale = h.scales?.embedding ?? 1;
   const first = begin(d, scale === 1 ? rows : d.scoped("embedding", () => scaled(d, rows, scale, "scaled")));
-  const x = yield* d.layers(first, (index, stream) => block(new DenseLayer(d, h, anglesOf, index), stream));
+  const x = yield* d.layers(first, (index, stream) =>
+    block(new DenseLayer(d, h, { anglesOf, temperatures }, index), stream),
+  );
   d.head(x, h.scales);
   return d.finish();
 }
 
 const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
   by === 1 ? x : d.g.mul([x, d.g.constant(hostScalar("f32", Math.fround(by)))], {}, label);
+
+/** What layers take from the positions of a step. */
+interface Positions {
+  readonly anglesOf: (rope: Rope) => RopeAngles;
+  readonly temperatures: Value | undefined;
+}
 
 export interface Heads {
   readonly q: Value;
@@ -53,12 +65,12 @@ export class DenseLayer {
   readonly index: number;
   readonly #decoder: Decoder;
   readonly #hyper: DenseHyper;
-  readonly #anglesOf: (rope: Rope) => RopeAngles;
+  readonly #positions: Positions;
 
-  constructor(decoder: Decoder, hyper: DenseHyper, anglesOf: (rope: Rope) => RopeAngles, index: number) {
+  constructor(decoder: Decoder, hyper: DenseHyper, positions: Positions, index: number) {
     this.#decoder = decoder;
     this.#hyper = hyper;
-    this.#anglesOf = anglesOf;
+    this.#positions = positions;
     this.index = index;
   }
 
@@ -162,6 +174,12 @@ export class DenseLayer {
       : d.norm(x, name, headDim, `${role}_norm`);
   }
 
+  /** q and k normed head by head, without weights. */
+  plainlyNormed({ q, k, v }: Heads): Heads {
+    const norm = (x: Value, role: "q" | "k"): Value => this.#decoder.plainNorm(x, this.#hyper.headDim, `${role}_norm`);
+    return { q: norm(q, "q"), k: norm(k, "k"), v };
+  }
+
   /** q and k normed head by head. */
   normed({ q, k, v }: Heads): Heads {
     return { q: this.headNorm(q, "q"), k: this.headNorm(k, "k"), v };
@@ -183,7 +201,7 @@ export class DenseLayer {
     const { rope: everywhere, localRope } = this.#hyper;
     const rope = this.isLocal ? (localRope ?? everywhere) : everywhere;
     const style = rope.pairing === "adjacent" ? "pairs" : "neox";
-    return this.#decoder.g.rope([x, ...this.#anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
+    return this.#decoder.g.rope([x, ...this.#positions.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
   }
 
   /** q and k turned by their positions. */
@@ -191,20 +209,35 @@ export class DenseLayer {
     return { q: this.rope(q, "q"), k: this.rope(k, "k"), v };
   }
 
+  /** Queries multiplied by the temperatures of their positions, in files that have one. */
+  warmed({ q, k, v }: Heads): Heads {
+    const { temperatures } = this.#positions;
+    return temperatures === undefined
+      ? { q, k, v }
+      : { q: this.#decoder.g.mul([q, temperatures], {}, "q_warmed"), k, v };
+  }
+
   /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
-  attend({ q, k, v }: Heads): Value {
+  attend({ q, k, v }: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
     const d = this.#decoder;
     const { width, heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
-    const keys = this.#cached("k", k);
-    const values = this.#cached("v", v);
-    // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
-    const scale = attentionScale ?? Math.fround(1 / Math.fround(Math.sqrt(headDim)));
-    const attrs = {
-      scale,
+    const operands = [q, this.#cached("k", k), this.#cached("v", v), d.past] as const;
+    const isChunk = this.isLocal && windows?.isChunked === true;
+    const attrs: AttentionCachedAttrs = {
+      // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
+      scale: attentionScale ?? Math.fround(1 / Math.fround(Math.sqrt(headDim))),
       ...(attentionCap !== undefined && { softcap: attentionCap }),
-      ...(windows?.isLocal(this.index) === true && { window: windows.size - 1 }),
+      ...(this.isLocal && windows !== undefined && !isChunk && { window: windows.size - 1 }),
     };
-    const mixed = d.g.attention_cached([q, keys, values, d.past], attrs, "attention");
+    const hasSinks = softmax === "with sinks";
+    const mixed =
+      hasSinks || isChunk
+        ? attentionOfParts(d.g, operands, {
+            ...attrs,
+            ...(hasSinks && { sinks: d.vector(this.#name("attn_sinks.weight"), heads) }),
+            ...(isChunk && { chunk: windows.size }),
+          })
+        : d.g.attention_cached(operands, attrs, "attention");
     const flat = d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
     const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
     return product(flat, this.#name("attn_output"), [width, heads * headDim], "output");
@@ -221,7 +254,7 @@ export class DenseLayer {
   }
 
   /** down(act(up(h))). */
-  feedForward(h: Value, activation: Activation): Value {
+  feedForward(h: Value, activation: Activation | Xielu): Value {
     const d = this.#decoder;
     const { width, feedForward } = this.#hyper;
     const up = d.linear(h, this.#name("ffn_up"), [feedForward, width], "up");

@@ -16,6 +16,16 @@ import type { HyperReader } from "./hyperReader.ts";
 export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus";
 const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid", "chosen", "sqrtsoftplus"];
 
+/** silu(gate) · up; or with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7. */
+type ExpertActivation = "silu" | "limited";
+
+interface Shared {
+  readonly width: number;
+  readonly gated: boolean;
+  /** What the sum with the experts is multiplied by. */
+  readonly share: number;
+}
+
 export interface Experts {
   readonly count: number;
   readonly used: number;
@@ -28,15 +38,18 @@ export interface Experts {
   /** Experts are picked from the best `used` of `count` groups. */
   readonly groups?: { readonly count: number; readonly used: number } | undefined;
   /** A network beside them that every token runs through; `gated` by a sigmoid of the token. */
-  readonly shared?: { readonly width: number; readonly gated: boolean } | undefined;
+  readonly shared?: Shared | undefined;
+  /** The weights multiply what goes into the experts instead of what comes out. */
+  readonly weighsInputs: boolean;
+  readonly activation: ExpertActivation;
   /** True for layers that have experts; the others have one network. */
   readonly isMixture: (layer: number) => boolean;
   /** An old file, with a tensor for each expert. */
   readonly isSplit: boolean;
 }
 
-/** Its own key; so many experts' sizes; so many of its own key's; or its own key and else that of a dense layer. */
-type SharedWidth = "key" | "count" | "key or count" | "key or feed_forward_length";
+/** Where the size stands: its own key is that of one of so many, or of all; a dense layer's or an expert's. */
+type SharedWidth = "key" | "count" | "key or count" | "whole key or count" | "expert" | "key or feed_forward_length";
 
 export interface ExpertRules {
   /** Where the file has no expert_gating_func. */
@@ -46,7 +59,9 @@ export interface ExpertRules {
   /** The key of an expert's inner size; expert_feed_forward_length when absent. */
   readonly width?: "feed_forward_length";
   /** Where the inner size of the shared network comes from; absent for families without one. */
-  readonly shared?: { readonly width: SharedWidth; readonly gated: boolean };
+  readonly shared?: { readonly width: SharedWidth; readonly gated: boolean; readonly share?: number };
+  readonly weighsInputs?: boolean;
+  readonly activation?: ExpertActivation;
 }
 
 /** The file's experts; undefined where it has none. `feedForward` is an expert's inner size where no key says it. */
@@ -73,6 +88,8 @@ export function readExperts(keys: HyperReader, feedForward: number, rules: Exper
     groups: readGroups(keys, count),
     shared: readShared(keys, rules, width, feedForward),
     isMixture,
+    weighsInputs: rules.weighsInputs ?? false,
+    activation: rules.activation ?? "silu",
     isSplit: keys.has(`blk.${first}.ffn_gate.0.weight`),
   };
 }
@@ -95,9 +112,11 @@ function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedFo
     key: own,
     count: width * count,
     "key or count": (own === 0 ? width : own) * count,
+    "whole key or count": count === 0 || own === 0 ? width * count : own,
+    expert: width,
     "key or feed_forward_length": own === 0 ? feedForward : own,
   }[shared.width];
-  return inner === 0 ? undefined : { width: inner, gated: shared.gated };
+  return inner === 0 ? undefined : { width: inner, gated: shared.gated, share: shared.share ?? 1 };
 }
 
 /** The sum of the picked experts' results by their weights, and of the shared network. */
@@ -109,7 +128,8 @@ export function mixture(d: Decoder, x: Experts, block: string, h: Value): Value 
   const { shared } = x;
   if (shared === undefined) return sum;
   const beside = d.scoped("shared", () => sharedNetwork(d, shared, block, h));
-  return d.g.add([sum, beside], {}, "with_shared");
+  const both = d.g.add([sum, beside], {}, "with_shared");
+  return shared.share === 1 ? both : d.g.mul([both, d.g.constant(hostScalar("f32", shared.share))], {}, "shared_part");
 }
 
 interface Routed {
@@ -188,13 +208,31 @@ function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, w
     const bias = `${block}${name}.bias`;
     return g.linear_grouped(d.has(bias) ? [rows, w, ids, d.matrix(bias, [x.count, out])] : [rows, w, ids], {}, label);
   };
-  const rows = g.reshape([h], { shape: [TOKENS, 1, width] });
-  const gate = product(rows, "ffn_gate_exps", x.width, width, "gate");
-  const up = product(rows, "ffn_up_exps", x.width, width, "up");
-  const mixed = g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
-  const down = product(mixed, "ffn_down_exps", width, x.width, "down");
-  const weighted = g.mul([down, g.reshape([weights], { shape: [TOKENS, x.used, 1] })], {}, "weighted");
+  const each = g.reshape([weights], { shape: [TOKENS, x.used, 1] });
+  const alike = g.reshape([h], { shape: [TOKENS, 1, width] });
+  const rows = x.weighsInputs ? g.mul([alike, each], {}, "weighted") : alike;
+  const isFused = d.has(`${block}ffn_gate_up_exps.weight`);
+  const [gate, up] = isFused
+    ? halves(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), x.width)
+    : [product(rows, "ffn_gate_exps", x.width, width, "gate"), product(rows, "ffn_up_exps", x.width, width, "up")];
+  const down = product(activated(g, gate, up, x.activation), "ffn_down_exps", width, x.width, "down");
+  const weighted = x.weighsInputs ? down : g.mul([down, each], {}, "weighted");
   return g.reduce([weighted], { kind: "sum", axes: [1] }, "sum");
+}
+
+function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value] {
+  const [gate, up] = g.split([both], { axis: 2, sizes: [size, size] }, "gate_and_up");
+  if (gate === undefined || up === undefined) throw new WorkbenchError("BUG_INVARIANT", "[split] expected two outputs");
+  return [gate, up];
+}
+
+function activated(g: OpBuilder, gate: Value, up: Value, activation: ExpertActivation): Value {
+  if (activation === "silu") return g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+  const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
+  const open = g.minimum([gate, number(7)]);
+  const within = g.minimum([g.maximum([up, number(-7)]), number(7)]);
+  const share = g.mul([open, g.sigmoid([g.mul([open, number(1.702)])])], {}, "activation");
+  return g.mul([share, g.add([within, number(1)])], {}, "gated");
 }
 
 /** Experts as tensors of their own: every token runs through all of them, those that were not picked weigh nothing. */
@@ -218,7 +256,7 @@ function splitExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, we
   return sum;
 }
 
-function sharedNetwork(d: Decoder, shared: NonNullable<Experts["shared"]>, block: string, h: Value): Value {
+function sharedNetwork(d: Decoder, shared: Shared, block: string, h: Value): Value {
   const { g } = d;
   const { width } = d.sizes;
   const gate = d.linear(h, `${block}ffn_gate_shexp`, [shared.width, width], "gate");

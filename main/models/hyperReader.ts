@@ -71,6 +71,15 @@ export class HyperReader {
     throw this.malformed(`${name} has ${value.length} entries: expected ${layers}, one for each layer`);
   }
 
+  /** One number for each layer, under a key without the architecture's name: a single one, or a list of them. */
+  numbersPerLayer(name: string, layers: number): readonly number[] {
+    const { metadata } = this.file;
+    if (metadata.get(name)?.kind !== "fixedArray") return new Array<number>(layers).fill(metadata.number(name));
+    const list = [...(metadata.optionalFloats(name) ?? [])];
+    if (list.length >= layers) return list.slice(0, layers);
+    throw this.malformed(`${name} has ${list.length} entries: expected ${layers}, one for each layer`);
+  }
+
   /** A count above 0, the same for all layers; refuses a file with different layers. */
   sameInEveryLayer(key: string, fallback?: number): number {
     const name = this.#key(key);

@@ -6,6 +6,8 @@ export interface Windows {
   /** Positions that such a layer sees, its own among them. */
   readonly size: number;
   readonly isLocal: (layer: number) => boolean;
+  /** Positions are cut into runs of `size`; a token sees those of its own run. */
+  readonly isChunked?: boolean;
 }
 
 export interface LocalRope {
@@ -18,6 +20,8 @@ export interface LocalRope {
 export interface WindowRules {
   /** The last layer of so many sees everything, where the file does not say otherwise. */
   readonly period: number;
+  /** The first layer of the period sees everything instead of the last. */
+  readonly isDenseFirst?: boolean;
   /** Positions where the file names none; without it such a file has no windows. */
   readonly size?: number;
   /** Rope of the layers with a window, in families where it can differ. */
@@ -33,7 +37,8 @@ export function readWindows(keys: HyperReader, layers: number, rules: WindowRule
       throw keys.badKey("attention.sliding_window_pattern", `${pattern.length} entries`, `one for each of ${layers}`);
     return { size, isLocal: (layer) => pattern[layer] === true };
   }
-  return { size, isLocal: (layer) => pattern === 0 || layer % pattern < pattern - 1 };
+  const full = rules.isDenseFirst === true ? 0 : pattern - 1;
+  return { size, isLocal: (layer) => pattern === 0 || layer % pattern !== full };
 }
 
 export function localRope(keys: HyperReader, rope: Rope, { base: otherwise, isScaled }: LocalRope): Rope {
