@@ -161,7 +161,7 @@ describe("the architecture", () => {
 
   it("refuses a file with tensors that its graph would leave out, and names them", async () => {
     for (const [name, tensor] of [
-      ["llama", "output.scale"],
+      ["llama", "output.extra"],
       ["llama", "blk.2.attn_q.weight"],
       ["llama", "blk.0.attn_k_norm.weight"],
       ["qwen2", "rope_freqs.weight"],

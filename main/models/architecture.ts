@@ -27,14 +27,16 @@ const NO_MODELS: ReadonlyMap<string, string> = new Map([
   ["imatrix", "It is an importance matrix, not a model: it tells a quantiser which weights matter."],
 ]);
 
-const listed = (names: readonly string[], last: "and" | "or"): string =>
-  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} ${last} ${names.at(-1) ?? ""}`;
+/** "llama, qwen3 and 38 more" */
+function listed(families: readonly Family[]): string {
+  const names = families.flatMap(({ architectures }) => architectures);
+  if (names.length < 4) return names.join(", ");
+  const first = ["llama", "qwen3", "gemma3"].filter((name) => names.includes(name));
+  return `${first.join(", ")} and ${names.length - first.length} more`;
+}
 
 /** What to do about a file without a graph. */
-export const USE_A_KNOWN_FAMILY = `Use a dense model of the ${listed(
-  FAMILIES.map(({ name }) => name),
-  "or",
-)} family.`;
+export const USE_A_KNOWN_FAMILY = `Use a model of another architecture: ${listed(FAMILIES)} have a graph.`;
 
 const readings = new WeakMap<GgufFile, ArchitectureReading>();
 
@@ -75,10 +77,7 @@ export function readWith(families: readonly Family[], file: GgufFile): Architect
 }
 
 function unknownSentence(families: readonly Family[], file: GgufFile, name: string): string {
-  const known = listed(
-    families.map((family) => family.name),
-    "and",
-  );
+  const known = listed(families);
   const experts = file.metadata.get(`${name}.expert_count`);
   const mixture =
     experts?.kind === "number" && experts.value > 0 ? ` It is a mixture of experts (${experts.value} of them).` : "";

@@ -215,11 +215,16 @@ export class Decoder {
   linear(x: Value, name: string, [out, inner]: readonly [number, number], label: string): Value {
     const bias = `${name}.bias`;
     if (!this.has(bias)) return this.product(x, name, [out, inner], label);
+    if (this.has(`${name}.scale`))
+      return this.g.add([this.product(x, name, [out, inner], label), this.vector(bias, out)], {}, `${label}_biased`);
     return this.g.linear([x, this.weight(`${name}.weight`, [out, inner]), this.vector(bias, out)], {}, label);
   }
 
+  /** The product, by the matrix's scale where the file has one. */
   product(x: Value, name: string, shape: readonly [number, number], label: string): Value {
-    return this.g.linear([x, this.weight(`${name}.weight`, shape)], {}, label);
+    const product = this.g.linear([x, this.weight(`${name}.weight`, shape)], {}, label);
+    const scale = `${name}.scale`;
+    return this.has(scale) ? this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`) : product;
   }
 
   /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */

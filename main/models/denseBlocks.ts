@@ -13,7 +13,6 @@ import type { DenseHyper } from "./dense.ts";
 import type { Activation, Xielu } from "./activation.ts";
 import { activate } from "./activation.ts";
 import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
-import { attentionOfParts } from "./attentionParts.ts";
 import { mixture } from "./experts.ts";
 import type { Rope } from "./rope.ts";
 
@@ -221,23 +220,18 @@ export class DenseLayer {
   attend({ q, k, v }: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
     const d = this.#decoder;
     const { width, heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
-    const operands = [q, this.#cached("k", k), this.#cached("v", v), d.past] as const;
     const isChunk = this.isLocal && windows?.isChunked === true;
     const attrs: AttentionCachedAttrs = {
       // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
       scale: attentionScale ?? Math.fround(1 / Math.fround(Math.sqrt(headDim))),
       ...(attentionCap !== undefined && { softcap: attentionCap }),
-      ...(this.isLocal && windows !== undefined && !isChunk && { window: windows.size - 1 }),
+      ...(this.isLocal && windows !== undefined && (isChunk ? { chunk: windows.size } : { window: windows.size - 1 })),
     };
-    const hasSinks = softmax === "with sinks";
+    const operands = [q, this.#cached("k", k), this.#cached("v", v), d.past] as const;
     const mixed =
-      hasSinks || isChunk
-        ? attentionOfParts(d.g, operands, {
-            ...attrs,
-            ...(hasSinks && { sinks: d.vector(this.#name("attn_sinks.weight"), heads) }),
-            ...(isChunk && { chunk: windows.size }),
-          })
-        : d.g.attention_cached(operands, attrs, "attention");
+      softmax === "plain"
+        ? d.g.attention_cached(operands, attrs, "attention")
+        : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
     const flat = d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
     const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
     return product(flat, this.#name("attn_output"), [width, heads * headDim], "output");

@@ -1,5 +1,5 @@
 // One toy file of each architecture on the other devices: MLX gives the CPU engine's log-probabilities within 1e-4, a package in
-// the simulator the CPU engine's tokens with exact weights, and its distribution with fp16.
+// the simulator the CPU engine's tokens with exact weights, and its distribution with fp16. Then what only a long prompt shows.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,11 +18,13 @@ import { findMlxEngine } from "../node/native/mlxAddon.ts";
 import { openMlxDecoder } from "../runtime/devices/mlx.ts";
 import { decoderExport, weightsOf } from "../testing/decoderExport.ts";
 import { LENGTH, logprobsOf, optimised, tokensFor, withDecoder, worstGap } from "../testing/decoderRuns.ts";
+import { llamaForget, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import { oracleMissing } from "../testing/oracle.ts";
 import { reasonNotFound } from "../testing/skipping.ts";
 import { TOY_VOCABULARY, writeToy } from "../testing/toyFiles.ts";
 import { INPUTS, LOGITS } from "./blocks.ts";
 import { FAMILIES } from "./families/index.ts";
+import { llama4 } from "./families/llama4.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-devices-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -102,4 +104,17 @@ describe.skipIf(missing !== undefined)(`as a package ${missing ?? ""}`, () => {
     }
     await file.close();
   });
+});
+
+test.skipIf(llamaMissing() !== undefined)("Llama 4 sees its chunk of 8192 positions, as llama.cpp does", async () => {
+  const small = llama4.samples.find(({ title }) => title === "small")!;
+  const sample = { ...small, title: "long", keys: { ...small.keys, context_length: 16_384 } };
+  const { path } = await writeToy(folder, llama4, sample, "f32");
+  const long = tokensFor(TOY_VOCABULARY, 8192 + 48);
+  const theirs = await llamaLogprobs(path, [...long]);
+  await withDecoder(engine, path, { cacheType: "f32", prepare: optimised, asGgml: true }, async (decoder) => {
+    const mine = await logprobsOf(decoder, long, LENGTH);
+    expect(worstGap(mine.slice(8000), (t) => theirs.row(8000 + t))).toBeLessThan(1e-3);
+  });
+  await llamaForget();
 });

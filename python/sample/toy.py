@@ -37,6 +37,8 @@ def _random(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
         return -np.exp(noise * np.float32(0.5))
     if name.endswith("post_ffw_norm.weight"):
         return (1 + noise * np.float32(0.1)) * _FED
+    if name.endswith(".scale"):
+        return 1 + noise * np.float32(0.2)
     if "_norm" in name and name.endswith(".weight"):
         return 1 + noise * np.float32(0.1)
     if name.endswith("exp_probs_b.bias"):

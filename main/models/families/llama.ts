@@ -31,6 +31,27 @@ export const llama = defineFamily({
     ),
   samples: [
     {
+      title: "products with scales, divisors of rope",
+      architecture: "llama",
+      keys: KEYS,
+      has: /attn_(q|k|v|output)\.(scale|bias)|ffn_(gate|up|down)\.scale/u,
+      marks: { "rope_freqs.weight": [8] },
+    },
+    {
+      title: "biases",
+      architecture: "llama",
+      keys: { ...KEYS, "attention.head_count_kv": 3 },
+      untied: true,
+      has: /attn_(q|k|v|output)\.bias|ffn_(gate|up|down)\.bias/u,
+    },
+    {
+      title: "one matrix for q, k and v",
+      architecture: "llama",
+      keys: KEYS,
+      untied: true,
+      has: /attn_qkv\.(weight|scale|bias)/u,
+    },
+    {
       title: "eight experts",
       architecture: "llama",
       keys: { ...KEYS, expert_count: 8, expert_used_count: 2 },

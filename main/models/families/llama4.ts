@@ -57,12 +57,12 @@ export const llama4 = defineFamily({
     ),
   samples: [
     ...samplesOf("llama4", { keys: KEYS, optional: /attn_[qkv]\.bias/u }),
+    sampleOf("llama4", "128 experts, heads without a norm", {
+      keys: { ...KEYS, expert_count: 128, expert_used_count: 3 },
+    }),
     sampleOf("llama4", "five layers, experts in each, divisors of rope", {
       keys: { ...KEYS, block_count: 5, interleave_moe_layer_step: 1, expert_used_count: 2 },
       marks: { "rope_freqs.weight": [8] },
-    }),
-    sampleOf("llama4", "128 experts, heads without a norm", {
-      keys: { ...KEYS, expert_count: 128, expert_used_count: 3 },
     }),
   ],
 });

@@ -56,6 +56,12 @@ export const qwen3 = defineFamily({
       },
     },
     {
+      title: "experts with scales",
+      architecture: "qwen3moe",
+      has: /attn_(q|k|v|output)\.scale|_exps\.scale/u,
+      keys: { ...KEYS, expert_count: 4, expert_used_count: 2, expert_feed_forward_length: 64 },
+    },
+    {
       title: "one layer",
       architecture: "qwen3moe",
       keys: {
