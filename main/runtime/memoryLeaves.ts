@@ -12,7 +12,7 @@ import { numbersIn, typedArrayOf } from "../ir/hostBytes.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import type { Initial } from "../ir/initial.ts";
 import { initialOf, initialValues } from "../ir/initial.ts";
-import type { SessionParams, TokenSession } from "../ir/session.ts";
+import type { GraphRun, GraphSession, SessionParams, TokenSession } from "../ir/session.ts";
 import { staticShape } from "../ir/type.ts";
 
 export interface MemoryLeaf {
@@ -152,38 +152,80 @@ export const memoryOf = (graph: Graph): MemoryFacts => ({
 });
 export const holdsMemory = ({ params, states }: MemoryFacts): boolean => params.length > 0 || states !== undefined;
 
+type Restorable = Pick<GraphSession, "restore">;
+
+/** The parameters of one session, and whether its variables have their first values yet. */
+export class SessionMemory {
+  readonly params: MemoryParams;
+  readonly #facts: MemoryFacts;
+  readonly #session: Restorable;
+  #started: Promise<void> | undefined;
+
+  /** `held`: the parameters of the session that this one is a fork of. It goes on with the states it was given. */
+  constructor(facts: MemoryFacts, session: Restorable, held?: MemoryParams) {
+    this.params = held ?? new MemoryParams(facts.params);
+    this.#facts = facts;
+    this.#session = session;
+    this.#started = held === undefined ? undefined : Promise.resolve();
+  }
+
+  /** Puts variables to their first values, once. */
+  start(): Promise<void> {
+    const { states } = this.#facts;
+    return (this.#started ??=
+      states === undefined ? Promise.resolve() : this.#session.restore(0, initialStates(states)));
+  }
+
+  /** A request with the parameters among its inputs, once the variables have started. */
+  async ready<R extends GraphRun>(request: R): Promise<R> {
+    await this.start();
+    return { ...request, inputs: { ...request.inputs, ...this.params.inputs() } };
+  }
+
+  restored(): void {
+    this.#started = Promise.resolve();
+  }
+
+  wasReset(): void {
+    this.#started = undefined;
+  }
+
+  fork(session: Restorable): SessionMemory {
+    return new SessionMemory(this.#facts, session, this.params.fork());
+  }
+}
+
+/** The session of a graph with these facts: itself where it holds nothing in memory. */
+export const openWithMemory = (session: TokenSession, facts: MemoryFacts): TokenSession =>
+  holdsMemory(facts) ? withMemory(session, new SessionMemory(facts, session)) : session;
+
 /** A session that hands its parameters to each run, and starts its variables before the first. */
-export function withMemory(session: TokenSession, facts: MemoryFacts, held?: MemoryParams): TokenSession {
-  const params = held ?? new MemoryParams(facts.params);
-  /** A fork goes on with the states it was given. */
-  let started = held === undefined ? undefined : Promise.resolve();
-  const start = (): Promise<void> =>
-    (started ??= facts.states === undefined ? Promise.resolve() : session.restore(0, initialStates(facts.states)));
+export function withMemory(session: TokenSession, memory: SessionMemory): TokenSession {
   const run: TokenSession["tokens"]["run"] = async (request, signal) => {
-    await start();
-    const result = await session.tokens.run({ ...request, inputs: { ...request.inputs, ...params.inputs() } }, signal);
+    const result = await session.tokens.run(await memory.ready(request), signal);
     return result;
   };
   return {
     threads: session.threads,
-    params,
+    params: memory.params,
     tokens: { follows: session.tokens.follows, series: session.tokens.series, run },
     run,
     fork: async (positions) => {
-      await start();
-      return withMemory(await session.fork(positions), facts, params.fork());
+      await memory.start();
+      const fork = await session.fork(positions);
+      return withMemory(fork, memory.fork(fork));
     },
     save: async (positions) => {
-      await start();
+      await memory.start();
       return session.save(positions);
     },
     restore: async (positions, state) => {
       await session.restore(positions, state);
-      started = Promise.resolve();
+      memory.restored();
     },
     reset: async () => {
       await session.reset();
-      started = undefined;
+      memory.wasReset();
     },
     bytes: (positions) => session.bytes(positions),
     dispose: () => session.dispose(),

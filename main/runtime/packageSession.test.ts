@@ -15,8 +15,8 @@ import { openFileSource } from "../node/files/fileByteSource.ts";
 import { packageReader, packageWriter } from "../node/files/packageDirectory.ts";
 import { decoderExport, weightsOf } from "../testing/decoderExport.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
-import { DecoderSession } from "./decoderSession.ts";
-import { packageSession } from "./packageSession.ts";
+import type { DecoderSession } from "./decoderSession.ts";
+import { packageDecoderSession } from "./packageSession.ts";
 
 const CONTEXT = 64;
 const PROMPT = [5, 77, 31, 200, 14, 9, 150];
@@ -53,11 +53,7 @@ async function opened(profile: WeightProfile): Promise<Opened> {
   const bindings = bindingsOf(read.userDefined);
   const names = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, logits: LOGITS };
   return {
-    open: () => {
-      const decoder = new PackageDecoder(new Simulator(read), bindings, names);
-      const { capacity, vocabulary, chunk } = decoder;
-      return new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk, rewind: "positions" });
-    },
+    open: () => packageDecoderSession(new PackageDecoder(new Simulator(read), bindings, names)),
     bindingKinds: new Set(Object.values(bindings).flatMap((list) => list.map(({ kind }) => kind))),
     close: () => reader.close(),
   };

@@ -8,6 +8,7 @@ import { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
 import type { PackageRunner } from "../backends/coreml/package/packageRunner.ts";
 import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
+import { DecoderSession } from "./decoderSession.ts";
 
 function integers(request: GraphRun, name: string, label: string): Int32Array {
   const data = request.inputs[name];
@@ -69,4 +70,18 @@ export function packageSession(decoder: PackageDecoder, options: PackageSessionO
     bytes: () => ({ reserved: 0, states: 0, used: 0 }),
     dispose: () => decoder.reset(),
   };
+}
+
+/** A session over it that feeds prompts in chunks; `chunk` replaces the package's own. */
+export function packageDecoderSession(
+  decoder: PackageDecoder,
+  options: PackageSessionOptions & { readonly chunk?: number } = {},
+): DecoderSession {
+  const { capacity, vocabulary, chunk } = decoder;
+  return new DecoderSession(packageSession(decoder, options), {
+    capacity,
+    vocabulary,
+    chunk: options.chunk ?? chunk,
+    rewind: "positions",
+  });
 }

@@ -4,7 +4,6 @@ import type { Dim } from "../../ir/dim.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
 import { isMemoryParam } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
-import { initialOf } from "../../ir/initial.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
 import { rewindOf } from "../../ir/rewind.ts";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
@@ -58,16 +57,9 @@ function leafOf(draft: MlxDraft, node: Node, locate: LocateWeight): MlxValue | u
   if (!type) return undefined;
   const name = String(node.attrs["name"]);
   if (node.op === "input") return draft.addLeaf(type, { kind: "input", name });
-  if (node.op === "state" && initialOf(node.attrs) !== undefined)
-    throw new WorkbenchError("UNSUPPORTED_OP", `[mlx] ${name}: got a variable, expected a state that starts as zeros`, {
-      hint: "Run this graph on the CPU.",
-    });
   if (node.op === "state") return draft.addLeaf(type, { kind: "state", name, rewind: rewindOf(node) });
   if (node.op !== "param") return undefined;
-  if (isMemoryParam(node))
-    throw new WorkbenchError("UNSUPPORTED_OP", `[mlx] ${name}: got a parameter in memory, expected one in a file`, {
-      hint: "Run this graph on the CPU.",
-    });
+  if (isMemoryParam(node)) return draft.addLeaf(type, { kind: "input", name });
   const tensor = String(node.attrs["tensor"]);
   const place = locate(String(node.attrs["file"]), tensor);
   return draft.addLeaf(type, { kind: "weight", name: tensor, place });

@@ -21,8 +21,8 @@ import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { modelFiles } from "../files/modelFiles.ts";
 import { engines, THREADS } from "./addon.ts";
 
-/** Positions of a session when nothing is said; a model that was trained for fewer has those. */
-const CONTEXT = 4096;
+/** Positions of a session or package when nothing is said; a model that was trained for fewer has those. */
+export const DEFAULT_CONTEXT = 4096;
 const MOST_TOKENS = 256;
 /** One per device and cache type, until the model is closed. */
 const DECODER: TaskKind<DeviceDecoder> = { name: "decoder", keep: Infinity };
@@ -101,7 +101,7 @@ export class Model {
   async openSession(options: SessionOptions = {}): Promise<ModelSession> {
     const {
       device: id,
-      context = CONTEXT,
+      context = DEFAULT_CONTEXT,
       threads = THREADS,
       cacheType,
       signal = new AbortController().signal,

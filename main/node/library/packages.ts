@@ -23,14 +23,13 @@ import { freeze } from "../../library/graphs.ts";
 import type { Numbers } from "../../library/numbers.ts";
 import { describeModel } from "../../models/describe.ts";
 import { TEMPLATE } from "../../models/template.ts";
-import { DecoderSession } from "../../runtime/decoderSession.ts";
-import { decoderIn, packageSession } from "../../runtime/packageSession.ts";
+import { decoderIn, packageDecoderSession } from "../../runtime/packageSession.ts";
 import type { PackageReader } from "../files/packageDirectory.ts";
 import { packageReader, packageWriter } from "../files/packageDirectory.ts";
 import { place } from "../files/packageFiles.ts";
 import { engines } from "./addon.ts";
 import type { Model } from "./model.ts";
-import { ModelSession } from "./model.ts";
+import { DEFAULT_CONTEXT, ModelSession } from "./model.ts";
 import { readSettings, simulatorMemoryOf } from "../settings.ts";
 
 /** What a package is made for, and how it is written. */
@@ -63,8 +62,6 @@ export interface GraphPackageOptions extends PackageOptions {
   readonly symbols?: Bindings;
 }
 
-const CONTEXT = 4096;
-
 function targetOf(options: PackageOptions, context: number): PlanTarget {
   const { chip = "m4", os = "macos15", units = "cpu-ane", profile = "auto" } = options;
   return resolveTarget({ chip, os, units, profile, context }, "decode");
@@ -94,8 +91,8 @@ export async function exportModel(
   path: string,
   options: ModelPackageOptions = {},
 ): Promise<ExportReport> {
-  const { title, variant, context: trained = CONTEXT } = describeModel(model.file);
-  const target = targetOf(options, Math.min(options.context ?? CONTEXT, trained));
+  const { title, variant, context: trained = DEFAULT_CONTEXT } = describeModel(model.file);
+  const target = targetOf(options, Math.min(options.context ?? DEFAULT_CONTEXT, trained));
   const request = packageRequest(model.graph(), target, {
     ...flexibleVariants(target, TEMPLATE, options.flexibility ?? "fixed"),
     description: `${title} ${variant}`,
@@ -188,12 +185,7 @@ export class SimulatedPackage {
 
   /** A model's package as a session that writes text. */
   openSession(model: Model): ModelSession {
-    const decoder = decoderIn(this.#runner, this.#opened.userDefined);
-    const { capacity, vocabulary, chunk } = decoder;
-    return new ModelSession(
-      model,
-      new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk, rewind: "positions" }),
-    );
+    return new ModelSession(model, packageDecoderSession(decoderIn(this.#runner, this.#opened.userDefined)));
   }
 
   close(): Promise<void> {

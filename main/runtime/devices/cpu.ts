@@ -22,7 +22,7 @@ import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from ".
 import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
 import type { MemoryFacts } from "../memoryLeaves.ts";
-import { holdsMemory, memoryOf, withMemory } from "../memoryLeaves.ts";
+import { memoryOf, openWithMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DecoderCompile, DeviceProvider } from "./provider.ts";
 import { compiledDecoder, NO_TRAINING, prepareDecoder } from "./provider.ts";
@@ -113,7 +113,7 @@ export function loadArtifact(
       open: (open: OpenOptions = {}) => {
         const threads = open.threads ?? options.threads;
         const session = sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));
-        return holdsMemory(artifact.memory) ? withMemory(session, artifact.memory) : session;
+        return openWithMemory(session, artifact.memory);
       },
       dispose: () => {
         handle.dispose();

@@ -17,6 +17,7 @@ import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, GraphInput, OpenOptions } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
+import { holdsMemory, memoryOf, SessionMemory, withMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DecoderCompile, DeviceProvider, MemoryFigure } from "./provider.ts";
 import { compiledDecoder, NO_TRAINING, prepareDecoder } from "./provider.ts";
@@ -80,6 +81,7 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
     fastRope: options.fastRope ?? engine.device === "gpu",
   });
   const inputs = inputsOf(graph);
+  const memory = memoryOf(graph);
   const weights = options.weights === undefined ? null : engine.openWeights(options.weights);
   try {
     const handle = engine.loadPlan(plan.bytes, weights);
@@ -90,8 +92,11 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
       // MLX plans its own memory.
       arenaBytes: 0,
       rewind: graphRewind(graph),
-      open: (open: OpenOptions = {}) =>
-        sessionOver(inputs, handle.openSession({ mode: options.mode, symbols: open.symbols ?? {} })),
+      open: (open: OpenOptions = {}) => {
+        const opened = handle.openSession({ mode: options.mode, symbols: open.symbols ?? {} });
+        const session = sessionOver(inputs, opened);
+        return holdsMemory(memory) ? mlxWithMemory(session, new SessionMemory(memory, session)) : session;
+      },
       facts: () => handle.facts(),
       weights: (signal) => handle.weights(signal),
       dispose: () => {
@@ -132,6 +137,21 @@ function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): M
     reset: () => handle.reset(),
     bytes: (positions) => handle.bytes(positions),
     dispose: () => handle.dispose(),
+  };
+}
+
+/** `withMemory` for all that a session on MLX can do. */
+function mlxWithMemory(session: MlxSession, memory: SessionMemory): MlxSession {
+  return {
+    ...withMemory(session, memory),
+    runSlots: async (request, slots, signal) => session.runSlots(await memory.ready(request), slots, signal),
+    commitNoWait: async (request, signal) => session.commitNoWait(await memory.ready(request), signal),
+    syncPending: (signal) => session.syncPending(signal),
+    fork: async (positions) => {
+      await memory.start();
+      const fork = await session.fork(positions);
+      return mlxWithMemory(fork, memory.fork(fork));
+    },
   };
 }
 

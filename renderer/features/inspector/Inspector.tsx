@@ -3,8 +3,6 @@
  * provenance.
  */
 import type { ReactNode } from "react";
-import type { NodeView } from "../../../main/contract/views/graph.ts";
-import type { GraphModel } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -15,26 +13,10 @@ import { FigureText } from "../../ui/marks.tsx";
 import { KnownCards } from "./KnownCards.tsx";
 import { GroupCards } from "./GroupCards.tsx";
 import { NodeCards } from "./NodeCards.tsx";
+import type { InspectorLinks } from "./links.ts";
 import { OriginCard } from "./OriginCard.tsx";
 import { HopCards, SegmentCards, SegmentsCard } from "./RouteCards.tsx";
 import styles from "./Inspector.module.css";
-
-export interface InspectorLinks {
-  readonly onNode: (node: number) => void;
-  readonly onMil: (node: number) => void;
-  readonly onPass: (name: string) => void;
-  /** Whether a pass of that name stands in the pipeline. */
-  readonly isPass: (name: string) => boolean;
-  readonly onTensor: (name: string) => void;
-  /** To the operation as the file builds it. */
-  readonly onSource: (source: number) => void;
-  /** The graph that is shown, whatever its stage. */
-  readonly model: GraphModel | null;
-  readonly noteOf: (group: number) => string;
-  /** Cards of the routing view: plan, observation and MLX for an op or a segment. */
-  readonly routeOfNode: (node: NodeView) => ReactNode;
-  readonly routeOfSegment: (index: number) => ReactNode;
-}
 
 export function Inspector(links: InspectorLinks): ReactNode {
   const selection = useSession((state) => state.selection);

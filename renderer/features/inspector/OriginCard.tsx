@@ -4,7 +4,7 @@ import type { NodeView, OriginStep } from "../../../main/contract/views/graph.ts
 import { BUILT } from "../../../main/contract/views/graph.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card } from "../../ui/Card.tsx";
-import type { InspectorLinks } from "./Inspector.tsx";
+import type { InspectorLinks } from "./links.ts";
 import styles from "./Inspector.module.css";
 
 export function OriginCard({ node, links }: { readonly node: NodeView; readonly links: InspectorLinks }): ReactNode {

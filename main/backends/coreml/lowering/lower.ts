@@ -13,7 +13,6 @@ import { rewindOf } from "../../../ir/rewind.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
-import type { CoremlRule } from "../emitter.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilFunction, MilOpset, MilProgram, MilType, MilValue } from "../mil/types.ts";
@@ -25,14 +24,7 @@ import { WeightPlan } from "../weights/plan.ts";
 import type { CacheMode } from "./functionEmitter.ts";
 import { FunctionEmitter, stateShape } from "./functionEmitter.ts";
 import { tensorOf, weightsRead32 } from "./reads32.ts";
-
-/** The native Core ML rule of an op, from the op table that the compiler holds. */
-export type RuleOf = (op: string) => CoremlRule<readonly MilValue[], AttrRecord> | undefined;
-
-export interface FunctionSource {
-  readonly name: string;
-  readonly graph: Graph;
-}
+import type { FunctionSource, RuleOf } from "./source.ts";
 
 export interface LoweringOptions {
   readonly rules: RuleOf;

@@ -2,7 +2,7 @@
 import { isFloat } from "../../../ir/dtype.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import { rootsOf } from "../../../ir/graph.ts";
-import type { FunctionSource, RuleOf } from "./lower.ts";
+import type { FunctionSource, RuleOf } from "./source.ts";
 
 /** The tensor of a param. */
 export const tensorOf = (param: Node): string => String(param.attrs["tensor"] ?? param.attrs["name"]);

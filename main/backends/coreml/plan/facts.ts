@@ -6,6 +6,7 @@
 import { Numbering, Sequences } from "../../../ir/numbering.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { MIL_OPERATORS } from "../mil/operators/index.ts";
+import type { ArgumentFact } from "../mil/operators/operator.ts";
 import type { MilBlock, MilConstant, MilFunction, MilOperation, MilType } from "../mil/types.ts";
 import { elementCount, packedByteLength, typeText } from "../mil/types.ts";
 
@@ -26,17 +27,6 @@ export interface OpFacts {
   readonly denseWeightBytes: number;
   /** Only relabels memory, or has no work at run time. */
   readonly free: boolean;
-}
-
-export interface ArgumentFact {
-  readonly type: MilType;
-  readonly constness: "computed" | "const" | "constexpr";
-  /** Present for constants that are parameters: axes, paddings, names. */
-  readonly constant?: MilConstant;
-  /** For constexprs: how many blocks share a row, 1 = one scale per row. */
-  readonly blocksPerRow?: number;
-  /** Bytes as stored: packed for weights. */
-  readonly bytes: number;
 }
 
 /** Computed values and function inputs, in the order in which they appear. */

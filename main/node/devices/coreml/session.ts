@@ -1,8 +1,8 @@
 /** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
-import { DecoderSession } from "../../../runtime/decoderSession.ts";
-import { decoderIn, packageSession } from "../../../runtime/packageSession.ts";
+import type { DecoderSession } from "../../../runtime/decoderSession.ts";
+import { decoderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
 import { packageWriter } from "../../files/packageDirectory.ts";
@@ -56,14 +56,7 @@ export async function compiledDecoder(access: CoremlAccess, request: SessionRequ
 export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
   const compiled = await compiledDecoder(access, request);
   const runner = openRunner(access, compiled, unitsOf(request.target), access.flexibility === "native");
-  const decoder = decoderIn(runner, compiled.userDefined);
-  const { capacity, vocabulary, chunk } = decoder;
-  const session = new DecoderSession(packageSession(decoder, { clocked: true }), {
-    capacity,
-    vocabulary,
-    chunk,
-    rewind: "positions",
-  });
+  const session = packageDecoderSession(decoderIn(runner, compiled.userDefined), { clocked: true });
   return {
     session,
     runner,

@@ -14,9 +14,8 @@ import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
-import { DecoderSession } from "../../../runtime/decoderSession.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
-import { decoderIn, packageSession } from "../../../runtime/packageSession.ts";
+import { decoderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
 import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
 import { packageCache } from "./packageFacts.ts";
 
@@ -91,13 +90,11 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
         closers.push(() => reader.close());
         const opened = await openPackage(reader);
         const decoder = decoderIn(new Simulator(opened, memoryLimit), opened.userDefined);
-        const { capacity, vocabulary } = decoder;
         return {
           cacheType: packageCache(own),
-          context: capacity,
+          context: decoder.capacity,
           steps: [],
-          open: () =>
-            new DecoderSession(packageSession(decoder), { capacity, vocabulary, chunk: CHUNK, rewind: "positions" }),
+          open: () => packageDecoderSession(decoder, { chunk: CHUNK }),
           dispose,
         };
       } catch (error) {

@@ -2,13 +2,24 @@
  * One MIL operator, one value: the types of its results, what it computes (the simulator), and what it costs (the plan). The values
  * stand in the files of their families beside this one.
  */
-import type { ArgumentFact } from "../../plan/facts.ts";
 import type { Kernel } from "../../simulator/kernel.ts";
 import type { Reader } from "../reader.ts";
-import type { MilDtype, MilTensorType } from "../types.ts";
+import type { MilConstant, MilDtype, MilTensorType, MilType } from "../types.ts";
 import { isMilDtype } from "../types.ts";
 
 export type Infer = (a: Reader) => readonly MilTensorType[];
+
+/** An operand as far as costs depend on it. */
+export interface ArgumentFact {
+  readonly type: MilType;
+  readonly constness: "computed" | "const" | "constexpr";
+  /** Present for constants that are parameters: axes, paddings, names. */
+  readonly constant?: MilConstant;
+  /** For constexprs: how many blocks share a row, 1 = one scale per row. */
+  readonly blocksPerRow?: number;
+  /** Bytes as stored: packed for weights. */
+  readonly bytes: number;
+}
 
 export interface MilOperator {
   readonly infer: Infer;

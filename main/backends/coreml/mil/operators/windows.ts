@@ -3,10 +3,9 @@ import { elementCount, tensorType } from "../types.ts";
 import type { Arguments, Kernel } from "../../simulator/kernel.ts";
 import { packageTensor } from "../../package/packageTensor.ts";
 import { simError, strides } from "../../simulator/tensor.ts";
-import type { ArgumentFact } from "../../plan/facts.ts";
 import type { Reader } from "../reader.ts";
 import type { MilDim } from "../types.ts";
-import type { Infer, Operators } from "./operator.ts";
+import type { ArgumentFact, Infer, Operators } from "./operator.ts";
 import { each } from "./operator.ts";
 
 /** Begin pads of each spatial axis for a pad type. */
