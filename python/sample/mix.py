@@ -77,7 +77,7 @@ def _wanted(file_type: str, shape: ModelShape, tensor: TensorSpec) -> Ggml:
     return main
 
 
-def _fit(wanted: Ggml, columns: int) -> Ggml:
+def fit(wanted: Ggml, columns: int) -> Ggml:
     """The type that rows of this length can have: most blocks hold 256 values, the older ones 32."""
     if wanted in _FALLBACK and columns % GGML_QUANT_SIZES[wanted][0] != 0:
         wanted = _FALLBACK[wanted]
@@ -90,4 +90,4 @@ def tensor_type(file_type: str, shape: ModelShape, tensor: TensorSpec) -> Ggml:
     """The type of one tensor in a file of this kind; vectors (norms, biases, rope factors) stay f32."""
     if len(tensor.shape) == 1:
         return Ggml.F32
-    return _fit(_wanted(file_type, shape, tensor), tensor.shape[1])
+    return fit(_wanted(file_type, shape, tensor), tensor.shape[1])

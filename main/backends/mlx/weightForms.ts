@@ -35,10 +35,10 @@ const AFFINE_BITS: ReadonlyMap<ElementType, number> = new Map<ElementType, numbe
 ]);
 const GROUP = 32;
 
-/** `rank`: MLX's affine form is one of matrices. */
+/** `rank`: MLX's affine form is one of matrices, and of experts of them. */
 export function mlxWeightForm(type: ElementType, rank: number): MlxWeightForm {
   if (!isPacked(type)) return { kind: "same", type };
-  const bits = rank === 2 ? AFFINE_BITS.get(type) : undefined;
+  const bits = rank >= 2 ? AFFINE_BITS.get(type) : undefined;
   return bits === undefined ? { kind: "f16" } : { kind: "exact", bits };
 }
 

@@ -12,6 +12,7 @@ export function weightSourceOf(file: GgufFile): WeightSource {
   return {
     identity: file.identity,
     name: file.name,
+    has: (name) => file.tensor(name) !== undefined,
     tensorType(name): TensorType | undefined {
       const tensor = file.tensor(name);
       if (tensor === undefined) return undefined;

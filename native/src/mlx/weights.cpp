@@ -159,12 +159,13 @@ Held hold_affine(const WeightPlan& plan, const uint8_t* bytes, int bits, const s
       biases[at] = group.bias;
     }
   }
-  const int rows = static_cast<int>(r.rows), wide = static_cast<int>(groups * words), count = static_cast<int>(groups);
-  Held held{mx::array(codes.data(), {rows, wide}, mx::uint32), mx::array(scales.data(), {rows, count}, mx::float32),
-            mx::array(biases.data(), {rows, count}, mx::float32)};
+  mx::Shape coded = shape_of(plan.shape), grouped = coded;
+  coded.back() = static_cast<int>(groups * words);
+  grouped.back() = static_cast<int>(groups);
+  Held held{mx::array(codes.data(), coded, mx::uint32), mx::array(scales.data(), grouped, mx::float32),
+            mx::array(biases.data(), grouped, mx::float32)};
   held.bits = bits;
-  held.rows = rows;
-  held.columns = static_cast<int>(r.columns);
+  held.rows = coded.front();
   return held;
 }
 
@@ -241,7 +242,7 @@ mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype) 
 Held hold_weight(const WeightPlan& plan, const Weights& weights, const std::atomic<bool>& cancel) {
   const uint8_t* bytes = weights.at(plan.file, plan.offset, plan.bytes);
   if (!is_packed(plan.dtype)) return {from_bytes(bytes, shape_of(plan.shape), plan.dtype), std::nullopt, std::nullopt};
-  const int bits = plan.shape.size() == 2 ? affine_bits(plan.dtype) : 0;
+  const int bits = plan.shape.size() >= 2 ? affine_bits(plan.dtype) : 0;
   return bits == 0 ? hold_half(plan, bytes, cancel) : hold_affine(plan, bytes, bits, cancel);
 }
 
@@ -249,8 +250,8 @@ WeightError weight_error(const WeightPlan& plan, const Weights& weights, const H
   if (!is_packed(plan.dtype)) return {};
   const Rows r = rows_of(plan);
   const uint8_t* bytes = weights.at(plan.file, plan.offset, plan.bytes);
-  const mx::array flat =
-      held.packed() ? held.plain : mx::reshape(held.plain, {static_cast<int>(r.rows), static_cast<int>(r.columns)});
+  const auto lines = [&](const mx::array& x) { return mx::reshape(x, {static_cast<int>(r.rows), -1}); };
+  const mx::array flat = lines(held.plain);
   std::vector<float> exact(r.columns);
   WeightError error;
   double off = 0, all = 0;
@@ -258,8 +259,9 @@ WeightError weight_error(const WeightPlan& plan, const Weights& weights, const H
   for (size_t from = 0; from < r.rows; from += kRows) {
     const int first = static_cast<int>(from), end = static_cast<int>(std::min(r.rows, from + kRows));
     const auto part = [&](const mx::array& x) { return mx::slice(x, {first, 0}, {end, x.shape(1)}); };
-    mx::array values = held.packed() ? mx::dequantize(part(flat), part(*held.scales), part(*held.biases), 32, held.bits)
-                                     : mx::astype(part(flat), mx::float32);
+    mx::array values =
+        held.packed() ? mx::dequantize(part(flat), part(lines(*held.scales)), part(lines(*held.biases)), 32, held.bits)
+                      : mx::astype(part(flat), mx::float32);
     values = mx::contiguous(values);
     values.eval();
     for (int row = first; row < end; row++) {

@@ -191,11 +191,13 @@ struct AttentionArgs {
   size_t kv_head_stride;             // elements between kv heads: capacity * head_dim
   size_t heads, kv_heads, head_dim;  // head_dim: at most kMaxHeadDim
   size_t tokens, past;
-  float scale;           // usually 1/sqrt(head_dim)
-  float softcap = 0.0f;  // 0 = off; else softcap * tanh(s / softcap)
-  size_t window = 0;     // 0 = off; else only the last `window` keys, the token's own included
-  bool causal = true;    // false: every token sees all past + tokens keys
-  float* out;            // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
+  float scale;                   // usually 1/sqrt(head_dim)
+  float softcap = 0.0f;          // 0 = off; else softcap * tanh(s / softcap)
+  size_t window = 0;             // 0 = off; else only the last `window` keys, the token's own included
+  size_t chunk = 0;              // 0 = off; else only keys of the token's own run of `chunk` positions
+  bool causal = true;            // false: every token sees all past + tokens keys
+  const float* sinks = nullptr;  // [heads] or null: a score that takes part in the softmax, without a value
+  float* out;                    // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
   size_t out_token_stride, out_head_stride;
 };
 inline constexpr size_t kMaxHeadDim = 512;
@@ -249,6 +251,7 @@ enum class Unary : uint8_t {
   sigmoid,
   silu,
   gelu_tanh,
+  gelu_half,
   gelu_erf,
   relu,
   softplus,
