@@ -3,12 +3,22 @@ import { afterAll, describe, expect, it } from "vitest";
 import { boolEntry, numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
-import { llamaEndings, llamaForget, llamaInfo, llamaMissing, llamaPieces, llamaTokenize } from "../testing/llama.ts";
+import {
+  llamaDetokenize,
+  llamaEndings,
+  llamaForget,
+  llamaInfo,
+  llamaMissing,
+  llamaPieces,
+  llamaTokenize,
+} from "../testing/llama.ts";
 import { seededRandom } from "../testing/random.ts";
 import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
+import { characterPairs, everyPair } from "../testing/toyVocabularies.ts";
 import { VocabularyFolder, hardText, openShared } from "../testing/vocabulary.ts";
-import { PRE_TOKENIZER_NAMES } from "./pretokenizers.ts";
+import { PRE_TOKENIZER_NAMES, preTokenizer } from "./pretokenizers.ts";
 import { createTokenizer } from "./tokenizer.ts";
+import type { EncodeOptions } from "./tokenizer.ts";
 
 const SHARED = ["vocab/llama-spm.gguf", "vocab/gpt-2.gguf", "vocab/deepseek-coder.gguf"] as const;
 const GPT2 = SHARED[1];
@@ -22,24 +32,44 @@ afterAll(async () => {
 
 const pre = (name: string) => ({ "tokenizer.ggml.pre": stringEntry("tokenizer.ggml.pre", name) });
 
-async function expectSameIds(path: string, file: GgufFile, count: number, seed: number): Promise<void> {
+/** Names with the same rules cut the same: most of the texts go to one of each. */
+const isByteLevel = (name: string): boolean => preTokenizer(name).spelling === "bytes";
+const kindOf = (name: string): string => JSON.stringify({ ...preTokenizer(name), name: "", patterns: sources(name) });
+const sources = (name: string): string[] => preTokenizer(name).patterns.map(({ regex }) => regex.source);
+const byteLevel = PRE_TOKENIZER_NAMES.filter(isByteLevel);
+const onePerKind = [...new Map(byteLevel.toReversed().map((name) => [kindOf(name), name])).values()];
+const otherNames = byteLevel.filter((name) => !onePerKind.includes(name));
+
+const pairs = everyPair(seededRandom(7));
+const fewPairs = everyPair(seededRandom(7), 64);
+const PLAIN = { parseSpecial: false, addSpecial: false };
+const ALL_WAYS = [{}, { addSpecial: false }, { parseSpecial: false }, PLAIN];
+
+async function expectSameIds(
+  path: string,
+  file: GgufFile,
+  count: number,
+  seed: number,
+  ways: readonly EncodeOptions[] = ALL_WAYS,
+  textOf = (text: string): string => text,
+): Promise<void> {
   const tokenizer = createTokenizer(file);
   const random = seededRandom(seed);
   const specials = Array.from({ length: tokenizer.size }, (_, id) => id)
     .filter((id) => tokenizer.tokenKind(id) === "control" || tokenizer.tokenKind(id) === "user")
     .map((id) => tokenizer.tokenText(id));
-  const texts = Array.from({ length: count }, () => hardText(random, specials));
-  for (const parseSpecial of [true, false])
-    for (const addSpecial of [true, false]) {
-      const expected = await llamaTokenize(path, texts, { parseSpecial, addSpecial });
-      texts.forEach((text, i) => {
-        const got = tokenizer.encode(text, { parseSpecial, addSpecial });
-        if (got.join() !== expected[i]!.join())
-          throw new Error(
-            `${JSON.stringify(text)} (special ${parseSpecial}): got ${got.join()}, llama.cpp gives ${expected[i]!.join()}`,
-          );
-      });
-    }
+  const texts = Array.from({ length: count }, () => textOf(hardText(random, specials)));
+  for (const [way, options] of ways.entries()) {
+    const some = texts.filter((_, i) => i % ways.length === way);
+    const expected = await llamaTokenize(path, some, options);
+    some.forEach((text, i) => {
+      const got = tokenizer.encode(text, options);
+      if (got.join() !== expected[i]!.join())
+        throw new Error(
+          `${JSON.stringify(text)} (${JSON.stringify(options)}): got ${got.join()}, llama.cpp gives ${expected[i]!.join()}`,
+        );
+    });
+  }
 }
 
 describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
@@ -47,14 +77,30 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     await expectSameIds(sharedFile(name), await openShared(name), 2000, 1);
   });
 
-  it.each(["llama-bpe", "qwen2", "smollm", "default"])("gpt-2 cut by %s, 2 000 texts", async (name) => {
-    const { path, file } = await folder.variant(await openShared(GPT2), `${name}.gguf`, pre(name));
-    await expectSameIds(path, file, 2000, 2);
+  it.each(onePerKind)("cut by %s, 2 000 texts", async (name) => {
+    const { path, file } = await folder.make(`${name}.gguf`, [...pairs, stringEntry("tokenizer.ggml.pre", name)]);
+    await expectSameIds(path, file, 2000, 2, [{}, PLAIN]);
   });
 
-  it.each(PRE_TOKENIZER_NAMES)("gpt-2 cut by %s, 250 texts", async (name) => {
-    const { path, file } = await folder.variant(await openShared(GPT2), `${name}.gguf`, pre(name));
-    await expectSameIds(path, file, 250, 3);
+  it.each(otherNames)("cut by %s, 200 texts", async (name) => {
+    const { path, file } = await folder.make(`${name}.gguf`, [...pairs, stringEntry("tokenizer.ggml.pre", name)]);
+    await expectSameIds(path, file, 200, 3, [{}, PLAIN]);
+  });
+
+  it.each([
+    ["gemma4", undefined],
+    ["gpt2", "gemma4"],
+    ["gpt2", "granite-embed-multi-311m"],
+    ["gpt2", "sarvam-moe"],
+    ["whitespace", "whitespace"],
+    ["whitespace", "qwen2"],
+  ])("merges of characters: %s %s, 2 000 texts", async (model, name) => {
+    const more = name === undefined ? [] : [stringEntry("tokenizer.ggml.pre", name)];
+    const { path, file } = await folder.make("characters.gguf", characterPairs(model, seededRandom(3), more));
+    // llama.cpp ends when this one meets two line ends in a row.
+    const textOf = (text: string) => (name === "sarvam-moe" ? text.replaceAll(/\n+/gu, "\n") : text);
+    await expectSameIds(path, file, 2000, 4, ALL_WAYS, textOf);
+    if (model !== "whitespace") await expectSamePieces(path, file);
   });
 
   it("without a pre-tokenizer, with a warning", async () => {
@@ -107,6 +153,17 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
 const steps = (from: number, to: number, step: number): number[] =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => from + i * step);
 
+async function expectSamePieces(path: string, file: GgufFile): Promise<void> {
+  const tokenizer = createTokenizer(file);
+  const ids = Array.from({ length: tokenizer.size }, (_, id) => id);
+  for (const special of [true, false]) {
+    const expected = await llamaPieces(path, ids, special);
+    for (const id of ids)
+      if (Buffer.compare(tokenizer.pieceBytes(id, special), expected[id]!) !== 0)
+        throw new Error(`token ${id} ${JSON.stringify(tokenizer.tokenText(id))}, special ${special}`);
+  }
+}
+
 /** Behind ©, which no pattern names, one sees where the space before a letter goes. */
 const surrounded = (point: string): string => `a${point}b !${point}! ${point}0${point}é${point}© ${point}`;
 
@@ -142,16 +199,24 @@ function joiningEntries(file: GgufFile): Record<string, MetadataEntry> {
   };
 }
 
+it.skipIf(missing)(`cleans the same spaces as llama.cpp, by the pre-tokenizer's name ${missing ?? ""}`, async () => {
+  const random = seededRandom(9);
+  const words = [" ?", " .", " ,", " !", "a", " ' ", "'", " 's", " 'm", " 're", " 've", " 'll", " 't", " ", "  "];
+  const texts = Array.from({ length: 40 }, () => Array.from({ length: 12 }, () => random.pick(words)).join(""));
+  for (const name of byteLevel) {
+    const { path, file } = await folder.make("clean.gguf", [...fewPairs, stringEntry("tokenizer.ggml.pre", name)]);
+    const tokenizer = createTokenizer(file);
+    for (const text of texts) {
+      const ids = [...tokenizer.encode(text, PLAIN)];
+      const expected = new TextDecoder().decode(await llamaDetokenize(path, ids));
+      expect(tokenizer.decode(ids, { special: true, cleanSpaces: true }), name).toBe(expected);
+    }
+  }
+});
+
 describe.skipIf(missing)(`tokens, one by one ${missing ?? ""}`, () => {
   it.each(SHARED)("%s: the same bytes", async (name) => {
-    const tokenizer = createTokenizer(await openShared(name));
-    const ids = Array.from({ length: tokenizer.size }, (_, id) => id);
-    for (const special of [true, false]) {
-      const expected = await llamaPieces(sharedFile(name), ids, special);
-      for (const id of ids)
-        if (Buffer.compare(tokenizer.pieceBytes(id, special), expected[id]!) !== 0)
-          throw new Error(`token ${id} ${JSON.stringify(tokenizer.tokenText(id))}, special ${special}`);
-    }
+    await expectSamePieces(sharedFile(name), await openShared(name));
   });
 
   it.each(SHARED)("%s: the same special ones and the same ends", async (name) => {

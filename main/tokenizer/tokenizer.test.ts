@@ -160,7 +160,7 @@ describe("a vocabulary that cannot be used", () => {
     expect(said({ [key("pre")]: undefined })).toBeUndefined();
     expect(said({ [key("model")]: undefined })).toMatch(/names no tokenizer/);
     for (const changes of [
-      { [key("model")]: stringEntry(key("model"), "bert") },
+      { [key("model")]: stringEntry(key("model"), "no-such-model") },
       { [key("pre")]: stringEntry(key("pre"), "no-such-thing") },
       { [key("tokens")]: undefined },
       { [key("tokens")]: numberEntry(key("tokens"), "u32", 1) },
@@ -174,7 +174,7 @@ describe("a vocabulary that cannot be used", () => {
 
   it("is named", () => {
     expect(code({})).toBeUndefined();
-    expect(code({ [key("model")]: stringEntry(key("model"), "bert") })).toBe("UNSUPPORTED_TOKENIZER");
+    expect(code({ [key("model")]: stringEntry(key("model"), "no-such-model") })).toBe("UNSUPPORTED_TOKENIZER");
     expect(code({ [key("pre")]: stringEntry(key("pre"), "no-such-thing") })).toBe("UNSUPPORTED_TOKENIZER");
     expect(code({ [key("model")]: undefined })).toBe("INPUT_MISSING_KEY");
     expect(code({ [key("tokens")]: undefined })).toBe("INPUT_MISSING_KEY");

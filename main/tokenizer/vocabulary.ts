@@ -238,3 +238,10 @@ export const tokenizerError = (file: string, message: string): WorkbenchError =>
   new WorkbenchError("INPUT_TOKENIZER", `[${file}] tokenizer: ${message}`, {
     hint: "The vocabulary in the file is damaged; convert the model again.",
   });
+
+/** One score for each token; 0 where the file has none. */
+export function scoresOf(file: string, metadata: Metadata, size: number): Float32Array {
+  const scores = metadata.optionalFloats("tokenizer.ggml.scores") ?? new Float32Array(size);
+  if (scores.length !== size) throw tokenizerError(file, `got ${scores.length} scores for ${size} tokens`);
+  return scores;
+}

@@ -1,0 +1,137 @@
+/** Vocabularies of every tokenizer model, with random tokens, merges and scores, for tests beside llama.cpp. */
+import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
+import type { MetadataEntry } from "../formats/gguf/values.ts";
+import { byteText } from "../tokenizer/rules.ts";
+import type { Random } from "./random.ts";
+import { hardText } from "./vocabulary.ts";
+
+/** A vocabulary by itself, as llama.cpp loads it too. */
+const vocabularyEntries = (model: string, tokens: readonly ToyToken[], more: readonly MetadataEntry[] = []) => [
+  stringEntry("general.architecture", "llama"),
+  stringEntry("tokenizer.ggml.model", model),
+  stringsEntry(
+    "tokenizer.ggml.tokens",
+    tokens.map(({ text }) => text),
+  ),
+  numbersEntry(
+    "tokenizer.ggml.scores",
+    "f32",
+    tokens.map(({ score = 0 }) => score),
+  ),
+  numbersEntry(
+    "tokenizer.ggml.token_type",
+    "i32",
+    tokens.map(({ kind = TOY_KINDS.normal }) => kind),
+  ),
+  ...more,
+];
+
+const TOY_KINDS = { normal: 1, unknown: 2, control: 3, user: 4, unused: 5, byte: 6 } as const;
+
+interface ToyToken {
+  readonly text: string | Uint8Array;
+  readonly score?: number;
+  readonly kind?: number;
+}
+
+/** GPT-2's characters for the bytes, in the order of the bytes. */
+const byteCharacters = (): string[] => {
+  let next = 0x100;
+  return Array.from({ length: 256 }, (_, byte) =>
+    String.fromCodePoint(
+      (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae ? byte : next++,
+    ),
+  );
+};
+
+/**
+ * A byte-level vocabulary in which any two bytes merge, in an order by chance, so that every cut
+ * between words shows in the ids; or only so many pairs of them.
+ */
+export function everyPair(random: Random, most = 1 << 16): MetadataEntry[] {
+  const bytes = byteCharacters();
+  const pairs = bytes.flatMap((first) => bytes.map((second) => [first, second] as const));
+  for (let i = pairs.length - 1; i > 0; i--) {
+    const j = random.integer(i + 1);
+    const [a, b] = [pairs[i], pairs[j]];
+    if (a !== undefined && b !== undefined) [pairs[i], pairs[j]] = [b, a];
+  }
+  pairs.length = Math.min(pairs.length, most);
+  const special = ["<s>", "</s>", "<|im_start|>", "<mask>"].map((text) => ({ text, kind: TOY_KINDS.control }));
+  const words = ["hello", "Ġhello", "123", "1234", "Ġ\u010a", "\u010a\u010a"].map((text) => ({ text }));
+  const tokens = [
+    ...special,
+    { text: "<|user|>", kind: TOY_KINDS.user },
+    ...bytes.map((text) => ({ text })),
+    ...pairs.map(([first, second]) => ({ text: first + second })),
+  ];
+  const known = new Set(tokens.map(({ text }) => text));
+  return vocabularyEntries(
+    "gpt2",
+    [...tokens, ...words.filter(({ text }) => !known.has(text))],
+    [
+      stringsEntry(
+        "tokenizer.ggml.merges",
+        pairs.map(([first, second]) => `${first} ${second}`),
+      ),
+      ...["bos", "eos", "seperator"].map((name, id) => numberEntry(`tokenizer.ggml.${name}_token_id`, "u32", id % 2)),
+    ],
+  );
+}
+
+/** Parts of hard texts, each once: what a vocabulary made from such texts would have. */
+function toyPieces(random: Random, count: number, longest: number): string[] {
+  const found = new Set<string>();
+  while (found.size < count) {
+    // A token ends at a NUL in llama.cpp.
+    const chars = [...hardText(random).replaceAll(" ", "▁").replaceAll("\0", "")];
+    for (let n = 0; n < 8 && chars.length > 0; n++) {
+      const start = random.integer(chars.length);
+      found.add(chars.slice(start, start + 1 + random.integer(longest)).join(""));
+    }
+  }
+  return [...found];
+}
+
+const byteTokens = (): ToyToken[] =>
+  Array.from({ length: 256 }, (_, byte) => ({ text: byteText(byte), kind: TOY_KINDS.byte }));
+
+const unique = (tokens: readonly ToyToken[]): ToyToken[] =>
+  [...new Map(tokens.toReversed().map((token) => [token.text, token])).values()].toReversed();
+
+const SPECIALS: readonly ToyToken[] = [
+  { text: "<unk>", kind: TOY_KINDS.unknown },
+  { text: "<s>", kind: TOY_KINDS.control },
+  { text: "</s>", kind: TOY_KINDS.control },
+  { text: "<|im_start|>", kind: TOY_KINDS.control },
+  { text: "<|user|>", kind: TOY_KINDS.user },
+  { text: "<|unused|>", kind: TOY_KINDS.unused },
+];
+const specialIds = (ids: Readonly<Record<string, number>>): MetadataEntry[] =>
+  Object.entries(ids).map(([name, id]) => numberEntry(`tokenizer.ggml.${name}_token_id`, "u32", id));
+
+/** BPE over the characters themselves (gemma4): some merges make no token, some bytes have none. */
+export function characterPairs(model: string, random: Random, more: readonly MetadataEntry[] = []): MetadataEntry[] {
+  const merges = new Set<string>();
+  const products = new Set<string>();
+  for (const piece of toyPieces(random, 1500, 6)) {
+    const chars = [...piece].filter((char) => char !== "\n");
+    for (let middle = 1; middle < chars.length; middle++) {
+      merges.add(`${chars.slice(0, middle).join("")} ${chars.slice(middle).join("")}`);
+      if (random.next() < 0.9) products.add(chars.slice(0, middle + 1).join(""));
+    }
+  }
+  const tokens = unique([
+    ...SPECIALS,
+    ...byteTokens().filter((_, byte) => byte !== 0xf0),
+    // llama.cpp ends when a row of line ends is no token.
+    ...Array.from({ length: 40 }, (_, i) => ({ text: "\n".repeat(i + 1) })),
+    ...toyPieces(random, 300, 1).map((text) => ({ text })),
+    ...[...products].map((text) => ({ text })),
+  ]);
+  return vocabularyEntries(model, tokens, [
+    stringsEntry("tokenizer.ggml.merges", [...merges]),
+    ...specialIds({ bos: 1, eos: 2 }),
+    ...more,
+  ]);
+}
