@@ -135,3 +135,24 @@ export function characterPairs(model: string, random: Random, more: readonly Met
     ...more,
   ]);
 }
+
+/** WordPiece, as converters write it: words begin with ▁, their other parts stand bare. */
+export function wordPieces(random: Random, more: readonly MetadataEntry[] = []): MetadataEntry[] {
+  const bare = (texts: readonly string[]): string[] =>
+    texts.map((text) => text.replaceAll("▁", "")).filter((text) => text !== "");
+  const parts = bare(toyPieces(random, 3000, 4)).flatMap((text) => [text, text.toLowerCase(), text.normalize("NFD")]);
+  const tokens = unique([
+    ...["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map((text) => ({ text, kind: TOY_KINDS.control })),
+    { text: "<|user|>", kind: TOY_KINDS.user },
+    ...parts.map((text) => ({ text: random.next() < 0.6 ? `▁${text}` : text })),
+  ]);
+  return vocabularyEntries("bert", tokens, [...specialIds({ bos: 2, unknown: 1, seperator: 3, mask: 4 }), ...more]);
+}
+
+/** WordPiece with each of these characters as a word. */
+export const characterWords = (characters: readonly string[], more: readonly MetadataEntry[]): MetadataEntry[] =>
+  vocabularyEntries(
+    "bert",
+    [{ text: "[UNK]" }, { text: "[CLS]" }, { text: "[SEP]" }, ...characters.map((char) => ({ text: `▁${char}` }))],
+    [...specialIds({ bos: 1, unknown: 0, seperator: 2 }), ...more],
+  );

@@ -3,8 +3,9 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import { bytePairs } from "./bpe.ts";
 import type { TokenizerModel } from "./rules.ts";
 import { sentencePiece } from "./spm.ts";
+import { wordPiece } from "./wordPiece.ts";
 
-export const TOKENIZER_MODELS: readonly TokenizerModel[] = [sentencePiece, bytePairs];
+export const TOKENIZER_MODELS: readonly TokenizerModel[] = [sentencePiece, bytePairs, wordPiece];
 
 /** The model with this name in `tokenizer.ggml.model`. */
 export const tokenizerModel = (name: string): TokenizerModel | undefined =>

@@ -14,7 +14,7 @@ import {
 } from "../testing/llama.ts";
 import { seededRandom } from "../testing/random.ts";
 import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
-import { characterPairs, everyPair } from "../testing/toyVocabularies.ts";
+import { characterPairs, characterWords, everyPair, wordPieces } from "../testing/toyVocabularies.ts";
 import { VocabularyFolder, hardText, openShared } from "../testing/vocabulary.ts";
 import { PRE_TOKENIZER_NAMES, preTokenizer } from "./pretokenizers.ts";
 import { createTokenizer } from "./tokenizer.ts";
@@ -31,6 +31,9 @@ afterAll(async () => {
 });
 
 const pre = (name: string) => ({ "tokenizer.ggml.pre": stringEntry("tokenizer.ggml.pre", name) });
+
+const steps = (from: number, to: number, step: number): number[] =>
+  Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => from + i * step);
 
 /** Names with the same rules cut the same: most of the texts go to one of each. */
 const isByteLevel = (name: string): boolean => preTokenizer(name).spelling === "bytes";
@@ -103,6 +106,37 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     if (model !== "whitespace") await expectSamePieces(path, file);
   });
 
+  it.each([
+    ["as BERT", {}],
+    ["with case and accents", { lowercase: false }],
+    ["with case", { lowercase: false, strip_accents: true }],
+    ["with accents", { strip_accents: false }],
+  ])("WordPiece %s, 2 000 texts", async (_, normalizer) => {
+    const { path, file } = await folder.make(
+      "words.gguf",
+      wordPieces(seededRandom(5), flags("normalizer.", normalizer)),
+    );
+    await expectSameIds(path, file, 2000, 6);
+    await expectSamePieces(path, file);
+    await expectSameTexts(path, file);
+  });
+
+  it.each([{}, { strip_accents: false }])("WordPiece: every code point as a word, %j", async (normalizer) => {
+    const entries = characterWords(
+      everyPoint.filter((char) => char !== "\0"),
+      flags("normalizer.", normalizer),
+    );
+    const { path, file } = await folder.make("points.gguf", entries);
+    const tokenizer = createTokenizer(file);
+    const texts = Array.from({ length: Math.ceil(everyPoint.length / 64) }, (__, i) =>
+      everyPoint.slice(i * 64, i * 64 + 64).join(" "),
+    );
+    const expected = await llamaTokenize(path, texts, PLAIN);
+    texts.forEach((text, i) => {
+      if (tokenizer.encode(text, PLAIN).join() !== expected[i]!.join()) throw new Error(JSON.stringify(text));
+    });
+  });
+
   it("without a pre-tokenizer, with a warning", async () => {
     const { path, file } = await folder.variant(await openShared(GPT2), "none.gguf", {
       "tokenizer.ggml.pre": undefined,
@@ -125,15 +159,10 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
   it.each(["default", "llama-bpe", "deepseek-coder", "deepseek-llm", "deepseek-v3", "viking"])(
     "gpt-2 cut by %s: every code point of two planes, the tags and selectors and some of the others, among letters, signs and spaces",
     async (name) => {
-      // From plane 2 on come ideographs, private and unassigned points, of which some speak for
-      // all; only the tags and variation selectors of plane 14 are of other categories than their
-      // neighbours.
-      const all = [...steps(1, 0x20000, 1), ...steps(0xe0000, 0xe0200, 1), ...steps(0x20000, 0x110000, 61)];
-      const points = all.filter((p) => p < 0xd800 || p > 0xdfff);
-      const texts = Array.from({ length: Math.ceil(points.length / 64) }, (_, i) =>
-        points
+      const texts = Array.from({ length: Math.ceil(everyPoint.length / 64) }, (_, i) =>
+        everyPoint
           .slice(i * 64, i * 64 + 64)
-          .map((p) => surrounded(String.fromCodePoint(p)))
+          .map(surrounded)
           .join(""),
       );
       const { path, file } = await folder.variant(await openShared(GPT2), `points-${name}.gguf`, {
@@ -144,14 +173,36 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
       const expected = await llamaTokenize(path, texts, { addSpecial: false, parseSpecial: false });
       texts.forEach((text, i) => {
         const got = tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
-        if (got.join() !== expected[i]!.join()) throw new Error(`code points from ${points[i * 64]?.toString(16)}`);
+        if (got.join() !== expected[i]!.join())
+          throw new Error(`code points from ${everyPoint[i * 64]?.codePointAt(0)?.toString(16)}`);
       });
     },
   );
 });
 
-const steps = (from: number, to: number, step: number): number[] =>
-  Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => from + i * step);
+/** What a text becomes when its tokens are put together again. */
+async function expectSameTexts(path: string, file: GgufFile): Promise<void> {
+  const tokenizer = createTokenizer(file);
+  const random = seededRandom(12);
+  for (let i = 0; i < 300; i++) {
+    const ids = [...tokenizer.encode(hardText(random), PLAIN)];
+    const expected = new TextDecoder("utf-8", { ignoreBOM: true }).decode(await llamaDetokenize(path, ids));
+    expect(tokenizer.decode(ids, { special: true, cleanSpaces: true })).toBe(expected);
+  }
+}
+
+const flags = (prefix: string, values: Readonly<Record<string, boolean>>): MetadataEntry[] =>
+  Object.entries(values).map(([name, value]) => boolEntry(`tokenizer.ggml.${prefix}${name}`, value));
+
+/**
+ * The first two planes and some of the others: from plane 2 on come ideographs, private and
+ * unassigned points, of which some speak for all, and the tags and variation selectors of plane 14.
+ */
+const everyPoint = [
+  ...new Set([...steps(1, 0x20000, 1), ...steps(0xe0000, 0xe0200, 1), ...steps(0x20000, 0x110000, 61)]),
+]
+  .filter((point) => point < 0xd800 || point > 0xdfff)
+  .map((point) => String.fromCodePoint(point));
 
 async function expectSamePieces(path: string, file: GgufFile): Promise<void> {
   const tokenizer = createTokenizer(file);

@@ -20,7 +20,7 @@ import type { Tokenizer } from "./tokenizer.ts";
 
 const key = (name: string): string => `tokenizer.ggml.${name}`;
 
-describe.each(["llama-spm", "gpt-2", "deepseek-coder"])("llama.cpp's pairs for %s", (name) => {
+describe.each(["llama-spm", "gpt-2", "deepseek-coder", "bert-bge"])("llama.cpp's pairs for %s", (name) => {
   const file = `vocab/${name}.gguf`;
   const missing = sharedFileMissing(file);
   it.skipIf(missing)(`are all the same ${missing ?? ""}`, async () => {
@@ -34,19 +34,22 @@ describe.each(["llama-spm", "gpt-2", "deepseek-coder"])("llama.cpp's pairs for %
     });
   });
 
-  it.skipIf(missing)(`come back as the text they were made from ${missing ?? ""}`, async () => {
-    const tokenizer = createTokenizer(await openShared(file));
-    const random = seededRandom(11);
-    for (let i = 0; i < 500; i++) {
-      // SentencePiece writes spaces as ▁ and cannot tell the two apart afterwards.
-      const text = name === "llama-spm" ? hardText(random).replaceAll("▁", " ") : hardText(random);
-      const ids = tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
-      expect(tokenizer.decode(ids, { special: true })).toBe(text);
-      const stream = tokenizer.detokenizer({ special: true });
-      const streamed = [...ids].map((id) => stream.push(id)).join("") + stream.flush();
-      expect(streamed).toBe(tokenizer.decode(ids, { special: true, dropPrefix: false }));
-    }
-  });
+  it.skipIf(missing ?? (name === "bert-bge" ? "words lose their case" : undefined))(
+    `come back as the text they were made from ${missing ?? ""}`,
+    async () => {
+      const tokenizer = createTokenizer(await openShared(file));
+      const random = seededRandom(11);
+      for (let i = 0; i < 500; i++) {
+        // SentencePiece writes spaces as ▁ and cannot tell the two apart afterwards.
+        const text = name === "llama-spm" ? hardText(random).replaceAll("▁", " ") : hardText(random);
+        const ids = tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
+        expect(tokenizer.decode(ids, { special: true })).toBe(text);
+        const stream = tokenizer.detokenizer({ special: true });
+        const streamed = [...ids].map((id) => stream.push(id)).join("") + stream.flush();
+        expect(streamed).toBe(tokenizer.decode(ids, { special: true, dropPrefix: false }));
+      }
+    },
+  );
 });
 
 /** Bytes as single tokens, then a few merges: "a b" and so on. */

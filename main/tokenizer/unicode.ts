@@ -19,6 +19,7 @@ export const SIGN = {
   punctuation: "\ue003",
   mark: "\ue004",
   symbol: "\ue005",
+  control: "\ue008",
   space: "\v",
 } as const;
 
@@ -51,7 +52,7 @@ let table: Uint16Array | undefined;
 function foldTable(): Uint16Array {
   if (table !== undefined) return table;
   const made = new Uint16Array(0x110000).fill(SIGN.other.charCodeAt(0));
-  for (const name of ["letter", "number", "punctuation", "mark", "symbol"] as const) {
+  for (const name of ["letter", "number", "punctuation", "mark", "symbol", "control"] as const) {
     const sign = SIGN[name].charCodeAt(0);
     const numbers = UNICODE_RUNS[name].trim().split(" ");
     for (let i = 0, at = 0; i + 1 < numbers.length; i += 2) {
@@ -126,18 +127,42 @@ export function wordsOf(text: string): readonly string[] {
     .filter((word) => word !== "");
 }
 
-/** Each letter by itself, whatever stands around it. */
-export const lowerCase = (text: string): string => Array.from(text, lowerCharacter).join("");
+const REPLACEMENT = "\ufffd";
 
-/** Letters that Unicode 15.1 does not have keep their case: what an engine knows depends on its version. */
-function lowerCharacter(char: string): string {
-  const point = char.codePointAt(0) ?? 0;
-  if (point < 128) return char.toLowerCase();
-  const sign = foldTable()[point];
-  return sign === SIGN.other.charCodeAt(0) ? char : (firstOf(char.toLowerCase()) ?? char);
+/** One code point at a time; half a surrogate pair is U+FFFD, as it is when it is encoded. */
+export function* charactersOf(text: string): Generator<string> {
+  for (const char of text) yield char >= "\ud800" && char <= "\udfff" && char.length === 1 ? REPLACEMENT : char;
 }
 
-const firstOf = (text: string): string | undefined => {
-  const [first] = text;
+const ASCII_SIGNS: readonly (readonly [RegExp, string])[] = [
+  [/[\t-\r ]/u, SIGN.space],
+  [/[\0-\u001f\u007f]/u, SIGN.control],
+  [/[$+<=>^`|~]/u, SIGN.symbol],
+  [/[A-Za-z]/u, SIGN.letter],
+  [/[0-9]/u, SIGN.number],
+];
+
+/** The sign for the class of a character; ASCII has one here too. */
+export function signOf(char: string): string {
+  const point = char.codePointAt(0) ?? 0;
+  return point < 128 ? (asciiSigns[point] ?? SIGN.other) : String.fromCharCode(foldTable()[point] ?? 0);
+}
+const asciiSigns = Array.from({ length: 128 }, (_, point) => {
+  const found = ASCII_SIGNS.find(([members]) => members.test(String.fromCharCode(point)));
+  return found === undefined ? SIGN.punctuation : found[1];
+});
+
+/** Each letter by itself, whatever stands around it. */
+export const lowerCase = (text: string): string =>
+  Array.from(text, (char) => (isAssigned(char) ? firstOf(char.toLowerCase()) : char)).join("");
+
+/** The letter under an accent; the first part of any character that has parts. */
+export const baseOf = (char: string): string => (isAssigned(char) ? firstOf(char.normalize("NFD")) : char);
+
+/** What Unicode 15.1 does not have stays as it is: what an engine knows depends on its version. */
+const isAssigned = (char: string): boolean => signOf(char) !== SIGN.other;
+
+function firstOf(text: string): string {
+  const [first = ""] = text;
   return first;
-};
+}

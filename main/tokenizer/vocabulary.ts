@@ -20,6 +20,7 @@ export interface SpecialIds {
   readonly bos: number | undefined;
   readonly eos: number | undefined;
   readonly unknown: number | undefined;
+  readonly separator?: number | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -31,6 +32,8 @@ const encoder = new TextEncoder();
 const MOST_TOKENS = 1 << 20;
 export const MOST_MERGES = 1 << 21;
 const MOST_SPECIAL_BYTES = 1 << 20;
+const MOST_TOKEN_BYTES = 1 << 25;
+const LONGEST_TOKEN = 1 << 11;
 
 /** Texts that end a turn wherever they are a token. */
 const ENDING_TEXTS = [
@@ -124,6 +127,8 @@ export class Vocabulary {
       bos: known("bos", defaults.bos),
       eos: known("eos", defaults.eos),
       unknown: known("unknown", defaults.unknown),
+      // As the key is spelt.
+      separator: known("seperator", defaults.separator),
     };
     this.endings = this.#findEndings(metadata);
   }
@@ -213,6 +218,24 @@ export function checkedTokens(
   for (let id = 0; id < kinds.length; id++) if (isSpecial(kinds[id])) bytes += tokens.endOf(id) - tokens.startOf(id);
   atMost(file, "bytes of special tokens", bytes, MOST_SPECIAL_BYTES);
   return { tokens, kinds };
+}
+
+/** The tokens of a model that looks for each of them at each place of a text: their length is what a place can cost. */
+export function shortTokens(
+  file: string,
+  metadata: Metadata,
+): { readonly tokens: StringTable; readonly kinds: Uint8Array } {
+  const checked = checkedTokens(file, metadata);
+  const { tokens } = checked;
+  let [longest, bytes] = [0, 0];
+  for (let id = 0; id < tokens.length; id++) {
+    const length = tokens.endOf(id) - tokens.startOf(id);
+    longest = Math.max(longest, length);
+    bytes += length;
+  }
+  atMost(file, "bytes in a token", longest, LONGEST_TOKEN);
+  atMost(file, "bytes of tokens", bytes, MOST_TOKEN_BYTES);
+  return checked;
 }
 
 export function atMost(file: string, what: string, count: number, most: number): void {
