@@ -156,3 +156,114 @@ export const characterWords = (characters: readonly string[], more: readonly Met
     [{ text: "[UNK]" }, { text: "[CLS]" }, { text: "[SEP]" }, ...characters.map((char) => ({ text: `▁${char}` }))],
     [...specialIds({ bos: 1, unknown: 0, seperator: 2 }), ...more],
   );
+
+/** Unigram: scores by chance, some tokens unused or user-defined, not every character a token. */
+export function unigrams(random: Random, more: readonly MetadataEntry[] = []): MetadataEntry[] {
+  const tokens = unique([
+    { text: "<pad>", kind: TOY_KINDS.control },
+    { text: "</s>", kind: TOY_KINDS.control },
+    { text: "<unk>", kind: TOY_KINDS.unknown },
+    ...["<|user|>", "<extra_id_1>", "ver"].map((text) => ({ text, kind: TOY_KINDS.user })),
+    { text: "<0x41>", kind: TOY_KINDS.byte },
+    ...toyPieces(random, 3000, 5).map((text) => ({
+      text,
+      score: -20 * random.next(),
+      kind: random.next() < 0.03 ? TOY_KINDS.unused : TOY_KINDS.normal,
+    })),
+  ]);
+  return vocabularyEntries("t5", tokens, [...specialIds({ bos: 0, eos: 1, unknown: 2 }), ...more]);
+}
+
+/** What NFKC does to single characters, and a few texts of several, as a character map. */
+export function toyCharsmap(): MetadataEntry {
+  const points = [...Array(0x3400).keys(), ...Array.from({ length: 0x700 }, (_, i) => 0xf900 + i)].slice(0x80);
+  const single = points
+    .map((point) => String.fromCodePoint(point))
+    .map((char) => [char, char.normalize("NFKC")] as const);
+  const pairs = [
+    ...single.filter(([from, to]) => from !== to),
+    ...(["\t", "\n", "\r\n", "\u00a0"] as const).map((text) => [text, " "] as const),
+    ["e\u0301", "é"],
+    ["\u200b", ""],
+    ["!", "！"],
+    ["!!", "‼!"],
+  ] as const;
+  return numbersEntry("tokenizer.ggml.precompiled_charsmap", "u8", [...doubleArray(new Map(pairs))]);
+}
+
+interface ArrayNode {
+  readonly children: Map<number, ArrayNode>;
+  value?: number;
+}
+
+/** The map as SentencePiece writes it: see main/tokenizer/charsmap.ts. */
+function doubleArray(map: ReadonlyMap<string, string>): Uint8Array {
+  const utf8 = new TextEncoder();
+  const root: ArrayNode = { children: new Map() };
+  const replacements: number[] = [];
+  for (const [from, to] of map) {
+    let node = root;
+    for (const byte of utf8.encode(from)) {
+      const next = node.children.get(byte) ?? { children: new Map() };
+      node.children.set(byte, next);
+      node = next;
+    }
+    node.value = replacements.length;
+    replacements.push(...utf8.encode(to), 0);
+  }
+  const entries: (number | undefined)[] = [0];
+  const place = (node: ArrayNode, at: number): void => {
+    const used = [...(node.value === undefined ? [] : [0]), ...node.children.keys()];
+    let base = 1;
+    while (used.some((byte) => entries[base ^ byte] !== undefined)) base += 1;
+    entries[at] = ((entries[at] ?? 0) | ((base ^ at) << 10) | (node.value === undefined ? 0 : 1 << 8)) >>> 0;
+    if (node.value !== undefined) entries[base] = (node.value | (1 << 31)) >>> 0;
+    for (const byte of node.children.keys()) entries[base ^ byte] = byte;
+    for (const [byte, child] of node.children) place(child, base ^ byte);
+  };
+  place(root, 0);
+  const count = (entries.length | 255) + 1;
+  const words = Uint32Array.from({ length: count + 1 }, (_, i) => (i === 0 ? count * 4 : (entries[i - 1] ?? 0)));
+  return Uint8Array.from([...new Uint8Array(words.buffer), ...replacements]);
+}
+
+/** RWKV: every byte is a token, and texts that may end within a character. */
+export function escapedTokens(random: Random): MetadataEntry[] {
+  const utf8 = new TextEncoder();
+  const escaped = (bytes: Uint8Array): string =>
+    [...bytes]
+      .map((byte) => {
+        const char = String.fromCharCode(byte);
+        if (byte === 0x0a) return "\\n";
+        if (char === "\\" || char === "'") return `\\${char}`;
+        return byte >= 0x20 && byte < 0x7f ? char : `\\x${byte.toString(16).padStart(2, "0")}`;
+      })
+      .join("");
+  const texts = toyPieces(random, 2500, 5).map((text) => {
+    const bytes = utf8.encode(text.replaceAll("▁", " "));
+    return random.next() < 0.2 ? escaped(bytes.subarray(0, 1 + random.integer(bytes.length))) : escaped(bytes);
+  });
+  const tokens = unique([
+    { text: "<s>", kind: TOY_KINDS.control },
+    ...Array.from({ length: 256 }, (_, byte) => ({ text: escaped(Uint8Array.of(byte)) })),
+    ...["<|user|>", "é", "你好", "привет"].map((text) => ({ text })),
+    ...texts.map((text) => ({ text })),
+  ]);
+  return vocabularyEntries("rwkv", tokens);
+}
+
+/** PLaMo 2: scores by chance, some of them too low or no number. */
+export function scoredTokens(random: Random): MetadataEntry[] {
+  const anyScore = (): number => {
+    const choice = random.next();
+    if (choice < 0.02) return choice < 0.01 ? -Infinity : NaN;
+    if (choice < 0.05) return choice < 0.04 ? -999 : -2500;
+    return random.next() < 0.1 ? -Math.round(random.next() * 4) : -30 * random.next();
+  };
+  const tokens = unique([
+    ...SPECIALS,
+    ...byteTokens(),
+    ...toyPieces(random, 3000, 5).map((text) => ({ text: text.replaceAll("▁", " "), score: anyScore() })),
+  ]);
+  return vocabularyEntries("plamo2", tokens, specialIds({ bos: 1, eos: 2, unknown: 0 }));
+}

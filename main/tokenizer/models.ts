@@ -1,11 +1,14 @@
 /** The tokenizer models. A new one is a file beside this one and a line here. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { bytePairs } from "./bpe.ts";
+import { plamo2 } from "./plamo2.ts";
 import type { TokenizerModel } from "./rules.ts";
+import { rwkv } from "./rwkv.ts";
 import { sentencePiece } from "./spm.ts";
+import { unigram } from "./unigram.ts";
 import { wordPiece } from "./wordPiece.ts";
 
-export const TOKENIZER_MODELS: readonly TokenizerModel[] = [sentencePiece, bytePairs, wordPiece];
+export const TOKENIZER_MODELS: readonly TokenizerModel[] = [sentencePiece, bytePairs, wordPiece, unigram, rwkv, plamo2];
 
 /** The model with this name in `tokenizer.ggml.model`. */
 export const tokenizerModel = (name: string): TokenizerModel | undefined =>

@@ -14,7 +14,16 @@ import {
 } from "../testing/llama.ts";
 import { seededRandom } from "../testing/random.ts";
 import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
-import { characterPairs, characterWords, everyPair, wordPieces } from "../testing/toyVocabularies.ts";
+import {
+  characterPairs,
+  characterWords,
+  escapedTokens,
+  everyPair,
+  scoredTokens,
+  toyCharsmap,
+  unigrams,
+  wordPieces,
+} from "../testing/toyVocabularies.ts";
 import { VocabularyFolder, hardText, openShared } from "../testing/vocabulary.ts";
 import { PRE_TOKENIZER_NAMES, preTokenizer } from "./pretokenizers.ts";
 import { createTokenizer } from "./tokenizer.ts";
@@ -135,6 +144,33 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     texts.forEach((text, i) => {
       if (tokenizer.encode(text, PLAIN).join() !== expected[i]!.join()) throw new Error(JSON.stringify(text));
     });
+  });
+
+  it.each([
+    ["with a character map", {}, [toyCharsmap()]],
+    ["with a space in front", { add_space_prefix: true }, [toyCharsmap()]],
+    ["with spaces merged", { add_space_prefix: true, remove_extra_whitespaces: true }, [toyCharsmap()]],
+    ["with nothing", { remove_extra_whitespaces: false, add_bos_token: true, add_eos_token: false }, []],
+  ])("Unigram %s, 2 000 texts", async (_, settings, more) => {
+    const entries = unigrams(seededRandom(8), [...flags("", settings), ...more]);
+    const { path, file } = await folder.make("unigrams.gguf", entries);
+    await expectSameIds(path, file, 2000, 9);
+    await expectSamePieces(path, file);
+    await expectSameTexts(path, file);
+  });
+
+  it("RWKV, 2 000 texts", async () => {
+    const { path, file } = await folder.make("rwkv.gguf", escapedTokens(seededRandom(10)));
+    await expectSameIds(path, file, 2000, 11);
+    await expectSamePieces(path, file);
+    await expectSameTexts(path, file);
+  });
+
+  it.each([13, 14])("PLaMo 2, 2 000 texts, seed %i", async (seed) => {
+    const { path, file } = await folder.make("plamo2.gguf", scoredTokens(seededRandom(seed)));
+    await expectSameIds(path, file, 2000, 12);
+    await expectSamePieces(path, file);
+    await expectSameTexts(path, file);
   });
 
   it("without a pre-tokenizer, with a warning", async () => {

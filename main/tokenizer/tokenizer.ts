@@ -121,7 +121,14 @@ function build(source: TokenizerSource, model: ModelId, rules: TokenizerRules): 
 
   const pieceBytes = (id: number, special = false): Uint8Array => {
     const kind = vocabulary.kind(id);
-    return !special && (kind === "control" || kind === "unknown") ? NOTHING : rules.bytesOf(id, kind);
+    return !special && isHidden(kind) ? NOTHING : rules.bytesOf(id, kind);
+  };
+
+  /** The first token that is shown does; nothing else can have been put there by the rules. */
+  const beginsWithSpace = (ids: ArrayLike<number>, special: boolean): boolean => {
+    let first = 0;
+    while (!special && first < ids.length && isHidden(vocabulary.kind(ids[first] ?? -1))) first += 1;
+    return first < ids.length && pieceBytes(ids[first] ?? -1, special)[0] === 0x20;
   };
 
   const decode = (ids: ArrayLike<number>, options: DecodeOptions = {}): string => {
@@ -130,7 +137,7 @@ function build(source: TokenizerSource, model: ModelId, rules: TokenizerRules): 
     let text = "";
     for (let i = 0; i < ids.length; i++) text += stream.push(ids[i] ?? -1);
     text += stream.flush();
-    if (dropPrefix && rules.addSpacePrefix && text.startsWith(" ")) text = text.slice(1);
+    if (dropPrefix && rules.addSpacePrefix && beginsWithSpace(ids, special)) text = text.slice(1);
     return isCleaned && rules.cleanSpaces ? cleanSpaces(text) : text;
   };
 
@@ -155,5 +162,7 @@ function build(source: TokenizerSource, model: ModelId, rules: TokenizerRules): 
     idOf: (text) => vocabulary.idOf(text),
   };
 }
+
+const isHidden = (kind: TokenKind): boolean => kind === "control" || kind === "unknown";
 
 const NOTHING = new Uint8Array(0);

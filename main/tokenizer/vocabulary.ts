@@ -111,6 +111,7 @@ export class Vocabulary {
   /** Tokens after which generation stops. */
   readonly endings: ReadonlySet<number>;
   readonly #kinds: Uint8Array;
+  readonly #fileKinds: Uint8Array;
 
   constructor(file: string, metadata: Metadata, defaults: SpecialIds) {
     this.file = file;
@@ -118,6 +119,7 @@ export class Vocabulary {
     this.tokens = tokens;
     this.index = new StringIndex(tokens, "last");
     this.#kinds = kinds;
+    this.#fileKinds = kinds.slice();
     const known = (key: string, fallback: number | undefined): number | undefined => {
       const id = metadata.optionalCount(`tokenizer.ggml.${key}_token_id`);
       if (id !== undefined && id < this.size) return id;
@@ -139,6 +141,11 @@ export class Vocabulary {
 
   kind(id: number): TokenKind {
     return KINDS[this.#kinds[this.check(id)] ?? 0] ?? "undefined";
+  }
+
+  /** As the file says it, before what is known by its text. */
+  fileKind(id: number): TokenKind {
+    return KINDS[this.#fileKinds[id] ?? 0] ?? "undefined";
   }
 
   /** Unknown, control and user-defined tokens are found in a text before anything else is done with it. */
