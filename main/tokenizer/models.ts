@@ -11,8 +11,8 @@ import { wordPiece } from "./wordPiece.ts";
 export const TOKENIZER_MODELS: readonly TokenizerModel[] = [sentencePiece, bytePairs, wordPiece, unigram, rwkv, plamo2];
 
 /** The model with this name in `tokenizer.ggml.model`. */
-export const tokenizerModel = (name: string): TokenizerModel | undefined =>
-  TOKENIZER_MODELS.find(({ names }) => names.includes(name));
+export const tokenizerModel = (name: string, models = TOKENIZER_MODELS): TokenizerModel | undefined =>
+  models.find(({ names }) => names.includes(name));
 
 export const unknownModel = (file: string, name: string): WorkbenchError =>
   new WorkbenchError(

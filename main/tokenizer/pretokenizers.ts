@@ -179,13 +179,13 @@ export interface PreTokenizer extends Implied {
   readonly patterns: readonly Pattern[];
 }
 
-interface Kind extends Partial<Implied> {
+export interface PreTokenizerKind extends Partial<Implied> {
   readonly patterns: readonly Pattern[];
   readonly names: string;
 }
 
 /** The names, separated by spaces. */
-const KINDS: readonly Kind[] = [
+const KINDS: readonly PreTokenizerKind[] = [
   { patterns: PATTERNS.default, names: "default", cleanSpaces: true },
   {
     patterns: PATTERNS.llama3,
@@ -256,11 +256,14 @@ const NOTHING_IMPLIED: Implied = {
   spelling: "bytes",
 };
 
-const PRE_TOKENIZERS: ReadonlyMap<string, PreTokenizer> = new Map(
-  KINDS.flatMap(({ names, ...kind }) =>
-    names.split(" ").map((name) => [name, { ...NOTHING_IMPLIED, ...kind, name }] as const),
-  ),
-);
+export const preTokenizersOf = (kinds: readonly PreTokenizerKind[]): ReadonlyMap<string, PreTokenizer> =>
+  new Map(
+    kinds.flatMap(({ names, ...kind }) =>
+      names.split(" ").map((name) => [name, { ...NOTHING_IMPLIED, ...kind, name }] as const),
+    ),
+  );
+
+const PRE_TOKENIZERS = preTokenizersOf(KINDS);
 
 export const PRE_TOKENIZER_NAMES: readonly string[] = [...PRE_TOKENIZERS.keys()];
 

@@ -12,10 +12,8 @@ export interface TokenizerSource {
   readonly metadata: Metadata;
 }
 
-export type ModelId = "spm" | "bpe" | "wordpiece" | "unigram" | "rwkv" | "plamo2";
-
 export interface TokenizerModel {
-  readonly id: ModelId;
+  readonly id: string;
   /** As people call it. */
   readonly title: string;
   /** Its names in `tokenizer.ggml.model`. */

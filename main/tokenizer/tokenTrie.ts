@@ -43,7 +43,7 @@ export class TokenTrie {
       const byte = bytes[from + depth] ?? 0;
       if (depth === 0) [low, high] = [this.#firstBytes[byte] ?? 0, this.#firstBytes[byte + 1] ?? 0];
       else {
-        low = this.#lowerBound(low, high, depth, byte);
+        if (this.#byteAt(low, depth) !== byte) low = this.#lowerBound(low, high, depth, byte);
         if (low < high && this.#byteAt(high - 1, depth) !== byte) high = this.#lowerBound(low, high, depth, byte + 1);
       }
       if (low >= high) return depth;

@@ -15,6 +15,7 @@ import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { seededRandom } from "../testing/random.ts";
 import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
 import { hardText, openShared } from "../testing/vocabulary.ts";
+import { TOKENIZER_MODELS } from "./models.ts";
 import { createTokenizer, tokenizerRefusal } from "./tokenizer.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
@@ -171,6 +172,16 @@ describe("a vocabulary that cannot be used", () => {
       { [key("merges")]: numberEntry(key("merges"), "u32", 1) },
       { [key("tokens")]: stringsEntry(key("tokens"), []) },
       { [key("token_type")]: numbersEntry(key("token_type"), "i32", [1]) },
+      ...["bert", "t5", "rwkv", "plamo2"].map((model) => ({
+        [key("model")]: stringEntry(key("model"), model),
+        [key("tokens")]: stringsEntry(key("tokens"), ["a".repeat(2000)]),
+        [key("token_type")]: undefined,
+      })),
+      { [key("model")]: stringEntry(key("model"), "plamo2") },
+      {
+        [key("model")]: stringEntry(key("model"), "t5"),
+        [key("precompiled_charsmap")]: numbersEntry(key("precompiled_charsmap"), "u8", [9, 0, 0, 0, 1, 2, 3]),
+      },
     ])
       expect(() => tinyBpe(changes)).toThrow(said(changes) ?? "it is refused");
   });
@@ -202,11 +213,12 @@ describe("a vocabulary that cannot be used", () => {
         fc.array(text, { maxLength: 20 }),
         fc.array(fc.float(), { maxLength: 20 }),
         fc.array(fc.integer({ min: -3, max: 9 }), { maxLength: 20 }),
-        fc.boolean(),
+        fc.constantFrom(...TOKENIZER_MODELS.flatMap(({ names }) => names)),
+        fc.uint8Array({ maxLength: 40 }),
         text,
-        (tokens, merges, scores, types, spm, input) => {
+        (tokens, merges, scores, types, model, charsmap, input) => {
           const entries = [
-            stringEntry(key("model"), spm ? "llama" : "gpt2"),
+            stringEntry(key("model"), model),
             stringEntry(key("pre"), "llama-bpe"),
             stringsEntry(key("tokens"), tokens),
             stringsEntry(key("merges"), merges),
@@ -220,6 +232,7 @@ describe("a vocabulary that cannot be used", () => {
               "i32",
               tokens.map((_, i) => types[i] ?? 1),
             ),
+            ...(charsmap.length > 20 ? [numbersEntry(key("precompiled_charsmap"), "u8", [...charsmap])] : []),
           ];
           try {
             const tokenizer = createTokenizer({ name: "t", metadata: new Metadata("t", entries) });
@@ -229,7 +242,7 @@ describe("a vocabulary that cannot be used", () => {
           }
         },
       ),
-      { numRuns: 200, seed: 1 },
+      { numRuns: 400, seed: 1 },
     );
   });
 });

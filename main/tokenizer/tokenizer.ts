@@ -9,7 +9,7 @@ import type { Steps } from "../ir/steps.ts";
 import { cleanSpaces, streamingDetokenizer } from "./detokenizer.ts";
 import type { StreamingDetokenizer } from "./detokenizer.ts";
 import { tokenizerModel, unknownModel } from "./models.ts";
-import type { ModelId, TokenizerRules, TokenizerSource } from "./rules.ts";
+import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
 import { SpecialText, strippingOf } from "./specialText.ts";
 import type { TokenKind } from "./vocabulary.ts";
 
@@ -33,7 +33,8 @@ export interface DecodeOptions {
 }
 
 export interface Tokenizer {
-  readonly model: ModelId;
+  /** The id of its `TokenizerModel`: spm, bpe, wordpiece, unigram, rwkv, plamo2. */
+  readonly model: string;
   /** The pre-tokenizer's name; "default" where there is none to choose. */
   readonly pre: string;
   readonly size: number;
@@ -83,14 +84,14 @@ export function tokenizerRefusal({ name, metadata }: TokenizerSource): Workbench
   }
 }
 
-export function createTokenizer(source: TokenizerSource): Tokenizer {
+export function createTokenizer(source: TokenizerSource, models?: readonly TokenizerModel[]): Tokenizer {
   const name = source.metadata.string("tokenizer.ggml.model");
-  const model = tokenizerModel(name);
+  const model = tokenizerModel(name, models);
   if (model === undefined) throw unknownModel(source.name, name);
   return build(source, model.id, model.make(source));
 }
 
-function build(source: TokenizerSource, model: ModelId, rules: TokenizerRules): Tokenizer {
+function build(source: TokenizerSource, model: string, rules: TokenizerRules): Tokenizer {
   const { vocabulary } = rules;
   const { bos, eos } = vocabulary.special;
   let specials: SpecialText | undefined;

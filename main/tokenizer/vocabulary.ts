@@ -33,7 +33,7 @@ const MOST_TOKENS = 1 << 20;
 export const MOST_MERGES = 1 << 21;
 const MOST_SPECIAL_BYTES = 1 << 20;
 const MOST_TOKEN_BYTES = 1 << 25;
-const LONGEST_TOKEN = 1 << 11;
+const LONGEST_TOKEN = 1 << 10;
 
 /** Texts that end a turn wherever they are a token. */
 const ENDING_TEXTS = [
