@@ -227,6 +227,29 @@ function doubleArray(map: ReadonlyMap<string, string>): Uint8Array {
   return Uint8Array.from([...new Uint8Array(words.buffer), ...replacements]);
 }
 
+/** Byte-level BPE with tokens for most of what six letters of DNA can be. */
+export function dnaTokens(random: Random): MetadataEntry[] {
+  const words = byteCharacters().map((text) => ({ text }));
+  const letters = Array.from({ length: 4 ** 6 }, (_, i) =>
+    i
+      .toString(4)
+      .padStart(6, "0")
+      .replaceAll(/./gu, (digit) => "ACGT".charAt(Number(digit))),
+  );
+  const tokens = [
+    { text: "<s>", kind: TOY_KINDS.control },
+    { text: "ACGTAC" },
+    ...words,
+    ...["<dna>", "</dna>", "<oov>"].map((text) => ({ text })),
+    ...letters.filter(() => random.next() < 0.9).map((text) => ({ text: `${text}\ue000` })),
+  ];
+  return vocabularyEntries("hybriddna", tokens, [
+    stringEntry("tokenizer.ggml.pre", "qwen2"),
+    stringsEntry("tokenizer.ggml.merges", ["A C", "AC G"]),
+    ...specialIds({ bos: 0, eos: 0 }),
+  ]);
+}
+
 /** RWKV: every byte is a token, and texts that may end within a character. */
 export function escapedTokens(random: Random): MetadataEntry[] {
   const utf8 = new TextEncoder();

@@ -7,6 +7,7 @@
 import type { StringTable } from "../formats/gguf/values.ts";
 import type { Steps } from "../ir/steps.ts";
 import { wordEnds } from "./cutting.ts";
+import { dnaOf } from "./hybridDna.ts";
 import { characterStarts, mergeSymbols } from "./merge.ts";
 import { preTokenizer } from "./pretokenizers.ts";
 import type { PreTokenizer, Spelling } from "./pretokenizers.ts";
@@ -40,7 +41,7 @@ const LONGEST_KEPT = 64;
 export const bytePairs: TokenizerModel = {
   id: "bpe",
   title: "BPE",
-  names: ["gpt2", "gemma4", "whitespace"],
+  names: ["gpt2", "gemma4", "whitespace", "hybriddna"],
   check: (source) => {
     preOf(source);
     checkedTokens(source.name, source.metadata);
@@ -52,7 +53,8 @@ export const bytePairs: TokenizerModel = {
 function make(source: TokenizerSource): TokenizerRules {
   const { name, metadata } = source;
   const pre = preOf(source);
-  const isGemma = metadata.string("tokenizer.ggml.model") === "gemma4";
+  const model = metadata.string("tokenizer.ggml.model");
+  const isGemma = model === "gemma4";
   const vocabulary = new Vocabulary(name, metadata, {
     bos: pre.noBos || isGemma ? undefined : 11,
     eos: isGemma ? undefined : 11,
@@ -60,18 +62,21 @@ function make(source: TokenizerSource): TokenizerRules {
   });
   const { bos, eos } = vocabulary.special;
   const merger = new BytePairEncoder(vocabulary, mergesOf(source), pre);
-  const dropsSpaces = metadata.string("tokenizer.ggml.model") === "whitespace";
+  const dropsSpaces = model === "whitespace";
   const lowers = flag(source, "normalizer.lowercase", pre.spelling !== "utf8");
+  const dna = model === "hybriddna" ? dnaOf(vocabulary) : undefined;
   const addBos = pre.addBos === "always" || flag(source, "add_bos_token", pre.addBos);
   const addEos = flag(source, "add_eos_token", false);
   return {
     pre: pre.name,
     vocabulary,
     *encode(text, out) {
+      if (dna !== undefined) return yield* dna.encode(text, out, (words) => merger.encode(words, out));
       if (!dropsSpaces) return yield* merger.encode(text, out);
       for (const word of wordsOf(text)) yield* merger.encode(lowers ? lowerCase(word) : word, out);
     },
-    bytesOf: (id, kind) => bytesByKind(vocabulary, id, kind, NORMAL_BYTES[pre.spelling]),
+    bytesOf: (id, kind) =>
+      bytesByKind(vocabulary, id, kind, (text) => NORMAL_BYTES[pre.spelling](dna?.shown(id, text) ?? text)),
     before: framed(addBos && bos),
     behind: framed(addEos && eos),
     addBos,

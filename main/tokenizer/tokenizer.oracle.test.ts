@@ -10,6 +10,7 @@ import {
   llamaInfo,
   llamaMissing,
   llamaPieces,
+  llamaSuppressed,
   llamaTokenize,
 } from "../testing/llama.ts";
 import { seededRandom } from "../testing/random.ts";
@@ -17,6 +18,7 @@ import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
 import {
   characterPairs,
   characterWords,
+  dnaTokens,
   escapedTokens,
   everyPair,
   scoredTokens,
@@ -166,6 +168,15 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     await expectSameTexts(path, file);
   });
 
+  it("DNA among words, 2 000 texts", async () => {
+    const { path, file } = await folder.make("dna.gguf", dnaTokens(seededRandom(15)));
+    const random = seededRandom(16);
+    const dna = () => Array.from({ length: random.integer(20) }, () => random.pick([..."ACGTacgtN é"])).join("");
+    const textOf = (text: string) => random.pick(["", `<dna>${dna()}</dna>${text}`, `${text}<dna>${dna()}`]) + text;
+    await expectSameIds(path, file, 2000, 13, ALL_WAYS, textOf);
+    await expectSamePieces(path, file);
+  });
+
   it.each([13, 14])("PLaMo 2, 2 000 texts, seed %i", async (seed) => {
     const { path, file } = await folder.make("plamo2.gguf", scoredTokens(seededRandom(seed)));
     await expectSameIds(path, file, 2000, 12);
@@ -286,6 +297,16 @@ function joiningEntries(file: GgufFile): Record<string, MetadataEntry> {
   };
 }
 
+it.skipIf(missing)(`suppresses the same tokens as llama.cpp ${missing ?? ""}`, async () => {
+  const ids = [7, 3, -1, 70_000, 7, 69];
+  const { path, file } = await folder.make("suppressed.gguf", [
+    ...fewPairs,
+    numbersEntry("tokenizer.ggml.suppress_tokens", "i32", ids),
+  ]);
+  expect([...createTokenizer(file).suppressed].toSorted((a, b) => a - b)).toEqual([3, 7, 69]);
+  expect(new Set(createTokenizer(file).suppressed)).toEqual(new Set(await llamaSuppressed(path)));
+});
+
 it.skipIf(missing)(`cleans the same spaces as llama.cpp, by the pre-tokenizer's name ${missing ?? ""}`, async () => {
   const random = seededRandom(9);
   const words = [" ?", " .", " ,", " !", "a", " ' ", "'", " 's", " 'm", " 're", " 've", " 'll", " 't", " ", "  "];
@@ -329,6 +350,9 @@ describe.skipIf(missing)(`tokens, one by one ${missing ?? ""}`, () => {
       ["<|end|>", "<|return|>", "<|call|>", "<|channel|>", "<PAD>", "<REPO>", "▁<PRE>"],
       ["<end_of_turn>", "</s>", "[EOS]", "<fim-pad>", "<|flush|>"],
       ["<｜end▁of▁sentence｜>", "<｜fim▁hole｜>"],
+      ["<|calls|>", "<|flush|>", "<|end|>"],
+      ["<|calls|>", "<|end|>"],
+      ["<|tool_response>", "</s>", "<|return|>", "<|end|>"],
       [
         "<eos>",
         "<turn|>",

@@ -44,6 +44,8 @@ export interface Tokenizer {
   readonly addEos: boolean;
   /** Every token after which a generation stops. */
   readonly endings: ReadonlySet<number>;
+  /** Tokens that the file wants never to be drawn. */
+  readonly suppressed: readonly number[];
   /** Warnings: a missing pre-tokenizer, for example. */
   readonly warnings: readonly string[];
   readonly encode: (text: string, options?: EncodeOptions) => Int32Array;
@@ -151,6 +153,7 @@ function build(source: TokenizerSource, model: string, rules: TokenizerRules): T
     addBos: rules.addBos,
     addEos: rules.addEos,
     endings: vocabulary.endings,
+    suppressed: vocabulary.suppressed,
     warnings: rules.warnings,
     encode: (text, options) => finish(encodeSteps(text, options)),
     encodeSteps,

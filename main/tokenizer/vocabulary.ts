@@ -110,6 +110,8 @@ export class Vocabulary {
   readonly special: SpecialIds;
   /** Tokens after which generation stops. */
   readonly endings: ReadonlySet<number>;
+  /** Tokens that the model is never to write (`tokenizer.ggml.suppress_tokens`). */
+  readonly suppressed: readonly number[];
   readonly #kinds: Uint8Array;
   readonly #fileKinds: Uint8Array;
 
@@ -133,6 +135,8 @@ export class Vocabulary {
       separator: known("seperator", defaults.separator),
     };
     this.endings = this.#findEndings(metadata);
+    const suppressed = metadata.optionalIntegers("tokenizer.ggml.suppress_tokens") ?? [];
+    this.suppressed = [...new Set(suppressed)].filter((id) => id >= 0 && id < this.size);
   }
 
   get size(): number {
@@ -200,11 +204,22 @@ export class Vocabulary {
       if (id !== undefined) this.#kinds[id] = USER;
     }
     if (this.special.eos !== undefined) endings.add(this.special.eos);
-    // Where "<|return|>" and "<|call|>" end a turn, "<|end|>" only ends a part of it.
-    const end = this.idOf("<|end|>");
-    if (end !== undefined && this.idOf("<|return|>") !== undefined && this.idOf("<|call|>") !== undefined) {
+    const ends = (text: string): number | undefined => {
+      const id = this.idOf(text);
+      return id !== undefined && endings.has(id) ? id : undefined;
+    };
+    const has = (...texts: readonly string[]): boolean => texts.some((text) => ends(text) !== undefined);
+    // Where calls and returns end a turn, "<|end|>" only ends a part of it.
+    const end = ends("<|end|>");
+    if (end !== undefined && has("<|call|>", "<|calls|>") && has("<|return|>", "<|flush|>")) {
       endings.delete(end);
       this.#kinds[end] = USER;
+    }
+    // Beside these, "</s>" is a text like any other.
+    const closing = ends("</s>");
+    if (closing !== undefined && has("<|tool_response>")) {
+      endings.delete(closing);
+      this.#kinds[closing] = NORMAL;
     }
     return endings;
   }
