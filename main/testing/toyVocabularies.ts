@@ -110,6 +110,20 @@ const SPECIALS: readonly ToyToken[] = [
 const specialIds = (ids: Readonly<Record<string, number>>): MetadataEntry[] =>
   Object.entries(ids).map(([name, id]) => numberEntry(`tokenizer.ggml.${name}_token_id`, "u32", id));
 
+/** SentencePiece: scores by chance, many of them equal, and some bytes without a token. */
+export function scoredPieces(random: Random, more: readonly MetadataEntry[] = []): MetadataEntry[] {
+  const tokens = unique([
+    ...SPECIALS,
+    ...byteTokens(),
+    ...toyPieces(random, 3000, 5).map((text) => ({
+      text,
+      score: -random.integer(200),
+      kind: random.next() < 0.02 ? TOY_KINDS.unused : TOY_KINDS.normal,
+    })),
+  ]);
+  return vocabularyEntries("llama", tokens, [...specialIds({ bos: 1, eos: 2, unknown: 0 }), ...more]);
+}
+
 /** BPE over the characters themselves (gemma4): some merges make no token, some bytes have none. */
 export function characterPairs(model: string, random: Random, more: readonly MetadataEntry[] = []): MetadataEntry[] {
   const merges = new Set<string>();

@@ -21,6 +21,7 @@ import {
   dnaTokens,
   escapedTokens,
   everyPair,
+  scoredPieces,
   scoredTokens,
   toyCharsmap,
   unigrams,
@@ -161,6 +162,14 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     await expectSameTexts(path, file);
   });
 
+  it.each([17, 18])("SentencePiece with scores by chance, 2 000 texts, seed %i", async (seed) => {
+    const settings = flags("", { add_space_prefix: seed === 17 });
+    const { path, file } = await folder.make("pieces.gguf", scoredPieces(seededRandom(seed), settings));
+    await expectSameIds(path, file, 2000, 14);
+    await expectSamePieces(path, file);
+    await expectSameTexts(path, file);
+  });
+
   it("RWKV, 2 000 texts", async () => {
     const { path, file } = await folder.make("rwkv.gguf", escapedTokens(seededRandom(10)));
     await expectSameIds(path, file, 2000, 11);
@@ -235,6 +244,9 @@ async function expectSameTexts(path: string, file: GgufFile): Promise<void> {
     const ids = [...tokenizer.encode(hardText(random), PLAIN)];
     const expected = new TextDecoder("utf-8", { ignoreBOM: true }).decode(await llamaDetokenize(path, ids));
     expect(tokenizer.decode(ids, { special: true, cleanSpaces: true })).toBe(expected);
+    const stream = tokenizer.detokenizer({ special: true });
+    const streamed = ids.map((id) => stream.push(id)).join("") + stream.flush();
+    expect(streamed).toBe(tokenizer.decode(ids, { special: true, dropPrefix: false, cleanSpaces: false }));
   }
 }
 

@@ -14,6 +14,15 @@ import { Metadata } from "../formats/gguf/metadata.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { seededRandom } from "../testing/random.ts";
 import { sharedFile, sharedFileMissing } from "../testing/sharedData.ts";
+import {
+  characterPairs,
+  dnaTokens,
+  escapedTokens,
+  scoredPieces,
+  scoredTokens,
+  unigrams,
+  wordPieces,
+} from "../testing/toyVocabularies.ts";
 import { hardText, openShared } from "../testing/vocabulary.ts";
 import { TOKENIZER_MODELS } from "./models.ts";
 import { createTokenizer, tokenizerRefusal } from "./tokenizer.ts";
@@ -109,17 +118,33 @@ describe("byte-level BPE", () => {
 
 describe("a long text", () => {
   it("is read with pauses, and gives the same tokens", () => {
-    const tokenizer = tinyBpe();
-    for (const text of ["ab cd ".repeat(20_000), "abcd".repeat(150_000)]) {
-      const steps = tokenizer.encodeSteps(text);
-      let pauses = 0;
-      let step = steps.next();
-      for (; step.done !== true; step = steps.next()) pauses += 1;
-      expect(pauses).toBeGreaterThan(0);
-      expect(step.value).toEqual(tokenizer.encode(text));
-    }
+    expectPauses(tinyBpe(), ["ab cd ".repeat(20_000), "abcd".repeat(150_000)]);
+  });
+
+  it.each([
+    ["characters", characterPairs("gemma4", seededRandom(1))],
+    ["SentencePiece", scoredPieces(seededRandom(1))],
+    ["WordPiece", wordPieces(seededRandom(1))],
+    ["Unigram", unigrams(seededRandom(1))],
+    ["RWKV", escapedTokens(seededRandom(1))],
+    ["PLaMo 2", scoredTokens(seededRandom(1))],
+    ["DNA", dnaTokens(seededRandom(1))],
+  ])("is read with pauses by %s", (name, entries) => {
+    const tokenizer = createTokenizer({ name, metadata: new Metadata(name, entries) });
+    expectPauses(tokenizer, ["hello 123 <dna>acgtacgt</dna>".repeat(12_000)]);
   });
 });
+
+function expectPauses(tokenizer: Tokenizer, texts: readonly string[]): void {
+  for (const text of texts) {
+    const steps = tokenizer.encodeSteps(text);
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) pauses += 1;
+    expect(pauses).toBeGreaterThan(0);
+    expect(step.value).toEqual(tokenizer.encode(text));
+  }
+}
 
 describe("tokens that are parts of a character", () => {
   it("are held back until the character is whole", () => {
