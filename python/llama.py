@@ -118,6 +118,7 @@ _SIGNATURES = {
     "llama_vocab_eos": (c.c_int32, [c.c_void_p]),
     "llama_vocab_eot": (c.c_int32, [c.c_void_p]),
     "llama_vocab_is_eog": (c.c_bool, [c.c_void_p, c.c_int32]),
+    "llama_vocab_get_suppress_tokens": (c.POINTER(c.c_int32), [c.c_void_p, c.POINTER(c.c_int32)]),
     "llama_vocab_get_add_bos": (c.c_bool, [c.c_void_p]),
     "llama_vocab_get_add_eos": (c.c_bool, [c.c_void_p]),
     "llama_tokenize": (

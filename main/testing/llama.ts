@@ -162,3 +162,8 @@ export async function llamaForget(path?: string): Promise<void> {
 export async function llamaEndings(path: string): Promise<number[]> {
   return (await ask("endings", { path })) as number[];
 }
+
+/** The tokens that the file wants never to be drawn. */
+export async function llamaSuppressed(path: string): Promise<number[]> {
+  return (await ask("suppressed", { path })) as number[];
+}

@@ -1,5 +1,6 @@
 """llama.cpp: tokenizers, logits, greedy text and timings of a file."""
 
+import ctypes
 import os
 import time
 
@@ -36,6 +37,14 @@ def endings(path):
     """The tokens after which generation stops."""
     model = _model(path, True)
     return [token for token in range(model.n_vocab) if model.lib.llama_vocab_is_eog(model.vocab, token)]
+
+
+def suppressed(path):
+    """The tokens that are never to be drawn."""
+    model = _model(path, True)
+    count = ctypes.c_int32()
+    tokens = model.lib.llama_vocab_get_suppress_tokens(model.vocab, ctypes.byref(count))
+    return list(tokens[: count.value])
 
 
 def logits(path, tokens, options=None):
