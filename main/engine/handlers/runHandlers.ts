@@ -5,6 +5,7 @@ import type { PhaseItem } from "../../contract/views/common.ts";
 import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts";
 import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 import { generate } from "../../runtime/generate.ts";
+import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { promptOf } from "./chats.ts";
 import type { Decoders } from "../models/decoders.ts";
@@ -65,7 +66,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
         };
         const events = generate(lease.session, model.tokenizer, {
           prompt: ids,
-          sampling: { ...input.sampling, seed },
+          sampling: prepareSampling({ ...input.sampling, seed }, model.tokenizer),
           maxTokens: input.maxTokens,
           stop: input.stop,
           alternatives: input.alternatives,

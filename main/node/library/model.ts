@@ -14,8 +14,10 @@ import type { TemplateOptions } from "../../models/template.ts";
 import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { CacheType, DeviceDecoder } from "../../runtime/devices/provider.ts";
-import type { GenerateEvent, GenerateOptions, SamplingSettings } from "../../runtime/generate.ts";
+import type { GenerateEvent, GenerateOptions } from "../../runtime/generate.ts";
 import { generate, GREEDY } from "../../runtime/generate.ts";
+import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
+import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { modelFiles } from "../files/modelFiles.ts";
@@ -166,8 +168,9 @@ export class ModelSession {
     try {
       const { maxTokens = MOST_TOKENS, sampling, ...rest } = options;
       const ids = await this.#model.encode(prompt, options.signal);
-      const settings = { ...GREEDY, seed: randomSeed(), ...sampling };
-      yield* generate(this.decoder, this.#model.tokenizer, { ...rest, prompt: ids, maxTokens, sampling: settings });
+      const { tokenizer } = this.#model;
+      const prepared = prepareSampling({ ...GREEDY, seed: randomSeed(), ...sampling }, tokenizer);
+      yield* generate(this.decoder, tokenizer, { ...rest, prompt: ids, maxTokens, sampling: prepared });
     } finally {
       this.#busy = false;
     }
