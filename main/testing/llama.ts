@@ -161,6 +161,15 @@ export async function llamaSample(
   }));
 }
 
+/** For each list of tokens, which tokens a grammar lets come next (0 or 1); null where llama.cpp refuses the grammar. */
+export async function llamaGrammarMasks(
+  path: string,
+  text: string,
+  prefixes: readonly (readonly number[])[],
+): Promise<Uint8Array[] | null> {
+  return (await ask("grammar_masks", { path, text, prefixes })) as unknown as Uint8Array[] | null;
+}
+
 /** Seconds of each run after a warm-up; f16 cache and flash attention unless told otherwise. */
 export async function llamaBench(
   path: string,

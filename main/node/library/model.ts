@@ -16,6 +16,7 @@ import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { CacheType, DeviceDecoder } from "../../runtime/devices/provider.ts";
 import type { GenerateEvent, GenerateOptions } from "../../runtime/generate.ts";
 import { generate, GREEDY } from "../../runtime/generate.ts";
+import { samplingHints } from "../../runtime/sampling/hints.ts";
 import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
 import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
@@ -46,7 +47,7 @@ export type Prompt = string | readonly ChatMessage[];
 export interface TextOptions extends Pick<GenerateOptions, "stop" | "alternatives" | "signal"> {
   /** 256 by default. */
   readonly maxTokens?: number;
-  /** Greedy by default; a seed is drawn where none is given. */
+  /** As the file says (`general.sampling.*`), else greedy; a seed is drawn where none is given. */
   readonly sampling?: Partial<SamplingSettings>;
 }
 
@@ -147,10 +148,10 @@ export class Model {
 export class ModelSession {
   /** Tokens, logits, scores, forks and saved states, below the level of text. */
   readonly decoder: DecoderSession;
-  readonly #model: Pick<Model, "encode" | "tokenizer">;
+  readonly #model: Pick<Model, "encode" | "tokenizer" | "file">;
   #busy = false;
 
-  constructor(model: Pick<Model, "encode" | "tokenizer">, decoder: DecoderSession) {
+  constructor(model: Pick<Model, "encode" | "tokenizer" | "file">, decoder: DecoderSession) {
     this.#model = model;
     this.decoder = decoder;
   }
@@ -168,8 +169,9 @@ export class ModelSession {
     try {
       const { maxTokens = MOST_TOKENS, sampling, ...rest } = options;
       const ids = await this.#model.encode(prompt, options.signal);
-      const { tokenizer } = this.#model;
-      const prepared = prepareSampling({ ...GREEDY, seed: randomSeed(), ...sampling }, tokenizer);
+      const { tokenizer, file } = this.#model;
+      const { values } = samplingHints(file.metadata);
+      const prepared = prepareSampling({ ...GREEDY, ...values, seed: randomSeed(), ...sampling }, tokenizer);
       yield* generate(this.decoder, tokenizer, { ...rest, prompt: ids, maxTokens, sampling: prepared });
     } finally {
       this.#busy = false;

@@ -4,19 +4,23 @@
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Dry, LogitBias, Mirostat, SampleOptions, TokenConstraint, Xtc } from "../../ir/session.ts";
+import type { SamplingNumber, SamplingNumbers } from "../../ir/samplingRanges.ts";
+import {
+  DRY_BREAKERS,
+  isInSamplingRange,
+  isWhole,
+  SAMPLING_DEFAULTS,
+  SAMPLING_NUMBERS,
+  SAMPLING_RANGES,
+} from "../../ir/samplingRanges.ts";
 import type { BreakerSource } from "./dry.ts";
 import { breakersOf } from "./dry.ts";
 
-export interface PlainSampling {
-  readonly temperature: number;
-  readonly topK: number;
-  readonly topP: number;
-  readonly minP: number;
-  readonly repeatPenalty: number;
-  /** How many of the last tokens the penalties look at. */
-  readonly repeatLast: number;
-  readonly seed: number;
-}
+/** What every engine draws by, and how many of the last tokens the penalties look at. */
+export type PlainSampling = { readonly seed: number } & Pick<
+  SamplingNumbers,
+  "temperature" | "topK" | "topP" | "minP" | "repeatPenalty" | "repeatLast"
+>;
 
 /** Added to the logit of a token, named by its id, or by a text that is one token. -Infinity bans it. */
 export interface TokenBias {
@@ -24,38 +28,20 @@ export interface TokenBias {
   readonly bias: number;
 }
 
-export interface SamplingSettings extends PlainSampling {
-  /** Taken from a token's logit for each time that it is among the last tokens, and once. 0: off. */
-  readonly frequencyPenalty?: number | undefined;
-  readonly presencePenalty?: number | undefined;
-  /** 1: off. */
-  readonly typicalP?: number | undefined;
-  /** 0: off. */
-  readonly xtcProbability?: number | undefined;
-  /** 0.1 by default; above 0.5 XTC does nothing. */
-  readonly xtcThreshold?: number | undefined;
-  /** 0: off. */
-  readonly dryMultiplier?: number | undefined;
-  /** 1.75 by default. */
-  readonly dryBase?: number | undefined;
-  /** Repetitions up to this length cost nothing; 2 by default. */
-  readonly dryAllowedLength?: number | undefined;
-  /** How many of the last tokens DRY looks at; all without it. */
-  readonly dryLast?: number | undefined;
-  /** Texts that end a repetition; by default a line end, a colon, a quotation mark and an asterisk. */
+/**
+ * - `frequencyPenalty`, `presencePenalty`: taken from a token's logit for each time that it is among the last tokens, and once
+ * - `typicalP`: 1 is off; `xtcProbability`, `dryMultiplier`, `mirostat`: 0 is off, `mirostat` 1 and 2 are its versions
+ * - `xtcThreshold`: above 0.5 XTC does nothing
+ * - `dryAllowedLength`: repetitions up to it cost nothing; `dryLast`: tokens that DRY looks at
+ * - `mirostatTau`: bits of surprise to aim at; `mirostatEta`: how fast it corrects itself
+ */
+export type SamplingSettings = PlainSampling & {
+  readonly [K in Exclude<SamplingNumber, keyof PlainSampling>]?: number | undefined;
+} & {
+  /** Texts that end a repetition for DRY; by default a line end, a colon, a quotation mark and an asterisk. */
   readonly dryBreakers?: readonly string[] | undefined;
-  /** 0: off. */
-  readonly mirostat?: 0 | 1 | 2 | undefined;
-  /** Bits of surprise to aim at; 5 by default. */
-  readonly mirostatTau?: number | undefined;
-  /** How fast it corrects itself; 0.1 by default. */
-  readonly mirostatEta?: number | undefined;
   readonly logitBias?: readonly TokenBias[] | undefined;
-}
-
-export const DRY_DEFAULTS = { base: 1.75, allowedLength: 2, breakers: ["\n", ":", '"', "*"] } as const;
-export const MIROSTAT_DEFAULTS = { tau: 5, eta: 0.1 } as const;
-export const XTC_THRESHOLD = 0.1;
+};
 
 /** Steps that are absent are off. */
 export interface PreparedSampling extends PlainSampling {
@@ -81,75 +67,50 @@ export type SamplingSource = BreakerSource;
 
 /** Looks up tokens and leaves out what is off. */
 export function prepareSampling(settings: SamplingSettings, source: SamplingSource): PreparedSampling {
-  const { temperature, topK, topP, minP, repeatPenalty, repeatLast, seed, ...extra } = settings;
   checkRanges(settings);
-  const bias = biasesOf(extra.logitBias ?? [], source);
+  const { temperature, topK, topP, minP, repeatPenalty, repeatLast, seed } = settings;
+  const number = (name: SamplingNumber): number => settings[name] ?? SAMPLING_DEFAULTS[name];
+  const given = <K extends SamplingNumber>(name: K, off: number): { readonly [N in K]?: number } =>
+    number(name) === off ? {} : ({ [name]: number(name) } as { readonly [N in K]: number });
+  const version = number("mirostat");
+  const bias = biasesOf(settings.logitBias ?? [], source);
   return {
     ...{ temperature, topK, topP, minP, repeatPenalty, repeatLast, seed },
-    ...present("frequencyPenalty", extra.frequencyPenalty, 0),
-    ...present("presencePenalty", extra.presencePenalty, 0),
-    ...present("typicalP", extra.typicalP, 1),
+    ...given("frequencyPenalty", 0),
+    ...given("presencePenalty", 0),
+    ...given("typicalP", 1),
     ...(bias.length === 0 ? {} : { logitBias: bias }),
-    ...((extra.xtcProbability ?? 0) > 0
-      ? { xtc: { probability: extra.xtcProbability ?? 0, threshold: extra.xtcThreshold ?? XTC_THRESHOLD } }
-      : {}),
-    ...((extra.dryMultiplier ?? 0) > 0 ? { dry: dryOf(extra, source) } : {}),
-    ...(extra.mirostat === 1 || extra.mirostat === 2
-      ? {
-          mirostat: {
-            version: extra.mirostat,
-            tau: extra.mirostatTau ?? MIROSTAT_DEFAULTS.tau,
-            eta: extra.mirostatEta ?? MIROSTAT_DEFAULTS.eta,
+    ...(number("xtcProbability") === 0
+      ? {}
+      : { xtc: { probability: number("xtcProbability"), threshold: number("xtcThreshold") } }),
+    ...(number("dryMultiplier") === 0
+      ? {}
+      : {
+          dry: {
+            multiplier: number("dryMultiplier"),
+            base: number("dryBase"),
+            allowedLength: number("dryAllowedLength"),
+            last: number("dryLast"),
+            breakers: cachedBreakers(source, settings.dryBreakers ?? DRY_BREAKERS),
           },
-        }
-      : {}),
+        }),
+    ...(version === 0
+      ? {}
+      : {
+          mirostat: {
+            version: version === 1 ? 1 : 2,
+            tau: number("mirostatTau"),
+            eta: number("mirostatEta"),
+          },
+        }),
   };
-}
-
-const present = <K extends string>(name: K, value: number | undefined, off: number): Partial<Record<K, number>> =>
-  value === undefined || value === off ? {} : ({ [name]: value } as Record<K, number>);
-
-type Range = readonly [least: number, most: number];
-
-/** Least and most of each number; what the contract, the command line and the library accept. */
-export const SAMPLING_RANGES = {
-  temperature: [0, 10],
-  topK: [0, 1_000_000],
-  topP: [0, 1],
-  minP: [0, 1],
-  repeatPenalty: [0.1, 10],
-  repeatLast: [0, 1_000_000],
-  frequencyPenalty: [-10, 10],
-  presencePenalty: [-10, 10],
-  typicalP: [0, 1],
-  xtcProbability: [0, 1],
-  xtcThreshold: [0, 1],
-  dryMultiplier: [0, 100],
-  dryBase: [1, 100],
-  dryAllowedLength: [0, 1_000_000],
-  dryLast: [0, 1_000_000],
-  mirostat: [0, 2],
-  mirostatTau: [0, 100],
-  mirostatEta: [0, 10],
-} as const satisfies Readonly<Partial<Record<keyof SamplingSettings, Range>>>;
-
-export const WHOLE_SAMPLING: ReadonlySet<string> = new Set<keyof typeof SAMPLING_RANGES>([
-  ...(["topK", "repeatLast", "dryAllowedLength", "dryLast", "mirostat"] as const),
-]);
-
-export type SamplingNumber = keyof typeof SAMPLING_RANGES;
-export const SAMPLING_NUMBERS = Object.keys(SAMPLING_RANGES) as readonly SamplingNumber[];
-
-export function isInSamplingRange(name: SamplingNumber, value: number): boolean {
-  const [least, most] = SAMPLING_RANGES[name];
-  return value >= least && value <= most && (!WHOLE_SAMPLING.has(name) || Number.isInteger(value));
 }
 
 function checkRanges(settings: SamplingSettings): void {
   for (const name of SAMPLING_NUMBERS) {
     const value = settings[name];
     if (value === undefined || isInSamplingRange(name, value)) continue;
-    const kind = WHOLE_SAMPLING.has(name) ? "a whole number" : "a number";
+    const kind = isWhole(name) ? "a whole number" : "a number";
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[sampling] ${name}: got ${value}, expected ${kind} from ${SAMPLING_RANGES[name].join(" to ")}`,
@@ -193,16 +154,6 @@ function onlyToken(text: string, source: SamplingSource): number {
     `[sampling] bias of ${JSON.stringify(text)}: got a text of ${encoded.length} tokens, expected the text of one token`,
     { hint: "Name the token by its id; `rlx tokenize` shows the ids of a text." },
   );
-}
-
-function dryOf(extra: Partial<SamplingSettings>, source: SamplingSource): NonNullable<PreparedSampling["dry"]> {
-  return {
-    multiplier: extra.dryMultiplier ?? 0,
-    base: extra.dryBase ?? DRY_DEFAULTS.base,
-    allowedLength: extra.dryAllowedLength ?? DRY_DEFAULTS.allowedLength,
-    last: extra.dryLast ?? Infinity,
-    breakers: cachedBreakers(source, extra.dryBreakers ?? DRY_DEFAULTS.breakers),
-  };
 }
 
 /** Finding them reads the whole vocabulary. */
