@@ -64,6 +64,43 @@ def generate(path, tokens, count, options=None, stop_at_end=True):
     return _with_context(path, options, len(prompt) + count, run)
 
 
+def sample(kind, steps, path=None, values=None):
+    """What a sampler leaves of each row of logits: `steps` are (tokens to accept first, logits).
+
+    Ids, their probabilities after a softmax, and the index that was selected (-1 for none). A token that the sampler
+    selects itself is not accepted: pass it with the next step where that matters.
+    """
+    model = None if path is None else _model(path, True)
+    sampler = llama.make_sampler(kind, model, **(values or {}))
+    answers = []
+    try:
+        for accepted, row in steps:
+            sampler.accept(accepted)
+            ids, logits, selected = sampler.apply(row)
+            answers.append([ids, np.exp(llama.log_softmax(logits[None, :]))[0], selected])
+    finally:
+        sampler.close()
+    return answers
+
+
+def grammar_masks(path, text, prefixes, root="root"):
+    """For each list of tokens: which tokens the grammar lets come next, as bytes of 0 and 1; None where the text is refused."""
+    model = _model(path, True)
+    masks = []
+    for prefix in prefixes:
+        try:
+            sampler = llama.make_sampler("grammar", model, text=text, root=root)
+        except llama.LlamaError:
+            return None
+        try:
+            sampler.accept(prefix)
+            _, logits, _ = sampler.apply(np.zeros(model.n_vocab))
+            masks.append((logits > -np.inf).astype(np.uint8).tobytes())
+        finally:
+            sampler.close()
+    return masks
+
+
 def bench(path, prompt=512, generate=64, repeats=3, options=None):
     """Seconds per run of prompt processing and of generation, after one warm-up each (f16 cache, flash attention)."""
     chosen = {"cache": "f16", "flash": True, **(options or {})}

@@ -16,7 +16,7 @@ import type { ElementType } from "../../ir/dtype.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import type { DecoderModel } from "../../runtime/decoderModel.ts";
 import { openDecoder } from "../../runtime/devices/cpu.ts";
-import type { SamplingSettings } from "../../runtime/generate.ts";
+import type { PlainSampling } from "../../runtime/sampling/settings.ts";
 import { GREEDY, generate } from "../../runtime/generate.ts";
 import type { MlxDecoderModel } from "../../runtime/devices/mlx.ts";
 import { openMlxDecoder } from "../../runtime/devices/mlx.ts";
@@ -218,7 +218,7 @@ describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
 });
 
 describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
-  async function generated(model: DecoderModel, path: string, sampling: SamplingSettings): Promise<readonly number[]> {
+  async function generated(model: DecoderModel, path: string, sampling: PlainSampling): Promise<readonly number[]> {
     const file = await openGguf(await openFileSource(path));
     const session = model.open({ context: 128 });
     const ids: number[] = [];
@@ -233,7 +233,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
 
   test.each(MLX_MODES)("%s: greedy and sampled generation give the CPU engine's tokens", async (mode) => {
     const { path } = await made("tiny-llama", "f32");
-    const lively: SamplingSettings = {
+    const lively: PlainSampling = {
       ...GREEDY,
       temperature: 0.9,
       topK: 20,

@@ -6,6 +6,7 @@ import type { Architecture } from "../../models/family.ts";
 import type { ModelDescription } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { quote } from "../../formats/gguf/header.ts";
+import { samplingHints } from "../../runtime/sampling/hints.ts";
 import { templateRefusal } from "../../chatTemplate/chatTemplate.ts";
 import { tokenizerModel } from "../../tokenizer/models.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
@@ -93,6 +94,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
       : keyFacts(file, description, template),
     context: { trained: description.context ?? null, chosen: context },
     hasChatTemplate: template.isThere && template.refusal === undefined,
+    samplingHints: samplingHints(file.metadata),
     forecasts: forecastsOf(input, context),
     profiles: [...input.profiles],
     canGraph: input.canGraph,
