@@ -10,6 +10,7 @@ const SAMPLING = [
   "--device",
   ...SAMPLING_NUMBERS.map((name) => `--${samplingFlag(name)}`),
   "--logit-bias",
+  "--grammar",
   "--seed",
   "--stop",
   "--max-tokens",

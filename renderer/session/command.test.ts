@@ -25,6 +25,7 @@ const everything = {
   ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, unusual(name)])),
   ...asked,
   logitBias: "15=-2\nhello=ban",
+  grammar: 'root ::= "yes"',
 };
 /** Each kind, with everything that it can say. */
 const FULL: readonly CommandLine[] = [

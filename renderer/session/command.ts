@@ -13,6 +13,7 @@ interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
   readonly stop?: string;
   /** Biases of tokens, one a line. */
   readonly logitBias?: string;
+  readonly grammar?: string;
   /** Numbers that the file names. */
   readonly hinted?: readonly string[];
 }
@@ -80,6 +81,7 @@ const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--seed", asked.seed),
   ...eachLine("--stop", asked.stop),
   ...eachLine("--logit-bias", asked.logitBias),
+  ...(asked.grammar === undefined || asked.grammar.trim() === "" ? [] : flag("--grammar", asked.grammar)),
   ...flag("--max-tokens", asked.maxTokens),
   ...flag("--context", asked.context),
 ];

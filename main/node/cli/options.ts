@@ -89,7 +89,9 @@ function withSamplingNumbers(command: Program): Program {
     .addOption(several("--dry-breaker <text>", "DRY: a repetition ends at this text, instead of at the usual ones"))
     .addOption(
       several("--logit-bias <bias>", "token=number: add to the logit of a token, by its id or text; =ban for never"),
-    );
+    )
+    .addOption(once("--grammar <gbnf>", "the answer is a text of this grammar (GBNF, from its rule root)"))
+    .addOption(once("--grammar-file <path>", "read the grammar from a file"));
 }
 
 export const sampling = (command: Program): Program =>
@@ -112,6 +114,8 @@ export const DEMO_INSTEAD = new Option(
   ...SAMPLING_NUMBERS,
   "dryBreaker",
   "logitBias",
+  "grammar",
+  "grammarFile",
   "stop",
   "context",
   "threads",

@@ -27,6 +27,8 @@ interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<Samplin
   readonly maxTokens: string;
   readonly dryBreaker?: readonly string[];
   readonly logitBias?: readonly string[];
+  readonly grammar?: string;
+  readonly grammarFile?: string;
   readonly seed?: string;
   readonly stop?: readonly string[];
   readonly threads?: string;
@@ -57,6 +59,7 @@ async function runInput(
       ...samplingNumbers(options),
       ...(options.dryBreaker === undefined ? {} : { dryBreakers: [...options.dryBreaker] }),
       ...(options.logitBias === undefined ? {} : { logitBias: options.logitBias.map(tokenBias) }),
+      ...(await constraintOf(options, command.signal)),
       seed: options.seed === undefined ? null : wholeNumber("seed", options.seed, 0, 4_294_967_295),
     },
     stop: stopTexts(options.stop ?? []),
@@ -76,6 +79,16 @@ function samplingNumbers(options: SamplingOptions): Partial<Record<SamplingNumbe
     return [[name, value] as const];
   });
   return Object.fromEntries(given);
+}
+
+/** What the answer has to be. */
+async function constraintOf(
+  { grammar, grammarFile }: SamplingOptions,
+  signal: AbortSignal,
+): Promise<Pick<NonNullable<RunInput["sampling"]>, "grammar">> {
+  oneOf("the form of the answer", { "--grammar": grammar, "--grammar-file": grammarFile });
+  const text = grammar ?? (grammarFile === undefined ? undefined : await readText(grammarFile, signal));
+  return text === undefined ? {} : { grammar: text };
 }
 
 function tokenBias(text: string): NonNullable<ReturnType<typeof readTokenBias>> {

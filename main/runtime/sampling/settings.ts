@@ -13,8 +13,11 @@ import {
   SAMPLING_NUMBERS,
   SAMPLING_RANGES,
 } from "../../ir/samplingRanges.ts";
+import type { Steps } from "../../ir/steps.ts";
 import type { BreakerSource } from "./dry.ts";
 import { breakersOf } from "./dry.ts";
+import type { GrammarVocabulary } from "./grammars.ts";
+import { constraintOf } from "./grammars.ts";
 
 /** What every engine draws by, and how many of the last tokens the penalties look at. */
 export type PlainSampling = { readonly seed: number } & Pick<
@@ -41,6 +44,8 @@ export type SamplingSettings = PlainSampling & {
   /** Texts that end a repetition for DRY; by default a line end, a colon, a quotation mark and an asterisk. */
   readonly dryBreakers?: readonly string[] | undefined;
   readonly logitBias?: readonly TokenBias[] | undefined;
+  /** GBNF: the answer is a text of this grammar. */
+  readonly grammar?: string | undefined;
 };
 
 /** Steps that are absent are off. */
@@ -63,11 +68,13 @@ export interface ConstrainedText extends TokenConstraint {
 }
 
 /** Vocabulary and encoding; a tokenizer fits. */
-export type SamplingSource = BreakerSource;
+export interface SamplingSource extends BreakerSource, GrammarVocabulary {}
 
-/** Looks up tokens and leaves out what is off. */
-export function prepareSampling(settings: SamplingSettings, source: SamplingSource): PreparedSampling {
+/** Looks up tokens, reads the grammar, and leaves out what is off. A grammar's first use of a vocabulary takes a moment. */
+export function* prepareSampling(settings: SamplingSettings, source: SamplingSource): Steps<PreparedSampling> {
   checkRanges(settings);
+  const { grammar } = settings;
+  const constraint = grammar === undefined ? {} : { constraint: yield* constraintOf(grammar, source) };
   const { temperature, topK, topP, minP, repeatPenalty, repeatLast, seed } = settings;
   const number = (name: SamplingNumber): number => settings[name] ?? SAMPLING_DEFAULTS[name];
   const given = <K extends SamplingNumber>(name: K, off: number): { readonly [N in K]?: number } =>
@@ -76,6 +83,7 @@ export function prepareSampling(settings: SamplingSettings, source: SamplingSour
   const bias = biasesOf(settings.logitBias ?? [], source);
   return {
     ...{ temperature, topK, topP, minP, repeatPenalty, repeatLast, seed },
+    ...constraint,
     ...given("frequencyPenalty", 0),
     ...given("presencePenalty", 0),
     ...given("typicalP", 1),

@@ -202,6 +202,15 @@ function Advanced(): ReactNode {
           <span>Logit biases, one per line: 15=-2, hello=3, &quot; the&quot;=ban</span>
           <textarea rows={2} value={p.logitBias} onChange={(event) => set({ logitBias: event.target.value })} />
         </label>
+        <label className={styles["area"]}>
+          <span>Grammar (GBNF) that the answer follows</span>
+          <textarea
+            rows={3}
+            placeholder={'root ::= "yes" | "no"'}
+            value={p.grammar}
+            onChange={(event) => set({ grammar: event.target.value })}
+          />
+        </label>
         {wrong.length === 0 ? null : (
           <p className={styles["limit"]} role="status">
             Left out, because it is no token with a bias from -1000 to 1000: {wrong[0]}

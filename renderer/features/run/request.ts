@@ -38,6 +38,8 @@ export interface RunParameters extends Readonly<Record<SamplingNumber, number>> 
   readonly stop: string;
   /** `<token>=<bias>`, one a line. */
   readonly logitBias: string;
+  /** GBNF that the answer has to follow; empty for none. */
+  readonly grammar: string;
 }
 
 type TokenBias = NonNullable<Sampling["logitBias"]>[number];
@@ -65,6 +67,7 @@ export const DEFAULT_PARAMETERS: RunParameters = {
   system: "",
   stop: "",
   logitBias: "",
+  grammar: "",
 };
 
 const lines = (text: string): readonly string[] => text.split("\n").filter((line) => line !== "");
@@ -83,10 +86,11 @@ export function runRequest(
   prompt: string,
   parameters: RunParameters,
 ): StreamInputOf<"run.start"> {
-  const { device, system, stop, maxTokens, context, logitBias, seed } = parameters;
+  const { device, system, stop, maxTokens, context, logitBias, grammar, seed } = parameters;
   const sampling: Partial<Sampling> = {
     ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, parameters[name]])),
     seed,
+    ...(grammar.trim() === "" ? {} : { grammar }),
     ...(logitBias === "" ? {} : { logitBias: biasesOf(logitBias) }),
   };
   const history = turns
