@@ -11,6 +11,7 @@ const SAMPLING = [
   ...SAMPLING_NUMBERS.map((name) => `--${samplingFlag(name)}`),
   "--logit-bias",
   "--grammar",
+  "--json-schema",
   "--seed",
   "--stop",
   "--max-tokens",

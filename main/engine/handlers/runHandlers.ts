@@ -93,7 +93,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
 
 /** What was asked for, else what the file says, else our defaults. */
 function samplingOf(
-  { seed: asked, logitBias, dryBreakers, grammar, ...numbers }: RunInput["sampling"],
+  { seed: asked, logitBias, dryBreakers, grammar, jsonSchema, ...numbers }: RunInput["sampling"],
   { file }: OpenModel,
 ): { readonly seed: number; readonly settings: SamplingSettings; readonly report: Start["sampling"] } {
   const hints: SamplingHints = file === undefined ? { values: {}, notes: [] } : samplingHints(file.metadata);
@@ -108,6 +108,7 @@ function samplingOf(
       seed,
       dryBreakers,
       grammar,
+      jsonSchema,
       logitBias: logitBias?.map(({ token, bias }) => ({ token, bias: bias ?? -Infinity })),
     },
     report: {

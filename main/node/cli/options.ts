@@ -91,7 +91,9 @@ function withSamplingNumbers(command: Program): Program {
       several("--logit-bias <bias>", "token=number: add to the logit of a token, by its id or text; =ban for never"),
     )
     .addOption(once("--grammar <gbnf>", "the answer is a text of this grammar (GBNF, from its rule root)"))
-    .addOption(once("--grammar-file <path>", "read the grammar from a file"));
+    .addOption(once("--grammar-file <path>", "read the grammar from a file"))
+    .addOption(once("--json-schema <json>", "the answer is JSON that this schema takes; {} for any JSON"))
+    .addOption(once("--json-schema-file <path>", "read the schema from a file"));
 }
 
 export const sampling = (command: Program): Program =>
@@ -116,6 +118,8 @@ export const DEMO_INSTEAD = new Option(
   "logitBias",
   "grammar",
   "grammarFile",
+  "jsonSchema",
+  "jsonSchemaFile",
   "stop",
   "context",
   "threads",

@@ -29,6 +29,8 @@ interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<Samplin
   readonly logitBias?: readonly string[];
   readonly grammar?: string;
   readonly grammarFile?: string;
+  readonly jsonSchema?: string;
+  readonly jsonSchemaFile?: string;
   readonly seed?: string;
   readonly stop?: readonly string[];
   readonly threads?: string;
@@ -83,12 +85,20 @@ function samplingNumbers(options: SamplingOptions): Partial<Record<SamplingNumbe
 
 /** What the answer has to be. */
 async function constraintOf(
-  { grammar, grammarFile }: SamplingOptions,
+  { grammar, grammarFile, jsonSchema, jsonSchemaFile }: SamplingOptions,
   signal: AbortSignal,
-): Promise<Pick<NonNullable<RunInput["sampling"]>, "grammar">> {
-  oneOf("the form of the answer", { "--grammar": grammar, "--grammar-file": grammarFile });
-  const text = grammar ?? (grammarFile === undefined ? undefined : await readText(grammarFile, signal));
-  return text === undefined ? {} : { grammar: text };
+): Promise<Pick<NonNullable<RunInput["sampling"]>, "grammar" | "jsonSchema">> {
+  oneOf("the form of the answer", {
+    "--grammar": grammar,
+    "--grammar-file": grammarFile,
+    "--json-schema": jsonSchema,
+    "--json-schema-file": jsonSchemaFile,
+  });
+  const textOf = (text: string | undefined, path: string | undefined): Promise<string | undefined> =>
+    path === undefined ? Promise.resolve(text) : readText(path, signal);
+  const gbnf = await textOf(grammar, grammarFile);
+  const schema = await textOf(jsonSchema, jsonSchemaFile);
+  return { ...(gbnf === undefined ? {} : { grammar: gbnf }), ...(schema === undefined ? {} : { jsonSchema: schema }) };
 }
 
 function tokenBias(text: string): NonNullable<ReturnType<typeof readTokenBias>> {

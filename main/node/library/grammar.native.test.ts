@@ -42,6 +42,21 @@ test.each([
   }
 });
 
+test("a JSON schema: the answer is JSON of its form", async () => {
+  const jsonSchema = {
+    type: "object",
+    properties: { sum: { type: "integer", minimum: 10, maximum: 99 }, sure: { type: "boolean" } },
+    required: ["sum", "sure"],
+  };
+  for (const schema of [jsonSchema, JSON.stringify(jsonSchema)]) {
+    const { text, reason } = await answer({ jsonSchema: schema, temperature: 1.2, seed: 9 });
+    expect(reason).toBe("stop");
+    expect(JSON.parse(text)).toEqual({ sum: expect.any(Number) as number, sure: expect.any(Boolean) as boolean });
+  }
+  await expect(answer({ jsonSchema: false })).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+  await expect(answer({ jsonSchema: true, grammar: 'root ::= "a"' })).rejects.toThrow(/expected one of them/);
+});
+
 test("goes with every other step of the chain", async () => {
   const steps = { mirostat: 2, dryMultiplier: 1, frequencyPenalty: 0.5, logitBias: [{ token: "x", bias: 5 }] };
   expect((await answer({ grammar: "root ::= [a-z]{12}", temperature: 1, seed: 1, ...steps })).text).toMatch(

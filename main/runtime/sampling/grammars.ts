@@ -4,6 +4,7 @@ import { GrammarAutomaton } from "../../grammar/automaton.ts";
 import type { ConstraintSource } from "../../grammar/constraint.ts";
 import { ConstrainedTokens, TokenMasks } from "../../grammar/constraint.ts";
 import { parseGbnf } from "../../grammar/gbnf.ts";
+import { jsonSchemaGrammar } from "../../grammar/jsonSchema.ts";
 import type { TokenBytesSource } from "../../grammar/tokenBytes.ts";
 import { grammarBytes } from "../../grammar/tokenBytes.ts";
 import { vocabularyTrie } from "../../grammar/vocabularyTrie.ts";
@@ -21,14 +22,21 @@ interface Kept {
 
 const kept = new WeakMap<GrammarVocabulary, Kept>();
 
-/** A new text under this grammar each time that the answer is called. */
-export function* constraintOf(text: string, vocabulary: GrammarVocabulary): Steps<() => ConstrainedTokens> {
+/** What an answer has to be: a text of a GBNF grammar, or JSON that a schema takes. */
+export type AnswerForm =
+  { readonly kind: "grammar"; readonly text: string } | { readonly kind: "jsonSchema"; readonly text: string };
+
+const READERS = { grammar: parseGbnf, jsonSchema: jsonSchemaGrammar } as const;
+
+/** A new text of this form each time that the answer is called. */
+export function* constraintOf(form: AnswerForm, vocabulary: GrammarVocabulary): Steps<() => ConstrainedTokens> {
   const known = kept.get(vocabulary);
+  const text = `${form.kind} ${form.text}`;
   if (known?.last?.text === text) {
     const { masks } = known.last;
     return () => new ConstrainedTokens(masks);
   }
-  const automaton = new GrammarAutomaton(parseGbnf(text));
+  const automaton = new GrammarAutomaton(READERS[form.kind](form.text));
   yield;
   const { source } = known ?? (yield* keep(vocabulary));
   const masks = new TokenMasks(automaton, source);

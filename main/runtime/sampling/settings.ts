@@ -16,7 +16,7 @@ import {
 import type { Steps } from "../../ir/steps.ts";
 import type { BreakerSource } from "./dry.ts";
 import { breakersOf } from "./dry.ts";
-import type { GrammarVocabulary } from "./grammars.ts";
+import type { AnswerForm, GrammarVocabulary } from "./grammars.ts";
 import { constraintOf } from "./grammars.ts";
 
 /** What every engine draws by, and how many of the last tokens the penalties look at. */
@@ -46,6 +46,8 @@ export type SamplingSettings = PlainSampling & {
   readonly logitBias?: readonly TokenBias[] | undefined;
   /** GBNF: the answer is a text of this grammar. */
   readonly grammar?: string | undefined;
+  /** The answer is JSON that this schema takes: the schema, or its text. */
+  readonly jsonSchema?: string | boolean | object | undefined;
 };
 
 /** Steps that are absent are off. */
@@ -73,8 +75,8 @@ export interface SamplingSource extends BreakerSource, GrammarVocabulary {}
 /** Looks up tokens, reads the grammar, and leaves out what is off. A grammar's first use of a vocabulary takes a moment. */
 export function* prepareSampling(settings: SamplingSettings, source: SamplingSource): Steps<PreparedSampling> {
   checkRanges(settings);
-  const { grammar } = settings;
-  const constraint = grammar === undefined ? {} : { constraint: yield* constraintOf(grammar, source) };
+  const form = formOf(settings);
+  const constraint = form === undefined ? {} : { constraint: yield* constraintOf(form, source) };
   const { temperature, topK, topP, minP, repeatPenalty, repeatLast, seed } = settings;
   const number = (name: SamplingNumber): number => settings[name] ?? SAMPLING_DEFAULTS[name];
   const given = <K extends SamplingNumber>(name: K, off: number): { readonly [N in K]?: number } =>
@@ -112,6 +114,14 @@ export function* prepareSampling(settings: SamplingSettings, source: SamplingSou
           },
         }),
   };
+}
+
+function formOf({ grammar, jsonSchema }: SamplingSettings): AnswerForm | undefined {
+  if (grammar !== undefined && jsonSchema !== undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[sampling] got a grammar and a JSON schema, expected one of them");
+  if (grammar !== undefined) return { kind: "grammar", text: grammar };
+  if (jsonSchema === undefined) return undefined;
+  return { kind: "jsonSchema", text: typeof jsonSchema === "string" ? jsonSchema : JSON.stringify(jsonSchema) };
 }
 
 function checkRanges(settings: SamplingSettings): void {

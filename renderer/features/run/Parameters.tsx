@@ -203,7 +203,16 @@ function Advanced(): ReactNode {
           <textarea rows={2} value={p.logitBias} onChange={(event) => set({ logitBias: event.target.value })} />
         </label>
         <label className={styles["area"]}>
-          <span>Grammar (GBNF) that the answer follows</span>
+          <span>JSON schema of the answer</span>
+          <textarea
+            rows={3}
+            placeholder={'{"type": "array", "items": {"type": "integer"}}'}
+            value={p.jsonSchema}
+            onChange={(event) => set({ jsonSchema: event.target.value })}
+          />
+        </label>
+        <label className={styles["area"]}>
+          <span>Grammar (GBNF) of the answer, where no schema is given</span>
           <textarea
             rows={3}
             placeholder={'root ::= "yes" | "no"'}

@@ -87,12 +87,13 @@ export function compareSpeeds(left: RunStats | null, right: RunStats | null): re
 }
 
 /** Too long to be shown in a list of changes. */
-const TEXTS: ReadonlySet<string> = new Set(["system", "stop", "logitBias", "grammar"]);
+const TEXTS: ReadonlySet<string> = new Set(["system", "stop", "logitBias", "grammar", "jsonSchema"]);
 
 const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ...SAMPLING_NUMBERS.map((name) => [name, samplingWords(name)] as const),
   ["logitBias", "logit biases"],
   ["grammar", "grammar"],
+  ["jsonSchema", "JSON schema"],
   ["maxTokens", "max tokens"],
   ["context", "context"],
   ["system", "system message"],
