@@ -199,7 +199,7 @@ function Advanced(): ReactNode {
           />
         ))}
         <label className={styles["area"]}>
-          <span>Logit biases, one per line: 15=-2, hello=3, &quot; the&quot;=ban</span>
+          <span>Logit biases, one per line, such as 15=-2, hello=3 or x=ban</span>
           <textarea rows={2} value={p.logitBias} onChange={(event) => set({ logitBias: event.target.value })} />
         </label>
         <label className={styles["area"]}>
