@@ -123,11 +123,11 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     ["with case and accents", { lowercase: false }],
     ["with case", { lowercase: false, strip_accents: true }],
     ["with accents", { strip_accents: false }],
-  ])("WordPiece %s, 2 000 texts", async (_, normalizer) => {
-    const { path, file } = await folder.make(
-      "words.gguf",
-      wordPieces(seededRandom(5), flags("normalizer.", normalizer)),
-    );
+    // Its mask token takes the space before it.
+    ["as modern-bert", {}],
+  ])("WordPiece %s, 2 000 texts", async (name, normalizer) => {
+    const more = [stringEntry("general.name", name), ...flags("normalizer.", normalizer)];
+    const { path, file } = await folder.make("words.gguf", wordPieces(seededRandom(5), more));
     await expectSameIds(path, file, 2000, 6);
     await expectSamePieces(path, file);
     await expectSameTexts(path, file);
@@ -201,6 +201,14 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     expect(createTokenizer(file).warnings).toHaveLength(1);
   });
 
+  it("kimi-k2 without merges", async () => {
+    const { path, file } = await folder.variant(await openShared(GPT2), "kimi.gguf", {
+      ...pre("kimi-k2"),
+      "tokenizer.ggml.merges": undefined,
+    });
+    await expectSameIds(path, file, 200, 4);
+  });
+
   it("follows the flags for BOS, EOS and the space in front", async () => {
     for (const flag of [true, false]) {
       const { path, file } = await folder.variant(await openShared(SHARED[0]), `flags-${flag}.gguf`, {
@@ -212,7 +220,7 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     }
   });
 
-  it.each(["default", "llama-bpe", "deepseek-coder", "deepseek-llm", "deepseek-v3", "viking"])(
+  it.each(["kimi-k2", "afmoe", "deepseek-coder", "deepseek-llm", "deepseek-v3", "viking"])(
     "gpt-2 cut by %s: every code point of two planes, the tags and selectors and some of the others, among letters, signs and spaces",
     async (name) => {
       const texts = Array.from({ length: Math.ceil(everyPoint.length / 64) }, (_, i) =>
