@@ -62,7 +62,9 @@ const BYTE = 6;
 
 const utf8 = new TextEncoder();
 const SCALE = 1e4;
-/** What a character costs that is written in bytes; a token that costs twice as much is never taken. */
+/**
+ * What a character costs that is written in bytes; a token that costs twice as much is never taken.
+ */
 const UNKNOWN = -1e7;
 const NEVER = -2e7;
 const LOWEST = -(2 ** 31);

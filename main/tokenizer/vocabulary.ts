@@ -242,7 +242,10 @@ export function checkedTokens(
   return { tokens, kinds };
 }
 
-/** The tokens of a model that looks for each of them at each place of a text: their length is what a place can cost. */
+/**
+ * The tokens of a model that looks for each of them at each place of a text: their length is what a
+ * place can cost.
+ */
 export function shortTokens(
   file: string,
   metadata: Metadata,

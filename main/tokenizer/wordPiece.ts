@@ -81,7 +81,10 @@ function* cleanWords(text: string, { lowers, strips }: Cleaning): Steps<readonly
   return words;
 }
 
-/** Of the CJK planes what BERT's own tokenizer takes; one range begins where that does, not where the block does. */
+/**
+ * Of the CJK planes what BERT's own tokenizer takes; one range begins where that does, not where
+ * the block does.
+ */
 const CHINESE = [
   [0x4e00, 0x9fff],
   [0x3400, 0x4dbf],
