@@ -175,6 +175,8 @@ interface Implied {
   readonly addBos: boolean | "always";
   /** A file that does not name a BOS token has none. */
   readonly noBos: boolean;
+  /** A separator stands between the two texts of a pair. */
+  readonly addSep: boolean;
   /** llama.cpp drops spaces before punctuation and contractions when it puts a text together. */
   readonly cleanSpaces: boolean;
   readonly spelling: Spelling;
@@ -214,9 +216,10 @@ const KINDS: readonly PreTokenizerKind[] = [
     patterns: PATTERNS.gpt2,
     names:
       "gpt-2 phi-2 gigachat a.x-4.0 mellum exaone4 mpt olmo jais modern-bert " +
-      "jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code roberta-bpe",
+      "jina-es jina-de jina-v2-es jina-v2-de",
     cleanSpaces: true,
   },
+  { patterns: PATTERNS.gpt2, names: "jina-v1-en jina-v2-code roberta-bpe", addSep: true, cleanSpaces: true },
   { patterns: PATTERNS.gpt2, names: "trillion granite-docling" },
   {
     patterns: PATTERNS.digits,
@@ -258,6 +261,7 @@ const NOTHING_IMPLIED: Implied = {
   wholeLineEnds: false,
   addBos: false,
   noBos: false,
+  addSep: false,
   cleanSpaces: false,
   spelling: "bytes",
 };

@@ -39,6 +39,8 @@ export interface TokenizerRules {
   readonly behind: readonly number[];
   readonly addBos: boolean;
   readonly addEos: boolean;
+  /** A separator stands between the two texts of a pair. */
+  readonly addSep: boolean;
   /** A text begins with a space that the rules put there. */
   readonly addSpacePrefix: boolean;
   /** Spaces before punctuation and contractions are put there by the rules: "a , b" was "a, b". */

@@ -260,6 +260,28 @@ const everyPoint = [
   .filter((point) => point < 0xd800 || point > 0xdfff)
   .map((point) => String.fromCodePoint(point));
 
+async function expectSameAdded(path: string, file: GgufFile): Promise<void> {
+  const tokenizer = createTokenizer(file);
+  const info = await llamaInfo(path, true);
+  expect({
+    bos: tokenizer.bos ?? -1,
+    eos: tokenizer.eos ?? -1,
+    separator: tokenizer.separator ?? -1,
+    addBos: tokenizer.addBos,
+    addEos: tokenizer.addEos,
+    addSep: tokenizer.addSep,
+    vocabSize: tokenizer.size,
+  }).toEqual({
+    bos: info.bos,
+    eos: info.eos,
+    separator: info.separator,
+    addBos: info.addBos,
+    addEos: info.addEos,
+    addSep: info.addSep,
+    vocabSize: info.vocabSize,
+  });
+}
+
 async function expectSamePieces(path: string, file: GgufFile): Promise<void> {
   const tokenizer = createTokenizer(file);
   const ids = Array.from({ length: tokenizer.size }, (_, id) => id);
@@ -336,16 +358,30 @@ describe.skipIf(missing)(`tokens, one by one ${missing ?? ""}`, () => {
     await expectSamePieces(sharedFile(name), await openShared(name));
   });
 
+  it.each(byteLevel)("%s: the same things added", async (name) => {
+    const named = [...fewPairs, stringEntry("tokenizer.ggml.pre", name)];
+    const nameless = named.filter(({ key }) => !/(?:bos|eos)_token_id$/u.test(key));
+    for (const entries of [named, nameless]) {
+      const { path, file } = await folder.make("added.gguf", entries);
+      await expectSameAdded(path, file);
+    }
+  });
+
+  it.each([
+    ["SentencePiece", scoredPieces(seededRandom(1))],
+    ["WordPiece", wordPieces(seededRandom(1))],
+    ["WordPiece without a separator", wordPieces(seededRandom(1), flags("", { add_sep_token: false }))],
+    ["Unigram", unigrams(seededRandom(1))],
+    ["RWKV", escapedTokens(seededRandom(1))],
+    ["PLaMo 2", scoredTokens(seededRandom(1))],
+  ])("%s: the same things added", async (_, entries) => {
+    const { path, file } = await folder.make("added.gguf", entries);
+    await expectSameAdded(path, file);
+  });
+
   it.each(SHARED)("%s: the same special ones and the same ends", async (name) => {
     const tokenizer = createTokenizer(await openShared(name));
-    const info = await llamaInfo(sharedFile(name), true);
-    expect([tokenizer.bos, tokenizer.eos, tokenizer.addBos, tokenizer.addEos, tokenizer.size]).toEqual([
-      info.bos,
-      info.eos,
-      info.addBos,
-      info.addEos,
-      info.vocabSize,
-    ]);
+    await expectSameAdded(sharedFile(name), await openShared(name));
     expect([...tokenizer.endings].toSorted((a, b) => a - b)).toEqual(await llamaEndings(sharedFile(name)));
   });
 

@@ -38,6 +38,7 @@ function make(source: TokenizerSource): TokenizerRules {
     behind: framed(vocabulary.special.separator),
     addBos: flag(source, "add_bos_token", true),
     addEos: flag(source, "add_eos_token", false),
+    addSep: flag(source, "add_sep_token", true),
     addSpacePrefix: flag(source, "add_space_prefix", false),
     cleanSpaces: true,
     keepsText: false,
