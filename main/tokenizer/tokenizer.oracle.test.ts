@@ -159,6 +159,15 @@ describe.skipIf(missing)(`the same ids as llama.cpp ${missing ?? ""}`, () => {
     await expectSameTexts(path, file);
   });
 
+  it("more scores and kinds than tokens", async () => {
+    const whole = await folder.make("whole.gguf", scoredPieces(seededRandom(19)));
+    const key = "tokenizer.ggml.tokens";
+    const { path, file } = await folder.variant(whole.file, "more.gguf", {
+      [key]: stringsEntry(key, textsOf(whole.file, key).slice(0, -7)),
+    });
+    await expectSameIds(path, file, 200, 15);
+  });
+
   it("RWKV, 2 000 texts", async () => {
     const { path, file } = await folder.make("rwkv.gguf", escapedTokens(seededRandom(10)));
     await expectSameIds(path, file, 2000, 11);
