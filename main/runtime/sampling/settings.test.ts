@@ -39,6 +39,15 @@ describe("settings", () => {
     ]);
   });
 
+  test("ban what the file suppresses, whatever is asked for", () => {
+    const suppressing = { ...source, suppressed: [3, 0] };
+    const settings = { ...GREEDY, logitBias: [{ token: 0, bias: 5 }] };
+    expect(finish(prepareSampling(settings, suppressing)).logitBias).toEqual([
+      { id: 3, bias: -Infinity },
+      { id: 0, bias: -Infinity },
+    ]);
+  });
+
   test.each<readonly [Partial<SamplingSettings>, RegExp]>([
     [{ logitBias: [{ token: "a b", bias: 1 }] }, /"a b": got a text of 3 tokens, expected the text of one token/],
     [{ logitBias: [{ token: 7, bias: 1 }] }, /token 7: the vocabulary has the ids 0 to 6/],

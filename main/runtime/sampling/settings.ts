@@ -70,7 +70,10 @@ export interface ConstrainedText extends TokenConstraint {
 }
 
 /** Vocabulary and encoding; a tokenizer fits. */
-export interface SamplingSource extends BreakerSource, GrammarVocabulary {}
+export interface SamplingSource extends BreakerSource, GrammarVocabulary {
+  /** Tokens that the file wants never to be drawn. */
+  readonly suppressed?: readonly number[];
+}
 
 /** Looks up tokens, reads the grammar, and leaves out what is off. A grammar's first use of a vocabulary takes a moment. */
 export function* prepareSampling(settings: SamplingSettings, source: SamplingSource): Steps<PreparedSampling> {
@@ -82,7 +85,8 @@ export function* prepareSampling(settings: SamplingSettings, source: SamplingSou
   const given = <K extends SamplingNumber>(name: K, off: number): { readonly [N in K]?: number } =>
     number(name) === off ? {} : ({ [name]: number(name) } as { readonly [N in K]: number });
   const version = number("mirostat");
-  const bias = biasesOf(settings.logitBias ?? [], source);
+  const bans = (source.suppressed ?? []).map((token) => ({ token, bias: -Infinity }));
+  const bias = biasesOf([...bans, ...(settings.logitBias ?? [])], source);
   return {
     ...{ temperature, topK, topP, minP, repeatPenalty, repeatLast, seed },
     ...constraint,
