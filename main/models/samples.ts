@@ -9,7 +9,8 @@ interface Variation {
   readonly full: boolean;
 }
 
-const BASE: SampleKeys = {
+/** A file that loads in no time. */
+export const SMALL_KEYS: SampleKeys = {
   block_count: 2,
   context_length: 256,
   embedding_length: 96,
@@ -72,7 +73,7 @@ const joined = (...patterns: readonly (RegExp | undefined)[]): RegExp | undefine
 export function samplesOf(architecture: string, style: SampleStyle): readonly FamilySample[] {
   const { output = "both", optional, always, marks, drafts } = style;
   return SIZES.map(({ title, keys, untied, full }): FamilySample => {
-    const all = { ...BASE, ...keys };
+    const all = { ...SMALL_KEYS, ...keys };
     const heads = all["attention.head_count"] ?? 1;
     const isWide = all["attention.key_length"] !== undefined;
     const equal =

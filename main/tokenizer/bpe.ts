@@ -11,7 +11,7 @@ import { dnaOf } from "./hybridDna.ts";
 import { characterStarts, mergeSymbols } from "./merge.ts";
 import { preTokenizer } from "./pretokenizers.ts";
 import type { PreTokenizer, Spelling } from "./pretokenizers.ts";
-import { byteText, bytesByKind, flag, framed, withSpaces } from "./rules.ts";
+import { byteText, bytesByKind, flag, framed, framingOf, withSpaces } from "./rules.ts";
 import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
 import { StringIndex } from "./stringIndex.ts";
 import { lowerCase, wordsOf } from "./unicode.ts";
@@ -65,9 +65,10 @@ function make(source: TokenizerSource): TokenizerRules {
   const dropsSpaces = model === "whitespace";
   const lowers = flag(source, "normalizer.lowercase", pre.spelling !== "utf8");
   const dna = model === "hybriddna" ? dnaOf(vocabulary) : undefined;
-  const addBos = pre.addBos === "always" || flag(source, "add_bos_token", pre.addBos);
-  const addEos = flag(source, "add_eos_token", false);
+  const asked = framingOf(source, { addBos: pre.addBos === true, addSep: pre.addSep });
+  const framing = { ...asked, addBos: pre.addBos === "always" || asked.addBos };
   return {
+    ...framing,
     pre: pre.name,
     vocabulary,
     *encode(text, out) {
@@ -77,12 +78,8 @@ function make(source: TokenizerSource): TokenizerRules {
     },
     bytesOf: (id, kind) =>
       bytesByKind(vocabulary, id, kind, (text) => NORMAL_BYTES[pre.spelling](dna?.shown(id, text) ?? text)),
-    before: framed(addBos && bos),
-    behind: framed(addEos && eos),
-    addBos,
-    addEos,
-    addSep: flag(source, "add_sep_token", pre.addSep),
-    addSpacePrefix: flag(source, "add_space_prefix", false),
+    before: framed(framing.addBos && bos),
+    behind: framed(framing.addEos && eos),
     cleanSpaces: pre.cleanSpaces,
     keepsText: !dropsSpaces,
     warnings: isNamed(source)

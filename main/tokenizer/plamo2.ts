@@ -3,7 +3,7 @@
  * from its end. A character may also be written as byte tokens <0x00>…<0xFF>, at a high cost.
  */
 import type { Steps } from "../ir/steps.ts";
-import { byteOfText, byteText, flag } from "./rules.ts";
+import { byteOfText, byteText, framingOf, PLAIN_RULES } from "./rules.ts";
 import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
 import { TokenTrie } from "./tokenTrie.ts";
 import { Vocabulary, scoresOf, shortTokens, tokenizerError } from "./vocabulary.ts";
@@ -25,7 +25,8 @@ function make(source: TokenizerSource): TokenizerRules {
   const vocabulary = new Vocabulary(name, metadata, { bos: 1, eos: 2, unknown: 0 });
   const encoder = new Plamo2Encoder(vocabulary, scoresOf(name, metadata, vocabulary.size), byteTokens(source));
   return {
-    pre: "default",
+    ...PLAIN_RULES,
+    ...framingOf(source),
     vocabulary,
     encode: (text, out) => encoder.encode(text, out),
     bytesOf: (id, kind) => {
@@ -35,13 +36,6 @@ function make(source: TokenizerSource): TokenizerRules {
     // llama.cpp adds none, whatever the file says.
     before: [],
     behind: [],
-    addBos: flag(source, "add_bos_token", false),
-    addEos: flag(source, "add_eos_token", false),
-    addSep: flag(source, "add_sep_token", false),
-    addSpacePrefix: flag(source, "add_space_prefix", false),
-    cleanSpaces: false,
-    keepsText: true,
-    warnings: [],
   };
 }
 

@@ -23,7 +23,17 @@ export interface TokenizerModel {
   readonly make: (source: TokenizerSource) => TokenizerRules;
 }
 
-export interface TokenizerRules {
+/** Which tokens and spaces frame a text. */
+export interface Framing {
+  readonly addBos: boolean;
+  readonly addEos: boolean;
+  /** A separator stands between the two texts of a pair. */
+  readonly addSep: boolean;
+  /** A text begins with a space that the rules put there. */
+  readonly addSpacePrefix: boolean;
+}
+
+export interface TokenizerRules extends Framing {
   /** The pre-tokenizer's name; "default" where there is none to choose. */
   readonly pre: string;
   readonly vocabulary: Vocabulary;
@@ -37,12 +47,6 @@ export interface TokenizerRules {
   /** What stands before and behind a text. */
   readonly before: readonly number[];
   readonly behind: readonly number[];
-  readonly addBos: boolean;
-  readonly addEos: boolean;
-  /** A separator stands between the two texts of a pair. */
-  readonly addSep: boolean;
-  /** A text begins with a space that the rules put there. */
-  readonly addSpacePrefix: boolean;
   /** Spaces before punctuation and contractions are put there by the rules: "a , b" was "a, b". */
   readonly cleanSpaces: boolean;
   /**
@@ -55,6 +59,17 @@ export interface TokenizerRules {
 
 export const flag = ({ metadata }: TokenizerSource, name: string, otherwise: boolean): boolean =>
   metadata.optionalBool(`tokenizer.ggml.${name}`) ?? otherwise;
+
+/** The framing that a file asks for; where it is silent, that of its model, which is none unless said. */
+export const framingOf = (source: TokenizerSource, model: Partial<Framing> = {}): Framing => ({
+  addBos: flag(source, "add_bos_token", model.addBos ?? false),
+  addEos: flag(source, "add_eos_token", model.addEos ?? false),
+  addSep: flag(source, "add_sep_token", model.addSep ?? false),
+  addSpacePrefix: flag(source, "add_space_prefix", model.addSpacePrefix ?? false),
+});
+
+/** What most models have in common. */
+export const PLAIN_RULES = { pre: "default", cleanSpaces: false, keepsText: true, warnings: [] } as const;
 
 /** The tokens that frame a text, as far as the file has them. */
 export const framed = (...ids: readonly (number | false | undefined)[]): readonly number[] =>

@@ -4,7 +4,7 @@
  */
 import { StringTable } from "../formats/gguf/values.ts";
 import type { Steps } from "../ir/steps.ts";
-import { flag } from "./rules.ts";
+import { framingOf, PLAIN_RULES } from "./rules.ts";
 import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
 import { TokenTrie } from "./tokenTrie.ts";
 import { Vocabulary, shortTokens } from "./vocabulary.ts";
@@ -24,7 +24,8 @@ function make(source: TokenizerSource): TokenizerRules {
   const tokens = unescaped(vocabulary.tokens);
   let trie: TokenTrie | undefined;
   return {
-    pre: "default",
+    ...PLAIN_RULES,
+    ...framingOf(source),
     vocabulary,
     *encode(text, out) {
       trie ??= new TokenTrie(tokens, () => true);
@@ -33,13 +34,6 @@ function make(source: TokenizerSource): TokenizerRules {
     bytesOf: (id) => tokens.bytesAt(id).slice(),
     before: [],
     behind: [],
-    addBos: flag(source, "add_bos_token", false),
-    addEos: flag(source, "add_eos_token", false),
-    addSep: flag(source, "add_sep_token", false),
-    addSpacePrefix: flag(source, "add_space_prefix", false),
-    cleanSpaces: false,
-    keepsText: true,
-    warnings: [],
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Steps } from "../ir/steps.ts";
 import { characterStarts, mergeSymbols } from "./merge.ts";
-import { byteText, bytesByKind, flag, framed, withSpaces } from "./rules.ts";
+import { byteText, bytesByKind, framed, framingOf, PLAIN_RULES, withSpaces } from "./rules.ts";
 import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
 import { Vocabulary, checkedTokens, scoresOf, tokenizerError } from "./vocabulary.ts";
 
@@ -21,24 +21,16 @@ function make(source: TokenizerSource): TokenizerRules {
   const { name, metadata } = source;
   const vocabulary = new Vocabulary(name, metadata, { bos: 1, eos: 2, unknown: 0 });
   const encoder = new SentencePieceEncoder(vocabulary, scoresOf(name, metadata, vocabulary.size));
-  const addBos = flag(source, "add_bos_token", true);
-  const addEos = flag(source, "add_eos_token", false);
-  const addSpacePrefix = flag(source, "add_space_prefix", true);
+  const framing = framingOf(source, { addBos: true, addSpacePrefix: true });
   return {
-    pre: "default",
+    ...PLAIN_RULES,
+    ...framing,
     vocabulary,
     // A space stands before the text, and again behind every special token.
-    encode: (text, out, isFirst) => encoder.encode(addSpacePrefix && isFirst ? ` ${text}` : text, out),
+    encode: (text, out, isFirst) => encoder.encode(framing.addSpacePrefix && isFirst ? ` ${text}` : text, out),
     bytesOf: (id, kind) => bytesByKind(vocabulary, id, kind, withSpaces),
-    before: framed(addBos && vocabulary.special.bos),
-    behind: framed(addEos && vocabulary.special.eos),
-    addBos,
-    addEos,
-    addSep: flag(source, "add_sep_token", false),
-    addSpacePrefix,
-    cleanSpaces: false,
-    keepsText: true,
-    warnings: [],
+    before: framed(framing.addBos && vocabulary.special.bos),
+    behind: framed(framing.addEos && vocabulary.special.eos),
   };
 }
 

@@ -6,7 +6,7 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Steps } from "../ir/steps.ts";
 import { Charsmap } from "./charsmap.ts";
-import { bytesByKind, flag, framed, withSpaces } from "./rules.ts";
+import { bytesByKind, flag, framed, framingOf, PLAIN_RULES, withSpaces } from "./rules.ts";
 import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
 import { TokenTrie } from "./tokenTrie.ts";
 import { Vocabulary, scoresOf, shortTokens } from "./vocabulary.ts";
@@ -27,29 +27,21 @@ function make(source: TokenizerSource): TokenizerRules {
   const { name, metadata } = source;
   shortTokens(name, metadata);
   const vocabulary = new Vocabulary(name, metadata, { bos: undefined, eos: 1, unknown: 2 });
-  const addBos = flag(source, "add_bos_token", false);
-  const addEos = flag(source, "add_eos_token", true);
-  const addSpacePrefix = flag(source, "add_space_prefix", false);
+  const framing = framingOf(source, { addEos: true });
   const encoder = new UnigramEncoder(vocabulary, {
     scores: scoresOf(name, metadata, vocabulary.size),
     charsmap: Charsmap.of(name, metadata),
-    addSpacePrefix,
+    addSpacePrefix: framing.addSpacePrefix,
     mergeSpaces: flag(source, "remove_extra_whitespaces", false),
   });
   return {
-    pre: "default",
+    ...PLAIN_RULES,
+    ...framing,
     vocabulary,
     encode: (text, out) => encoder.encode(text, out),
     bytesOf: (id, kind) => bytesByKind(vocabulary, id, kind, withSpaces),
-    before: framed(addBos && vocabulary.special.bos),
-    behind: framed(addEos && vocabulary.special.eos),
-    addBos,
-    addEos,
-    addSep: flag(source, "add_sep_token", false),
-    addSpacePrefix,
-    cleanSpaces: false,
-    keepsText: true,
-    warnings: [],
+    before: framed(framing.addBos && vocabulary.special.bos),
+    behind: framed(framing.addEos && vocabulary.special.eos),
   };
 }
 

@@ -4,7 +4,7 @@
  * right; a word that does not becomes one unknown token. Words begin with ▁ in these files.
  */
 import type { Steps } from "../ir/steps.ts";
-import { bytesByKind, flag, framed, withSpaces } from "./rules.ts";
+import { bytesByKind, flag, framed, framingOf, PLAIN_RULES, withSpaces } from "./rules.ts";
 import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
 import { TokenTrie } from "./tokenTrie.ts";
 import { SIGN, baseOf, charactersOf, lowerCase, signOf } from "./unicode.ts";
@@ -26,7 +26,8 @@ function make(source: TokenizerSource): TokenizerRules {
   const cleaning = { lowers, strips: flag(source, "normalizer.strip_accents", lowers) };
   let trie: TokenTrie | undefined;
   return {
-    pre: "default",
+    ...PLAIN_RULES,
+    ...framingOf(source, { addBos: true, addSep: true }),
     vocabulary,
     *encode(text, out) {
       trie ??= new TokenTrie(vocabulary.tokens, () => true);
@@ -36,13 +37,8 @@ function make(source: TokenizerSource): TokenizerRules {
     bytesOf: (id, kind) => bytesByKind(vocabulary, id, kind, withSpaces),
     before: framed(vocabulary.special.bos),
     behind: framed(vocabulary.special.separator),
-    addBos: flag(source, "add_bos_token", true),
-    addEos: flag(source, "add_eos_token", false),
-    addSep: flag(source, "add_sep_token", true),
-    addSpacePrefix: flag(source, "add_space_prefix", false),
     cleanSpaces: true,
     keepsText: false,
-    warnings: [],
   };
 }
 

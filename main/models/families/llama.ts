@@ -5,16 +5,9 @@
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
+import { SMALL_KEYS } from "../samples.ts";
 
-const KEYS = {
-  block_count: 2,
-  context_length: 256,
-  embedding_length: 96,
-  feed_forward_length: 64,
-  "attention.head_count": 6,
-  "attention.head_count_kv": 2,
-  "attention.layer_norm_rms_epsilon": 1.5e-5,
-};
+const KEYS = { ...SMALL_KEYS, "attention.layer_norm_rms_epsilon": 1.5e-5 };
 
 export const llama = defineFamily({
   ...DENSE,
