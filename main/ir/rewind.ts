@@ -19,11 +19,15 @@ export const rewindOf = ({ attrs }: Node): Rewind => {
   return isRewind(rewind) ? rewind : "none";
 };
 
-/** How all states of a graph can be taken back together: as the one that can the least. */
-export function graphRewind(graph: Graph): Rewind {
-  const least = graph.states.reduce((most, { input }) => {
-    const leaf = graph.nodes[input];
-    return Math.max(most, leaf === undefined ? 0 : REWINDS.indexOf(rewindOf(leaf)));
-  }, 0);
-  return REWINDS[least] ?? "none";
-}
+/** How states go back together: as the one that can the least. */
+export const leastRewind = (each: readonly Rewind[]): Rewind =>
+  REWINDS[Math.max(0, ...each.map((rewind) => REWINDS.indexOf(rewind)))] ?? "none";
+
+/** How all states of a graph can be taken back together. */
+export const graphRewind = (graph: Graph): Rewind =>
+  leastRewind(
+    graph.states.flatMap(({ input }) => {
+      const leaf = graph.nodes[input];
+      return leaf === undefined ? [] : [rewindOf(leaf)];
+    }),
+  );

@@ -144,10 +144,10 @@ export class Decoder {
   }
 
   /** The wanted rows, normed, against the output matrix: the graph's result. */
-  head(x: Value, scales: Scales = {}): void {
+  head(x: Value, scales: Scales = {}, norm = "output_norm"): void {
     const { vocabulary, width, tiedEmbedding } = this.sizes;
     const rows = this.scoped("final_norm", () =>
-      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), "output_norm", width, "norm"),
+      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), norm, width, "norm"),
     );
     this.scoped("head", () => {
       const name = tiedEmbedding ? "token_embd.weight" : "output.weight";

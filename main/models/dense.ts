@@ -34,6 +34,10 @@ export interface DenseHyper {
   readonly localRope?: Rope | undefined;
   /** Layers behind the last one that guess tokens ahead; the graph leaves them out. */
   readonly draftLayers?: number;
+  /** False for layers that remember in another way than by keys and values; absent where all attend. */
+  readonly attends?: ((layer: number) => boolean) | undefined;
+  /** The norm before the output matrix; output_norm when absent. */
+  readonly lastNorm?: string;
   /** Factors on streams and logits. */
   readonly scales?: Scales | undefined;
   /** Of attention scores; 1/√head size when absent. */
@@ -55,6 +59,8 @@ export interface DenseStyle {
   readonly norm?: Norm;
   /** Absent in families whose layers all see everything. */
   readonly windows?: WindowRules;
+  /** "where keys": layers without key heads do not attend. */
+  readonly attention?: "everywhere" | "where keys";
   /** What a mixture of this family is like; absent in families without. */
   readonly experts?: ExpertRules;
 }
@@ -65,11 +71,15 @@ const EPSILON: Readonly<Record<Norm, string>> = {
   bare: "attention.layer_norm_epsilon",
 };
 
-export function readDense(keys: HyperReader, { rope, norm = "rms", windows, experts }: DenseStyle): DenseHyper {
+export function readDense(
+  keys: HyperReader,
+  { rope, norm = "rms", windows, experts, attention }: DenseStyle,
+): DenseHyper {
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
   const heads = keys.sameInEveryLayer("attention.head_count");
-  const kvHeads = keys.sameInEveryLayer("attention.head_count_kv", heads);
+  const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", layers) : undefined;
+  const kvHeads = some?.count ?? keys.sameInEveryLayer("attention.head_count_kv", heads);
   const headDim = headSize(keys, width, heads);
   const feedForward = keys.sameInEveryLayer("feed_forward_length");
   const context = keys.positive("context_length");
@@ -98,6 +108,7 @@ export function readDense(keys: HyperReader, { rope, norm = "rms", windows, expe
     windows: windows && readWindows(keys, layers, windows),
     localRope: windows?.rope && localRope(keys, turn, windows.rope),
     draftLayers,
+    attends: some?.has,
     experts: experts && readExperts(keys, feedForward, experts),
   };
 }
@@ -168,6 +179,10 @@ function expertFacts(experts: Experts | undefined): readonly ModelFact[] {
   return [{ label: "experts", value: `${experts.used} of ${experts.count}, ${experts.width} wide${shared}` }];
 }
 
+/** Layers that have caches. */
+export const attendingLayers = ({ layers, attends }: DenseHyper): number =>
+  attends === undefined ? layers : Array.from({ length: layers }, (_, i) => attends(i)).filter(Boolean).length;
+
 /** The layer that a tensor belongs to; -1 outside of layers. */
 const blockOf = (tensor: string): number => Number(/^blk\.(\d+)\./u.exec(tensor)?.[1] ?? -1);
 
@@ -181,8 +196,8 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
     context: h.context,
     tiedEmbedding: h.tiedEmbedding,
     cache: {
-      elements: h.layers * 2 * h.kvHeads * h.headDim,
-      product: `${h.layers} layers × 2 × ${h.kvHeads} × ${h.headDim}`,
+      elements: attendingLayers(h) * 2 * h.kvHeads * h.headDim,
+      product: `${attendingLayers(h)} layers × 2 × ${h.kvHeads} × ${h.headDim}`,
     },
   }),
   sentence: ({ layers, experts }) =>

@@ -40,7 +40,7 @@ export function* denseGraph(
   const x = yield* d.layers(first, (index, stream) =>
     block(new DenseLayer(d, h, { anglesOf, temperatures }, index), stream),
   );
-  d.head(x, h.scales);
+  d.head(x, h.scales, h.lastNorm);
   return d.finish();
 }
 
@@ -51,6 +51,14 @@ const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
 interface Positions {
   readonly anglesOf: (rope: Rope) => RopeAngles;
   readonly temperatures: Value | undefined;
+}
+
+/** Where a layer stands. */
+export interface LayerPlace {
+  readonly d: Decoder;
+  readonly index: number;
+  /** "blk.3." */
+  readonly block: string;
 }
 
 export interface Heads {
@@ -71,6 +79,11 @@ export class DenseLayer {
     this.#hyper = hyper;
     this.#positions = positions;
     this.index = index;
+  }
+
+  /** For parts that dense layers do not have: the decoder, and what the layer's tensors begin with. */
+  get place(): LayerPlace {
+    return { d: this.#decoder, index: this.index, block: this.#name("") };
   }
 
   part(name: "attention" | "ffn", build: () => Value): Value {

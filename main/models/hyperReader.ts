@@ -88,6 +88,15 @@ export class HyperReader {
     return this.#above0(key, value);
   }
 
+  /** A count above 0 that some layers have and that is the same for these; 0 in the others. */
+  sameWhereAny(key: string, layers: number): { readonly count: number; readonly has: (layer: number) => boolean } {
+    const each = this.perLayer(key, layers);
+    const given = new Set(each.filter((count) => count !== 0));
+    const [count = 0] = given;
+    if (given.size > 1) throw this.refuse(`Its layers differ in ${this.#key(key)}, which is not supported.`);
+    return { count: this.#above0(key, count), has: (layer) => each[layer] !== 0 };
+  }
+
   /** The file contradicts itself. */
   malformed(message: string): WorkbenchError {
     return new WorkbenchError("INPUT_MALFORMED", `[${this.file.name}] ${message}`, {

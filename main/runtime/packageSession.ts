@@ -77,11 +77,11 @@ export function packageDecoderSession(
   decoder: PackageDecoder,
   options: PackageSessionOptions & { readonly chunk?: number } = {},
 ): DecoderSession {
-  const { capacity, vocabulary, chunk } = decoder;
+  const { capacity, vocabulary, chunk, rewind } = decoder;
   return new DecoderSession(packageSession(decoder, options), {
     capacity,
     vocabulary,
     chunk: options.chunk ?? chunk,
-    rewind: "positions",
+    rewind,
   });
 }

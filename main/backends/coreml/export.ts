@@ -6,6 +6,7 @@ import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { OpTable } from "../../ir/opTable.ts";
+import { isRewind } from "../../ir/rewind.ts";
 import { specialize } from "../../ir/specialize.ts";
 import { finish } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
@@ -358,7 +359,9 @@ const KINDS: ReadonlySet<unknown> = new Set<FeatureBinding["kind"]>([
 
 function isBinding(value: unknown): value is FeatureBinding {
   if (typeof value !== "object" || value === null) return false;
-  const { feature, kind, name, dtype, shape, free } = value as { readonly [K in keyof FeatureBinding]?: unknown };
+  const { feature, kind, name, dtype, shape, free, rewind } = value as {
+    readonly [K in keyof FeatureBinding]?: unknown;
+  };
   const sizes = Array.isArray(shape) && shape.every((d) => Number.isSafeInteger(d) && Number(d) >= 0);
   const axes =
     free === undefined ||
@@ -372,6 +375,7 @@ function isBinding(value: unknown): value is FeatureBinding {
     typeof dtype === "string" &&
     isMilDtype(dtype) &&
     sizes &&
-    axes
+    axes &&
+    (rewind === undefined || (isRewind(rewind) && rewind !== "positions"))
   );
 }

@@ -33,7 +33,8 @@ export function takesAnyType(kernel: DraftKernel, operand: number): boolean {
 
 /** Results of half floats that the kernel writes itself. */
 export const writesAnyType = (kernel: DraftKernel, result: number): boolean =>
-  ANY_TYPE[kernel] === "all" || inPlace(kernel).some((pair) => pair.output === result);
+  ANY_TYPE[kernel] === "all" ||
+  inPlace(kernel).some((pair) => pair.output === result && takesAnyType(kernel, pair.input));
 
 export interface InPlacePair {
   readonly output: number;
@@ -46,6 +47,7 @@ const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
     { output: 1, input: 7 },
     { output: 2, input: 8 },
   ],
+  short_conv: [{ output: 1, input: 1 }],
 };
 
 /** Results that may be the same memory as an operand. */

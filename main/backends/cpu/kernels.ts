@@ -118,6 +118,8 @@ export const CPU_KERNELS = [
   "lstm", // (x [B,S,I], wIh, wHh, bias, h0?, c0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h, c
   "gru", // (x, wIh, wHh, bIh, bHh, h0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h
   "rnn", // (x, wIh, wHh, bias, h0?) {hidden, layers, bidirectional, relu} → [B,S,D·hidden], h
+  // Recurrences with a state that stays, real; the state after may be the memory of the state before.
+  "short_conv", // (x [T,C], before [k-1,C], w [C,k], bias [C]?) → [T,C], the last k-1 rows of before and x
 ] as const;
 export type CpuKernel = (typeof CPU_KERNELS)[number];
 

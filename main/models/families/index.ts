@@ -19,6 +19,7 @@ import { gptneox } from "./gptneox.ts";
 import { granite } from "./granite.ts";
 import { hunyuan } from "./hunyuan.ts";
 import { internlm2 } from "./internlm2.ts";
+import { lfm2 } from "./lfm2.ts";
 import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
 import { minicpm } from "./minicpm.ts";
@@ -57,6 +58,7 @@ export const FAMILIES: readonly Family[] = [
   granite,
   hunyuan,
   internlm2,
+  lfm2,
   llama,
   llama4,
   minicpm,

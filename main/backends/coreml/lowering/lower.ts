@@ -9,6 +9,7 @@ import type { Graph, Node, Value } from "../../../ir/graph.ts";
 import { isMemoryParam } from "../../../ir/graph.ts";
 import { initialOf } from "../../../ir/initial.ts";
 import type { NodeInfo } from "../../../ir/nodeInfo.ts";
+import type { Rewind } from "../../../ir/rewind.ts";
 import { rewindOf } from "../../../ir/rewind.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
@@ -48,6 +49,8 @@ export interface FeatureBinding {
   readonly shape: readonly number[];
   /** Dimensions that are the number of new tokens, whatever it is; `shape` then has the largest. */
   readonly free?: readonly number[];
+  /** Of a state that is not a cache: how it goes back. It has no positions, and is read and written as a whole. */
+  readonly rewind?: Exclude<Rewind, "positions">;
 }
 
 export interface LoweredFunction {
@@ -77,16 +80,14 @@ export function cacheMode(profile: WeightProfile, opset: MilOpset): CacheMode {
   return profile === "gpu" && (opset === "CoreML8" || opset === "CoreML9") ? "state" : "functional";
 }
 
-/** A package has states that start as zeros and are written by position: caches. */
-function requireCache(node: Node, name: string): void {
-  const refuse = (got: string, expected: string): never => {
-    throw new WorkbenchError("UNSUPPORTED_OP", `[coreml] state ${name}: got ${got}, expected ${expected}`, {
-      hint: "Run this graph on the CPU.",
-    });
-  };
-  if (initialOf(node.attrs) !== undefined) refuse("a variable", "a state that starts as zeros");
-  const rewind = rewindOf(node);
-  if (rewind !== "positions") refuse(`rewind "${rewind}"`, 'a cache, with rewind "positions"');
+/** A package's states start as zeros. */
+function requireZeros(node: Node, name: string): void {
+  if (initialOf(node.attrs) === undefined) return;
+  throw new WorkbenchError(
+    "UNSUPPORTED_OP",
+    `[coreml] state ${name}: got a variable, expected a state that starts as zeros`,
+    { hint: "Run this graph on the CPU." },
+  );
 }
 
 /** Nodes between two pauses. */
@@ -144,7 +145,7 @@ class FunctionLowering {
     const [type] = node.outputs;
     invariant(type, `${node.op} has no type`);
     const name = String(node.attrs["name"]);
-    if (node.op === "state") requireCache(node, name);
+    if (node.op === "state") requireZeros(node, name);
     const dtype = type.dtype === "bool" ? "int32" : this.#emitter.dtypeOf(type.dtype);
     const shape = staticShape(type, name);
     const asState = node.op === "state" && this.#emitter.caches === "state" && shape.length > 0;
@@ -154,10 +155,18 @@ class FunctionLowering {
       : tensorType(dtype, featureShape);
     const feature = this.#builder.input(name, featureType);
     const kind = node.op === "input" ? "input" : asState ? "state" : "stateIn";
-    this.#bindings.push({ feature: feature.name, kind, name, dtype, shape: featureShape });
+    const rewind = node.op === "state" ? rewindOf(node) : "positions";
+    this.#bindings.push({
+      feature: feature.name,
+      kind,
+      name,
+      dtype,
+      shape: featureShape,
+      ...(rewind !== "positions" && { rewind }),
+    });
     return this.#builder.from([node.id], labelOf(node), () => {
       if (asState) return this.#emitter.readState(feature, shape.at(-1) ?? 1);
-      if (node.op === "state" && shape.length > 0) return this.#emitter.passedCache(feature);
+      if (kind === "stateIn" && rewind === "positions" && shape.length > 0) return this.#emitter.passedCache(feature);
       const ranked = shape.length === 0 ? this.#emitter.op("squeeze", { x: feature, axes: [0] }) : feature;
       return type.dtype === "bool" ? this.#emitter.cast(ranked, "bool") : ranked;
     });

@@ -1,11 +1,14 @@
 /**
  * A language model in a package, step by step over any package runner. Prompts go through the prefill function in buckets; the rest and
  * new tokens go through the decode function. Caches are Core ML states or, if they are functional, arrays of the host, which writes the
- * new keys into them.
+ * new keys into them. States that are no caches come and go as a whole, and what enters them stays: a model that has some runs no bucket
+ * that its tokens do not fill.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import type { FunctionBindings } from "../export.ts";
 import type { FeatureBinding } from "../lowering/lower.ts";
+import type { Rewind } from "../../../ir/rewind.ts";
+import { leastRewind } from "../../../ir/rewind.ts";
 import { elementCount, isFloat } from "../mil/types.ts";
 import type { PackageRunner, PackageRunOptions, PackageState } from "./packageRunner.ts";
 import type { PackageTensor } from "./packageTensor.ts";
@@ -42,6 +45,8 @@ export class PackageDecoder {
   readonly vocabulary: number;
   /** Most tokens of one call. */
   readonly chunk: number;
+  /** How its states go back together. */
+  readonly rewind: Rewind;
   readonly #runner: PackageRunner;
   readonly #bindings: FunctionBindings;
   readonly #names: DecoderNames;
@@ -68,7 +73,9 @@ export class PackageDecoder {
     this.#decode = decode;
     this.#functions = functions;
     this.chunk = functions.at(-1)?.tokens ?? 1;
-    const cache = decode.bindings.find((b) => b.kind === "state" || b.kind === "stateIn");
+    const states = this.#stateBindings();
+    this.rewind = leastRewind(states.map(({ rewind }) => rewind ?? "positions"));
+    const cache = states.find(({ rewind }) => rewind === undefined);
     this.capacity = cache?.shape[1] ?? Number.MAX_SAFE_INTEGER;
     this.vocabulary = decode.bindings.find((b) => b.kind === "output" && b.name === names.logits)?.shape.at(-1) ?? 0;
   }
@@ -111,13 +118,13 @@ export class PackageDecoder {
     return copy;
   }
 
-  /** The first `positions` of every cache as bytes, four to a number, kept by the package's state or by the host. */
+  /** The first `positions` of every cache, and other states whole, as bytes, four to a number, kept by the package's state or by the host. */
   async save(positions: number): Promise<Uint8Array<ArrayBuffer>> {
     const saved = new Uint8Array(this.#savedBytes(positions));
     let at = 0;
-    for (const b of this.#cacheBindings()) {
+    for (const b of this.#stateBindings()) {
       const held = b.kind === "state" ? await this.#state.read(b.feature) : this.#caches.get(b.name);
-      for (const [start, end] of cacheRows(b, positions)) {
+      for (const [start, end] of heldRuns(b, positions)) {
         // A cache that nothing was written to is zeros, as the bytes are already.
         const rows = held?.data.subarray(start, end);
         if (rows !== undefined) saved.set(new Uint8Array(rows.buffer, rows.byteOffset, rows.byteLength), at);
@@ -140,9 +147,9 @@ export class PackageDecoder {
     // A copy: a view may stand anywhere, numbers only at multiples of four.
     const { buffer } = saved.slice();
     let at = 0;
-    for (const b of this.#cacheBindings()) {
+    for (const b of this.#stateBindings()) {
       const data = allocate(b.dtype, elementCount(b.shape));
-      for (const [start, end] of cacheRows(b, positions)) {
+      for (const [start, end] of heldRuns(b, positions)) {
         data.set(
           isFloat(b.dtype) ? new Float32Array(buffer, at, end - start) : new Int32Array(buffer, at, end - start),
           start,
@@ -155,7 +162,7 @@ export class PackageDecoder {
     }
   }
 
-  #cacheBindings(): readonly FeatureBinding[] {
+  #stateBindings(): readonly FeatureBinding[] {
     return this.#decode.bindings.filter(({ kind }) => kind === "state" || kind === "stateIn");
   }
 
@@ -165,7 +172,7 @@ export class PackageDecoder {
         "RUN_CONTEXT_FULL",
         `[${this.label}] ${positions} positions: the cache holds ${this.capacity}`,
       );
-    const rows = this.#cacheBindings().flatMap((b) => cacheRows(b, positions));
+    const rows = this.#stateBindings().flatMap((b) => heldRuns(b, positions));
     return rows.reduce((sum, [start, end]) => sum + 4 * (end - start), 0);
   }
 
@@ -176,12 +183,16 @@ export class PackageDecoder {
   }
 
   /**
-   * The smallest that takes all, or the largest there is. A bucket writes all its rows into the cache, so it must fit; and it gives
-   * logits of a few rows only.
+   * The smallest that takes all, or the largest there is. A bucket writes all its rows into the cache, so it must fit; it gives logits
+   * of a few rows only; and what pads it must not enter a state that is no cache.
    */
   #functionFor(left: number, past: number, rowsIn: (count: number) => number): readonly [StepFunction, number] {
+    const mayPad = this.rewind === "positions";
     const usable = this.#functions.filter(
-      (f) => (f.flexible || past + f.tokens <= this.capacity) && rowsIn(Math.min(left, f.tokens)) <= f.rows,
+      (f) =>
+        (f.flexible || past + f.tokens <= this.capacity) &&
+        (f.flexible || mayPad || f.tokens <= left) &&
+        rowsIn(Math.min(left, f.tokens)) <= f.rows,
     );
     const f = usable.find(({ tokens }) => tokens >= left) ?? usable.at(-1);
     return f === undefined ? [this.#decode, 1] : [f, Math.min(left, f.tokens)];
@@ -252,8 +263,12 @@ export class PackageDecoder {
   }
 }
 
-/** Where the first `positions` of a cache [heads, capacity, size] stand in it: from and to, of each head. */
-function cacheRows({ shape }: FeatureBinding, positions: number): readonly (readonly [number, number])[] {
+/**
+ * Where the first `positions` of a cache [heads, capacity, size] stand in it: from and to, of each head. A state that is no cache has
+ * one run.
+ */
+function heldRuns({ shape, rewind }: FeatureBinding, positions: number): readonly (readonly [number, number])[] {
+  if (rewind !== undefined) return [[0, elementCount(shape)]];
   const [heads = 0, capacity = 0, ...rest] = shape;
   const size = elementCount(rest);
   return Array.from({ length: heads }, (_, h) => [h * capacity * size, (h * capacity + positions) * size] as const);
