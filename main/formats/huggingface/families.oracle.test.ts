@@ -4,10 +4,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { openModel } from "../../node/library/index.ts";
 import { loadAddon } from "../../node/native/addon.ts";
 import { openFileSink } from "../../node/files/fileByteSource.ts";
 import { modelFiles } from "../../node/files/modelFiles.ts";
-import { LENGTH, logprobsOf, optimised, tokensFor, withDecoder, worstGap } from "../../testing/decoderRuns.ts";
+import {
+  LENGTH,
+  logprobsIn,
+  logprobsOf,
+  optimised,
+  tokensFor,
+  withDecoder,
+  worstGap,
+} from "../../testing/decoderRuns.ts";
 import { llamaForget, llamaLogprobs, llamaMissing } from "../../testing/llama.ts";
 import { ask, numeric } from "../../testing/oracle.ts";
 import { TOY_FOLDERS, TOY_ROWS, writeFolder } from "../../testing/toyFolders.ts";
@@ -73,6 +82,19 @@ describe.skipIf(missing !== undefined)(`folders of Hugging Face ${missing ?? ""}
         "llama.cpp's own",
       ).toBeLessThan(1e-3);
     });
+  });
+
+  test("a folder runs as it is", async () => {
+    const toy = TOY_FOLDERS.find(({ title }) => title.startsWith("mixtral"))!;
+    const { model: path, gguf } = await convert(toy);
+    const theirs = await llamaLogprobs(gguf, [...tokens]);
+    const model = await openModel(path);
+    const session = await model.openSession({ context: LENGTH, cacheType: "f32", device: "cpu" });
+    const mine = await logprobsIn(session.decoder, tokens, LENGTH);
+    expect(worstGap(mine, (t) => theirs.row(t))).toBeLessThan(1e-3);
+    expect(() => model.weights).toThrow(/rlx convert|expected a GGUF/u);
+    session.dispose();
+    await model.close();
   });
 
   test("every decoder of the table has a folder", () => {

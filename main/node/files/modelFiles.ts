@@ -1,12 +1,14 @@
 /** Model files of this machine: opened by path, looked for in folders, and the sample that comes with the workbench. */
 import { existsSync, statSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ModelFiles } from "../../engine/services.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { userHome } from "./folders.ts";
-import { openFileSource, siblingOpener } from "./fileByteSource.ts";
+import { uploadPrefix } from "./abandonedFiles.ts";
+import { openFileSink, openFileSource, siblingOpener } from "./fileByteSource.ts";
 
 const SAMPLE_FILE = "assets/models/rlx-sample.gguf";
 /** How deep folders are searched for a dropped file. */
@@ -65,6 +67,11 @@ export const modelFiles: ModelFiles = {
     return { path: full, source, openSibling: siblingOpener(full), beside: (name) => join(folder, name) };
   },
   absolute: (path) => resolve(path),
+  create: openFileSink,
+  async temporary(name) {
+    const folder = await mkdtemp(join(tmpdir(), uploadPrefix()));
+    return { path: join(folder, name), remove: () => rm(folder, { recursive: true, force: true }) };
+  },
   usualFolders: () => {
     const home = userHome();
     return [
