@@ -81,6 +81,7 @@ export const walls = [
     may: [
       ...runtimeLayers,
       "main/library",
+      "main/engine/models/madeModel.ts",
       "main/engine/models/packageRequest.ts",
       "main/engine/models/taskCache.ts",
       "main/engine/random.ts",

@@ -9,6 +9,7 @@ import type { Reading } from "../contract/views/machine.ts";
 import type { Recent } from "../contract/views/model.ts";
 import type { RouteView } from "../contract/views/route.ts";
 import type { Phase, TargetSpec } from "../contract/views/common.ts";
+import type { ByteSink } from "../formats/byteSink.ts";
 import type { ByteSource, SiblingOpener } from "../formats/byteSource.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { WeightFiles } from "../ir/weightPlace.ts";
@@ -50,6 +51,10 @@ export interface PathSource {
 export interface ModelFiles {
   open(path: string): Promise<PathSource>;
   absolute(path: string): string;
+  /** A new file, visible under its name when it is finished. */
+  create(path: string): Promise<ByteSink>;
+  /** A place for a file that goes when `remove` is called, or with this process. */
+  temporary(name: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
   /** Folders in which models usually lie. */
   usualFolders(): readonly string[];
   /** Paths of files with this name and size, below a folder and not too deep. */

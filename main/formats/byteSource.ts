@@ -10,9 +10,17 @@ export interface ByteSource {
   readonly byteLength: number;
   /** Which file on this disk it reads (device, inode, size, time of the last write); absent for any other medium. */
   readonly identity?: string;
+  /** Set where the bytes are not those of any file but are worked out from others when they are read. */
+  readonly made?: Made;
   /** Exactly `length` bytes from `offset`; the caller owns the result. */
   readonly read: (offset: number, length: number, signal?: AbortSignal) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
+}
+
+/** A form that a GGUF is worked out from. No engine can map such bytes: they are written first (`rlx convert`). */
+export interface Made {
+  /** In a few words: "Hugging Face folder, 2 safetensors files". */
+  readonly from: string;
 }
 
 /** Finds the file next to this one that has the given name; undefined when there is none. */

@@ -231,7 +231,7 @@ function typeAbility(
 }
 
 function dataAbility(model: OpenModel, what: "run" | "export"): Ability | undefined {
-  if (model.data.kind === "paths") return undefined;
+  if (model.data.kind === "paths" || model.data.kind === "made") return undefined;
   if (model.data.kind === "none")
     return cannot(
       "INPUT_ARGUMENT",

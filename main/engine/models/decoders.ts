@@ -11,7 +11,7 @@ import type { EngineDecoder, EngineDevice, EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
 import { progressStream } from "../progressStream.ts";
 import type { OpenModel } from "./openModel.ts";
-import { pathsOf } from "./openModel.ts";
+import { mappablePaths } from "./openModel.ts";
 
 export interface DecoderChoice {
   /** The first of the list without it. */
@@ -85,8 +85,15 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
     onPhase: (phase: DevicePhase) => void = () => undefined,
   ): Open => {
     const { cacheType, chunk, threads, signal = new AbortController().signal } = choice;
-    return (context) => {
-      const paths = pathsOf(model);
+    return async (context) => {
+      const started = performance.now();
+      const paths = await mappablePaths(model, signal, () =>
+        onPhase({
+          name: "write",
+          sentence: "Writing the weights as a GGUF, which engines can map",
+          elapsedSeconds: (performance.now() - started) / 1000,
+        }),
+      );
       if (!paths)
         throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here", {
           hint: "Open a file with weights, or name its folder.",

@@ -42,7 +42,7 @@ export interface ExportOptions {
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
   const file = model.requireFile("export");
-  if (model.data.kind !== "paths")
+  if (model.data.kind !== "paths" && model.data.kind !== "made")
     throw new WorkbenchError("INPUT_ARGUMENT", "[export] the weights of this model are not here", {
       hint: "Open a file with weights, or name its folder.",
     });

@@ -9,7 +9,7 @@ import type { ByteSource } from "../../formats/byteSource.ts";
 import { checkRange } from "../../formats/byteSource.ts";
 import { randomId } from "../random.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { openGguf } from "../../formats/gguf/open.ts";
+import { openModelFile } from "../../formats/openModel.ts";
 
 interface Request {
   readonly offset: number;
@@ -144,7 +144,7 @@ function startFeed(name: string, size: number, findWhole: FindWhole): Feed {
     close: async () => undefined,
   };
   const work = async (): Promise<void> => {
-    const file = await openGguf(source);
+    const file = await openModelFile(source);
     const header = { file, seconds: (performance.now() - begun) / 1000 };
     const foundPath = await findWhole(file);
     announce({ kind: "done", header, foundPath });

@@ -3,11 +3,12 @@ import type { CompileObserver } from "../../compiler/compile.ts";
 import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { openGguf } from "../../formats/gguf/open.ts";
+import { openModelFile } from "../../formats/openModel.ts";
 import { fewRanges, hashOfRanges } from "../../formats/gguf/samples.ts";
 import type { Headers } from "./headers.ts";
 import { createHeaders } from "./headers.ts";
 import type { Offers } from "./offers.ts";
+import { writeMade } from "./madeModel.ts";
 import type { ModelInit } from "./openModel.ts";
 import { OpenModel } from "./openModel.ts";
 import type { ModelFiles, Recents, Uploads } from "../services.ts";
@@ -54,12 +55,15 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     signal: AbortSignal | undefined,
   ): Promise<ModelInit> => {
     const started = performance.now();
-    const { source, openSibling, beside } = await files.open(path);
-    const file = await openGguf(source, { openSibling, signal });
+    const { source, openSibling, beside, path: full } = await files.open(path);
+    const file = await openModelFile(source, { openSibling, signal });
     return {
       kind: "model",
       file,
-      data: { kind: "paths", paths: file.parts.map((part) => beside(part.name)) },
+      data:
+        file.made === undefined
+          ? { kind: "paths", paths: file.parts.map((part) => beside(part.name)) }
+          : { kind: "made", path: full, write: writeMade(files) },
       offer: undefined,
       argument: argument ?? quotePath(path),
       openedInSeconds: (performance.now() - started) / 1000,
@@ -157,7 +161,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   const isSameFile = async (path: string, wanted: GgufFile): Promise<boolean> => {
     try {
       const { source, openSibling } = await files.open(path);
-      const file = await openGguf(source, { openSibling });
+      const file = await openModelFile(source, { openSibling });
       try {
         return file.headerHash === wanted.headerHash && (await sameWeights(wanted, file));
       } finally {

@@ -9,11 +9,16 @@ import type { ModelDescription } from "../../models/describe.ts";
 import { describeModel } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { WriteModel } from "./madeModel.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 
-/** Where a model's bytes are: all of them at a path, none (a header), or still in the window that dropped it. */
+/**
+ * Where a model's bytes are: all of them at a path, none (a header), still in the window that dropped it, or worked out from
+ * another container at a path. `write` lays the last out as a GGUF for engines, which map files.
+ */
 export type ModelData =
   | { readonly kind: "paths"; readonly paths: readonly string[] }
+  | { readonly kind: "made"; readonly path: string; readonly write: WriteModel }
   | { readonly kind: "none" }
   | { readonly kind: "remote" };
 
@@ -64,6 +69,7 @@ export class OpenModel {
     return this.#init.openedInSeconds;
   }
   get path(): string | null {
+    if (this.data.kind === "made") return this.data.path;
     return this.data.kind === "paths" ? (this.data.paths[0] ?? null) : null;
   }
 
@@ -132,6 +138,23 @@ export class OpenModel {
   }
 }
 
-/** Where paths of a model's parts are, for engines that map them. */
+/** The paths of a model's files. */
 export const pathsOf = (model: OpenModel): readonly string[] | undefined =>
-  model.data.kind === "paths" ? model.data.paths : undefined;
+  model.data.kind === "made" ? [model.data.path] : model.data.kind === "paths" ? model.data.paths : undefined;
+
+/** Paths of files that engines can map. Another container is written as a GGUF first, once, and removed with the model. */
+export async function mappablePaths(
+  model: OpenModel,
+  signal: AbortSignal,
+  onWrite: () => void,
+): Promise<readonly string[] | undefined> {
+  const { data } = model;
+  if (data.kind !== "made") return pathsOf(model);
+  const { path } = await model.cachedLater("written as GGUF", async () => {
+    onWrite();
+    const written = await data.write(model.requireFile("run"), signal);
+    model.onDispose(() => void written.remove());
+    return written;
+  });
+  return [path];
+}

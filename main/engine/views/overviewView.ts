@@ -156,7 +156,7 @@ function fileView(input: FileOverviewInput): FileView {
     path: input.path,
     bytes: file.byteLength,
     parts: file.parts.length,
-    format: `GGUF ${file.version}`,
+    format: file.made?.from ?? `GGUF ${file.version}`,
     headerHash: file.headerHash,
     tensorCount: file.tensors.length,
     metadataCount: file.metadata.size,

@@ -5,7 +5,7 @@
  */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import { hashBytes } from "../../ir/hash.ts";
-import type { ByteSource } from "../byteSource.ts";
+import type { ByteSource, Made } from "../byteSource.ts";
 import type { GgufHeader } from "./header.ts";
 import { quote } from "./header.ts";
 import { Metadata } from "./metadata.ts";
@@ -58,6 +58,8 @@ export class GgufFile {
   readonly byteLength: number;
   /** False for a model that is only a header: everything but running works. */
   readonly hasData: boolean;
+  /** Set where no file has these bytes: the form that they are worked out from. */
+  readonly made: Made | undefined;
   readonly #open: readonly OpenPart[];
   readonly #byName: ReadonlyMap<string, GgufTensor>;
   #headerHash: string | undefined;
@@ -79,6 +81,7 @@ export class GgufFile {
     }));
     this.byteLength = this.parts.reduce((sum, part) => sum + part.byteLength, 0);
     this.hasData = hasData;
+    this.made = open.find(({ source }) => source.made !== undefined)?.source.made;
     this.#byName = new Map(this.tensors.map((tensor) => [tensor.name, tensor]));
   }
 

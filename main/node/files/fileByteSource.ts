@@ -12,6 +12,7 @@ import type { ErrorCode } from "../../diagnostics/codes.ts";
 import type { ByteSink } from "../../formats/byteSink.ts";
 import { checkRange } from "../../formats/byteSource.ts";
 import type { ByteSource, SiblingOpener } from "../../formats/byteSource.ts";
+import { POOLING_FILE } from "../../formats/huggingface/folder.ts";
 
 export interface FileByteSource extends ByteSource {
   readonly path: string;
@@ -95,11 +96,11 @@ function sourceOver(handle: FileHandle, path: string, facts: BigIntStats): FileB
   return source;
 }
 
-/** Opens files of the same folder. A name with a folder in it has no sibling. */
+/** Opens files of the same folder. A name with a folder in it has no sibling, but for the one that models of Hugging Face have. */
 export const siblingOpener =
   (path: string): SiblingOpener =>
   async (name) => {
-    if (basename(name) !== name) return undefined;
+    if (basename(name) !== name && name !== POOLING_FILE) return undefined;
     try {
       return await openFileSource(join(dirname(path), name));
     } catch (error) {

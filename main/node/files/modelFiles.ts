@@ -1,11 +1,14 @@
 /** Model files of this machine: opened by path, looked for in folders, and the sample that comes with the workbench. */
 import { existsSync, statSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ModelFiles } from "../../engine/services.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { userHome } from "./folders.ts";
-import { openFileSource, siblingOpener } from "./fileByteSource.ts";
+import { uploadPrefix } from "./abandonedFiles.ts";
+import { openFileSink, openFileSource, siblingOpener } from "./fileByteSource.ts";
 
 const SAMPLE_FILE = "assets/models/rlx-sample.gguf";
 /** How deep folders are searched for a dropped file. */
@@ -42,14 +45,33 @@ async function* find(start: string, name: string, size: number | undefined): Asy
   }
 }
 
+const notAModel = (folder: string) => (cause: unknown) => {
+  if (!(cause instanceof WorkbenchError) || cause.code !== "INPUT_NOT_FOUND") throw cause;
+  throw new WorkbenchError("INPUT_NOT_FOUND", `[${basename(folder)}] got a folder without a config.json`, {
+    hint: "Choose a model file, or the folder of a Hugging Face model.",
+    cause,
+  });
+};
+
 export const modelFiles: ModelFiles = {
   async open(path) {
     const full = resolve(path);
+    // A folder is opened by its config.json, and named by itself.
+    if (statSync(full, { throwIfNoEntry: false })?.isDirectory() === true) {
+      const inside = join(full, "config.json");
+      const source = { ...(await openFileSource(inside).catch(notAModel(full))), name: basename(full) };
+      return { path: full, source, openSibling: siblingOpener(inside), beside: () => full };
+    }
     const folder = dirname(full);
     const source = await openFileSource(full);
     return { path: full, source, openSibling: siblingOpener(full), beside: (name) => join(folder, name) };
   },
   absolute: (path) => resolve(path),
+  create: openFileSink,
+  async temporary(name) {
+    const folder = await mkdtemp(join(tmpdir(), uploadPrefix()));
+    return { path: join(folder, name), remove: () => rm(folder, { recursive: true, force: true }) };
+  },
   usualFolders: () => {
     const home = userHome();
     return [

@@ -2,11 +2,13 @@
 import type { ChatMessage } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
+import type { WrittenModel } from "../../engine/models/madeModel.ts";
+import { writeMade } from "../../engine/models/madeModel.ts";
 import type { TaskKind } from "../../engine/models/taskCache.ts";
 import { inSlices, TaskCache } from "../../engine/models/taskCache.ts";
 import { randomSeed } from "../../engine/random.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { openGguf } from "../../formats/gguf/open.ts";
+import { openModelFile } from "../../formats/openModel.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
 import { modelGraph } from "../../library/models.ts";
@@ -28,6 +30,7 @@ import { engines, THREADS } from "./addon.ts";
 export const DEFAULT_CONTEXT = 4096;
 const MOST_TOKENS = 256;
 const NEVER = new AbortController().signal;
+const WRITTEN: TaskKind<WrittenModel> = { name: "written as GGUF", keep: 1 };
 /** One per device and cache type, until the model is closed. */
 const DECODER: TaskKind<DeviceDecoder> = { name: "decoder", keep: Infinity };
 
@@ -59,10 +62,13 @@ export function sampleModel(): string {
   throw new WorkbenchError("INPUT_NOT_FOUND", "[sample] the sample model is not part of this installation");
 }
 
-/** Opens a GGUF by path: one file, or all parts of a split one. Only its header is read. */
+/**
+ * Opens a model by path: a GGUF (any part of a split one), a safetensors file, or the folder of a Hugging Face model. Only
+ * headers are read.
+ */
 export async function openModel(path: string, options: { readonly signal?: AbortSignal } = {}): Promise<Model> {
   const { path: full, source, openSibling, beside } = await modelFiles.open(path);
-  const file = await openGguf(source, { openSibling, signal: options.signal });
+  const file = await openModelFile(source, { openSibling, signal: options.signal });
   return new Model(
     full,
     file,
@@ -79,6 +85,7 @@ export class Model {
   readonly #tasks = new TaskCache();
   /** Of decoders, for `close`. */
   readonly #openings: Promise<DeviceDecoder>[] = [];
+  readonly #written: WrittenModel[] = [];
   #tokenizer: Tokenizer | undefined;
 
   constructor(path: string, file: GgufFile, paths: readonly string[]) {
@@ -93,6 +100,11 @@ export class Model {
 
   /** Where its weights lie, for `compileForCpu`. */
   get weights(): WeightFiles {
+    const { made } = this.file;
+    if (made !== undefined)
+      throw new WorkbenchError("INPUT_ARGUMENT", `[${this.file.name}] got ${made.from}, expected a GGUF`, {
+        hint: "The engine maps its weights: write the model as a GGUF first, with `rlx convert`.",
+      });
     return { ...mappedFiles(this.file, this.#paths), locate: locateIn(this.file) };
   }
 
@@ -116,15 +128,27 @@ export class Model {
       });
     const { registry } = engines();
     const device = id === undefined ? registry.first : registry.able(id, "tokens", "session");
-    const request = { source: this, file: this.file, paths: this.#paths, threads, context };
+    const request = { source: this, file: this.file, threads, context };
     const type = cacheType === undefined ? {} : { cacheType };
-    const decoder = await this.#tasks.get(DECODER, `${device.id} ${cacheType ?? ""}`, signal, (own) => {
-      const opening = device.openDecoder({ ...request, ...type, signal: own, onPhase: () => undefined });
+    const decoder = await this.#tasks.get(DECODER, `${device.id} ${cacheType ?? ""}`, signal, async (own) => {
+      const paths = await this.#mappablePaths(own);
+      const opening = device.openDecoder({ ...request, ...type, paths, signal: own, onPhase: () => undefined });
       this.#openings.push(opening);
       return opening;
     });
     throwIfCancelled(signal);
     return new ModelSession(this, decoder.open({ context: Math.min(context, decoder.context), threads }));
+  }
+
+  /** A model of another container is written as a GGUF first, once. */
+  async #mappablePaths(signal: AbortSignal): Promise<readonly string[]> {
+    if (this.file.made === undefined) return this.#paths;
+    const written = await this.#tasks.get(WRITTEN, "", signal, async (own) => {
+      const place = await writeMade(modelFiles)(this.file, own);
+      this.#written.push(place);
+      return place;
+    });
+    return [written.path];
   }
 
   /** Token ids of a prompt. Text gets what the file's rules add; a conversation gets its chat template. */
@@ -141,6 +165,7 @@ export class Model {
     this.#tasks.end();
     for (const opening of await Promise.allSettled(this.#openings.splice(0)))
       if (opening.status === "fulfilled") await opening.value.dispose();
+    for (const place of this.#written.splice(0)) await place.remove();
     await this.file.close();
   }
 }

@@ -1,0 +1,278 @@
+/**
+ * A model of Hugging Face, opened like a GGUF: config.json, tokenizer.json and safetensors files
+ * become the source of the GGUF that `rlx convert` would write. Only headers and the small files
+ * are read; tensors are read, and changed, when they are asked for. A model of no known family, or
+ * safetensors without a config.json, shows its tensors under their own names.
+ */
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { ByteSource, SiblingOpener } from "../byteSource.ts";
+import { stringEntry, numberEntry } from "../gguf/encode.ts";
+import { alignUp, quote } from "../gguf/header.ts";
+import type { MetadataEntry } from "../gguf/values.ts";
+import { encodeHeader } from "../gguf/write.ts";
+import { isObject, Json, parseJson } from "../json.ts";
+import type { Piece } from "../madeSource.ts";
+import { madeSource, pieceOf } from "../madeSource.ts";
+import type { SafetensorsFile } from "../safetensors/header.ts";
+import { readSafetensors } from "../safetensors/header.ts";
+import type { HfFamily } from "./families.ts";
+import { HF_FAMILIES } from "./families.ts";
+import type { HfConfig } from "./keys.ts";
+import { entriesOf } from "./keys.ts";
+import { tokenizerEntries } from "./tokenizer.ts";
+import type { NamedTensor } from "./weights.ts";
+import { byName, familyTensors, storedBytes } from "./weights.ts";
+
+export interface HfOptions {
+  readonly openSibling: SiblingOpener;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Of a JSON file. The tokenizers of the largest vocabularies take 35 MB. */
+const MOST_JSON = 64 << 20;
+const MOST_FILES = 1000;
+/** Of sentence-transformers: how the vectors of the tokens become one. */
+export const POOLING_FILE = "1_Pooling/config.json";
+const INDEX = "model.safetensors.index.json";
+
+/** `given`: config.json or another JSON file of the folder, or a safetensors file. Closed on failure, with all that was opened. */
+export async function huggingFaceSource(given: ByteSource, { openSibling, signal }: HfOptions): Promise<ByteSource> {
+  const opened: ByteSource[] = [given];
+  const sibling: SiblingOpener = async (name) => {
+    const source = await openSibling(name);
+    if (source !== undefined) opened.push(source);
+    return source;
+  };
+  try {
+    const json = async (name: string): Promise<Json> => new Json(await readJson(await sibling(name), signal));
+    const names = await weightNames(given, await json(INDEX), sibling);
+    const files: SafetensorsFile[] = [];
+    for (const name of names) {
+      const source = name === given.name ? given : await sibling(name);
+      if (source === undefined) throw missingFile(given.name, name, names);
+      files.push(await readSafetensors(source, signal));
+    }
+    const model: Folder = {
+      name: given.name,
+      config: await json("config.json"),
+      tokenizer: await json("tokenizer.json"),
+      settings: await json("tokenizer_config.json"),
+      generation: await json("generation_config.json"),
+      pooling: await json(POOLING_FILE),
+      template: await readText(await sibling("chat_template.jinja"), signal),
+      files,
+    };
+    const { entries, tensors } = contentsOf(model);
+    return gguf(given.name, entries, tensors, {
+      from: files.length === 1 ? "safetensors" : `${files.length} safetensors files`,
+      close: async () => void (await Promise.allSettled(opened.map((source) => source.close()))),
+    });
+  } catch (error) {
+    await Promise.allSettled(opened.map((source) => source.close()));
+    throw error;
+  }
+}
+
+/** The files with the weights: those of the index, those of a name with a number, or the only one. */
+async function weightNames(given: ByteSource, index: Json, sibling: SiblingOpener): Promise<readonly string[]> {
+  const map = index.child("weight_map").value;
+  const listed = [...new Set(Object.values(map))].filter((name) => typeof name === "string").toSorted();
+  const isSafetensors = /\.safetensors$/iu.test(given.name);
+  if (listed.length > MOST_FILES)
+    throw new WorkbenchError(
+      "INPUT_LIMIT",
+      `[${given.name}] ${INDEX}: got ${listed.length} files, expected at most ${MOST_FILES}`,
+      {
+        hint: "No known model has this many; the file is probably damaged.",
+      },
+    );
+  if (listed.length > 0 && (!isSafetensors || listed.includes(given.name))) return listed;
+  if (!isSafetensors) {
+    const whole = await sibling("model.safetensors");
+    if (whole !== undefined) return ["model.safetensors"];
+    throw new WorkbenchError(
+      "INPUT_NOT_FOUND",
+      `[${given.name}] no safetensors file: expected model.safetensors or ${INDEX}`,
+      {
+        hint: "Download the model's safetensors files; other forms (.bin, .pth, .msgpack) are not read.",
+      },
+    );
+  }
+  const part = /^(.*)-\d{5}-of-(\d{5})(\.safetensors)$/iu.exec(given.name);
+  const count = Number(part?.[2] ?? 1);
+  if (part === null || count > MOST_FILES) return [given.name];
+  const of = part[2] ?? "";
+  return Array.from(
+    { length: count },
+    (_, i) => `${part[1] ?? ""}-${String(i + 1).padStart(5, "0")}-of-${of}${part[3] ?? ""}`,
+  );
+}
+
+function missingFile(given: string, name: string, names: readonly string[]): WorkbenchError {
+  return new WorkbenchError("INPUT_SPLIT", `[${given}] the model has ${names.length} files; missing: ${quote(name)}`, {
+    hint: "Put all files of the model into one folder, with the names they were published under.",
+    details: { missing: [name] },
+  });
+}
+
+async function readBytes(
+  source: ByteSource | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array | undefined> {
+  if (source === undefined) return undefined;
+  if (source.byteLength > MOST_JSON)
+    throw new WorkbenchError(
+      "INPUT_LIMIT",
+      `[${source.name}] got ${source.byteLength} bytes, expected at most ${MOST_JSON}`,
+      {
+        hint: "No known model has a file of this kind that long; it is probably damaged.",
+      },
+    );
+  return source.read(0, source.byteLength, signal);
+}
+
+async function readJson(source: ByteSource | undefined, signal: AbortSignal | undefined): Promise<unknown> {
+  const bytes = await readBytes(source, signal);
+  if (source === undefined || bytes === undefined) return undefined;
+  const value = parseJson(source.name, bytes, "its text");
+  if (isObject(value)) return value;
+  throw new WorkbenchError("INPUT_MALFORMED", `[${source.name}] got JSON that is no object`, {
+    hint: "The file is damaged; download it again.",
+  });
+}
+
+async function readText(source: ByteSource | undefined, signal: AbortSignal | undefined): Promise<string | undefined> {
+  const bytes = await readBytes(source, signal);
+  return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+}
+
+// ------------------------------------------------------------------------------------- the contents
+
+interface Folder {
+  readonly name: string;
+  readonly config: Json;
+  readonly tokenizer: Json;
+  readonly settings: Json;
+  readonly generation: Json;
+  /** Of sentence-transformers: how the vectors of the tokens become one. */
+  readonly pooling: Json;
+  readonly template: string | undefined;
+  readonly files: readonly SafetensorsFile[];
+}
+
+interface Contents {
+  readonly entries: readonly MetadataEntry[];
+  readonly tensors: readonly NamedTensor[];
+}
+
+/** config.json of a model with several parts has that of the text in a group of its own. */
+function textConfig({ config, name }: Folder): HfConfig {
+  const text = config.get("text_config");
+  return { name, json: isObject(text) ? new Json({ ...config.value, ...text }) : config };
+}
+
+function contentsOf(folder: Folder): Contents {
+  const named = folder.config.list("architectures").find((name) => typeof name === "string");
+  const family = HF_FAMILIES.find(({ names }) => named !== undefined && names.includes(named));
+  return family === undefined ? asTheyAre(folder, named) : ofFamily(folder, family);
+}
+
+/** Names that are none of a family: the tensors can be looked at. */
+function asTheyAre(folder: Folder, named: string | undefined): Contents {
+  const architecture = folder.config.text("model_type") ?? named ?? "unknown";
+  return {
+    entries: general(folder, architecture),
+    tensors: [...byName(folder.files)].map(([name, stored]) => [name, storedBytes(stored)] as const),
+  };
+}
+
+function ofFamily(folder: Folder, family: HfFamily): Contents {
+  const config = textConfig(folder);
+  const tensors = familyTensors(family, config, byName(folder.files));
+  const rows = tensors.find(([name]) => name === "token_embd.weight")?.[1].dims[1] ?? 0;
+  const { architecture } = family;
+  return {
+    entries: [
+      ...general(folder, architecture),
+      ...fileType(tensors),
+      ...entriesOf(architecture, { ...family.keys(config), vocab_size: rows, pooling_type: poolingType(folder) }),
+      ...(family.lists?.(config) ?? []),
+      ...samplingEntries(folder.generation),
+      ...(folder.tokenizer.get("model") === undefined
+        ? []
+        : tokenizerEntries({ ...folder, config: config.json, rows })),
+    ],
+    tensors,
+  };
+}
+
+const general = ({ config, name }: Folder, architecture: string): readonly MetadataEntry[] => [
+  stringEntry("general.architecture", architecture),
+  stringEntry("general.type", "model"),
+  stringEntry(
+    "general.name",
+    config.text("_name_or_path")?.split("/").at(-1) || name.replace(/\.(safetensors|json)$/iu, ""),
+  ),
+];
+
+const FILE_TYPES: ReadonlyMap<string, number> = new Map([
+  ["f32", 0],
+  ["f16", 1],
+  ["bf16", 32],
+  ["q8_0", 7],
+]);
+
+/** The type of most of its numbers. */
+function fileType(tensors: readonly NamedTensor[]): readonly MetadataEntry[] {
+  const bytes = new Map<string, number>();
+  for (const [, { type, byteLength }] of tensors) bytes.set(type.name, (bytes.get(type.name) ?? 0) + byteLength);
+  const [most] = [...bytes].toSorted((a, b) => b[1] - a[1]);
+  const number = FILE_TYPES.get(most?.[0] ?? "");
+  return number === undefined ? [] : [numberEntry("general.file_type", "u32", number)];
+}
+
+function poolingType({ pooling }: Folder): number | undefined {
+  if (pooling.flag("pooling_mode_mean_tokens") === true) return 1;
+  if (pooling.flag("pooling_mode_cls_token") === true) return 2;
+  return pooling.flag("pooling_mode_lasttoken") === true ? 3 : undefined;
+}
+
+/** How the model is drawn from, where its makers say so. */
+function samplingEntries(generation: Json): readonly MetadataEntry[] {
+  if (generation.flag("do_sample") !== true) return [];
+  const kinds = {
+    temperature: ["temp", "f32"],
+    top_k: ["top_k", "i32"],
+    top_p: ["top_p", "f32"],
+    min_p: ["min_p", "f32"],
+    repetition_penalty: ["penalty_repeat", "f32"],
+  } as const;
+  return Object.entries(kinds).flatMap(([from, [to, type]]) => {
+    const value = generation.number(from);
+    return value === undefined ? [] : [numberEntry(`general.sampling.${to}`, type, value)];
+  });
+}
+
+// ---------------------------------------------------------------------------------------- as a GGUF
+
+interface Origin {
+  readonly from: string;
+  readonly close: () => Promise<void>;
+}
+
+function gguf(
+  name: string,
+  entries: readonly MetadataEntry[],
+  tensors: readonly NamedTensor[],
+  { from, close }: Origin,
+): ByteSource {
+  const shapes = tensors.map(([tensor, { type, dims }]) => ({ name: tensor, type, dims }));
+  const { bytes, alignment, total } = encodeHeader({ entries, tensors: shapes });
+  const pieces: Piece[] = [pieceOf(0, bytes)];
+  let offset = alignUp(bytes.byteLength, alignment);
+  for (const [, { byteLength, read }] of tensors) {
+    pieces.push({ offset, byteLength, read });
+    offset += alignUp(byteLength, alignment);
+  }
+  return madeSource({ name, byteLength: total, pieces, made: { from }, close });
+}

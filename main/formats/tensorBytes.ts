@@ -1,0 +1,197 @@
+/**
+ * A tensor's bytes that need not lie anywhere: another tensor's with rows in another order, with
+ * another element type, joined from several. Any range can be read; only `transposed` reads a whole
+ * tensor for it.
+ */
+import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
+import { f32ToF16 } from "../quant/half.ts";
+import type { GgmlType } from "./gguf/types.ts";
+import { ggmlTypeByName, packedBytes } from "./gguf/types.ts";
+import { dequantize } from "./quant/dequantize.ts";
+
+export interface TensorBytes {
+  readonly type: GgmlType;
+  /** The fastest dimension first. */
+  readonly dims: readonly number[];
+  readonly byteLength: number;
+  readonly read: (offset: number, length: number, signal?: AbortSignal) => Promise<Uint8Array>;
+}
+
+export const elementsOf = (dims: readonly number[]): number => dims.reduce((product, dim) => product * dim, 1);
+
+export const F32 = requireType("f32");
+
+function requireType(name: string): GgmlType {
+  const type = ggmlTypeByName(name);
+  invariant(type !== undefined, `${name} is a type`);
+  return type;
+}
+
+/** Numbers that are in memory, as f32. */
+export function floatsBytes(values: Float32Array, dims: readonly number[] = [values.length]): TensorBytes {
+  const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  return {
+    type: F32,
+    dims,
+    byteLength: bytes.byteLength,
+    read: async (offset, length) => bytes.slice(offset, offset + length),
+  };
+}
+
+/** The same bytes as a tensor of other sizes. */
+export const withDims = (tensor: TensorBytes, dims: readonly number[]): TensorBytes => ({ ...tensor, dims });
+
+const rowBytesOf = ({ type, dims }: TensorBytes): number => packedBytes(type, dims[0] ?? 1);
+
+/** Rows in another order, or a choice of them: row i is row `from(i)` of the tensor. `dims` when their number changes. */
+export function rowsFrom(tensor: TensorBytes, from: (row: number) => number, dims = tensor.dims): TensorBytes {
+  const size = rowBytesOf(tensor);
+  const rows = elementsOf(dims.slice(1));
+  return {
+    ...tensor,
+    dims,
+    byteLength: rows * size,
+    async read(offset, length, signal) {
+      const out = new Uint8Array(length);
+      const end = offset + length;
+      for (let row = Math.floor(offset / size); row * size < end;) {
+        // Rows that also follow one another in the tensor are one read.
+        const first = from(row);
+        let count = 1;
+        while ((row + count) * size < end && from(row + count) === first + count) count++;
+        const begin = Math.max(offset, row * size);
+        const stop = Math.min(end, (row + count) * size);
+        out.set(await tensor.read(first * size + begin - row * size, stop - begin, signal), begin - offset);
+        row += count;
+      }
+      return out;
+    },
+  };
+}
+
+/** Tensors of one type, one behind the other. */
+export function joined(parts: readonly TensorBytes[], dims: readonly number[]): TensorBytes {
+  const [first] = parts;
+  invariant(first !== undefined, "something to join");
+  const starts: number[] = [];
+  let total = 0;
+  for (const part of parts) {
+    invariant(part.type === first.type, `${part.type.name} beside ${first.type.name}`);
+    starts.push(total);
+    total += part.byteLength;
+  }
+  return {
+    type: first.type,
+    dims,
+    byteLength: total,
+    async read(offset, length, signal) {
+      const out = new Uint8Array(length);
+      for (const [i, part] of parts.entries()) {
+        const start = starts[i] ?? 0;
+        const from = Math.max(offset, start);
+        const to = Math.min(offset + length, start + part.byteLength);
+        if (to > from) out.set(await part.read(from - start, to - from, signal), from - offset);
+      }
+      return out;
+    },
+  };
+}
+
+/** Rows and columns of a matrix change places. The whole matrix is read for each range. */
+export function transposed(tensor: TensorBytes): TensorBytes {
+  const [columns = 1, rows = 1] = tensor.dims;
+  const size = tensor.type.blockBytes;
+  invariant(tensor.dims.length === 2 && tensor.type.blockSize === 1, "a matrix of plain numbers");
+  return {
+    ...tensor,
+    dims: [rows, columns],
+    async read(offset, length, signal) {
+      const source = await tensor.read(0, tensor.byteLength, signal);
+      const out = new Uint8Array(length);
+      for (let at = 0; at < length; at++) {
+        const place = offset + at;
+        const element = Math.floor(place / size);
+        const [row, column] = [element % rows, Math.floor(element / rows)];
+        out[at] = source[(row * columns + column) * size + (place % size)] ?? 0;
+      }
+      return out;
+    },
+  };
+}
+
+/** Each number through a function, as f32. */
+export const mapped = (tensor: TensorBytes, change: (value: number) => number): TensorBytes =>
+  converted(tensor, F32, change);
+
+/** Element types that tensors can be converted to. */
+export const TARGETS = ["f32", "f16", "bf16", "q8_0"] as const;
+export type TargetType = (typeof TARGETS)[number];
+
+/** The tensor in another element type; itself when it has that already. */
+export function converted(tensor: TensorBytes, target: GgmlType, change?: (value: number) => number): TensorBytes {
+  const { type, dims } = tensor;
+  if (type === target && change === undefined) return tensor;
+  const { element } = type;
+  if (element === undefined)
+    throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[convert] got a tensor of type ${type.name}`, {
+      hint: "Tensors of this type can be looked at, but not converted.",
+    });
+  const pack = PACKERS[target.name];
+  invariant(pack !== undefined, `a way to write ${target.name}`);
+  // Ranges begin and end at whole blocks of both types.
+  const unit = Math.max(type.blockSize, target.blockSize);
+  const unitBytes = packedBytes(target, unit);
+  return {
+    type: target,
+    dims,
+    byteLength: packedBytes(target, elementsOf(dims)),
+    async read(offset, length, signal) {
+      const first = Math.floor(offset / unitBytes);
+      const count = Math.ceil((offset + length) / unitBytes) - first;
+      const bytes = await tensor.read(packedBytes(type, first * unit), packedBytes(type, count * unit), signal);
+      const values = dequantize(element, bytes, count * unit);
+      if (change !== undefined) for (let i = 0; i < values.length; i++) values[i] = change(values[i] ?? 0);
+      return pack(values).subarray(offset - first * unitBytes, offset - first * unitBytes + length);
+    },
+  };
+}
+
+type Pack = (values: Float32Array) => Uint8Array;
+
+const PACKERS: Readonly<Record<string, Pack>> = {
+  f32: (values) => new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+  f16: (values) => new Uint8Array(Uint16Array.from(values, f32ToF16).buffer),
+  bf16: packBf16,
+  q8_0: packQ8,
+};
+
+/** Rounded to the nearest, ties to even; a NaN stays one. */
+function packBf16(values: Float32Array): Uint8Array {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
+  const out = new Uint16Array(values.length);
+  for (let i = 0; i < out.length; i++) {
+    const word = bits[i] ?? 0;
+    out[i] = (word & 0x7fffffff) > 0x7f800000 ? (word >>> 16) | 64 : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16;
+  }
+  return new Uint8Array(out.buffer);
+}
+
+/** Blocks of 32: an f16 scale, largest / 127, and a byte for each number. */
+function packQ8(values: Float32Array): Uint8Array {
+  const blocks = values.length / 32;
+  const out = new Uint8Array(blocks * 34);
+  const view = new DataView(out.buffer);
+  for (let block = 0; block < blocks; block++) {
+    let largest = 0;
+    for (let i = 0; i < 32; i++) largest = Math.max(largest, Math.abs(values[block * 32 + i] ?? 0));
+    const scale = Math.fround(largest / 127);
+    const inverse = scale === 0 ? 0 : Math.fround(1 / scale);
+    view.setUint16(block * 34, f32ToF16(scale), true);
+    for (let i = 0; i < 32; i++)
+      view.setInt8(block * 34 + 2 + i, roundAway(Math.fround((values[block * 32 + i] ?? 0) * inverse)));
+  }
+  return out;
+}
+
+/** Halves go away from 0, as C rounds. */
+const roundAway = (value: number): number => Math.sign(value) * Math.floor(Math.abs(value) + 0.5);
