@@ -13,9 +13,22 @@ import { parseTemplate, runTemplate } from "./sandbox.ts";
 import type { TokenizerSource } from "../tokenizer/rules.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
+/** A piece of a message's content: text, or what stands for an image or a sound. */
+export interface ContentPart {
+  readonly type: string;
+  readonly text?: string;
+}
+
+/** As Hugging Face templates read it: a message of system, developer, user, assistant or tool. */
 export interface ChatMessage {
   readonly role: string;
-  readonly content: string;
+  readonly content: string | readonly ContentPart[] | null;
+  /** What the model thought before it answered. */
+  readonly reasoning_content?: string | null;
+  readonly tool_calls?: readonly Json[];
+  /** Of a tool's result: the call that it answers, and the tool. */
+  readonly tool_call_id?: string;
+  readonly name?: string;
 }
 
 export interface RenderOptions {
