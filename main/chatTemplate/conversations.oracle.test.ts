@@ -177,7 +177,7 @@ describe.skipIf(missing !== undefined)(`conversations by Jinja2 ${missing ?? ""}
                 ...variables,
                 ...OF_ONE,
                 tools: tools as never,
-                messages: messages as never,
+                messages,
                 add_generation_prompt: addGenerationPrompt,
                 bos_token: "<BOS>",
                 eos_token: "<EOS>",
