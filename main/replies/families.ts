@@ -176,3 +176,26 @@ export function replyStyle(template: string): ReplyStyle {
     beginsThinking,
   };
 }
+
+/** Text alone: nothing in it is a mark. */
+export const PLAIN_STYLE: ReplyStyle = {
+  kind: "marks",
+  reasoning: [],
+  calls: null,
+  silent: [],
+  beginsThinking: false,
+};
+
+/** Every mark of a style. */
+export const marksOf = (style: ReplyStyle): readonly string[] =>
+  style.kind === "channels"
+    ? CHANNEL_MARKS
+    : [
+        ...[...style.reasoning, ...(style.calls?.marks ?? [])].flatMap(({ open, close }) => [open, ...close]),
+        ...style.silent,
+      ];
+
+export const CHANNEL_OPENS: readonly string[] = ["<|start|>", "<|channel|>"];
+export const CHANNEL_ENDS: readonly string[] = ["<|end|>", "<|return|>", "<|call|>", ...CHANNEL_OPENS];
+export const HEADER_ENDS: readonly string[] = ["<|message|>"];
+const CHANNEL_MARKS: readonly string[] = [...HEADER_ENDS, ...CHANNEL_ENDS, "<|constrain|>"];

@@ -5,6 +5,7 @@
 import type { CallBody } from "./callBodies.ts";
 import { LONGEST_CALL, parsedJson } from "./callBodies.ts";
 import type { CallMarks, Marks, ReplyStyle } from "./families.ts";
+import { CHANNEL_ENDS, CHANNEL_OPENS, HEADER_ENDS, marksOf } from "./families.ts";
 import type { ParameterTypes, Reply, ReplyPart, ReplyPiece, ToolCall, WrittenCall } from "./reply.ts";
 import { isRecord } from "./reply.ts";
 
@@ -31,9 +32,6 @@ type Section =
   /** Harmony: says what the text behind it is. */
   | { readonly kind: "header" };
 
-const HEADER_ENDS = ["<|message|>"];
-const CHANNEL_OPENS = ["<|start|>", "<|channel|>"];
-const CHANNEL_ENDS = ["<|end|>", "<|return|>", "<|call|>", ...CHANNEL_OPENS];
 const ANSWER: Section = { kind: "answer" };
 
 interface Found {
@@ -55,18 +53,27 @@ export class ReplyReader {
   readonly #content: string[] = [];
   readonly #calls: ToolCall[] = [];
   readonly #notes: string[] = [];
+  readonly #controls: readonly string[];
   #hasAnswer = false;
   #isPlain = true;
 
   constructor(style: ReplyStyle, options: ReaderOptions) {
     this.#style = style;
     this.#options = options;
+    this.#controls = marksOf(style);
     this.#section = beginning(style, options.prompt);
     this.#skipsBlanks = this.#section.kind === "reasoning";
   }
 
+  /** Those that are complete. */
   get calls(): readonly ToolCall[] {
     return this.#calls;
+  }
+
+  /** Whether the text of a token that is otherwise never shown says something here: marks, and all of a call. */
+  reads(control: string): boolean {
+    const { kind } = this.#section;
+    return kind === "call" || kind === "header" || this.#controls.some((mark) => mark.includes(control));
   }
 
   push(text: string): readonly ReplyPiece[] {
