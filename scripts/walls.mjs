@@ -23,7 +23,7 @@ const backendRules = [
 const blockOperands = "main/backends/cpu/linearBlockOperands.ts";
 const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
 const compilerLayers = [...belowBackends, ...everyBackend];
-const textLayers = ["main/tokenizer", "main/chatTemplate", "main/grammar"];
+const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main/grammar"];
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
@@ -58,6 +58,7 @@ export const walls = [
     may: [...base, "main/tokenizer", "main/ir/steps.ts"],
     packages: ["@huggingface/jinja"],
   },
+  { folder: "main/replies", may: base },
   { folder: "main/grammar", may: [...base, "main/ir/steps.ts"] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },

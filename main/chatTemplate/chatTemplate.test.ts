@@ -6,8 +6,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { boolEntry, numberEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import { Metadata } from "../formats/gguf/metadata.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
-import { chatSupport, chatTemplate, encodeRendered } from "./chatTemplate.ts";
-import type { ChatMessage, RenderOptions } from "./chatTemplate.ts";
+import { chatSupport, chatTemplate, encodeRendered, templateNames } from "./chatTemplate.ts";
+import type { ChatMessage, RenderOptions, TemplateChoice } from "./chatTemplate.ts";
 import { peakGrowth } from "../testing/peakMemory.ts";
 import { strftime } from "./strftime.ts";
 import { createTokenizer } from "../tokenizer/tokenizer.ts";
@@ -255,6 +255,26 @@ describe("the chat of a model", () => {
     const found = support(["<s>", "a"], [stringEntry("tokenizer.chat_template", "{{ bos_token }}!")]);
     expect(found.kind === "chat" && found.template.origin).toBe("file");
     expect(found.kind === "chat" && found.template.render(hello)).toBe("<s>!");
+  });
+
+  it("is one of several: by name, or the one for tools", () => {
+    const key = "tokenizer.chat_template";
+    const entries = [
+      stringEntry(key, "first"),
+      stringEntry(`${key}.tool_use`, "tools"),
+      stringEntry(`${key}.rag`, "documents"),
+    ];
+    const file = source(["<s>", "a"], entries);
+    expect(templateNames(file)).toEqual(["tool_use", "rag"]);
+    const chosen = (choice: TemplateChoice): string => {
+      const found = chatSupport(file, createTokenizer(file), choice);
+      return found.kind === "chat" ? found.template.source : "";
+    };
+    expect(chosen({})).toBe("first");
+    expect(chosen({ hasTools: true })).toBe("tools");
+    expect(chosen({ hasTools: true, name: "default" })).toBe("first");
+    expect(chosen({ name: "rag" })).toBe("documents");
+    expect(() => chosen({ name: "x" })).toThrow(expect.objectContaining({ code: "INPUT_TEMPLATE" }));
   });
 
   it("is ChatML where the vocabulary speaks it", () => {

@@ -13,9 +13,22 @@ import { parseTemplate, runTemplate } from "./sandbox.ts";
 import type { TokenizerSource } from "../tokenizer/rules.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
+/** A piece of a message's content: text, or what stands for an image or a sound. */
+export interface ContentPart {
+  readonly type: string;
+  readonly text?: string;
+}
+
+/** As Hugging Face templates read it: a message of system, developer, user, assistant or tool. */
 export interface ChatMessage {
   readonly role: string;
-  readonly content: string;
+  readonly content: string | readonly ContentPart[] | null;
+  /** What the model thought before it answered. */
+  readonly reasoning_content?: string | null;
+  readonly tool_calls?: readonly Json[];
+  /** Of a tool's result: the call that it answers, and the tool. */
+  readonly tool_call_id?: string;
+  readonly name?: string;
 }
 
 export interface RenderOptions {
@@ -23,6 +36,9 @@ export interface RenderOptions {
   readonly addGenerationPrompt?: boolean;
   /** For templates that write the date; default now. */
   readonly now?: Date;
+  /** JSON schemas of functions that the model may call. None and an empty list are different to some templates. */
+  readonly tools?: readonly Json[] | null;
+  readonly documents?: readonly Json[] | null;
   /** More variables a template may look at, such as enable_thinking. */
   readonly variables?: { readonly [name: string]: Json };
 }
@@ -44,9 +60,39 @@ const CHATML = `{% for message in messages %}<|im_start|>{{ message.role }}
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}`;
 
+const KEY = "tokenizer.chat_template";
+/** The template for conversations with tools, in files that have several. */
+const TOOL_USE = "tool_use";
+
+/** Templates that the file has beside its first one, by their names. */
+export function templateNames({ metadata }: TokenizerSource): readonly string[] {
+  return metadata.entries.flatMap(({ key, value }) =>
+    key.startsWith(`${KEY}.`) && value.kind === "string" ? [key.slice(KEY.length + 1)] : [],
+  );
+}
+
+export interface TemplateChoice {
+  /** One of `templateNames`; without it the file's first, or its own for tools where they are given. */
+  readonly name?: string | undefined;
+  readonly hasTools?: boolean;
+}
+
 /** The chat of a model. A template that cannot be parsed fails here, with INPUT_TEMPLATE. */
-export function chatSupport({ metadata }: TokenizerSource, tokenizer: Tokenizer): ChatSupport {
-  const source = metadata.optionalString("tokenizer.chat_template");
+export function chatSupport(file: TokenizerSource, tokenizer: Tokenizer, choice: TemplateChoice = {}): ChatSupport {
+  const { metadata } = file;
+  const names = templateNames(file);
+  const first = metadata.optionalString(KEY);
+  if (choice.name !== undefined && !names.includes(choice.name) && choice.name !== "default")
+    throw new WorkbenchError(
+      "INPUT_TEMPLATE",
+      `[chat template] name: got ${JSON.stringify(choice.name)}, expected ${["default", ...names].join(" or ")}`,
+      { hint: "Leave the name out for the file's own choice." },
+    );
+  const forTools = choice.hasTools === true && names.includes(TOOL_USE) ? TOOL_USE : undefined;
+  // A file may have nothing but named ones.
+  const isNamedOnly = (first ?? "") === "" && names.length > 0;
+  const name = choice.name ?? forTools ?? (isNamedOnly ? names[0] : "default");
+  const source = name === "default" || name === undefined ? first : metadata.optionalString(`${KEY}.${name}`);
   if (source !== undefined && source !== "") return { kind: "chat", template: chatTemplate(source, tokenizer, "file") };
   if (tokenizer.idOf("<|im_start|>") !== undefined && tokenizer.idOf("<|im_end|>") !== undefined)
     return { kind: "chat", template: chatTemplate(CHATML, tokenizer, "chatml") };
@@ -63,7 +109,7 @@ export function chatSupport({ metadata }: TokenizerSource, tokenizer: Tokenizer)
  */
 export function templateRefusal({ metadata }: TokenizerSource): WorkbenchError | undefined {
   try {
-    parseTemplate(metadata.optionalString("tokenizer.chat_template") ?? "");
+    parseTemplate(metadata.optionalString(KEY) ?? "");
     return undefined;
   } catch (error) {
     if (error instanceof WorkbenchError) return error;
@@ -82,11 +128,12 @@ export function chatTemplate(
   return {
     origin,
     source,
-    render(messages, { addGenerationPrompt = true, now = new Date(), variables = {} } = {}) {
+    render(messages, options = {}) {
+      const { addGenerationPrompt = true, now = new Date(), tools = null, documents = null, variables = {} } = options;
       const values = {
         // None where a conversation has none, as apply_chat_template of Hugging Face passes them.
-        tools: null,
-        documents: null,
+        tools,
+        documents,
         ...variables,
         messages: messages.map((message) => ({ ...message })),
         add_generation_prompt: addGenerationPrompt,

@@ -1,5 +1,6 @@
 """Jinja2, which wrote the language that chat templates are written in."""
 
+import functools
 import json
 from datetime import datetime
 
@@ -9,6 +10,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 def render(template, values):
     """Renders a chat template as the Hugging Face tokenizers set it up (trim_blocks, lstrip_blocks, tojson)."""
+    return _compiled(template).render(**values)
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(template):
 
     def raise_exception(message):
         raise ValueError(message)
@@ -20,4 +26,4 @@ def render(template, values):
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
     environment.globals["strftime_now"] = lambda pattern: datetime(2024, 7, 26).strftime(pattern)
-    return environment.from_string(template).render(**values)
+    return environment.from_string(template)
