@@ -227,6 +227,12 @@ export class Decoder {
     return this.has(scale) ? this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`) : product;
   }
 
+  /** Each head of [T, heads, inner] by its own matrix of [heads, out, inner]. */
+  linearEach(x: Value, name: string, shape: readonly [number, number, number], label: string): Value {
+    const each = this.g.iota([], { shape: [TOKENS, shape[0]], axis: 1 });
+    return this.g.linear_grouped([x, this.weight(`${name}.weight`, shape), each], {}, label);
+  }
+
   /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
   state(name: string, type: TensorType, options: DecoderState, next: (before: Value) => Value): Value {
     const before = this.#builder.state(name, type, options);

@@ -56,6 +56,8 @@ export interface DenseHyper {
 
 export interface DenseStyle {
   readonly rope: RopeStyle;
+  /** The size of a head of q and k, in families that have keys of their own for it. */
+  readonly headDim?: number;
   readonly norm?: Norm;
   /** Absent in families whose layers all see everything. */
   readonly windows?: WindowRules;
@@ -71,16 +73,14 @@ const EPSILON: Readonly<Record<Norm, string>> = {
   bare: "attention.layer_norm_epsilon",
 };
 
-export function readDense(
-  keys: HyperReader,
-  { rope, norm = "rms", windows, experts, attention }: DenseStyle,
-): DenseHyper {
+export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
+  const { rope, norm = "rms", windows, experts, attention } = style;
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
   const heads = keys.sameInEveryLayer("attention.head_count");
   const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", layers) : undefined;
   const kvHeads = some?.count ?? keys.sameInEveryLayer("attention.head_count_kv", heads);
-  const headDim = headSize(keys, width, heads);
+  const headDim = style.headDim ?? headSize(keys, width, heads);
   const feedForward = keys.sameInEveryLayer("feed_forward_length");
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
@@ -149,7 +149,7 @@ function headSize(keys: HyperReader, width: number, heads: number): number {
   return headDim;
 }
 
-function denseFacts(h: DenseHyper): readonly ModelFact[] {
+export function denseFacts(h: DenseHyper): readonly ModelFact[] {
   return [
     { label: "architecture", value: h.name },
     { label: "layers × width", value: `${h.layers} × ${h.width}` },

@@ -4,6 +4,7 @@
  * attention, feed-forward.
  */
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
+import { staticDim } from "../ir/dim.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import type { Steps } from "../ir/steps.ts";
 import { tensor } from "../ir/type.ts";
@@ -21,7 +22,7 @@ export function* denseGraph(
   h: DenseHyper,
   weights: WeightSource,
   options: ModelOptions,
-  block: (layer: DenseLayer, x: Value) => Value,
+  block: (layer: DenseLayer, x: Value, d: Decoder) => Value,
   begin: (d: Decoder, x: Value) => Value = (_, x) => x,
 ): Steps<Graph> {
   const d = new Decoder(h, weights, options);
@@ -38,7 +39,7 @@ export function* denseGraph(
   const scale = h.scales?.embedding ?? 1;
   const first = begin(d, scale === 1 ? rows : d.scoped("embedding", () => scaled(d, rows, scale, "scaled")));
   const x = yield* d.layers(first, (index, stream) =>
-    block(new DenseLayer(d, h, { anglesOf, temperatures }, index), stream),
+    block(new DenseLayer(d, h, { anglesOf, temperatures }, index), stream, d),
   );
   d.head(x, h.scales, h.lastNorm);
   return d.finish();
@@ -64,8 +65,12 @@ export interface LayerPlace {
 export interface Heads {
   readonly q: Value;
   readonly k: Value;
+  /** Of the size of k, or of another. */
   readonly v: Value;
 }
+
+/** Heads whose values are the keys: one cache holds both. */
+export type SharedHeads = Omit<Heads, "v">;
 
 /** One decoder layer: names its tensors `blk.<i>.…`, its caches `k.<i>` and `v.<i>`. */
 export class DenseLayer {
@@ -222,17 +227,22 @@ export class DenseLayer {
   }
 
   /** Queries multiplied by the temperatures of their positions, in files that have one. */
-  warmed({ q, k, v }: Heads): Heads {
+  warmed<H extends SharedHeads>(heads: H): H {
     const { temperatures } = this.#positions;
     return temperatures === undefined
-      ? { q, k, v }
-      : { q: this.#decoder.g.mul([q, temperatures], {}, "q_warmed"), k, v };
+      ? heads
+      : { ...heads, q: this.#decoder.g.mul([heads.q, temperatures], {}, "q_warmed") };
   }
 
   /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
-  attend({ q, k, v }: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
+  attend(heads: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
+    return this.output(this.mixed(heads, softmax));
+  }
+
+  /** Appends k and v to the layer's caches and attends over them: [T, heads, size of a value]. */
+  mixed({ q, k, ...rest }: Heads | SharedHeads, softmax: "plain" | "with sinks" = "plain"): Value {
     const d = this.#decoder;
-    const { width, heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
+    const { heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
     const isChunk = this.isLocal && windows?.isChunked === true;
     const attrs: AttentionCachedAttrs = {
       // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
@@ -240,14 +250,21 @@ export class DenseLayer {
       ...(attentionCap !== undefined && { softcap: attentionCap }),
       ...(this.isLocal && windows !== undefined && (isChunk ? { chunk: windows.size } : { window: windows.size - 1 })),
     };
-    const operands = [q, this.#cached("k", k), this.#cached("v", v), d.past] as const;
-    const mixed =
-      softmax === "plain"
-        ? d.g.attention_cached(operands, attrs, "attention")
-        : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
-    const flat = d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
+    const keys = this.#cached("k", k);
+    const operands = [q, keys, "v" in rest ? this.#cached("v", rest.v) : keys, d.past] as const;
+    return softmax === "plain"
+      ? d.g.attention_cached(operands, attrs, "attention")
+      : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
+  }
+
+  /** What the heads saw, [T, heads, size of a value], projected to the width. */
+  output(mixed: Value): Value {
+    const d = this.#decoder;
+    const { width, heads } = this.#hyper;
+    const inner = heads * staticDim(d.g.typeOf(mixed).shape[2] ?? 0, "attention");
+    const flat = d.g.reshape([mixed], { shape: [TOKENS, inner] }, "merge_heads");
     const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
-    return product(flat, this.#name("attn_output"), [width, heads * headDim], "output");
+    return product(flat, this.#name("attn_output"), [width, inner], "output");
   }
 
   /** down(act(gate(h)) · up(h)), or the layer's experts. */
@@ -318,8 +335,8 @@ export class DenseLayer {
 
   #cached(role: "k" | "v", fresh: Value): Value {
     const d = this.#decoder;
-    const { kvHeads, headDim } = this.#hyper;
-    const type = tensor(d.cache.cacheType, [kvHeads, d.cache.capacity, headDim]);
+    const [, kvHeads = 0, size = 0] = d.g.typeOf(fresh).shape;
+    const type = tensor(d.cache.cacheType, [kvHeads, d.cache.capacity, size]);
     const label = `${role}_cache`;
     return d.state(`${role}.${this.index}`, type, { label, rewind: "positions" }, (cache) =>
       d.g.kv_append([cache, fresh, d.past], {}, label),

@@ -4,6 +4,8 @@ import { apertus } from "./apertus.ts";
 import { bailingmoe2 } from "./bailingmoe2.ts";
 import { cohere2moe } from "./cohere2moe.ts";
 import { commandR } from "./commandR.ts";
+import { deepseek } from "./deepseek.ts";
+import { deepseek2 } from "./deepseek2.ts";
 import { dots1 } from "./dots1.ts";
 import { ernie } from "./ernie.ts";
 import { exaone4 } from "./exaone4.ts";
@@ -23,6 +25,7 @@ import { lfm2 } from "./lfm2.ts";
 import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
 import { minicpm } from "./minicpm.ts";
+import { minicpm3 } from "./minicpm3.ts";
 import { minimaxM2 } from "./minimaxM2.ts";
 import { mistral3 } from "./mistral3.ts";
 import { nemotron } from "./nemotron.ts";
@@ -31,6 +34,7 @@ import { olmo2 } from "./olmo2.ts";
 import { olmoe } from "./olmoe.ts";
 import { phi2 } from "./phi2.ts";
 import { phi3 } from "./phi3.ts";
+import { plm } from "./plm.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
 import { seed_oss } from "./seed_oss.ts";
@@ -43,6 +47,8 @@ export const FAMILIES: readonly Family[] = [
   bailingmoe2,
   cohere2moe,
   commandR,
+  deepseek,
+  deepseek2,
   dots1,
   ernie,
   exaone4,
@@ -62,6 +68,7 @@ export const FAMILIES: readonly Family[] = [
   llama,
   llama4,
   minicpm,
+  minicpm3,
   minimaxM2,
   mistral3,
   nemotron,
@@ -70,6 +77,7 @@ export const FAMILIES: readonly Family[] = [
   olmoe,
   phi2,
   phi3,
+  plm,
   qwen2,
   qwen3,
   seed_oss,
