@@ -6,7 +6,7 @@ import type { Norm, Scales, Temperature } from "./blocks.ts";
 import type { ExpertRules, Experts } from "./experts.ts";
 import { readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
-import type { FamilySpec, ModelFact } from "./family.ts";
+import type { FamilySpec, ModelFact, ModelSizes } from "./family.ts";
 import type { Rope, RopeStyle } from "./rope.ts";
 import { readRope, ropeScalingText } from "./rope.ts";
 import type { WindowRules, Windows } from "./windows.ts";
@@ -81,7 +81,9 @@ export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
   const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", layers) : undefined;
   const kvHeads = some?.count ?? keys.sameInEveryLayer("attention.head_count_kv", heads);
   const headDim = style.headDim ?? headSize(keys, width, heads);
-  const feedForward = keys.sameInEveryLayer("feed_forward_length");
+  // Files whose layers all have experts may leave it out.
+  const inExperts = experts === undefined ? undefined : keys.optionalCount("expert_feed_forward_length");
+  const feedForward = keys.sameInEveryLayer("feed_forward_length", inExperts);
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
@@ -148,6 +150,16 @@ function headSize(keys: HyperReader, width: number, heads: number): number {
     );
   return headDim;
 }
+
+/** Sizes of a decoder whose other layers hold so many elements each. */
+export function mixedSizes(h: DenseHyper, elements: number, product: string): ModelSizes {
+  const others = h.layers - attendingLayers(h);
+  return { ...DENSE.sizes(h), recurrent: { elements: others * elements, product: `${others} layers × ${product}` } };
+}
+
+/** Of decoders with layers that do not attend: `others` says what those have. */
+export const mixedSentence = (h: DenseHyper, others: string): string =>
+  `${DENSE.sentence(h).slice(0, -1)}; ${attendingLayers(h)} attend, ${h.layers - attendingLayers(h)} have ${others}.`;
 
 export function denseFacts(h: DenseHyper): readonly ModelFact[] {
   return [

@@ -176,6 +176,17 @@ export class DenseLayer {
     return { q: this.#asHeads(q, "q"), k: this.#asHeads(k, "k"), v: this.#asHeads(v, "v") };
   }
 
+  /** The same, with a gate for what the heads give: of each head, q comes first and its gate behind it. */
+  gatedHeads(h: Value): Heads & { readonly gate: Value } {
+    const d = this.#decoder;
+    const { width, heads, headDim } = this.#hyper;
+    const flat = d.linear(h, this.#name("attn_q"), [2 * heads * headDim, width], "q_and_gate");
+    const both = d.g.reshape([flat], { shape: [TOKENS, heads, 2 * headDim] });
+    const [q, gate] = d.g.split([both], { axis: 2, sizes: [headDim, headDim] }, "q_gate");
+    if (q === undefined || gate === undefined) throw new Error("split gives two parts");
+    return { q, k: this.project(h, "k"), v: this.project(h, "v"), gate };
+  }
+
   /** h through attn_q, attn_k or attn_v, as heads [T, heads, head_dim]. */
   project(h: Value, role: "q" | "k" | "v"): Value {
     return this.#asHeads(this.#clamped(this.#flat(h, role)), role);
@@ -237,6 +248,13 @@ export class DenseLayer {
   /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
   attend(heads: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
     return this.output(this.mixed(heads, softmax));
+  }
+
+  /** The same with a gate for each result of each head. */
+  attendGated(heads: Heads, gate: Value): Value {
+    const { g } = this.#decoder;
+    const open = g.sigmoid([gate], {}, "open");
+    return this.output(g.mul([this.mixed(heads), open], {}, "gated"));
   }
 
   /** Appends k and v to the layer's caches and attends over them: [T, heads, size of a value]. */

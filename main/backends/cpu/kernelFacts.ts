@@ -48,6 +48,7 @@ const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
     { output: 2, input: 8 },
   ],
   short_conv: [{ output: 1, input: 1 }],
+  gated_delta: [{ output: 1, input: 5 }],
 };
 
 /** Results that may be the same memory as an operand. */

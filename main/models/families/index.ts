@@ -37,6 +37,8 @@ import { phi3 } from "./phi3.ts";
 import { plm } from "./plm.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
+import { qwen35 } from "./qwen35.ts";
+import { qwen3next } from "./qwen3next.ts";
 import { seed_oss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
@@ -80,6 +82,8 @@ export const FAMILIES: readonly Family[] = [
   plm,
   qwen2,
   qwen3,
+  qwen3next,
+  qwen35,
   seed_oss,
   smollm3,
   stablelm,
