@@ -2,6 +2,8 @@
 
 import ctypes as c
 import os
+import struct
+import types
 
 import gguf
 import numpy as np
@@ -98,16 +100,18 @@ def read_tensor(path, name):
     raise LookupError(f"no tensor {name}")
 
 
-def write_file(path, architecture, metadata, tensors):
+def write_file(path, architecture, metadata, tensors, big=False):
     """Writes a file with the gguf package. metadata: name -> [kind, value], kind as GGUFWriter's add_<kind>;
-    tensors: name -> array (f32, f16) or {type, data, shape} for packed ones."""
-    writer = gguf.GGUFWriter(path, architecture)
+    tensors: name -> array (f32, f16) or {type, data, shape} for packed ones. big: in big-endian order."""
+    writer = gguf.GGUFWriter(path, architecture, endianess=gguf.GGUFEndian.BIG if big else gguf.GGUFEndian.LITTLE)
     for name, (kind, value) in metadata.items():
         getattr(writer, f"add_{kind}")(name, value)
     for name, tensor in tensors.items():
         if isinstance(tensor, dict):
             kind = gguf.GGMLQuantizationType[tensor["type"].upper()]
             raw = np.frombuffer(tensor["data"], dtype=np.uint8)
+            if big:
+                raw = _swapped_blocks(kind, raw)
             rows = raw.reshape(*tensor["shape"][:-1], -1)
             writer.add_tensor(name, rows, raw_dtype=kind)
         else:
@@ -117,6 +121,48 @@ def write_file(path, architecture, metadata, tensors):
     writer.write_tensors_to_file()
     writer.close()
     return os.path.getsize(path)
+
+
+def _swapped_blocks(kind, raw):
+    """Packed blocks in the other byte order, by the gguf package's own converter."""
+    from gguf.scripts import gguf_convert_endian
+
+    holder = types.SimpleNamespace(data=raw.copy())
+    size = gguf.constants.GGML_QUANT_SIZES[kind][1]
+    for at in range(0, raw.size, size):
+        gguf_convert_endian.byteswap_tensors[kind](holder, at)
+    return holder.data
+
+
+def write_first_version(path, metadata, tensors, big=False):
+    """A file of version 1, whose counts, lengths and dimensions have 32 bits. metadata: [key, number of the type, value], where a
+    list is an array of f32 or of strings; tensors: name -> f32 array."""
+    order = ">" if big else "<"
+    pack = lambda form, *values: struct.pack(order + form, *values)
+    text = lambda value: pack("I", len(value.encode())) + value.encode()
+    forms = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?"}
+
+    def value(kind, item):
+        if kind == 8:
+            return text(item)
+        if kind == 9:
+            inner = 8 if isinstance(item[0], str) else 6
+            return pack("II", inner, len(item)) + b"".join(value(inner, one) for one in item)
+        return pack(forms[kind], item)
+
+    out = b"GGUF" + pack("III", 1, len(tensors), len(metadata))
+    for key, kind, item in metadata:
+        out += text(key) + pack("I", kind) + value(kind, item)
+    at = 0
+    for name, array in tensors.items():
+        out += text(name) + pack("I", array.ndim) + b"".join(pack("I", size) for size in reversed(array.shape))
+        out += pack("IQ", 0, at)
+        at += -(-array.nbytes // 32) * 32
+    for array in tensors.values():
+        out += b"\0" * (-len(out) % 32)
+        out += array.astype(order + "f4").tobytes()
+    with open(path, "wb") as file:
+        file.write(out)
 
 
 def _library():

@@ -14,7 +14,6 @@ import { StringTable } from "./values.ts";
 import type { MetadataEntry } from "./values.ts";
 
 export const MAGIC = 0x46554747; // "GGUF", little endian
-const MAGIC_REVERSED = 0x47475546;
 export const DEFAULT_ALIGNMENT = 32;
 export const MAX_DIMS = 4;
 const FIRST_WINDOW = 256 << 10;
@@ -141,7 +140,7 @@ function readFront(cursor: HeaderCursor): Front {
   cursor.position = 0;
   const magic = cursor.u32("magic");
   const version = cursor.u32("version");
-  if (magic !== MAGIC && magic !== MAGIC_REVERSED)
+  if (magic !== MAGIC)
     throw new WorkbenchError(
       "INPUT_NOT_GGUF",
       `[${cursor.name}] not a GGUF: got magic ${hex(magic)}, expected ${hex(MAGIC)}`,
@@ -149,16 +148,10 @@ function readFront(cursor: HeaderCursor): Front {
         hint: NOT_GGUF_HINT,
       },
     );
-  if (magic === MAGIC_REVERSED || (version & 0xffff) === 0)
-    throw new WorkbenchError("INPUT_NOT_GGUF", `[${cursor.name}] this GGUF is big-endian, which is not supported`, {
-      hint: "Convert it with gguf_convert_endian.py from the gguf package.",
-    });
+  // Version 1 and big-endian files come translated (otherForms.ts).
   if (version !== 2 && version !== 3)
-    throw new WorkbenchError("INPUT_NOT_GGUF", `[${cursor.name}] GGUF version: got ${version}, expected 2 or 3`, {
-      hint:
-        version === 1
-          ? "Version 1 was used for a few weeks in 2023; convert the model again."
-          : "The file is newer than this program, or damaged.",
+    throw new WorkbenchError("INPUT_NOT_GGUF", `[${cursor.name}] GGUF version: got ${version}, expected 1, 2 or 3`, {
+      hint: "The file is newer than this program, or damaged.",
     });
   // A tensor takes at least 8 (name) + 4 (dimensions) + 8 (one of them) + 4 (type) + 8 (offset)
   // bytes.

@@ -9,6 +9,7 @@ import { GgufFile } from "./file.ts";
 import type { OpenPart } from "./file.ts";
 import type { HeaderLimits } from "./cursor.ts";
 import { quote, readHeader } from "./header.ts";
+import { modernSource } from "./otherForms.ts";
 import { Metadata } from "./metadata.ts";
 
 export interface OpenOptions {
@@ -24,14 +25,20 @@ const MAX_PARTS = 1000;
 export async function openGguf(source: ByteSource, options: OpenOptions = {}): Promise<GgufFile> {
   const opened: ByteSource[] = [source];
   try {
-    const given: OpenPart = { header: await readHeader(source, options), source };
+    const given = await openPart(source, options);
     const split = splitOf(given);
     if (split === undefined) return new GgufFile([given], true);
-    return new GgufFile(await openParts(given, split, options, opened), true);
+    return new GgufFile(await openParts(source, given, split, options, opened), true);
   } catch (error) {
     await Promise.allSettled(opened.map((item) => item.close()));
     throw error;
   }
+}
+
+/** Files of version 1 and big-endian ones are translated while they are read. */
+async function openPart(given: ByteSource, options: OpenOptions): Promise<OpenPart> {
+  const source = await modernSource(given, options);
+  return { header: await readHeader(source, options), source };
 }
 
 interface Split {
@@ -55,6 +62,7 @@ function splitOf(part: OpenPart): Split | undefined {
 }
 
 async function openParts(
+  source: ByteSource,
   given: OpenPart,
   split: Split,
   options: OpenOptions,
@@ -64,11 +72,11 @@ async function openParts(
   const missing: string[] = [];
   const sources: ByteSource[] = [];
   for (const [i, name] of names.entries()) {
-    const sibling = i === split.index ? given.source : await options.openSibling?.(name);
+    const sibling = i === split.index ? source : await options.openSibling?.(name);
     if (sibling === undefined) missing.push(name);
     else {
       sources.push(sibling);
-      if (sibling !== given.source) opened.push(sibling);
+      if (sibling !== source) opened.push(sibling);
     }
   }
   if (missing.length > 0)
@@ -79,8 +87,8 @@ async function openParts(
       missing,
     );
   const parts: OpenPart[] = [];
-  for (const [i, source] of sources.entries())
-    parts.push(i === split.index ? given : { header: await readHeader(source, options), source });
+  for (const [i, sibling] of sources.entries())
+    parts.push(i === split.index ? given : await openPart(sibling, options));
   checkParts(parts, split);
   return parts;
 }

@@ -7,12 +7,11 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSource, SiblingOpener } from "../byteSource.ts";
 import { stringEntry, numberEntry } from "../gguf/encode.ts";
-import { alignUp, quote } from "../gguf/header.ts";
+import { quote } from "../gguf/header.ts";
+import type { NamedTensor } from "../gguf/madeGguf.ts";
+import { madeGguf } from "../gguf/madeGguf.ts";
 import type { MetadataEntry } from "../gguf/values.ts";
-import { encodeHeader } from "../gguf/write.ts";
 import { isObject, Json, parseJson } from "../json.ts";
-import type { Piece } from "../madeSource.ts";
-import { madeSource, pieceOf } from "../madeSource.ts";
 import type { SafetensorsFile } from "../safetensors/header.ts";
 import { readSafetensors } from "../safetensors/header.ts";
 import type { HfFamily } from "./families.ts";
@@ -20,7 +19,6 @@ import { HF_FAMILIES } from "./families.ts";
 import type { HfConfig } from "./keys.ts";
 import { entriesOf } from "./keys.ts";
 import { tokenizerEntries } from "./tokenizer.ts";
-import type { NamedTensor } from "./weights.ts";
 import { byName, familyTensors, storedBytes } from "./weights.ts";
 
 export interface HfOptions {
@@ -63,8 +61,9 @@ export async function huggingFaceSource(given: ByteSource, { openSibling, signal
       files,
     };
     const { entries, tensors } = contentsOf(model);
-    return gguf(given.name, entries, tensors, {
-      from: files.length === 1 ? "safetensors" : `${files.length} safetensors files`,
+    return madeGguf({
+      ...{ name: given.name, entries, tensors },
+      made: { from: files.length === 1 ? "safetensors" : `${files.length} safetensors files` },
       close: async () => void (await Promise.allSettled(opened.map((source) => source.close()))),
     });
   } catch (error) {
@@ -251,28 +250,4 @@ function samplingEntries(generation: Json): readonly MetadataEntry[] {
     const value = generation.number(from);
     return value === undefined ? [] : [numberEntry(`general.sampling.${to}`, type, value)];
   });
-}
-
-// ---------------------------------------------------------------------------------------- as a GGUF
-
-interface Origin {
-  readonly from: string;
-  readonly close: () => Promise<void>;
-}
-
-function gguf(
-  name: string,
-  entries: readonly MetadataEntry[],
-  tensors: readonly NamedTensor[],
-  { from, close }: Origin,
-): ByteSource {
-  const shapes = tensors.map(([tensor, { type, dims }]) => ({ name: tensor, type, dims }));
-  const { bytes, alignment, total } = encodeHeader({ entries, tensors: shapes });
-  const pieces: Piece[] = [pieceOf(0, bytes)];
-  let offset = alignUp(bytes.byteLength, alignment);
-  for (const [, { byteLength, read }] of tensors) {
-    pieces.push({ offset, byteLength, read });
-    offset += alignUp(byteLength, alignment);
-  }
-  return madeSource({ name, byteLength: total, pieces, made: { from }, close });
 }

@@ -3,6 +3,7 @@
  * to change on the way. Matrices keep their type, vectors and what ggml wants exact become f32.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { NamedTensor } from "../gguf/madeGguf.ts";
 import { quote } from "../gguf/header.ts";
 import { ggmlTypeByName } from "../gguf/types.ts";
 import type { SafetensorsFile, SafeTensor } from "../safetensors/header.ts";
@@ -12,8 +13,6 @@ import type { Change, HfFamily, Target } from "./families.ts";
 import { LEFT_OUT, PREFIXES } from "./families.ts";
 import type { HfConfig } from "./keys.ts";
 import { headsOf, kvHeadsOf } from "./keys.ts";
-
-export type NamedTensor = readonly [name: string, tensor: TensorBytes];
 
 /** What the element types of safetensors are in a GGUF. */
 const TYPES: Readonly<Record<string, string>> = {
