@@ -34,7 +34,9 @@ import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
+import { selective_scan } from "./recurrent/selective_scan.ts";
 import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
+import { wkv7 } from "./recurrent/wkv7.ts";
 import { argmax } from "./reduce/argmax.ts";
 import { argmin } from "./reduce/argmin.ts";
 import { cumsum } from "./reduce/cumsum.ts";
@@ -140,6 +142,7 @@ export const OPS = {
   round,
   rsqrt,
   scatter_add,
+  selective_scan,
   short_conv_cached,
   sigmoid,
   sign,
@@ -156,6 +159,7 @@ export const OPS = {
   transpose,
   where,
   while: whileOp,
+  wkv7,
 } as const;
 
 export type OpList = typeof OPS;

@@ -48,6 +48,8 @@ const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
     { output: 2, input: 8 },
   ],
   short_conv: [{ output: 1, input: 1 }],
+  selective_scan: [{ output: 1, input: 5 }],
+  wkv7: [{ output: 1, input: 6 }],
 };
 
 /** Results that may be the same memory as an operand. */

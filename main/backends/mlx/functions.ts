@@ -79,6 +79,8 @@ export const MLX_FUNCTIONS = [
   "rope_fast", // dims, pairs, frequencies
   "fft", // inverse, norm
   "lstm", // hidden, layers, bidirectional
+  "selective_scan", // before
+  "wkv7",
   "if", // yes, no
   "while", // condition, body, carried (all operands), most
 ] as const;

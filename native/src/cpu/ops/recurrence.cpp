@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "doubles.h"
+#include "scan.h"
 #include "tables.h"
 
 namespace rlx {
@@ -65,6 +66,8 @@ class ShortConv final : public Op {
 
 constexpr KernelEntry kTable[] = {
     {"short_conv", make_real<ShortConv<float>, ShortConv<double>>},
+    {"selective_scan", make_real<SelectiveScan<float>, SelectiveScan<double>>},
+    {"wkv7", make_real<Wkv7<float>, Wkv7<double>>},
 };
 
 }  // namespace
