@@ -8,6 +8,7 @@ import { dots1 } from "./dots1.ts";
 import { ernie } from "./ernie.ts";
 import { exaone4 } from "./exaone4.ts";
 import { falcon } from "./falcon.ts";
+import { falconH1 } from "./falconH1.ts";
 import { gemma } from "./gemma.ts";
 import { gemma2 } from "./gemma2.ts";
 import { gemma3 } from "./gemma3.ts";
@@ -17,15 +18,19 @@ import { gpt2 } from "./gpt2.ts";
 import { gptOss } from "./gptOss.ts";
 import { gptneox } from "./gptneox.ts";
 import { granite } from "./granite.ts";
+import { granitehybrid } from "./granitehybrid.ts";
 import { hunyuan } from "./hunyuan.ts";
 import { internlm2 } from "./internlm2.ts";
+import { jamba } from "./jamba.ts";
 import { lfm2 } from "./lfm2.ts";
 import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
+import { mamba } from "./mamba.ts";
 import { minicpm } from "./minicpm.ts";
 import { minimaxM2 } from "./minimaxM2.ts";
 import { mistral3 } from "./mistral3.ts";
 import { nemotron } from "./nemotron.ts";
+import { nemotronH } from "./nemotronH.ts";
 import { olmo } from "./olmo.ts";
 import { olmo2 } from "./olmo2.ts";
 import { olmoe } from "./olmoe.ts";
@@ -47,6 +52,7 @@ export const FAMILIES: readonly Family[] = [
   ernie,
   exaone4,
   falcon,
+  falconH1,
   gemma,
   gemma2,
   gemma3,
@@ -56,15 +62,19 @@ export const FAMILIES: readonly Family[] = [
   gptOss,
   gptneox,
   granite,
+  granitehybrid,
   hunyuan,
   internlm2,
+  jamba,
   lfm2,
   llama,
   llama4,
+  mamba,
   minicpm,
   minimaxM2,
   mistral3,
   nemotron,
+  nemotronH,
   olmo,
   olmo2,
   olmoe,
