@@ -38,6 +38,8 @@ import { phi2 } from "./phi2.ts";
 import { phi3 } from "./phi3.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
+import { rwkv6 } from "./rwkv6.ts";
+import { rwkv7 } from "./rwkv7.ts";
 import { seed_oss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
@@ -82,6 +84,8 @@ export const FAMILIES: readonly Family[] = [
   phi3,
   qwen2,
   qwen3,
+  rwkv6,
+  rwkv7,
   seed_oss,
   smollm3,
   stablelm,
