@@ -44,6 +44,7 @@ const DIFFERENT: Readonly<Record<string, string>> = {
   conv: "padding is zeros, which are multiplied",
   conv_transpose: "padding is zeros, which are multiplied",
   fft: "a transform in fewer steps multiplies by other zeros",
+  selective_scan: "all pairs of tokens are multiplied by the decay between them, and by zero where one overflows",
   while: "a condition over NaN may never end the loop",
 };
 

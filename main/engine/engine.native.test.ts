@@ -453,7 +453,7 @@ describe("a file dropped in a browser", () => {
 });
 
 describe.each([
-  ["another architecture", { architecture: "mamba" }, /mamba/],
+  ["another architecture", { architecture: "openelm" }, /openelm/],
   ["a mixture of experts", { architecture: "grok", experts: 8 }, /expert/i],
 ] as const)("%s", (what, shape, names) => {
   it("is named in a sentence, and what needs no graph still works", async () => {

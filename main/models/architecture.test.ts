@@ -160,9 +160,9 @@ describe("the architecture", () => {
   });
 
   it("names what it does not know", async () => {
-    const other = readArchitecture(await headerFile("mamba"));
-    expect(other).toMatchObject({ kind: "unsupported", name: "mamba" });
-    expect(other.kind === "unsupported" && other.sentence).toContain('"mamba" is not supported yet');
+    const other = readArchitecture(await headerFile("openelm"));
+    expect(other).toMatchObject({ kind: "unsupported", name: "openelm" });
+    expect(other.kind === "unsupported" && other.sentence).toContain('"openelm" is not supported yet');
     const moe = readArchitecture(await headerFile("grok", { "grok.expert_count": u32("grok.expert_count", 128) }));
     expect(moe.kind === "unsupported" && moe.sentence).toMatch(
       /"grok" is not supported yet.*mixture of experts \(128/u,

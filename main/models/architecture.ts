@@ -7,7 +7,7 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import { quote } from "../formats/gguf/header.ts";
 import { FAMILIES } from "./families/index.ts";
 import type { Architecture, Family, TensorSpec } from "./family.ts";
-import { noTensor, wrongShape } from "./tensorErrors.ts";
+import { noTensor, sameButOnes, wrongShape } from "./tensorErrors.ts";
 
 export type ArchitectureReading =
   | { readonly kind: "known"; readonly architecture: Architecture }
@@ -124,8 +124,7 @@ export function missingTensor(file: GgufFile, architecture: Architecture): Workb
   for (const { name, shape } of tensorsOf(file, architecture)) {
     const found = file.tensor(name)?.shape;
     if (found === undefined) return noTensor(file.name, name);
-    if (found.length !== shape.length || shape.some((size, i) => size !== found[i]))
-      return wrongShape(file.name, name, `[${found.join(",")}]`, shape);
+    if (!sameButOnes(found, shape)) return wrongShape(file.name, name, `[${found.join(",")}]`, shape);
   }
   return undefined;
 }

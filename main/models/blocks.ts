@@ -16,7 +16,7 @@ import { sizeValue } from "../ops/families/constants.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { Rope } from "./rope.ts";
-import { noTensor, wrongShape } from "./tensorErrors.ts";
+import { noTensor, sameButOnes, wrongShape } from "./tensorErrors.ts";
 
 export interface ModelOptions {
   /** Positions a cache holds: a number, or the symbol "capacity" with `largestCapacity`. */
@@ -167,8 +167,10 @@ export class Decoder {
     const type = this.#weights.tensorType(name, shape);
     const model = this.#weights.name ?? this.sizes.name;
     if (!type) throw noTensor(model, name);
-    if (!sameShape(type.shape, shape)) throw wrongShape(model, name, formatType(type), shape);
-    return this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
+    const read = (): Value => this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
+    if (sameShape(type.shape, shape)) return read();
+    if (isPacked(type.dtype) || !sameButOnes(type.shape, shape)) throw wrongShape(model, name, formatType(type), shape);
+    return this.g.reshape([read()], { shape });
   }
 
   has(name: string): boolean {

@@ -77,18 +77,20 @@ export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
   const { rope, norm = "rms", windows, experts, attention } = style;
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
-  const heads = keys.sameInEveryLayer("attention.head_count");
   const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", layers) : undefined;
+  // Layers that do not attend may have 0 heads, and layers that do may have no network of their own.
+  const same = (key: string, fallback?: number): number =>
+    some === undefined ? keys.sameInEveryLayer(key, fallback) : keys.sameWhereAny(key, layers).count;
+  const heads = same("attention.head_count");
   const kvHeads = some?.count ?? keys.sameInEveryLayer("attention.head_count_kv", heads);
   const headDim = style.headDim ?? headSize(keys, width, heads);
   // Files whose layers all have experts may leave it out.
   const inExperts = experts === undefined ? undefined : keys.optionalCount("expert_feed_forward_length");
-  const feedForward = keys.sameInEveryLayer("feed_forward_length", inExperts);
+  const feedForward = same("feed_forward_length", inExperts);
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
-  const normEpsilon = keys.number(EPSILON[norm]);
-  if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon)) throw keys.badKey(EPSILON[norm], normEpsilon, "0 or more");
+  const normEpsilon = readNormEpsilon(keys, norm);
   if (heads % kvHeads !== 0)
     throw keys.malformed(`${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
   const turn = readRope(keys, rope, { headDim, context });
@@ -115,8 +117,14 @@ export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
   };
 }
 
+export function readNormEpsilon(keys: HyperReader, norm: Norm): number {
+  const epsilon = keys.number(EPSILON[norm]);
+  if (!(epsilon >= 0) || !Number.isFinite(epsilon)) throw keys.badKey(EPSILON[norm], epsilon, "0 or more");
+  return epsilon;
+}
+
 /** Layers of the decoder itself: the file counts those that guess tokens ahead among them. */
-function readLayers(keys: HyperReader): { layers: number; draftLayers: number } {
+export function readLayers(keys: HyperReader): { layers: number; draftLayers: number } {
   const all = keys.positive("block_count");
   if (all > 10_000) throw keys.badKey("block_count", all, "at most 10000");
   const draftLayers = keys.optionalCount("nextn_predict_layers") ?? 0;

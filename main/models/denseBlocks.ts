@@ -45,7 +45,7 @@ export function* denseGraph(
   return d.finish();
 }
 
-const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
+export const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
   by === 1 ? x : d.g.mul([x, d.g.constant(hostScalar("f32", Math.fround(by)))], {}, label);
 
 /** What layers take from the positions of a step. */

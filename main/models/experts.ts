@@ -8,6 +8,7 @@ import type { Value } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import { maskedScore } from "../ops/families/constants.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
+import { activate } from "./activation.ts";
 import type { Decoder } from "./blocks.ts";
 import { TOKENS } from "./blocks.ts";
 import type { HyperReader } from "./hyperReader.ts";
@@ -16,8 +17,11 @@ import type { HyperReader } from "./hyperReader.ts";
 export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus";
 const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid", "chosen", "sqrtsoftplus"];
 
-/** silu(gate) · up; or with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7. */
-type ExpertActivation = "silu" | "limited";
+/**
+ * silu(gate) · up; with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7; or relu(up)² without a
+ * gate, in the shared network too.
+ */
+type ExpertActivation = "silu" | "limited" | "squared";
 
 interface Shared {
   readonly width: number;
@@ -42,6 +46,8 @@ export interface Experts {
   /** The weights multiply what goes into the experts instead of what comes out. */
   readonly weighsInputs: boolean;
   readonly activation: ExpertActivation;
+  /** Experts see the token in so many dimensions, between two matrices of the layer; absent where they see it whole. */
+  readonly latent?: number | undefined;
   /** True for layers that have experts; the others have one network. */
   readonly isMixture: (layer: number) => boolean;
   /** An old file, with a tensor for each expert. */
@@ -90,6 +96,7 @@ export function readExperts(keys: HyperReader, feedForward: number, rules: Exper
     isMixture,
     weighsInputs: rules.weighsInputs ?? false,
     activation: rules.activation ?? "silu",
+    latent: keys.optionalCount("moe_latent_size") || undefined,
     isSplit: keys.has(`blk.${first}.ffn_gate.0.weight`),
   };
 }
@@ -123,11 +130,13 @@ function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedFo
 export function mixture(d: Decoder, x: Experts, block: string, h: Value): Value {
   const routed = d.scoped("router", () => route(d, x, block, h));
   const sum = d.scoped("experts", () =>
-    x.isSplit ? splitExperts(d, x, block, h, routed) : pickedExperts(d, x, block, h, routed),
+    x.isSplit
+      ? splitExperts(d, x, block, h, routed)
+      : inLatent(d, x, block, h, (rows) => pickedExperts(d, x, block, rows, routed)),
   );
   const { shared } = x;
   if (shared === undefined) return sum;
-  const beside = d.scoped("shared", () => sharedNetwork(d, shared, block, h));
+  const beside = d.scoped("shared", () => sharedNetwork(d, x.activation, shared, block, h));
   const both = d.g.add([sum, beside], {}, "with_shared");
   return shared.share === 1 ? both : d.g.mul([both, d.g.constant(hostScalar("f32", shared.share))], {}, "shared_part");
 }
@@ -200,9 +209,17 @@ function sumOf(g: OpBuilder, weights: Value): Value {
   return g.maximum([sum, g.constant(hostScalar("f32", 2 ** -14))]);
 }
 
+/** `build` between the matrices that lead into the experts' dimensions and back. */
+function inLatent(d: Decoder, { latent }: Experts, block: string, h: Value, build: (rows: Value) => Value): Value {
+  if (latent === undefined) return build(h);
+  const { width } = d.sizes;
+  const rows = d.linear(h, `${block}ffn_latent_down`, [latent, width], "latent_down");
+  return d.linear(build(rows), `${block}ffn_latent_up`, [width, latent], "latent_up");
+}
+
 function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
   const { g } = d;
-  const { width } = d.sizes;
+  const width = x.latent ?? d.sizes.width;
   const product = (rows: Value, name: string, out: number, inner: number, label: string): Value => {
     const w = d.weight(`${block}${name}.weight`, [x.count, out, inner]);
     const [scale, bias] = [`${block}${name}.scale`, `${block}${name}.bias`];
@@ -215,11 +232,16 @@ function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, w
   const each = g.reshape([weights], { shape: [TOKENS, x.used, 1] });
   const alike = g.reshape([h], { shape: [TOKENS, 1, width] });
   const rows = x.weighsInputs ? g.mul([alike, each], {}, "weighted") : alike;
-  const isFused = d.has(`${block}ffn_gate_up_exps.weight`);
-  const [gate, up] = isFused
-    ? halves(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), x.width)
-    : [product(rows, "ffn_gate_exps", x.width, width, "gate"), product(rows, "ffn_up_exps", x.width, width, "up")];
-  const down = product(activated(g, gate, up, x.activation), "ffn_down_exps", width, x.width, "down");
+  const own = (name: "gate" | "up"): Value => product(rows, `ffn_${name}_exps`, x.width, width, name);
+  const mixed = (): Value => {
+    if (x.activation === "squared") return activate(g, own("up"), "relu2");
+    const isFused = d.has(`${block}ffn_gate_up_exps.weight`);
+    const [gate, up] = isFused
+      ? halves(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), x.width)
+      : [own("gate"), own("up")];
+    return activated(g, gate, up, x.activation);
+  };
+  const down = product(mixed(), "ffn_down_exps", width, x.width, "down");
   const weighted = x.weighsInputs ? down : g.mul([down, each], {}, "weighted");
   return g.reduce([weighted], { kind: "sum", axes: [1] }, "sum");
 }
@@ -230,7 +252,7 @@ function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value
   return [gate, up];
 }
 
-function activated(g: OpBuilder, gate: Value, up: Value, activation: ExpertActivation): Value {
+function activated(g: OpBuilder, gate: Value, up: Value, activation: Exclude<ExpertActivation, "squared">): Value {
   if (activation === "silu") return g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
   const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
   const open = g.minimum([gate, number(7)]);
@@ -260,12 +282,14 @@ function splitExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, we
   return sum;
 }
 
-function sharedNetwork(d: Decoder, shared: Shared, block: string, h: Value): Value {
+function sharedNetwork(d: Decoder, activation: ExpertActivation, shared: Shared, block: string, h: Value): Value {
   const { g } = d;
   const { width } = d.sizes;
-  const gate = d.linear(h, `${block}ffn_gate_shexp`, [shared.width, width], "gate");
-  const up = d.linear(h, `${block}ffn_up_shexp`, [shared.width, width], "up");
-  const mixed = g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+  const own = (name: "gate" | "up"): Value => d.linear(h, `${block}ffn_${name}_shexp`, [shared.width, width], name);
+  const mixed =
+    activation === "squared"
+      ? activate(g, own("up"), "relu2")
+      : g.mul([g.silu([own("gate")], {}, "activation"), own("up")], {}, "gated");
   const down = d.linear(mixed, `${block}ffn_down_shexp`, [width, shared.width], "down");
   if (!shared.gated) return down;
   const vector = g.reshape([d.vector(`${block}ffn_gate_inp_shexp.weight`, width)], { shape: [1, width] });

@@ -7,8 +7,8 @@ import { tensor } from "../ir/type.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { LayerPlace } from "./denseBlocks.ts";
 
-/** x [T, channels] through `weight` [channels, taps], which ends in the newest token. */
-export function shortConvolution({ d, index }: LayerPlace, x: Value, weight: Value): Value {
+/** x [T, channels] through `weight` [channels, taps], which ends in the newest token; and the bias [channels]. */
+export function shortConvolution({ d, index }: LayerPlace, x: Value, weight: Value, bias?: Value): Value {
   const [channels, taps] = d.g.typeOf(weight).shape;
   if (typeof channels !== "number" || typeof taps !== "number" || taps < 2)
     throw new WorkbenchError(
@@ -18,7 +18,8 @@ export function shortConvolution({ d, index }: LayerPlace, x: Value, weight: Val
   let result = x;
   const type = tensor("f32", [taps - 1, channels]);
   d.state(`conv.${index}`, type, { label: "last_inputs", rewind: "checkpoint" }, (before) => {
-    const [mixed, after] = d.g.short_conv_cached([x, before, weight], {}, "short_conv");
+    const operands = bias === undefined ? ([x, before, weight] as const) : ([x, before, weight, bias] as const);
+    const [mixed, after] = d.g.short_conv_cached(operands, {}, "short_conv");
     if (mixed === undefined || after === undefined)
       throw new WorkbenchError("BUG_INVARIANT", "[short_conv_cached] expected two outputs");
     result = mixed;

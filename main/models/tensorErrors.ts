@@ -1,5 +1,13 @@
 /** Why a file's tensors make no graph: one is missing, or has another shape than its keys say. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Shape } from "../ir/dim.ts";
+import { sameShape } from "../ir/type.ts";
+
+/** The same sizes but for sizes of 1 in front, which ggml does not tell apart: a row of RWKV is [1, 1, width] in its files. */
+export function sameButOnes(a: Shape, b: Shape): boolean {
+  const bare = (shape: Shape): Shape => shape.slice(shape.findIndex((size) => size !== 1));
+  return sameShape(bare(a), bare(b));
+}
 
 export const noTensor = (source: string, name: string): WorkbenchError =>
   new WorkbenchError("INPUT_MISSING_TENSOR", `[${source}] the file has no tensor "${name}"`, {

@@ -35,7 +35,9 @@ import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
 import { gated_delta } from "./recurrent/gated_delta.ts";
+import { selective_scan } from "./recurrent/selective_scan.ts";
 import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
+import { wkv7 } from "./recurrent/wkv7.ts";
 import { argmax } from "./reduce/argmax.ts";
 import { argmin } from "./reduce/argmin.ts";
 import { cumsum } from "./reduce/cumsum.ts";
@@ -142,6 +144,7 @@ export const OPS = {
   round,
   rsqrt,
   scatter_add,
+  selective_scan,
   short_conv_cached,
   sigmoid,
   sign,
@@ -158,6 +161,7 @@ export const OPS = {
   transpose,
   where,
   while: whileOp,
+  wkv7,
 } as const;
 
 export type OpList = typeof OPS;

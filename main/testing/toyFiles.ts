@@ -24,7 +24,7 @@ type Kind = "u32" | "f32" | "bool" | "string";
 
 /** Keys that hold a float whatever their value, as converters write them. */
 const FLOATS =
-  /freq_base|epsilon|factor|scale|softcapping|\beps\b|alpha|beta|clamp|attention\.value_scale|swiglu|multiplier/u;
+  /freq_base|epsilon|factor|(?<!re)scale|softcapping|\beps\b|alpha|beta|clamp|attention\.value_scale|swiglu|multiplier/u;
 
 function kindOf(key: string, value: Value): Kind {
   const sample = typeof value === "object" ? value[0] : value;

@@ -6,6 +6,7 @@ The list of tensors comes from the code under test; llama.cpp refuses a file who
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,11 @@ from .vocabulary import add_vocabulary
 # Tensors that stay f32 in every file.
 _PLAIN = ("_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
 
+# So do these of RWKV: rows that are multiplied, and matrices so small that quantisers leave them.
+_RWKV_PLAIN = re.compile(r"\.time_mix_(first|w\d|v\d|a\d|g\d|decay_w\d|lerp_fused)\.weight$")
+
 # Feed-forward networks add little to the stream: ggml rounds what goes into gelu to half, and where that differs in the last
-# bit it should not decide.
+# bit it should not decide. Nor do state spaces, which add up what each step rounds.
 _FED = np.float32(0.15)
 
 
@@ -47,7 +51,7 @@ def _random(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
         return noise * np.float32(0.3)
     if name == "token_embd.weight":
         return noise * np.float32(0.5)
-    if ".ffn_down" in name:
+    if ".ffn_down" in name or ".ssm_out" in name:
         return noise * np.float32(1.2 / math.sqrt(shape[-1])) * _FED
     return noise * np.float32((2.2 if name == "output.weight" else 1.2) / math.sqrt(shape[-1]))
 
@@ -70,7 +74,7 @@ def write_toy(architecture, keys, tensors, vocabulary, out, exact=None, file_typ
     entries = []
     for name, sizes in tensors:
         shape = tuple(sizes)
-        plain = len(shape) == 1 or name.endswith(_PLAIN) or not name.endswith(".weight")
+        plain = len(shape) == 1 or name.endswith(_PLAIN) or not name.endswith(".weight") or _RWKV_PLAIN.search(name)
         kind = Ggml.F32 if plain else fit(main, shape[-1])
         values = _random(name, shape, seed)
         entries.append(Entry(name, shape, kind, [quantise(kind, values.reshape(-1, shape[-1]))]))

@@ -49,6 +49,8 @@ const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
   ],
   short_conv: [{ output: 1, input: 1 }],
   gated_delta: [{ output: 1, input: 5 }],
+  selective_scan: [{ output: 1, input: 5 }],
+  wkv7: [{ output: 1, input: 6 }],
 };
 
 /** Results that may be the same memory as an operand. */

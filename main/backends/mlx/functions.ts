@@ -80,6 +80,8 @@ export const MLX_FUNCTIONS = [
   "fft", // inverse, norm
   "lstm", // hidden, layers, bidirectional
   "gated_delta",
+  "selective_scan", // before
+  "wkv7",
   "if", // yes, no
   "while", // condition, body, carried (all operands), most
 ] as const;

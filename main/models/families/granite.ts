@@ -2,9 +2,11 @@
  * Granite 3 and 4: a llama with four factors: embedding, residual, attention scores, logits; perhaps
  * without rope, perhaps with experts.
  */
+import type { DenseHyper } from "../dense.ts";
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
+import type { HyperReader } from "../hyperReader.ts";
 import { sampleOf, samplesOf } from "../samples.ts";
 
 const FACTORS = {
@@ -16,24 +18,33 @@ const FACTORS = {
 };
 const BIASES = /attn_(q|k|v|output)\.bias|ffn_(gate|up|down)\.bias/u;
 
+/** The four factors, and whether positions are turned. */
+export function graniteFactors(keys: HyperReader): Pick<DenseHyper, "attentionScale" | "scales"> & {
+  /** Files of the fourth generation say so when positions are not turned. */
+  readonly turns: boolean;
+} {
+  const factor = (key: string): number => keys.optionalNumber(key) || 1;
+  const attentionScale = keys.optionalNumber("attention.scale") ?? 0;
+  return {
+    turns: !keys.isFalse("rope.scaling.finetuned"),
+    attentionScale: attentionScale === 0 ? undefined : attentionScale,
+    scales: {
+      embedding: factor("embedding_scale"),
+      residual: factor("residual_scale"),
+      logits: 1 / factor("logit_scale"),
+    },
+  };
+}
+
 export const granite = defineFamily({
   ...DENSE,
   name: "granite",
   architectures: ["granite", "granitemoe"],
   read: (keys) => {
     const experts = { gating: "softmax", normalise: true, shared: { width: "key", gated: false } } as const;
-    const factor = (key: string): number => keys.optionalNumber(key) || 1;
-    const attentionScale = keys.optionalNumber("attention.scale") ?? 0;
     return {
       ...readDense(keys, { rope: { pairing: "adjacent", factors: "rope_freqs.weight" }, experts }),
-      // Files of the fourth generation say so when positions are not turned.
-      turns: !keys.isFalse("rope.scaling.finetuned"),
-      attentionScale: attentionScale === 0 ? undefined : attentionScale,
-      scales: {
-        embedding: factor("embedding_scale"),
-        residual: factor("residual_scale"),
-        logits: 1 / factor("logit_scale"),
-      },
+      ...graniteFactors(keys),
     };
   },
   graph: (h, weights, options) =>

@@ -10,6 +10,7 @@ import { dots1 } from "./dots1.ts";
 import { ernie } from "./ernie.ts";
 import { exaone4 } from "./exaone4.ts";
 import { falcon } from "./falcon.ts";
+import { falconH1 } from "./falconH1.ts";
 import { gemma } from "./gemma.ts";
 import { gemma2 } from "./gemma2.ts";
 import { gemma3 } from "./gemma3.ts";
@@ -19,16 +20,20 @@ import { gpt2 } from "./gpt2.ts";
 import { gptOss } from "./gptOss.ts";
 import { gptneox } from "./gptneox.ts";
 import { granite } from "./granite.ts";
+import { granitehybrid } from "./granitehybrid.ts";
 import { hunyuan } from "./hunyuan.ts";
 import { internlm2 } from "./internlm2.ts";
+import { jamba } from "./jamba.ts";
 import { lfm2 } from "./lfm2.ts";
 import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
+import { mamba } from "./mamba.ts";
 import { minicpm } from "./minicpm.ts";
 import { minicpm3 } from "./minicpm3.ts";
 import { minimaxM2 } from "./minimaxM2.ts";
 import { mistral3 } from "./mistral3.ts";
 import { nemotron } from "./nemotron.ts";
+import { nemotronH } from "./nemotronH.ts";
 import { olmo } from "./olmo.ts";
 import { olmo2 } from "./olmo2.ts";
 import { olmoe } from "./olmoe.ts";
@@ -39,6 +44,8 @@ import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
 import { qwen35 } from "./qwen35.ts";
 import { qwen3next } from "./qwen3next.ts";
+import { rwkv6 } from "./rwkv6.ts";
+import { rwkv7 } from "./rwkv7.ts";
 import { seed_oss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
@@ -55,6 +62,7 @@ export const FAMILIES: readonly Family[] = [
   ernie,
   exaone4,
   falcon,
+  falconH1,
   gemma,
   gemma2,
   gemma3,
@@ -64,16 +72,20 @@ export const FAMILIES: readonly Family[] = [
   gptOss,
   gptneox,
   granite,
+  granitehybrid,
   hunyuan,
   internlm2,
+  jamba,
   lfm2,
   llama,
   llama4,
+  mamba,
   minicpm,
   minicpm3,
   minimaxM2,
   mistral3,
   nemotron,
+  nemotronH,
   olmo,
   olmo2,
   olmoe,
@@ -84,6 +96,8 @@ export const FAMILIES: readonly Family[] = [
   qwen3,
   qwen3next,
   qwen35,
+  rwkv6,
+  rwkv7,
   seed_oss,
   smollm3,
   stablelm,

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "doubles.h"
+#include "scan.h"
 #include "tables.h"
 
 namespace rlx {
@@ -140,6 +141,8 @@ class GatedDelta final : public Op {
 constexpr KernelEntry kTable[] = {
     {"gated_delta", make_real<GatedDelta<float>, GatedDelta<double>>},
     {"short_conv", make_real<ShortConv<float>, ShortConv<double>>},
+    {"selective_scan", make_real<SelectiveScan<float>, SelectiveScan<double>>},
+    {"wkv7", make_real<Wkv7<float>, Wkv7<double>>},
 };
 
 }  // namespace

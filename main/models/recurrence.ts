@@ -1,0 +1,51 @@
+/**
+ * States that fade instead of growing: what a layer keeps of all tokens before in a fixed size. They go back through
+ * checkpoints (main/ir/rewind.ts).
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Shape } from "../ir/dim.ts";
+import type { Value } from "../ir/graph.ts";
+import { tensor } from "../ir/type.ts";
+import type { Decoder } from "./blocks.ts";
+
+/** The result of a step that reads a state and leaves another one: `build` gives both. */
+export function recur(
+  d: Decoder,
+  name: string,
+  shape: Shape,
+  label: string,
+  build: (before: Value) => readonly Value[],
+): Value {
+  let result: Value | undefined;
+  d.state(name, tensor("f32", shape), { label, rewind: "checkpoint" }, (before) => {
+    const [made, after] = build(before);
+    if (made === undefined || after === undefined)
+      throw new WorkbenchError("BUG_INVARIANT", `[${name}] expected a result and a state`);
+    result = made;
+    return after;
+  });
+  if (result === undefined) throw new WorkbenchError("BUG_INVARIANT", `[${name}] the state was not used`);
+  return result;
+}
+
+function parts(d: Decoder, x: Value, sizes: readonly number[], label: string): readonly Value[] {
+  return d.g.split([x], { axis: d.g.typeOf(x).shape.length - 1, sizes }, label);
+}
+
+type Two<T> = readonly [T, T];
+type Three<T> = readonly [T, T, T];
+const missing = (): WorkbenchError => new WorkbenchError("BUG_INVARIANT", "[split] expected as many parts as sizes");
+
+/** Two parts of x along its last axis. */
+export function two(d: Decoder, x: Value, sizes: Two<number>, label: string): Two<Value> {
+  const [a, b] = parts(d, x, sizes, label);
+  if (a === undefined || b === undefined) throw missing();
+  return [a, b];
+}
+
+/** Three parts of x along its last axis. */
+export function three(d: Decoder, x: Value, sizes: Three<number>, label: string): Three<Value> {
+  const [a, b, c] = parts(d, x, sizes, label);
+  if (a === undefined || b === undefined || c === undefined) throw missing();
+  return [a, b, c];
+}

@@ -1,0 +1,107 @@
+/**
+ * What selective_scan computes, in terms of other ops. A decay per head reaches all pairs of tokens
+ * at once, as a product of matrices; a decay per element of the state doubles the distance that its
+ * partial sums reach, turn by turn.
+ */
+import { staticDim } from "../../ir/dim.ts";
+import type { Dim } from "../../ir/dim.ts";
+import type { Value } from "../../ir/graph.ts";
+import type { OpBuilder } from "../opBuilder.ts";
+import { bordered, scalarLike } from "./constants.ts";
+
+export type ScanOperands<T> = readonly [x: T, step: T, rate: T, b: T, c: T, state: T];
+export type ScanReads = "after" | "before";
+
+/** Sizes of a scan: tokens, heads, columns of x, groups of b and c, rows of the state. */
+interface Sizes {
+  readonly tokens: Dim;
+  readonly heads: Dim;
+  readonly columns: Dim;
+  readonly rows: Dim;
+}
+
+export function scanParts(g: OpBuilder, operands: ScanOperands<Value>, reads: ScanReads): readonly Value[] {
+  const [x, step, rate, b, c, state] = operands;
+  const [tokens = 0, heads = 0, columns = 0] = g.typeOf(x).shape;
+  const sizes: Sizes = { tokens, heads, columns, rows: g.typeOf(state).shape[2] ?? 0 };
+  // [T, H, 1 or N]
+  const decay = g.mul([step, rate]);
+  const [byHeadB, byHeadC] = [eachHead(g, b, sizes), eachHead(g, c, sizes)];
+  return g.typeOf(decay).shape[2] === 1
+    ? byPairs(g, { x, decay, b: byHeadB, c: byHeadC, state }, sizes, reads)
+    : byDoubling(g, { x, decay, b: byHeadB, c: byHeadC, state }, sizes, reads);
+}
+
+interface Parts {
+  readonly x: Value;
+  readonly decay: Value;
+  /** Of every head: [T, H, N]. */
+  readonly b: Value;
+  readonly c: Value;
+  readonly state: Value;
+}
+
+/** [T, G, N] → [T, H, N]: neighbouring heads share a group. */
+function eachHead(g: OpBuilder, x: Value, { tokens, heads, rows }: Sizes): Value {
+  const groups = staticDim(g.typeOf(x).shape[1] ?? 0, "selective_scan");
+  const all = staticDim(heads, "selective_scan");
+  if (groups === all) return x;
+  const apart = g.reshape([x], { shape: [tokens, groups, 1, rows] });
+  const wide = g.expand([apart], { shape: [tokens, groups, all / groups, rows] });
+  return g.reshape([wide], { shape: [tokens, heads, rows] });
+}
+
+const headFirst = (g: OpBuilder, x: Value): Value => g.transpose([x], { perm: [1, 0, 2] });
+const flipped = (g: OpBuilder, x: Value): Value => g.transpose([x], { perm: [0, 2, 1] });
+
+/** y = (c·b, decayed from token to token, of all pairs) x + decayed c·state. */
+function byPairs(g: OpBuilder, parts: Parts, { tokens }: Sizes, reads: ScanReads): readonly Value[] {
+  const [x, b, c] = [headFirst(g, parts.x), headFirst(g, parts.b), headFirst(g, parts.c)];
+  // [H, T, 1]
+  const decay = headFirst(g, parts.decay);
+  const exclusive = reads === "before";
+  const place = g.iota([], { shape: [tokens, 1], axis: 0 });
+  const source = g.iota([], { shape: [tokens], axis: 0 });
+  // What is behind the source only, so that near tokens are no difference of large sums.
+  const behind = g.where([g.compare([place, source], { op: "gt" }), decay, scalarLike(g, decay, 0)]);
+  const between = g.cumsum([behind], { axis: 1, exclusive, reverse: false });
+  const scores = g.mul([g.matmul([c, flipped(g, b)]), g.exp([between])]);
+  const reached = g.compare([place, source], { op: exclusive ? "gt" : "ge" });
+  const seen = g.where([reached, scores, scalarLike(g, scores, 0)]);
+  const since = g.exp([g.cumsum([decay], { axis: 1, exclusive, reverse: false })]);
+  const old = g.mul([g.matmul([c, flipped(g, parts.state)]), since]);
+  const y = headFirst(g, g.add([g.matmul([seen, x]), old]));
+  const left = g.exp([g.cumsum([decay], { axis: 1, exclusive: true, reverse: true })]);
+  const whole = g.exp([g.reduce([decay], { kind: "sum", axes: [1], keepDims: true })]);
+  const fresh = g.matmul([flipped(g, x), g.mul([b, left])]);
+  return [y, g.add([g.mul([parts.state, whole]), fresh])];
+}
+
+/** State t = (product of decays up to t) · state before + sum up to t. Both reach 1, 2, 4 … tokens back. */
+function byDoubling(g: OpBuilder, parts: Parts, sizes: Sizes, reads: ScanReads): readonly Value[] {
+  const { heads, columns, rows } = sizes;
+  const tokens = staticDim(sizes.tokens, "selective_scan");
+  let kept = g.reshape([g.exp([parts.decay])], { shape: [tokens, heads, 1, rows] });
+  let sum = g.mul([
+    g.reshape([parts.x], { shape: [tokens, heads, columns, 1] }),
+    g.reshape([parts.b], { shape: [tokens, heads, 1, rows] }),
+  ]);
+  const back = (value: Value, by: number, edge: number): Value =>
+    bordered(g, g.narrow([value], { axis: 0, start: 0, length: tokens - by }), 0, [by, 0], edge);
+  for (let reach = 1; reach < tokens; reach *= 2) {
+    sum = g.add([sum, g.mul([kept, back(sum, reach, 0)])]);
+    kept = g.mul([kept, back(kept, reach, 1)]);
+  }
+  const first = g.reshape([parts.state], { shape: [1, heads, columns, rows] });
+  const states = g.add([g.mul([kept, first]), sum]);
+  const after = g.narrow([states], { axis: 0, start: tokens - 1, length: 1 });
+  const before = (): Value =>
+    tokens === 1
+      ? first
+      : g.concat([first, g.narrow([states], { axis: 0, start: 0, length: tokens - 1 })], { axis: 0 });
+  const read = g.mul([
+    reads === "after" ? states : before(),
+    g.reshape([parts.c], { shape: [tokens, heads, 1, rows] }),
+  ]);
+  return [g.reduce([read], { kind: "sum", axes: [3] }), g.reshape([after], { shape: [heads, columns, rows] })];
+}
