@@ -112,11 +112,13 @@ export class Decoder {
 
   /** Rows of the embedding matrix for the tokens. */
   embed(): Value {
-    return this.scoped("embedding", () => {
-      const { vocabulary, width } = this.sizes;
-      const table = this.weight("token_embd.weight", [vocabulary, width]);
-      return this.#asF32(this.g.gather([table, this.#tokens], { axis: 0 }, "tokens"));
-    });
+    return this.scoped("embedding", () => this.tokenRows("token_embd.weight", this.sizes.width, "tokens"));
+  }
+
+  /** The tokens' rows of a matrix with one for each, as f32. */
+  tokenRows(name: string, columns: number, label: string): Value {
+    const table = this.weight(name, [this.sizes.vocabulary, columns]);
+    return this.#asF32(this.g.gather([table, this.#tokens], { axis: 0 }, label));
   }
 
   /** The stream with the learned vectors of the tokens' positions. */

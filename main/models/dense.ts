@@ -6,7 +6,7 @@ import type { Norm, Scales, Temperature } from "./blocks.ts";
 import type { ExpertRules, Experts } from "./experts.ts";
 import { readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
-import type { FamilySpec, ModelFact } from "./family.ts";
+import type { FamilySpec, ModelFact, ModelSizes } from "./family.ts";
 import type { Rope, RopeStyle } from "./rope.ts";
 import { readRope, ropeScalingText } from "./rope.ts";
 import type { WindowRules, Windows } from "./windows.ts";
@@ -48,7 +48,13 @@ export interface DenseHyper {
   readonly fusedGate?: boolean;
   /** Absent in a decoder whose layers have one feed-forward network each. */
   readonly experts?: Experts | undefined;
+  /** Sizes of one layer, where they differ from those above, which are the largest. */
+  readonly ofLayer?: ((layer: number) => LayerSizes) | undefined;
+  /** The layer whose caches a layer reads: its own where absent. */
+  readonly cacheOf?: (layer: number) => number;
 }
+
+export type LayerSizes = Partial<Pick<DenseHyper, "heads" | "kvHeads" | "headDim" | "feedForward">>;
 
 export interface DenseStyle {
   readonly rope: RopeStyle;
@@ -57,6 +63,8 @@ export interface DenseStyle {
   readonly windows?: WindowRules;
   /** What a mixture of this family is like; absent in families without. */
   readonly experts?: ExpertRules;
+  /** Heads and inner sizes may differ from layer to layer. */
+  readonly layersDiffer?: boolean;
 }
 
 const EPSILON: Readonly<Record<Norm, string>> = {
@@ -65,20 +73,21 @@ const EPSILON: Readonly<Record<Norm, string>> = {
   bare: "attention.layer_norm_epsilon",
 };
 
-export function readDense(keys: HyperReader, { rope, norm = "rms", windows, experts }: DenseStyle): DenseHyper {
+export function readDense(
+  keys: HyperReader,
+  { rope, norm = "rms", windows, experts, layersDiffer = false }: DenseStyle,
+): DenseHyper {
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
-  const heads = keys.sameInEveryLayer("attention.head_count");
-  const kvHeads = keys.sameInEveryLayer("attention.head_count_kv", heads);
+  const counts = readCounts(keys, layers + draftLayers, layersDiffer);
+  const largest = (key: keyof Counts): number => counts.reduce((most, of) => Math.max(most, of[key]), 1);
+  const [heads, kvHeads, feedForward] = [largest("heads"), largest("kvHeads"), largest("feedForward")];
   const headDim = headSize(keys, width, heads);
-  const feedForward = keys.sameInEveryLayer("feed_forward_length");
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
   const normEpsilon = keys.number(EPSILON[norm]);
   if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon)) throw keys.badKey(EPSILON[norm], normEpsilon, "0 or more");
-  if (heads % kvHeads !== 0)
-    throw keys.malformed(`${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
   const turn = readRope(keys, rope, { headDim, context });
   return {
     name: keys.name,
@@ -99,7 +108,27 @@ export function readDense(keys: HyperReader, { rope, norm = "rms", windows, expe
     localRope: windows?.rope && localRope(keys, turn, windows.rope),
     draftLayers,
     experts: experts && readExperts(keys, feedForward, experts),
+    ofLayer: (layer) => counts[layer] ?? {},
   };
+}
+
+interface Counts {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly feedForward: number;
+}
+
+/** Heads and inner sizes of each layer. */
+function readCounts(keys: HyperReader, layers: number, mayDiffer: boolean): readonly Counts[] {
+  const heads = keys.positivePerLayer("attention.head_count", layers, { mayDiffer });
+  const kvHeads = keys.positivePerLayer("attention.head_count_kv", layers, { mayDiffer, fallback: heads });
+  const feedForward = keys.positivePerLayer("feed_forward_length", layers, { mayDiffer });
+  return heads.map((count, i): Counts => {
+    const shared = kvHeads[i] ?? count;
+    if (count % shared !== 0)
+      throw keys.malformed(`${count} heads cannot share ${shared} key/value heads: expected a multiple`);
+    return { heads: count, kvHeads: shared, feedForward: feedForward[i] ?? 1 };
+  });
 }
 
 /** Layers of the decoder itself: the file counts those that guess tokens ahead among them. */
@@ -142,10 +171,10 @@ function denseFacts(h: DenseHyper): readonly ModelFact[] {
   return [
     { label: "architecture", value: h.name },
     { label: "layers × width", value: `${h.layers} × ${h.width}` },
-    { label: "feed-forward", value: h.feedForward },
+    { label: "feed-forward", value: rangeOf(h, (of) => of.feedForward) },
     ...expertFacts(h.experts),
-    { label: "heads, kv heads", value: `${h.heads}, ${h.kvHeads}` },
-    { label: "head size", value: h.headDim },
+    { label: "heads, kv heads", value: `${rangeOf(h, (of) => of.heads)}, ${rangeOf(h, (of) => of.kvHeads)}` },
+    { label: "head size", value: rangeOf(h, (of) => of.headDim) },
     { label: "rope base", value: h.rope.base },
     { label: "rope scaling", value: ropeScalingText(h.rope) },
     ...windowFacts(h),
@@ -154,6 +183,31 @@ function denseFacts(h: DenseHyper): readonly ModelFact[] {
       ? []
       : [{ label: "drafting layers", value: `${h.draftLayers}, not run` }]),
   ];
+}
+
+/** What the caches of the layers that have them hold for one position; layers of one size together. */
+function cacheSize(h: DenseHyper): ModelSizes["cache"] {
+  const layersOf = new Map<string, { readonly elements: number; count: number }>();
+  for (let layer = 0; layer < h.layers; layer++) {
+    if ((h.cacheOf?.(layer) ?? layer) !== layer) continue;
+    const { kvHeads, headDim } = { ...h, ...h.ofLayer?.(layer) };
+    const size = `2 × ${kvHeads} × ${headDim}`;
+    const alike = layersOf.get(size) ?? { elements: 2 * kvHeads * headDim, count: 0 };
+    alike.count++;
+    layersOf.set(size, alike);
+  }
+  const parts = [...layersOf];
+  return {
+    elements: parts.reduce((sum, [, { elements, count }]) => sum + elements * count, 0),
+    product: parts.map(([size, { count }]) => `${count} ${count === 1 ? "layer" : "layers"} × ${size}`).join(" + "),
+  };
+}
+
+/** "8", or "4 to 8" where layers differ. */
+function rangeOf(h: DenseHyper, size: (of: Required<LayerSizes>) => number): string | number {
+  const all = Array.from({ length: h.layers }, (_, layer) => size({ ...h, ...h.ofLayer?.(layer) }));
+  const [least, most] = all.reduce(([a, b], n) => [Math.min(a, n), Math.max(b, n)], [Infinity, 0]);
+  return least === most ? most : `${least} to ${most}`;
 }
 
 function windowFacts({ windows, layers }: DenseHyper): readonly ModelFact[] {
@@ -180,10 +234,7 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
     vocabulary: h.vocabulary,
     context: h.context,
     tiedEmbedding: h.tiedEmbedding,
-    cache: {
-      elements: h.layers * 2 * h.kvHeads * h.headDim,
-      product: `${h.layers} layers × 2 × ${h.kvHeads} × ${h.headDim}`,
-    },
+    cache: cacheSize(h),
   }),
   sentence: ({ layers, experts }) =>
     experts === undefined

@@ -8,6 +8,7 @@ import type { Value } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import { maskedScore } from "../ops/families/constants.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
+import { activate } from "./activation.ts";
 import type { Decoder } from "./blocks.ts";
 import { TOKENS } from "./blocks.ts";
 import type { HyperReader } from "./hyperReader.ts";
@@ -16,8 +17,8 @@ import type { HyperReader } from "./hyperReader.ts";
 export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus";
 const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid", "chosen", "sqrtsoftplus"];
 
-/** silu(gate) · up; or with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7. */
-type ExpertActivation = "silu" | "limited";
+/** silu(gate) · up; the same with gelu; or with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7. */
+type ExpertActivation = "silu" | "gelu" | "limited";
 
 interface Shared {
   readonly width: number;
@@ -119,9 +120,18 @@ function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedFo
   return inner === 0 ? undefined : { width: inner, gated: shared.gated, share: shared.share ?? 1 };
 }
 
-/** The sum of the picked experts' results by their weights, and of the shared network. */
-export function mixture(d: Decoder, x: Experts, block: string, h: Value): Value {
-  const routed = d.scoped("router", () => route(d, x, block, h));
+/**
+ * The sum of the picked experts' results by their weights, and of the shared network. `logits` makes what they are
+ * picked by.
+ */
+export function mixture(
+  d: Decoder,
+  x: Experts,
+  block: string,
+  h: Value,
+  logits = (): Value => d.linear(h, `${block}ffn_gate_inp`, [x.count, d.sizes.width], "logits"),
+): Value {
+  const routed = d.scoped("router", () => route(d, x, block, logits()));
   const sum = d.scoped("experts", () =>
     x.isSplit ? splitExperts(d, x, block, h, routed) : pickedExperts(d, x, block, h, routed),
   );
@@ -139,9 +149,8 @@ interface Routed {
   readonly weights: Value;
 }
 
-function route(d: Decoder, x: Experts, block: string, h: Value): Routed {
+function route(d: Decoder, x: Experts, block: string, logits: Value): Routed {
   const { g } = d;
-  const logits = d.linear(h, `${block}ffn_gate_inp`, [x.count, d.sizes.width], "logits");
   const probabilities = gated(g, logits, x.gating);
   const bias = `${block}exp_probs_b.bias`;
   // The bias decides who is picked, and has no part in the weights.
@@ -231,7 +240,7 @@ function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value
 }
 
 function activated(g: OpBuilder, gate: Value, up: Value, activation: ExpertActivation): Value {
-  if (activation === "silu") return g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+  if (activation !== "limited") return g.mul([activate(g, gate, activation), up], {}, "gated");
   const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
   const open = g.minimum([gate, number(7)]);
   const within = g.minimum([g.maximum([up, number(-7)]), number(7)]);

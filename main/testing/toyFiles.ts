@@ -78,7 +78,7 @@ export async function toyTensors(family: Family, sample: FamilySample): Promise<
   const { tensors } = family.read(header, sample.architecture);
   const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
   const trunk = tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
-  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width)];
+  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width), ...Object.entries(sample.beside ?? {})];
 }
 
 type NamedSizes = readonly [name: string, sizes: readonly number[]];

@@ -21,7 +21,7 @@ from .shapes import PRESETS
 from .vocabulary import add_vocabulary
 
 # Tensors that stay f32 in every file.
-_PLAIN = ("_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
+_PLAIN = ("_norm.weight", "altup_predict_coef.weight", "altup_correct_coef.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
 
 # Feed-forward networks add little to the stream: ggml rounds what goes into gelu to half, and where that differs in the last
 # bit it should not decide.
@@ -35,9 +35,11 @@ def _random(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
         return np.linspace(1, 4, shape[0], dtype=np.float32)
     if name.endswith("ssm_a"):
         return -np.exp(noise * np.float32(0.5))
-    if name.endswith("post_ffw_norm.weight"):
+    if name.endswith(("post_ffw_norm.weight", ".post_norm.weight")):
         return (1 + noise * np.float32(0.1)) * _FED
     if name.endswith(".scale"):
+        return 1 + noise * np.float32(0.2)
+    if name.endswith(("layer_output_scale.weight", "altup_correct_scale.weight")):
         return 1 + noise * np.float32(0.2)
     if "_norm" in name and name.endswith(".weight"):
         return 1 + noise * np.float32(0.1)
@@ -73,6 +75,9 @@ def write_toy(architecture, keys, tensors, vocabulary, out, exact=None, file_typ
         plain = len(shape) == 1 or name.endswith(_PLAIN) or not name.endswith(".weight")
         kind = Ggml.F32 if plain else fit(main, shape[-1])
         values = _random(name, shape, seed)
+        if architecture == "gemma4" and name == "rope_freqs.weight":
+            # As in real files: what is divided by so much does not turn.
+            values[shape[0] // 4 :] = 1e30
         entries.append(Entry(name, shape, kind, [quantise(kind, values.reshape(-1, shape[-1]))]))
     write_file(writer, Path(out), entries)
     if exact is not None:
