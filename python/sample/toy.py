@@ -61,19 +61,31 @@ def _key(writer: GGUFWriter, key: str, kind: str, value: object) -> None:
         writer.add_key_value(key, value, GGUFValueType[kind.upper()])
 
 
+def _kind(file_type: str, name: str, columns: int, tied: bool) -> Ggml:
+    """The usual mixes: experts alone are MXFP4, and Q4_K_M keeps what matters most in six bits."""
+    main, _ = FILE_TYPES[file_type]
+    if file_type == "mxfp4" and "_exps." not in name:
+        main = Ggml.Q8_0
+    ends = ("attn_v.weight", "ffn_down.weight", "ffn_down_exps.weight", "token_embd.weight" if tied else "output.weight")
+    if file_type == "q4_k_m" and name.endswith(ends):
+        main = Ggml.Q6_K
+    return fit(main, columns)
+
+
 def write_toy(architecture, keys, tensors, vocabulary, out, exact=None, file_type="f32", seed=1, tokenizer="gpt-2"):
     """`keys`: [key, type, value]; `tensors`: [name, [rows, …, columns]]; `exact`: the same model as f32."""
     writer = GGUFWriter(None, architecture)
     for key, kind, value in keys:
         _key(writer, key, kind, value)
-    main, number = FILE_TYPES[file_type]
+    _, number = FILE_TYPES[file_type]
+    tied = all(name != "output.weight" for name, _ in tensors)
     writer.add_file_type(number)
     add_vocabulary(writer, replace(PRESETS["tiny-llama"], vocab=vocabulary, tokenizer=tokenizer), seed)
     entries = []
     for name, sizes in tensors:
         shape = tuple(sizes)
         plain = len(shape) == 1 or name.endswith(_PLAIN) or not name.endswith(".weight")
-        kind = Ggml.F32 if plain else fit(main, shape[-1])
+        kind = Ggml.F32 if plain else _kind(file_type, name, shape[-1], tied)
         values = _random(name, shape, seed)
         if architecture == "gemma4" and name == "rope_freqs.weight":
             # As in real files: what is divided by so much does not turn.
