@@ -132,6 +132,7 @@ export function mixture(
   logits = (): Value => d.linear(h, `${block}ffn_gate_inp`, [x.count, d.sizes.width], "logits"),
 ): Value {
   const routed = d.scoped("router", () => route(d, x, block, logits()));
+  d.countExperts(layerOf(block), routed.ids, x.count);
   const sum = d.scoped("experts", () =>
     x.isSplit ? splitExperts(d, x, block, h, routed) : pickedExperts(d, x, block, h, routed),
   );
@@ -141,6 +142,16 @@ export function mixture(
   const both = d.g.add([sum, beside], {}, "with_shared");
   return shared.share === 1 ? both : d.g.mul([both, d.g.constant(hostScalar("f32", shared.share))], {}, "shared_part");
 }
+
+/** 3 of "blk.3." */
+const layerOf = (block: string): number => Number(/\d+/u.exec(block)?.[0]);
+
+/** Layers that have experts, by the tensor of their router. */
+export const expertLayers = (tensors: readonly string[]): readonly number[] =>
+  tensors.flatMap((name) => {
+    const found = /^blk\.(\d+)\.ffn_gate_inp\.weight$/u.exec(name);
+    return found === null ? [] : [Number(found[1])];
+  });
 
 interface Routed {
   /** i32 [T, used] */
