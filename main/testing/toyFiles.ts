@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { boolEntry, numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { TensorShape, TensorToWrite } from "../formats/gguf/write.ts";
@@ -57,6 +58,18 @@ const withPrefix = (sample: FamilySample): readonly (readonly [string, Value])[]
     key.includes(":") ? key.slice(1) : `${sample.architecture}.${key}`,
     value,
   ]);
+
+/** A file of this sample without weights. */
+export async function sampleHeader(family: Family, sample: FamilySample): Promise<GgufFile> {
+  const tensors = await toyTensors(family, sample);
+  return makeHeaderOnly(sample.title, {
+    entries: [
+      stringEntry("general.architecture", sample.architecture),
+      ...withPrefix(sample).map(([k, v]) => entryOf(k, v)),
+    ],
+    tensors: tensors.map(([name, sizes]) => shapeOf(name, sizes)),
+  });
+}
 
 /** Name and sizes of the tensors that a file of this sample has. */
 export async function toyTensors(family: Family, sample: FamilySample): Promise<readonly NamedSizes[]> {
