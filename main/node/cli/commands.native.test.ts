@@ -273,7 +273,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       ]),
       reference: z.null(),
     }),
-    says: /^0 +3 of 4 +1 \(60 %\), 0 \(20 %\), 3 \(20 %\) +\|▒█ ▒\|\n[^]*5 tokens read/m,
+    says: /^ +0 +3 of 4 +1 \(60 %\), 0 \(20 %\), 3 \(20 %\) +\|▒█ ▒\|\n[^]*5 tokens read/m,
   },
   {
     line: "tokenize FILE --text-file DIR/text.txt",
