@@ -5,6 +5,7 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Shape } from "../ir/dim.ts";
+import { mulDims } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
@@ -28,6 +29,8 @@ export interface ModelOptions {
   readonly largestRows: number;
   /** With a symbolic capacity: the largest one. */
   readonly largestCapacity?: number;
+  /** An output for each layer with experts: how many tokens of the step each of them took. */
+  readonly countsExperts?: boolean;
 }
 
 /** New tokens of a step, and the rows that give logits. */
@@ -38,6 +41,8 @@ export const CAPACITY = "capacity";
 
 export const INPUTS = { tokens: "tokens", past: "past", rows: "logit_rows" } as const;
 export const LOGITS = "logits";
+/** i32 [experts] */
+export const expertOutput = (layer: number): string => `experts.${layer}`;
 
 /** The sizes that these parts need; a family's hyper-parameters have them. */
 export interface DecoderSizes {
@@ -90,6 +95,7 @@ export class Decoder {
   readonly #weights: WeightSource;
   readonly #rows: Value;
   readonly #tokens: Value;
+  readonly #countsExperts: boolean;
 
   constructor(sizes: DecoderSizes, weights: WeightSource, options: ModelOptions) {
     const builder = new GraphBuilder(opTable, sizes.name);
@@ -98,6 +104,7 @@ export class Decoder {
     this.cache = options;
     this.#builder = builder;
     this.#weights = weights;
+    this.#countsExperts = options.countsExperts === true;
     builder.limitSymbol(TOKENS, options.largestStep);
     builder.limitSymbol(ROWS, options.largestRows);
     if (options.capacity === CAPACITY) builder.limitSymbol(CAPACITY, options.largestCapacity ?? sizes.context);
@@ -112,11 +119,13 @@ export class Decoder {
 
   /** Rows of the embedding matrix for the tokens. */
   embed(): Value {
-    return this.scoped("embedding", () => {
-      const { vocabulary, width } = this.sizes;
-      const table = this.weight("token_embd.weight", [vocabulary, width]);
-      return this.#asF32(this.g.gather([table, this.#tokens], { axis: 0 }, "tokens"));
-    });
+    return this.scoped("embedding", () => this.tokenRows("token_embd.weight", this.sizes.width, "tokens"));
+  }
+
+  /** The tokens' rows of a matrix with one for each, as f32. */
+  tokenRows(name: string, columns: number, label: string): Value {
+    const table = this.weight(name, [this.sizes.vocabulary, columns]);
+    return this.#asF32(this.g.gather([table, this.#tokens], { axis: 0 }, label));
   }
 
   /** The stream with the learned vectors of the tokens' positions. */
@@ -156,6 +165,17 @@ export class Decoder {
       const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
       this.#builder.output(LOGITS, this.#finished(logits, scales));
     });
+  }
+
+  /** Counts the picks of a layer's router, i32 [T, used], where that was asked for. */
+  countExperts(layer: number, ids: Value, experts: number): void {
+    if (!this.#countsExperts) return;
+    const { g } = this;
+    const [tokens = TOKENS, used = 1] = g.typeOf(ids).shape;
+    const shape = [mulDims(tokens, used)];
+    const ones = g.expand([g.constant(hostScalar("i32", 1))], { shape });
+    const counts = g.scatter_add([ones, g.reshape([ids], { shape })], { axis: 0, size: experts }, "picks");
+    this.#builder.output(expertOutput(layer), counts);
   }
 
   finish(): Graph {

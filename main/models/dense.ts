@@ -52,7 +52,13 @@ export interface DenseHyper {
   readonly fusedGate?: boolean;
   /** Absent in a decoder whose layers have one feed-forward network each. */
   readonly experts?: Experts | undefined;
+  /** Sizes of one layer, where they differ from those above, which are the largest. */
+  readonly ofLayer?: ((layer: number) => LayerSizes) | undefined;
+  /** The layer whose caches a layer reads: its own where absent. */
+  readonly cacheOf?: (layer: number) => number;
 }
+
+export type LayerSizes = Partial<Pick<DenseHyper, "heads" | "kvHeads" | "headDim" | "feedForward">>;
 
 export interface DenseStyle {
   readonly rope: RopeStyle;
@@ -65,6 +71,8 @@ export interface DenseStyle {
   readonly attention?: "everywhere" | "where keys";
   /** What a mixture of this family is like; absent in families without. */
   readonly experts?: ExpertRules;
+  /** Heads and inner sizes may differ from layer to layer. */
+  readonly layersDiffer?: boolean;
 }
 
 const EPSILON: Readonly<Record<Norm, string>> = {
@@ -74,25 +82,17 @@ const EPSILON: Readonly<Record<Norm, string>> = {
 };
 
 export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
-  const { rope, norm = "rms", windows, experts, attention } = style;
+  const { rope, norm = "rms", windows, experts } = style;
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
-  const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", layers) : undefined;
-  // Layers that do not attend may have 0 heads, and layers that do may have no network of their own.
-  const same = (key: string, fallback?: number): number =>
-    some === undefined ? keys.sameInEveryLayer(key, fallback) : keys.sameWhereAny(key, layers).count;
-  const heads = same("attention.head_count");
-  const kvHeads = some?.count ?? keys.sameInEveryLayer("attention.head_count_kv", heads);
+  const counts = readCounts(keys, layers + draftLayers, style);
+  const largest = (key: keyof Counts): number => counts.reduce((most, of) => Math.max(most, of[key]), 1);
+  const [heads, kvHeads, feedForward] = [largest("heads"), largest("kvHeads"), largest("feedForward")];
   const headDim = style.headDim ?? headSize(keys, width, heads);
-  // Files whose layers all have experts may leave it out.
-  const inExperts = experts === undefined ? undefined : keys.optionalCount("expert_feed_forward_length");
-  const feedForward = same("feed_forward_length", inExperts);
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
   const normEpsilon = readNormEpsilon(keys, norm);
-  if (heads % kvHeads !== 0)
-    throw keys.malformed(`${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
   const turn = readRope(keys, rope, { headDim, context });
   return {
     name: keys.name,
@@ -112,8 +112,9 @@ export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
     windows: windows && readWindows(keys, layers, windows),
     localRope: windows?.rope && localRope(keys, turn, windows.rope),
     draftLayers,
-    attends: some?.has,
+    attends: style.attention === "where keys" ? (layer) => (counts[layer]?.kvHeads ?? 0) > 0 : undefined,
     experts: experts && readExperts(keys, feedForward, experts),
+    ofLayer: style.layersDiffer === true ? (layer) => counts[layer] ?? {} : undefined,
   };
 }
 
@@ -121,6 +122,36 @@ export function readNormEpsilon(keys: HyperReader, norm: Norm): number {
   const epsilon = keys.number(EPSILON[norm]);
   if (!(epsilon >= 0) || !Number.isFinite(epsilon)) throw keys.badKey(EPSILON[norm], epsilon, "0 or more");
   return epsilon;
+}
+
+interface Counts {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly feedForward: number;
+}
+
+/** Heads and inner sizes of each layer: 0 only where layers may go without. */
+function readCounts(
+  keys: HyperReader,
+  layers: number,
+  { attention, layersDiffer: mayDiffer = false, experts }: DenseStyle,
+): readonly Counts[] {
+  const each = (key: string, fallback?: number | readonly number[]): readonly number[] => {
+    if (attention !== "where keys") return keys.positivePerLayer(key, layers, { mayDiffer, fallback });
+    const { count, has } = keys.sameWhereAny(key, layers);
+    return Array.from({ length: layers }, (_, layer) => (has(layer) ? count : 0));
+  };
+  const heads = each("attention.head_count");
+  const kvHeads = each("attention.head_count_kv", heads);
+  // Files whose layers all have experts may leave it out.
+  const inExperts = experts === undefined ? undefined : keys.optionalCount("expert_feed_forward_length");
+  const feedForward = each("feed_forward_length", inExperts);
+  return heads.map((count, i): Counts => {
+    const shared = kvHeads[i] ?? count;
+    if (shared > 0 && count % shared !== 0)
+      throw keys.malformed(`${count} heads cannot share ${shared} key/value heads: expected a multiple`);
+    return { heads: count, kvHeads: shared, feedForward: feedForward[i] ?? 1 };
+  });
 }
 
 /** Layers of the decoder itself: the file counts those that guess tokens ahead among them. */
@@ -173,10 +204,10 @@ export function denseFacts(h: DenseHyper): readonly ModelFact[] {
   return [
     { label: "architecture", value: h.name },
     { label: "layers × width", value: `${h.layers} × ${h.width}` },
-    { label: "feed-forward", value: h.feedForward },
+    { label: "feed-forward", value: rangeOf(h, (of) => of.feedForward) },
     ...expertFacts(h.experts),
-    { label: "heads, kv heads", value: `${h.heads}, ${h.kvHeads}` },
-    { label: "head size", value: h.headDim },
+    { label: "heads, kv heads", value: `${rangeOf(h, (of) => of.heads)}, ${rangeOf(h, (of) => of.kvHeads)}` },
+    { label: "head size", value: rangeOf(h, (of) => of.headDim) },
     { label: "rope base", value: h.rope.base },
     { label: "rope scaling", value: ropeScalingText(h.rope) },
     ...windowFacts(h),
@@ -185,6 +216,31 @@ export function denseFacts(h: DenseHyper): readonly ModelFact[] {
       ? []
       : [{ label: "drafting layers", value: `${h.draftLayers}, not run` }]),
   ];
+}
+
+/** What the caches of the layers that have them hold for one position; layers of one size together. */
+function cacheSize(h: DenseHyper): ModelSizes["cache"] {
+  const layersOf = new Map<string, { readonly elements: number; count: number }>();
+  for (let layer = 0; layer < h.layers; layer++) {
+    if ((h.cacheOf?.(layer) ?? layer) !== layer || h.attends?.(layer) === false) continue;
+    const { kvHeads, headDim } = { ...h, ...h.ofLayer?.(layer) };
+    const size = `2 × ${kvHeads} × ${headDim}`;
+    const alike = layersOf.get(size) ?? { elements: 2 * kvHeads * headDim, count: 0 };
+    alike.count++;
+    layersOf.set(size, alike);
+  }
+  const parts = [...layersOf];
+  return {
+    elements: parts.reduce((sum, [, { elements, count }]) => sum + elements * count, 0),
+    product: parts.map(([size, { count }]) => `${count} ${count === 1 ? "layer" : "layers"} × ${size}`).join(" + "),
+  };
+}
+
+/** "8", or "4 to 8" where layers differ. */
+function rangeOf(h: DenseHyper, size: (of: Required<LayerSizes>) => number): string | number {
+  const all = Array.from({ length: h.layers }, (_, layer) => size({ ...h, ...h.ofLayer?.(layer) }));
+  const [least, most] = all.reduce(([a, b], n) => [Math.min(a, n), Math.max(b, n)], [Infinity, 0]);
+  return least === most ? most : `${least} to ${most}`;
 }
 
 function windowFacts({ windows, layers }: DenseHyper): readonly ModelFact[] {
@@ -215,10 +271,7 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
     vocabulary: h.vocabulary,
     context: h.context,
     tiedEmbedding: h.tiedEmbedding,
-    cache: {
-      elements: attendingLayers(h) * 2 * h.kvHeads * h.headDim,
-      product: `${attendingLayers(h)} layers × 2 × ${h.kvHeads} × ${h.headDim}`,
-    },
+    cache: cacheSize(h),
   }),
   sentence: ({ layers, experts }) =>
     experts === undefined

@@ -14,16 +14,18 @@ import type { DenseHyper } from "./dense.ts";
 import type { Activation, Xielu } from "./activation.ts";
 import { activate } from "./activation.ts";
 import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
+import type { OpBuilder } from "../ops/opBuilder.ts";
 import { mixture } from "./experts.ts";
 import type { Rope } from "./rope.ts";
 
-/** A decoder of blocks that look alike; `block` builds one of them, `begin` what comes before the first. */
+/** A decoder of blocks that look alike; `block` builds one of them, `begin` what comes before the first, `end` behind the last. */
 export function* denseGraph(
   h: DenseHyper,
   weights: WeightSource,
   options: ModelOptions,
   block: (layer: DenseLayer, x: Value, d: Decoder) => Value,
   begin: (d: Decoder, x: Value) => Value = (_, x) => x,
+  end: (d: Decoder, x: Value) => Value = (_, x) => x,
 ): Steps<Graph> {
   const d = new Decoder(h, weights, options);
   const angles = new Map<Rope, RopeAngles>();
@@ -38,20 +40,28 @@ export function* denseGraph(
   const rows = d.embed();
   const scale = h.scales?.embedding ?? 1;
   const first = begin(d, scale === 1 ? rows : d.scoped("embedding", () => scaled(d, rows, scale, "scaled")));
+  const caches = new Map<number, Caches>();
   const x = yield* d.layers(first, (index, stream) =>
-    block(new DenseLayer(d, h, { anglesOf, temperatures }, index), stream, d),
+    block(new DenseLayer(d, { ...h, ...h.ofLayer?.(index) }, { anglesOf, temperatures, caches }, index), stream, d),
   );
-  d.head(x, h.scales, h.lastNorm);
+  d.head(end(d, x), h.scales, h.lastNorm);
   return d.finish();
 }
 
 export const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
   by === 1 ? x : d.g.mul([x, d.g.constant(hostScalar("f32", Math.fround(by)))], {}, label);
 
-/** What layers take from the positions of a step. */
-interface Positions {
+/** What layers take from the step: its positions, and the caches of the layers before them. */
+interface Step {
   readonly anglesOf: (rope: Rope) => RopeAngles;
   readonly temperatures: Value | undefined;
+  readonly caches: Map<number, Caches>;
+}
+
+/** Keys and values of one layer, those of this step among them. */
+interface Caches {
+  readonly k: Value;
+  readonly v: Value;
 }
 
 /** Where a layer stands. */
@@ -77,12 +87,12 @@ export class DenseLayer {
   readonly index: number;
   readonly #decoder: Decoder;
   readonly #hyper: DenseHyper;
-  readonly #positions: Positions;
+  readonly #step: Step;
 
-  constructor(decoder: Decoder, hyper: DenseHyper, positions: Positions, index: number) {
+  constructor(decoder: Decoder, hyper: DenseHyper, step: Step, index: number) {
     this.#decoder = decoder;
     this.#hyper = hyper;
-    this.#positions = positions;
+    this.#step = step;
     this.index = index;
   }
 
@@ -163,6 +173,34 @@ export class DenseLayer {
     return this.#decoder.has(this.#name(name));
   }
 
+  get g(): OpBuilder {
+    return this.#decoder.g;
+  }
+
+  /** A product with one of the layer's matrices, [out, inner]. */
+  linear(x: Value, name: string, shape: readonly [number, number], label: string): Value {
+    return this.#decoder.linear(x, this.#name(name), shape, label);
+  }
+
+  /** The same without what may stand beside the matrix. */
+  bareLinear(x: Value, name: string, shape: readonly [number, number], label: string): Value {
+    return this.g.linear([x, this.#decoder.weight(this.#name(`${name}.weight`), shape)], {}, label);
+  }
+
+  /** One of the layer's vectors, as f32; the whole name. */
+  vector(name: string, size: number): Value {
+    return this.#decoder.vector(this.#name(name), size);
+  }
+
+  /** The norm over the width, without a weight. */
+  plainNorm(x: Value, label: string): Value {
+    return this.#decoder.plainNorm(x, this.#hyper.width, label);
+  }
+
+  scoped(scope: string, build: () => Value): Value {
+    return this.#decoder.scoped(scope, build);
+  }
+
   /** q, k and v as heads [T, heads, head_dim], from one matrix or from three. */
   heads(h: Value): Heads {
     if (!this.has("attn_qkv.weight"))
@@ -208,6 +246,11 @@ export class DenseLayer {
     return { q: norm(q, "q"), k: norm(k, "k"), v };
   }
 
+  /** Values normed head by head, without a weight. */
+  valueNorm(v: Value): Value {
+    return this.#decoder.plainNorm(v, this.#hyper.headDim, "v_norm");
+  }
+
   /** q and k normed head by head. */
   normed({ q, k, v }: Heads): Heads {
     return { q: this.headNorm(q, "q"), k: this.headNorm(k, "k"), v };
@@ -229,7 +272,7 @@ export class DenseLayer {
     const { rope: everywhere, localRope } = this.#hyper;
     const rope = this.isLocal ? (localRope ?? everywhere) : everywhere;
     const style = rope.pairing === "adjacent" ? "pairs" : "neox";
-    return this.#decoder.g.rope([x, ...this.#positions.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
+    return this.#decoder.g.rope([x, ...this.#step.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
   }
 
   /** q and k turned by their positions. */
@@ -239,7 +282,7 @@ export class DenseLayer {
 
   /** Queries multiplied by the temperatures of their positions, in files that have one. */
   warmed<H extends SharedHeads>(heads: H): H {
-    const { temperatures } = this.#positions;
+    const { temperatures } = this.#step;
     return temperatures === undefined
       ? heads
       : { ...heads, q: this.#decoder.g.mul([heads.q, temperatures], {}, "q_warmed") };
@@ -257,8 +300,22 @@ export class DenseLayer {
     return this.output(g.mul([this.mixed(heads), open], {}, "gated"));
   }
 
+  /** Attends over the caches of an earlier layer, and projects to the width: this layer has none. */
+  attendOverLayer(q: Value, layer: number): Value {
+    const caches = this.#step.caches.get(layer);
+    if (caches === undefined) throw new Error(`layer ${this.index} reads the caches of layer ${layer}, which has none`);
+    return this.output(this.#attendOver(q, caches, "plain"));
+  }
+
   /** Appends k and v to the layer's caches and attends over them: [T, heads, size of a value]. */
   mixed({ q, k, ...rest }: Heads | SharedHeads, softmax: "plain" | "with sinks" = "plain"): Value {
+    const keys = this.#cached("k", k);
+    const caches = { k: keys, v: "v" in rest ? this.#cached("v", rest.v) : keys };
+    this.#step.caches.set(this.index, caches);
+    return this.#attendOver(q, caches, softmax);
+  }
+
+  #attendOver(q: Value, { k, v }: Caches, softmax: "plain" | "with sinks"): Value {
     const d = this.#decoder;
     const { heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
     const isChunk = this.isLocal && windows?.isChunked === true;
@@ -268,8 +325,7 @@ export class DenseLayer {
       ...(attentionCap !== undefined && { softcap: attentionCap }),
       ...(this.isLocal && windows !== undefined && (isChunk ? { chunk: windows.size } : { window: windows.size - 1 })),
     };
-    const keys = this.#cached("k", k);
-    const operands = [q, keys, "v" in rest ? this.#cached("v", rest.v) : keys, d.past] as const;
+    const operands = [q, k, v, d.past] as const;
     return softmax === "plain"
       ? d.g.attention_cached(operands, attrs, "attention")
       : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
@@ -290,9 +346,21 @@ export class DenseLayer {
     const d = this.#decoder;
     const { experts } = this.#hyper;
     if (experts?.isMixture(this.index) === true) return mixture(d, experts, this.#name(""), h);
+    return this.denseFeedForward(h, (gate) => activate(d.g, gate, activation));
+  }
+
+  /** The layer's experts; `logits` makes what they are picked by, in families whose router does not read h. */
+  experts(h: Value, logits: () => Value): Value {
+    const { experts } = this.#hyper;
+    if (experts === undefined) throw new Error(`layer ${this.index} has no experts`);
+    return mixture(this.#decoder, experts, this.#name(""), h, logits);
+  }
+
+  /** down(act(gate(h)) · up(h)), also in a layer with experts. */
+  denseFeedForward(h: Value, activated: (gate: Value) => Value): Value {
+    const d = this.#decoder;
     const { gate, up } = this.#gateAndUp(h);
-    const mixed = d.g.mul([activate(d.g, gate, activation), up], {}, "gated");
-    return this.#down(mixed);
+    return this.#down(d.g.mul([activated(gate), up], {}, "gated"));
   }
 
   /** down(act(up(h))). */

@@ -18,10 +18,10 @@ export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus";
 const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid", "chosen", "sqrtsoftplus"];
 
 /**
- * silu(gate) · up; with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7; or relu(up)² without a
- * gate, in the shared network too.
+ * silu(gate) · up; the same with gelu; with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and
+ * an up within ± 7; or relu(up)² without a gate, in the shared network too.
  */
-type ExpertActivation = "silu" | "limited" | "squared";
+type ExpertActivation = "silu" | "gelu" | "limited" | "squared";
 
 interface Shared {
   readonly width: number;
@@ -126,9 +126,19 @@ function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedFo
   return inner === 0 ? undefined : { width: inner, gated: shared.gated, share: shared.share ?? 1 };
 }
 
-/** The sum of the picked experts' results by their weights, and of the shared network. */
-export function mixture(d: Decoder, x: Experts, block: string, h: Value): Value {
-  const routed = d.scoped("router", () => route(d, x, block, h));
+/**
+ * The sum of the picked experts' results by their weights, and of the shared network. `logits` makes what they are
+ * picked by.
+ */
+export function mixture(
+  d: Decoder,
+  x: Experts,
+  block: string,
+  h: Value,
+  logits = (): Value => d.linear(h, `${block}ffn_gate_inp`, [x.count, d.sizes.width], "logits"),
+): Value {
+  const routed = d.scoped("router", () => route(d, x, block, logits()));
+  d.countExperts(layerOf(block), routed.ids, x.count);
   const sum = d.scoped("experts", () =>
     x.isSplit
       ? splitExperts(d, x, block, h, routed)
@@ -141,6 +151,16 @@ export function mixture(d: Decoder, x: Experts, block: string, h: Value): Value 
   return shared.share === 1 ? both : d.g.mul([both, d.g.constant(hostScalar("f32", shared.share))], {}, "shared_part");
 }
 
+/** 3 of "blk.3." */
+const layerOf = (block: string): number => Number(/\d+/u.exec(block)?.[0]);
+
+/** Layers that have experts, by the tensor of their router. */
+export const expertLayers = (tensors: readonly string[]): readonly number[] =>
+  tensors.flatMap((name) => {
+    const found = /^blk\.(\d+)\.ffn_gate_inp\.weight$/u.exec(name);
+    return found === null ? [] : [Number(found[1])];
+  });
+
 interface Routed {
   /** i32 [T, used] */
   readonly ids: Value;
@@ -148,9 +168,8 @@ interface Routed {
   readonly weights: Value;
 }
 
-function route(d: Decoder, x: Experts, block: string, h: Value): Routed {
+function route(d: Decoder, x: Experts, block: string, logits: Value): Routed {
   const { g } = d;
-  const logits = d.linear(h, `${block}ffn_gate_inp`, [x.count, d.sizes.width], "logits");
   const probabilities = gated(g, logits, x.gating);
   const bias = `${block}exp_probs_b.bias`;
   // The bias decides who is picked, and has no part in the weights.
@@ -253,7 +272,7 @@ function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value
 }
 
 function activated(g: OpBuilder, gate: Value, up: Value, activation: Exclude<ExpertActivation, "squared">): Value {
-  if (activation === "silu") return g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+  if (activation !== "limited") return g.mul([activate(g, gate, activation), up], {}, "gated");
   const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
   const open = g.minimum([gate, number(7)]);
   const within = g.minimum([g.maximum([up, number(-7)]), number(7)]);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { loadAddon } from "../node/native/addon.ts";
+import type { MadeModel } from "../testing/decoderRuns.ts";
 import { LENGTH, logprobsOf, optimised, tokensFor, withDecoder, worstGap } from "../testing/decoderRuns.ts";
 import type { Rows } from "../testing/llama.ts";
 import { llamaForget, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
@@ -54,8 +55,8 @@ describe.skipIf(missing !== undefined)(`families ${missing ?? ""}`, () => {
     });
   });
 
-  test.each(cases)("%s, q8_0", async (_title, family, sample) => {
-    const { path, exact } = await writeToy(folder, family, sample, "q8_0");
+  /** No further from the exact model than llama.cpp is. */
+  async function isAsExact({ path, exact }: MadeModel): Promise<void> {
     const truth = await llamaLogprobs(exact, [...tokens]);
     const peer = await llamaLogprobs(path, [...tokens]);
     const limit = Math.max(
@@ -71,6 +72,31 @@ describe.skipIf(missing !== undefined)(`families ${missing ?? ""}`, () => {
         ).toBeLessThanOrEqual(limit);
       }
     });
+  }
+
+  test.each(cases)("%s, q8_0", async (_title, family, sample) => {
+    await isAsExact(await writeToy(folder, family, sample, "q8_0"));
+  });
+
+  // Rows of 256, so that the K types fit.
+  const WIDE = {
+    embedding_length: 256,
+    feed_forward_length: 256,
+    "attention.head_count": 8,
+    "attention.head_count_kv": 2,
+  };
+  test.each([
+    ["gpt-oss", "mxfp4", {}],
+    ["llama", "q4_k_m", { ...WIDE, "rope.dimension_count": 32 }],
+    ["qwen3moe", "q4_k_m", { ...WIDE, expert_feed_forward_length: 256 }],
+    ["gemma3", "q4_k_m", WIDE],
+    ["gemma4", "q4_0", {}],
+    ["gemma3n", "q4_k_m", WIDE],
+  ] as const)("%s, usual mix %s", async (architecture, type, keys) => {
+    const family = FAMILIES.find(({ architectures }) => architectures.includes(architecture))!;
+    const sample = family.samples.findLast((each) => each.architecture === architecture)!;
+    const wide = { ...sample, title: "wide", keys: { ...sample.keys, ...keys } };
+    await isAsExact(await writeToy(folder, family, wide, type));
   });
 });
 

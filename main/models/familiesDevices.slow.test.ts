@@ -24,6 +24,7 @@ import { reasonNotFound } from "../testing/skipping.ts";
 import { TOY_VOCABULARY, writeToy } from "../testing/toyFiles.ts";
 import { INPUTS, LOGITS } from "./blocks.ts";
 import { FAMILIES } from "./families/index.ts";
+import { gptOss } from "./families/gptOss.ts";
 import { llama4 } from "./families/llama4.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-devices-"));
@@ -33,15 +34,20 @@ const found = findMlxEngine();
 const noMlx = reasonNotFound(found);
 const missing = oracleMissing();
 
+function last<T>(list: readonly T[]): T {
+  return list.at(-1)!;
+}
+
 /** The last small sample of an architecture has the most in it. */
 const cases = [
   ...new Map(
     FAMILIES.flatMap((family) =>
       family.samples
         .filter(({ keys }) => Number(keys["block_count"]) < 10)
-        .map((sample) => [sample.architecture, { family, sample }] as const),
+        .map((sample) => [sample.architecture, { family, sample, type: "f32" }] as const),
     ),
   ),
+  ["gpt-oss, experts in mxfp4", { family: gptOss, sample: last(gptOss.samples), type: "mxfp4" }] as const,
 ];
 const tokens = tokensFor(TOY_VOCABULARY);
 const onCpu = (path: string, chunk = LENGTH): Promise<Float64Array[]> =>
@@ -50,9 +56,9 @@ const onCpu = (path: string, chunk = LENGTH): Promise<Float64Array[]> =>
   );
 
 describe.skipIf(missing !== undefined || noMlx !== undefined)(`on MLX ${missing ?? noMlx ?? ""}`, () => {
-  test.each(cases)("%s", async (_name, { family, sample }) => {
-    const { path } = await writeToy(folder, family, sample, "f32");
-    const wanted = await onCpu(path);
+  test.each(cases)("%s", async (_name, { family, sample, type }) => {
+    const { path, exact } = await writeToy(folder, family, sample, type);
+    const wanted = await onCpu(exact);
     const file = await openGguf(await openFileSource(path));
     const model = openMlxDecoder(found as MlxEngine, file, [path], {
       mode: "compiled",
@@ -80,9 +86,9 @@ function logSoftmax(row: Float32Array): Float64Array {
 }
 
 describe.skipIf(missing !== undefined)(`as a package ${missing ?? ""}`, () => {
-  test.each(cases)("%s", async (name, { family, sample }) => {
-    const { path } = await writeToy(folder, family, sample, "f32");
-    const wanted = (await onCpu(path)).slice(PROMPT - 1);
+  test.each(cases)("%s", async (name, { family, sample, type }) => {
+    const { path, exact } = await writeToy(folder, family, sample, type);
+    const wanted = (await onCpu(exact)).slice(PROMPT - 1);
     const file = await openGguf(await openFileSource(path));
     for (const profile of ["exact", "gpu"] as const) {
       const directory = join(folder, `${name}-${profile}.mlpackage`);

@@ -77,6 +77,8 @@ export interface FamilySample {
   readonly marks?: Readonly<Record<string, readonly number[]>>;
   /** Layers behind the last one that guess tokens ahead. */
   readonly drafts?: number;
+  /** Tensors that such files have and the graph does not read, with their shapes. */
+  readonly beside?: Readonly<Record<string, readonly number[]>>;
 }
 
 export interface FamilySpec<H> {

@@ -25,6 +25,13 @@ export class HyperReader {
     return this.file.metadata.optionalCount(this.#key(key));
   }
 
+  /** An even count above 0. */
+  evenCount(key: string, otherwise: number): number {
+    const count = this.optionalCount(key) ?? otherwise;
+    if (count > 0 && count % 2 === 0) return count;
+    throw this.badKey(key, count, "an even number above 0");
+  }
+
   /** A count, or a list of yes and no, one for each layer. */
   countOrFlags(key: string): number | readonly boolean[] | undefined {
     const value = this.file.metadata.get(this.#key(key));
@@ -63,7 +70,7 @@ export class HyperReader {
   }
 
   /** One count for each layer: the key holds a single one, or a list of them. */
-  perLayer(key: string, layers: number, fallback?: number): readonly number[] {
+  perLayer(key: string, layers: number, fallback?: number | readonly number[]): readonly number[] {
     const name = this.#key(key);
     const value = this.file.metadata.countOrList(name) ?? fallback ?? this.file.metadata.count(name);
     if (typeof value === "number") return new Array<number>(layers).fill(value);
@@ -80,12 +87,15 @@ export class HyperReader {
     throw this.malformed(`${name} has ${list.length} entries: expected ${layers}, one for each layer`);
   }
 
-  /** A count above 0, the same for all layers; refuses a file with different layers. */
-  sameInEveryLayer(key: string, fallback?: number): number {
-    const name = this.#key(key);
-    const value = this.file.metadata.countOrList(name) ?? fallback ?? this.file.metadata.count(name);
-    if (typeof value !== "number") throw this.refuse(`Its layers differ in ${name}, which is not supported.`);
-    return this.#above0(key, value);
+  /** The same with counts above 0; unless layers may differ, refuses a file whose layers do. */
+  positivePerLayer(
+    key: string,
+    layers: number,
+    { mayDiffer, fallback }: { readonly mayDiffer: boolean; readonly fallback: number | readonly number[] | undefined },
+  ): readonly number[] {
+    if (!mayDiffer && typeof this.file.metadata.countOrList(this.#key(key)) === "object")
+      throw this.refuse(`Its layers differ in ${this.#key(key)}, which is not supported.`);
+    return this.perLayer(key, layers, fallback).map((count) => this.#above0(key, count));
   }
 
   /** A count above 0 that some layers have and that is the same for these; 0 in the others. */

@@ -27,16 +27,20 @@ export interface TemplateOptions {
   readonly largestRows?: number;
   /** Most positions of a cache; the model's own context when absent. */
   readonly largestCapacity?: number;
+  /** With an output for each layer with experts, of what its router picked. */
+  readonly countsExperts?: boolean;
 }
 
 export function template(file: GgufFile, options: TemplateOptions): Steps<Graph> {
   const architecture = requireArchitecture(file);
   const { cacheType, largestStep = CHUNK, largestRows = CHUNK, largestCapacity = architecture.context } = options;
+  const { countsExperts = false } = options;
   return architecture.graph(weightSourceOf(file), {
     capacity: CAPACITY,
     cacheType,
     largestStep,
     largestRows,
     largestCapacity,
+    countsExperts,
   });
 }

@@ -19,6 +19,8 @@ export interface DecoderPlanOptions {
   readonly asGgml?: boolean;
   /** Most tokens of a prompt that run at once. */
   readonly chunk?: number;
+  /** Sessions can tell what the routers of a mixture pick (expertUse.ts). */
+  readonly countsExperts?: boolean;
   /** What the compiler does to the built graph before it is lowered: passes and legalisation. */
   readonly prepare?: (graph: Graph) => Graph;
 }
@@ -42,8 +44,8 @@ const chunkOf = (options: DecoderPlanOptions, architecture: Architecture): numbe
 /** The prepared graph of a decoder. */
 export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph {
   const chunk = chunkOf(options, requireArchitecture(file));
-  const { cacheType = "f16" } = options;
-  const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk }));
+  const { cacheType = "f16", countsExperts = false } = options;
+  const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk, countsExperts }));
   return options.prepare === undefined ? built : options.prepare(built);
 }
 

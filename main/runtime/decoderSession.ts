@@ -44,6 +44,8 @@ export interface FeedOptions {
   readonly onProgress?: (done: number, total: number) => void;
   /** Draw a token after the last one. */
   readonly sample?: SampleOptions;
+  /** Outputs of the graph that are wanted of each run, and who takes them. */
+  readonly outputs?: { readonly names: readonly string[]; readonly take: (of: TokenResult["outputs"]) => void };
   /** Called with each run's profile: for the profiler. */
   readonly onRun?: (tokens: number, result: TokenResult) => void;
 }
@@ -116,12 +118,12 @@ export class DecoderSession implements Disposable {
       const part = Int32Array.from({ length: count }, (_, i) => tokens[at + i] ?? 0);
       at += count;
       const last = at === tokens.length;
-      const result = await this.#run(
-        part,
-        last && options.sample ? { rows: Int32Array.of(count - 1), sample: options.sample } : { rows: NO_ROWS },
-        options,
-      );
+      const drawn =
+        last && options.sample ? { rows: Int32Array.of(count - 1), sample: options.sample } : { rows: NO_ROWS };
+      const fetch = options.outputs === undefined ? {} : { fetch: options.outputs.names };
+      const result = await this.#run(part, { ...drawn, ...fetch }, options);
       sampled = result.sampled;
+      options.outputs?.take(result.outputs);
       options.onProgress?.(at, tokens.length);
     }
     return sampled;

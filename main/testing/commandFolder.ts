@@ -7,6 +7,7 @@ import { afterAll, beforeAll } from "vitest";
 import type { Ended } from "./rlxProcess.ts";
 import { requireCommandLine, rlx } from "./rlxProcess.ts";
 import { writeTinyGguf } from "./tinyGguf.ts";
+import { writeTinyMixture } from "./tinyMixture.ts";
 
 export const SAMPLE = "assets/models/rlx-sample.gguf";
 
@@ -28,6 +29,7 @@ export function commandFolder(): CommandFolder {
   beforeAll(async () => {
     requireCommandLine();
     await writeTinyGguf(slow, { layers: 96 });
+    await writeTinyMixture(at("mixture.gguf"));
     await writeFile(at("text.txt"), "Once upon a time there was a cat.");
     await writeFile(at("latin.txt"), Buffer.from("caf\u00e9s", "latin1"));
     await writeFile(at("toolong.txt"), "the ".repeat(1500));
@@ -59,6 +61,7 @@ export const COMMAND_NAMES = [
   "run",
   "chat",
   "score",
+  "experts",
   "tokenize",
   "bench",
   "profile",

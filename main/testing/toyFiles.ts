@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { boolEntry, numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { TensorShape, TensorToWrite } from "../formats/gguf/write.ts";
@@ -60,6 +61,18 @@ const withPrefix = (sample: FamilySample): readonly (readonly [string, Value])[]
     value,
   ]);
 
+/** A file of this sample without weights. */
+export async function sampleHeader(family: Family, sample: FamilySample): Promise<GgufFile> {
+  const tensors = await toyTensors(family, sample);
+  return makeHeaderOnly(sample.title, {
+    entries: [
+      stringEntry("general.architecture", sample.architecture),
+      ...withPrefix(sample).map(([k, v]) => entryOf(k, v)),
+    ],
+    tensors: tensors.map(([name, sizes]) => shapeOf(name, sizes)),
+  });
+}
+
 /** Name and sizes of the tensors that a file of this sample has. */
 export async function toyTensors(family: Family, sample: FamilySample): Promise<readonly NamedSizes[]> {
   const width = sample.keys["embedding_length"];
@@ -80,7 +93,7 @@ export async function toyTensors(family: Family, sample: FamilySample): Promise<
   const { tensors } = family.read(header, sample.architecture);
   const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
   const trunk = tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
-  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width)];
+  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width), ...Object.entries(sample.beside ?? {})];
 }
 
 type NamedSizes = readonly [name: string, sizes: readonly number[]];

@@ -22,7 +22,7 @@ from .shapes import PRESETS
 from .vocabulary import add_vocabulary
 
 # Tensors that stay f32 in every file.
-_PLAIN = ("_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
+_PLAIN = ("_norm.weight", "altup_predict_coef.weight", "altup_correct_coef.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
 
 # So do these of RWKV: rows that are multiplied, and matrices so small that quantisers leave them.
 _RWKV_PLAIN = re.compile(r"\.time_mix_(first|w\d|v\d|a\d|g\d|decay_w\d|lerp_fused)\.weight$")
@@ -39,9 +39,11 @@ def _random(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
         return np.linspace(1, 4, shape[0], dtype=np.float32)
     if name.endswith("ssm_a"):
         return -np.exp(noise * np.float32(0.5))
-    if name.endswith("post_ffw_norm.weight"):
+    if name.endswith(("post_ffw_norm.weight", ".post_norm.weight")):
         return (1 + noise * np.float32(0.1)) * _FED
     if name.endswith(".scale"):
+        return 1 + noise * np.float32(0.2)
+    if name.endswith(("layer_output_scale.weight", "altup_correct_scale.weight")):
         return 1 + noise * np.float32(0.2)
     if "_norm" in name and name.endswith(".weight"):
         return 1 + noise * np.float32(0.1)
@@ -63,20 +65,35 @@ def _key(writer: GGUFWriter, key: str, kind: str, value: object) -> None:
         writer.add_key_value(key, value, GGUFValueType[kind.upper()])
 
 
+def _kind(file_type: str, name: str, columns: int, tied: bool) -> Ggml:
+    """The usual mixes: experts alone are MXFP4, and Q4_K_M keeps what matters most in six bits."""
+    main, _ = FILE_TYPES[file_type]
+    if file_type == "mxfp4" and "_exps." not in name:
+        main = Ggml.Q8_0
+    ends = ("attn_v.weight", "ffn_down.weight", "ffn_down_exps.weight", "token_embd.weight" if tied else "output.weight")
+    if file_type == "q4_k_m" and name.endswith(ends):
+        main = Ggml.Q6_K
+    return fit(main, columns)
+
+
 def write_toy(architecture, keys, tensors, vocabulary, out, exact=None, file_type="f32", seed=1, tokenizer="gpt-2"):
     """`keys`: [key, type, value]; `tensors`: [name, [rows, …, columns]]; `exact`: the same model as f32."""
     writer = GGUFWriter(None, architecture)
     for key, kind, value in keys:
         _key(writer, key, kind, value)
-    main, number = FILE_TYPES[file_type]
+    _, number = FILE_TYPES[file_type]
+    tied = all(name != "output.weight" for name, _ in tensors)
     writer.add_file_type(number)
     add_vocabulary(writer, replace(PRESETS["tiny-llama"], vocab=vocabulary, tokenizer=tokenizer), seed)
     entries = []
     for name, sizes in tensors:
         shape = tuple(sizes)
         plain = len(shape) == 1 or name.endswith(_PLAIN) or not name.endswith(".weight") or _RWKV_PLAIN.search(name)
-        kind = Ggml.F32 if plain else fit(main, shape[-1])
+        kind = Ggml.F32 if plain else _kind(file_type, name, shape[-1], tied)
         values = _random(name, shape, seed)
+        if architecture == "gemma4" and name == "rope_freqs.weight":
+            # As in real files: what is divided by so much does not turn.
+            values[shape[0] // 4 :] = 1e30
         entries.append(Entry(name, shape, kind, [quantise(kind, values.reshape(-1, shape[-1]))]))
     write_file(writer, Path(out), entries)
     if exact is not None:

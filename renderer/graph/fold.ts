@@ -1,14 +1,16 @@
 /**
- * What a group shows: its items, with stretches of equal blocks as one stack, and open groups as frames.
+ * What a group shows: its items, with stretches of equal blocks as one stack, and open groups as frames. Blocks of
+ * different kinds whose order repeats are one stack, too.
  * A stack opens by splitting its first block off; any block can be split out of the middle the same way.
  */
 import type { GraphModel } from "./graphModel.ts";
-import { childrenOf, groupKind, isGroup, nodeName, nodeWeight, opName } from "./graphModel.ts";
+import { childrenOf, groupKind, groupWords, isGroup, nodeName, nodeWeight, opName } from "./graphModel.ts";
+import { patternWords, periodOf } from "./periods.ts";
 
 export type Shown =
   | { readonly kind: "op"; readonly node: number }
   | { readonly kind: "group"; readonly group: number }
-  /** Equal blocks `first` … `last`, in the order of the program. */
+  /** Equal blocks, or blocks whose order repeats, in the order of the program. */
   | { readonly kind: "stack"; readonly groups: readonly number[] }
   | { readonly kind: "frame"; readonly group: number; readonly items: readonly Shown[] };
 
@@ -53,12 +55,10 @@ function foldRepeat(model: GraphModel, repeat: number, state: FoldState): readon
 
 function stackBlocks(model: GraphModel, repeat: number, state: FoldState, classes: Uint32Array): readonly Shown[] {
   const shown: Shown[] = [];
-  let stack: number[] = [];
+  let closed: number[] = [];
   const flush = (): void => {
-    const [first] = stack;
-    if (first !== undefined)
-      shown.push(stack.length === 1 ? { kind: "group", group: first } : { kind: "stack", groups: stack });
-    stack = [];
+    shown.push(...stacksOf(model, closed, classes));
+    closed = [];
   };
   for (const code of childrenOf(model, repeat)) {
     if (!isGroup(code)) {
@@ -67,17 +67,30 @@ function stackBlocks(model: GraphModel, repeat: number, state: FoldState, classe
       continue;
     }
     const block = ~code;
-    const last = stack.at(-1);
     if (state.open.has(block)) {
       flush();
       shown.push({ kind: "frame", group: block, items: foldItems(model, block, state) });
       continue;
     }
-    if (last !== undefined && classes[last] !== classes[block]) flush();
-    stack.push(block);
+    closed.push(block);
   }
   flush();
   return shown;
+}
+
+/** Closed blocks in a row: one stack where their kinds repeat in order, else a stack for each run of equal ones. */
+function stacksOf(model: GraphModel, blocks: readonly number[], classes: Uint32Array): readonly Shown[] {
+  const stacks: number[][] = [];
+  const kinds = new Set(blocks.map((block) => groupWords(model.view, block)));
+  const isRepeating = kinds.size > 1 && periodOf(blocks.map((block) => classes[block])) !== undefined;
+  for (const block of blocks) {
+    const last = stacks.at(-1);
+    if (last !== undefined && (isRepeating || classes[last[0] ?? 0] === classes[block])) last.push(block);
+    else stacks.push([block]);
+  }
+  return stacks.map((groups) =>
+    groups.length === 1 ? { kind: "group", group: groups[0] ?? 0 } : { kind: "stack", groups },
+  );
 }
 
 /**
@@ -184,7 +197,10 @@ export function oddNote(
     .join(", ");
 }
 
-/** What a rough stack hides: how many of its blocks are not like most, and in what. Empty when all are equal. */
+/**
+ * What a stack hides: the order of its kinds of blocks; or how many of its blocks are not like most, and in what. Empty
+ * when all are equal.
+ */
 export function stackNote(
   model: GraphModel,
   first: number,
@@ -193,10 +209,20 @@ export function stackNote(
   noteOf: (block: number) => string,
 ): string {
   const parents = model.view.groups.parent;
+  const pattern = patternWords(wordsOf(model, first, last));
+  if (pattern !== "") return pattern;
   const usual = usualClass(model, parents[first] ?? 0, classes);
   const odd: number[] = [];
   for (let group = first; group <= last; group++)
     if (parents[group] === parents[first] && classes[group] !== usual) odd.push(group);
   const [example] = odd;
   return example === undefined ? "" : `${odd.length} differ: ${noteOf(example)}`;
+}
+
+/** The words of each of the blocks from `first` to `last`. */
+function wordsOf({ view }: GraphModel, first: number, last: number): readonly string[] {
+  const words: string[] = [];
+  for (let group = first; group <= last; group++)
+    if (view.groups.parent[group] === view.groups.parent[first]) words.push(groupWords(view, group));
+  return words;
 }

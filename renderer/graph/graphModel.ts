@@ -133,6 +133,7 @@ export const nodeWeight = (view: GraphView, node: number): string => text(view, 
 /** GGUF names its blocks "blk.7"; a person reads "block 7". */
 export const displayName = (name: string): string => name.replace(/^blk\.(\d+)$/, "block $1");
 export const groupName = (view: GraphView, group: number): string => displayName(text(view, view.groups.name[group]));
+export const groupWords = (view: GraphView, group: number): string => text(view, view.groups.words[group]);
 export const groupNote = (view: GraphView, group: number): string => text(view, view.groups.note[group]);
 export const groupKind = (view: GraphView, group: number): (typeof GROUP_KINDS)[number] =>
   GROUP_KINDS[view.groups.kind[group] ?? 0] ?? "part";

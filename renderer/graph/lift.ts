@@ -124,7 +124,7 @@ function liftEdges(model: GraphModel, boxes: Boxes, boxOfNode: Int32Array): Pick
     const key = `${frame}/${from}/${to}`;
     let piece = known.get(key);
     if (piece === undefined) {
-      const state = ((view.nodes.flags[edge.u] ?? 0) & NODE_FLAGS.state) !== 0;
+      const state = ((view.nodes.flags[edge.u] ?? 0) & (NODE_FLAGS.state | NODE_FLAGS.nextState)) !== 0;
       piece = { from, to, source: edge.u, target: edge.v, bytes: 0, values: 0, state, inner: edge.inner };
       known.set(key, piece);
       const list = pieces.get(frame);

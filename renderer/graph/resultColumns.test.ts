@@ -37,6 +37,7 @@ const view: GraphView = {
     firstNode: Uint32Array.of(0),
     nodeCount: Uint32Array.of(4),
     note: Uint32Array.of(0),
+    words: Uint32Array.of(0),
   },
 };
 const model = createGraphModel(view);

@@ -19,6 +19,7 @@ interface GroupRow {
   readonly name: number;
   readonly structure: number;
   readonly note: number;
+  readonly words: number;
 }
 
 export class GraphBuilder {
@@ -48,13 +49,14 @@ export class GraphBuilder {
     return this.#strings.push(text) - 1;
   }
 
-  openGroup(name: string, kind: (typeof GROUP_KINDS)[number], structure: number, note = ""): number {
+  openGroup(name: string, kind: (typeof GROUP_KINDS)[number], structure: number, note = "", words = ""): number {
     this.#groups.push({
       parent: this.#current,
       kind: GROUP_KINDS.indexOf(kind),
       name: this.#string(name),
       structure,
       note: this.#string(note),
+      words: this.#string(words),
     });
     this.#current = this.#groups.length - 1;
     return this.#current;
@@ -121,6 +123,7 @@ export class GraphBuilder {
         firstNode,
         nodeCount,
         note: groupColumn(({ note }) => note),
+        words: groupColumn(({ words }) => words),
       },
     };
   }

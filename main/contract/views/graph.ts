@@ -44,8 +44,17 @@ export const isRouted = ({ backend: of, step: at }: Pick<Stage, "backend" | "ste
 export const graphKey = z.object({ model: modelId, stage, phase });
 export type GraphKey = View<typeof graphKey>;
 
-/** Bits of `nodes.flags`. */
-export const NODE_FLAGS = { input: 1, output: 2, param: 4, constant: 8, state: 16, fused: 32, view: 64 } as const;
+/** Bits of `nodes.flags`; nextState: its value is what a state becomes. */
+export const NODE_FLAGS = {
+  input: 1,
+  output: 2,
+  param: 4,
+  constant: 8,
+  state: 16,
+  fused: 32,
+  view: 64,
+  nextState: 128,
+} as const;
 export const GROUP_KINDS = ["model", "repeat", "block", "part"] as const;
 
 /** Ids of nodes are operation × ID_SLOTS + a count, so that several nodes may stand for one operation of the model. */
@@ -98,6 +107,8 @@ export const graphView = z.object({
     nodeCount: u32,
     /** String index of what makes it differ from its siblings ("attention on GPU", "q6_k"), or 0. */
     note: u32,
+    /** String index of what it does, in words that tell it from other blocks ("window of 512, 2 of 8 experts"), or 0. */
+    words: u32,
   }),
 });
 export type GraphView = View<typeof graphView>;

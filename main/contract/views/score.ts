@@ -1,7 +1,7 @@
-/** Tokens of a text, and how likely a model finds each of them. */
+/** Tokens of a text, how likely a model finds each of them, and which experts take them. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { f64, i32, modelId, referenceNotice } from "./common.ts";
+import { f64, i32, modelId, referenceNotice, u32 } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 
 const text = z.string().max(268_435_456);
@@ -12,12 +12,14 @@ export const encodeInput = z.object({ model: modelId, text, addSpecial });
 /** `pieces`: the text of each token; incomplete UTF-8 bytes print as <0xE3>. */
 export const encoded = z.object({ tokens: i32, pieces: z.array(z.string()) });
 
+const source = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("text"), text, addSpecial }),
+  z.object({ kind: z.literal("tokens"), tokens: i32 }),
+]);
+
 export const scoreInput = z.object({
   model: modelId,
-  source: z.discriminatedUnion("kind", [
-    z.object({ kind: z.literal("text"), text, addSpecial }),
-    z.object({ kind: z.literal("tokens"), tokens: i32 }),
-  ]),
+  source,
   device: runDevice.default(DEFAULT_DEVICE),
   /** Element type of keys and values. */
   cache: z.enum(["f16", "f32"]).default("f32"),
@@ -40,3 +42,23 @@ export const scoreItem = z.discriminatedUnion("kind", [
   }),
 ]);
 export type ScoreItem = View<typeof scoreItem>;
+
+export const expertsInput = z.object({
+  model: modelId,
+  source,
+  device: runDevice.default(DEFAULT_DEVICE),
+  threads: z.number().int().min(1).max(1024).nullable().default(null),
+});
+
+export const expertsItem = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("start"), reference: referenceNotice.nullable() }),
+  z.object({ kind: z.literal("progress"), done: z.number(), total: z.number() }),
+  z.object({
+    kind: z.literal("done"),
+    tokens: z.number(),
+    /** Layers that have experts: for each expert the tokens that it took. */
+    layers: z.array(z.object({ layer: z.number(), counts: u32 })),
+  }),
+]);
+export type ExpertsItem = View<typeof expertsItem>;
+export type ExpertsDone = Extract<ExpertsItem, { readonly kind: "done" }>;

@@ -32,7 +32,13 @@ export function encodeHandler(store: ModelStore): EngineHandlers["calls"]["token
 export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["score.run"] {
   return async function* score({ model: id, source, device, cache, chunk, threads }, { signal }) {
     const model = parts.store.get(id);
-    const tokens = await tokensOf(model, source, signal);
+    const tokens = await tokensOf(model, source, "score", signal);
+    if (tokens.length < 2)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[score] got ${counted(tokens.length, "token")}, expected at least 2`,
+        { hint: "Give a longer text, or more ids." },
+      );
     // The type of the cache is asked for, so the device compiles the graph itself.
     parts.devices.able(device, "graphs", "score");
     const job = parts.jobs.start("run", model.description.title);
@@ -75,9 +81,11 @@ export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["scor
   };
 }
 
-async function tokensOf(
+/** Within the model's context. */
+export async function tokensOf(
   model: OpenModel,
   source: View<typeof scoreInput>["source"],
+  who: string,
   signal: AbortSignal,
 ): Promise<Int32Array> {
   const tokens =
@@ -86,16 +94,12 @@ async function tokensOf(
       : Int32Array.from(
           await inSlices(model.tokenizer.encodeSteps(source.text, { addSpecial: source.addSpecial }), signal),
         );
-  if (tokens.length < 2)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[score] got ${counted(tokens.length, "token")}, expected at least 2`, {
-      hint: "Give a longer text, or more ids.",
-    });
   const { context } = model.description;
   if (context !== undefined && tokens.length > context)
     throw new WorkbenchError(
       "RUN_CONTEXT_FULL",
-      `[score] got ${tokens.length} tokens, expected at most ${context}: the model's context ends there`,
-      { hint: "Score the text in parts." },
+      `[${who}] got ${tokens.length} tokens, expected at most ${context}: the model's context ends there`,
+      { hint: "Give the text in parts." },
     );
   return tokens;
 }

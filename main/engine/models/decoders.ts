@@ -20,6 +20,7 @@ export interface DecoderChoice {
   readonly threads?: number | null;
   readonly cacheType?: CacheType;
   readonly chunk?: number;
+  readonly countsExperts?: boolean;
   /** Another device may stand in where this one is not here: not for measuring. */
   readonly standIn?: boolean;
   readonly signal?: AbortSignal;
@@ -84,7 +85,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
     choice: DecoderChoice,
     onPhase: (phase: DevicePhase) => void = () => undefined,
   ): Open => {
-    const { cacheType, chunk, threads, signal = new AbortController().signal } = choice;
+    const { cacheType, chunk, threads, countsExperts = false, signal = new AbortController().signal } = choice;
     return async (context) => {
       const started = performance.now();
       const paths = await mappablePaths(model, signal, () =>
@@ -101,6 +102,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
       return device.openDecoder({
         ...{ source: model, file: model.requireFile("run"), paths, context, signal, onPhase },
         threads: threads ?? defaultThreads,
+        countsExperts,
         ...(cacheType === undefined ? {} : { cacheType }),
         ...(chunk === undefined ? {} : { chunk }),
       });
@@ -116,7 +118,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
       const threads = choice.threads ?? defaultThreads;
       const wanted = choice.context ?? defaultContext;
       if (device.kept === undefined) return leaseOnce(device, await open(wanted), reference, { wanted, threads });
-      const key = `${device.id} ${choice.cacheType ?? device.kept.cacheType} ${choice.chunk ?? 0}`;
+      const key = `${device.id} ${choice.cacheType ?? device.kept.cacheType} ${choice.chunk ?? 0}${choice.countsExperts === true ? " experts" : ""}`;
       const decoder = await model.cachedLater(`decoder ${key}`, async () => {
         const made = await open(wanted);
         model.onDispose(() => void made.dispose());

@@ -12,6 +12,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { formatType } from "../../ir/type.ts";
 import type { Group, GroupTree } from "./groups.ts";
 import { groupTree } from "./groups.ts";
+import { groupWords } from "./groupWords.ts";
 import { MovedBytes } from "./movedBytes.ts";
 import { StringTable } from "./strings.ts";
 
@@ -52,6 +53,8 @@ function flagsOf(graph: Graph, table: OpTable): Uint8Array {
     if (traits.includes("fused")) set(node.id, NODE_FLAGS.fused);
     if (traits.includes("view")) set(node.id, NODE_FLAGS.view);
   }
+  for (const { output } of graph.states)
+    if (output.output === 0 && graph.nodes[output.node]?.op !== "state") set(output.node, NODE_FLAGS.nextState);
   for (const output of graph.outputs) set(output.value.node, NODE_FLAGS.output);
   return flags;
 }
@@ -148,6 +151,7 @@ export function* graphView({ key, graph, table, bindings, held }: GraphViewInput
       firstNode: Uint32Array.from(groups, (g) => Math.max(g.firstNode, 0)),
       nodeCount: Uint32Array.from(groups, (g) => g.nodeCount),
       note: Uint32Array.from(notes, (note) => strings.add(note)),
+      words: Uint32Array.from(groupWords(graph, tree), (words) => strings.add(words)),
     },
     strings: strings.strings,
   };

@@ -14,6 +14,8 @@ import { falconH1 } from "./falconH1.ts";
 import { gemma } from "./gemma.ts";
 import { gemma2 } from "./gemma2.ts";
 import { gemma3 } from "./gemma3.ts";
+import { gemma3n } from "./gemma3n.ts";
+import { gemma4 } from "./gemma4.ts";
 import { glm4 } from "./glm4.ts";
 import { glm4moe } from "./glm4moe.ts";
 import { gpt2 } from "./gpt2.ts";
@@ -66,6 +68,8 @@ export const FAMILIES: readonly Family[] = [
   gemma,
   gemma2,
   gemma3,
+  gemma3n,
+  gemma4,
   glm4,
   glm4moe,
   gpt2,

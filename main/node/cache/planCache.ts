@@ -28,11 +28,11 @@ export const headerFacts = (file: GgufFile): readonly (readonly [number, string]
 
 export function planKey(
   file: GgufFile,
-  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml">,
+  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml" | "countsExperts">,
   cache: Pick<PlanCache, "build" | "dispatch">,
 ): string {
-  const { cacheType = "f16", chunk = CHUNK, asGgml = null } = options;
-  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, headerFacts(file)];
+  const { cacheType = "f16", chunk = CHUNK, asGgml = null, countsExperts = false } = options;
+  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, countsExperts, headerFacts(file)];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 

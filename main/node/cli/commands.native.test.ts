@@ -261,6 +261,21 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /perplexity .* over 2 tokens/,
   },
   {
+    line: "experts DIR/mixture.gguf --ids 0,1,1,3,1",
+    json: z.strictObject({
+      tokens: z.literal(5),
+      layers: z.tuple([
+        z.strictObject({
+          layer: z.literal(0),
+          counts: z.tuple([z.literal(1), z.literal(3), z.literal(0), z.literal(1)]),
+        }),
+        z.strictObject({ layer: z.literal(1), counts: z.array(number).length(4) }),
+      ]),
+      reference: z.null(),
+    }),
+    says: /^ +0 +3 of 4 +1 \(60 %\), 0 \(20 %\), 3 \(20 %\) +\|▒█ ▒\|\n[^]*5 tokens read/m,
+  },
+  {
     line: "tokenize FILE --text-file DIR/text.txt",
     json: z.strictObject({ tokens: z.array(number).min(8), pieces: z.array(text).min(8) }),
     says: /^\d+ +"Once"$/m,

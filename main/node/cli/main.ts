@@ -246,6 +246,19 @@ withText(
 
 withText(
   add(
+    "experts",
+    "which experts each layer of a mixture chooses while it reads a text",
+    "rlx experts mixture.gguf --text-file story.txt",
+    'rlx experts mixture.gguf --text "Hello there" --json',
+  ),
+)
+  .option("--ids <list>", "token ids, separated by commas")
+  .option("--threads <n>", "CPU threads; all without it")
+  .addOption(preset("--device <id>", "cpu or mlx", "cpu"))
+  .action(run(async () => (await import("./experts.ts")).experts));
+
+withText(
+  add(
     "tokenize",
     "tokens of a text; incomplete UTF-8 bytes print as <0xE3>",
     'rlx tokenize model.gguf --text "Hello there"',

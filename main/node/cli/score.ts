@@ -8,7 +8,7 @@ import { noteReference } from "./output.ts";
 import { counted } from "../../engine/words.ts";
 import { readText } from "./text.ts";
 
-interface TextOptions extends CommonOptions {
+export interface TextOptions extends CommonOptions {
   readonly text?: string;
   readonly textFile?: string;
   /** false with --no-special. */
@@ -49,20 +49,23 @@ function parseIds(list: string): Int32Array {
   return Int32Array.from(list.split(","), (part) => wholeNumber("ids", part.trim(), 0, 2 ** 31 - 1));
 }
 
+/** The text or the ids that are asked for. */
+export async function sourceOf({ signal }: Command, options: TextOptions & Pick<ScoreOptions, "ids">) {
+  return options.ids === undefined
+    ? {
+        kind: "text" as const,
+        text: await textOf(options, signal, "--text, --text-file or --ids"),
+        addSpecial: options.special,
+      }
+    : { kind: "tokens" as const, tokens: parseIds(options.ids) };
+}
+
 /** {tokens, logprobs, perplexity}; the first token has no log-probability. */
 export async function score(command: Command, choice: ModelChoice, options: ScoreOptions): Promise<number> {
   const { output, signal } = command;
   oneOf("the text", { "--ids": options.ids, "--text": options.text, "--text-file": options.textFile });
   const { model } = await openModel(command, choice);
-  const source =
-    options.ids === undefined
-      ? {
-          kind: "text" as const,
-          text: await textOf(options, signal, "--text, --text-file or --ids"),
-          addSpecial: options.special,
-        }
-      : { kind: "tokens" as const, tokens: parseIds(options.ids) };
-  const input = { model, source, ...(await howToScore(command, options)) };
+  const input = { model, source: await sourceOf(command, options), ...(await howToScore(command, options)) };
   let reference: ReferenceNotice | null = null;
   for await (const item of command.client.stream("score.run", input, { signal })) {
     if (item.kind === "start") noteReference(output, (reference = item.reference));

@@ -15,6 +15,8 @@ import { modelGraph } from "../../library/models.ts";
 import type { TemplateOptions } from "../../models/template.ts";
 import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
+import type { ExpertUse } from "../../runtime/expertUse.ts";
+import { expertUse, requireExperts } from "../../runtime/expertUse.ts";
 import type { CacheType, DeviceDecoder } from "../../runtime/devices/provider.ts";
 import type { GenerateEvent, GenerateOptions } from "../../runtime/generate.ts";
 import { generate, GREEDY } from "../../runtime/generate.ts";
@@ -44,6 +46,8 @@ export interface SessionOptions {
   readonly cacheType?: CacheType;
   readonly signal?: AbortSignal;
 }
+
+export type ExpertUseOptions = Pick<SessionOptions, "device" | "threads" | "signal">;
 
 /** Text to go on with, or a conversation that is written with the file's own chat template. */
 export type Prompt = string | readonly ChatMessage[];
@@ -128,16 +132,48 @@ export class Model {
       });
     const { registry } = engines();
     const device = id === undefined ? registry.first : registry.able(id, "tokens", "session");
-    const request = { source: this, file: this.file, threads, context };
     const type = cacheType === undefined ? {} : { cacheType };
-    const decoder = await this.#tasks.get(DECODER, `${device.id} ${cacheType ?? ""}`, signal, async (own) => {
+    const decoder = await this.#decoder(device, { ...type, threads, context }, signal);
+    return new ModelSession(this, decoder.open({ context: Math.min(context, decoder.context), threads }));
+  }
+
+  /** Which experts each layer of a mixture chooses while it reads a prompt. */
+  async expertUse(prompt: Prompt | Int32Array, options: ExpertUseOptions = {}): Promise<ExpertUse> {
+    const { device: id, threads = THREADS, signal = new AbortController().signal } = options;
+    const layers = requireExperts(this.file);
+    const tokens = prompt instanceof Int32Array ? prompt : await this.encode(prompt, signal);
+    const { registry } = engines();
+    const device = id === undefined ? registry.first : registry.able(id, "graphs", "experts");
+    const context = Math.max(1, tokens.length);
+    const decoder = await this.#decoder(device, { threads, context, countsExperts: true }, signal);
+    const session = decoder.open({ context: Math.min(context, decoder.context), threads });
+    try {
+      return await expertUse(session, layers, tokens, { signal });
+    } finally {
+      session.dispose();
+    }
+  }
+
+  async #decoder(
+    device: ReturnType<typeof engines>["registry"]["first"],
+    how: {
+      readonly threads: number;
+      readonly context: number;
+      readonly cacheType?: CacheType;
+      readonly countsExperts?: true;
+    },
+    signal: AbortSignal,
+  ): Promise<DeviceDecoder> {
+    const key = `${device.id} ${how.cacheType ?? ""}${how.countsExperts === true ? " experts" : ""}`;
+    const decoder = await this.#tasks.get(DECODER, key, signal, async (own) => {
       const paths = await this.#mappablePaths(own);
-      const opening = device.openDecoder({ ...request, ...type, paths, signal: own, onPhase: () => undefined });
+      const request = { source: this, file: this.file, paths, ...how };
+      const opening = device.openDecoder({ ...request, signal: own, onPhase: () => undefined });
       this.#openings.push(opening);
       return opening;
     });
     throwIfCancelled(signal);
-    return new ModelSession(this, decoder.open({ context: Math.min(context, decoder.context), threads }));
+    return decoder;
   }
 
   /** A model of another container is written as a GGUF first, once. */

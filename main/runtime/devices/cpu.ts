@@ -277,6 +277,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
         threads,
         prepare: prepareDecoder("cpu", how),
         ...(chunk === undefined ? {} : { chunk }),
+        ...(request.countsExperts === true && { countsExperts: true }),
       });
       return compiledDecoder(model, own);
     },

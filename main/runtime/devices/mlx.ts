@@ -271,6 +271,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
         mode,
         prepare: prepareDecoder("mlx", how),
         ...(part === undefined ? {} : { chunk: part }),
+        ...(request.countsExperts === true && { countsExperts: true }),
       });
       return Promise.resolve(compiledDecoder(model, own));
     },

@@ -75,6 +75,8 @@ export interface DecoderRequest<Source> {
   /** Element type of keys and values; the device's own without it. */
   readonly cacheType?: CacheType;
   readonly chunk?: number;
+  /** Sessions tell what the routers of a mixture pick; devices with the capability `graphs` do. */
+  readonly countsExperts?: boolean;
   readonly threads: number;
   /** Positions that are wanted. */
   readonly context: number;

@@ -306,7 +306,8 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
     device: () => referenceDevice(options),
     async openDecoder({ file, chunk, ...request }) {
       const own = request.cacheType ?? cacheType;
-      const plan = { cacheType: own, ...(chunk === undefined ? {} : { chunk }) };
+      const { countsExperts = false } = request;
+      const plan = { cacheType: own, countsExperts, ...(chunk === undefined ? {} : { chunk }) };
       return compiledDecoder(await openReference(file, plan, options.pace), own);
     },
   };

@@ -47,6 +47,7 @@ describe("the recorded answers", () => {
       "tokens.encode",
       "devices.calibrate",
       "score.run",
+      "experts.run",
       "doctor.verify",
     ]);
   });

@@ -39,6 +39,7 @@ const view: GraphView = {
     firstNode: new Uint32Array(1),
     nodeCount: new Uint32Array([5]),
     note: new Uint32Array(1),
+    words: new Uint32Array(1),
   },
 };
 

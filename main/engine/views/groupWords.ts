@@ -1,0 +1,72 @@
+/**
+ * What a block does, in words that tell it from other blocks of its model: "window of 512, 2 of 8 experts". And of a group
+ * of experts, how many of them a token has.
+ */
+import type { Graph, Node } from "../../ir/graph.ts";
+import type { GroupTree } from "./groups.ts";
+
+const ATTENTION = new Set(["attention", "attention_cached", "attention_block"]);
+/** Parts that say nothing of how a block mixes tokens. */
+const OTHER_PARTS = new Set(["ffn", "positions", "per_layer", "router", "experts", "shared", "dense", "mixture"]);
+
+/** For each group its words; "" for groups without. */
+export function groupWords(graph: Graph, { groups, of }: GroupTree): readonly string[] {
+  const attention = new Map<number, Set<string>>();
+  const experts = new Map<number, string>();
+  const around = (node: Node, visit: (group: number) => void): void => {
+    for (let at = of[node.id] ?? 0; at > 0; at = groups[at]?.parent ?? -1) visit(at);
+  };
+  for (const node of graph.nodes) {
+    if (ATTENTION.has(node.op)) {
+      const words = attentionWords(graph, node, blockOf(node));
+      around(node, (group) => {
+        const known = attention.get(group) ?? new Set();
+        attention.set(group, known.add(words));
+      });
+    }
+    const picked = node.op === "linear_grouped" ? pickWords(graph, node) : undefined;
+    if (picked !== undefined) around(node, (group) => experts.set(group, picked));
+  }
+  return groups.map((group, index) => {
+    const picked = experts.get(index);
+    if (group.kind === "part") return group.name === "experts" && picked !== undefined ? picked : "";
+    if (group.kind !== "block") return "";
+    const mixing = [...(attention.get(index) ?? partsOf(index))];
+    return [...mixing, ...(picked === undefined ? [] : [`${picked} experts`])].join(", ");
+  });
+
+  function blockOf(node: Node): number {
+    let block = -1;
+    around(node, (group) => {
+      if (groups[group]?.kind === "block") block = group;
+    });
+    return block;
+  }
+
+  function attentionWords({ nodes }: Graph, node: Node, block: number): string {
+    const { window, chunk } = node.attrs;
+    const sees =
+      typeof window === "number"
+        ? `window of ${window + 1}`
+        : typeof chunk === "number"
+          ? `chunks of ${chunk}`
+          : "full attention";
+    const keys = node.op === "attention_cached" ? nodes[node.inputs[1]?.node ?? -1] : undefined;
+    const isShared = keys !== undefined && keys.op !== "state" && block >= 0 && blockOf(keys) !== block;
+    return isShared ? `${sees} over an earlier layer's caches` : sees;
+  }
+
+  function partsOf(block: number): readonly string[] {
+    return groups
+      .filter(({ parent, kind, name }) => parent === block && kind === "part" && !OTHER_PARTS.has(name))
+      .slice(0, 1)
+      .map(({ name }) => name.replaceAll("_", " "));
+  }
+}
+
+/** "2 of 8" */
+function pickWords({ nodes }: Graph, node: Node): string | undefined {
+  const [, weight, ids] = node.inputs.map((value) => nodes[value.node]?.outputs[value.output]);
+  const [count, used] = [weight?.shape[0], ids?.shape[1]];
+  return typeof count === "number" && typeof used === "number" ? `${used} of ${count}` : undefined;
+}
