@@ -18,6 +18,7 @@ import { templateView } from "./handlers/chats.ts";
 import type { Connectable } from "./connection.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
+import { convertHandlers } from "./handlers/convertHandlers.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
 import { graphHandlers } from "./handlers/graphHandlers.ts";
 import { hybridHandlers } from "./handlers/hybridHandlers.ts";
@@ -112,6 +113,7 @@ export function createEngine(parts: EngineParts): Engine {
   const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
   const compared = { store, devices, mlx, dispatch, jobs, machine, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
+  const converting = convertHandlers({ store, files, packages, jobs });
   const inspecting = inspectHandlers({
     store,
     recents,
@@ -135,6 +137,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...exporting.calls,
+      ...converting.calls,
       ...cacheHandlers({ devices, plans }),
       "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
@@ -144,6 +147,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, peakBandwidth }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
+      ...converting.streams,
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
       "experts.run": expertsHandler({ store, decoders, devices, jobs, defaultThreads }),
       "doctor.verify": verifyHandler(devices, jobs),

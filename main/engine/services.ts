@@ -51,8 +51,6 @@ export interface PathSource {
 export interface ModelFiles {
   open(path: string): Promise<PathSource>;
   absolute(path: string): string;
-  /** A new file, visible under its name when it is finished. */
-  create(path: string): Promise<ByteSink>;
   /** A place for a file that goes when `remove` is called, or with this process. */
   temporary(name: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
   /** Folders in which models usually lie. */
@@ -61,6 +59,8 @@ export interface ModelFiles {
   find(folder: string, name: string, size: number | undefined): AsyncIterable<string>;
   /** The model that comes with the workbench; undefined where it is not part of the installation. */
   sample(): { readonly path: string; readonly bytes: number } | undefined;
+  /** A new model file: its absolute path, and what writes it. Throws INPUT_ARGUMENT where none can be written. */
+  create(path: string, overwrite: boolean): Promise<{ readonly path: string; readonly sink: ByteSink }>;
 }
 
 export interface PackageFiles {

@@ -19,13 +19,13 @@ export interface TensorBytes {
 
 export const elementsOf = (dims: readonly number[]): number => dims.reduce((product, dim) => product * dim, 1);
 
-export const F32 = requireType("f32");
-
-function requireType(name: string): GgmlType {
+export function typeNamed(name: string): GgmlType {
   const type = ggmlTypeByName(name);
   invariant(type !== undefined, `${name} is a type`);
   return type;
 }
+
+export const F32 = typeNamed("f32");
 
 /** Numbers that are in memory, as f32. */
 export function floatsBytes(values: Float32Array, dims: readonly number[] = [values.length]): TensorBytes {

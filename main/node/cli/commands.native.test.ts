@@ -219,6 +219,21 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /46 weights, largest error [^,]*, measured on all elements\.[^]*sample\.mlpackage: 5\.47 MB[^]*functions decode, prefill/,
   },
   {
+    line: "convert FILE --dry-run --type f16 -o DIR/dry.gguf",
+    json: z.object({
+      path: z.string().endsWith("dry.gguf"),
+      from: z.literal("GGUF 3"),
+      parts: z.array(z.object({ tensors: z.literal(46) })).length(1),
+      types: z.array(z.object({ from: text, to: text, tensors: number })).min(2),
+    }),
+    says: /in one file, \d\.\d\d × [^]*q8_0 +f16 +29 [^]*It would go to .*dry\.gguf\n/,
+  },
+  {
+    line: "convert FILE --split-max-size 1M -o DIR/parts.gguf --overwrite",
+    json: z.object({ paths: z.array(z.string().regex(/parts-0000\d-of-0000\d\.gguf$/)).min(2), bytes: number }),
+    says: /0 of 46 tensors get another type\.\n.*parts-00001-of-0000\d\.gguf\n/,
+  },
+  {
     line: 'run FILE -p "Once upon a" -n 6 --seed 1 --temperature 0',
     json: answer.extend({ reason: z.literal("length"), stats: stats.extend({ generated: z.literal(6) }) }),
     says: /time/,

@@ -195,6 +195,23 @@ ofBothPhases(
   .option("--dry-run", "say what would be written")
   .action(run(async () => (await import("./compile.ts")).compile));
 
+addFor(
+  "a .gguf file, a .safetensors file, or the folder of a Hugging Face model",
+  "convert",
+  "write a model as a GGUF: from Hugging Face's files or from another form of GGUF, in another type, split or merged",
+  "rlx convert ./Qwen3-0.6B -o qwen3-0.6b.gguf",
+  "rlx convert model.gguf --type q8_0 --dry-run",
+  "rlx convert model-00001-of-00003.gguf -o whole.gguf",
+  "rlx convert model.gguf --split-max-size 2G -o parts.gguf",
+)
+  .option("--type <type>", "type of the matrices: f32, f16, bf16 or q8_0; what they have without it")
+  .option("-o, --output <path>", "where to write it; beside the file without it")
+  .option("--overwrite", "replace what is there")
+  .option("--split-max-size <size>", "most bytes of tensors in a file, as 500M or 2G")
+  .option("--split-max-tensors <n>", "most tensors in a file")
+  .option("--dry-run", "say what would be written")
+  .action(run(async () => (await import("./convert.ts")).convert));
+
 onTarget(
   sampling(
     addFor(

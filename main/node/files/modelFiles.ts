@@ -2,7 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ModelFiles } from "../../engine/services.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -53,6 +53,26 @@ const notAModel = (folder: string) => (cause: unknown) => {
   });
 };
 
+async function create(path: string, overwrite: boolean): ReturnType<ModelFiles["create"]> {
+  const full = resolve(path);
+  if (extname(full) !== ".gguf")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full}: expected a name that ends in .gguf`, {
+      hint: "Other programs know model files by that ending.",
+    });
+  const folder = await stat(dirname(full)).catch(() => undefined);
+  if (folder?.isDirectory() !== true)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] the folder ${dirname(full)} does not exist`, {
+      hint: "Create it first, or choose another.",
+    });
+  const there = await stat(full).catch(() => undefined);
+  if (there !== undefined && !overwrite)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full} exists already`, {
+      hint: "Choose another name, or ask to overwrite it.",
+      details: { exists: true },
+    });
+  return { path: full, sink: await openFileSink(full) };
+}
+
 export const modelFiles: ModelFiles = {
   async open(path) {
     const full = resolve(path);
@@ -67,7 +87,6 @@ export const modelFiles: ModelFiles = {
     return { path: full, source, openSibling: siblingOpener(full), beside: (name) => join(folder, name) };
   },
   absolute: (path) => resolve(path),
-  create: openFileSink,
   async temporary(name) {
     const folder = await mkdtemp(join(tmpdir(), uploadPrefix()));
     return { path: join(folder, name), remove: () => rm(folder, { recursive: true, force: true }) };
@@ -82,6 +101,7 @@ export const modelFiles: ModelFiles = {
     ];
   },
   find,
+  create,
   sample: () => {
     const path = samplePath();
     return path === undefined ? undefined : { path, bytes: statSync(path).size };

@@ -17,6 +17,11 @@ export type { FinishReason, GenerateEvent, GenerateStats } from "../../runtime/g
 export type { SamplingSettings, TokenBias } from "../../runtime/sampling/settings.ts";
 export type { DecoderSession } from "../../runtime/decoderSession.ts";
 
+// Other containers and types
+export { convertModel } from "./convert.ts";
+export type { ConvertModelOptions } from "./convert.ts";
+export type { ConvertProgress } from "../../formats/gguf/convert.ts";
+
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";
 export type {

@@ -1,0 +1,43 @@
+/** A model written as GGUF files: what `rlx convert` does, for programs. */
+import type { ByteSink } from "../../formats/byteSink.ts";
+import type { ConvertProgress } from "../../formats/gguf/convert.ts";
+import { planConvert, writeConverted } from "../../formats/gguf/convert.ts";
+import type { TargetType } from "../../formats/tensorBytes.ts";
+import { modelFiles } from "../files/modelFiles.ts";
+import type { Model } from "./model.ts";
+
+export interface ConvertModelOptions {
+  /** The type of matrices; what they have without it. */
+  readonly type?: TargetType;
+  /** Most bytes of tensors, and most tensors, in a file; one file without them. */
+  readonly splitBytes?: number;
+  readonly splitTensors?: number;
+  /** Replace what is there. */
+  readonly overwrite?: boolean;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: ConvertProgress) => void;
+}
+
+/** Writes a model as one GGUF, or as several with a number before the ending of `path`. Gives the paths. */
+export async function convertModel(
+  model: Model,
+  path: string,
+  options: ConvertModelOptions = {},
+): Promise<readonly string[]> {
+  const { overwrite = false, signal, onProgress, ...choice } = options;
+  const plan = planConvert(model.file, choice);
+  const targets: { readonly path: string; readonly sink: ByteSink }[] = [];
+  try {
+    for (const { suffix } of plan.parts)
+      targets.push(await modelFiles.create(path.replace(/(\.gguf)$/u, `${suffix}$1`), overwrite));
+  } catch (error) {
+    await Promise.all(targets.map(({ sink }) => sink.abandon()));
+    throw error;
+  }
+  await writeConverted(
+    plan,
+    targets.map(({ sink }) => sink),
+    { ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress }) },
+  );
+  return targets.map((target) => target.path);
+}
