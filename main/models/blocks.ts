@@ -1,17 +1,19 @@
 /**
- * The parts that all decoders are assembled from. Activations are [T, width] (no batch axis:
- * docs/decisions/0005). What a family's layers look like is in its own blocks (denseBlocks.ts).
+ * The parts that all models are assembled from. Activations are [T, width] (no batch axis:
+ * docs/decisions/0005). A decoder reads a text in steps and keeps caches; a graph of whole texts is in
+ * textGraph.ts. What a family's layers look like is in its own blocks (denseBlocks.ts).
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
-import type { Shape } from "../ir/dim.ts";
+import type { Dim, Shape } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
-import { hostScalar } from "../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { Steps } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType, sameShape, scalar, tensor } from "../ir/type.ts";
+import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
 import { sizeValue } from "../ops/families/constants.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -36,11 +38,11 @@ export const ROWS = "R";
 /** Positions that the caches hold. */
 export const CAPACITY = "capacity";
 
-export const INPUTS = { tokens: "tokens", past: "past", rows: "logit_rows" } as const;
+export const INPUTS = { tokens: "tokens", past: "past", rows: "logit_rows", length: "length" } as const;
 export const LOGITS = "logits";
 
 /** The sizes that these parts need; a family's hyper-parameters have them. */
-export interface DecoderSizes {
+export interface GraphSizes {
   readonly name: string;
   readonly layers: number;
   readonly width: number;
@@ -48,6 +50,9 @@ export interface DecoderSizes {
   readonly context: number;
   readonly norm: Norm;
   readonly normEpsilon: number;
+}
+
+export interface DecoderSizes extends GraphSizes {
   readonly tiedEmbedding: boolean;
 }
 
@@ -78,36 +83,48 @@ export interface DecoderState {
 
 export type RopeAngles = readonly [cos: Value, sin: Value];
 
-/** A decoder while it is built: its inputs, embedding, layers and head. */
-export class Decoder {
-  readonly sizes: DecoderSizes;
+/** Queries [T, heads, size], keys and values [T, key heads, size] of one layer. */
+export interface Heads {
+  readonly q: Value;
+  readonly k: Value;
+  readonly v: Value;
+}
+
+/** How a layer attends; `window` and `chunk` count positions behind the query's own. */
+export interface AttentionRules extends AttentionCachedAttrs {
+  /** A tensor with one logit for each head. */
+  readonly sinks?: string;
+}
+
+/** A model while it is built: its tokens, embedding and layers, and what their products and norms are made of. */
+export abstract class ModelGraph {
+  readonly sizes: GraphSizes;
   readonly g: OpBuilder;
-  /** Element type and positions of the caches, as they were asked for. */
-  readonly cache: Pick<ModelOptions, "capacity" | "cacheType">;
-  /** Tokens that were read before this step. */
-  readonly past: Value;
-  readonly #builder: GraphBuilder;
+  protected readonly builder: GraphBuilder;
   readonly #weights: WeightSource;
-  readonly #rows: Value;
   readonly #tokens: Value;
 
-  constructor(sizes: DecoderSizes, weights: WeightSource, options: ModelOptions) {
+  protected constructor(sizes: GraphSizes, weights: WeightSource, largestStep: number) {
     const builder = new GraphBuilder(opTable, sizes.name);
     this.sizes = sizes;
     this.g = typedBuilder(builder);
-    this.cache = options;
-    this.#builder = builder;
+    this.builder = builder;
     this.#weights = weights;
-    builder.limitSymbol(TOKENS, options.largestStep);
-    builder.limitSymbol(ROWS, options.largestRows);
-    if (options.capacity === CAPACITY) builder.limitSymbol(CAPACITY, options.largestCapacity ?? sizes.context);
+    builder.limitSymbol(TOKENS, largestStep);
     this.#tokens = builder.input(INPUTS.tokens, tensor("i32", [TOKENS]), { label: INPUTS.tokens });
-    this.past = builder.input(INPUTS.past, scalar("i32"), { label: INPUTS.past });
-    this.#rows = builder.input(INPUTS.rows, tensor("i32", [ROWS]), { label: INPUTS.rows });
   }
 
+  /** i32 [T] */
+  abstract positions(): Value;
+  /** What each token takes from those that it sees: [T, heads, size]. */
+  abstract attend(layer: number, heads: Heads, rules: AttentionRules): Value;
+  /** What the graph gives, from the stream behind the last layer. */
+  abstract head(x: Value, scales?: Scales): void;
+  /** Positions that there is room for. */
+  protected abstract room(): Dim;
+
   scoped<T>(scope: string, build: () => T): T {
-    return this.#builder.scoped(scope, build);
+    return this.builder.scoped(scope, build);
   }
 
   /** Rows of the embedding matrix for the tokens. */
@@ -128,11 +145,6 @@ export class Decoder {
     });
   }
 
-  /** i32 [T] */
-  positions(): Value {
-    return this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
-  }
-
   /** Calls `build` for each layer in its scope, threading the residual stream; with a pause before each. */
   *layers(x: Value, build: (layer: number, x: Value) => Value): Steps<Value> {
     let stream = x;
@@ -143,23 +155,8 @@ export class Decoder {
     return stream;
   }
 
-  /** The wanted rows, normed, against the output matrix: the graph's result. */
-  head(x: Value, scales: Scales = {}): void {
-    const { vocabulary, width, tiedEmbedding } = this.sizes;
-    const rows = this.scoped("final_norm", () =>
-      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), "output_norm", width, "norm"),
-    );
-    this.scoped("head", () => {
-      const name = tiedEmbedding ? "token_embd.weight" : "output.weight";
-      const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
-      const matrix = this.weight(name, [vocabulary, width]);
-      const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
-      this.#builder.output(LOGITS, this.#finished(logits, scales));
-    });
-  }
-
   finish(): Graph {
-    return this.#builder.finish();
+    return this.builder.finish();
   }
 
   /** A tensor of the file; its shape must be the one the architecture implies. */
@@ -168,11 +165,17 @@ export class Decoder {
     const model = this.#weights.name ?? this.sizes.name;
     if (!type) throw noTensor(model, name);
     if (!sameShape(type.shape, shape)) throw wrongShape(model, name, formatType(type), shape);
-    return this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
+    return this.builder.param(name, type, { file: this.#weights.identity, tensor: name });
   }
 
   has(name: string): boolean {
     return this.#weights.has(name);
+  }
+
+  /** The first row of a table, as f32 [1, columns]. */
+  firstRow(name: string, shape: readonly [number, number]): Value {
+    const first = this.g.constant(hostTensor("i32", [1], [0]));
+    return this.#asF32(this.g.gather([this.weight(name, shape), first], { axis: 0 }, "first_row"));
   }
 
   /** A norm's scale or a bias, as f32. */
@@ -227,14 +230,6 @@ export class Decoder {
     return this.has(scale) ? this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`) : product;
   }
 
-  /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
-  state(name: string, type: TensorType, options: DecoderState, next: (before: Value) => Value): Value {
-    const before = this.#builder.state(name, type, options);
-    const after = next(before);
-    this.#builder.setState(name, after);
-    return after;
-  }
-
   /** Cosines and sines of the step's positions. */
   ropeAngles(rope: Rope): RopeAngles {
     const { dims, base, scaling, attentionFactor } = rope;
@@ -264,7 +259,7 @@ export class Decoder {
     const long = this.vector(longFactors.long, dims / 2);
     const short = this.vector(longFactors.short, dims / 2);
     const above = this.g.constant(hostScalar("i32", longFactors.above));
-    const isLong = this.g.compare([sizeValue(this.g, [this.cache.capacity], "i32"), above], { op: "gt" }, "is_long");
+    const isLong = this.g.compare([sizeValue(this.g, [this.room()], "i32"), above], { op: "gt" }, "is_long");
     return this.g.where([isLong, long, short], {}, "factors");
   }
 
@@ -278,18 +273,87 @@ export class Decoder {
     return g.reshape([g.add([grown, number(1)])], { shape: [TOKENS, 1, 1] }, "temperatures");
   }
 
+  /** Rows of half tables and half vectors are computed with in f32. */
+  #asF32(x: Value): Value {
+    const { dtype } = this.g.typeOf(x);
+    if (dtype === "f32") return x;
+    return isPacked(dtype) ? this.g.dequantize([x]) : this.g.cast([x], { to: "f32" });
+  }
+}
+
+/** A decoder while it is built: tokens of one step, caches of those before it, and logits. */
+export class Decoder extends ModelGraph {
+  /** Element type and positions of the caches, as they were asked for. */
+  readonly cache: Pick<ModelOptions, "capacity" | "cacheType">;
+  /** Tokens that were read before this step. */
+  readonly past: Value;
+  readonly #tiedEmbedding: boolean;
+  readonly #rows: Value;
+
+  constructor(sizes: DecoderSizes, weights: WeightSource, options: ModelOptions) {
+    super(sizes, weights, options.largestStep);
+    const { builder } = this;
+    this.cache = options;
+    this.#tiedEmbedding = sizes.tiedEmbedding;
+    builder.limitSymbol(ROWS, options.largestRows);
+    if (options.capacity === CAPACITY) builder.limitSymbol(CAPACITY, options.largestCapacity ?? sizes.context);
+    this.past = builder.input(INPUTS.past, scalar("i32"), { label: INPUTS.past });
+    this.#rows = builder.input(INPUTS.rows, tensor("i32", [ROWS]), { label: INPUTS.rows });
+  }
+
+  positions(): Value {
+    return this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
+  }
+
+  /** The wanted rows, normed, against the output matrix: the graph's result. */
+  head(x: Value, scales: Scales = {}): void {
+    const { vocabulary, width } = this.sizes;
+    const rows = this.scoped("final_norm", () =>
+      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), "output_norm", width, "norm"),
+    );
+    this.scoped("head", () => {
+      const name = this.#tiedEmbedding ? "token_embd.weight" : "output.weight";
+      const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
+      const matrix = this.weight(name, [vocabulary, width]);
+      const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
+      this.builder.output(LOGITS, this.#finished(logits, scales));
+    });
+  }
+
+  /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
+  state(name: string, type: TensorType, options: DecoderState, next: (before: Value) => Value): Value {
+    const before = this.builder.state(name, type, options);
+    const after = next(before);
+    this.builder.setState(name, after);
+    return after;
+  }
+
+  /** Appends k and v to the layer's caches `k.<i>` and `v.<i>`, and attends over them. */
+  attend(layer: number, { q, k, v }: Heads, { sinks, ...attrs }: AttentionRules): Value {
+    const cached = (role: "k" | "v", fresh: Value): Value => {
+      const [, kvHeads = 0, size = 0] = this.g.typeOf(fresh).shape;
+      const type = tensor(this.cache.cacheType, [kvHeads, this.cache.capacity, size]);
+      const label = `${role}_cache`;
+      return this.state(`${role}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
+        this.g.kv_append([cache, fresh, this.past], {}, label),
+      );
+    };
+    const operands = [q, cached("k", k), cached("v", v), this.past] as const;
+    if (sinks === undefined) return this.g.attention_cached(operands, attrs, "attention");
+    const [, heads] = this.g.typeOf(q).shape;
+    const logits = this.vector(sinks, typeof heads === "number" ? heads : 0);
+    return this.g.attention_cached([...operands, logits], attrs, "attention");
+  }
+
+  protected room(): Dim {
+    return this.cache.capacity;
+  }
+
   #finished(logits: Value, { logits: scale = 1, logitCap }: Scales): Value {
     const { g } = this;
     const factor = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
     const scaled = scale === 1 ? logits : g.mul([logits, factor(scale)], {}, "scaled");
     if (logitCap === undefined) return scaled;
     return g.mul([g.tanh([g.mul([scaled, factor(1 / logitCap)])]), factor(logitCap)], {}, "capped");
-  }
-
-  /** Rows of half tables and half vectors are computed with in f32. */
-  #asF32(x: Value): Value {
-    const { dtype } = this.g.typeOf(x);
-    if (dtype === "f32") return x;
-    return isPacked(dtype) ? this.g.dequantize([x]) : this.g.cast([x], { to: "f32" });
   }
 }

@@ -46,7 +46,9 @@ export interface DenseHyper {
   readonly outputBias?: boolean;
   /** ffn_up holds the gate in its first half. */
   readonly fusedGate?: boolean;
-  /** Absent in a decoder whose layers have one feed-forward network each. */
+  /** Names of tensors, where they are not those of decoders. */
+  readonly names?: { readonly block: string; readonly output: string };
+  /** Absent in a model whose layers have one feed-forward network each. */
   readonly experts?: Experts | undefined;
 }
 
@@ -57,6 +59,8 @@ export interface DenseStyle {
   readonly windows?: WindowRules;
   /** What a mixture of this family is like; absent in families without. */
   readonly experts?: ExpertRules;
+  /** "both ways" in encoders, whatever the file says. */
+  readonly sight?: "causal" | "both ways";
 }
 
 const EPSILON: Readonly<Record<Norm, string>> = {
@@ -65,7 +69,10 @@ const EPSILON: Readonly<Record<Norm, string>> = {
   bare: "attention.layer_norm_epsilon",
 };
 
-export function readDense(keys: HyperReader, { rope, norm = "rms", windows, experts }: DenseStyle): DenseHyper {
+export function readDense(
+  keys: HyperReader,
+  { rope, norm = "rms", windows, experts, sight = "causal" }: DenseStyle,
+): DenseHyper {
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
   const heads = keys.sameInEveryLayer("attention.head_count");
@@ -73,7 +80,7 @@ export function readDense(keys: HyperReader, { rope, norm = "rms", windows, expe
   const headDim = headSize(keys, width, heads);
   const feedForward = keys.sameInEveryLayer("feed_forward_length");
   const context = keys.positive("context_length");
-  if (keys.isFalse("attention.causal"))
+  if (sight === "causal" && keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
   const normEpsilon = keys.number(EPSILON[norm]);
   if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon)) throw keys.badKey(EPSILON[norm], normEpsilon, "0 or more");

@@ -6,25 +6,30 @@
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import type { Steps } from "../ir/steps.ts";
-import { tensor } from "../ir/type.ts";
-import type { ModelOptions, RopeAngles } from "./blocks.ts";
+import type { Heads, ModelGraph, ModelOptions, RopeAngles } from "./blocks.ts";
 import { Decoder, TOKENS } from "./blocks.ts";
 import type { DenseHyper } from "./dense.ts";
 import type { Activation, Xielu } from "./activation.ts";
 import { activate } from "./activation.ts";
-import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
 import { mixture } from "./experts.ts";
 import type { Rope } from "./rope.ts";
 
 /** A decoder of blocks that look alike; `block` builds one of them, `begin` what comes before the first. */
-export function* denseGraph(
+export const denseGraph = (
   h: DenseHyper,
   weights: WeightSource,
   options: ModelOptions,
   block: (layer: DenseLayer, x: Value) => Value,
-  begin: (d: Decoder, x: Value) => Value = (_, x) => x,
+  begin?: (d: ModelGraph, x: Value) => Value,
+): Steps<Graph> => denseLayers(new Decoder(h, weights, options), h, block, begin);
+
+/** The same blocks over a graph that was begun: of a step, or of a whole text. */
+export function* denseLayers(
+  d: ModelGraph,
+  h: DenseHyper,
+  block: (layer: DenseLayer, x: Value) => Value,
+  begin: (d: ModelGraph, x: Value) => Value = (_, x) => x,
 ): Steps<Graph> {
-  const d = new Decoder(h, weights, options);
   const angles = new Map<Rope, RopeAngles>();
   const anglesOf = (rope: Rope): RopeAngles => {
     const made = angles.get(rope) ?? d.scoped("positions", () => d.ropeAngles(rope));
@@ -44,7 +49,7 @@ export function* denseGraph(
   return d.finish();
 }
 
-const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
+const scaled = (d: ModelGraph, x: Value, by: number, label: string): Value =>
   by === 1 ? x : d.g.mul([x, d.g.constant(hostScalar("f32", Math.fround(by)))], {}, label);
 
 /** What layers take from the positions of a step. */
@@ -53,20 +58,14 @@ interface Positions {
   readonly temperatures: Value | undefined;
 }
 
-export interface Heads {
-  readonly q: Value;
-  readonly k: Value;
-  readonly v: Value;
-}
-
-/** One decoder layer: names its tensors `blk.<i>.…`, its caches `k.<i>` and `v.<i>`. */
+/** One layer: names its tensors `blk.<i>.…`. */
 export class DenseLayer {
   readonly index: number;
-  readonly #decoder: Decoder;
+  readonly #decoder: ModelGraph;
   readonly #hyper: DenseHyper;
   readonly #positions: Positions;
 
-  constructor(decoder: Decoder, hyper: DenseHyper, positions: Positions, index: number) {
+  constructor(decoder: ModelGraph, hyper: DenseHyper, positions: Positions, index: number) {
     this.#decoder = decoder;
     this.#hyper = hyper;
     this.#positions = positions;
@@ -203,6 +202,18 @@ export class DenseLayer {
     return this.#decoder.g.rope([x, ...this.#positions.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
   }
 
+  /** q and k normed over their full width, in files that have weights for it. */
+  wideNormedIfGiven({ q, k, v }: Heads): Heads {
+    const d = this.#decoder;
+    const norm = (x: Value, role: "q" | "k"): Value => {
+      if (!this.has(`attn_${role}_norm.weight`)) return x;
+      const size = this.#headCount(role) * this.#hyper.headDim;
+      const flat = d.g.reshape([x], { shape: [TOKENS, size] });
+      return this.#asHeads(d.norm(flat, this.#name(`attn_${role}_norm`), size, `${role}_norm`), role);
+    };
+    return { q: norm(q, "q"), k: norm(k, "k"), v };
+  }
+
   /** q and k turned by their positions. */
   turned({ q, k, v }: Heads): Heads {
     return { q: this.rope(q, "q"), k: this.rope(k, "k"), v };
@@ -216,25 +227,21 @@ export class DenseLayer {
       : { q: this.#decoder.g.mul([q, temperatures], {}, "q_warmed"), k, v };
   }
 
-  /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
-  attend({ q, k, v }: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
+  /** Attends over what the layer sees, and projects to the width. */
+  attend(heads: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
     const d = this.#decoder;
-    const { width, heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
+    const { width, heads: count, headDim, attentionScale, attentionCap, windows } = this.#hyper;
     const isChunk = this.isLocal && windows?.isChunked === true;
-    const attrs: AttentionCachedAttrs = {
+    const mixed = d.attend(this.index, heads, {
       // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
       scale: attentionScale ?? Math.fround(1 / Math.fround(Math.sqrt(headDim))),
       ...(attentionCap !== undefined && { softcap: attentionCap }),
       ...(this.isLocal && windows !== undefined && (isChunk ? { chunk: windows.size } : { window: windows.size - 1 })),
-    };
-    const operands = [q, this.#cached("k", k), this.#cached("v", v), d.past] as const;
-    const mixed =
-      softmax === "plain"
-        ? d.g.attention_cached(operands, attrs, "attention")
-        : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
-    const flat = d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
+      ...(softmax === "with sinks" && { sinks: this.#name("attn_sinks.weight") }),
+    });
+    const flat = d.g.reshape([mixed], { shape: [TOKENS, count * headDim] }, "merge_heads");
     const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
-    return product(flat, this.#name("attn_output"), [width, heads * headDim], "output");
+    return product(flat, this.#name(this.#hyper.names?.output ?? "attn_output"), [width, count * headDim], "output");
   }
 
   /** down(act(gate(h)) · up(h)), or the layer's experts. */
@@ -247,10 +254,11 @@ export class DenseLayer {
     return this.#down(mixed);
   }
 
-  /** down(act(up(h))). */
+  /** down(act(up(h))), or the layer's experts. */
   feedForward(h: Value, activation: Activation | Xielu): Value {
     const d = this.#decoder;
-    const { width, feedForward } = this.#hyper;
+    const { width, feedForward, experts } = this.#hyper;
+    if (experts?.isMixture(this.index) === true) return mixture(d, experts, this.#name(""), h);
     const up = d.linear(h, this.#name("ffn_up"), [feedForward, width], "up");
     return this.#down(activate(d.g, up, activation));
   }
@@ -303,17 +311,7 @@ export class DenseLayer {
     return role === "q" ? this.#hyper.heads : this.#hyper.kvHeads;
   }
 
-  #cached(role: "k" | "v", fresh: Value): Value {
-    const d = this.#decoder;
-    const { kvHeads, headDim } = this.#hyper;
-    const type = tensor(d.cache.cacheType, [kvHeads, d.cache.capacity, headDim]);
-    const label = `${role}_cache`;
-    return d.state(`${role}.${this.index}`, type, { label, rewind: "positions" }, (cache) =>
-      d.g.kv_append([cache, fresh, d.past], {}, label),
-    );
-  }
-
   #name(tensorName: string): string {
-    return `blk.${this.index}.${tensorName}`;
+    return `${this.#hyper.names?.block ?? "blk"}.${this.index}.${tensorName}`;
   }
 }

@@ -8,7 +8,8 @@ import type { Value } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import { maskedScore } from "../ops/families/constants.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
-import type { Decoder } from "./blocks.ts";
+import { activate } from "./activation.ts";
+import type { ModelGraph } from "./blocks.ts";
 import { TOKENS } from "./blocks.ts";
 import type { HyperReader } from "./hyperReader.ts";
 
@@ -16,8 +17,11 @@ import type { HyperReader } from "./hyperReader.ts";
 export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus";
 const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid", "chosen", "sqrtsoftplus"];
 
-/** silu(gate) · up; or with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7. */
-type ExpertActivation = "silu" | "limited";
+/**
+ * silu(gate) · up; with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7; or gelu(up), without
+ * a gate.
+ */
+type ExpertActivation = "silu" | "limited" | "gelu alone";
 
 interface Shared {
   readonly width: number;
@@ -120,7 +124,7 @@ function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedFo
 }
 
 /** The sum of the picked experts' results by their weights, and of the shared network. */
-export function mixture(d: Decoder, x: Experts, block: string, h: Value): Value {
+export function mixture(d: ModelGraph, x: Experts, block: string, h: Value): Value {
   const routed = d.scoped("router", () => route(d, x, block, h));
   const sum = d.scoped("experts", () =>
     x.isSplit ? splitExperts(d, x, block, h, routed) : pickedExperts(d, x, block, h, routed),
@@ -139,7 +143,7 @@ interface Routed {
   readonly weights: Value;
 }
 
-function route(d: Decoder, x: Experts, block: string, h: Value): Routed {
+function route(d: ModelGraph, x: Experts, block: string, h: Value): Routed {
   const { g } = d;
   const logits = d.linear(h, `${block}ffn_gate_inp`, [x.count, d.sizes.width], "logits");
   const probabilities = gated(g, logits, x.gating);
@@ -200,7 +204,7 @@ function sumOf(g: OpBuilder, weights: Value): Value {
   return g.maximum([sum, g.constant(hostScalar("f32", 2 ** -14))]);
 }
 
-function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
+function pickedExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
   const { g } = d;
   const { width } = d.sizes;
   const product = (rows: Value, name: string, out: number, inner: number, label: string): Value => {
@@ -215,13 +219,17 @@ function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, w
   const each = g.reshape([weights], { shape: [TOKENS, x.used, 1] });
   const alike = g.reshape([h], { shape: [TOKENS, 1, width] });
   const rows = x.weighsInputs ? g.mul([alike, each], {}, "weighted") : alike;
+  const summed = (mixed: Value): Value => {
+    const down = product(mixed, "ffn_down_exps", width, x.width, "down");
+    return g.reduce([x.weighsInputs ? down : g.mul([down, each], {}, "weighted")], { kind: "sum", axes: [1] }, "sum");
+  };
+  if (x.activation === "gelu alone")
+    return summed(activate(g, product(rows, "ffn_up_exps", x.width, width, "up"), "gelu"));
   const isFused = d.has(`${block}ffn_gate_up_exps.weight`);
   const [gate, up] = isFused
     ? halves(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), x.width)
     : [product(rows, "ffn_gate_exps", x.width, width, "gate"), product(rows, "ffn_up_exps", x.width, width, "up")];
-  const down = product(activated(g, gate, up, x.activation), "ffn_down_exps", width, x.width, "down");
-  const weighted = x.weighsInputs ? down : g.mul([down, each], {}, "weighted");
-  return g.reduce([weighted], { kind: "sum", axes: [1] }, "sum");
+  return summed(activated(g, gate, up, x.activation));
 }
 
 function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value] {
@@ -230,7 +238,7 @@ function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value
   return [gate, up];
 }
 
-function activated(g: OpBuilder, gate: Value, up: Value, activation: ExpertActivation): Value {
+function activated(g: OpBuilder, gate: Value, up: Value, activation: "silu" | "limited"): Value {
   if (activation === "silu") return g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
   const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
   const open = g.minimum([gate, number(7)]);
@@ -240,7 +248,7 @@ function activated(g: OpBuilder, gate: Value, up: Value, activation: ExpertActiv
 }
 
 /** Experts as tensors of their own: every token runs through all of them, those that were not picked weigh nothing. */
-function splitExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
+function splitExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
   const { g } = d;
   const { width } = d.sizes;
   let sum: Value | undefined;
@@ -260,7 +268,7 @@ function splitExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, we
   return sum;
 }
 
-function sharedNetwork(d: Decoder, shared: Shared, block: string, h: Value): Value {
+function sharedNetwork(d: ModelGraph, shared: Shared, block: string, h: Value): Value {
   const { g } = d;
   const { width } = d.sizes;
   const gate = d.linear(h, `${block}ffn_gate_shexp`, [shared.width, width], "gate");

@@ -1,4 +1,7 @@
-/** From a file to its model's template: the graph with open symbols that every device binds and compiles. */
+/**
+ * From a file to its model's template: the graph with open symbols that every device binds and compiles.
+ * Of a decoder, it is the graph of a step; of an encoder, that of a whole text.
+ */
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
@@ -32,6 +35,10 @@ export interface TemplateOptions {
 export function template(file: GgufFile, options: TemplateOptions): Steps<Graph> {
   const architecture = requireArchitecture(file);
   const { cacheType, largestStep = CHUNK, largestRows = CHUNK, largestCapacity = architecture.context } = options;
+  if (architecture.kind === "encoder") {
+    const { pooling, graph } = architecture.embedder;
+    return graph(weightSourceOf(file), { pooling, largestText: Math.min(largestStep, architecture.context) });
+  }
   return architecture.graph(weightSourceOf(file), {
     capacity: CAPACITY,
     cacheType,

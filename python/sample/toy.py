@@ -21,7 +21,7 @@ from .shapes import PRESETS
 from .vocabulary import add_vocabulary
 
 # Tensors that stay f32 in every file.
-_PLAIN = ("_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
+_PLAIN = ("_norm.weight", "token_types.weight", "attn_rel_b.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
 
 # Feed-forward networks add little to the stream: ggml rounds what goes into gelu to half, and where that differs in the last
 # bit it should not decide.

@@ -242,6 +242,8 @@ function architectureFacts(architecture: Architecture, description: ModelDescrip
       value: typeof value === "number" ? grouped(value) : value,
     })),
     ...tokenizerFacts(description, template),
-    { label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" },
+    ...(architecture.kind === "encoder"
+      ? []
+      : [{ label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" }]),
   ];
 }

@@ -2,6 +2,7 @@
 import type { Family } from "../family.ts";
 import { apertus } from "./apertus.ts";
 import { bailingmoe2 } from "./bailingmoe2.ts";
+import { bert } from "./bert.ts";
 import { cohere2moe } from "./cohere2moe.ts";
 import { commandR } from "./commandR.ts";
 import { dots1 } from "./dots1.ts";
@@ -11,6 +12,7 @@ import { falcon } from "./falcon.ts";
 import { gemma } from "./gemma.ts";
 import { gemma2 } from "./gemma2.ts";
 import { gemma3 } from "./gemma3.ts";
+import { gemmaEmbedding } from "./gemmaEmbedding.ts";
 import { glm4 } from "./glm4.ts";
 import { glm4moe } from "./glm4moe.ts";
 import { gpt2 } from "./gpt2.ts";
@@ -24,6 +26,7 @@ import { llama4 } from "./llama4.ts";
 import { minicpm } from "./minicpm.ts";
 import { minimaxM2 } from "./minimaxM2.ts";
 import { mistral3 } from "./mistral3.ts";
+import { modernBert } from "./modernBert.ts";
 import { nemotron } from "./nemotron.ts";
 import { olmo } from "./olmo.ts";
 import { olmo2 } from "./olmo2.ts";
@@ -36,10 +39,12 @@ import { seed_oss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
 import { starcoder2 } from "./starcoder2.ts";
+import { t5encoder } from "./t5encoder.ts";
 
 export const FAMILIES: readonly Family[] = [
   apertus,
   bailingmoe2,
+  bert,
   cohere2moe,
   commandR,
   dots1,
@@ -49,6 +54,7 @@ export const FAMILIES: readonly Family[] = [
   gemma,
   gemma2,
   gemma3,
+  gemmaEmbedding,
   glm4,
   glm4moe,
   gpt2,
@@ -62,6 +68,7 @@ export const FAMILIES: readonly Family[] = [
   minicpm,
   minimaxM2,
   mistral3,
+  modernBert,
   nemotron,
   olmo,
   olmo2,
@@ -74,4 +81,5 @@ export const FAMILIES: readonly Family[] = [
   smollm3,
   stablelm,
   starcoder2,
+  t5encoder,
 ];
