@@ -37,7 +37,7 @@ export function template(file: GgufFile, options: TemplateOptions): Steps<Graph>
   const { cacheType, largestStep = CHUNK, largestRows = CHUNK, largestCapacity = architecture.context } = options;
   if (architecture.kind === "encoder") {
     const { pooling, graph } = architecture.embedder;
-    return graph(weightSourceOf(file), { pooling, largestText: Math.min(largestStep, architecture.context) });
+    return graph(weightSourceOf(file), { pooling, largestText: largestCapacity });
   }
   return architecture.graph(weightSourceOf(file), {
     capacity: CAPACITY,

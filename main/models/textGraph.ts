@@ -109,22 +109,24 @@ export class TextGraph extends ModelGraph {
     const key = g.iota([], { shape: [1, TOKENS], axis: 1 });
     const query = g.iota([], { shape: [TOKENS, 1], axis: 0 });
     const distance = g.sub([key, query], {}, "distance");
-    const seen = g.expand([g.reshape([inText], { shape: [1, TOKENS] })], { shape: [TOKENS, TOKENS] });
-    // `window` counts the query's own position: a window of n looks n / 2 to each side.
-    const half = window === undefined ? undefined : Math.floor((window + 1) / 2);
-    const visible =
-      half === undefined
-        ? seen
-        : g.where([
-            g.compare([g.abs([distance]), g.constant(hostScalar("i32", half))], { op: "le" }),
-            seen,
-            g.expand([g.constant(hostScalar("bool", 0))], { shape: [TOKENS, TOKENS] }),
-          ]);
+    const square = [TOKENS, TOKENS];
+    const flag = (value: 0 | 1): Value => g.expand([g.constant(hostScalar("bool", value))], { shape: square });
+    const known = g.expand([g.reshape([inText], { shape: [1, TOKENS] })], { shape: square });
+    // Padding sees itself, so that its rows stay numbers: a mean multiplies them by 0.
+    const isOwn = g.compare([distance, g.constant(hostScalar("i32", 0))], { op: "eq" });
+    const seen = g.where([isOwn, flag(1), known]);
+    const visible = window === undefined ? seen : g.where([this.#inWindow(distance, window), seen, flag(0)]);
     const nothing = g.constant(hostScalar("f32", maskedScore("f32")));
     const added = bias === undefined ? g.constant(hostScalar("f32", 0)) : bias(this, distance, heads);
     const full = g.expand([added], { shape: [heads, TOKENS, TOKENS] });
     const each = g.expand([g.reshape([visible], { shape: [1, TOKENS, TOKENS] })], { shape: [heads, TOKENS, TOKENS] });
     return g.reshape([g.where([each, full, nothing])], { shape: [1, heads, TOKENS, TOKENS] }, "mask");
+  }
+
+  /** `window` does not count the query's own position: a window of n + 1 looks ⌊(n + 1) / 2⌋ to each side. */
+  #inWindow(distance: Value, window: number): Value {
+    const half = Math.floor((window + 1) / 2);
+    return this.g.compare([this.g.abs([distance]), this.g.constant(hostScalar("i32", half))], { op: "le" });
   }
 
   head(x: Value): void {
