@@ -60,6 +60,7 @@ import {
   runItem,
   templateView,
 } from "./views/run.ts";
+import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
 import { encoded, encodeInput, scoreInput, scoreItem } from "./views/score.ts";
 
 const nothing = z.object({});
@@ -70,7 +71,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 17,
+  version: 18,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -196,6 +197,8 @@ export const contract = {
     "devices.calibrate": stream(calibrateInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
     "score.run": stream(scoreInput, scoreItem),
+    "embed.run": stream(embedInput, embedItem),
+    "rerank.run": stream(rerankInput, rerankItem),
     /** Asks Core ML on this Mac what only it can answer, question by question. */
     "doctor.verify": stream(nothing, verifyItem),
   },

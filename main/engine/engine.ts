@@ -28,6 +28,7 @@ import { measureHandlers } from "./handlers/measureHandlers.ts";
 import { createModelStore } from "./models/modelStore.ts";
 import { createOffers } from "./models/offers.ts";
 import { cacheHandlers } from "./handlers/cacheHandlers.ts";
+import { embedHandlers } from "./handlers/embedHandlers.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
@@ -144,6 +145,7 @@ export function createEngine(parts: EngineParts): Engine {
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
+      ...embedHandlers({ store, devices, jobs, defaultThreads }),
       "doctor.verify": verifyHandler(devices, jobs),
     },
   };

@@ -23,6 +23,10 @@ export const TEMPLATE = {
   bucket: PREFILL_BUCKET,
 } as const;
 
+/** True for the graph of a whole text; that of a step has a past. */
+export const isWholeText = ({ inputs, nodes }: Graph): boolean =>
+  inputs.some((id) => nodes[id]?.attrs["name"] === INPUTS.length);
+
 export interface TemplateOptions {
   /** Element type of keys and values. */
   readonly cacheType: "f16" | "f32";

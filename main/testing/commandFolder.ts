@@ -59,6 +59,8 @@ export const COMMAND_NAMES = [
   "run",
   "chat",
   "score",
+  "embed",
+  "rerank",
   "tokenize",
   "bench",
   "profile",
