@@ -95,6 +95,7 @@ class Batch(c.Structure):
 
 
 LOG_CALLBACK = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
+POOLINGS = ("none", "mean", "cls", "last", "rank")
 GGML_TYPES = {"f32": 0, "f16": 1, "q8_0": 8, "bf16": 30}
 
 # llama_token_data
@@ -154,6 +155,12 @@ _SIGNATURES = {
     "llama_decode": (c.c_int32, [c.c_void_p, Batch]),
     "llama_synchronize": (None, [c.c_void_p]),
     "llama_get_logits_ith": (c.POINTER(c.c_float), [c.c_void_p, c.c_int32]),
+    "llama_encode": (c.c_int32, [c.c_void_p, Batch]),
+    "llama_get_embeddings_ith": (c.POINTER(c.c_float), [c.c_void_p, c.c_int32]),
+    "llama_get_embeddings_seq": (c.POINTER(c.c_float), [c.c_void_p, c.c_int32]),
+    "llama_model_n_embd_out": (c.c_int32, [c.c_void_p]),
+    "llama_model_n_cls_out": (c.c_uint32, [c.c_void_p]),
+    "llama_model_has_encoder": (c.c_bool, [c.c_void_p]),
     "llama_get_memory": (c.c_void_p, [c.c_void_p]),
     "llama_memory_clear": (None, [c.c_void_p, c.c_bool]),
     "llama_set_n_threads": (None, [c.c_void_p, c.c_int32, c.c_int32]),
@@ -408,7 +415,9 @@ def make_sampler(kind, model=None, **values):
 class Context:
     """A cache over a model. The default is what agrees best with exact arithmetic: f32 cache, plain attention."""
 
-    def __init__(self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512):
+    def __init__(
+        self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512, pooling=None
+    ):
         self.model, self.lib, self.capacity = model, model.lib, capacity
         params = self.lib.llama_context_default_params()
         params.n_ctx = capacity
@@ -418,6 +427,8 @@ class Context:
         params.type_k = params.type_v = GGML_TYPES[cache]
         params.flash_attn_type = 1 if flash else 0
         params.offload_kqv = params.op_offload = False
+        if pooling is not None:
+            params.embeddings, params.pooling_type = True, POOLINGS.index(pooling)
         del _log_lines[:]
         self.pointer = self.lib.llama_init_from_model(model.pointer, params)
         if not self.pointer:
@@ -461,6 +472,26 @@ class Context:
                         _fail(f"no logits at {i}")
                     rows.append(np.ctypeslib.as_array(pointer, (self.model.n_vocab,)).copy())
         return np.stack(rows) if rows else None
+
+    def embed(self, tokens, pooling):
+        """The rows of one text: one for each token, or the pooled one."""
+        for i, token in enumerate(tokens):
+            self.batch.token[i], self.batch.pos[i] = token, i
+            self.batch.n_seq_id[i], self.batch.seq_id[i][0], self.batch.logits[i] = 1, 0, 1
+        self.batch.n_tokens = len(tokens)
+        encodes = self.lib.llama_model_has_encoder(self.model.pointer)
+        status = (self.lib.llama_encode if encodes else self.lib.llama_decode)(self.pointer, self.batch)
+        if status != 0:
+            _fail(f"embedding gave {status}")
+        scores = pooling == "rank"
+        count = (self.lib.llama_model_n_cls_out if scores else self.lib.llama_model_n_embd_out)(self.model.pointer)
+        if pooling == "none":
+            rows = [self.lib.llama_get_embeddings_ith(self.pointer, i) for i in range(len(tokens))]
+        else:
+            rows = [self.lib.llama_get_embeddings_seq(self.pointer, 0)]
+        if not all(rows):
+            _fail("no embeddings")
+        return np.stack([np.ctypeslib.as_array(row, (count,)).copy() for row in rows])
 
     def generate(self, tokens, count, stop_at_end=True):
         """Greedy continuation: the token ids only, the first of equals wins."""

@@ -1,7 +1,7 @@
 // Answers that are shared among nodes of one kind are those that each node gets when it is asked about by itself: on a model
 // whose blocks differ in the types of two weights, as in Q4_K_M files, and on one whose heads are normed.
 import { describe, expect, it } from "vitest";
-import { requireArchitecture } from "../models/architecture.ts";
+import { requireDecoder } from "../models/architecture.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
 import { Sequences } from "../ir/numbering.ts";
@@ -14,7 +14,7 @@ import { supportOf, supportsOf } from "./support.ts";
 async function mixedModel(): Promise<Graph> {
   const file = await headerOnlyModel(LLAMA_1B);
   const options = { capacity: 512, cacheType: "f16", largestStep: 64, largestRows: 1 } as const;
-  return finish(requireArchitecture(file).graph(weightSourceOf(file), options));
+  return finish(requireDecoder(file).graph(weightSourceOf(file), options));
 }
 
 describe("shared answers", () => {

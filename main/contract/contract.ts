@@ -61,6 +61,7 @@ import {
   runItem,
   templateView,
 } from "./views/run.ts";
+import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
 import { encoded, encodeInput, expertsInput, expertsItem, scoreInput, scoreItem } from "./views/score.ts";
 
 const nothing = z.object({});
@@ -200,6 +201,8 @@ export const contract = {
     "convert.run": stream(convertInput, convertItem),
     "score.run": stream(scoreInput, scoreItem),
     "experts.run": stream(expertsInput, expertsItem),
+    "embed.run": stream(embedInput, embedItem),
+    "rerank.run": stream(rerankInput, rerankItem),
     /** Asks Core ML on this Mac what only it can answer, question by question. */
     "doctor.verify": stream(nothing, verifyItem),
   },

@@ -30,6 +30,7 @@ import { createModelStore } from "./models/modelStore.ts";
 import { createOffers } from "./models/offers.ts";
 import { cacheHandlers } from "./handlers/cacheHandlers.ts";
 import { expertsHandler } from "./handlers/expertsHandler.ts";
+import { embedHandlers } from "./handlers/embedHandlers.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
@@ -150,6 +151,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...converting.streams,
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
       "experts.run": expertsHandler({ store, decoders, devices, jobs, defaultThreads }),
+      ...embedHandlers({ store, devices, jobs, defaultThreads }),
       "doctor.verify": verifyHandler(devices, jobs),
     },
   };

@@ -6,7 +6,7 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { quote } from "../formats/gguf/header.ts";
 import { FAMILIES } from "./families/index.ts";
-import type { Architecture, Family, TensorSpec } from "./family.ts";
+import type { Architecture, DecoderArchitecture, Embedder, Family, TensorSpec } from "./family.ts";
 import { noTensor, sameButOnes, wrongShape } from "./tensorErrors.ts";
 
 export type ArchitectureReading =
@@ -117,6 +117,28 @@ export function requireArchitecture(file: GgufFile): Architecture {
     hint: USE_A_KNOWN_FAMILY,
     details: { architecture: reading.name ?? null },
   });
+}
+
+/** The model of a file that writes; an encoder is refused. */
+export function requireDecoder(file: GgufFile): DecoderArchitecture {
+  const architecture = requireArchitecture(file);
+  if (architecture.kind === "decoder") return architecture;
+  throw new WorkbenchError(
+    "UNSUPPORTED_MODEL_KIND",
+    `[${file.name}] got an encoder (${architecture.name}), expected a decoder: it makes vectors of texts and writes none`,
+    { hint: "Use `rlx embed`, or `rlx rerank` with a reranker." },
+  );
+}
+
+/** What makes vectors of texts; a model that only writes is refused. */
+export function requireEmbedder(file: GgufFile): Embedder & { readonly context: number; readonly name: string } {
+  const { embedder, context, name } = requireArchitecture(file);
+  if (embedder !== undefined) return { ...embedder, context, name };
+  throw new WorkbenchError(
+    "UNSUPPORTED_MODEL_KIND",
+    `[${file.name}] got a decoder (${name}) without a pooling, expected a model that makes vectors of texts`,
+    { hint: "Use an embedding model; this one runs with `rlx run`." },
+  );
 }
 
 /** Why the file's tensors make no graph: the first that is missing or has another shape; undefined when none is. */

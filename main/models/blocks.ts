@@ -1,18 +1,20 @@
 /**
- * The parts that all decoders are assembled from. Activations are [T, width] (no batch axis:
- * docs/decisions/0005). What a family's layers look like is in its own blocks (denseBlocks.ts).
+ * The parts that all models are assembled from. Activations are [T, width] (no batch axis:
+ * docs/decisions/0005). A decoder reads a text in steps and keeps caches; a graph of whole texts is in
+ * textGraph.ts. What a family's layers look like is in its own blocks (denseBlocks.ts).
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
-import type { Shape } from "../ir/dim.ts";
+import type { Dim, Shape } from "../ir/dim.ts";
 import { mulDims } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
-import { hostScalar } from "../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { Steps } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType, sameShape, scalar, tensor } from "../ir/type.ts";
+import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
 import { sizeValue } from "../ops/families/constants.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -39,13 +41,13 @@ export const ROWS = "R";
 /** Positions that the caches hold. */
 export const CAPACITY = "capacity";
 
-export const INPUTS = { tokens: "tokens", past: "past", rows: "logit_rows" } as const;
+export const INPUTS = { tokens: "tokens", past: "past", rows: "logit_rows", length: "length" } as const;
 export const LOGITS = "logits";
 /** i32 [experts] */
 export const expertOutput = (layer: number): string => `experts.${layer}`;
 
 /** The sizes that these parts need; a family's hyper-parameters have them. */
-export interface DecoderSizes {
+export interface GraphSizes {
   readonly name: string;
   readonly layers: number;
   readonly width: number;
@@ -53,6 +55,9 @@ export interface DecoderSizes {
   readonly context: number;
   readonly norm: Norm;
   readonly normEpsilon: number;
+}
+
+export interface DecoderSizes extends GraphSizes {
   readonly tiedEmbedding: boolean;
 }
 
@@ -83,38 +88,60 @@ export interface DecoderState {
 
 export type RopeAngles = readonly [cos: Value, sin: Value];
 
-/** A decoder while it is built: its inputs, embedding, layers and head. */
-export class Decoder {
-  readonly sizes: DecoderSizes;
+/** Queries [T, heads, size], keys and values [T, key heads, size] of one layer. */
+export interface Heads {
+  readonly q: Value;
+  readonly k: Value;
+  /** Of the size of k, or of another. */
+  readonly v: Value;
+}
+
+/** Heads whose values are the keys: one cache holds both. */
+export type SharedHeads = Omit<Heads, "v">;
+
+/** Keys and values of one layer, those of this step among them. */
+interface Caches {
+  readonly k: Value;
+  readonly v: Value;
+}
+
+/** How a layer attends; `window` and `chunk` count positions behind the query's own. */
+export interface AttentionRules extends AttentionCachedAttrs {
+  /** A tensor with one logit for each head. */
+  readonly sinks?: string;
+}
+
+/** A model while it is built: its tokens, embedding and layers, and what their products and norms are made of. */
+export abstract class ModelGraph {
+  readonly sizes: GraphSizes;
   readonly g: OpBuilder;
-  /** Element type and positions of the caches, as they were asked for. */
-  readonly cache: Pick<ModelOptions, "capacity" | "cacheType">;
-  /** Tokens that were read before this step. */
-  readonly past: Value;
-  readonly #builder: GraphBuilder;
+  protected readonly builder: GraphBuilder;
   readonly #weights: WeightSource;
-  readonly #rows: Value;
   readonly #tokens: Value;
   readonly #countsExperts: boolean;
 
-  constructor(sizes: DecoderSizes, weights: WeightSource, options: ModelOptions) {
+  protected constructor(sizes: GraphSizes, weights: WeightSource, largestStep: number, countsExperts = false) {
     const builder = new GraphBuilder(opTable, sizes.name);
     this.sizes = sizes;
     this.g = typedBuilder(builder);
-    this.cache = options;
-    this.#builder = builder;
+    this.builder = builder;
     this.#weights = weights;
-    this.#countsExperts = options.countsExperts === true;
-    builder.limitSymbol(TOKENS, options.largestStep);
-    builder.limitSymbol(ROWS, options.largestRows);
-    if (options.capacity === CAPACITY) builder.limitSymbol(CAPACITY, options.largestCapacity ?? sizes.context);
+    this.#countsExperts = countsExperts;
+    builder.limitSymbol(TOKENS, largestStep);
     this.#tokens = builder.input(INPUTS.tokens, tensor("i32", [TOKENS]), { label: INPUTS.tokens });
-    this.past = builder.input(INPUTS.past, scalar("i32"), { label: INPUTS.past });
-    this.#rows = builder.input(INPUTS.rows, tensor("i32", [ROWS]), { label: INPUTS.rows });
   }
 
+  /** i32 [T] */
+  abstract positions(): Value;
+  /** What each token takes from those that it sees: [T, heads, size]. */
+  abstract attend(layer: number, heads: Heads | SharedHeads, rules: AttentionRules): Value;
+  /** What the graph gives, from the stream behind the last layer. */
+  abstract head(x: Value, scales?: Scales, norm?: string): void;
+  /** Positions that there is room for. */
+  protected abstract room(): Dim;
+
   scoped<T>(scope: string, build: () => T): T {
-    return this.#builder.scoped(scope, build);
+    return this.builder.scoped(scope, build);
   }
 
   /** Rows of the embedding matrix for the tokens. */
@@ -137,11 +164,6 @@ export class Decoder {
     });
   }
 
-  /** i32 [T] */
-  positions(): Value {
-    return this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
-  }
-
   /** Calls `build` for each layer in its scope, threading the residual stream; with a pause before each. */
   *layers(x: Value, build: (layer: number, x: Value) => Value): Steps<Value> {
     let stream = x;
@@ -152,21 +174,6 @@ export class Decoder {
     return stream;
   }
 
-  /** The wanted rows, normed, against the output matrix: the graph's result. */
-  head(x: Value, scales: Scales = {}, norm = "output_norm"): void {
-    const { vocabulary, width, tiedEmbedding } = this.sizes;
-    const rows = this.scoped("final_norm", () =>
-      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), norm, width, "norm"),
-    );
-    this.scoped("head", () => {
-      const name = tiedEmbedding ? "token_embd.weight" : "output.weight";
-      const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
-      const matrix = this.weight(name, [vocabulary, width]);
-      const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
-      this.#builder.output(LOGITS, this.#finished(logits, scales));
-    });
-  }
-
   /** Counts the picks of a layer's router, i32 [T, used], where that was asked for. */
   countExperts(layer: number, ids: Value, experts: number): void {
     if (!this.#countsExperts) return;
@@ -175,11 +182,11 @@ export class Decoder {
     const shape = [mulDims(tokens, used)];
     const ones = g.expand([g.constant(hostScalar("i32", 1))], { shape });
     const counts = g.scatter_add([ones, g.reshape([ids], { shape })], { axis: 0, size: experts }, "picks");
-    this.#builder.output(expertOutput(layer), counts);
+    this.builder.output(expertOutput(layer), counts);
   }
 
   finish(): Graph {
-    return this.#builder.finish();
+    return this.builder.finish();
   }
 
   /** A tensor of the file; its shape must be the one the architecture implies. */
@@ -187,7 +194,7 @@ export class Decoder {
     const type = this.#weights.tensorType(name, shape);
     const model = this.#weights.name ?? this.sizes.name;
     if (!type) throw noTensor(model, name);
-    const read = (): Value => this.#builder.param(name, type, { file: this.#weights.identity, tensor: name });
+    const read = (): Value => this.builder.param(name, type, { file: this.#weights.identity, tensor: name });
     if (sameShape(type.shape, shape)) return read();
     if (isPacked(type.dtype) || !sameButOnes(type.shape, shape)) throw wrongShape(model, name, formatType(type), shape);
     return this.g.reshape([read()], { shape });
@@ -195,6 +202,12 @@ export class Decoder {
 
   has(name: string): boolean {
     return this.#weights.has(name);
+  }
+
+  /** The first row of a table, as f32 [1, columns]. */
+  firstRow(name: string, shape: readonly [number, number]): Value {
+    const first = this.g.constant(hostTensor("i32", [1], [0]));
+    return this.#asF32(this.g.gather([this.weight(name, shape), first], { axis: 0 }, "first_row"));
   }
 
   /** A norm's scale or a bias, as f32. */
@@ -255,14 +268,6 @@ export class Decoder {
     return this.g.linear_grouped([x, this.weight(`${name}.weight`, shape), each], {}, label);
   }
 
-  /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
-  state(name: string, type: TensorType, options: DecoderState, next: (before: Value) => Value): Value {
-    const before = this.#builder.state(name, type, options);
-    const after = next(before);
-    this.#builder.setState(name, after);
-    return after;
-  }
-
   /** Cosines and sines of the step's positions. */
   ropeAngles(rope: Rope): RopeAngles {
     const { dims, base, scaling, attentionFactor } = rope;
@@ -292,7 +297,7 @@ export class Decoder {
     const long = this.vector(longFactors.long, dims / 2);
     const short = this.vector(longFactors.short, dims / 2);
     const above = this.g.constant(hostScalar("i32", longFactors.above));
-    const isLong = this.g.compare([sizeValue(this.g, [this.cache.capacity], "i32"), above], { op: "gt" }, "is_long");
+    const isLong = this.g.compare([sizeValue(this.g, [this.room()], "i32"), above], { op: "gt" }, "is_long");
     return this.g.where([isLong, long, short], {}, "factors");
   }
 
@@ -306,18 +311,102 @@ export class Decoder {
     return g.reshape([g.add([grown, number(1)])], { shape: [TOKENS, 1, 1] }, "temperatures");
   }
 
+  /** Rows of half tables and half vectors are computed with in f32. */
+  #asF32(x: Value): Value {
+    const { dtype } = this.g.typeOf(x);
+    if (dtype === "f32") return x;
+    return isPacked(dtype) ? this.g.dequantize([x]) : this.g.cast([x], { to: "f32" });
+  }
+}
+
+/** A decoder while it is built: tokens of one step, caches of those before it, and logits. */
+export class Decoder extends ModelGraph {
+  /** Element type and positions of the caches, as they were asked for. */
+  readonly cache: Pick<ModelOptions, "capacity" | "cacheType">;
+  /** Tokens that were read before this step. */
+  readonly past: Value;
+  readonly #tiedEmbedding: boolean;
+  readonly #rows: Value;
+  readonly #caches = new Map<number, Caches>();
+
+  constructor(sizes: DecoderSizes, weights: WeightSource, options: ModelOptions) {
+    super(sizes, weights, options.largestStep, options.countsExperts);
+    const { builder } = this;
+    this.cache = options;
+    this.#tiedEmbedding = sizes.tiedEmbedding;
+    builder.limitSymbol(ROWS, options.largestRows);
+    if (options.capacity === CAPACITY) builder.limitSymbol(CAPACITY, options.largestCapacity ?? sizes.context);
+    this.past = builder.input(INPUTS.past, scalar("i32"), { label: INPUTS.past });
+    this.#rows = builder.input(INPUTS.rows, tensor("i32", [ROWS]), { label: INPUTS.rows });
+  }
+
+  positions(): Value {
+    return this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
+  }
+
+  /** The wanted rows, normed, against the output matrix: the graph's result. */
+  head(x: Value, scales: Scales = {}, norm = "output_norm"): void {
+    const { vocabulary, width } = this.sizes;
+    const rows = this.scoped("final_norm", () =>
+      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), norm, width, "norm"),
+    );
+    this.scoped("head", () => {
+      const name = this.#tiedEmbedding ? "token_embd.weight" : "output.weight";
+      const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
+      const matrix = this.weight(name, [vocabulary, width]);
+      const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
+      this.builder.output(LOGITS, this.#finished(logits, scales));
+    });
+  }
+
+  /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
+  state(name: string, type: TensorType, options: DecoderState, next: (before: Value) => Value): Value {
+    const before = this.builder.state(name, type, options);
+    const after = next(before);
+    this.builder.setState(name, after);
+    return after;
+  }
+
+  /** Appends k and v to the layer's caches `k.<i>` and `v.<i>`, and attends over them. */
+  attend(layer: number, { q, k, ...rest }: Heads | SharedHeads, rules: AttentionRules): Value {
+    const cached = (role: "k" | "v", fresh: Value): Value => {
+      const [, kvHeads = 0, size = 0] = this.g.typeOf(fresh).shape;
+      const type = tensor(this.cache.cacheType, [kvHeads, this.cache.capacity, size]);
+      const label = `${role}_cache`;
+      return this.state(`${role}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
+        this.g.kv_append([cache, fresh, this.past], {}, label),
+      );
+    };
+    const keys = cached("k", k);
+    const caches = { k: keys, v: "v" in rest ? cached("v", rest.v) : keys };
+    this.#caches.set(layer, caches);
+    return this.#attendOver(q, caches, rules);
+  }
+
+  /** Attends over the caches of an earlier layer. */
+  attendOverLayer(layer: number, q: Value, rules: AttentionRules): Value {
+    const caches = this.#caches.get(layer);
+    if (caches === undefined) throw new WorkbenchError("BUG_INVARIANT", `[attention] layer ${layer} has no caches yet`);
+    return this.#attendOver(q, caches, rules);
+  }
+
+  #attendOver(q: Value, { k, v }: Caches, { sinks, ...attrs }: AttentionRules): Value {
+    const operands = [q, k, v, this.past] as const;
+    if (sinks === undefined) return this.g.attention_cached(operands, attrs, "attention");
+    const [, heads] = this.g.typeOf(q).shape;
+    const logits = this.vector(sinks, typeof heads === "number" ? heads : 0);
+    return this.g.attention_cached([...operands, logits], attrs, "attention");
+  }
+
+  protected room(): Dim {
+    return this.cache.capacity;
+  }
+
   #finished(logits: Value, { logits: scale = 1, logitCap }: Scales): Value {
     const { g } = this;
     const factor = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
     const scaled = scale === 1 ? logits : g.mul([logits, factor(scale)], {}, "scaled");
     if (logitCap === undefined) return scaled;
     return g.mul([g.tanh([g.mul([scaled, factor(1 / logitCap)])]), factor(logitCap)], {}, "capped");
-  }
-
-  /** Rows of half tables and half vectors are computed with in f32. */
-  #asF32(x: Value): Value {
-    const { dtype } = this.g.typeOf(x);
-    if (dtype === "f32") return x;
-    return isPacked(dtype) ? this.g.dequantize([x]) : this.g.cast([x], { to: "f32" });
   }
 }

@@ -50,7 +50,9 @@ export interface DenseHyper {
   readonly outputBias?: boolean;
   /** ffn_up holds the gate in its first half. */
   readonly fusedGate?: boolean;
-  /** Absent in a decoder whose layers have one feed-forward network each. */
+  /** Names of tensors, where they are not those of decoders. */
+  readonly names?: { readonly block: string; readonly output: string };
+  /** Absent in a model whose layers have one feed-forward network each. */
   readonly experts?: Experts | undefined;
   /** Sizes of one layer, where they differ from those above, which are the largest. */
   readonly ofLayer?: ((layer: number) => LayerSizes) | undefined;
@@ -73,6 +75,8 @@ export interface DenseStyle {
   readonly experts?: ExpertRules;
   /** Heads and inner sizes may differ from layer to layer. */
   readonly layersDiffer?: boolean;
+  /** "both ways" in encoders, whatever the file says. */
+  readonly sight?: "causal" | "both ways";
 }
 
 const EPSILON: Readonly<Record<Norm, string>> = {
@@ -82,7 +86,7 @@ const EPSILON: Readonly<Record<Norm, string>> = {
 };
 
 export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
-  const { rope, norm = "rms", windows, experts } = style;
+  const { rope, norm = "rms", windows, experts, sight = "causal" } = style;
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
   const counts = readCounts(keys, layers + draftLayers, style);
@@ -90,7 +94,7 @@ export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
   const [heads, kvHeads, feedForward] = [largest("heads"), largest("kvHeads"), largest("feedForward")];
   const headDim = style.headDim ?? headSize(keys, width, heads);
   const context = keys.positive("context_length");
-  if (keys.isFalse("attention.causal"))
+  if (sight === "causal" && keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
   const normEpsilon = readNormEpsilon(keys, norm);
   const turn = readRope(keys, rope, { headDim, context });

@@ -7,27 +7,33 @@ import type { Graph, Value, WeightSource } from "../ir/graph.ts";
 import { staticDim } from "../ir/dim.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import type { Steps } from "../ir/steps.ts";
-import { tensor } from "../ir/type.ts";
-import type { ModelOptions, RopeAngles } from "./blocks.ts";
+import type { AttentionRules, Heads, ModelGraph, ModelOptions, RopeAngles, SharedHeads } from "./blocks.ts";
 import { Decoder, TOKENS } from "./blocks.ts";
 import type { DenseHyper } from "./dense.ts";
 import type { Activation, Xielu } from "./activation.ts";
 import { activate } from "./activation.ts";
-import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { mixture } from "./experts.ts";
 import type { Rope } from "./rope.ts";
 
 /** A decoder of blocks that look alike; `block` builds one of them, `begin` what comes before the first, `end` behind the last. */
-export function* denseGraph(
+export const denseGraph = (
   h: DenseHyper,
   weights: WeightSource,
   options: ModelOptions,
-  block: (layer: DenseLayer, x: Value, d: Decoder) => Value,
-  begin: (d: Decoder, x: Value) => Value = (_, x) => x,
-  end: (d: Decoder, x: Value) => Value = (_, x) => x,
+  block: (layer: DenseLayer<Decoder>, x: Value, d: Decoder) => Value,
+  begin?: (d: Decoder, x: Value) => Value,
+  end?: (d: Decoder, x: Value) => Value,
+): Steps<Graph> => denseLayers(new Decoder(h, weights, options), h, block, begin, end);
+
+/** The same blocks over a graph that was begun: of a step, or of a whole text. */
+export function* denseLayers<G extends ModelGraph>(
+  d: G,
+  h: DenseHyper,
+  block: (layer: DenseLayer<G>, x: Value, d: G) => Value,
+  begin: (d: G, x: Value) => Value = (_, x) => x,
+  end: (d: G, x: Value) => Value = (_, x) => x,
 ): Steps<Graph> {
-  const d = new Decoder(h, weights, options);
   const angles = new Map<Rope, RopeAngles>();
   const anglesOf = (rope: Rope): RopeAngles => {
     const made = angles.get(rope) ?? d.scoped("positions", () => d.ropeAngles(rope));
@@ -40,64 +46,46 @@ export function* denseGraph(
   const rows = d.embed();
   const scale = h.scales?.embedding ?? 1;
   const first = begin(d, scale === 1 ? rows : d.scoped("embedding", () => scaled(d, rows, scale, "scaled")));
-  const caches = new Map<number, Caches>();
   const x = yield* d.layers(first, (index, stream) =>
-    block(new DenseLayer(d, { ...h, ...h.ofLayer?.(index) }, { anglesOf, temperatures, caches }, index), stream, d),
+    block(new DenseLayer(d, { ...h, ...h.ofLayer?.(index) }, { anglesOf, temperatures }, index), stream, d),
   );
   d.head(end(d, x), h.scales, h.lastNorm);
   return d.finish();
 }
 
-export const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
+export const scaled = (d: ModelGraph, x: Value, by: number, label: string): Value =>
   by === 1 ? x : d.g.mul([x, d.g.constant(hostScalar("f32", Math.fround(by)))], {}, label);
 
-/** What layers take from the step: its positions, and the caches of the layers before them. */
-interface Step {
+/** What layers take from the positions of a step or text. */
+interface Positions {
   readonly anglesOf: (rope: Rope) => RopeAngles;
   readonly temperatures: Value | undefined;
-  readonly caches: Map<number, Caches>;
-}
-
-/** Keys and values of one layer, those of this step among them. */
-interface Caches {
-  readonly k: Value;
-  readonly v: Value;
 }
 
 /** Where a layer stands. */
-export interface LayerPlace {
-  readonly d: Decoder;
+export interface LayerPlace<G extends ModelGraph = Decoder> {
+  readonly d: G;
   readonly index: number;
   /** "blk.3." */
   readonly block: string;
 }
 
-export interface Heads {
-  readonly q: Value;
-  readonly k: Value;
-  /** Of the size of k, or of another. */
-  readonly v: Value;
-}
-
-/** Heads whose values are the keys: one cache holds both. */
-export type SharedHeads = Omit<Heads, "v">;
-
-/** One decoder layer: names its tensors `blk.<i>.…`, its caches `k.<i>` and `v.<i>`. */
-export class DenseLayer {
+/** One layer: names its tensors `blk.<i>.…`. */
+export class DenseLayer<G extends ModelGraph = ModelGraph> {
   readonly index: number;
-  readonly #decoder: Decoder;
+  readonly #decoder: G;
   readonly #hyper: DenseHyper;
-  readonly #step: Step;
+  readonly #positions: Positions;
 
-  constructor(decoder: Decoder, hyper: DenseHyper, step: Step, index: number) {
+  constructor(decoder: G, hyper: DenseHyper, positions: Positions, index: number) {
     this.#decoder = decoder;
     this.#hyper = hyper;
-    this.#step = step;
+    this.#positions = positions;
     this.index = index;
   }
 
   /** For parts that dense layers do not have: the decoder, and what the layer's tensors begin with. */
-  get place(): LayerPlace {
+  get place(): LayerPlace<G> {
     return { d: this.#decoder, index: this.index, block: this.#name("") };
   }
 
@@ -272,7 +260,19 @@ export class DenseLayer {
     const { rope: everywhere, localRope } = this.#hyper;
     const rope = this.isLocal ? (localRope ?? everywhere) : everywhere;
     const style = rope.pairing === "adjacent" ? "pairs" : "neox";
-    return this.#decoder.g.rope([x, ...this.#step.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
+    return this.#decoder.g.rope([x, ...this.#positions.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
+  }
+
+  /** q and k normed over their full width, in files that have weights for it. */
+  wideNormedIfGiven({ q, k, v }: Heads): Heads {
+    const d = this.#decoder;
+    const norm = (x: Value, role: "q" | "k"): Value => {
+      if (!this.has(`attn_${role}_norm.weight`)) return x;
+      const size = this.#headCount(role) * this.#hyper.headDim;
+      const flat = d.g.reshape([x], { shape: [TOKENS, size] });
+      return this.#asHeads(d.norm(flat, this.#name(`attn_${role}_norm`), size, `${role}_norm`), role);
+    };
+    return { q: norm(q, "q"), k: norm(k, "k"), v };
   }
 
   /** q and k turned by their positions. */
@@ -282,14 +282,14 @@ export class DenseLayer {
 
   /** Queries multiplied by the temperatures of their positions, in files that have one. */
   warmed<H extends SharedHeads>(heads: H): H {
-    const { temperatures } = this.#step;
+    const { temperatures } = this.#positions;
     return temperatures === undefined
       ? heads
       : { ...heads, q: this.#decoder.g.mul([heads.q, temperatures], {}, "q_warmed") };
   }
 
-  /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
-  attend(heads: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
+  /** Attends over what the layer sees, and projects to the width. */
+  attend(heads: Heads | SharedHeads, softmax: "plain" | "with sinks" = "plain"): Value {
     return this.output(this.mixed(heads, softmax));
   }
 
@@ -301,34 +301,27 @@ export class DenseLayer {
   }
 
   /** Attends over the caches of an earlier layer, and projects to the width: this layer has none. */
-  attendOverLayer(q: Value, layer: number): Value {
-    const caches = this.#step.caches.get(layer);
-    if (caches === undefined) throw new Error(`layer ${this.index} reads the caches of layer ${layer}, which has none`);
-    return this.output(this.#attendOver(q, caches, "plain"));
+  attendOverLayer(this: DenseLayer<Decoder>, q: Value, layer: number): Value {
+    return this.output(this.#decoder.attendOverLayer(layer, q, this.#attentionRules()));
   }
 
-  /** Appends k and v to the layer's caches and attends over them: [T, heads, size of a value]. */
-  mixed({ q, k, ...rest }: Heads | SharedHeads, softmax: "plain" | "with sinks" = "plain"): Value {
-    const keys = this.#cached("k", k);
-    const caches = { k: keys, v: "v" in rest ? this.#cached("v", rest.v) : keys };
-    this.#step.caches.set(this.index, caches);
-    return this.#attendOver(q, caches, softmax);
+  /** Attends over what the layer sees: [T, heads, size of a value]. */
+  mixed(heads: Heads | SharedHeads, softmax: "plain" | "with sinks" = "plain"): Value {
+    return this.#decoder.attend(this.index, heads, {
+      ...this.#attentionRules(),
+      ...(softmax === "with sinks" && { sinks: this.#name("attn_sinks.weight") }),
+    });
   }
 
-  #attendOver(q: Value, { k, v }: Caches, softmax: "plain" | "with sinks"): Value {
-    const d = this.#decoder;
-    const { heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
+  #attentionRules(): AttentionRules {
+    const { headDim, attentionScale, attentionCap, windows } = this.#hyper;
     const isChunk = this.isLocal && windows?.isChunked === true;
-    const attrs: AttentionCachedAttrs = {
+    return {
       // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
       scale: attentionScale ?? Math.fround(1 / Math.fround(Math.sqrt(headDim))),
       ...(attentionCap !== undefined && { softcap: attentionCap }),
       ...(this.isLocal && windows !== undefined && (isChunk ? { chunk: windows.size } : { window: windows.size - 1 })),
     };
-    const operands = [q, k, v, d.past] as const;
-    return softmax === "plain"
-      ? d.g.attention_cached(operands, attrs, "attention")
-      : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
   }
 
   /** What the heads saw, [T, heads, size of a value], projected to the width. */
@@ -338,7 +331,7 @@ export class DenseLayer {
     const inner = heads * staticDim(d.g.typeOf(mixed).shape[2] ?? 0, "attention");
     const flat = d.g.reshape([mixed], { shape: [TOKENS, inner] }, "merge_heads");
     const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
-    return product(flat, this.#name("attn_output"), [width, inner], "output");
+    return product(flat, this.#name(this.#hyper.names?.output ?? "attn_output"), [width, inner], "output");
   }
 
   /** down(act(gate(h)) · up(h)), or the layer's experts. */
@@ -363,10 +356,11 @@ export class DenseLayer {
     return this.#down(d.g.mul([activated(gate), up], {}, "gated"));
   }
 
-  /** down(act(up(h))). */
+  /** down(act(up(h))), or the layer's experts. */
   feedForward(h: Value, activation: Activation | Xielu): Value {
     const d = this.#decoder;
-    const { width, feedForward } = this.#hyper;
+    const { width, feedForward, experts } = this.#hyper;
+    if (experts?.isMixture(this.index) === true) return mixture(d, experts, this.#name(""), h);
     const up = d.linear(h, this.#name("ffn_up"), [feedForward, width], "up");
     return this.#down(activate(d.g, up, activation));
   }
@@ -419,17 +413,7 @@ export class DenseLayer {
     return role === "q" ? this.#hyper.heads : this.#hyper.kvHeads;
   }
 
-  #cached(role: "k" | "v", fresh: Value): Value {
-    const d = this.#decoder;
-    const [, kvHeads = 0, size = 0] = d.g.typeOf(fresh).shape;
-    const type = tensor(d.cache.cacheType, [kvHeads, d.cache.capacity, size]);
-    const label = `${role}_cache`;
-    return d.state(`${role}.${this.index}`, type, { label, rewind: "positions" }, (cache) =>
-      d.g.kv_append([cache, fresh, d.past], {}, label),
-    );
-  }
-
   #name(tensorName: string): string {
-    return `blk.${this.index}.${tensorName}`;
+    return `${this.#hyper.names?.block ?? "blk"}.${this.index}.${tensorName}`;
   }
 }

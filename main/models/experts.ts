@@ -8,8 +8,9 @@ import type { Value } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import { maskedScore } from "../ops/families/constants.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
+import type { Activation } from "./activation.ts";
 import { activate } from "./activation.ts";
-import type { Decoder } from "./blocks.ts";
+import type { ModelGraph } from "./blocks.ts";
 import { TOKENS } from "./blocks.ts";
 import type { HyperReader } from "./hyperReader.ts";
 
@@ -19,9 +20,10 @@ const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid
 
 /**
  * silu(gate) · up; the same with gelu; with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and
- * an up within ± 7; or relu(up)² without a gate, in the shared network too.
+ * an up within ± 7; or without a gate, gelu(up), or relu(up)² in the shared network too.
  */
-type ExpertActivation = "silu" | "gelu" | "limited" | "squared";
+type ExpertActivation = "silu" | "gelu" | "limited" | Ungated;
+type Ungated = "gelu alone" | "squared";
 
 interface Shared {
   readonly width: number;
@@ -131,7 +133,7 @@ function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedFo
  * picked by.
  */
 export function mixture(
-  d: Decoder,
+  d: ModelGraph,
   x: Experts,
   block: string,
   h: Value,
@@ -168,7 +170,7 @@ interface Routed {
   readonly weights: Value;
 }
 
-function route(d: Decoder, x: Experts, block: string, logits: Value): Routed {
+function route(d: ModelGraph, x: Experts, block: string, logits: Value): Routed {
   const { g } = d;
   const probabilities = gated(g, logits, x.gating);
   const bias = `${block}exp_probs_b.bias`;
@@ -229,14 +231,14 @@ function sumOf(g: OpBuilder, weights: Value): Value {
 }
 
 /** `build` between the matrices that lead into the experts' dimensions and back. */
-function inLatent(d: Decoder, { latent }: Experts, block: string, h: Value, build: (rows: Value) => Value): Value {
+function inLatent(d: ModelGraph, { latent }: Experts, block: string, h: Value, build: (rows: Value) => Value): Value {
   if (latent === undefined) return build(h);
   const { width } = d.sizes;
   const rows = d.linear(h, `${block}ffn_latent_down`, [latent, width], "latent_down");
   return d.linear(build(rows), `${block}ffn_latent_up`, [width, latent], "latent_up");
 }
 
-function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
+function pickedExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
   const { g } = d;
   const width = x.latent ?? d.sizes.width;
   const product = (rows: Value, name: string, out: number, inner: number, label: string): Value => {
@@ -253,7 +255,7 @@ function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, w
   const rows = x.weighsInputs ? g.mul([alike, each], {}, "weighted") : alike;
   const own = (name: "gate" | "up"): Value => product(rows, `ffn_${name}_exps`, x.width, width, name);
   const mixed = (): Value => {
-    if (x.activation === "squared") return activate(g, own("up"), "relu2");
+    if (isUngated(x.activation)) return activate(g, own("up"), UNGATED[x.activation]);
     const isFused = d.has(`${block}ffn_gate_up_exps.weight`);
     const [gate, up] = isFused
       ? halves(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), x.width)
@@ -271,7 +273,10 @@ function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value
   return [gate, up];
 }
 
-function activated(g: OpBuilder, gate: Value, up: Value, activation: Exclude<ExpertActivation, "squared">): Value {
+const UNGATED: Readonly<Record<Ungated, Activation>> = { "gelu alone": "gelu", squared: "relu2" };
+const isUngated = (activation: ExpertActivation): activation is Ungated => activation in UNGATED;
+
+function activated(g: OpBuilder, gate: Value, up: Value, activation: Exclude<ExpertActivation, Ungated>): Value {
   if (activation !== "limited") return g.mul([activate(g, gate, activation), up], {}, "gated");
   const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
   const open = g.minimum([gate, number(7)]);
@@ -281,7 +286,7 @@ function activated(g: OpBuilder, gate: Value, up: Value, activation: Exclude<Exp
 }
 
 /** Experts as tensors of their own: every token runs through all of them, those that were not picked weigh nothing. */
-function splitExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
+function splitExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
   const { g } = d;
   const { width } = d.sizes;
   let sum: Value | undefined;
@@ -301,7 +306,7 @@ function splitExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, we
   return sum;
 }
 
-function sharedNetwork(d: Decoder, activation: ExpertActivation, shared: Shared, block: string, h: Value): Value {
+function sharedNetwork(d: ModelGraph, activation: ExpertActivation, shared: Shared, block: string, h: Value): Value {
   const { g } = d;
   const { width } = d.sizes;
   const own = (name: "gate" | "up"): Value => d.linear(h, `${block}ffn_${name}_shexp`, [shared.width, width], name);

@@ -1,5 +1,5 @@
 /**
- * A model family: one file that owns the keys it reads, the tensors it expects, its graph, and the values of
+ * A model family, of decoders or of encoders: one file that owns the keys it reads, the tensors it expects, its graph, and the values of
  * `general.architecture` it answers for. Its hyper-parameters are its own type; the rest of the program sees
  * only the `Architecture` made from them.
  */
@@ -18,14 +18,18 @@ export interface TensorSpec {
   readonly shape: readonly number[];
 }
 
-/** What sessions, forecasts and views need to know of a model of any family. */
-export interface ModelSizes {
+/** What forecasts and views need to know of a model of any family. */
+export interface TextSizes {
   readonly layers: number;
   readonly width: number;
   readonly feedForward: number;
   readonly vocabulary: number;
   /** Positions it was trained for. */
   readonly context: number;
+}
+
+/** What sessions need of a decoder besides. */
+export interface ModelSizes extends TextSizes {
   /** No output.weight: the embedding is the output matrix too. */
   readonly tiedEmbedding: boolean;
   /** Keys and values: elements that the caches hold for one position, and the product that gives them. */
@@ -40,8 +44,31 @@ export interface ModelFact {
   readonly value: string | number;
 }
 
-/** The model of one file, as its family read it. */
-export interface Architecture extends ModelSizes {
+/** How one vector is made of the rows of a text's tokens: none keeps them all, rank gives scores. */
+export const POOLINGS = ["none", "mean", "cls", "last", "rank"] as const;
+export type Pooling = (typeof POOLINGS)[number];
+
+export interface EmbedOptions {
+  readonly pooling: Pooling;
+  /** Most tokens of a text; memory is planned for it. */
+  readonly largestText: number;
+}
+
+/** What a file says of the vectors that its model makes. */
+export interface EmbedderReading {
+  readonly pooling: Pooling;
+  /** What `rank` scores, by name; none where the file has no head for it. */
+  readonly labels: readonly string[];
+}
+
+/** Makes vectors of texts. */
+export interface Embedder extends EmbedderReading {
+  /** The graph of a whole text: `tokens` i32[T] and `length` i32[] in, `embedding` out. */
+  readonly graph: (weights: WeightSource, options: EmbedOptions) => Steps<Graph>;
+}
+
+/** What is known of the model of one file, of whichever kind. */
+interface ModelReading extends TextSizes {
   /** general.architecture */
   readonly name: string;
   readonly family: string;
@@ -54,6 +81,12 @@ export interface Architecture extends ModelSizes {
   readonly tensors: (isPresent: (tensor: string) => boolean) => readonly TensorSpec[];
   /** True for a tensor that no answer depends on, although the graph does not read it. */
   readonly isBeside: (tensor: string) => boolean;
+}
+
+/** Reads a text step by step and guesses what comes next; some make vectors of whole texts besides. */
+export interface DecoderArchitecture extends ModelReading, ModelSizes {
+  readonly kind: "decoder";
+  readonly embedder: Embedder | undefined;
   /**
    * The graph of one step: `tokens` i32[T], `past` i32[] and `logit_rows` i32[R] in, `logits`
    * f32[R, vocabulary] out, and the family's own states.
@@ -61,8 +94,19 @@ export interface Architecture extends ModelSizes {
   readonly graph: (weights: WeightSource, options: ModelOptions) => Steps<Graph>;
 }
 
+/** Reads a whole text at once: it has no caches and writes nothing. */
+export interface EncoderArchitecture extends ModelReading {
+  readonly kind: "encoder";
+  readonly embedder: Embedder;
+}
+
+/** The model of one file, as its family read it. */
+export type Architecture = DecoderArchitecture | EncoderArchitecture;
+
 /** Keys of a header without the architecture's name in front; numbers are u32, or f32 where they have a fraction. */
-export type SampleKeys = Readonly<Record<string, number | boolean | string | readonly number[] | readonly boolean[]>>;
+export type SampleKeys = Readonly<
+  Record<string, number | boolean | string | readonly number[] | readonly boolean[] | readonly string[]>
+>;
 
 /** A small file of the family: it drives every automatic test, as an op's samples do. */
 export interface FamilySample {
@@ -81,7 +125,7 @@ export interface FamilySample {
   readonly beside?: Readonly<Record<string, readonly number[]>>;
 }
 
-export interface FamilySpec<H> {
+interface Spec<H> {
   readonly name: string;
   readonly samples?: readonly FamilySample[];
   /** Values of `general.architecture` that it answers for. */
@@ -89,25 +133,42 @@ export interface FamilySpec<H> {
   /** Its hyper-parameters from the file's keys; throws for what it cannot build. */
   readonly read: (keys: HyperReader) => H;
   readonly isBeside?: (tensor: string, hyper: H) => boolean;
-  readonly sizes: (hyper: H) => ModelSizes;
   readonly sentence: (hyper: H) => string;
   readonly facts: (hyper: H) => readonly ModelFact[];
   readonly warnings?: (hyper: H) => readonly string[];
+}
+
+/** How a family makes vectors of whole texts. */
+export interface EmbedderSpec<H> {
+  /** What the file says of it; undefined for a file that is no embedder. */
+  readonly reading: (hyper: H) => EmbedderReading | undefined;
+  readonly graph: (hyper: H, weights: WeightSource, options: EmbedOptions) => Steps<Graph>;
+}
+
+export interface FamilySpec<H> extends Spec<H> {
+  readonly sizes: (hyper: H) => ModelSizes;
   readonly graph: (hyper: H, weights: WeightSource, options: ModelOptions) => Steps<Graph>;
+  readonly embedder?: EmbedderSpec<H>;
+}
+
+export interface EncoderSpec<H> extends Spec<H> {
+  readonly sizes: (hyper: H) => TextSizes;
+  readonly embedder: Pick<EmbedderSpec<H>, "graph"> & { readonly reading: (hyper: H) => EmbedderReading };
 }
 
 /** A family with its hyper-parameters hidden: what the list of families holds. */
 export interface Family {
   readonly name: string;
+  readonly kind: Architecture["kind"];
   readonly samples: readonly FamilySample[];
   readonly architectures: readonly string[];
   readonly read: (file: GgufFile, name: string) => Architecture;
 }
 
-export interface DefinedFamily<H> extends Family {
+export interface DefinedFamily<H, A extends Architecture = DecoderArchitecture> extends Family {
   readonly hyper: (file: GgufFile, name: string) => H;
   /** The model of these hyper-parameters, without a file. */
-  readonly of: (hyper: H, name?: string) => Architecture;
+  readonly of: (hyper: H, name?: string) => A;
 }
 
 const ANY_OPTIONS: ModelOptions = { capacity: 1, cacheType: "f32", largestStep: 1, largestRows: 1 };
@@ -130,25 +191,83 @@ function tensorsRead(
   return [...read.values()];
 }
 
-export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
-  const of = (hyper: H, name = spec.name): Architecture => ({
-    ...spec.sizes(hyper),
-    name,
-    family: spec.name,
-    sentence: spec.sentence(hyper),
-    facts: spec.facts(hyper),
-    warnings: spec.warnings?.(hyper) ?? [],
-    tensors: (isPresent) => tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent),
-    isBeside: (name) => spec.isBeside?.(name, hyper) ?? false,
-    graph: (weights, options) => spec.graph(hyper, weights, options),
-  });
+/** What a spec says of any model. */
+const readingOf = <H>(spec: Spec<H>, hyper: H, name: string): Omit<ModelReading, keyof TextSizes | "tensors"> => ({
+  name,
+  family: spec.name,
+  sentence: spec.sentence(hyper),
+  facts: spec.facts(hyper),
+  warnings: spec.warnings?.(hyper) ?? [],
+  isBeside: (tensor) => spec.isBeside?.(tensor, hyper) ?? false,
+});
+
+function embedderOf<H>({ reading, graph }: EmbedderSpec<H>, hyper: H): Embedder | undefined {
+  const read = reading(hyper);
+  return read && { ...read, graph: (weights, options) => graph(hyper, weights, options) };
+}
+
+/** The largest part of what a graph of whole texts reads: with scores where there is a head for them. */
+const anyText = ({ pooling, labels }: EmbedderReading): EmbedOptions => ({
+  pooling: labels.length > 0 ? "rank" : pooling,
+  largestText: 1,
+});
+
+function defined<H, A extends Architecture>(
+  kind: A["kind"],
+  spec: Spec<H>,
+  of: (hyper: H, name: string) => A,
+): DefinedFamily<H, A> {
   const hyper = (file: GgufFile, name: string): H => spec.read(new HyperReader(file, name));
   return {
     name: spec.name,
+    kind,
     samples: spec.samples ?? [],
     architectures: spec.architectures,
     hyper,
-    of,
+    of: (h, name = spec.name) => of(h, name),
     read: (file, name) => of(hyper(file, name), name),
   };
+}
+
+/** A family of decoders. */
+export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
+  return defined("decoder", spec, (hyper, name): DecoderArchitecture => {
+    const embedder = spec.embedder && embedderOf(spec.embedder, hyper);
+    return {
+      ...spec.sizes(hyper),
+      ...readingOf(spec, hyper, name),
+      kind: "decoder",
+      embedder,
+      tensors: (isPresent) => [
+        ...new Map(
+          [
+            tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent),
+            embedder === undefined
+              ? []
+              : tensorsRead((weights) => embedder.graph(weights, anyText(embedder)), isPresent),
+          ]
+            .flat()
+            .map((tensor) => [tensor.name, tensor] as const),
+        ).values(),
+      ],
+      graph: (weights, options) => spec.graph(hyper, weights, options),
+    };
+  });
+}
+
+/** A family of encoders. */
+export function defineEncoder<H>(spec: EncoderSpec<H>): DefinedFamily<H, EncoderArchitecture> {
+  return defined("encoder", spec, (hyper, name): EncoderArchitecture => {
+    const embedder: Embedder = {
+      ...spec.embedder.reading(hyper),
+      graph: (weights, options) => spec.embedder.graph(hyper, weights, options),
+    };
+    return {
+      ...spec.sizes(hyper),
+      ...readingOf(spec, hyper, name),
+      kind: "encoder",
+      embedder,
+      tensors: (isPresent) => tensorsRead((weights) => embedder.graph(weights, anyText(embedder)), isPresent),
+    };
+  });
 }

@@ -58,6 +58,12 @@ export class HyperReader {
     return this.file.metadata.optionalString(this.#key(key));
   }
 
+  /** A list of texts; empty where the key is absent. */
+  texts(key: string): readonly string[] {
+    const table = this.file.metadata.optionalStrings(this.#key(key));
+    return table === undefined ? [] : Array.from({ length: Math.min(table.length, 65_536) }, (_, i) => table.textAt(i));
+  }
+
   isTrue(key: string): boolean {
     const value = this.file.metadata.get(this.#key(key));
     return value?.kind === "bool" && value.value;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { finish } from "../ir/steps.ts";
-import { requireArchitecture } from "./architecture.ts";
+import { requireDecoder } from "./architecture.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
@@ -107,7 +107,7 @@ function roundOperands(graph: Graph): Graph {
 async function readModel(path: string): Promise<{ graph: Graph; weights: ReadonlyMap<string, HostTensor> }> {
   const file = await openGguf(await openFileSource(path));
   const options = { capacity: 48, cacheType: "f32", largestStep: 48, largestRows: 48 } as const;
-  const exact = finish(requireArchitecture(file).graph(weightSourceOf(file), options));
+  const exact = finish(requireDecoder(file).graph(weightSourceOf(file), options));
   const weights = await readWeights(file);
   await file.close();
   return { graph: roundOperands(exact), weights };

@@ -9,7 +9,7 @@ import type { TensorShape } from "../formats/gguf/write.ts";
 import { finish } from "../ir/steps.ts";
 import { TINY_OPTIONS } from "../testing/tinyModels.ts";
 import type { ArchitectureReading } from "./architecture.ts";
-import { missingTensor, readArchitecture, requireArchitecture } from "./architecture.ts";
+import { missingTensor, readArchitecture, requireDecoder } from "./architecture.ts";
 import { llama } from "./families/llama.ts";
 import { LLAMA_1B, headerOnlyModel } from "./headerOnly.ts";
 
@@ -58,7 +58,7 @@ async function qwen3(): Promise<GgufFile> {
 }
 
 const faultOf = (file: GgufFile) => {
-  const error = missingTensor(file, requireArchitecture(file));
+  const error = missingTensor(file, requireDecoder(file));
   return error && [error.code, error.message];
 };
 const lacks = (name: string) => ["INPUT_MISSING_TENSOR", `[t.gguf] the file has no tensor "${name}"`];
@@ -150,7 +150,7 @@ describe("rope scaling", () => {
     });
     const yarn = await changed(file, (tensor) => [tensor], entries);
     expect(llama.hyper(yarn, "llama").rope.scaling).toMatchObject({ kind: "yarn", originalContext: expected });
-    const graph = finish(requireArchitecture(yarn).graph(weightSourceOf(yarn), TINY_OPTIONS));
+    const graph = finish(requireDecoder(yarn).graph(weightSourceOf(yarn), TINY_OPTIONS));
     expect(graph.nodes.length).toBeGreaterThan(0);
   });
 });

@@ -7,17 +7,18 @@ import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { verify } from "../ir/verify.ts";
 import { opTable } from "../ops/index.ts";
-import { requireArchitecture } from "./architecture.ts";
+import { requireDecoder } from "./architecture.ts";
 import type { ModelOptions } from "./blocks.ts";
 import { demoGraph } from "./demo.ts";
-import type { Architecture } from "./family.ts";
+import type { DecoderArchitecture } from "./family.ts";
 import { DEEP, LLAMA_1B, headerOnlyModel } from "./headerOnly.ts";
 
 const options: ModelOptions = { capacity: 4096, cacheType: "f16", largestStep: 512, largestRows: 512 };
-const built = (architecture: Architecture, weights: WeightSource) => finish(architecture.graph(weights, options));
+const built = (architecture: DecoderArchitecture, weights: WeightSource) =>
+  finish(architecture.graph(weights, options));
 const build = async (shape: typeof LLAMA_1B) => {
   const file = await headerOnlyModel(shape);
-  return { file, graph: built(requireArchitecture(file), weightSourceOf(file)) };
+  return { file, graph: built(requireDecoder(file), weightSourceOf(file)) };
 };
 
 describe("a model of the llama family", () => {
@@ -39,7 +40,7 @@ describe("a model of the llama family", () => {
     const weights = weightSourceOf(file);
     const name = "blk.0.ffn_up.weight";
     const builtWith = (type: TensorType | undefined) => () =>
-      built(requireArchitecture(file), {
+      built(requireDecoder(file), {
         ...weights,
         tensorType: (tensor) => (tensor === name ? type : weights.tensorType(tensor)),
       });

@@ -60,7 +60,8 @@ export interface SampleStyle {
   readonly equalHeads?: boolean;
   /** As many key heads as heads only. */
   readonly ownKeys?: boolean;
-  readonly marks?: FamilySample["marks"];
+  /** Of each file, by its width and the inner size of its networks. */
+  readonly marks?: FamilySample["marks"] | ((width: number, feedForward: number) => FamilySample["marks"]);
   readonly drafts?: number;
 }
 
@@ -78,6 +79,8 @@ export function samplesOf(architecture: string, style: SampleStyle): readonly Fa
     const isWide = all["attention.key_length"] !== undefined;
     const equal =
       style.equalHeads === true && isWide ? { "attention.key_length": 16, "attention.value_length": 16 } : {};
+    const made =
+      typeof marks === "function" ? marks(Number(all["embedding_length"]), Number(all["feed_forward_length"])) : marks;
     const has = joined(always, full ? optional : undefined);
     return {
       title,
@@ -90,7 +93,7 @@ export function samplesOf(architecture: string, style: SampleStyle): readonly Fa
       },
       untied: output === "both" ? untied : output === "own",
       ...(has !== undefined && { has }),
-      ...(marks !== undefined && { marks }),
+      ...(made !== undefined && { marks: made }),
       ...(drafts !== undefined && { drafts }),
     };
   });

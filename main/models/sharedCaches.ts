@@ -3,6 +3,7 @@
  * last layer before them that sees as much as they do. The attention of the families that do so.
  */
 import type { Value } from "../ir/graph.ts";
+import type { Decoder } from "./blocks.ts";
 import type { DenseHyper, LayerSizes } from "./dense.ts";
 import type { DenseLayer } from "./denseBlocks.ts";
 import type { HyperReader } from "./hyperReader.ts";
@@ -35,7 +36,7 @@ export const isUnusedKey = (tensor: string, { cacheOf, layers }: DenseHyper): bo
 };
 
 /** Normed heads, turned; values normed without a weight, from the keys where the layer has no attn_v. */
-export function attendShared(layer: DenseLayer, h: Value, source: number): Value {
+export function attendShared(layer: DenseLayer<Decoder>, h: Value, source: number): Value {
   const q = layer.rope(layer.headNorm(layer.project(h, "q"), "q"), "q");
   if (source !== layer.index) return layer.attendOverLayer(q, source);
   const keys = layer.project(h, "k");

@@ -1,4 +1,7 @@
-/** From a file to its model's template: the graph with open symbols that every device binds and compiles. */
+/**
+ * From a file to its model's template: the graph with open symbols that every device binds and compiles.
+ * Of a decoder, it is the graph of a step; of an encoder, that of a whole text.
+ */
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
@@ -20,6 +23,10 @@ export const TEMPLATE = {
   bucket: PREFILL_BUCKET,
 } as const;
 
+/** True for the graph of a whole text; that of a step has a past. */
+export const isWholeText = ({ inputs, nodes }: Graph): boolean =>
+  inputs.some((id) => nodes[id]?.attrs["name"] === INPUTS.length);
+
 export interface TemplateOptions {
   /** Element type of keys and values. */
   readonly cacheType: "f16" | "f32";
@@ -34,6 +41,10 @@ export interface TemplateOptions {
 export function template(file: GgufFile, options: TemplateOptions): Steps<Graph> {
   const architecture = requireArchitecture(file);
   const { cacheType, largestStep = CHUNK, largestRows = CHUNK, largestCapacity = architecture.context } = options;
+  if (architecture.kind === "encoder") {
+    const { pooling, graph } = architecture.embedder;
+    return graph(weightSourceOf(file), { pooling, largestText: largestCapacity });
+  }
   const { countsExperts = false } = options;
   return architecture.graph(weightSourceOf(file), {
     capacity: CAPACITY,

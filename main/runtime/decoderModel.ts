@@ -5,8 +5,8 @@ import type { Graph } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
 import type { Disposable } from "../ir/session.ts";
 import type { LocateWeight, MappedFiles } from "../ir/weightPlace.ts";
-import { requireArchitecture } from "../models/architecture.ts";
-import type { Architecture } from "../models/family.ts";
+import { requireDecoder } from "../models/architecture.ts";
+import type { DecoderArchitecture } from "../models/family.ts";
 import { CHUNK, template } from "../models/template.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import type { CompiledGraph } from "./device.ts";
@@ -32,18 +32,18 @@ export interface SessionSettings {
 }
 
 export interface DecoderModel extends Disposable {
-  readonly architecture: Architecture;
+  readonly architecture: DecoderArchitecture;
   readonly compiled: CompiledGraph;
   readonly chunk: number;
   open(settings?: SessionSettings): DecoderSession;
 }
 
-const chunkOf = (options: DecoderPlanOptions, architecture: Architecture): number =>
+const chunkOf = (options: DecoderPlanOptions, architecture: DecoderArchitecture): number =>
   Math.max(1, Math.min(options.chunk ?? CHUNK, architecture.context));
 
 /** The prepared graph of a decoder. */
 export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph {
-  const chunk = chunkOf(options, requireArchitecture(file));
+  const chunk = chunkOf(options, requireDecoder(file));
   const { cacheType = "f16", countsExperts = false } = options;
   const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk, countsExperts }));
   return options.prepare === undefined ? built : options.prepare(built);
@@ -65,7 +65,7 @@ export const locateIn =
 
 /** Sessions in tokens over a compiled decoder, whatever the device. */
 export function decoderOver(file: GgufFile, options: DecoderPlanOptions, compiled: CompiledGraph): DecoderModel {
-  const architecture = requireArchitecture(file);
+  const architecture = requireDecoder(file);
   const chunk = chunkOf(options, architecture);
   return {
     architecture,

@@ -5,10 +5,13 @@
 import type { RunResult, GraphRun, GraphSession } from "../ir/session.ts";
 import { bindingsOf } from "../backends/coreml/export.ts";
 import { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
+import { PackageEmbedder } from "../backends/coreml/package/packageEmbedder.ts";
 import type { PackageRunner } from "../backends/coreml/package/packageRunner.ts";
 import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
+import { EMBEDDING } from "../models/textGraph.ts";
 import { DecoderSession } from "./decoderSession.ts";
+import type { EmbedderModel } from "./embedderModel.ts";
 
 function integers(request: GraphRun, name: string, label: string): Int32Array {
   const data = request.inputs[name];
@@ -24,6 +27,23 @@ export const decoderIn = (runner: PackageRunner, userDefined: Readonly<Record<st
     rows: INPUTS.rows,
     logits: LOGITS,
   });
+
+/** The embedder of a package that was exported from a graph of whole texts. */
+export function embedderIn(
+  runner: PackageRunner,
+  userDefined: Readonly<Record<string, string>>,
+  { pooling, labels, dispose }: Pick<EmbedderModel, "pooling" | "labels" | "dispose">,
+): EmbedderModel {
+  const names = { tokens: INPUTS.tokens, length: INPUTS.length, embedding: EMBEDDING };
+  const embedder = new PackageEmbedder(runner, bindingsOf(userDefined), names);
+  return {
+    pooling,
+    labels,
+    dispose,
+    largestText: embedder.largestText,
+    embed: (tokens, signal) => embedder.embed(tokens, signal),
+  };
+}
 
 export interface PackageSessionOptions {
   /** The runner times its own predictions: a run with `profile` is allowed and has no columns. */

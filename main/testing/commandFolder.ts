@@ -62,6 +62,8 @@ export const COMMAND_NAMES = [
   "chat",
   "score",
   "experts",
+  "embed",
+  "rerank",
   "tokenize",
   "bench",
   "profile",

@@ -1,7 +1,8 @@
 /** The export of a decoder's file, with the options that tests and benchmarks vary. */
 import type { ExportRequest, ExportRun } from "../backends/coreml/export.ts";
-import { flexibleVariants } from "../backends/coreml/export.ts";
+import { flexibleVariants, textVariants } from "../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
+import type { PlanTarget } from "../backends/coreml/plan/target.ts";
 import type { WeightProfile } from "../backends/coreml/weights/forms.ts";
 import { compile } from "../compiler/compile.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
@@ -32,16 +33,38 @@ export interface ExportChoice extends TemplateChoice {
 
 /** Its first phase is decode, on an M2 with macOS 15. */
 export function decoderExport(file: GgufFile, choice: ExportChoice): ExportRequest {
-  const { profile, context, flexibility = "fixed", verify = false } = choice;
+  const { profile, context, flexibility = "fixed" } = choice;
   const target = { chip: "m2", os: "macos15", units: "all", profile, context, phase: "decode" } as const;
+  const variants = flexibleVariants(target, TEMPLATE, flexibility);
+  return requestOf(decoderTemplate(file, choice), file, target, variants, choice);
+}
+
+/** Of a graph of whole texts, for one length. */
+export function textExport(
+  graph: Graph,
+  file: GgufFile,
+  { profile, context }: Pick<ExportChoice, "profile" | "context">,
+): ExportRequest {
+  const target = { chip: "m2", os: "macos15", units: "all", profile, context, phase: "prefill" } as const;
+  return requestOf(graph, file, target, { variants: textVariants(target, TEMPLATE.tokens, "fixed") }, { verify: true });
+}
+
+function requestOf(
+  graph: Graph,
+  file: GgufFile,
+  target: PlanTarget,
+  variants: Pick<ExportRequest, "variants" | "merge">,
+  choice: Pick<ExportChoice, "verify" | "metadata">,
+): ExportRequest {
+  const { verify = false } = choice;
   return {
     table: opTable,
     entries: (op) => opOf(op)?.backends.coreml,
-    *prepare(graph) {
-      return (yield* compile(graph, { backend: "coreml", blocked: "keep", verify })).graph;
+    *prepare(part) {
+      return (yield* compile(part, { backend: "coreml", blocked: "keep", verify })).graph;
     },
-    graph: decoderTemplate(file, choice),
-    ...flexibleVariants(target, TEMPLATE, flexibility),
+    graph,
+    ...variants,
     target,
     metadata: {
       shortDescription: file.name,

@@ -114,6 +114,16 @@ export async function llamaLogits(
   return rows(await ask("logits", { path, tokens, options: plain(options) }));
 }
 
+/** Vectors of a text: one for each token, the pooled one, or its scores; not normalised. */
+export async function llamaEmbeddings(
+  path: string,
+  tokens: readonly number[],
+  pooling: "none" | "mean" | "cls" | "last" | "rank",
+  options?: LlamaOptions,
+): Promise<Rows<Float32Array>> {
+  return rows(await ask("embed", { path, tokens, pooling, options: plain(options) }));
+}
+
 /** Log-probabilities of the vocabulary at every position (float64 softmax of llama.cpp's logits). */
 export async function llamaLogprobs(
   path: string,

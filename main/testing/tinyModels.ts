@@ -11,7 +11,7 @@ import type { DenseHyper } from "../models/dense.ts";
 import { llama } from "../models/families/llama.ts";
 import { qwen2 } from "../models/families/qwen2.ts";
 import { qwen3 } from "../models/families/qwen3.ts";
-import type { Architecture } from "../models/family.ts";
+import type { DecoderArchitecture } from "../models/family.ts";
 import { seededRandom } from "./random.ts";
 
 const FAMILIES = { llama, qwen2, qwen3 } as const;
@@ -43,11 +43,11 @@ export function tinyHyper(family: TinyFamily): DenseHyper {
   };
 }
 
-export const tinyArchitecture = (family: TinyFamily, change: Partial<DenseHyper> = {}): Architecture =>
+export const tinyArchitecture = (family: TinyFamily, change: Partial<DenseHyper> = {}): DecoderArchitecture =>
   FAMILIES[family].of({ ...tinyHyper(family), ...change }, `tiny-${family}`);
 
 /** Matrices of the given type, vectors f32; a qwen2 has biases on q, k and v. */
-export function tinyWeights(architecture: Architecture, matrix: ElementType = "f32"): WeightSource {
+export function tinyWeights(architecture: DecoderArchitecture, matrix: ElementType = "f32"): WeightSource {
   const shapes = new Map<string, readonly number[]>();
   const isPresent = (name: string): boolean => architecture.family === "qwen2" && /attn_[qkv]\.bias/u.test(name);
   for (const { name, shape } of architecture.tensors(isPresent)) shapes.set(name, shape);
@@ -75,7 +75,7 @@ export function tinyParam(name: string, type: TensorType): HostTensor {
 export const TINY_OPTIONS: ModelOptions = { capacity: 16, cacheType: "f32", largestStep: 8, largestRows: 8 };
 
 /** The graph of a tiny architecture over its own weights. */
-export const tinyGraph = (architecture: Architecture, options: ModelOptions = TINY_OPTIONS): Graph =>
+export const tinyGraph = (architecture: DecoderArchitecture, options: ModelOptions = TINY_OPTIONS): Graph =>
   finish(architecture.graph(tinyWeights(architecture), options));
 
 export const tinyModel = (family: TinyFamily, layers = 2, options: ModelOptions = TINY_OPTIONS): Graph =>

@@ -3,7 +3,7 @@
  * refuses a file whose tensors are not those that it expects, so a wrong list does not agree with itself.
  */
 import { join } from "node:path";
-import { boolEntry, numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
+import { boolEntry, numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
@@ -36,7 +36,8 @@ function kindOf(key: string, value: Value): Kind {
 
 function entryOf(key: string, value: Value): MetadataEntry {
   const kind = kindOf(key, value);
-  if (typeof value === "object") return numbersEntry(key, kind === "string" ? "u32" : kind, value.map(Number));
+  if (typeof value === "object")
+    return kind === "string" ? stringsEntry(key, value.map(String)) : numbersEntry(key, kind, value.map(Number));
   if (typeof value === "boolean") return boolEntry(key, value);
   if (typeof value === "string") return stringEntry(key, value);
   return numberEntry(key, kind === "f32" ? "f32" : "u32", value);

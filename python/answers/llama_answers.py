@@ -57,6 +57,12 @@ def logprobs(path, tokens, options=None):
     return llama.log_softmax(logits(path, tokens, options))
 
 
+def embed(path, tokens, pooling, options=None):
+    """Rows [tokens or 1, width] of one text, not normalised; rank gives the scores."""
+    chosen = {**(options or {}), "pooling": pooling, "ubatch": max(512, len(tokens))}
+    return _with_context(path, chosen, len(tokens), lambda ctx: ctx.embed([int(t) for t in tokens], pooling))
+
+
 def generate(path, tokens, count, options=None, stop_at_end=True):
     """Greedy continuation as token ids."""
     prompt = [int(t) for t in tokens]

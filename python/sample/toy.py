@@ -22,7 +22,7 @@ from .shapes import PRESETS
 from .vocabulary import add_vocabulary
 
 # Tensors that stay f32 in every file.
-_PLAIN = ("_norm.weight", "altup_predict_coef.weight", "altup_correct_coef.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
+_PLAIN = ("_norm.weight", "token_types.weight", "attn_rel_b.weight", "altup_predict_coef.weight", "altup_correct_coef.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
 
 # So do these of RWKV: rows that are multiplied, and matrices so small that quantisers leave them.
 _RWKV_PLAIN = re.compile(r"\.time_mix_(first|w\d|v\d|a\d|g\d|decay_w\d|lerp_fused)\.weight$")

@@ -92,6 +92,28 @@ export function flexibleVariants(
   return { variants: [...fixed, ...between.map((tokens) => sized(`prefill_${tokens}`, tokens))] };
 }
 
+/** Lengths of texts that functions are made for, below the largest one. */
+const TEXT_SIZES = [32, 64, 128, 256, 512, 1024, 2048] as const;
+
+/**
+ * A graph of whole texts has one size, or with `sizes` some, of which a text takes the smallest that fits; what a shorter text
+ * leaves of it is padding.
+ */
+export function textVariants(
+  target: Pick<PlanTarget, "os" | "context">,
+  symbol: string,
+  flexibility: ShapeFlexibility,
+): readonly Variant[] {
+  if (flexibility === "native")
+    throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] a graph of whole texts is made for fixed lengths only", {
+      hint: "Unset RLX_COREML_NATIVE_FLEX: RLX_COREML_FLEXIBLE_INPUTS makes a function for each of several lengths.",
+    });
+  const largest: Variant = { name: "main", bindings: { [symbol]: target.context } };
+  if (flexibility === "fixed" || systemOf(target.os).opset === "CoreML7") return [largest];
+  const shorter = TEXT_SIZES.filter((size) => size < target.context);
+  return [largest, ...shorter.map((size) => ({ name: `text_${size}`, bindings: { [symbol]: size } }))];
+}
+
 export interface ExportRequest {
   readonly table: OpTable;
   readonly entries: EntryOf;

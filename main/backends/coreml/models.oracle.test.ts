@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { requireArchitecture } from "../../models/architecture.ts";
+import { requireDecoder } from "../../models/architecture.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
@@ -123,7 +123,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
     "$preset: both functions read the same records, an embedding that is the output too is one of them",
     async (the) => {
       const file = await makeFile(the.preset, "q4_k_m", the.tied);
-      const { vocabulary, width, tiedEmbedding } = requireArchitecture(file);
+      const { vocabulary, width, tiedEmbedding } = requireDecoder(file);
       expect(tiedEmbedding).toBe(the.tied);
       for (const profile of ["exact", "gpu", "ane"] as const) {
         const { path } = await exported(file, profile);
@@ -156,7 +156,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
       { timeout: 240_000 },
       async () => {
         const file = await makeFile(preset, type);
-        const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireArchitecture(file).vocabulary);
+        const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireDecoder(file).vocabulary);
         const exact = await referenceRows(file, tokens);
         for (const profile of ["exact", "gpu", "ane"] as const) {
           const { path, report } = await exported(file, profile);
@@ -200,7 +200,7 @@ describe.skipIf(missing)(`decoders as packages ${missing ?? ""}`, () => {
     { timeout: 240_000 },
     async (preset, type) => {
       const file = await makeFile(preset, type);
-      const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireArchitecture(file).vocabulary);
+      const tokens = Array.from({ length: 76 }, (_, i) => (i * 37 + 11) % requireDecoder(file).vocabulary);
       const exact = await referenceRows(file, tokens);
       for (const profile of ["exact", "gpu", "ane"] as const) {
         const { path, report } = await exported(file, profile, "native");

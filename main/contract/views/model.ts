@@ -1,6 +1,7 @@
 /** A model as it is opened: where it comes from, the overview, its metadata and tensors, recents, dropped files and uploads. */
 import { z } from "zod";
 import type { View } from "../define.ts";
+import { pooling } from "./embed.ts";
 import { samplingHints } from "./run.ts";
 import { ability, fact, figure, modelId, referenceNotice, sumRow, targetSpec, u8 } from "./common.ts";
 
@@ -115,6 +116,10 @@ export const overview = z.object({
   canRun: ability,
   /** Benchmarks and profiles, which only the native engines have. */
   canMeasure: ability,
+  /** Vectors of texts, and documents sorted by a query. */
+  canEmbed: ability,
+  /** What the file says of its vectors; null for a model that makes none. */
+  embedder: z.object({ pooling, labels: z.array(z.string()) }).nullable(),
   reference: referenceNotice.nullable(),
   canExport: ability,
   warnings: z.array(z.string()),

@@ -1,7 +1,7 @@
 /** From what a person says to the tokens a model reads: the file's own template, or the text as it is. */
 import type { TemplateView } from "../../contract/views/run.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../models/architecture.ts";
+import { requireDecoder } from "../../models/architecture.ts";
 import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import type { OpenModel } from "../models/openModel.ts";
@@ -26,7 +26,7 @@ export async function promptOf(model: OpenModel, prompt: Prompt, signal: AbortSi
   const support = supportOf(model);
   if (support.kind === "none") {
     // What cannot run at all has no use for a completion either.
-    requireArchitecture(model.requireFile("chat"));
+    requireDecoder(model.requireFile("chat"));
     throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
   }
   const text = support.template.render(prompt.messages);

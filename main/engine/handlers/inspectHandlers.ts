@@ -174,8 +174,9 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
     runners: runnersOf(target, devices),
     profiles: profileChoices(file, target),
     canGraph,
-    canRun: cannotRun ?? textAbility(file) ?? runRefusal(devices, device, parameters) ?? CAN,
-    canMeasure: cannotRun ?? missing ?? CAN,
+    canRun: cannotRun ?? encoderAbility(model) ?? textAbility(file) ?? runRefusal(devices, device, parameters) ?? CAN,
+    canMeasure: cannotRun ?? encoderAbility(model) ?? missing ?? CAN,
+    canEmbed: cannotRun ?? embedAbility(model) ?? textAbility(file) ?? runRefusal(devices, device, parameters) ?? CAN,
     reference: cannotRun === undefined ? noticeOf(devices.running(device), parameters) : null,
     canExport: canGraph.ok ? exportOf(model) : canGraph,
   });
@@ -190,6 +191,25 @@ export function exportAbility(model: OpenModel, devices: EngineDevices): Ability
 
 const exportOf = (model: OpenModel): Ability =>
   typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN;
+
+/** An encoder writes nothing. */
+function encoderAbility({ description: { architecture } }: OpenModel): Ability | undefined {
+  if (architecture.kind !== "known" || architecture.architecture.kind === "decoder") return undefined;
+  return cannot(
+    "UNSUPPORTED_MODEL_KIND",
+    "This is an encoder: it makes vectors of texts and writes none.",
+    "Use Embed, or `rlx embed`.",
+  );
+}
+
+function embedAbility({ description: { architecture } }: OpenModel): Ability | undefined {
+  if (architecture.kind !== "known" || architecture.architecture.embedder !== undefined) return undefined;
+  return cannot(
+    "UNSUPPORTED_MODEL_KIND",
+    "This model writes texts; its file names no pooling, so it makes no vectors of them.",
+    "Open an embedding model or a reranker.",
+  );
+}
 
 /** A run reads and writes text: a tokenizer that is refused says so here, not at the first chat. */
 function textAbility(file: GgufFile): Ability | undefined {

@@ -3,7 +3,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
 import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireArchitecture } from "../../models/architecture.ts";
+import { requireDecoder } from "../../models/architecture.ts";
 import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
 import { runBench } from "../../runtime/bench.ts";
 import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";
@@ -136,7 +136,7 @@ function requireRoom(model: OpenModel, what: string, tokens: number): void {
   const { description } = model;
   if (description.context === undefined || tokens <= description.context) return;
   // What cannot run at all has no use for fewer tokens.
-  requireArchitecture(model.requireFile(what));
+  requireDecoder(model.requireFile(what));
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
     `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model's context ends there`,

@@ -49,9 +49,8 @@ const open = async (id: string): Promise<string> => {
 async function fresh(model: string, target: TargetSpec, phase: Phase): Promise<unknown> {
   const opened = beside.get(model)!;
   const plan = planTarget(opened, target, phase);
-  const bound = finish(
-    specialize(opTable, await templateOf(opened, new AbortController().signal), bindingsFor(phase, plan.context)),
-  );
+  const template = await templateOf(opened, new AbortController().signal);
+  const bound = finish(specialize(opTable, template, bindingsFor(template, phase, plan.context)));
   const { graph } = finish(legalise(finish(runPipeline(bound, { passes: pipelineFor("coreml") })).graph, "coreml"));
   const options = { table: opTable, entries: coremlEntry, target: plan, functionName: phase, share: false };
   return routeView({ model, route: routeGraph(graph, options), target, phase });

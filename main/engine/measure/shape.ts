@@ -20,7 +20,8 @@ export const heldBytes = (tensors: readonly GgufTensor[], held: HeldBytes): numb
 /** What one token reads, and what takes part in multiplications: an untied embedding is read one row at a time. */
 export function modelShape(file: GgufFile, architecture: Architecture, held: HeldBytes = heldAsStored): ModelShape {
   const embedding = file.tensor("token_embd.weight");
-  const lookedUp = architecture.tiedEmbedding || !embedding ? [] : [embedding];
+  const isTied = architecture.kind === "decoder" && architecture.tiedEmbedding;
+  const lookedUp = isTied || !embedding ? [] : [embedding];
   const weightBytes = heldBytes(file.tensors, held);
   const elementsOf = (tensors: readonly GgufTensor[]): number =>
     tensors.reduce((sum, { elements }) => sum + elements, 0);
@@ -32,8 +33,8 @@ export function modelShape(file: GgufFile, architecture: Architecture, held: Hel
     width: architecture.width,
     feedForward: architecture.feedForward,
     vocabulary: architecture.vocabulary,
-    cache: architecture.cache,
-    ...(architecture.recurrent !== undefined && { recurrent: architecture.recurrent }),
+    cache: architecture.kind === "decoder" ? architecture.cache : { elements: 0, product: "no caches" },
+    ...(architecture.kind === "decoder" && architecture.recurrent && { recurrent: architecture.recurrent }),
   };
 }
 

@@ -1,15 +1,16 @@
 /** Export of an open model: the request made from its graph and target, the bytes read from its file, the package on disk. */
 import type { ExportProgress, ExportReport, ExportRequest } from "../../backends/coreml/export.ts";
-import { exportPackage, flexibleVariants } from "../../backends/coreml/export.ts";
+import { exportPackage } from "../../backends/coreml/export.ts";
 import type { DirectoryWriter } from "../../backends/coreml/package.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { TEMPLATE } from "../../models/template.ts";
+import type { Pooling } from "../../models/family.ts";
+import { embedderGraph } from "../../runtime/embedderModel.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { templateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
-import { packageRequest, readsFrom, weightWork } from "./packageRequest.ts";
+import { packageRequest, readsFrom, templateVariants, weightWork } from "./packageRequest.ts";
 import { inSlices } from "./taskCache.ts";
 
 /** `packageName` is for logs. */
@@ -19,10 +20,15 @@ export async function exportRequest(
   signal: AbortSignal,
   flexibility: ShapeFlexibility = "fixed",
   packageName = "the planned package",
+  pooling?: Pooling,
 ): Promise<ExportRequest> {
   const { watch, description } = model;
-  return packageRequest(await templateOf(model, signal), target, {
-    ...flexibleVariants(target, TEMPLATE, flexibility),
+  const graph =
+    pooling === undefined
+      ? await templateOf(model, signal)
+      : embedderGraph(model.requireFile("export"), { pooling, largestText: target.context });
+  return packageRequest(graph, target, {
+    ...templateVariants(graph, target, flexibility),
     packageName,
     description: `${description.title} ${description.variant}`,
     source: model.requireFile("export").identity,
@@ -38,6 +44,8 @@ export interface ExportOptions {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: ExportProgress) => void;
   readonly flexibility?: ShapeFlexibility;
+  /** Vectors of whole texts, made in this way, instead of what the model is itself. */
+  readonly pooling?: Pooling;
 }
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
@@ -46,7 +54,14 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
     throw new WorkbenchError("INPUT_ARGUMENT", "[export] the weights of this model are not here", {
       hint: "Open a file with weights, or name its folder.",
     });
-  const request = await exportRequest(model, target, options.signal, options.flexibility, "the package");
+  const request = await exportRequest(
+    model,
+    target,
+    options.signal,
+    options.flexibility,
+    "the package",
+    options.pooling,
+  );
   return exportPackage(request, {
     directory: await options.directory(),
     weights: { read: readsFrom(file), ...weightWork(options.engine) },

@@ -19,7 +19,7 @@ import type { PrecisionPolicy } from "../../ir/precision.ts";
 import { specialize } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { demoGraph } from "../../models/demo.ts";
-import { PREFILL_BUCKET, TEMPLATE, template } from "../../models/template.ts";
+import { PREFILL_BUCKET, TEMPLATE, isWholeText, template } from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
 import { countOps } from "../../passes/pipeline.ts";
@@ -30,12 +30,11 @@ import { inSlices, tasksOf } from "./taskCache.ts";
 /** New tokens of a step. */
 export const stepTokens = (phase: Phase): number => (phase === "decode" ? 1 : PREFILL_BUCKET);
 
-/** Sizes that a phase and a context give to the symbols of a template. */
-export const bindingsFor = (phase: Phase, context: number): Bindings => ({
-  [TEMPLATE.tokens]: stepTokens(phase),
-  [TEMPLATE.rows]: 1,
-  [TEMPLATE.capacity]: context,
-});
+/** Sizes that a phase and a context give to the symbols of a template; a whole text has no phases. */
+export const bindingsFor = (graph: Graph, phase: Phase, context: number): Bindings =>
+  isWholeText(graph)
+    ? { [TEMPLATE.tokens]: context }
+    : { [TEMPLATE.tokens]: stepTokens(phase), [TEMPLATE.rows]: 1, [TEMPLATE.capacity]: context };
 
 /** The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. */
 export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32"): Steps<Graph> {
@@ -91,9 +90,10 @@ async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSigna
     case "mlx":
       return mlxTemplateOf(model, signal);
     case "coreml":
-      return tasksOf(model).get(BOUND, pipelineKey(pipeline), signal, async (own) =>
-        inSlices(specialize(opTable, await templateOf(model, own), bindingsFor(phase, context)), own),
-      );
+      return tasksOf(model).get(BOUND, pipelineKey(pipeline), signal, async (own) => {
+        const graph = await templateOf(model, own);
+        return inSlices(specialize(opTable, graph, bindingsFor(graph, phase, context)), own);
+      });
   }
 }
 
@@ -154,18 +154,19 @@ export function recordNamed(
 
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Compiled> =>
-  tasksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) =>
-    inSlices(
-      compile(await templateOf(model, own), {
+  tasksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) => {
+    const graph = await templateOf(model, own);
+    return inSlices(
+      compile(graph, {
         ...model.watch,
         backend: "coreml",
-        bindings: bindingsFor(phase, context),
+        bindings: bindingsFor(graph, phase, context),
         blocked: "keep",
         what: `${phase} with a context of ${context}`,
       }),
       own,
-    ),
-  );
+    );
+  });
 
 export interface StagedGraph {
   readonly graph: Graph;
@@ -180,7 +181,7 @@ export async function stagedGraph(
   signal: AbortSignal,
 ): Promise<StagedGraph> {
   const { backend, phase, context } = pipeline;
-  const bindings = bindingsFor(phase, context);
+  const bindings = bindingsFor(await templateOf(model, signal), phase, context);
   if (step === BUILT) return { graph: await sourceOf(model, pipeline, signal), bindings };
   // The graph that routes speak about is made without keeping what led there.
   if (step === LEGAL && backend === "coreml")

@@ -1,5 +1,7 @@
 /** Shared by all exports: the request, and how weights are read, unpacked and measured. */
 import type { ExportRequest } from "../../backends/coreml/export.ts";
+import { flexibleVariants, textVariants } from "../../backends/coreml/export.ts";
+import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import type { Dequantize } from "../../backends/coreml/weights/convert.ts";
@@ -13,9 +15,20 @@ import { VERSION } from "../../contract/version.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
 import type { Graph } from "../../ir/graph.ts";
+import { TEMPLATE, isWholeText } from "../../models/template.ts";
 import { opOf, opTable } from "../../ops/index.ts";
 
 export const coremlEntry = (op: string): CoremlEntry | undefined => opOf(op)?.backends.coreml;
+
+/** The functions of a package: decode and prefill of a decoder, lengths of texts of an encoder. */
+export const templateVariants = (
+  graph: Graph,
+  target: PlanTarget,
+  flexibility: ShapeFlexibility,
+): Pick<ExportRequest, "variants" | "merge"> =>
+  isWholeText(graph)
+    ? { variants: textVariants(target, TEMPLATE.tokens, flexibility) }
+    : flexibleVariants(target, TEMPLATE, flexibility);
 
 export interface PackageWish extends Pick<ExportRequest, "variants" | "merge"> {
   readonly description: string;

@@ -55,10 +55,8 @@ export async function mlxMapping(
   const { target, phase, dispatch } = asked;
   const shown = await legalGraph(model, target, phase, signal);
   return tasksOf(model).get(MAPPING, `${phase} ${target.context} ${dispatch}`, signal, async (own) => {
-    const onMlx = await inSlices(
-      dispatched(await mlxTemplateOf(model, own), bindingsFor(phase, target.context), dispatch),
-      own,
-    );
+    const template = await mlxTemplateOf(model, own);
+    const onMlx = await inSlices(dispatched(template, bindingsFor(template, phase, target.context), dispatch), own);
     const weights = await weightRows(model, own);
     return {
       key: { model: model.id, stage: routedStage(target), phase },

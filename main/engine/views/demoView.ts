@@ -37,6 +37,8 @@ export function demoOverview(model: OpenModel, target: TargetSpec, runs: Ability
     canGraph: CAN,
     canRun: runs,
     canMeasure: runs,
+    canEmbed: cannot("INPUT_ARGUMENT", "This is a graph without a language model: it reads no texts."),
+    embedder: null,
     reference: null,
     canExport: DEMO_EXPORT,
     warnings: [],

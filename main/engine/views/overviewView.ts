@@ -46,6 +46,7 @@ export interface FileOverviewInput {
   readonly canGraph: Ability;
   readonly canRun: Ability;
   readonly canMeasure: Ability;
+  readonly canEmbed: Ability;
   readonly reference: ReferenceNotice | null;
   readonly canExport: Ability;
 }
@@ -100,6 +101,8 @@ export function fileOverview(input: FileOverviewInput): Overview {
     canGraph: input.canGraph,
     canRun: input.canRun,
     canMeasure: input.canMeasure,
+    canEmbed: input.canEmbed,
+    embedder: embedderView(architecture),
     reference: input.reference,
     canExport: input.canExport,
     warnings: [
@@ -163,6 +166,11 @@ function fileView(input: FileOverviewInput): FileView {
     openedIn: figure(input.openedInSeconds, "seconds", "measured", "from the call to the parsed header, once"),
   };
 }
+
+const embedderView = (architecture: Architecture | undefined): Overview["embedder"] =>
+  architecture?.embedder === undefined
+    ? null
+    : { pooling: architecture.embedder.pooling, labels: [...architecture.embedder.labels] };
 
 function whatItIs(
   description: ModelDescription,
@@ -242,6 +250,8 @@ function architectureFacts(architecture: Architecture, description: ModelDescrip
       value: typeof value === "number" ? grouped(value) : value,
     })),
     ...tokenizerFacts(description, template),
-    { label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" },
+    ...(architecture.kind === "encoder"
+      ? []
+      : [{ label: "output matrix", value: architecture.tiedEmbedding ? "shared with the embedding" : "its own" }]),
   ];
 }

@@ -70,14 +70,14 @@ function merge(d: Decoder, x: Value): Value {
 }
 
 /** How much the active stream says of the others: [T, streams]. */
-function modalities(layer: DenseLayer, active: Value, { width }: DenseHyper): Value {
+function modalities(layer: DenseLayer<Decoder>, active: Value, { width }: DenseHyper): Value {
   const { g } = layer;
   const normed = times(g, layer.norm(active, "altup_router_norm"), 1 / width);
   return g.tanh([layer.linear(normed, "altup_router", [STREAMS, width], "router")], {}, "modalities");
 }
 
 /** x_j + Σ c_ji · x_i */
-function predict(layer: DenseLayer, x: Value, h: DenseHyper): Value {
+function predict(layer: DenseLayer<Decoder>, x: Value, h: DenseHyper): Value {
   const { g } = layer;
   const said = modalities(layer, activeOf(g, x, h), h);
   const flat = layer.linear(said, "altup_predict_coef", [STREAMS ** 2, STREAMS], "coefficients");
@@ -86,7 +86,7 @@ function predict(layer: DenseLayer, x: Value, h: DenseHyper): Value {
 }
 
 /** Each stream with its share of what the layer changed in the active one. */
-function correct(layer: DenseLayer, predicted: Value, result: Value, h: DenseHyper): Value {
+function correct(layer: DenseLayer<Decoder>, predicted: Value, result: Value, h: DenseHyper): Value {
   const { g } = layer;
   const said = modalities(layer, result, h);
   const shares = g.add([layer.linear(said, "altup_correct_coef", [STREAMS, STREAMS], "coefficients"), number(g, 1)]);
@@ -102,7 +102,7 @@ const activeOf = (g: OpBuilder, x: Value, { width }: DenseHyper): Value =>
   g.reshape([streams(g, x, 0, 1)], { shape: [TOKENS, width] }, "active");
 
 /** x and its narrow path: norm(r(l(x))) + x. */
-function laurel(layer: DenseLayer, x: Value, { width }: DenseHyper): Value {
+function laurel(layer: DenseLayer<Decoder>, x: Value, { width }: DenseHyper): Value {
   return layer.scoped("laurel", () => {
     const narrow = layer.linear(x, "laurel_l", [LAUREL, width], "l");
     const wide = layer.linear(narrow, "laurel_r", [width, LAUREL], "r");
@@ -119,13 +119,13 @@ function fewOf(g: OpBuilder, x: Value, size: number): Value {
   return g.relu([g.sub([x, g.add([mean, times(g, deviation, DEVIATIONS)])])], {}, "few");
 }
 
-function feedForward(layer: DenseLayer, x: Value, { feedForward: size }: DenseHyper): Value {
+function feedForward(layer: DenseLayer<Decoder>, x: Value, { feedForward: size }: DenseHyper): Value {
   const { g } = layer;
   const isSparse = layer.index < SPARSE_LAYERS;
   return layer.denseFeedForward(x, (gate) => activate(g, isSparse ? fewOf(g, gate, size) : gate, "gelu"));
 }
 
-function block(layer: DenseLayer, h: Gemma3nHyper, embeddings: PerLayerEmbeddings, x: Value): Value {
+function block(layer: DenseLayer<Decoder>, h: Gemma3nHyper, embeddings: PerLayerEmbeddings, x: Value): Value {
   const { g } = layer;
   const predicted = layer.scoped("predict", () => predict(layer, x, h));
   const active = activeOf(g, predicted, h);

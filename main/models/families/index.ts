@@ -2,6 +2,7 @@
 import type { Family } from "../family.ts";
 import { apertus } from "./apertus.ts";
 import { bailingmoe2 } from "./bailingmoe2.ts";
+import { bert } from "./bert.ts";
 import { cohere2moe } from "./cohere2moe.ts";
 import { commandR } from "./commandR.ts";
 import { deepseek } from "./deepseek.ts";
@@ -16,6 +17,7 @@ import { gemma2 } from "./gemma2.ts";
 import { gemma3 } from "./gemma3.ts";
 import { gemma3n } from "./gemma3n.ts";
 import { gemma4 } from "./gemma4.ts";
+import { gemmaEmbedding } from "./gemmaEmbedding.ts";
 import { glm4 } from "./glm4.ts";
 import { glm4moe } from "./glm4moe.ts";
 import { gpt2 } from "./gpt2.ts";
@@ -34,6 +36,7 @@ import { minicpm } from "./minicpm.ts";
 import { minicpm3 } from "./minicpm3.ts";
 import { minimaxM2 } from "./minimaxM2.ts";
 import { mistral3 } from "./mistral3.ts";
+import { modernBert } from "./modernBert.ts";
 import { nemotron } from "./nemotron.ts";
 import { nemotronH } from "./nemotronH.ts";
 import { olmo } from "./olmo.ts";
@@ -52,10 +55,12 @@ import { seed_oss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
 import { starcoder2 } from "./starcoder2.ts";
+import { t5encoder } from "./t5encoder.ts";
 
 export const FAMILIES: readonly Family[] = [
   apertus,
   bailingmoe2,
+  bert,
   cohere2moe,
   commandR,
   deepseek,
@@ -70,6 +75,7 @@ export const FAMILIES: readonly Family[] = [
   gemma3,
   gemma3n,
   gemma4,
+  gemmaEmbedding,
   glm4,
   glm4moe,
   gpt2,
@@ -88,6 +94,7 @@ export const FAMILIES: readonly Family[] = [
   minicpm3,
   minimaxM2,
   mistral3,
+  modernBert,
   nemotron,
   nemotronH,
   olmo,
@@ -106,4 +113,5 @@ export const FAMILIES: readonly Family[] = [
   smollm3,
   stablelm,
   starcoder2,
+  t5encoder,
 ];

@@ -1,20 +1,31 @@
-/** Qwen3: each head of q and k is normed before rope, which turns the two halves of a head. */
+/**
+ * Qwen3: each head of q and k is normed before rope, which turns the two halves of a head. Files that name a pooling
+ * make vectors of texts (Qwen3-Embedding), or score them by two labels (Qwen3-Reranker).
+ */
+import type { Value } from "../../ir/graph.ts";
 import { DENSE, readDense } from "../dense.ts";
+import type { DenseLayer } from "../denseBlocks.ts";
 import { denseGraph } from "../denseBlocks.ts";
+import type { DenseEmbedderHyper } from "../encoder.ts";
+import { denseEmbedder, readEmbedder } from "../encoder.ts";
 import { defineFamily } from "../family.ts";
-import { SMALL_KEYS } from "../samples.ts";
+import { sampleOf, samplesOf, SMALL_KEYS } from "../samples.ts";
 
 const KEYS = { ...SMALL_KEYS, "attention.layer_norm_rms_epsilon": 1.5e-5 };
+
+const block = (layer: DenseLayer, x: Value): Value =>
+  layer.preNorm(x, (input) => layer.attend(layer.turned(layer.normed(layer.heads(input)))));
 
 export const qwen3 = defineFamily({
   ...DENSE,
   name: "qwen3",
   architectures: ["qwen3", "qwen3moe"],
-  read: (keys) => readDense(keys, { rope: { pairing: "halves" }, experts: { gating: "softmax", normalise: true } }),
-  graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) =>
-      layer.preNorm(x, (input) => layer.attend(layer.turned(layer.normed(layer.heads(input))))),
-    ),
+  read: (keys): DenseEmbedderHyper => ({
+    ...readDense(keys, { rope: { pairing: "halves" }, experts: { gating: "softmax", normalise: true } }),
+    embedder: readEmbedder(keys),
+  }),
+  graph: (h, weights, options) => denseGraph(h, weights, options, block),
+  embedder: denseEmbedder(block, { softmax: true }),
   samples: [
     {
       title: "eight experts",
@@ -66,5 +77,14 @@ export const qwen3 = defineFamily({
         "rope.freq_base": 1000000,
       },
     },
+    ...samplesOf("qwen3", { keys: { "attention.layer_norm_rms_epsilon": 1.5e-5, pooling_type: 3 } }),
+    sampleOf("qwen3", "scores of yes and no", {
+      keys: {
+        "attention.layer_norm_rms_epsilon": 1.5e-5,
+        pooling_type: 4,
+        "classifier.output_labels": ["yes", "no"],
+      },
+      marks: (width) => ({ "cls.output.weight": [2, width] }),
+    }),
   ],
 });

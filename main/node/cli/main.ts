@@ -261,6 +261,36 @@ withText(
   .addOption(preset("--chunk <n>", "tokens handled at once", "512"))
   .action(run(async () => (await import("./score.ts")).score));
 
+add(
+  "embed",
+  "vectors of texts, by the file's pooling, and how alike the texts are",
+  'rlx embed model.gguf --text "a cat" --text "a dog" --similarity',
+  "rlx embed model.gguf --lines texts.txt --json",
+)
+  .addOption(several("-t, --text <text>", "a text"))
+  .addOption(once("--lines <path>", "a file with a text in each line; - for standard input, as without any text"))
+  .option("--pooling <name>", "none (a vector for each token), mean, cls, last or rank (scores), instead of the file's")
+  .option("--no-normalise", "leave the length of the vectors as it is")
+  .option("--similarity", "the cosine of each text with each other")
+  .option("--threads <n>", "CPU threads; all without it")
+  .addOption(preset("--device <id>", "cpu, mlx, coreml or coreml-sim", "cpu"))
+  .action(run(async () => (await import("./embed.ts")).embed));
+
+add(
+  "rerank",
+  "documents sorted by how well they answer a query: by a reranker's scores, or by the cosine of an embedder's vectors",
+  'rlx rerank model.gguf -q "What is a panda?" -d "A bear from China." -d "A small car."',
+  'rlx rerank model.gguf -q "What is a panda?" --lines documents.txt --json',
+)
+  .addOption(once("-q, --query <text>", "the query"))
+  .addOption(several("-d, --document <text>", "a document"))
+  .addOption(
+    once("--lines <path>", "a file with a document in each line; - for standard input, as without any document"),
+  )
+  .option("--threads <n>", "CPU threads; all without it")
+  .addOption(preset("--device <id>", "cpu, mlx, coreml or coreml-sim", "cpu"))
+  .action(run(async () => (await import("./embed.ts")).rerank));
+
 withText(
   add(
     "experts",

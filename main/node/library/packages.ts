@@ -1,6 +1,6 @@
 /** Core ML packages: models and graphs exported to disk, read back, and run by the simulator. */
 import type { ExportProgress, ExportReport, ExportRequest } from "../../backends/coreml/export.ts";
-import { exportPackage as writePackage, flexibleVariants } from "../../backends/coreml/export.ts";
+import { exportPackage as writePackage } from "../../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { FunctionInterface } from "../../backends/coreml/features.ts";
 import { openPackage as readPackage } from "../../backends/coreml/package.ts";
@@ -14,7 +14,7 @@ import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
 import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
 import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { packageRequest, readsFrom, weightWork } from "../../engine/models/packageRequest.ts";
+import { packageRequest, readsFrom, templateVariants, weightWork } from "../../engine/models/packageRequest.ts";
 import { inSlices } from "../../engine/models/taskCache.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -22,7 +22,6 @@ import { graphHash } from "../../ir/hash.ts";
 import { freeze } from "../../library/graphs.ts";
 import type { Numbers } from "../../library/numbers.ts";
 import { describeModel } from "../../models/describe.ts";
-import { TEMPLATE } from "../../models/template.ts";
 import { decoderIn, packageDecoderSession } from "../../runtime/packageSession.ts";
 import type { PackageReader } from "../files/packageDirectory.ts";
 import { packageReader, packageWriter } from "../files/packageDirectory.ts";
@@ -93,8 +92,9 @@ export async function exportModel(
 ): Promise<ExportReport> {
   const { title, variant, context: trained = DEFAULT_CONTEXT } = describeModel(model.file);
   const target = targetOf(options, Math.min(options.context ?? DEFAULT_CONTEXT, trained));
-  const request = packageRequest(model.graph(), target, {
-    ...flexibleVariants(target, TEMPLATE, options.flexibility ?? "fixed"),
+  const graph = model.graph();
+  const request = packageRequest(graph, target, {
+    ...templateVariants(graph, target, options.flexibility ?? "fixed"),
     description: `${title} ${variant}`,
     source: model.file.identity,
     packageName: path,

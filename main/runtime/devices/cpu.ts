@@ -21,6 +21,7 @@ import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, GraphInput, OpenOptions, PlanStep } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
+import { openEmbedder } from "../embedderModel.ts";
 import type { MemoryFacts } from "../memoryLeaves.ts";
 import { memoryOf, openWithMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
@@ -280,6 +281,11 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
         ...(request.countsExperts === true && { countsExperts: true }),
       });
       return compiledDecoder(model, own);
+    },
+    openEmbedder({ file, paths, threads, pooling }) {
+      const weights = { ...mappedFiles(file, paths), locate: locateIn(file) };
+      const device = cpuDevice(access.engine(), { threads, weights });
+      return Promise.resolve(openEmbedder(file, device, { pooling, prepare: prepareDecoder("cpu", how, "embedder") }));
     },
   };
 }

@@ -17,6 +17,7 @@ import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, locateIn, mappedFiles, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, GraphInput, OpenOptions } from "../device.ts";
 import { inputsOf, symbolReader } from "../device.ts";
+import { openEmbedder } from "../embedderModel.ts";
 import { holdsMemory, memoryOf, SessionMemory, withMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DecoderCompile, DeviceProvider, MemoryFigure } from "./provider.ts";
@@ -274,6 +275,11 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
         ...(request.countsExperts === true && { countsExperts: true }),
       });
       return Promise.resolve(compiledDecoder(model, own));
+    },
+    openEmbedder({ file, paths, pooling }) {
+      const weights = { ...mappedFiles(file, paths), locate: locateIn(file) };
+      const device = mlxDevice(access.engine(), { mode, weights });
+      return Promise.resolve(openEmbedder(file, device, { pooling, prepare: prepareDecoder("mlx", how, "embedder") }));
     },
     memory() {
       if (access.missing() !== undefined) return [];

@@ -14,9 +14,11 @@ import { compileNow } from "../../compiler/compile.ts";
 import type { CompileObserver } from "../../compiler/compile.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Backend } from "../../ops/defineOp.ts";
+import type { Pooling } from "../../models/family.ts";
 import type { DecoderModel } from "../decoderModel.ts";
 import type { DecoderSession } from "../decoderSession.ts";
 import type { Device, PlanStep } from "../device.ts";
+import type { EmbedderModel } from "../embedderModel.ts";
 
 export interface DeviceCapabilities {
   /** Runs decoders: reads a prompt and writes tokens. */
@@ -82,6 +84,13 @@ export interface DecoderRequest<Source> {
   readonly context: number;
   readonly signal: AbortSignal;
   readonly onPhase: (phase: DevicePhase) => void;
+}
+
+export interface EmbedderRequest<Source> extends Pick<
+  DecoderRequest<Source>,
+  "source" | "file" | "paths" | "threads" | "signal" | "onPhase"
+> {
+  readonly pooling: Pooling;
 }
 
 export type CacheType = "f16" | "f32";
@@ -153,6 +162,8 @@ export interface DeviceProvider<Source = unknown, Decoder extends DeviceDecoder 
   /** With the capability `graphs`. Throws what `probe` tells where the device is missing. */
   device?(options: { readonly threads: number; readonly weights?: WeightFiles }): Device;
   openDecoder(request: DecoderRequest<Source>): Promise<Decoder>;
+  /** Makes vectors of whole texts; absent where it does not. */
+  openEmbedder?(request: EmbedderRequest<Source>): Promise<EmbedderModel>;
   /** In bytes, where it has a memory of its own. */
   memory?(): readonly MemoryFigure[];
   checks?(): Promise<readonly DeviceCheck[]>;
@@ -173,8 +184,8 @@ export interface DecoderCompile {
   readonly watch?: CompileObserver;
 }
 
-/** Passes and legalisation of a decoder's graph for a backend. */
+/** Passes and legalisation of a model's graph for a backend. */
 export const prepareDecoder =
-  (backend: Backend, { dispatch, watch }: DecoderCompile) =>
+  (backend: Backend, { dispatch, watch }: DecoderCompile, what: "decoder" | "embedder" = "decoder") =>
   (graph: Graph): Graph =>
-    compileNow(graph, { ...watch, backend, dispatch, what: "decoder" }).graph;
+    compileNow(graph, { ...watch, backend, dispatch, what }).graph;

@@ -17,11 +17,14 @@ import type { GraphRun, GraphSession, RunResult } from "../../ir/session.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { finish } from "../../ir/steps.ts";
+import type { Pooling } from "../../models/family.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
 import { decoderGraph, decoderOver, requireData } from "../decoderModel.ts";
 import type { CompiledGraph, Device, OpenOptions } from "../device.ts";
 import { inputsOf, symbolsOf } from "../device.ts";
+import type { EmbedderModel } from "../embedderModel.ts";
+import { embedderGraph, openEmbedder } from "../embedderModel.ts";
 import { MemoryParams, memoryParamsOf } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DeviceProvider } from "./provider.ts";
@@ -238,6 +241,31 @@ export async function openReference(
 ): Promise<DecoderModel> {
   requireData(file);
   const options = { ...plan, chunk: Math.min(plan.chunk ?? CHUNK, CHUNK) };
+  const { device, read } = overWeights(file, pace);
+  const graph = decoderGraph(file, options);
+  // Refused before anything is read.
+  const compiled = device.compile(graph);
+  await read(graph);
+  return decoderOver(file, options, compiled);
+}
+
+/** The same for vectors of whole texts. */
+async function openReferenceEmbedder(
+  file: GgufFile,
+  pooling: Pooling,
+  pace: ReferenceOptions["pace"],
+): Promise<EmbedderModel> {
+  const { device, read } = overWeights(file, pace);
+  const opened = openEmbedder(file, device, { pooling });
+  await read(embedderGraph(file, { pooling }));
+  return opened;
+}
+
+/** A device whose weights are those that `read` has taken from the file. */
+function overWeights(
+  file: GgufFile,
+  pace: ReferenceOptions["pace"],
+): { readonly device: Device; readonly read: (graph: Graph) => Promise<void> } {
   const weights = new Map<string, HostTensor>();
   const device = referenceDevice({
     param: (name) => {
@@ -248,11 +276,12 @@ export async function openReference(
     },
     ...(pace === undefined ? {} : { pace }),
   });
-  const graph = decoderGraph(file, options);
-  // Refused before anything is read.
-  const compiled = device.compile(graph);
-  for (const { op, attrs } of graph.nodes) if (op === "param") await readWeight(file, String(attrs["name"]), weights);
-  return decoderOver(file, options, compiled);
+  return {
+    device,
+    async read({ nodes }) {
+      for (const { op, attrs } of nodes) if (op === "param") await readWeight(file, String(attrs["name"]), weights);
+    },
+  };
 }
 
 async function readWeight(file: GgufFile, name: string, weights: Map<string, HostTensor>): Promise<void> {
@@ -310,5 +339,6 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
       const plan = { cacheType: own, countsExperts, ...(chunk === undefined ? {} : { chunk }) };
       return compiledDecoder(await openReference(file, plan, options.pace), own);
     },
+    openEmbedder: ({ file, pooling }) => openReferenceEmbedder(file, pooling, options.pace),
   };
 }

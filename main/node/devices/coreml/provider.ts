@@ -18,10 +18,13 @@ import { macFacts, macLines } from "./macFacts.ts";
 import { packageCache } from "./packageFacts.ts";
 import { plannedRoute } from "./plannedRoute.ts";
 import { profileCoreml } from "./profile.ts";
-import { openCoremlSession } from "./session.ts";
+import { openCoremlEmbedder, openCoremlSession } from "./session.ts";
 import { SIMULATOR } from "./simulatorProvider.ts";
 import { TRIAL_SENTENCES } from "./trial.ts";
 import { verify } from "./verify.ts";
+
+/** Most tokens of a text that is embedded: there is a function for each of several lengths. */
+const EMBEDDED = 512;
 
 export interface CoremlParts {
   readonly access: CoremlAccess;
@@ -125,5 +128,20 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
         dispose: () => opened.dispose(),
       };
     },
+    openEmbedder: ({ source: model, pooling, signal, onPhase }) =>
+      openCoremlEmbedder(
+        access,
+        {
+          ...{
+            model,
+            target: planTarget(model, { ...target, context: EMBEDDED }, "prefill"),
+            engine: engine(),
+            signal,
+          },
+          onProgress: ({ stage, elapsedSeconds }) =>
+            onPhase({ name: stage, sentence: TRIAL_SENTENCES[stage], elapsedSeconds }),
+        },
+        pooling,
+      ),
   };
 }

@@ -2,9 +2,12 @@
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { DecoderSession } from "../../../runtime/decoderSession.ts";
-import { decoderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
+import type { EmbedderModel } from "../../../runtime/embedderModel.ts";
+import { decoderIn, embedderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
+import { requireEmbedder } from "../../../models/architecture.ts";
+import type { Pooling } from "../../../models/family.ts";
 import { packageWriter } from "../../files/packageDirectory.ts";
 import type { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
@@ -34,20 +37,32 @@ export interface SessionRequest {
   readonly onProgress?: (progress: TrialProgress) => void;
 }
 
-/** The compiled package of a model with decode and prefill, made once per file and target. */
-export async function compiledDecoder(access: CoremlAccess, request: SessionRequest): Promise<CompiledModel> {
+/** The compiled package of a model with decode and prefill, or of texts of some lengths, made once per file and target. */
+export async function compiledDecoder(
+  access: CoremlAccess,
+  request: SessionRequest,
+  pooling?: Pooling,
+): Promise<CompiledModel> {
   const { model, target, engine, signal, onProgress } = request;
-  const { flexibility } = access;
+  const flexibility = pooling === undefined ? access.flexibility : "sizes";
   // The key has no phase: the package has a function for each.
   const { phase: _, ...facts } = target;
   // Throws before anything is read if there is no Core ML.
   access.bridge();
   return prepareModel(access, {
     units: unitsOf(target),
-    facts: [...(await weightFacts(model, signal)), JSON.stringify(facts), flexibility],
+    facts: [
+      ...(await weightFacts(model, signal)),
+      JSON.stringify(facts),
+      flexibility,
+      ...(pooling === undefined ? [] : [pooling]),
+    ],
     flexible: flexibility === "native",
-    write: async (path) =>
-      void (await exportModel(model, target, { directory: () => packageWriter(path), engine, flexibility, signal })),
+    write: async (path) => {
+      const directory = (): ReturnType<typeof packageWriter> => packageWriter(path);
+      const how = { directory, engine, flexibility, signal };
+      await exportModel(model, target, pooling === undefined ? how : { ...how, pooling });
+    },
     signal,
     ...(onProgress === undefined ? {} : { onProgress }),
   });
@@ -66,4 +81,16 @@ export async function openCoremlSession(access: CoremlAccess, request: SessionRe
       await runner.dispose();
     },
   };
+}
+
+/** Vectors of whole texts on Core ML. */
+export async function openCoremlEmbedder(
+  access: CoremlAccess,
+  request: SessionRequest,
+  pooling: Pooling,
+): Promise<EmbedderModel> {
+  const compiled = await compiledDecoder(access, request, pooling);
+  const runner = openRunner(access, compiled, unitsOf(request.target));
+  const { labels } = requireEmbedder(request.model.requireFile("embed"));
+  return embedderIn(runner, compiled.userDefined, { pooling, labels, dispose: () => void runner.dispose() });
 }

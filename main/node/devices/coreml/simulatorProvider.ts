@@ -5,6 +5,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { OpenPackage } from "../../../backends/coreml/package.ts";
 import { openPackage } from "../../../backends/coreml/package.ts";
 import { Simulator } from "../../../backends/coreml/simulator/simulator.ts";
 import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
@@ -15,7 +16,9 @@ import { exportModel } from "../../../engine/models/exporting.ts";
 import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
-import { decoderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
+import type { EmbedderModel } from "../../../runtime/embedderModel.ts";
+import { requireEmbedder } from "../../../models/architecture.ts";
+import { decoderIn, embedderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
 import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
 import { packageCache } from "./packageFacts.ts";
 
@@ -78,17 +81,9 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
     async openDecoder({ source: model, context, signal }): Promise<EngineDecoder> {
       const stated = { ...target, context: Math.min(context, CONTEXT) };
       const own = planTarget(model, stated, "decode");
-      const folder = await mkdtemp(join(tmpdir(), "rlx-sim-"));
-      const closers = [(): Promise<void> => rm(folder, { recursive: true, force: true })];
-      const dispose = async (): Promise<void> => {
-        for (const close of closers.toReversed()) await close();
-      };
-      try {
-        const path = join(folder, "model.mlpackage");
-        await exportModel(model, own, { directory: () => packageWriter(path), engine: engine(), signal });
-        const reader = packageReader(path);
-        closers.push(() => reader.close());
-        const opened = await openPackage(reader);
+      const write = (path: string): Promise<unknown> =>
+        exportModel(model, own, { directory: () => packageWriter(path), engine: engine(), signal });
+      return inTemporaryPackage(write, (opened, dispose) => {
         const decoder = decoderIn(new Simulator(opened, memoryLimit), opened.userDefined);
         return {
           cacheType: packageCache(own),
@@ -97,10 +92,48 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
           open: () => packageDecoderSession(decoder, { chunk: CHUNK }),
           dispose,
         };
-      } catch (error) {
-        await dispose();
-        throw error;
-      }
+      });
+    },
+    async openEmbedder({ source: model, file, pooling, signal }): Promise<EmbedderModel> {
+      const own = planTarget(model, { ...target, context: CONTEXT }, "prefill");
+      const { labels } = requireEmbedder(file);
+      const write = (path: string): Promise<unknown> =>
+        exportModel(model, own, {
+          directory: () => packageWriter(path),
+          engine: engine(),
+          flexibility: "sizes",
+          pooling,
+          signal,
+        });
+      return inTemporaryPackage(write, (opened, dispose) =>
+        embedderIn(new Simulator(opened, memoryLimit), opened.userDefined, {
+          pooling,
+          labels,
+          dispose: () => void dispose(),
+        }),
+      );
     },
   };
+}
+
+/** What is made over a package that was just written; `dispose` closes and removes it. */
+async function inTemporaryPackage<T>(
+  write: (path: string) => Promise<unknown>,
+  make: (opened: OpenPackage, dispose: () => Promise<void>) => T,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "rlx-sim-"));
+  const closers = [(): Promise<void> => rm(folder, { recursive: true, force: true })];
+  const dispose = async (): Promise<void> => {
+    for (const close of closers.toReversed()) await close();
+  };
+  try {
+    const path = join(folder, "model.mlpackage");
+    await write(path);
+    const reader = packageReader(path);
+    closers.push(() => reader.close());
+    return make(await openPackage(reader), dispose);
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
 }

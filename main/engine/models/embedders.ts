@@ -1,0 +1,58 @@
+/** Embedders of open models: one for each device and pooling, kept with the model; texts go through one at a time. */
+import type { ReferenceNotice } from "../../contract/views/common.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { requireEmbedder } from "../../models/architecture.ts";
+import type { Pooling } from "../../models/family.ts";
+import type { DevicePhase } from "../../runtime/devices/provider.ts";
+import type { EmbedderModel } from "../../runtime/embedderModel.ts";
+import { poolingOf } from "../../runtime/embedderModel.ts";
+import type { EngineDevice, EngineDevices } from "../devices.ts";
+import { noticeOf } from "../devices.ts";
+import type { OpenModel } from "./openModel.ts";
+import { pathsOf } from "./openModel.ts";
+
+export interface EmbedderChoice {
+  readonly device: string;
+  readonly pooling: Pooling | null;
+  readonly threads: number;
+  readonly signal: AbortSignal;
+  readonly onPhase?: (phase: DevicePhase) => void;
+}
+
+export interface OpenedEmbedder {
+  readonly model: EmbedderModel;
+  /** What to say when the TypeScript reference stands in; null when it does not. */
+  readonly reference: ReferenceNotice | null;
+}
+
+export async function openEmbedderOf(
+  devices: EngineDevices,
+  model: OpenModel,
+  choice: EmbedderChoice,
+): Promise<OpenedEmbedder> {
+  const file = model.requireFile("embed");
+  requireEmbedder(file);
+  const pooling = poolingOf(file, choice.pooling ?? undefined);
+  const chosen = devices.able(choice.device, "tokens", "embed");
+  const device = devices.running(chosen);
+  const paths = pathsOf(model);
+  if (paths === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[embed] the weights of this model are not here", {
+      hint: "Open a file with weights, or name its folder.",
+    });
+  const { threads, signal, onPhase = () => undefined } = choice;
+  const made = await model.cachedLater(`embedder ${device.id} ${pooling} ${threads}`, async () => {
+    const opened = await openerOf(device)({ source: model, file, paths, pooling, threads, signal, onPhase });
+    model.onDispose(() => void opened.dispose());
+    return opened;
+  });
+  return { model: made, reference: device === chosen ? null : noticeOf(device, model.description.parameters) };
+}
+
+function openerOf(device: EngineDevice): NonNullable<EngineDevice["openEmbedder"]> {
+  const { openEmbedder } = device;
+  if (openEmbedder !== undefined) return (request) => openEmbedder.call(device, request);
+  throw new WorkbenchError("ENV_NO_DEVICE", `[embed] device ${device.id}: it does not make vectors of texts`, {
+    hint: "Choose cpu.",
+  });
+}

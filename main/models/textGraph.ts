@@ -1,0 +1,219 @@
+/**
+ * The graph of a whole text: `tokens` i32[T] and `length` i32[] in, `embedding` out, no caches. Every
+ * token may see every other, or those before it; rows from `length` on are padding that no token sees, so that
+ * a graph of a fixed size serves shorter texts. What makes one vector of the tokens' rows is the pooling.
+ */
+import type { Dim } from "../ir/dim.ts";
+import type { Value, WeightSource } from "../ir/graph.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
+import { scalar } from "../ir/type.ts";
+import { maskedScore } from "../ops/families/constants.ts";
+import type { Activation } from "./activation.ts";
+import { activate } from "./activation.ts";
+import type { AttentionRules, GraphSizes, Heads } from "./blocks.ts";
+import { INPUTS, ModelGraph, TOKENS } from "./blocks.ts";
+import type { EmbedOptions } from "./family.ts";
+
+export const EMBEDDING = "embedding";
+
+/** Scores of a text: which row they come from, and what stands between the first matrix and the last. */
+export interface RankHead {
+  readonly row: "first" | "last" | "mean";
+  /** Behind `cls`, in files that have it. */
+  readonly activation: Activation | "tanh";
+  /** Scores become shares that add up to 1. */
+  readonly softmax: boolean;
+  /** Rows of `cls`; its width when absent. */
+  readonly inner?: number;
+  readonly labels: number;
+}
+
+/** Sizes of two matrices behind the pooling, in files that have them. */
+export interface Projection {
+  readonly inner: number;
+}
+
+export interface TextRules {
+  /** A token sees those before it, or all of them. */
+  readonly sight: "causal" | "both ways";
+  /** Added to the scores [heads, T, T], from what a key's position is away from the query's. */
+  readonly bias?: (d: TextGraph, distance: Value, heads: number) => Value;
+  readonly rank?: RankHead | undefined;
+  readonly projection?: Projection | undefined;
+  /** The norm behind the last layer; none without it. */
+  readonly finalNorm?: string;
+}
+
+export class TextGraph extends ModelGraph {
+  /** Tokens of the text; those behind it are padding. */
+  readonly length: Value;
+  readonly #options: EmbedOptions;
+  readonly #rules: TextRules;
+  readonly #masks = new Map<string, Value>();
+
+  constructor(sizes: GraphSizes, weights: WeightSource, options: EmbedOptions, rules: TextRules) {
+    super(sizes, weights, options.largestText);
+    this.#options = options;
+    this.#rules = rules;
+    this.length = this.builder.input(INPUTS.length, scalar("i32"), { label: INPUTS.length });
+  }
+
+  positions(): Value {
+    return this.g.iota([], { shape: [TOKENS], axis: 0 }, "positions");
+  }
+
+  protected room(): Dim {
+    return TOKENS;
+  }
+
+  attend(_layer: number, { q, k, v }: Heads, { scale, softcap, window }: AttentionRules): Value {
+    const { g } = this;
+    const [, heads = 0] = g.typeOf(q).shape;
+    const [, , size = 0] = g.typeOf(v).shape;
+    const standing = (x: Value): Value => {
+      const [, count = 0, width = 0] = g.typeOf(x).shape;
+      return g.reshape([g.transpose([x], { perm: [1, 0, 2] })], { shape: [1, count, TOKENS, width] });
+    };
+    const attrs = { scale, ...(softcap !== undefined && { softcap }) };
+    const operands = [standing(q), standing(k), standing(v)] as const;
+    const mixed = this.#attention(operands, attrs, window, typeof heads === "number" ? heads : 0);
+    const rows = g.transpose([g.reshape([mixed], { shape: [heads, TOKENS, size] })], { perm: [1, 0, 2] });
+    return g.reshape([rows], { shape: [TOKENS, heads, size] }, "attention");
+  }
+
+  #attention(
+    operands: readonly [Value, Value, Value],
+    attrs: { readonly scale: number; readonly softcap?: number },
+    window: number | undefined,
+    heads: number,
+  ): Value {
+    const { g } = this;
+    const { sight, bias } = this.#rules;
+    // Padding lies behind the text, where a causal token does not look.
+    if (sight === "causal")
+      return window === undefined
+        ? g.attention(operands, { ...attrs, mask: "causal" })
+        : g.attention(operands, { ...attrs, mask: "sliding", window });
+    const key = `${window ?? ""}`;
+    const mask = this.#masks.get(key) ?? this.scoped("mask", () => this.#mask(window, bias, heads));
+    this.#masks.set(key, mask);
+    const isPlain = window === undefined && bias === undefined;
+    return g.attention([...operands, mask], { ...attrs, mask: isPlain ? "custom" : "bias" });
+  }
+
+  /** Which tokens belong to the text: bool [1, T]; with a window or a bias, what is added to the scores. */
+  #mask(window: number | undefined, bias: TextRules["bias"], heads: number): Value {
+    const { g } = this;
+    const inText = g.compare([this.positions(), this.length], { op: "lt" }, "in_text");
+    if (window === undefined && bias === undefined) return g.reshape([inText], { shape: [1, TOKENS] }, "mask");
+    const key = g.iota([], { shape: [1, TOKENS], axis: 1 });
+    const query = g.iota([], { shape: [TOKENS, 1], axis: 0 });
+    const distance = g.sub([key, query], {}, "distance");
+    const square = [TOKENS, TOKENS];
+    const flag = (value: 0 | 1): Value => g.expand([g.constant(hostScalar("bool", value))], { shape: square });
+    const known = g.expand([g.reshape([inText], { shape: [1, TOKENS] })], { shape: square });
+    // Padding sees itself, so that its rows stay numbers: a mean multiplies them by 0.
+    const isOwn = g.compare([distance, g.constant(hostScalar("i32", 0))], { op: "eq" });
+    const seen = g.where([isOwn, flag(1), known]);
+    const visible = window === undefined ? seen : g.where([this.#inWindow(distance, window), seen, flag(0)]);
+    const nothing = g.constant(hostScalar("f32", maskedScore("f32")));
+    const added = bias === undefined ? g.constant(hostScalar("f32", 0)) : bias(this, distance, heads);
+    const full = g.expand([added], { shape: [heads, TOKENS, TOKENS] });
+    const each = g.expand([g.reshape([visible], { shape: [1, TOKENS, TOKENS] })], { shape: [heads, TOKENS, TOKENS] });
+    return g.reshape([g.where([each, full, nothing])], { shape: [1, heads, TOKENS, TOKENS] }, "mask");
+  }
+
+  /** `window` does not count the query's own position: a window of n + 1 looks ⌊(n + 1) / 2⌋ to each side. */
+  #inWindow(distance: Value, window: number): Value {
+    const half = Math.floor((window + 1) / 2);
+    return this.g.compare([this.g.abs([distance]), this.g.constant(hostScalar("i32", half))], { op: "le" });
+  }
+
+  head(x: Value): void {
+    const { finalNorm } = this.#rules;
+    const normed =
+      finalNorm === undefined ? x : this.scoped("final_norm", () => this.norm(x, finalNorm, this.sizes.width, "norm"));
+    this.scoped("pooling", () => {
+      this.builder.output(EMBEDDING, this.#projected(this.#pooled(normed)));
+    });
+  }
+
+  /** [T, width], [1, width], or the scores [1, labels]. */
+  #pooled(x: Value): Value {
+    switch (this.#options.pooling) {
+      case "none":
+        return x;
+      case "mean":
+        return this.#mean(x);
+      case "cls":
+        return this.#first(x);
+      case "last":
+        return this.#last(x);
+      case "rank":
+        return this.#scores(x);
+    }
+  }
+
+  #first(x: Value): Value {
+    return this.g.narrow([x], { axis: 0, start: 0, length: 1 }, "first");
+  }
+
+  #last(x: Value): Value {
+    const { g } = this;
+    const row = g.sub([this.length, g.constant(hostScalar("i32", 1))]);
+    return g.gather([x, g.reshape([row], { shape: [1] })], { axis: 0 }, "last");
+  }
+
+  #mean(x: Value): Value {
+    const { g } = this;
+    const inText = g.compare([this.positions(), this.length], { op: "lt" });
+    const share = g.div([g.constant(hostScalar("f32", 1)), g.cast([this.length], { to: "f32" })]);
+    const shares = g.where([inText, share, g.constant(hostScalar("f32", 0))]);
+    return g.matmul([g.reshape([shares], { shape: [1, TOKENS] }), x], {}, "mean");
+  }
+
+  #scores(x: Value): Value {
+    const { g } = this;
+    const { width } = this.sizes;
+    const { rank } = this.#rules;
+    if (rank === undefined) throw new Error("a graph without a rank head is not asked for scores");
+    const row = rank.row === "mean" ? this.#mean(x) : rank.row === "last" ? this.#last(x) : this.#first(x);
+    const inner = rank.inner ?? width;
+    let scores = row;
+    if (this.has("cls.weight")) {
+      const made = this.linear(row, "cls", [inner, width], "cls");
+      scores = rank.activation === "tanh" ? g.tanh([made], {}, "activation") : activate(g, made, rank.activation);
+      if (this.has("cls.norm.weight")) scores = this.norm(scores, "cls.norm", inner, "cls_norm");
+    }
+    if (this.has("cls.output.weight")) scores = this.linear(scores, "cls.output", [rank.labels, inner], "scores");
+    return rank.softmax ? g.softmax([scores], { axis: -1 }, "shares") : scores;
+  }
+
+  #projected(x: Value): Value {
+    const { projection } = this.#rules;
+    const { width } = this.sizes;
+    if (projection === undefined || this.#options.pooling === "rank") return x;
+    const wide = this.linear(x, "dense_2", [projection.inner, width], "dense_2");
+    return this.linear(wide, "dense_3", [width, projection.inner], "dense_3");
+  }
+}
+
+/** Scores fall with the distance, in each head by another slope: as if positions were told by forgetting. */
+export function alibi(largest: number): NonNullable<TextRules["bias"]> {
+  return ({ g }, distance, heads) => {
+    const whole = 2 ** Math.floor(Math.log2(heads));
+    const [even, odd] = [2 ** (-largest / whole), 2 ** (-largest / 2 / whole)];
+    const slopes = Array.from({ length: heads }, (_, h) =>
+      Math.fround(h < whole ? even ** (h + 1) : odd ** (2 * (h - whole) + 1)),
+    );
+    const away = g.cast([g.neg([g.abs([distance])])], { to: "f32" });
+    return g.mul(
+      [
+        g.reshape([away], { shape: [1, TOKENS, TOKENS] }),
+        g.constant(hostTensor("f32", [heads, 1, 1], Float64Array.from(slopes))),
+      ],
+      {},
+      "alibi",
+    );
+  };
+}
