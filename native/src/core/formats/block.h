@@ -19,6 +19,13 @@ RLX_INLINE PackedScales unpack_scales(const uint8_t* s) {
   return {(a & 0x3f3f3f3fu) | static_cast<uint64_t>(high_scale) << 32,
           (b & 0x3f3f3f3fu) | static_cast<uint64_t>(high_min) << 32};
 }
+RLX_INLINE void pack_scales(const uint8_t* scale, const uint8_t* min, uint8_t* s) {
+  for (int j = 0; j < 4; ++j) {
+    s[j] = static_cast<uint8_t>(scale[j] | (scale[j + 4] >> 4) << 6);
+    s[j + 4] = static_cast<uint8_t>(min[j] | (min[j + 4] >> 4) << 6);
+    s[j + 8] = static_cast<uint8_t>((scale[j + 4] & 15) | (min[j + 4] & 15) << 4);
+  }
+}
 RLX_INLINE int byte_of(uint64_t v, int i) { return static_cast<int>((v >> (8 * i)) & 255u); }
 
 // The values that a code of IQ4_NL and IQ4_XS stands for.
