@@ -13,7 +13,7 @@ import type { CpuWeights } from "../settings.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/cpu/binding/addon.cpp. */
-const ABI = 6;
+const ABI = 7;
 
 /** Exports of native/src/cpu/binding/addon.cpp. Handles are numbers that hold a generation. */
 interface NativeAddon {

@@ -6,6 +6,9 @@
 
 #include "../half.h"
 
+// All functions here are inlined: how vectors would be handed over does not matter.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 namespace rlx::formats::fit {
 
 // What a row of a weight is packed for: how much its columns matter (null: all the same), from the block's first one on, and the

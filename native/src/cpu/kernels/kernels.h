@@ -289,6 +289,20 @@ inline constexpr size_t kIsaCount = 7;
 static constexpr bool is_avx512(Isa isa) { return isa == Isa::avx512 || isa == Isa::amx; }
 static constexpr bool is_x86(Isa isa) { return isa == Isa::avx2 || is_avx512(isa); }
 
+// Rows of floats to pack, and how much each column matters (null: all the same).
+struct PackArgs {
+  Type type;
+  const float* values;
+  size_t rows, columns;  // columns: whole blocks
+  const float* importance;
+  void* out;
+};
+// Squares of the values, of their error, and of that times the importance; values that are not finite are in none of these.
+struct PackSums {
+  double energy = 0, error = 0, weighted = 0;
+  size_t not_finite = 0;
+};
+
 // The table of one instruction set. All pointers are always set.
 struct Dispatch {
   Isa isa;
@@ -341,6 +355,9 @@ struct Dispatch {
   // Adds to `sums`, which sums in an order of its own: the last places of two instruction sets
   // differ.
   void (*stored_error)(const StoredArgs&, StoredSums* sums);
+
+  // Adds to `sums`. False where nothing packs the type: `out` is as it was.
+  bool (*pack)(const PackArgs&, PackSums* sums);
 
   bool watched;  // compiled with AddressSanitizer
 };
