@@ -51,6 +51,7 @@ export const walls = [
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
+  { folder: "main/quantize", may: [...core, "main/formats"] },
   { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
   {
     folder: "main/chatTemplate",

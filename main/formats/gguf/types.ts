@@ -118,5 +118,10 @@ const FILE_TYPES: ReadonlyMap<number, string> = new Map([
   [36, "TQ1_0"],
   [37, "TQ2_0"],
   [38, "MXFP4_MOE"],
+  [39, "NVFP4"],
+  [40, "Q1_0"],
+  [41, "Q2_0"],
 ]);
 export const fileTypeName = (ftype: number): string | undefined => FILE_TYPES.get(ftype);
+export const fileTypeNumber = (name: string): number | undefined =>
+  [...FILE_TYPES].find(([, known]) => known === name)?.[0];
