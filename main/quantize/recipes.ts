@@ -257,6 +257,7 @@ const STAND_IN: Readonly<Record<string, string>> = {
   q6_k: "q8_0",
   tq1_0: "q4_0",
   tq2_0: "q4_0",
+  q2_0: "q4_0",
 };
 
 export function typeFor(
