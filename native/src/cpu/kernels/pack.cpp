@@ -37,6 +37,25 @@ float mean_square(const float* x, size_t count) {
   return static_cast<float>(sum / static_cast<double>(count));
 }
 
+// f32, f16 and bf16: a row at a time.
+void convert_rows(const PackArgs& a, PackSums* sums) {
+  float back[kRun];
+  const size_t count = a.rows * a.columns;
+  for (size_t from = 0; from < count; from += kRun) {
+    const size_t n = min_size(kRun, count - from);
+    const float* x = a.values + from;
+    if (a.type == Type::f32) {
+      memcpy(static_cast<float*>(a.out) + from, x, n * sizeof(float));
+      compare(x, x, nullptr, n, sums);
+      continue;
+    }
+    uint16_t* to = static_cast<uint16_t*>(a.out) + from;
+    (a.type == Type::f16 ? f32_to_f16 : f32_to_bf16)(x, to, n);
+    (a.type == Type::f16 ? f16_to_f32 : bf16_to_f32)(to, back, n);
+    compare(x, back, nullptr, n, sums);
+  }
+}
+
 // A type whose header says how a block is packed.
 template <class Block>
 concept Packable = requires(const float* x, formats::fit::Columns columns, Block& y) { pack(x, columns, y); };
@@ -68,7 +87,7 @@ bool pack(const PackArgs& a, PackSums* sums) {
   case Type::name: return pack_rows<formats::name::Block, formats::name::kElements>(a, sums);
     RLX_PACKED_TYPES(RLX_PACK)
 #undef RLX_PACK
-    default: return false;
+    default: convert_rows(a, sums); return true;
   }
 }
 
