@@ -16,6 +16,7 @@ import type {
 } from "./define.ts";
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
+import { quantizeChoice, quantizeInput, quantizeItem, quantizePlan } from "./views/quantize.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
@@ -186,6 +187,7 @@ export const contract = {
     "hybrid.run": call(hybridInput, hybridView),
 
     "export.plan": call(exportModel, exportPlan),
+    "quantize.plan": call(quantizeChoice, quantizePlan),
     "tokens.encode": call(encodeInput, encoded),
   },
   streams: {
@@ -195,6 +197,7 @@ export const contract = {
     /** Measures what is not known of the devices, then advises. */
     "devices.calibrate": stream(calibrateInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
+    "quantize.run": stream(quantizeInput, quantizeItem),
     "score.run": stream(scoreInput, scoreItem),
     /** Asks Core ML on this Mac what only it can answer, question by question. */
     "doctor.verify": stream(nothing, verifyItem),

@@ -18,6 +18,7 @@ import { templateView } from "./handlers/chats.ts";
 import type { Connectable } from "./connection.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
+import { quantizeHandlers } from "./handlers/quantizeHandlers.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
 import { graphHandlers } from "./handlers/graphHandlers.ts";
 import { hybridHandlers } from "./handlers/hybridHandlers.ts";
@@ -111,6 +112,7 @@ export function createEngine(parts: EngineParts): Engine {
   const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
   const compared = { store, devices, mlx, dispatch, jobs, machine, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
+  const quantizing = quantizeHandlers({ store, cpu, files, packages, jobs, threads: defaultThreads });
   const inspecting = inspectHandlers({
     store,
     recents,
@@ -134,6 +136,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...exporting.calls,
+      ...quantizing.calls,
       ...cacheHandlers({ devices, plans }),
       "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
@@ -143,6 +146,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, peakBandwidth }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
+      ...quantizing.streams,
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
       "doctor.verify": verifyHandler(devices, jobs),
     },

@@ -9,6 +9,7 @@ import type { Reading } from "../contract/views/machine.ts";
 import type { Recent } from "../contract/views/model.ts";
 import type { RouteView } from "../contract/views/route.ts";
 import type { Phase, TargetSpec } from "../contract/views/common.ts";
+import type { ByteSink } from "../formats/byteSink.ts";
 import type { ByteSource, SiblingOpener } from "../formats/byteSource.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { WeightFiles } from "../ir/weightPlace.ts";
@@ -56,6 +57,8 @@ export interface ModelFiles {
   find(folder: string, name: string, size: number | undefined): AsyncIterable<string>;
   /** The model that comes with the workbench; undefined where it is not part of the installation. */
   sample(): { readonly path: string; readonly bytes: number } | undefined;
+  /** A new model file: its absolute path, and what writes it. Throws INPUT_ARGUMENT where none can be written. */
+  create(path: string, overwrite: boolean): Promise<{ readonly path: string; readonly sink: ByteSink }>;
 }
 
 export interface PackageFiles {

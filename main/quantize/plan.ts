@@ -73,7 +73,7 @@ function plannedTensor(tensor: GgufTensor, block: number, model: ModelFacts, opt
     return planned(chosen);
   }
   if (!isQuantised(name, dims.length)) return planned(tensor.type);
-  const { type, standsInFor } = typeFor(options.recipe, { name, columns, block }, model);
+  const { type, standsInFor } = typeFor(options.recipe, { name, columns, block }, model, options.pure);
   return planned(type, standsInFor);
 }
 

@@ -48,6 +48,9 @@ const RECIPES = {
 
 export type Recipe = keyof typeof RECIPES;
 export const RECIPE_NAMES = Object.keys(RECIPES) as readonly Recipe[];
+/** Types of fewer than 3 bits are of no use without one. */
+export const needsImportance = (recipe: Recipe): boolean =>
+  among(recipe, "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq2_m", "iq3_xxs", "q2_k_s");
 export const isRecipe = (name: string): name is Recipe => Object.hasOwn(RECIPES, name);
 
 /** The recipe's number in `general.file_type`. */
@@ -264,8 +267,9 @@ export function typeFor(
   recipe: Recipe,
   place: WeightPlace,
   model: ModelFacts,
+  pure = false,
 ): { type: GgmlType; standsInFor?: string } {
-  const name = wanted(recipe, place, model);
+  const name = pure ? RECIPES[recipe] : wanted(recipe, place, model);
   const type = typeNamed(name);
   if (place.columns % type.blockSize === 0) return { type };
   const other = typeNamed(STAND_IN[name] ?? (type.blockSize === 256 ? "iq4_nl" : "f16"));

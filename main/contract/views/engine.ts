@@ -75,7 +75,7 @@ export type EngineInfo = View<typeof engineInfo>;
 
 export const job = z.object({
   id: z.string(),
-  kind: z.enum(["run", "bench", "profile", "export", "compile", "upload", "hybrid", "calibrate"]),
+  kind: z.enum(["run", "bench", "profile", "export", "compile", "upload", "hybrid", "calibrate", "quantize"]),
   title: z.string(),
   phase: z.string(),
   fraction: z.number().nullable(),

@@ -195,6 +195,26 @@ ofBothPhases(
   .option("--dry-run", "say what would be written")
   .action(run(async () => (await import("./compile.ts")).compile));
 
+add(
+  "quantize",
+  "write this model in smaller types, and say what each weight loses",
+  "rlx quantize model-f16.gguf --to q4_k_m",
+  "rlx quantize model.gguf --to q4_k_m --tensor-type '*ffn_down*=q6_k' -o mine.gguf",
+  "rlx quantize model.gguf --to iq4_xs --imatrix imatrix.gguf --dry-run",
+)
+  .requiredOption("--to <recipe>", "q4_k_m, q8_0, iq4_xs, f16 …: a wrong one names them all")
+  .option("-o, --output <path>", "where to write it; beside the file without it")
+  .option("--overwrite", "replace what is there")
+  .addOption(
+    several("--tensor-type <pattern=type>", "another type for tensors whose names match; * stands for anything"),
+  )
+  .option("--output-type <type>", "type of the output matrix")
+  .option("--embedding-type <type>", "type of the token embedding")
+  .option("--pure", "the recipe's own type for every weight")
+  .option("--imatrix <path>", "importance matrix, as a GGUF")
+  .option("--dry-run", "say the size and measure the errors, write nothing")
+  .action(run(async () => (await import("./quantize.ts")).quantize));
+
 onTarget(
   sampling(
     addFor(

@@ -1,11 +1,12 @@
 /** Model files of this machine: opened by path, looked for in folders, and the sample that comes with the workbench. */
 import { existsSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ModelFiles } from "../../engine/services.ts";
 import { userHome } from "./folders.ts";
-import { openFileSource, siblingOpener } from "./fileByteSource.ts";
+import { openFileSink, openFileSource, siblingOpener } from "./fileByteSource.ts";
 
 const SAMPLE_FILE = "assets/models/rlx-sample.gguf";
 /** How deep folders are searched for a dropped file. */
@@ -42,6 +43,26 @@ async function* find(start: string, name: string, size: number | undefined): Asy
   }
 }
 
+async function create(path: string, overwrite: boolean): ReturnType<ModelFiles["create"]> {
+  const full = resolve(path);
+  if (extname(full) !== ".gguf")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${full}: expected a name that ends in .gguf`, {
+      hint: "Other programs know model files by that ending.",
+    });
+  const folder = await stat(dirname(full)).catch(() => undefined);
+  if (folder?.isDirectory() !== true)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] the folder ${dirname(full)} does not exist`, {
+      hint: "Create it first, or choose another.",
+    });
+  const there = await stat(full).catch(() => undefined);
+  if (there !== undefined && !overwrite)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${full} exists already`, {
+      hint: "Choose another name, or ask to overwrite it.",
+      details: { exists: true },
+    });
+  return { path: full, sink: await openFileSink(full) };
+}
+
 export const modelFiles: ModelFiles = {
   async open(path) {
     const full = resolve(path);
@@ -60,6 +81,7 @@ export const modelFiles: ModelFiles = {
     ];
   },
   find,
+  create,
   sample: () => {
     const path = samplePath();
     return path === undefined ? undefined : { path, bytes: statSync(path).size };
