@@ -97,6 +97,23 @@ class Batch(c.Structure):
 LOG_CALLBACK = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 GGML_TYPES = {"f32": 0, "f16": 1, "q8_0": 8, "bf16": 30}
 
+# llama_token_data
+TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+
+class TokenDataArray(c.Structure):
+    _fields_ = [
+        ("data", c.c_void_p),
+        ("size", c.c_size_t),
+        ("selected", c.c_int64),
+        ("sorted", c.c_bool),
+    ]
+
+
+class LogitBias(c.Structure):
+    _fields_ = [("token", c.c_int32), ("bias", c.c_float)]
+
+
 _SIGNATURES = {
     "llama_version": (c.c_char_p, []),
     "llama_backend_init": (None, []),
@@ -118,6 +135,7 @@ _SIGNATURES = {
     "llama_vocab_eos": (c.c_int32, [c.c_void_p]),
     "llama_vocab_eot": (c.c_int32, [c.c_void_p]),
     "llama_vocab_is_eog": (c.c_bool, [c.c_void_p, c.c_int32]),
+    "llama_vocab_get_suppress_tokens": (c.POINTER(c.c_int32), [c.c_void_p, c.POINTER(c.c_int32)]),
     "llama_vocab_get_add_bos": (c.c_bool, [c.c_void_p]),
     "llama_vocab_get_add_eos": (c.c_bool, [c.c_void_p]),
     "llama_tokenize": (
@@ -137,6 +155,28 @@ _SIGNATURES = {
     "llama_get_memory": (c.c_void_p, [c.c_void_p]),
     "llama_memory_clear": (None, [c.c_void_p, c.c_bool]),
     "llama_set_n_threads": (None, [c.c_void_p, c.c_int32, c.c_int32]),
+}
+
+_SIGNATURES |= {
+    "llama_sampler_apply": (None, [c.c_void_p, c.POINTER(TokenDataArray)]),
+    "llama_sampler_accept": (None, [c.c_void_p, c.c_int32]),
+    "llama_sampler_free": (None, [c.c_void_p]),
+    "llama_sampler_init_temp": (c.c_void_p, [c.c_float]),
+    "llama_sampler_init_dist": (c.c_void_p, [c.c_uint32]),
+    "llama_sampler_init_top_k": (c.c_void_p, [c.c_int32]),
+    "llama_sampler_init_top_p": (c.c_void_p, [c.c_float, c.c_size_t]),
+    "llama_sampler_init_min_p": (c.c_void_p, [c.c_float, c.c_size_t]),
+    "llama_sampler_init_typical": (c.c_void_p, [c.c_float, c.c_size_t]),
+    "llama_sampler_init_xtc": (c.c_void_p, [c.c_float, c.c_float, c.c_size_t, c.c_uint32]),
+    "llama_sampler_init_mirostat": (c.c_void_p, [c.c_int32, c.c_uint32, c.c_float, c.c_float, c.c_int32]),
+    "llama_sampler_init_mirostat_v2": (c.c_void_p, [c.c_uint32, c.c_float, c.c_float]),
+    "llama_sampler_init_penalties": (c.c_void_p, [c.c_int32, c.c_int32, c.c_float, c.c_float, c.c_float]),
+    "llama_sampler_init_logit_bias": (c.c_void_p, [c.c_int32, c.c_int32, c.POINTER(LogitBias)]),
+    "llama_sampler_init_dry": (
+        c.c_void_p,
+        [c.c_void_p, c.c_float, c.c_float, c.c_int32, c.c_int32, c.POINTER(c.c_char_p), c.c_size_t],
+    ),
+    "llama_sampler_init_grammar": (c.c_void_p, [c.c_void_p, c.c_char_p, c.c_char_p]),
 }
 
 _library = None
@@ -315,6 +355,50 @@ class Model:
             if count >= 0:
                 return buffer.raw[:count]
             size = -count
+
+
+class Sampler:
+    """One of llama.cpp's sampler functions, called over logits that are given."""
+
+    def __init__(self, pointer, lib):
+        if not pointer:
+            _fail("cannot make the sampler")
+        self.pointer, self.lib = pointer, lib
+
+    def close(self):
+        self.lib.llama_sampler_free(self.pointer)
+
+    def accept(self, tokens):
+        for token in tokens:
+            self.lib.llama_sampler_accept(self.pointer, int(token))
+
+    def apply(self, logits):
+        """Ids, logits and the selected index of what is left. Logits of -inf mark what a grammar refuses."""
+        data = np.zeros(len(logits), dtype=TOKEN_DATA)
+        data["id"], data["logit"] = np.arange(len(logits)), logits
+        array = TokenDataArray(data.ctypes.data, len(logits), -1, False)
+        self.lib.llama_sampler_apply(self.pointer, c.byref(array))
+        left = np.frombuffer(c.string_at(array.data, array.size * TOKEN_DATA.itemsize), dtype=TOKEN_DATA)
+        return left["id"], left["logit"], array.selected
+
+
+def make_sampler(kind, model=None, **values):
+    """By the name of its function in llama.h, without `llama_sampler_init_`."""
+    lib = load_library()
+    if kind == "dry":
+        breakers = [text.encode() for text in values["breakers"]]
+        pointer = lib.llama_sampler_init_dry(
+            model.vocab, values["multiplier"], values["base"], values["allowed_length"],
+            values["last"], (c.c_char_p * len(breakers))(*breakers), len(breakers),
+        )  # fmt: skip
+    elif kind == "logit_bias":
+        biases = (LogitBias * len(values["biases"]))(*((int(t), b) for t, b in values["biases"]))
+        pointer = lib.llama_sampler_init_logit_bias(values["vocabulary"], len(biases), biases)
+    elif kind == "grammar":
+        pointer = lib.llama_sampler_init_grammar(model.vocab, values["text"].encode(), values["root"].encode())
+    else:
+        pointer = getattr(lib, f"llama_sampler_init_{kind}")(*values["arguments"])
+    return Sampler(pointer, lib)
 
 
 class Context:

@@ -1,4 +1,4 @@
-"""Prints main/tokenizer/unicodeTables.ts: which code points are letters, numbers, punctuation, marks and symbols.
+"""Prints main/tokenizer/unicodeTables.ts: which code points are letters, numbers, punctuation, marks, symbols, controls.
 
 The classes are those of Unicode 15.1 as llama.cpp has them, asked from its library one code point at a time, so that
 text is split the same way whatever Unicode version the JavaScript engine has.
@@ -8,7 +8,7 @@ import ctypes as c
 
 import llama
 
-CLASSES = {"letter": 0x04, "number": 0x02, "punctuation": 0x20, "mark": 0x10, "symbol": 0x40}
+CLASSES = {"letter": 0x04, "number": 0x02, "punctuation": 0x20, "mark": 0x10, "symbol": 0x40, "control": 0x80}
 
 
 def ranges(flags, bit):

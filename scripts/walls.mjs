@@ -23,9 +23,10 @@ const backendRules = [
 const blockOperands = "main/backends/cpu/linearBlockOperands.ts";
 const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
 const compilerLayers = [...belowBackends, ...everyBackend];
-const runtimeLayers = [...compilerLayers, "main/tokenizer", "main/chatTemplate", "main/runtime"];
+const textLayers = ["main/tokenizer", "main/chatTemplate", "main/grammar"];
+const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
-const aboveSessions = [...belowBackends, "main/tokenizer", "main/chatTemplate", "main/runtime"];
+const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
 const engine = [...runtimeLayers, "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
@@ -58,13 +59,14 @@ export const walls = [
     may: [...base, "main/tokenizer", "main/ir/steps.ts"],
     packages: ["@huggingface/jinja"],
   },
+  { folder: "main/grammar", may: [...base, "main/ir/steps.ts"] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
   { folder: "main/compiler", may: compilerLayers },
   { folder: "main/runtime", may: [...aboveSessions, "main/backends/coreml"] },
   { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
-  { folder: "main/contract", may: base, packages: ["zod"] },
+  { folder: "main/contract", may: [...base, "main/ir/samplingRanges.ts"], packages: ["zod"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
   {

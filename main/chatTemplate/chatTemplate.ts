@@ -10,7 +10,8 @@ import type { Steps } from "../ir/steps.ts";
 import { strftime } from "./strftime.ts";
 import type { TemplateLimits } from "./budget.ts";
 import { parseTemplate, runTemplate } from "./sandbox.ts";
-import type { Tokenizer, TokenizerSource } from "../tokenizer/tokenizer.ts";
+import type { TokenizerSource } from "../tokenizer/rules.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
 export interface ChatMessage {
   readonly role: string;

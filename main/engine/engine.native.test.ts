@@ -454,7 +454,7 @@ describe("a file dropped in a browser", () => {
 
 describe.each([
   ["another architecture", { architecture: "mamba" }, /mamba/],
-  ["a mixture of experts", { experts: 8 }, /expert/i],
+  ["a mixture of experts", { architecture: "grok", experts: 8 }, /expert/i],
 ] as const)("%s", (what, shape, names) => {
   it("is named in a sentence, and what needs no graph still works", async () => {
     const { client } = harness;

@@ -4,6 +4,7 @@
  * becomes. Graphs are immutable; only the builder and the rewriter make them.
  */
 import type { AttrRecord } from "./attributes.ts";
+import type { Shape } from "./dim.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import type { TensorType } from "./type.ts";
 
@@ -87,7 +88,9 @@ export interface WeightSource {
   readonly identity: string;
   /** The file's name in messages. */
   readonly name?: string;
-  readonly tensorType: (tensor: string) => TensorType | undefined;
+  readonly has: (tensor: string) => boolean;
+  /** Its type in the file; `expected` is the shape that a graph needs. */
+  readonly tensorType: (tensor: string, expected?: Shape) => TensorType | undefined;
 }
 
 export const valueKey = (value: Value): string => `${value.node}.${value.output}`;

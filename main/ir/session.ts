@@ -95,6 +95,49 @@ export interface EngineCounts {
 
 // ---------------------------------------------------------------------------------------- tokens
 
+/** The steps of the chain that not every engine draws itself; main/runtime/sampling/chain.ts has all of them, in order. */
+export type ChainStep =
+  "logitBias" | "constraint" | "frequencyPenalty" | "presencePenalty" | "dry" | "typicalP" | "xtc" | "mirostat";
+
+export interface LogitBias {
+  readonly id: number;
+  /** Added to the token's logit; -Infinity bans it. */
+  readonly bias: number;
+}
+
+/** Exclude top choices: with this probability, all tokens above the threshold but the least probable of them go. */
+export interface Xtc {
+  readonly probability: number;
+  readonly threshold: number;
+}
+
+/** Don't repeat yourself: what would go on with a repetition of `allowedLength` tokens or more loses multiplier · base^excess. */
+export interface Dry {
+  readonly multiplier: number;
+  readonly base: number;
+  readonly allowedLength: number;
+  /** Where repetitions are looked for, oldest first. */
+  readonly tokens: Int32Array;
+  /** A repetition ends at these: by its first token, the tokens that must follow it (none for a single token). */
+  readonly breakers: ReadonlyMap<number, readonly (readonly number[])[]>;
+}
+
+/** Keeps the surprise of the text near `tau` bits. It takes the place of top-k, typical, top-p, min-p and XTC. */
+export interface Mirostat {
+  readonly version: 1 | 2;
+  readonly tau: number;
+  readonly eta: number;
+  /** Moves with every draw. */
+  readonly state: { mu: number };
+}
+
+/** What the text may go on with, after the tokens that were drawn. */
+export interface TokenConstraint {
+  /** One bit for each token of the vocabulary, lowest first: may it come next? */
+  allowed(): Uint32Array;
+}
+
+/** What every engine draws: repetition penalty, temperature, top-k, top-p, min-p. The rest is optional, and absent where it is off. */
 export interface SampleOptions {
   /** 0: the most probable token. */
   readonly temperature: number;
@@ -115,6 +158,17 @@ export interface SampleOptions {
   readonly step: number;
   /** How many of the most probable tokens to report. */
   readonly alternatives: number;
+  readonly logitBias?: readonly LogitBias[];
+  readonly constraint?: TokenConstraint;
+  /** Taken from the logit for each time that the token is among `recent`. */
+  readonly frequencyPenalty?: number;
+  /** Taken from the logit once if the token is among `recent`. */
+  readonly presencePenalty?: number;
+  readonly dry?: Dry;
+  /** Keeps tokens whose surprise is nearest to the expected one, up to this share of the probability. */
+  readonly typicalP?: number;
+  readonly xtc?: Xtc;
+  readonly mirostat?: Mirostat;
 }
 
 export interface TokenProbability {
@@ -171,5 +225,7 @@ export interface TokenRunner {
   readonly follows: boolean;
   /** A run may draw several tokens, each behind the one before it. */
   readonly series: boolean;
+  /** The optional steps of a draw that it takes itself. A draw with another one goes through main/runtime/tokenRuns.ts. */
+  readonly steps: readonly ChainStep[];
   run(request: TokenRun, signal?: AbortSignal): Promise<TokenResult>;
 }

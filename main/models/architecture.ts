@@ -5,9 +5,8 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { quote } from "../formats/gguf/header.ts";
-import { mixtureSentence } from "./dense.ts";
 import { FAMILIES } from "./families/index.ts";
-import type { Architecture, Family } from "./family.ts";
+import type { Architecture, Family, TensorSpec } from "./family.ts";
 import { noTensor, wrongShape } from "./tensorErrors.ts";
 
 export type ArchitectureReading =
@@ -28,14 +27,16 @@ const NO_MODELS: ReadonlyMap<string, string> = new Map([
   ["imatrix", "It is an importance matrix, not a model: it tells a quantiser which weights matter."],
 ]);
 
-const listed = (names: readonly string[], last: "and" | "or"): string =>
-  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} ${last} ${names.at(-1) ?? ""}`;
+/** "llama, qwen3 and 38 more" */
+function listed(families: readonly Family[]): string {
+  const names = families.flatMap(({ architectures }) => architectures);
+  if (names.length < 4) return names.join(", ");
+  const first = ["llama", "qwen3", "gemma3"].filter((name) => names.includes(name));
+  return `${first.join(", ")} and ${names.length - first.length} more`;
+}
 
 /** What to do about a file without a graph. */
-export const USE_A_KNOWN_FAMILY = `Use a dense model of the ${listed(
-  FAMILIES.map(({ name }) => name),
-  "or",
-)} family.`;
+export const USE_A_KNOWN_FAMILY = `Use a model of another architecture: ${listed(FAMILIES)} have a graph.`;
 
 const readings = new WeakMap<GgufFile, ArchitectureReading>();
 
@@ -76,19 +77,28 @@ export function readWith(families: readonly Family[], file: GgufFile): Architect
 }
 
 function unknownSentence(families: readonly Family[], file: GgufFile, name: string): string {
-  const known = listed(
-    families.map((family) => family.name),
-    "and",
-  );
+  const known = listed(families);
   const experts = file.metadata.get(`${name}.expert_count`);
-  const mixture = experts?.kind === "number" && experts.value > 0 ? ` ${mixtureSentence(experts.value)}` : "";
+  const mixture =
+    experts?.kind === "number" && experts.value > 0 ? ` It is a mixture of experts (${experts.value} of them).` : "";
   return `The architecture ${quote(name)} is not supported yet (${known} are).${mixture}`;
+}
+
+/** What the graph reads of this file. A file with fewer tensors than layers is no model, and its graph is not built. */
+function tensorsOf(file: GgufFile, architecture: Architecture): readonly TensorSpec[] {
+  if (architecture.layers > file.tensors.length)
+    throw new WorkbenchError(
+      "INPUT_MALFORMED",
+      `[${file.name}] block_count: got ${architecture.layers} in a file of ${file.tensors.length} tensors`,
+      { hint: "The file is incomplete; convert or download it again." },
+    );
+  return architecture.tensors((name) => file.tensor(name) !== undefined);
 }
 
 /** Tensors of the file that its family's graph leaves out: answers without them could be wrong. */
 function unreadTensors(file: GgufFile, architecture: Architecture): readonly string[] {
   const read = new Set<string>();
-  for (const { name } of architecture.tensors()) read.add(name);
+  for (const { name } of tensorsOf(file, architecture)) read.add(name);
   return file.tensors.map(({ name }) => name).filter((name) => !read.has(name) && !architecture.isBeside(name));
 }
 
@@ -111,11 +121,10 @@ export function requireArchitecture(file: GgufFile): Architecture {
 
 /** Why the file's tensors make no graph: the first that is missing or has another shape; undefined when none is. */
 export function missingTensor(file: GgufFile, architecture: Architecture): WorkbenchError | undefined {
-  for (const { name, shape, optional } of architecture.tensors()) {
+  for (const { name, shape } of tensorsOf(file, architecture)) {
     const found = file.tensor(name)?.shape;
-    if (found === undefined) {
-      if (!optional) return noTensor(file.name, name);
-    } else if (found.length !== shape.length || shape.some((size, i) => size !== found[i]))
+    if (found === undefined) return noTensor(file.name, name);
+    if (found.length !== shape.length || shape.some((size, i) => size !== found[i]))
       return wrongShape(file.name, name, `[${found.join(",")}]`, shape);
   }
   return undefined;

@@ -7,10 +7,12 @@ import { GraphBuilder } from "../ir/builder.ts";
 import type { Shape } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
+import { hostScalar } from "../ir/hostTensor.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { Steps } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { formatType, sameShape, scalar, tensor } from "../ir/type.ts";
+import { sizeValue } from "../ops/families/constants.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { Rope } from "./rope.ts";
@@ -44,8 +46,29 @@ export interface DecoderSizes {
   readonly width: number;
   readonly vocabulary: number;
   readonly context: number;
+  readonly norm: Norm;
   readonly normEpsilon: number;
   readonly tiedEmbedding: boolean;
+}
+
+/** RMS; mean and variance; or those without a weight. A bias is added where the file has one. */
+export type Norm = "rms" | "layer" | "bare";
+
+/** Factors that some families put on their streams; 1 when absent. */
+export interface Scales {
+  readonly embedding?: number;
+  /** Of what a block adds to the stream. */
+  readonly residual?: number;
+  readonly logits?: number;
+  /** Logits become cap · tanh(logits / cap). */
+  readonly logitCap?: number;
+}
+
+/** Queries at position p are multiplied by 1 + scale · ln(⌊(p + offset) / each⌋ + 1). */
+export interface Temperature {
+  readonly scale: number;
+  readonly offset: number;
+  readonly each: number;
 }
 
 export interface DecoderState {
@@ -96,6 +119,20 @@ export class Decoder {
     });
   }
 
+  /** The stream with the learned vectors of the tokens' positions. */
+  withPositions(x: Value): Value {
+    return this.scoped("positions", () => {
+      const table = this.weight("position_embd.weight", [this.sizes.context, this.sizes.width]);
+      const rows = this.g.gather([table, this.positions()], { axis: 0 }, "position_rows");
+      return this.g.add([x, this.#asF32(rows)], {}, "with_positions");
+    });
+  }
+
+  /** i32 [T] */
+  positions(): Value {
+    return this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
+  }
+
   /** Calls `build` for each layer in its scope, threading the residual stream; with a pause before each. */
   *layers(x: Value, build: (layer: number, x: Value) => Value): Steps<Value> {
     let stream = x;
@@ -107,14 +144,17 @@ export class Decoder {
   }
 
   /** The wanted rows, normed, against the output matrix: the graph's result. */
-  head(x: Value): void {
+  head(x: Value, scales: Scales = {}): void {
     const { vocabulary, width, tiedEmbedding } = this.sizes;
     const rows = this.scoped("final_norm", () =>
-      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), "output_norm.weight", width, "norm"),
+      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), "output_norm", width, "norm"),
     );
     this.scoped("head", () => {
       const name = tiedEmbedding ? "token_embd.weight" : "output.weight";
-      this.#builder.output(LOGITS, this.g.linear([rows, this.weight(name, [vocabulary, width])], {}, LOGITS));
+      const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
+      const matrix = this.weight(name, [vocabulary, width]);
+      const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
+      this.#builder.output(LOGITS, this.#finished(logits, scales));
     });
   }
 
@@ -124,7 +164,7 @@ export class Decoder {
 
   /** A tensor of the file; its shape must be the one the architecture implies. */
   weight(name: string, shape: Shape): Value {
-    const type = this.#weights.tensorType(name);
+    const type = this.#weights.tensorType(name, shape);
     const model = this.#weights.name ?? this.sizes.name;
     if (!type) throw noTensor(model, name);
     if (!sameShape(type.shape, shape)) throw wrongShape(model, name, formatType(type), shape);
@@ -132,7 +172,7 @@ export class Decoder {
   }
 
   has(name: string): boolean {
-    return this.#weights.tensorType(name) !== undefined;
+    return this.#weights.has(name);
   }
 
   /** A norm's scale or a bias, as f32. */
@@ -140,14 +180,51 @@ export class Decoder {
     return this.#asF32(this.weight(name, [size]));
   }
 
-  norm(x: Value, name: string, size: number, label: string): Value {
-    return this.g.rms_norm([x, this.vector(name, size)], { eps: this.sizes.normEpsilon }, label);
+  /** A bias for each expert, as f32. */
+  matrix(name: string, shape: Shape): Value {
+    return this.#asF32(this.weight(name, shape));
   }
 
-  linear(x: Value, name: string, [out, inner]: readonly [number, number], label: string): Value {
-    const w = this.weight(`${name}.weight`, [out, inner]);
+  /** A norm of the family's kind; `name` without its `.weight`. */
+  norm(x: Value, name: string, size: number, label: string): Value {
+    const { norm, normEpsilon: eps } = this.sizes;
+    if (norm === "bare") return this.plainNorm(x, size, label);
+    const weight = this.vector(`${name}.weight`, size);
     const bias = `${name}.bias`;
-    return this.g.linear(this.has(bias) ? [x, w, this.vector(bias, out)] : [x, w], {}, label);
+    const operands = this.has(bias) ? ([x, weight, this.vector(bias, size)] as const) : ([x, weight] as const);
+    return norm === "rms" ? this.g.rms_norm(operands, { eps }, label) : this.g.layer_norm(operands, { eps }, label);
+  }
+
+  /** The norm without a weight. */
+  plainNorm(x: Value, size: number, label: string): Value {
+    const ones = this.g.expand([this.g.constant(hostScalar("f32", 1))], { shape: [size] });
+    const eps = this.sizes.normEpsilon;
+    return this.sizes.norm === "rms"
+      ? this.g.rms_norm([x, ones], { eps }, label)
+      : this.g.layer_norm([x, ones], { eps }, label);
+  }
+
+  /** A norm over the last axis whose weight differs from head to head: [T, heads, size]. */
+  normEach(x: Value, name: string, shape: Shape, label: string): Value {
+    const size = shape.at(-1);
+    const normed = this.plainNorm(x, typeof size === "number" ? size : 1, label);
+    return this.g.mul([normed, this.matrix(`${name}.weight`, shape)], {}, `${label}_weight`);
+  }
+
+  /** The product with a bias where the file has one. */
+  linear(x: Value, name: string, [out, inner]: readonly [number, number], label: string): Value {
+    const bias = `${name}.bias`;
+    if (!this.has(bias)) return this.product(x, name, [out, inner], label);
+    if (this.has(`${name}.scale`))
+      return this.g.add([this.product(x, name, [out, inner], label), this.vector(bias, out)], {}, `${label}_biased`);
+    return this.g.linear([x, this.weight(`${name}.weight`, [out, inner]), this.vector(bias, out)], {}, label);
+  }
+
+  /** The product, by the matrix's scale where the file has one. */
+  product(x: Value, name: string, shape: readonly [number, number], label: string): Value {
+    const product = this.g.linear([x, this.weight(`${name}.weight`, shape)], {}, label);
+    const scale = `${name}.scale`;
+    return this.has(scale) ? this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`) : product;
   }
 
   /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
@@ -159,10 +236,12 @@ export class Decoder {
   }
 
   /** Cosines and sines of the step's positions. */
-  ropeAngles({ dims, base, scaling, attentionFactor, factorsTensor }: Rope): RopeAngles {
-    const positions = this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
+  ropeAngles(rope: Rope): RopeAngles {
+    const { dims, base, scaling, attentionFactor } = rope;
+    const positions = this.positions();
+    const factors = this.#ropeFactors(rope);
     const [cos, sin] = this.g.rope_table(
-      factorsTensor === undefined ? [positions] : [positions, this.vector(factorsTensor, dims / 2)],
+      factors === undefined ? [positions] : [positions, factors],
       {
         dims,
         base,
@@ -177,6 +256,34 @@ export class Decoder {
     );
     if (!cos || !sin) throw new WorkbenchError("BUG_INVARIANT", "[rope_table] expected two outputs");
     return [cos, sin];
+  }
+
+  #ropeFactors({ dims, factorsTensor, longFactors }: Rope): Value | undefined {
+    if (factorsTensor !== undefined) return this.vector(factorsTensor, dims / 2);
+    if (longFactors === undefined) return undefined;
+    const long = this.vector(longFactors.long, dims / 2);
+    const short = this.vector(longFactors.short, dims / 2);
+    const above = this.g.constant(hostScalar("i32", longFactors.above));
+    const isLong = this.g.compare([sizeValue(this.g, [this.cache.capacity], "i32"), above], { op: "gt" }, "is_long");
+    return this.g.where([isLong, long, short], {}, "factors");
+  }
+
+  /** [T, 1, 1]: what queries are multiplied by, more behind every so many positions. */
+  temperatures({ scale, offset, each }: Temperature): Value {
+    const { g } = this;
+    const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
+    const place = g.add([g.cast([this.positions()], { to: "f32" }), number(offset)]);
+    const stage = g.floor([g.div([place, number(each)])]);
+    const grown = g.mul([g.log([g.add([stage, number(1)])]), number(scale)]);
+    return g.reshape([g.add([grown, number(1)])], { shape: [TOKENS, 1, 1] }, "temperatures");
+  }
+
+  #finished(logits: Value, { logits: scale = 1, logitCap }: Scales): Value {
+    const { g } = this;
+    const factor = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
+    const scaled = scale === 1 ? logits : g.mul([logits, factor(scale)], {}, "scaled");
+    if (logitCap === undefined) return scaled;
+    return g.mul([g.tanh([g.mul([scaled, factor(1 / logitCap)])]), factor(logitCap)], {}, "capped");
   }
 
   /** Rows of half tables and half vectors are computed with in f32. */

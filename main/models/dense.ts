@@ -2,11 +2,15 @@
  * What dense decoders have in common: their keys with the defaults of llama.cpp, their tensors,
  * what the overview says of them. A family takes it as it is, or adds to it.
  */
+import type { Norm, Scales, Temperature } from "./blocks.ts";
+import type { ExpertRules, Experts } from "./experts.ts";
+import { readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
-import type { FamilySpec, ModelFact, TensorSpec } from "./family.ts";
-import { needed, optional } from "./family.ts";
+import type { FamilySpec, ModelFact } from "./family.ts";
 import type { Rope, RopeStyle } from "./rope.ts";
 import { readRope, ropeScalingText } from "./rope.ts";
+import type { WindowRules, Windows } from "./windows.ts";
+import { localRope, readWindows } from "./windows.ts";
 
 export interface DenseHyper {
   /** general.architecture */
@@ -22,14 +26,47 @@ export interface DenseHyper {
   readonly vocabulary: number;
   readonly context: number;
   readonly tiedEmbedding: boolean;
+  readonly norm: Norm;
   /** Positions of a sliding window that the file names and the graph does not apply; 0 for none. */
   readonly unusedWindow: number;
+  readonly windows?: Windows | undefined;
+  /** Of the layers with a window, where theirs differs. */
+  readonly localRope?: Rope | undefined;
+  /** Layers behind the last one that guess tokens ahead; the graph leaves them out. */
+  readonly draftLayers?: number;
+  /** Factors on streams and logits. */
+  readonly scales?: Scales | undefined;
+  /** Of attention scores; 1/√head size when absent. */
+  readonly attentionScale?: number | undefined;
+  readonly attentionCap?: number | undefined;
+  readonly temperature?: Temperature | undefined;
+  /** q, k and v stay within ± this. */
+  readonly clamp?: number | undefined;
+  /** False where a bias of attn_output is not added. */
+  readonly outputBias?: boolean;
+  /** ffn_up holds the gate in its first half. */
+  readonly fusedGate?: boolean;
+  /** Absent in a decoder whose layers have one feed-forward network each. */
+  readonly experts?: Experts | undefined;
 }
 
-export function readDense(keys: HyperReader, rope: RopeStyle): DenseHyper {
-  const experts = keys.looseNumber("expert_count") ?? 0;
-  if (experts > 0) throw keys.refuse(mixtureSentence(experts));
-  const layers = keys.positive("block_count");
+export interface DenseStyle {
+  readonly rope: RopeStyle;
+  readonly norm?: Norm;
+  /** Absent in families whose layers all see everything. */
+  readonly windows?: WindowRules;
+  /** What a mixture of this family is like; absent in families without. */
+  readonly experts?: ExpertRules;
+}
+
+const EPSILON: Readonly<Record<Norm, string>> = {
+  rms: "attention.layer_norm_rms_epsilon",
+  layer: "attention.layer_norm_epsilon",
+  bare: "attention.layer_norm_epsilon",
+};
+
+export function readDense(keys: HyperReader, { rope, norm = "rms", windows, experts }: DenseStyle): DenseHyper {
+  const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
   const heads = keys.sameInEveryLayer("attention.head_count");
   const kvHeads = keys.sameInEveryLayer("attention.head_count_kv", heads);
@@ -38,12 +75,11 @@ export function readDense(keys: HyperReader, rope: RopeStyle): DenseHyper {
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
-  const normEpsilon = keys.number("attention.layer_norm_rms_epsilon");
-  if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon))
-    throw keys.badKey("attention.layer_norm_rms_epsilon", normEpsilon, "0 or more");
+  const normEpsilon = keys.number(EPSILON[norm]);
+  if (!(normEpsilon >= 0) || !Number.isFinite(normEpsilon)) throw keys.badKey(EPSILON[norm], normEpsilon, "0 or more");
   if (heads % kvHeads !== 0)
     throw keys.malformed(`${heads} heads cannot share ${kvHeads} key/value heads: expected a multiple`);
-  if (layers > 10_000) throw keys.badKey("block_count", layers, "at most 10000");
+  const turn = readRope(keys, rope, { headDim, context });
   return {
     name: keys.name,
     layers,
@@ -52,17 +88,28 @@ export function readDense(keys: HyperReader, rope: RopeStyle): DenseHyper {
     heads,
     kvHeads,
     headDim,
-    rope: readRope(keys, rope, { headDim, context }),
+    rope: turn,
+    norm,
     normEpsilon,
     vocabulary: vocabularySize(keys, width),
     context,
     tiedEmbedding: !keys.has("output.weight"),
-    unusedWindow: Math.max(0, keys.looseNumber("attention.sliding_window") ?? 0),
+    unusedWindow: windows === undefined ? Math.max(0, keys.looseNumber("attention.sliding_window") ?? 0) : 0,
+    windows: windows && readWindows(keys, layers, windows),
+    localRope: windows?.rope && localRope(keys, turn, windows.rope),
+    draftLayers,
+    experts: experts && readExperts(keys, feedForward, experts),
   };
 }
 
-export const mixtureSentence = (experts: number): string =>
-  `It is a mixture of experts (${experts} of them), which is not supported yet.`;
+/** Layers of the decoder itself: the file counts those that guess tokens ahead among them. */
+function readLayers(keys: HyperReader): { layers: number; draftLayers: number } {
+  const all = keys.positive("block_count");
+  if (all > 10_000) throw keys.badKey("block_count", all, "at most 10000");
+  const draftLayers = keys.optionalCount("nextn_predict_layers") ?? 0;
+  if (draftLayers >= all) throw keys.badKey("nextn_predict_layers", draftLayers, `fewer than the ${all} layers`);
+  return { layers: all - draftLayers, draftLayers };
+}
 
 /** Rows of the embedding; the vocabulary, where there is one, must have as many tokens. */
 export function vocabularySize(keys: HyperReader, width: number): number {
@@ -91,46 +138,38 @@ function headSize(keys: HyperReader, width: number, heads: number): number {
   return headDim;
 }
 
-/** `more` gives tensors of a block that this family has besides. */
-export function* denseTensors(h: DenseHyper, more?: (block: string) => readonly TensorSpec[]): Generator<TensorSpec> {
-  const queries = h.heads * h.headDim;
-  const keys = h.kvHeads * h.headDim;
-  yield needed("token_embd.weight", h.vocabulary, h.width);
-  yield needed("output_norm.weight", h.width);
-  if (!h.tiedEmbedding) yield needed("output.weight", h.vocabulary, h.width);
-  if (h.rope.factorsTensor !== undefined) yield needed(h.rope.factorsTensor, h.rope.dims / 2);
-  for (let layer = 0; layer < h.layers; layer++) {
-    const block = `blk.${layer}.`;
-    yield needed(`${block}attn_norm.weight`, h.width);
-    yield needed(`${block}ffn_norm.weight`, h.width);
-    yield* more?.(block) ?? [];
-    yield* product(`${block}attn_q`, queries, h.width);
-    yield* product(`${block}attn_k`, keys, h.width);
-    yield* product(`${block}attn_v`, keys, h.width);
-    yield* product(`${block}attn_output`, h.width, queries);
-    yield* product(`${block}ffn_gate`, h.feedForward, h.width);
-    yield* product(`${block}ffn_up`, h.feedForward, h.width);
-    yield* product(`${block}ffn_down`, h.width, h.feedForward);
-  }
-}
-
-const product = (name: string, out: number, inner: number): readonly TensorSpec[] => [
-  needed(`${name}.weight`, out, inner),
-  optional(`${name}.bias`, out),
-];
-
 function denseFacts(h: DenseHyper): readonly ModelFact[] {
   return [
     { label: "architecture", value: h.name },
     { label: "layers × width", value: `${h.layers} × ${h.width}` },
     { label: "feed-forward", value: h.feedForward },
+    ...expertFacts(h.experts),
     { label: "heads, kv heads", value: `${h.heads}, ${h.kvHeads}` },
     { label: "head size", value: h.headDim },
     { label: "rope base", value: h.rope.base },
     { label: "rope scaling", value: ropeScalingText(h.rope) },
+    ...windowFacts(h),
     { label: "context", value: h.context },
+    ...(h.draftLayers === undefined || h.draftLayers === 0
+      ? []
+      : [{ label: "drafting layers", value: `${h.draftLayers}, not run` }]),
   ];
 }
+
+function windowFacts({ windows, layers }: DenseHyper): readonly ModelFact[] {
+  if (windows === undefined) return [];
+  const local = Array.from({ length: layers }, (_, i) => windows.isLocal(i)).filter(Boolean).length;
+  return [{ label: "window", value: `${windows.size} positions in ${local} of ${layers} layers` }];
+}
+
+function expertFacts(experts: Experts | undefined): readonly ModelFact[] {
+  if (experts === undefined) return [];
+  const shared = experts.shared === undefined ? "" : `, shared ${experts.shared.width}`;
+  return [{ label: "experts", value: `${experts.used} of ${experts.count}, ${experts.width} wide${shared}` }];
+}
+
+/** The layer that a tensor belongs to; -1 outside of layers. */
+const blockOf = (tensor: string): number => Number(/^blk\.(\d+)\./u.exec(tensor)?.[1] ?? -1);
 
 /** The parts of a family that every dense decoder shares. */
 export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" | "warnings" | "isBeside"> = {
@@ -146,7 +185,10 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
       product: `${h.layers} layers × 2 × ${h.kvHeads} × ${h.headDim}`,
     },
   }),
-  sentence: (h) => `A dense decoder of ${h.layers} layers.`,
+  sentence: ({ layers, experts }) =>
+    experts === undefined
+      ? `A dense decoder of ${layers} layers.`
+      : `A decoder of ${layers} layers, ${experts.used} of ${experts.count} experts in each.`,
   facts: denseFacts,
   warnings: ({ unusedWindow }) =>
     unusedWindow === 0
@@ -154,6 +196,9 @@ export const DENSE: Pick<FamilySpec<DenseHyper>, "sizes" | "sentence" | "facts" 
       : [
           `The file names a sliding window of ${unusedWindow} positions, which is not applied: attention sees everything.`,
         ],
-  // A classifier's head stands beside the decoder: the logits do not depend on it.
-  isBeside: (tensor) => tensor.startsWith("cls."),
+  // The logits depend neither on a classifier's head nor on layers that guess ahead.
+  isBeside: (tensor, { layers, draftLayers = 0 }) => {
+    const block = blockOf(tensor);
+    return tensor.startsWith("cls.") || (block >= layers && block < layers + draftLayers);
+  },
 };

@@ -1,94 +1,306 @@
 /**
  * The parts that dense decoders are assembled from. Keys and values live in one state per layer,
- * [kv_heads, capacity, head_dim]. A family's file reads like its block:
- * `layer.residual("attention", x, (h) => …)`.
+ * [kv_heads, capacity, head_dim]. A family's file reads like its block: norms, heads, rope,
+ * attention, feed-forward.
  */
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
+import { hostScalar } from "../ir/hostTensor.ts";
 import type { Steps } from "../ir/steps.ts";
 import { tensor } from "../ir/type.ts";
 import type { ModelOptions, RopeAngles } from "./blocks.ts";
 import { Decoder, TOKENS } from "./blocks.ts";
 import type { DenseHyper } from "./dense.ts";
+import type { Activation, Xielu } from "./activation.ts";
+import { activate } from "./activation.ts";
+import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
+import { mixture } from "./experts.ts";
+import type { Rope } from "./rope.ts";
 
-/** A decoder of equal blocks; `block` builds one of them. */
+/** A decoder of blocks that look alike; `block` builds one of them, `begin` what comes before the first. */
 export function* denseGraph(
   h: DenseHyper,
   weights: WeightSource,
   options: ModelOptions,
   block: (layer: DenseLayer, x: Value) => Value,
+  begin: (d: Decoder, x: Value) => Value = (_, x) => x,
 ): Steps<Graph> {
   const d = new Decoder(h, weights, options);
-  const angles = d.scoped("positions", () => d.ropeAngles(h.rope));
-  const x = yield* d.layers(d.embed(), (index, stream) => block(new DenseLayer(d, h, angles, index), stream));
-  d.head(x);
+  const angles = new Map<Rope, RopeAngles>();
+  const anglesOf = (rope: Rope): RopeAngles => {
+    const made = angles.get(rope) ?? d.scoped("positions", () => d.ropeAngles(rope));
+    angles.set(rope, made);
+    return made;
+  };
+  if (h.rope.dims > 0) anglesOf(h.rope);
+  const { temperature } = h;
+  const temperatures = temperature && d.scoped("positions", () => d.temperatures(temperature));
+  const rows = d.embed();
+  const scale = h.scales?.embedding ?? 1;
+  const first = begin(d, scale === 1 ? rows : d.scoped("embedding", () => scaled(d, rows, scale, "scaled")));
+  const x = yield* d.layers(first, (index, stream) =>
+    block(new DenseLayer(d, h, { anglesOf, temperatures }, index), stream),
+  );
+  d.head(x, h.scales);
   return d.finish();
+}
+
+const scaled = (d: Decoder, x: Value, by: number, label: string): Value =>
+  by === 1 ? x : d.g.mul([x, d.g.constant(hostScalar("f32", Math.fround(by)))], {}, label);
+
+/** What layers take from the positions of a step. */
+interface Positions {
+  readonly anglesOf: (rope: Rope) => RopeAngles;
+  readonly temperatures: Value | undefined;
+}
+
+export interface Heads {
+  readonly q: Value;
+  readonly k: Value;
+  readonly v: Value;
 }
 
 /** One decoder layer: names its tensors `blk.<i>.…`, its caches `k.<i>` and `v.<i>`. */
 export class DenseLayer {
+  readonly index: number;
   readonly #decoder: Decoder;
   readonly #hyper: DenseHyper;
-  readonly #angles: RopeAngles;
-  readonly #index: number;
+  readonly #positions: Positions;
 
-  constructor(decoder: Decoder, hyper: DenseHyper, angles: RopeAngles, index: number) {
+  constructor(decoder: Decoder, hyper: DenseHyper, positions: Positions, index: number) {
     this.#decoder = decoder;
     this.#hyper = hyper;
-    this.#angles = angles;
-    this.#index = index;
+    this.#positions = positions;
+    this.index = index;
+  }
+
+  part(name: "attention" | "ffn", build: () => Value): Value {
+    return this.#decoder.scoped(name, build);
   }
 
   /** x + build(norm(x)), in the scope of the part. */
-  residual(part: "attention" | "ffn", x: Value, build: (h: Value) => Value): Value {
+  residual(
+    part: "attention" | "ffn",
+    x: Value,
+    build: (h: Value) => Value,
+    norm = part === "attention" ? "attn_norm" : "ffn_norm",
+  ): Value {
+    return this.part(part, () => this.add(x, build(this.norm(x, norm, "norm"))));
+  }
+
+  /** x + attention(norm(x)), and to that feedForward(norm(…)). */
+  preNorm(
+    x: Value,
+    attention: (input: Value) => Value,
+    feedForward: (input: Value) => Value = (input) => this.gatedFeedForward(input),
+  ): Value {
+    return this.residual("ffn", this.residual("attention", x, attention), feedForward);
+  }
+
+  /** x + norm(attention(x)), and to that norm(feedForward(…)). */
+  postNorm(
+    x: Value,
+    attention: (input: Value) => Value,
+    feedForward: (input: Value) => Value = (input) => this.gatedFeedForward(input),
+  ): Value {
+    const attended = this.part("attention", () => this.add(x, this.norm(attention(x), "post_attention_norm")));
+    return this.part("ffn", () => this.add(attended, this.norm(feedForward(attended), "post_ffw_norm")));
+  }
+
+  /** Norms before and behind each branch. */
+  sandwich(
+    x: Value,
+    attention: (input: Value) => Value,
+    feedForward: (input: Value) => Value = (input) => this.gatedFeedForward(input),
+  ): Value {
+    return this.postNorm(
+      x,
+      (input) => attention(this.norm(input, "attn_norm", "norm")),
+      (input) => feedForward(this.norm(input, "ffn_norm", "norm")),
+    );
+  }
+
+  /** x + attention(norm(x)) + feedForward(norm(x)), from one norm. */
+  parallel(x: Value, attention: (input: Value) => Value, feedForward: (input: Value) => Value): Value {
+    const input = this.norm(x, "attn_norm", "norm");
+    const attended = this.part("attention", () => this.add(x, attention(input)));
+    return this.part("ffn", () => this.add(attended, feedForward(input)));
+  }
+
+  /** The stream with a branch's result. */
+  add(x: Value, branch: Value): Value {
     const d = this.#decoder;
-    return d.scoped(part, () => {
-      const norm = part === "attention" ? "attn_norm" : "ffn_norm";
-      const h = d.norm(x, this.#name(`${norm}.weight`), this.#hyper.width, "norm");
-      return d.g.add([x, build(h)], {}, "residual");
-    });
+    return d.g.add([x, scaled(d, branch, this.#hyper.scales?.residual ?? 1, "branch")], {}, "residual");
+  }
+
+  norm(x: Value, name: string, label = name): Value {
+    return this.#decoder.norm(x, this.#name(name), this.#hyper.width, label);
+  }
+
+  /** True where only the newest positions are seen. */
+  get isLocal(): boolean {
+    return this.#hyper.windows?.isLocal(this.index) ?? false;
+  }
+
+  has(name: string): boolean {
+    return this.#decoder.has(this.#name(name));
+  }
+
+  /** q, k and v as heads [T, heads, head_dim], from one matrix or from three. */
+  heads(h: Value): Heads {
+    if (!this.has("attn_qkv.weight"))
+      return { q: this.project(h, "q"), k: this.project(h, "k"), v: this.project(h, "v") };
+    const d = this.#decoder;
+    const { width, heads, kvHeads, headDim } = this.#hyper;
+    const [queries, keys] = [heads * headDim, kvHeads * headDim];
+    const flat = d.linear(h, this.#name("attn_qkv"), [queries + 2 * keys, width], "qkv");
+    const [q, k, v] = d.g.split([this.#clamped(flat)], { axis: 1, sizes: [queries, keys, keys] }, "q_k_v");
+    if (q === undefined || k === undefined || v === undefined) throw new Error("split gives three parts");
+    return { q: this.#asHeads(q, "q"), k: this.#asHeads(k, "k"), v: this.#asHeads(v, "v") };
   }
 
   /** h through attn_q, attn_k or attn_v, as heads [T, heads, head_dim]. */
   project(h: Value, role: "q" | "k" | "v"): Value {
-    const d = this.#decoder;
-    const { width, headDim } = this.#hyper;
-    const heads = role === "q" ? this.#hyper.heads : this.#hyper.kvHeads;
-    const flat = d.linear(h, this.#name(`attn_${role}`), [heads * headDim, width], role);
-    return d.g.reshape([flat], { shape: [TOKENS, heads, headDim] }, `${role}_heads`);
+    return this.#asHeads(this.#clamped(this.#flat(h, role)), role);
   }
 
-  /** RMS norm over each head. */
-  headNorm(x: Value, role: "q" | "k"): Value {
-    return this.#decoder.norm(x, this.#name(`attn_${role}_norm.weight`), this.#hyper.headDim, `${role}_norm`);
+  /** A norm over each head; the heads share its weight, or have one each. */
+  headNorm(x: Value, role: "q" | "k", weights: "shared" | "each" = "shared"): Value {
+    const d = this.#decoder;
+    const { headDim } = this.#hyper;
+    const name = this.#name(`attn_${role}_norm`);
+    return weights === "each"
+      ? d.normEach(x, name, [this.#headCount(role), headDim], `${role}_norm`)
+      : d.norm(x, name, headDim, `${role}_norm`);
+  }
+
+  /** q and k normed head by head, without weights. */
+  plainlyNormed({ q, k, v }: Heads): Heads {
+    const norm = (x: Value, role: "q" | "k"): Value => this.#decoder.plainNorm(x, this.#hyper.headDim, `${role}_norm`);
+    return { q: norm(q, "q"), k: norm(k, "k"), v };
+  }
+
+  /** q and k normed head by head. */
+  normed({ q, k, v }: Heads): Heads {
+    return { q: this.headNorm(q, "q"), k: this.headNorm(k, "k"), v };
+  }
+
+  /** The same in files that have weights for it; `each` head may have its own. */
+  normedIfGiven(heads: Heads, weights: "shared" | "each" = "shared"): Heads {
+    const norm = (x: Value, role: "q" | "k"): Value =>
+      this.has(`attn_${role}_norm.weight`) ? this.headNorm(x, role, weights) : x;
+    return { q: norm(heads.q, "q"), k: norm(heads.k, "k"), v: heads.v };
+  }
+
+  /** q, k and v with q and k normed over their full width, before they become heads. */
+  wideNormed(h: Value): Heads {
+    return { q: this.#projectNormed(h, "q"), k: this.#projectNormed(h, "k"), v: this.project(h, "v") };
   }
 
   rope(x: Value, role: "q" | "k"): Value {
-    const { dims, pairing } = this.#hyper.rope;
-    const style = pairing === "adjacent" ? "pairs" : "neox";
-    return this.#decoder.g.rope([x, ...this.#angles], { dims, style }, `${role}_rope`);
+    const { rope: everywhere, localRope } = this.#hyper;
+    const rope = this.isLocal ? (localRope ?? everywhere) : everywhere;
+    const style = rope.pairing === "adjacent" ? "pairs" : "neox";
+    return this.#decoder.g.rope([x, ...this.#positions.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
+  }
+
+  /** q and k turned by their positions. */
+  turned({ q, k, v }: Heads): Heads {
+    return { q: this.rope(q, "q"), k: this.rope(k, "k"), v };
+  }
+
+  /** Queries multiplied by the temperatures of their positions, in files that have one. */
+  warmed({ q, k, v }: Heads): Heads {
+    const { temperatures } = this.#positions;
+    return temperatures === undefined
+      ? { q, k, v }
+      : { q: this.#decoder.g.mul([q, temperatures], {}, "q_warmed"), k, v };
   }
 
   /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
-  attend(q: Value, k: Value, v: Value): Value {
+  attend({ q, k, v }: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
     const d = this.#decoder;
-    const { width, heads, headDim } = this.#hyper;
-    const keys = this.#cached("k", k);
-    const values = this.#cached("v", v);
-    // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
-    const scale = Math.fround(1 / Math.fround(Math.sqrt(headDim)));
-    const mixed = d.g.attention_cached([q, keys, values, d.past], { scale }, "attention");
+    const { width, heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
+    const isChunk = this.isLocal && windows?.isChunked === true;
+    const attrs: AttentionCachedAttrs = {
+      // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
+      scale: attentionScale ?? Math.fround(1 / Math.fround(Math.sqrt(headDim))),
+      ...(attentionCap !== undefined && { softcap: attentionCap }),
+      ...(this.isLocal && windows !== undefined && (isChunk ? { chunk: windows.size } : { window: windows.size - 1 })),
+    };
+    const operands = [q, this.#cached("k", k), this.#cached("v", v), d.past] as const;
+    const mixed =
+      softmax === "plain"
+        ? d.g.attention_cached(operands, attrs, "attention")
+        : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
     const flat = d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
-    return d.linear(flat, this.#name("attn_output"), [width, heads * headDim], "output");
+    const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
+    return product(flat, this.#name("attn_output"), [width, heads * headDim], "output");
   }
 
-  /** down(silu(gate(h)) · up(h)). */
-  gatedFeedForward(h: Value): Value {
+  /** down(act(gate(h)) · up(h)), or the layer's experts. */
+  gatedFeedForward(h: Value, activation: Activation = "silu"): Value {
+    const d = this.#decoder;
+    const { experts } = this.#hyper;
+    if (experts?.isMixture(this.index) === true) return mixture(d, experts, this.#name(""), h);
+    const { gate, up } = this.#gateAndUp(h);
+    const mixed = d.g.mul([activate(d.g, gate, activation), up], {}, "gated");
+    return this.#down(mixed);
+  }
+
+  /** down(act(up(h))). */
+  feedForward(h: Value, activation: Activation | Xielu): Value {
     const d = this.#decoder;
     const { width, feedForward } = this.#hyper;
-    const gate = d.linear(h, this.#name("ffn_gate"), [feedForward, width], "gate");
     const up = d.linear(h, this.#name("ffn_up"), [feedForward, width], "up");
-    const mixed = d.g.mul([d.g.silu([gate], {}, "activation"), up], {}, "gated");
-    return d.linear(mixed, this.#name("ffn_down"), [width, feedForward], "down");
+    return this.#down(activate(d.g, up, activation));
+  }
+
+  /** From a matrix each, or from one whose first half is the gate. */
+  #gateAndUp(h: Value): { gate: Value; up: Value } {
+    const d = this.#decoder;
+    const { width, feedForward, fusedGate } = this.#hyper;
+    if (fusedGate !== true)
+      return {
+        gate: d.linear(h, this.#name("ffn_gate"), [feedForward, width], "gate"),
+        up: d.linear(h, this.#name("ffn_up"), [feedForward, width], "up"),
+      };
+    const both = d.linear(h, this.#name("ffn_up"), [2 * feedForward, width], "gate_up");
+    const [gate, up] = d.g.split([both], { axis: 1, sizes: [feedForward, feedForward] }, "gate_and_up");
+    if (gate === undefined || up === undefined) throw new Error("split gives two parts");
+    return { gate, up };
+  }
+
+  #down(x: Value): Value {
+    const { width, feedForward } = this.#hyper;
+    return this.#decoder.linear(x, this.#name("ffn_down"), [width, feedForward], "down");
+  }
+
+  #projectNormed(h: Value, role: "q" | "k"): Value {
+    const size = this.#headCount(role) * this.#hyper.headDim;
+    const flat = this.#flat(h, role);
+    return this.#asHeads(this.#decoder.norm(flat, this.#name(`attn_${role}_norm`), size, `${role}_norm`), role);
+  }
+
+  #flat(h: Value, role: "q" | "k" | "v"): Value {
+    const size = this.#headCount(role) * this.#hyper.headDim;
+    return this.#decoder.linear(h, this.#name(`attn_${role}`), [size, this.#hyper.width], role);
+  }
+
+  #asHeads(flat: Value, role: "q" | "k" | "v"): Value {
+    const shape = [TOKENS, this.#headCount(role), this.#hyper.headDim];
+    return this.#decoder.g.reshape([flat], { shape }, `${role}_heads`);
+  }
+
+  #clamped(x: Value): Value {
+    const { g } = this.#decoder;
+    const { clamp } = this.#hyper;
+    if (clamp === undefined) return x;
+    const limit = (value: number): Value => g.constant(hostScalar("f32", value));
+    return g.minimum([g.maximum([x, limit(-clamp)]), limit(clamp)], {}, "clamped");
+  }
+
+  #headCount(role: "q" | "k" | "v"): number {
+    return role === "q" ? this.#hyper.heads : this.#hyper.kvHeads;
   }
 
   #cached(role: "k" | "v", fresh: Value): Value {
@@ -96,12 +308,12 @@ export class DenseLayer {
     const { kvHeads, headDim } = this.#hyper;
     const type = tensor(d.cache.cacheType, [kvHeads, d.cache.capacity, headDim]);
     const label = `${role}_cache`;
-    return d.state(`${role}.${this.#index}`, type, { label, rewind: "positions" }, (cache) =>
+    return d.state(`${role}.${this.index}`, type, { label, rewind: "positions" }, (cache) =>
       d.g.kv_append([cache, fresh, d.past], {}, label),
     );
   }
 
   #name(tensorName: string): string {
-    return `blk.${this.#index}.${tensorName}`;
+    return `blk.${this.index}.${tensorName}`;
   }
 }

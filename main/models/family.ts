@@ -5,7 +5,10 @@
  */
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { Graph, WeightSource } from "../ir/graph.ts";
+import { staticDim } from "../ir/dim.ts";
 import type { Steps } from "../ir/steps.ts";
+import { finish } from "../ir/steps.ts";
+import { tensor } from "../ir/type.ts";
 import type { ModelOptions } from "./blocks.ts";
 import { HyperReader } from "./hyperReader.ts";
 
@@ -13,12 +16,7 @@ import { HyperReader } from "./hyperReader.ts";
 export interface TensorSpec {
   readonly name: string;
   readonly shape: readonly number[];
-  /** The graph is complete without it: a bias, for example. */
-  readonly optional: boolean;
 }
-
-export const needed = (name: string, ...shape: readonly number[]): TensorSpec => ({ name, shape, optional: false });
-export const optional = (name: string, ...shape: readonly number[]): TensorSpec => ({ name, shape, optional: true });
 
 /** What sessions, forecasts and views need to know of a model of any family. */
 export interface ModelSizes {
@@ -50,7 +48,8 @@ export interface Architecture extends ModelSizes {
   readonly facts: readonly ModelFact[];
   /** What the file asks for and the graph does not do. */
   readonly warnings: readonly string[];
-  readonly tensors: () => Iterable<TensorSpec>;
+  /** What the graph reads of a file that has these optional tensors: it is built once over a file that has everything. */
+  readonly tensors: (isPresent: (tensor: string) => boolean) => readonly TensorSpec[];
   /** True for a tensor that no answer depends on, although the graph does not read it. */
   readonly isBeside: (tensor: string) => boolean;
   /**
@@ -60,14 +59,32 @@ export interface Architecture extends ModelSizes {
   readonly graph: (weights: WeightSource, options: ModelOptions) => Steps<Graph>;
 }
 
+/** Keys of a header without the architecture's name in front; numbers are u32, or f32 where they have a fraction. */
+export type SampleKeys = Readonly<Record<string, number | boolean | string | readonly number[] | readonly boolean[]>>;
+
+/** A small file of the family: it drives every automatic test, as an op's samples do. */
+export interface FamilySample {
+  readonly title: string;
+  readonly architecture: string;
+  readonly keys: SampleKeys;
+  /** Tensors with an output matrix of their own. */
+  readonly untied?: boolean;
+  /** Optional tensors that the file has: those whose name matches. */
+  readonly has?: RegExp;
+  /** Tensors that decide how the keys are read, with their shapes. */
+  readonly marks?: Readonly<Record<string, readonly number[]>>;
+  /** Layers behind the last one that guess tokens ahead. */
+  readonly drafts?: number;
+}
+
 export interface FamilySpec<H> {
   readonly name: string;
+  readonly samples?: readonly FamilySample[];
   /** Values of `general.architecture` that it answers for. */
   readonly architectures: readonly string[];
   /** Its hyper-parameters from the file's keys; throws for what it cannot build. */
   readonly read: (keys: HyperReader) => H;
-  readonly tensors: (hyper: H) => Iterable<TensorSpec>;
-  readonly isBeside?: (tensor: string) => boolean;
+  readonly isBeside?: (tensor: string, hyper: H) => boolean;
   readonly sizes: (hyper: H) => ModelSizes;
   readonly sentence: (hyper: H) => string;
   readonly facts: (hyper: H) => readonly ModelFact[];
@@ -78,6 +95,7 @@ export interface FamilySpec<H> {
 /** A family with its hyper-parameters hidden: what the list of families holds. */
 export interface Family {
   readonly name: string;
+  readonly samples: readonly FamilySample[];
   readonly architectures: readonly string[];
   readonly read: (file: GgufFile, name: string) => Architecture;
 }
@@ -88,6 +106,26 @@ export interface DefinedFamily<H> extends Family {
   readonly of: (hyper: H, name?: string) => Architecture;
 }
 
+const ANY_OPTIONS: ModelOptions = { capacity: 1, cacheType: "f32", largestStep: 1, largestRows: 1 };
+
+/** The tensors that a graph asks for while it is built. */
+function tensorsRead(
+  build: (weights: WeightSource) => Steps<Graph>,
+  isPresent: (tensor: string) => boolean,
+): readonly TensorSpec[] {
+  const read = new Map<string, TensorSpec>();
+  const weights: WeightSource = {
+    identity: "",
+    has: isPresent,
+    tensorType: (name, shape = []) => {
+      read.set(name, { name, shape: shape.map((size) => staticDim(size, name)) });
+      return tensor("f32", shape);
+    },
+  };
+  finish(build(weights));
+  return [...read.values()];
+}
+
 export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
   const of = (hyper: H, name = spec.name): Architecture => ({
     ...spec.sizes(hyper),
@@ -96,13 +134,14 @@ export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
     sentence: spec.sentence(hyper),
     facts: spec.facts(hyper),
     warnings: spec.warnings?.(hyper) ?? [],
-    tensors: () => spec.tensors(hyper),
-    isBeside: spec.isBeside ?? (() => false),
+    tensors: (isPresent) => tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent),
+    isBeside: (name) => spec.isBeside?.(name, hyper) ?? false,
     graph: (weights, options) => spec.graph(hyper, weights, options),
   });
   const hyper = (file: GgufFile, name: string): H => spec.read(new HyperReader(file, name));
   return {
     name: spec.name,
+    samples: spec.samples ?? [],
     architectures: spec.architectures,
     hyper,
     of,

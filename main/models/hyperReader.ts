@@ -25,6 +25,14 @@ export class HyperReader {
     return this.file.metadata.optionalCount(this.#key(key));
   }
 
+  /** A count, or a list of yes and no, one for each layer. */
+  countOrFlags(key: string): number | readonly boolean[] | undefined {
+    const value = this.file.metadata.get(this.#key(key));
+    if (value?.kind !== "fixedArray") return this.optionalCount(key);
+    const { array } = value;
+    return Array.from({ length: Math.min(array.length, 65_536) }, (_, i) => array.numberAt(i) !== 0);
+  }
+
   number(key: string): number {
     return this.file.metadata.number(this.#key(key));
   }
@@ -43,6 +51,11 @@ export class HyperReader {
     return this.file.metadata.optionalString(this.#key(key));
   }
 
+  isTrue(key: string): boolean {
+    const value = this.file.metadata.get(this.#key(key));
+    return value?.kind === "bool" && value.value;
+  }
+
   /** False also where the key has another type. */
   isFalse(key: string): boolean {
     const value = this.file.metadata.get(this.#key(key));
@@ -56,6 +69,15 @@ export class HyperReader {
     if (typeof value === "number") return new Array<number>(layers).fill(value);
     if (value.length === layers) return value;
     throw this.malformed(`${name} has ${value.length} entries: expected ${layers}, one for each layer`);
+  }
+
+  /** One number for each layer, under a key without the architecture's name: a single one, or a list of them. */
+  numbersPerLayer(name: string, layers: number): readonly number[] {
+    const { metadata } = this.file;
+    if (metadata.get(name)?.kind !== "fixedArray") return new Array<number>(layers).fill(metadata.number(name));
+    const list = [...(metadata.optionalFloats(name) ?? [])];
+    if (list.length >= layers) return list.slice(0, layers);
+    throw this.malformed(`${name} has ${list.length} entries: expected ${layers}, one for each layer`);
   }
 
   /** A count above 0, the same for all layers; refuses a file with different layers. */

@@ -6,15 +6,11 @@ import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import type { TensorShape } from "../formats/gguf/write.ts";
-import type { WeightSource } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
-import type { TinyFamily } from "../testing/tinyModels.ts";
-import { tinyArchitecture, tinyHyper, TINY_OPTIONS } from "../testing/tinyModels.ts";
+import { TINY_OPTIONS } from "../testing/tinyModels.ts";
 import type { ArchitectureReading } from "./architecture.ts";
 import { missingTensor, readArchitecture, requireArchitecture } from "./architecture.ts";
-import type { DenseHyper } from "./dense.ts";
 import { llama } from "./families/llama.ts";
-import type { Architecture } from "./family.ts";
 import { LLAMA_1B, headerOnlyModel } from "./headerOnly.ts";
 
 const whole = async (): Promise<GgufFile> => headerOnlyModel({ ...LLAMA_1B, layers: 2 });
@@ -115,34 +111,6 @@ describe("the tensors of a decoder", () => {
     expect(faultOf(await biased([512]))).toBeUndefined();
     expect(faultOf(await biased([2048]))).toEqual(differs("blk.1.attn_k.bias", "[2048]", "[512]"));
     expect(faultOf(await biased([1, 512]))).toEqual(differs("blk.1.attn_k.bias", "[512,1]", "[512]"));
-  });
-
-  const tiny = (change: Partial<DenseHyper>, family: TinyFamily = "llama"): Architecture =>
-    tinyArchitecture(family, change);
-  const factors = { ...tinyHyper("llama").rope, factorsTensor: "rope_freqs.weight" };
-  it.each([
-    ["a llama", tiny({})],
-    ["a llama with one matrix for both ends", tiny({ tiedEmbedding: true })],
-    ["a llama with factors", tiny({ rope: factors })],
-    ["a qwen2", tiny({}, "qwen2")],
-    ["a qwen3", tiny({}, "qwen3")],
-    ["an untied qwen3", tiny({ tiedEmbedding: false }, "qwen3")],
-  ])("are those that the graph of %s reads", (_title, architecture) => {
-    for (const withBiases of [false, true]) {
-      const expected = new Map<string, readonly number[]>();
-      for (const { name, shape, optional } of architecture.tensors())
-        if (!optional || withBiases) expected.set(name, shape);
-      const weights: WeightSource = {
-        identity: "weights",
-        tensorType: (name) => {
-          const shape = expected.get(name);
-          return shape && { dtype: "f32", shape };
-        },
-      };
-      const params = finish(architecture.graph(weights, TINY_OPTIONS)).nodes.filter(({ op }) => op === "param");
-      const read = params.map(({ attrs, outputs }) => [attrs["tensor"], outputs[0]?.shape] as const);
-      expect(new Map(read)).toEqual(expected);
-    }
   });
 });
 

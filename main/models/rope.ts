@@ -26,12 +26,18 @@ export interface Rope {
   readonly attentionFactor: number;
   /** Tensor of dims/2 divisors, one per frequency (how llama3 scaling travels); applies on top of `scaling`. */
   readonly factorsTensor: string | undefined;
+  /** Two such tensors: one for contexts of more positions than that, one for others. */
+  readonly longFactors?: { readonly long: string; readonly short: string; readonly above: number } | undefined;
 }
 
 export interface RopeStyle {
   readonly pairing: Rope["pairing"];
   /** The name of a tensor of divisors, in families that have one. */
   readonly factors?: string;
+  /** The family has divisors for long and short contexts. */
+  readonly hasLongFactors?: boolean;
+  /** The family reads how yarn ramps, and how its magnitude grows. */
+  readonly hasYarnKeys?: boolean;
 }
 
 export interface RopeContext {
@@ -40,14 +46,14 @@ export interface RopeContext {
 }
 
 /** Defaults as in llama.cpp: a type that is not given is linear, a factor that is not given or 0 is 1. */
-export function readRope(keys: HyperReader, { pairing, factors }: RopeStyle, { headDim, context }: RopeContext): Rope {
+export function readRope(keys: HyperReader, style: RopeStyle, { headDim, context }: RopeContext): Rope {
+  const { pairing, factors } = style;
   const dims = keys.optionalCount("rope.dimension_count") ?? headDim;
   if (dims === 0 || dims > headDim || dims % 2 !== 0)
     throw keys.badKey("rope.dimension_count", dims, `an even number up to ${headDim}`);
   const base = keys.optionalNumber("rope.freq_base") ?? 10_000;
   if (!(base > 0) || !Number.isFinite(base)) throw keys.badKey("rope.freq_base", base, "more than 0");
-  const scaling = readScaling(keys, context);
-  const magnitude = scaling.kind === "yarn" && scaling.factor > 1 ? 1 + 0.1 * Math.log(scaling.factor) : 1;
+  const scaling = readScaling(keys, style, context);
   const attention = keys.optionalNumber("rope.scaling.attn_factor") ?? 1;
   if (!Number.isFinite(attention)) throw keys.badKey("rope.scaling.attn_factor", attention, "a number");
   return {
@@ -55,24 +61,56 @@ export function readRope(keys: HyperReader, { pairing, factors }: RopeStyle, { h
     base,
     pairing,
     scaling,
-    attentionFactor: magnitude * attention,
+    attentionFactor: magnitudeOf(keys, style, scaling) * attention,
     factorsTensor: factors !== undefined && keys.has(factors) ? factors : undefined,
+    ...(style.hasLongFactors === true && { longFactors: readLongFactors(keys, context) }),
   };
 }
 
-function readScaling(keys: HyperReader, context: number): RopeScaling {
+function readLongFactors(keys: HyperReader, context: number): Rope["longFactors"] {
+  const [long, short] = ["rope_factors_long.weight", "rope_factors_short.weight"];
+  if (!keys.has(long) || !keys.has(short)) return undefined;
+  return { long, short, above: originalContext(keys, context) };
+}
+
+function originalContext(keys: HyperReader, context: number): number {
+  const given = keys.optionalCount("rope.scaling.original_context_length") ?? 0;
+  return given === 0 ? context : given;
+}
+
+/** What yarn multiplies sine and cosine by; a file may take back part of it. */
+function magnitudeOf(keys: HyperReader, { hasYarnKeys = false }: RopeStyle, scaling: RopeScaling): number {
+  if (scaling.kind !== "yarn" || scaling.factor <= 1) return 1;
+  const grown = (by: number): number => 1 + 0.1 * by * Math.log(scaling.factor);
+  return grown(1) / grown(hasYarnKeys ? (keys.optionalNumber("rope.scaling.yarn_log_multiplier") ?? 0) : 0);
+}
+
+/** True in files whose positions have parts for time, height and width. In text the parts are equal. */
+export function hasRopeSections(keys: HyperReader): boolean {
+  const sections = keys.countOrFlags("rope.dimension_sections");
+  return typeof sections === "object" && sections[0] === true && sections[1] === true;
+}
+
+function readScaling(keys: HyperReader, { hasYarnKeys, hasLongFactors }: RopeStyle, context: number): RopeScaling {
   const type = keys.optionalText("rope.scaling.type") ?? "linear";
   const given = keys.optionalNumber("rope.scaling.factor") ?? keys.optionalNumber("rope.scale_linear") ?? 0;
   const factor = given === 0 ? 1 : given;
   if (!(factor > 0) || !Number.isFinite(factor)) throw keys.badKey("rope.scaling.factor", factor, "more than 0");
-  switch (type) {
+  switch (type === "longrope" && hasLongFactors === true ? "linear" : type) {
     case "none":
       return { kind: "none" };
     case "linear":
       return factor === 1 ? { kind: "none" } : { kind: "linear", factor };
     case "yarn": {
-      const original = keys.optionalCount("rope.scaling.original_context_length") ?? 0;
-      return { kind: "yarn", factor, originalContext: original === 0 ? context : original, betaFast: 32, betaSlow: 1 };
+      const beta = (key: string, otherwise: number): number =>
+        (hasYarnKeys === true ? keys.optionalNumber(`rope.scaling.${key}`) : undefined) ?? otherwise;
+      return {
+        kind: "yarn",
+        factor,
+        originalContext: originalContext(keys, context),
+        betaFast: beta("yarn_beta_fast", 32),
+        betaSlow: beta("yarn_beta_slow", 1),
+      };
     }
     default:
       throw keys.refuse(
@@ -81,7 +119,8 @@ function readScaling(keys: HyperReader, context: number): RopeScaling {
   }
 }
 
-export function ropeScalingText({ factorsTensor, scaling }: Rope): string {
+export function ropeScalingText({ factorsTensor, longFactors, scaling }: Rope): string {
+  if (longFactors !== undefined) return `long factors above ${longFactors.above} positions`;
   if (factorsTensor !== undefined) return "llama3 factors";
   return scaling.kind === "none" ? "none" : `${scaling.kind} × ${scaling.factor}`;
 }

@@ -20,7 +20,7 @@ import { Decoder, INPUTS, LOGITS } from "./blocks.ts";
 import { vocabularySize } from "./dense.ts";
 import { FAMILIES } from "./families/index.ts";
 import type { Family } from "./family.ts";
-import { defineFamily, needed } from "./family.ts";
+import { defineFamily } from "./family.ts";
 
 // ---- the one file: main/models/families/toy.ts
 interface ToyHyper {
@@ -30,6 +30,7 @@ interface ToyHyper {
   readonly inner: readonly number[];
   readonly vocabulary: number;
   readonly context: number;
+  readonly norm: "rms";
   readonly normEpsilon: number;
   readonly tiedEmbedding: boolean;
 }
@@ -47,17 +48,10 @@ const toy = defineFamily<ToyHyper>({
       inner: keys.perLayer("feed_forward_length", layers),
       vocabulary: vocabularySize(keys, width),
       context: keys.positive("context_length"),
+      norm: "rms",
       normEpsilon: 1e-5,
       tiedEmbedding: true,
     };
-  },
-  *tensors(h) {
-    yield needed("token_embd.weight", h.vocabulary, h.width);
-    yield needed("output_norm.weight", h.width);
-    for (const [i, inner] of h.inner.entries()) {
-      yield needed(`blk.${i}.ffn_up.weight`, inner, h.width);
-      yield needed(`blk.${i}.ffn_down.weight`, h.width, inner);
-    }
   },
   sizes: (h) => ({ ...h, feedForward: Math.max(...h.inner), cache: { elements: 0, product: "no caches" } }),
   sentence: (h) => `A toy of ${h.layers} layers.`,
@@ -105,11 +99,14 @@ describe("a toy family", () => {
   it("is unknown without its line, and the sentence follows the list", async () => {
     const unknown = reading(await toyFile(), FAMILIES);
     expect(unknown).toMatchObject({ kind: "unsupported", name: "toy2" });
-    const names = FAMILIES.map((family) => family.name);
-    const known = `(${names.slice(0, -1).join(", ")} and ${names.at(-1)} are)`;
-    expect(unknown.kind === "unsupported" && unknown.sentence).toContain(known);
-    const other = reading(await toyFile("toy3"));
-    expect(other.kind === "unsupported" && other.sentence).toContain(`(${names.join(", ")} and toy are)`);
+    const count = FAMILIES.flatMap(({ architectures }) => architectures).length;
+    expect(unknown.kind === "unsupported" && unknown.sentence).toContain(
+      `(llama, qwen3, gemma3 and ${count - 3} more are)`,
+    );
+    const toy = WITH_TOY.filter((family) => !FAMILIES.includes(family));
+    const named = toy.flatMap(({ architectures }) => architectures).join(", ");
+    const other = reading(await toyFile("toy3"), toy);
+    expect(other.kind === "unsupported" && other.sentence).toContain(`(${named} are)`);
   });
 
   it("answers for its names, reads sizes per layer, and runs", async () => {

@@ -145,7 +145,7 @@ describe("every op", () => {
   it("finds the ops that broadcast", () => {
     const found = several.filter((op) => !(op.name in NOT_STRETCHED) && takesOne(op)).map((op) => op.name);
     const elementwise = ["add", "compare", "div", "maximum", "minimum", "mul", "pow", "sub", "where"];
-    expect(found.sort()).toEqual(["attention", "matmul", ...elementwise].sort());
+    expect(found.sort()).toEqual(["attention", "linear_grouped", "matmul", ...elementwise].sort());
   });
 
   it.each(ops.map((op) => [op.name, op] as const))("%s gives reasons that are sentences", (_, op) => {

@@ -27,6 +27,7 @@ import { linear_block } from "./fused/linear_block.ts";
 import { dequantize } from "./linalg/dequantize.ts";
 import { dot_general } from "./linalg/dot_general.ts";
 import { linear } from "./linalg/linear.ts";
+import { linear_grouped } from "./linalg/linear_grouped.ts";
 import { matmul } from "./linalg/matmul.ts";
 import { batch_norm_inference } from "./norm/batch_norm_inference.ts";
 import { group_norm } from "./norm/group_norm.ts";
@@ -116,6 +117,7 @@ export const OPS = {
   layer_norm2d,
   linear,
   linear_block,
+  linear_grouped,
   log,
   lstm,
   matmul,

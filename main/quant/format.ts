@@ -1,4 +1,5 @@
 /** What each file of this folder says about one packed type, and what several of them share. */
+import type { CodedGroups } from "./coded.ts";
 
 export interface PackedFormat {
   /** ggml's number of the type, as GGUF files carry it. */
@@ -13,6 +14,14 @@ export interface PackedFormat {
   readonly factors: readonly number[];
   /** Byte offsets of 8-bit exponents of a block. */
   readonly exponents?: readonly number[];
+  /** Byte offsets of 8-bit floats without sign: 4 bits of exponent, 3 of mantissa. */
+  readonly minifloats?: readonly number[];
+  /**
+   * Byte offsets of four 16-bit words whose top four bits are one f16 factor, lowest bits first.
+   */
+  readonly quarters?: readonly number[];
+  /** Where every value is a whole number times a factor of its group. */
+  readonly coded?: CodedGroups;
   /**
    * Unpacks `blocks` blocks from `bytes[from…]` to `out[to…]`, with ggml's bits: products and sums
    * are rounded to f32 in its order. The caller has checked both ranges.

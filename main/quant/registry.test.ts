@@ -11,12 +11,17 @@ const native = join(import.meta.dirname, "../../native/src/core/formats");
 
 it("has the native list's types in its order", () => {
   const list = readFileSync(join(native, "all.h"), "utf8");
-  expect([...list.matchAll(/\bX\((\w+)\)/g)].map(([, name]) => name)).toEqual(PACKED_TYPES);
+  const [all, coded] = list.split("#define RLX_CODED_TYPES");
+  const names = (text = ""): unknown[] => [...text.matchAll(/\bX\((\w+)\)/g)].map(([, name]) => name);
+  expect(names(all)).toEqual(PACKED_TYPES);
+  expect(names(coded)).toEqual(PACKED_TYPES.filter((type) => PACKED[type].coded !== undefined));
 });
 
-it.each(PACKED_TYPES)("%s: the native header has the same number of elements", (type) => {
+it.each(PACKED_TYPES)("%s: the native header has the same number of elements, and of values in a group", (type) => {
   const header = readFileSync(join(native, `${type}.h`), "utf8");
-  expect(/kElements = (\d+);/.exec(header)?.[1]).toBe(String(PACKED[type].elements));
+  const { elements, coded } = PACKED[type];
+  expect(/kElements = (\d+);/.exec(header)?.[1]).toBe(String(elements));
+  expect(/kGroup = (\d+);/.exec(header)?.[1]).toBe(coded && String(coded.group));
 });
 
 it.each(PACKED_TYPES)("%s: rows of 256 are whole blocks, and factors lie inside a block", (type) => {

@@ -4,9 +4,19 @@
  * else reads this list.
  */
 import type { PackedFormat } from "./format.ts";
+import { iq1_m } from "./iq1_m.ts";
+import { iq1_s } from "./iq1_s.ts";
+import { iq2_s } from "./iq2_s.ts";
+import { iq2_xs } from "./iq2_xs.ts";
+import { iq2_xxs } from "./iq2_xxs.ts";
+import { iq3_s } from "./iq3_s.ts";
+import { iq3_xxs } from "./iq3_xxs.ts";
 import { iq4_nl } from "./iq4_nl.ts";
 import { iq4_xs } from "./iq4_xs.ts";
 import { mxfp4 } from "./mxfp4.ts";
+import { nvfp4 } from "./nvfp4.ts";
+import { q1_0 } from "./q1_0.ts";
+import { q2_0 } from "./q2_0.ts";
 import { q2_k } from "./q2_k.ts";
 import { q3_k } from "./q3_k.ts";
 import { q4_0 } from "./q4_0.ts";
@@ -18,6 +28,7 @@ import { q5_k } from "./q5_k.ts";
 import { q6_k } from "./q6_k.ts";
 import { q8_0 } from "./q8_0.ts";
 import { q8_k } from "./q8_k.ts";
+import { tq1_0 } from "./tq1_0.ts";
 import { tq2_0 } from "./tq2_0.ts";
 
 export const PACKED = {
@@ -36,6 +47,17 @@ export const PACKED = {
   iq4_xs,
   mxfp4,
   tq2_0,
+  iq1_s,
+  iq1_m,
+  iq2_xxs,
+  iq2_xs,
+  iq2_s,
+  iq3_xxs,
+  iq3_s,
+  tq1_0,
+  nvfp4,
+  q1_0,
+  q2_0,
 } as const satisfies Readonly<Record<string, PackedFormat>>;
 
 export type PackedType = keyof typeof PACKED;

@@ -19,7 +19,7 @@ import { INPUTS, LOGITS } from "../models/blocks.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { DrawOptions, DrawSteps } from "./tokenStream.ts";
 import { TokenStream } from "./tokenStream.ts";
-import { tokensOf } from "./tokenRuns.ts";
+import { takesAllSteps, tokensOf } from "./tokenRuns.ts";
 
 export interface DecoderFacts {
   readonly capacity: number;
@@ -137,7 +137,8 @@ export class DecoderSession implements Disposable {
     const { past } = this;
     const endings = options.endings ?? NO_TOKENS;
     // A run that was asked for ahead may be in vain: caches forget what it wrote, other states would have to run again.
-    const ahead = this.facts.rewind === "positions";
+    // A chain that the engine does not take needs each token here before the next.
+    const ahead = this.facts.rewind === "positions" && takesAllSteps(this.#runner, options.sampling([first], 0));
     const steps: DrawSteps = {
       follows: ahead && this.#runner.follows,
       series: ahead && this.#runner.series,

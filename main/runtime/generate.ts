@@ -6,20 +6,11 @@ import type { SampledToken, TokenProbability, SampleOptions } from "../ir/sessio
 import { WorkbenchError, toWireError } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { DrawnToken } from "./tokenStream.ts";
+import type { PlainSampling, PreparedSampling } from "./sampling/settings.ts";
+import { startChain } from "./sampling/settings.ts";
 import { StopText } from "./stopText.ts";
 
-export interface SamplingSettings {
-  readonly temperature: number;
-  readonly topK: number;
-  readonly topP: number;
-  readonly minP: number;
-  readonly repeatPenalty: number;
-  /** How many of the last tokens the penalty looks at. */
-  readonly repeatLast: number;
-  readonly seed: number;
-}
-
-export const GREEDY: SamplingSettings = {
+export const GREEDY: PlainSampling = {
   temperature: 0,
   topK: 0,
   topP: 1,
@@ -41,7 +32,7 @@ export interface TextSource {
 
 export interface GenerateOptions {
   readonly prompt: ArrayLike<number>;
-  readonly sampling: SamplingSettings;
+  readonly sampling: PreparedSampling;
   readonly maxTokens: number;
   readonly stop?: readonly string[];
   /** Alternatives to report for each token. */
@@ -121,7 +112,8 @@ export async function* generate(
     cacheBytes: session.cacheBytes,
   });
 
-  const first = yield* feedPrompt(session, prompt, reused, options, stats);
+  const sampling = startChain(options.sampling, prompt, options.alternatives ?? 0);
+  const first = yield* feedPrompt(session, prompt, reused, { ...options, sample: sampling([], 0) }, stats);
   clock.promptEnd = now();
   if (first === undefined) {
     yield { kind: "done", reason: "cancelled", stats: stats() };
@@ -139,7 +131,7 @@ export async function* generate(
   });
   const drawn = session.draw(first.id, {
     count: options.maxTokens - 1,
-    sampling: (known, step) => samplingFor(options, prompt, known, step + 1),
+    sampling: (known, step) => sampling(known, step + 1),
     endings: options.ignoreEnd === true ? undefined : Int32Array.from(text.endings),
     signal: options.signal,
   });
@@ -185,7 +177,7 @@ async function* feedPrompt(
   session: DecoderSession,
   prompt: readonly number[],
   reused: number,
-  options: GenerateOptions,
+  options: GenerateOptions & { readonly sample: SampleOptions },
   stats: () => GenerateStats,
 ): AsyncGenerator<GenerateEvent, SampledToken | undefined, void> {
   const total = prompt.length;
@@ -194,7 +186,7 @@ async function* feedPrompt(
   for (let at = reused; at < total;) {
     const end = Math.min(total, at + session.facts.chunk);
     const last = end === total;
-    const sample = last ? { sample: samplingFor(options, prompt, [], 0) } : {};
+    const sample = last ? { sample: options.sample } : {};
     let cancelled = false;
     const sampled = await session
       .feed(prompt.slice(at, end), { signal: options.signal, ...sample })
@@ -209,28 +201,6 @@ async function* feedPrompt(
     if (last) return sampled;
   }
   return undefined;
-}
-
-const NO_TOKENS = new Int32Array(0);
-
-/** How to draw the token of this index. Where the last ones before it are not known yet, the device counts them itself. */
-function samplingFor(
-  options: GenerateOptions,
-  prompt: readonly number[],
-  given: readonly number[],
-  index: number,
-): SampleOptions {
-  const { repeatLast, repeatPenalty, ...rest } = options.sampling;
-  const counted = repeatPenalty === 1 ? 0 : repeatLast;
-  const known = counted - (index - given.length);
-  return {
-    ...rest,
-    repeatPenalty: counted === 0 ? 1 : repeatPenalty,
-    recent: known > 0 ? Int32Array.from([...prompt.slice(-known), ...given.slice(-known)].slice(-known)) : NO_TOKENS,
-    window: counted,
-    step: index,
-    alternatives: options.alternatives ?? 0,
-  };
 }
 
 async function orCancelled<T>(step: Promise<T>): Promise<T | undefined> {

@@ -208,7 +208,7 @@ export function withMemory(session: TokenSession, memory: SessionMemory): TokenS
   return {
     threads: session.threads,
     params: memory.params,
-    tokens: { follows: session.tokens.follows, series: session.tokens.series, run },
+    tokens: { ...session.tokens, run },
     run,
     fork: async (positions) => {
       await memory.start();

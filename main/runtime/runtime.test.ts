@@ -166,7 +166,7 @@ class Script implements GraphSession {
   #drawn: number[] = [];
   constructor(how: "alone" | "follows" | "series" = "alone") {
     const run = (request: TokenRun, signal?: AbortSignal): Promise<TokenResult> => this.run(request, signal);
-    this.tokens = { follows: how !== "alone", series: how === "series", run };
+    this.tokens = { follows: how !== "alone", series: how === "series", steps: [], run };
   }
   run(request: TokenRun, signal?: AbortSignal): Promise<TokenResult> {
     const result = this.#queue.then(async () => this.#one(request, signal));

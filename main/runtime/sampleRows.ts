@@ -1,9 +1,8 @@
-/**
- * Drawing and scoring over rows of logits in TypeScript: for the reference device and the simulator. The native engine has its own.
- */
+/** Drawing and scoring over rows of fetched logits: for what an engine does not do itself. */
 import type { SampledToken, SampleOptions } from "../ir/session.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
-import { seededRandom } from "./statistics.ts";
+import { largest } from "./sampling/candidates.ts";
+import { drawId } from "./sampling/chain.ts";
 
 function lastRow(logits: HostTensor): Float64Array {
   const width = logits.shape.at(-1) ?? 1;
@@ -15,37 +14,16 @@ function logSumExp(row: Float64Array): number {
   return largest + Math.log(row.reduce((sum, x) => sum + Math.exp(x - largest), 0));
 }
 
-/** The same steps in the same order as the native sampler (native/src/cpu/sample.cpp); another random number generator. */
+/** A token of the last row, by the chain (sampling/chain.ts), with the model's own probabilities. */
 export function draw(logits: HostTensor, options: SampleOptions): SampledToken {
   const row = lastRow(logits);
   const normaliser = logSumExp(row);
-  const logprob = (id: number): number => (row[id] ?? NaN) - normaliser;
-  const adjusted = row.slice();
-  for (const id of new Set(options.recent)) {
-    const logit = adjusted[id];
-    if (logit !== undefined) adjusted[id] = logit > 0 ? logit / options.repeatPenalty : logit * options.repeatPenalty;
-  }
-  const order = [...adjusted.keys()].sort((a, b) => (adjusted[b] ?? 0) - (adjusted[a] ?? 0) || a - b);
-  const byModel =
-    options.alternatives > 0 ? [...row.keys()].sort((a, b) => (row[b] ?? 0) - (row[a] ?? 0) || a - b) : [];
-  const top = byModel.slice(0, options.alternatives).map((id) => ({ id, logprob: logprob(id) }));
-  const [best = 0] = order;
-  if (options.temperature <= 0 || options.topK === 1) return { id: best, logprob: logprob(best), top };
-  let kept = order
-    .slice(0, options.topK === 0 ? order.length : options.topK)
-    .map((id) => ({ id, weight: Math.exp(((adjusted[id] ?? 0) - (adjusted[best] ?? 0)) / options.temperature) }));
-  const total = kept.reduce((sum, { weight }) => sum + weight, 0);
-  let seen = 0;
-  const nucleus = kept.findIndex(({ weight }) => (seen += weight) >= options.topP * total);
-  if (options.topP < 1 && nucleus >= 0) kept = kept.slice(0, nucleus + 1);
-  kept = kept.filter(({ weight }, i) => i === 0 || weight >= options.minP);
-  const mark =
-    seededRandom((options.seed ^ Math.imul(options.step + 1, 0x9e3779b9)) >>> 0)() *
-    kept.reduce((sum, { weight }) => sum + weight, 0);
-  let passed = 0;
-  const chosen = kept.find(({ weight }) => (passed += weight) > mark) ?? kept.at(-1);
-  const id = chosen?.id ?? best;
-  return { id, logprob: logprob(id), top };
+  const probability = (id: number): { readonly id: number; readonly logprob: number } => ({
+    id,
+    logprob: (row[id] ?? NaN) - normaliser,
+  });
+  const top = options.alternatives > 0 ? largest(Float32Array.from(row), options.alternatives) : [];
+  return { ...probability(drawId(row, options)), top: Array.from(top, probability) };
 }
 
 export function scoreRows(

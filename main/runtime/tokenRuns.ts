@@ -1,24 +1,39 @@
 /**
- * Token drawing for every session. An engine that draws itself does (`session.tokens`). For any other the logits are fetched,
- * and drawn and scored here.
+ * Token drawing for every session. An engine that draws itself does (`session.tokens`). For any other, and for chains with a
+ * step that the engine does not take, the logits are fetched, and drawn and scored here.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
-import type { FetchedTensor, GraphSession, TokenResult, TokenRun, TokenRunner } from "../ir/session.ts";
+import type { FetchedTensor, GraphSession, SampleOptions, TokenResult, TokenRun, TokenRunner } from "../ir/session.ts";
 import { draw, scoreRows } from "./sampleRows.ts";
+import { stepsOf } from "./sampling/chain.ts";
 
-export const tokensOf = (session: GraphSession): TokenRunner => session.tokens ?? drawnHere(session);
+export function tokensOf(session: GraphSession): TokenRunner {
+  const here = drawnHere(session);
+  const { tokens } = session;
+  if (tokens === undefined) return here;
+  return {
+    ...tokens,
+    run: (request, signal) =>
+      (request.sample === undefined || takesAllSteps(tokens, request.sample) ? tokens : here).run(request, signal),
+  };
+}
+
+/** Otherwise its logits are fetched: no run can follow such a draw, or draw several tokens. */
+export const takesAllSteps = ({ steps }: TokenRunner, sample: SampleOptions): boolean =>
+  stepsOf(sample).every((step) => steps.includes(step));
 
 const drawnHere = (session: GraphSession): TokenRunner => ({
   follows: false,
   series: false,
+  steps: [],
   async run(request, signal) {
     const { logits: name, sample, score, follow, series, ...run } = request;
     if (follow !== undefined || series !== undefined)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
-        `[tokens] ${follow === undefined ? "series" : "follow"}: not supported, because this engine does not draw tokens`,
+        `[tokens] ${follow === undefined ? "series" : "follow"}: not supported, because this engine does not draw this token`,
       );
     if (name === undefined || (sample === undefined && score === undefined)) return session.run(run, signal);
     const asked = run.fetch ?? [];

@@ -21,13 +21,14 @@ export function randomBlocks(type: ElementType): Uint8Array {
 export function edgeBlocks(type: ElementType): Uint8Array {
   const { bytes } = blockLayout(type);
   const random = seededRandom(7);
-  const fields = isPacked(type) ? PACKED[type].factors : [];
+  const { factors: fields = [], quarters = [] } = isPacked(type) ? PACKED[type] : {};
   const pairs = fields.length === 2 ? AWKWARD.flatMap((a) => AWKWARD.map((b) => [a, b])) : AWKWARD.map((a) => [a]);
   const blocks: Uint8Array[] = [];
   for (const scales of pairs)
     for (const fill of [undefined, 0, 255]) {
       const block = Uint8Array.from({ length: bytes }, () => fill ?? random.integer(256));
       fields.forEach((at, i) => new DataView(block.buffer).setUint16(at, scales[i]!, true));
+      quarters.forEach((at, i) => (block[at + 1] = (block[at + 1]! & 15) | (((scales[0]! >> (4 * i)) & 15) << 4)));
       blocks.push(block);
     }
   return Uint8Array.from(blocks.flatMap((block) => [...block]));

@@ -17,8 +17,9 @@ const vocabulary = (
   kind: number,
   merges: readonly string[] = [],
   pre = "gpt-2",
+  model = "gpt2",
 ): MetadataEntry[] => [
-  stringEntry(key("model"), "gpt2"),
+  stringEntry(key("model"), model),
   stringEntry(key("pre"), pre),
   stringsEntry(key("tokens"), tokens),
   numbersEntry(
@@ -51,6 +52,22 @@ const bytes = (name: string, count: number): MetadataEntry => ({
     return raw;
   })(),
 });
+
+/** A character map whose one entry is the child of itself; a text of any length ends there, with this replacement. */
+function circle(char: string, length = 1): number[] {
+  const byte = char.charCodeAt(0);
+  const words = new Uint32Array(129);
+  words[0] = 512;
+  // The root's children lie at distance 0, and so do those of each of them: the entry of the byte is reached over 0.
+  words[1 + byte] = byte | (1 << 8) | (byte << 10);
+  return [...new Uint8Array(words.buffer), ...new Uint8Array(length).fill(byte), 0];
+}
+
+/** Models that look for each token at each place. */
+const SEARCHING = ["bert", "t5", "rwkv"];
+const searching = (model: string, tokens: readonly string[]): MetadataEntry[] =>
+  vocabulary(tokens, NORMAL, [], "", model);
+const LONGEST = 1024;
 
 /** Names with the same patterns cost the same. */
 const onePerPattern = [...new Map(PRE_TOKENIZER_NAMES.map((name) => [preTokenizer(name).patterns, name])).values()];
@@ -108,6 +125,60 @@ export const COSTLY_FILES: Readonly<Record<string, Costly>> = {
         manyTexts(2 ** 20 + 1, () => ""),
         NORMAL,
       ),
+    code: "INPUT_LIMIT",
+  },
+  ...Object.fromEntries(
+    SEARCHING.flatMap((model): [string, Costly][] => [
+      [
+        `${model}: a token that is nearly at every place`,
+        {
+          file: () => searching(model, ["▁a", "a", `${"a".repeat(LONGEST - 1)}b`, `▁${"a".repeat(LONGEST - 4)}b`]),
+          text: "a".repeat(50_000),
+        },
+      ],
+      [
+        `${model}: tokens of every length`,
+        {
+          file: () =>
+            searching(
+              model,
+              manyTexts(LONGEST, (i) => "a".repeat(i + 1)),
+            ),
+          text: "ab".repeat(50_000),
+        },
+      ],
+      [
+        `${model}: a token of ${LONGEST + 1} bytes`,
+        { file: () => searching(model, ["a", "a".repeat(LONGEST + 1)]), code: "INPUT_LIMIT" },
+      ],
+      [
+        `${model}: 34 MB of tokens`,
+        {
+          file: () =>
+            searching(
+              model,
+              manyTexts(34_000, (i) => `${i}`.padStart(1000)),
+            ),
+          code: "INPUT_LIMIT",
+        },
+      ],
+    ]),
+  ),
+  "t5: tokens of every length in a text of them": {
+    file: () =>
+      searching(
+        "t5",
+        manyTexts(LONGEST, (i) => "a".repeat(i + 1)),
+      ),
+    text: "a".repeat(20_000),
+  },
+  "t5: a character map that leads back to itself": {
+    file: () => [...searching("t5", ["a"]), numbersEntry(key("precompiled_charsmap"), "u8", circle("a"))],
+    text: "a".repeat(100_000),
+  },
+  "t5: a character map with a replacement of 1 MB": {
+    file: () => [...searching("t5", ["a"]), numbersEntry(key("precompiled_charsmap"), "u8", circle("a", 1 << 20))],
+    text: "a".repeat(100_000),
     code: "INPUT_LIMIT",
   },
   ...Object.fromEntries(

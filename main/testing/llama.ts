@@ -133,6 +133,43 @@ export async function llamaGenerate(
   return (answer as OracleTensor).data as Int32Array;
 }
 
+/** What is left of a row of logits after a sampler. */
+export interface SamplerLeft {
+  readonly ids: Int32Array;
+  /** Softmax of what is left, in the order of `ids`. */
+  readonly shares: Float64Array;
+  /** The index that the sampler chose itself; -1 for none. */
+  readonly selected: number;
+}
+
+/** One of llama.cpp's samplers, by the name of its function, over rows of logits; before each row it accepts tokens. */
+export async function llamaSample(
+  kind: string,
+  steps: readonly (readonly [accepted: readonly number[], logits: Float32Array])[],
+  values: { readonly [name: string]: OracleValue },
+  path?: string,
+): Promise<SamplerLeft[]> {
+  const rows = steps.map(([accepted, logits]): OracleValue => [
+    accepted,
+    { dtype: "f32", shape: [logits.length], data: logits },
+  ]);
+  const answer = await ask("sample", { kind, steps: rows, values, ...(path === undefined ? {} : { path }) });
+  return (answer as readonly (readonly [OracleTensor, OracleTensor, number])[]).map(([ids, shares, selected]) => ({
+    ids: ids.data as Int32Array,
+    shares: shares.data as Float64Array,
+    selected,
+  }));
+}
+
+/** For each list of tokens, which tokens a grammar lets come next (0 or 1); null where llama.cpp refuses the grammar. */
+export async function llamaGrammarMasks(
+  path: string,
+  text: string,
+  prefixes: readonly (readonly number[])[],
+): Promise<Uint8Array[] | null> {
+  return (await ask("grammar_masks", { path, text, prefixes })) as unknown as Uint8Array[] | null;
+}
+
 /** Seconds of each run after a warm-up; f16 cache and flash attention unless told otherwise. */
 export async function llamaBench(
   path: string,
@@ -161,4 +198,9 @@ export async function llamaForget(path?: string): Promise<void> {
 /** The tokens after which generation stops. */
 export async function llamaEndings(path: string): Promise<number[]> {
   return (await ask("endings", { path })) as number[];
+}
+
+/** The tokens that the file wants never to be drawn. */
+export async function llamaSuppressed(path: string): Promise<number[]> {
+  return (await ask("suppressed", { path })) as number[];
 }

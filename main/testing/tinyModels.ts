@@ -34,6 +34,7 @@ export function tinyHyper(family: TinyFamily): DenseHyper {
       attentionFactor: 1,
       factorsTensor: undefined,
     },
+    norm: "rms",
     normEpsilon: 1e-5,
     vocabulary: 48,
     context: 64,
@@ -48,10 +49,11 @@ export const tinyArchitecture = (family: TinyFamily, change: Partial<DenseHyper>
 /** Matrices of the given type, vectors f32; a qwen2 has biases on q, k and v. */
 export function tinyWeights(architecture: Architecture, matrix: ElementType = "f32"): WeightSource {
   const shapes = new Map<string, readonly number[]>();
-  for (const { name, shape, optional } of architecture.tensors())
-    if (!optional || (architecture.family === "qwen2" && /attn_[qkv]/u.test(name))) shapes.set(name, shape);
+  const isPresent = (name: string): boolean => architecture.family === "qwen2" && /attn_[qkv]\.bias/u.test(name);
+  for (const { name, shape } of architecture.tensors(isPresent)) shapes.set(name, shape);
   return {
     identity: `tiny ${architecture.name}`,
+    has: (name) => shapes.has(name),
     tensorType: (name): TensorType | undefined => {
       const shape = shapes.get(name);
       return shape && { dtype: shape.length === 2 ? matrix : "f32", shape };

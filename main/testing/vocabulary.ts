@@ -8,7 +8,7 @@ import { withEntries } from "../formats/gguf/encode.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
-import { contentsOf, writeGguf } from "../formats/gguf/write.ts";
+import { contentsOf, encodeHeader, writeGguf } from "../formats/gguf/write.ts";
 import type { Random } from "./random.ts";
 import { sharedFile } from "./sharedData.ts";
 
@@ -25,12 +25,24 @@ export class VocabularyFolder {
     name: string,
     changes: Readonly<Record<string, MetadataEntry | undefined>>,
   ): Promise<{ readonly path: string; readonly file: GgufFile }> {
-    this.#folder ??= await mkdtemp(join(tmpdir(), "rlx-vocabulary-"));
     const sink = memorySink();
     await writeGguf(sink, contentsOf(original, withEntries(original.metadata.entries, changes)));
+    return this.#write(name, sink.bytes());
+  }
+
+  /** A file of these keys and no tensor. */
+  async make(
+    name: string,
+    entries: readonly MetadataEntry[],
+  ): Promise<{ readonly path: string; readonly file: GgufFile }> {
+    return this.#write(name, encodeHeader({ entries, tensors: [] }).bytes);
+  }
+
+  async #write(name: string, bytes: Uint8Array): Promise<{ readonly path: string; readonly file: GgufFile }> {
+    this.#folder ??= await mkdtemp(join(tmpdir(), "rlx-vocabulary-"));
     const path = join(this.#folder, name);
-    await writeFile(path, sink.bytes());
-    return { path, file: await openGguf(memorySource(name, sink.bytes())) };
+    await writeFile(path, bytes);
+    return { path, file: await openGguf(memorySource(name, bytes)) };
   }
 
   async done(): Promise<void> {

@@ -68,9 +68,14 @@ export function packedBytes(type: PackedType, elements: number, seed: number): U
   const { elements: perBlock, bytes: blockBytes } = blockLayout(type);
   const bytes = new Uint8Array((elements / perBlock) * blockBytes).map(() => random.integer(256));
   const view = new DataView(bytes.buffer);
+  const { factors, exponents = [], minifloats = [], quarters = [] } = PACKED[type];
   for (let block = 0; block < bytes.length; block += blockBytes) {
-    for (const at of PACKED[type].factors) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
-    for (const at of PACKED[type].exponents ?? []) bytes[block + at] = 118 + random.integer(8);
+    for (const at of factors) view.setUint16(block + at, 0x2000 + random.integer(0x800), true);
+    for (const at of exponents) bytes[block + at] = 118 + random.integer(8);
+    if (type === "q8_k") view.setFloat32(block, 2 ** -7, true);
+    for (const at of minifloats) bytes[block + at] = random.integer(16);
+    // 2^-7: only the top quarter has bits.
+    quarters.forEach((at, i) => (bytes[block + at + 1] = (bytes[block + at + 1]! & 15) | (i === 3 ? 0x20 : 0)));
   }
   return bytes;
 }

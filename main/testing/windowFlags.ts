@@ -2,15 +2,14 @@
  * Flags of the command lines that the window shows. renderer/session/command.test.ts checks that the
  * window shows no others, main/node/cli/commands.native.test.ts that the command line takes them.
  */
+import { samplingFlag, SAMPLING_NUMBERS } from "../contract/views/run.ts";
+
 const MACHINE = ["--chip", "--os", "--units", "--profile"];
 const TARGET = [...MACHINE, "--context"];
 const SAMPLING = [
   "--device",
-  "--temperature",
-  "--top-k",
-  "--top-p",
-  "--min-p",
-  "--repeat-penalty",
+  ...SAMPLING_NUMBERS.map((name) => `--${samplingFlag(name)}`),
+  "--logit-bias",
   "--seed",
   "--stop",
   "--max-tokens",

@@ -92,6 +92,18 @@ export function* mergeSymbols(starts: Int32Array, count: number, rankOf: PairRan
   return merging.end();
 }
 
+/** Where each UTF-8 character begins, and at `count` where the last one ends. */
+export function characterStarts(bytes: Uint8Array): { readonly starts: Int32Array; readonly count: number } {
+  const starts = new Int32Array(bytes.length + 1);
+  let count = 0;
+  // A character begins at every byte that is no continuation.
+  bytes.forEach((byte, at) => {
+    if ((byte & 0xc0) !== 0x80) starts[count++] = at;
+  });
+  starts[count] = bytes.length;
+  return { starts, count };
+}
+
 const GONE = -1;
 
 /** A binary heap of pairs by rank, then by place, in typed arrays. */

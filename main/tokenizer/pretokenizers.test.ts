@@ -2,8 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { finish } from "../ir/steps.ts";
-import { PRE_TOKENIZER_NAMES, preTokenizer, wordEnds } from "./pretokenizers.ts";
-import type { Pattern } from "./pretokenizers.ts";
+import { wordEnds } from "./cutting.ts";
+import type { Pattern } from "./cutting.ts";
+import { PRE_TOKENIZER_NAMES, preTokenizer } from "./pretokenizers.ts";
 
 const kinds = [...new Map(PRE_TOKENIZER_NAMES.map((name) => [preTokenizer(name).patterns, name])).values()];
 
@@ -24,7 +25,7 @@ describe.each(kinds)("%s", (name) => {
         const text = piece.repeat(50_000 / piece.length) + end;
         const said = `${JSON.stringify(piece)} and ${JSON.stringify(end)}`;
         expect(
-          seconds(() => finish(wordEnds(text, { patterns }))),
+          seconds(() => finish(wordEnds(text, patterns))),
           said,
         ).toBeLessThan(1);
       }
@@ -40,11 +41,11 @@ const PLAIN: readonly (readonly [name: string, place: number, pattern: Pattern])
 
 it.each(PLAIN)("%s cuts as with the plain pattern", (name, place, pattern) => {
   const { patterns } = preTokenizer(name);
-  const plainly = { patterns: patterns.with(place, pattern) };
+  const plainly = patterns.with(place, pattern);
   const units = fc.constantFrom(" ", "\n", "\t", "1", "2", "²", "a", "!", "é", "👍", "\u00a0");
   fc.assert(
     fc.property(fc.string({ unit: units, maxLength: 40 }), (text) => {
-      expect(finish(wordEnds(text, { patterns }))).toEqual(finish(wordEnds(text, plainly)));
+      expect(finish(wordEnds(text, patterns))).toEqual(finish(wordEnds(text, plainly)));
     }),
     { numRuns: 5000, seed: 28 },
   );

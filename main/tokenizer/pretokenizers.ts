@@ -1,15 +1,14 @@
 /**
  * How byte-level BPE cuts text into words before it merges: per name in `tokenizer.ggml.pre` a list
- * of patterns. The first one cuts the text into what it matches and what lies between; each further
- * one cuts those pieces again, seeing nothing beyond their ends. The patterns are those of the
+ * of patterns (see cutting.ts) and what else the name implies. The patterns are those of the
  * models' own tokenizers; names and flags as llama.cpp has them.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Steps } from "../ir/steps.ts";
-import { SIGN, unitsOf } from "./unicode.ts";
+import type { Pattern } from "./cutting.ts";
+import { SIGN } from "./unicode.ts";
 
 // Members of a character class in folded text: a class is its ASCII members and its sign.
-const L = `A-Za-z${SIGN.letter}`;
+const L = `A-Za-z${SIGN.letter}${SIGN.han}`;
 const N = `0-9${SIGN.number}`;
 /** ASCII members of Unicode's P: everything printable that is neither letter, digit nor a symbol ($+<=>^\`|~). */
 const P = `!-#%-*,-/:;?@\\[-\\]_{}${SIGN.punctuation}`;
@@ -20,37 +19,59 @@ const folded = (source: string): Pattern => ({ regex: new RegExp(source, "g"), o
 /** Over plain text white space is written out as [\t-\r ], because \s takes U+FEFF for some. */
 const plain = (source: string): Pattern => ({ regex: new RegExp(source, "g"), over: "plain" });
 
-export interface Pattern {
-  readonly regex: RegExp;
-  readonly over: "folded" | "plain";
-  /** Where a match is cut inside, from its beginning on; without it, a match is cut out whole. */
-  readonly cuts?: (length: number) => Iterable<number>;
+/** Where a run of so many digits falls into groups of three, counted from its end. */
+function* threes(length: number): Generator<number> {
+  for (let at = length % 3; at <= length; at += 3) yield at;
 }
 
 /**
  * Before each group of three digits, counted from the end of a run. An expression that looks ahead for whole groups,
  * `(?=([0-9]{3})+(?![0-9]))`, would walk to the end of the run from each digit.
  */
-const thousands: Pattern = {
+const beforeThousands: Pattern = {
   ...plain("[0-9]+"),
   *cuts(length) {
-    for (let left = length - (length % 3); left > 0; left -= 3) yield length - left;
+    for (const at of threes(length)) if (at < length) yield at;
+  },
+};
+/** Behind each such group of any numbers: what stands before a run stays with its first group. */
+const behindThousands: Pattern = {
+  ...folded(`[${N}]+`),
+  *cuts(length) {
+    for (const at of threes(length)) if (at > 0) yield at;
   },
 };
 
 const CONTRACTION = "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])";
 const TAIL = `\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
+/**
+ * White space in falling powers of two. Whether a line ends in a run is looked for where the run begins, or behind a line's end:
+ * from each part of it the way to its end would be walked again.
+ */
+const HALVING_TAIL =
+  "(?<![^\\S\\r\\n])\\s*[\\r\\n]+|" +
+  [512, 256, 128, 64, 32, 16, 8, 4, "1,2"].map((count) => `\\s{${count}}(?!\\S)|`).join("") +
+  "\\s";
 
 /** English contractions in lower case only, words with their space, numbers of any length, the rest. */
 const gpt2 = `'s|'t|'re|'ve|'m|'ll|'d| ?[${L}]+| ?[${N}]+| ?[^\\s${L}${N}]+|\\s+(?!\\S)`;
 /** Any single sign before a word joins it; digits in groups of at most `digits`. */
-const modern = (digits: string): string =>
-  `${CONTRACTION}|[^\\r\\n${L}${N}]?[${L}]+|[${N}]${digits}| ?[^\\s${L}${N}]+[\\r\\n]*|${TAIL}`;
+const modern = (digits: string, tail = TAIL): string =>
+  `${CONTRACTION}|[^\\r\\n${L}${N}]?[${L}]+|[${N}]${digits}| ?[^\\s${L}${N}]+[\\r\\n]*|${tail}`;
+/** The same; marks belong to the words. */
+const marked = `${CONTRACTION}|[^\\r\\n${L}${N}]?[${L}${M}]+|[${N}]| ?[^\\s${L}${M}${N}]+[\\r\\n]*|${TAIL}`;
 /** Words end where upper case begins (only ASCII has case here; other letters count as both). */
-const upper = `[A-Z${SIGN.letter}]`;
-const lower = `[a-z${SIGN.letter}]`;
-const cased = (digits: string, contraction: string): string =>
-  `[^\\r\\n${L}${N}]?${upper}*${lower}+${contraction}|[^\\r\\n${L}${N}]?${upper}+${lower}*${contraction}|[${N}]${digits}| ?[^\\s${L}${N}]+[\\r\\n/]*|${TAIL}`;
+const cased = (digits: string, contraction: string, others = `${SIGN.letter}${SIGN.han}`): string => {
+  const [upper, lower] = [`[A-Z${others}]`, `[a-z${others}]`];
+  return `[^\\r\\n${L}${N}]?${upper}*${lower}+${contraction}|[^\\r\\n${L}${N}]?${upper}+${lower}*${contraction}|[${N}]${digits}| ?[^\\s${L}${N}]+[\\r\\n/]*|${TAIL}`;
+};
+/** Words of letters and marks with their contraction. */
+const contracted = (digits: string): string =>
+  `[^\\r\\n${L}${N}]?[${L}${M}]+(?:${CONTRACTION})?|[${N}]${digits}| ?[^\\s${L}${N}]+[\\r\\n/]*|${TAIL}`;
+/** Chinese characters by themselves, other words with their contraction. */
+const hanApart = `[${SIGN.han}${SIGN.hanOther}]+|[^\\r\\n${L}${N}]?[A-Za-z${SIGN.letter}]+(?:${CONTRACTION})?|[${N}]{1,3}| ?[^\\s${L}${N}]+[\\r\\n]*|${TAIL}`;
+/** Several words may follow each other with single spaces between. */
+const phrases = `${CONTRACTION}|[^\\r\\n${L}${N}]?[${L}](?:[${L}${M}]| [${L}])*|[${N}]| ?[^\\s${L}${N}]+[\\r\\n/]?|${TAIL}`;
 
 /**
  * Letters with case as DeepSeek LLM lists them: not all that Unicode has (no small Armenian or
@@ -72,12 +93,37 @@ const CASED =
 /** Words with their space; what ends a word or a sentence in several scripts stands apart, and so do round brackets. */
 const BLOOM = " ?[^(\\t-\\r |.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+";
 
+const lines = plain("[^\\n]+|\\n+");
+/** Where one sign of punctuation before a word joins it, and marks belong to words. */
+const words3 = folded(`[!-/:-@\\[-\`{-~][A-Za-z]+|[^\\r\\n${L}${P}${S}]?[${L}${M}]+| ?[${P}${S}]+[\\r\\n]*|${TAIL}`);
+/** Scripts without spaces: Chinese, kana, Thai, Lao, Khmer, Burmese, and from U+8C48 all to U+FAFF (llama.cpp's range). */
+const UNSPACED =
+  "\\u4e00-\\ufaff\\u3400-\\u4dbf\\u3040-\\u30ff\\uff65-\\uff9f\\u2f00-\\u2fdf" +
+  "\\u0e40-\\u0e7f\\u0e80-\\u0eff\\u1780-\\u17ff\\u1000-\\u109f\\u1100-\\u11ff";
+/** Korean, signs of Chinese writing, bopomofo, Chinese and kana, each by itself. */
+const EAST_ASIAN =
+  "[\\uac00-\\ud7a3\\u3131-\\u318e]+|[\\uff01\\u2026\\u201c\\u201d\\u2018\\u2019\\u2014\\uff1a\\uff1b\\uff0c" +
+  "\\u3001-\\u303f\\ufe30-\\ufe4f]+|[\\u3105-\\u312f]+|[\\u4e00-\\u9fa5\\u3040-\\u30ff]+";
+
 const PATTERNS = {
   default: [folded(`[${P}$+<=>^~|]+`), folded(gpt2), folded(`[${N}]+`), folded("[0-9][0-9][0-9]")],
   gpt2: [folded(gpt2)],
   llama3: [folded(modern("{1,3}"))],
+  jais2: [folded(modern("{1,3}", HALVING_TAIL))],
+  minicpm5: [folded(`[${N}]{1,3}`), folded(modern("+"))],
   qwen2: [folded(modern(""))],
+  qwen35: [folded(marked)],
+  laguna: [lines, folded(modern(""))],
+  exaoneMoe: [folded(phrases)],
   digits: [folded(`[${N}]`), folded(gpt2)],
+  chameleon: [
+    plain("<sentinel:[0-9]+>"),
+    plain("IMGIMG[A-I]{1,4}Z"),
+    plain("[\\t\\n]|    |  "),
+    folded(`[${N}]`),
+    folded(`[!-/:-@\\[-\`{-~${SIGN.punctuation}]`),
+    folded(gpt2),
+  ],
   deepseekCoder: [
     folded("[\\r\\n]"),
     folded(`\\s?[${L}]+`),
@@ -94,84 +140,137 @@ const PATTERNS = {
     plain("[\\u4e00-\\u9fa5\\u0800-\\u4e00\\uac00-\\ud7ff]+"),
     folded(`[${N}]+`),
   ],
-  deepseek3: [
-    folded(`[${N}]{1,3}`),
-    plain("[\\u4e00-\\u9fa5\\u3040-\\u30ff]+"),
-    folded(`[!-/:-@\\[-\`{-~][A-Za-z]+|[^\\r\\n${L}${P}${S}]?[${L}${M}]+| ?[${P}${S}]+[\\r\\n]*|${TAIL}`),
-  ],
+  deepseek3: [folded(`[${N}]{1,3}`), plain("[\\u4e00-\\u9fa5\\u3040-\\u30ff]+"), words3],
+  afmoe: [behindThousands, plain(`[${UNSPACED}]+`), words3],
+  youtu: [plain(EAST_ASIAN), folded(contracted(""))],
+  tinyAya: [behindThousands, folded(contracted("{1,3}"))],
+  kimi: [folded(hanApart)],
   bloom: [plain(BLOOM)],
   viking: [plain(BLOOM), folded(`[${N}]`)],
-  superbpe: [folded(`[${N}]+`), thousands],
+  superbpe: [folded(`[${N}]+`), beforeThousands],
   falcon: [folded(`[${P}$+<=>^~|\`]+`), folded(gpt2), folded("[0-9][0-9][0-9]")],
   tekken: [folded(cased("", ""))],
   gpt4o: [folded(cased("{1,3}", `(?:${CONTRACTION})?`))],
+  granite: [folded(cased("{1,3}", `(?:${CONTRACTION})?`, `${SIGN.letter}${SIGN.han}${M}`))],
   seedCoder: [folded(`${CONTRACTION}|[^\\r\\n${L}${N}]?[${L}]+|[${N}]| ?[^\\s${L}${N}\\r\\n]+|${TAIL}`)],
+  lines: [lines],
+  whitespace: [plain("[^\\t-\\r ]+")],
 } as const satisfies Record<string, readonly Pattern[]>;
 
-export interface PreTokenizer {
-  readonly name: string;
-  readonly patterns: readonly Pattern[];
+/** How the vocabulary spells a text: by GPT-2's printable bytes, or in UTF-8 as it is, then perhaps with ▁ for spaces. */
+export type Spelling = "bytes" | "utf8" | "utf8 with ▁";
+
+interface Implied {
   /** A whole word that is a token is taken as it is, without merging. */
   readonly ignoreMerges: boolean;
-  /** What the name implies when the file does not say it. */
-  readonly addBos: boolean;
+  /** A row of line ends that is a token is, too. */
+  readonly wholeLineEnds: boolean;
+  /** Added when the file does not say it; "always" whatever it says. */
+  readonly addBos: boolean | "always";
+  /** A file that does not name a BOS token has none. */
+  readonly noBos: boolean;
+  /** llama.cpp drops spaces before punctuation and contractions when it puts a text together. */
+  readonly cleanSpaces: boolean;
+  readonly spelling: Spelling;
 }
 
-interface Kind {
+export interface PreTokenizer extends Implied {
+  readonly name: string;
   readonly patterns: readonly Pattern[];
-  readonly names: readonly string[];
-  readonly ignoreMerges?: boolean;
-  readonly addBos?: boolean;
 }
 
-const KINDS: readonly Kind[] = [
-  { patterns: PATTERNS.default, names: ["default"] },
+export interface PreTokenizerKind extends Partial<Implied> {
+  readonly patterns: readonly Pattern[];
+  readonly names: string;
+}
+
+/** The names, separated by spaces. */
+const KINDS: readonly PreTokenizerKind[] = [
+  { patterns: PATTERNS.default, names: "default", cleanSpaces: true },
   {
     patterns: PATTERNS.llama3,
-    names: ["llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"],
+    names: "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
     ignoreMerges: true,
     addBos: true,
+    cleanSpaces: true,
   },
-  { patterns: PATTERNS.llama3, names: ["smaug-bpe", "dbrx"] },
-  { patterns: PATTERNS.qwen2, names: ["qwen2", "deepseek-r1-qwen", "kormo", "megrez", "stablelm2", "hunyuan"] },
+  { patterns: PATTERNS.llama3, names: "smaug-bpe dbrx", cleanSpaces: true },
+  { patterns: PATTERNS.llama3, names: "glm4 chatglm-bpe", noBos: true, cleanSpaces: true },
+  { patterns: PATTERNS.jais2, names: "jais-2", cleanSpaces: true },
+  { patterns: PATTERNS.minicpm5, names: "minicpm5", ignoreMerges: true, cleanSpaces: true },
+  { patterns: PATTERNS.qwen2, names: "qwen2 deepseek-r1-qwen kormo f2llmv2 hunyuan grok-2 solar-open" },
+  { patterns: PATTERNS.qwen2, names: "bailingmoe bailingmoe2 llada-moe" },
+  { patterns: PATTERNS.qwen2, names: "megrez stablelm2", cleanSpaces: true },
+  { patterns: PATTERNS.qwen35, names: "qwen35" },
+  { patterns: PATTERNS.laguna, names: "laguna" },
+  { patterns: PATTERNS.exaoneMoe, names: "exaone-moe", cleanSpaces: true },
   {
     patterns: PATTERNS.gpt2,
-    names: [
-      "gpt-2",
-      "phi-2",
-      "gigachat",
-      "a.x-4.0",
-      "mellum",
-      "exaone4",
-      "mpt",
-      "olmo",
-      "jais",
-      "trillion",
-      "granite-docling",
-    ],
+    names:
+      "gpt-2 phi-2 gigachat a.x-4.0 mellum exaone4 mpt olmo jais modern-bert " +
+      "jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code roberta-bpe",
+    cleanSpaces: true,
   },
+  { patterns: PATTERNS.gpt2, names: "trillion granite-docling" },
   {
     patterns: PATTERNS.digits,
-    names: ["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"],
+    names: "starcoder refact codeshell exaone minerva-7b mellum2",
+    cleanSpaces: true,
   },
-  { patterns: PATTERNS.deepseekCoder, names: ["deepseek-coder"] },
-  { patterns: PATTERNS.deepseekLlm, names: ["deepseek-llm"] },
-  { patterns: PATTERNS.deepseek3, names: ["deepseek-v3", "hunyuan-dense"] },
-  { patterns: PATTERNS.bloom, names: ["poro-chat", "bloom", "gpt3-finnish"] },
-  { patterns: PATTERNS.viking, names: ["viking"] },
-  { patterns: PATTERNS.superbpe, names: ["superbpe"] },
-  { patterns: PATTERNS.falcon, names: ["falcon"] },
-  { patterns: PATTERNS.tekken, names: ["tekken"], ignoreMerges: true, addBos: true },
-  { patterns: PATTERNS.gpt4o, names: ["gpt-4o", "llama4"] },
-  { patterns: PATTERNS.seedCoder, names: ["seed-coder"] },
+  { patterns: PATTERNS.digits, names: "smollm command-r" },
+  { patterns: PATTERNS.chameleon, names: "chameleon", addBos: true },
+  { patterns: PATTERNS.deepseekCoder, names: "deepseek-coder" },
+  { patterns: PATTERNS.deepseekLlm, names: "deepseek-llm" },
+  { patterns: PATTERNS.deepseek3, names: "deepseek-v3 hunyuan-dense joyai-llm" },
+  { patterns: PATTERNS.afmoe, names: "afmoe" },
+  { patterns: PATTERNS.youtu, names: "youtu", ignoreMerges: true },
+  { patterns: PATTERNS.tinyAya, names: "tiny_aya cohere2moe" },
+  { patterns: PATTERNS.kimi, names: "kimi-k2" },
+  { patterns: PATTERNS.bloom, names: "poro-chat" },
+  { patterns: PATTERNS.bloom, names: "bloom gpt3-finnish", cleanSpaces: true },
+  { patterns: PATTERNS.viking, names: "viking" },
+  { patterns: PATTERNS.superbpe, names: "superbpe" },
+  { patterns: PATTERNS.falcon, names: "falcon", cleanSpaces: true },
+  { patterns: PATTERNS.tekken, names: "tekken", ignoreMerges: true, addBos: true },
+  { patterns: PATTERNS.gpt4o, names: "gpt-4o llama4 kanana2 talkie minimax-m2" },
+  { patterns: PATTERNS.granite, names: "granite-embed-multi-97m", ignoreMerges: true },
+  { patterns: PATTERNS.seedCoder, names: "seed-coder" },
+  {
+    patterns: PATTERNS.lines,
+    names: "gemma4 granite-embed-multi-311m",
+    spelling: "utf8 with ▁",
+    wholeLineEnds: true,
+    addBos: "always",
+    cleanSpaces: true,
+  },
+  { patterns: PATTERNS.lines, names: "sarvam-moe", spelling: "utf8 with ▁" },
+  { patterns: PATTERNS.whitespace, names: "whitespace", spelling: "utf8", cleanSpaces: true },
 ];
 
-export const PRE_TOKENIZER_NAMES: readonly string[] = KINDS.flatMap((kind) => kind.names);
+const NOTHING_IMPLIED: Implied = {
+  ignoreMerges: false,
+  wholeLineEnds: false,
+  addBos: false,
+  noBos: false,
+  cleanSpaces: false,
+  spelling: "bytes",
+};
+
+export const preTokenizersOf = (kinds: readonly PreTokenizerKind[]): ReadonlyMap<string, PreTokenizer> =>
+  new Map(
+    kinds.flatMap(({ names, ...kind }) =>
+      names.split(" ").map((name) => [name, { ...NOTHING_IMPLIED, ...kind, name }] as const),
+    ),
+  );
+
+const PRE_TOKENIZERS = preTokenizersOf(KINDS);
+
+export const PRE_TOKENIZER_NAMES: readonly string[] = [...PRE_TOKENIZERS.keys()];
 
 export function preTokenizer(name: string): PreTokenizer {
-  const kind = KINDS.find((candidate) => candidate.names.includes(name));
-  if (kind === undefined) throw unknownPreTokenizer(name);
-  return { name, patterns: kind.patterns, ignoreMerges: kind.ignoreMerges ?? false, addBos: kind.addBos ?? false };
+  const found = PRE_TOKENIZERS.get(name);
+  if (found === undefined) throw unknownPreTokenizer(name);
+  return found;
 }
 
 export const unknownPreTokenizer = (name: string): WorkbenchError =>
@@ -183,61 +282,3 @@ export const unknownPreTokenizer = (name: string): WorkbenchError =>
       details: { pre: name.slice(0, 80) },
     },
   );
-
-/** Matches between two pauses. */
-const PAUSE_EVERY = 1 << 12;
-
-/** Where each word of the text ends, in order; the last one ends with it. */
-export function* wordEnds(text: string, { patterns }: Pick<PreTokenizer, "patterns">): Steps<readonly number[]> {
-  if (text === "") return [];
-  const units = unitsOf(text);
-  let ends: number[] = [units.folded.length];
-  for (const pattern of patterns) ends = yield* cutPieces(units[pattern.over], ends, pattern);
-  const { positions } = units;
-  return positions === undefined ? ends : ends.map((end) => positions[end] ?? 0);
-}
-
-/** Cuts every piece (given by where it ends) before and after each match inside it. */
-function* cutPieces(units: string, pieces: readonly number[], pattern: Pattern): Steps<number[]> {
-  const ends: number[] = [];
-  let start = 0;
-  let count = 0;
-  for (const end of pieces) {
-    if (++count % PAUSE_EVERY === 0) yield;
-    // A piece by itself, because a pattern may look ahead and must not see the next piece.
-    const piece = pieces.length === 1 ? units : units.slice(start, end);
-    const place = { at: 0, last: 0 };
-    while (!cutSome(piece, start, pattern, place, ends)) yield;
-    if (start + place.last < end) ends.push(end);
-    start = end;
-  }
-  return ends;
-}
-
-/** Goes on with a piece for some matches; true at its end. */
-function cutSome(
-  piece: string,
-  start: number,
-  { regex, cuts }: Pattern,
-  place: { at: number; last: number },
-  ends: number[],
-): boolean {
-  for (let i = 0; i < PAUSE_EVERY; i++) {
-    regex.lastIndex = place.at;
-    const match = regex.exec(piece);
-    if (match === null) return true;
-    const { index } = match;
-    const { length } = match[0];
-    place.at = index + Math.max(1, length);
-    if (cuts === undefined) {
-      if (index > place.last) ends.push(start + index);
-      place.last = index + length;
-      if (length > 0) ends.push(start + place.last);
-    } else
-      for (const cut of cuts(length)) {
-        if (index + cut > place.last) ends.push(start + index + cut);
-        place.last = index + cut;
-      }
-  }
-  return false;
-}

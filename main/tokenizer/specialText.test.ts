@@ -22,7 +22,9 @@ function cut(text: string, token: SpecialToken): Fragment[] {
   const fragments: Fragment[] = [];
   let start = 0;
   for (let at = text.indexOf(token.text); at >= 0; at = text.indexOf(token.text, start)) {
-    if (at > start) fragments.push({ kind: "text", text: text.slice(start, at) });
+    const before = text.slice(start, at);
+    const left = token.stripsLeft ? before.replace(/[ \t\n\v\f\r]+$/u, "") : before;
+    if (left !== "") fragments.push({ kind: "text", text: left });
     fragments.push({ kind: "token", id: token.id });
     start = at + token.text.length;
     if (token.stripsRight) while (start < text.length && /[ \t\n\v\f\r]/u.test(text[start]!)) start += 1;
@@ -32,7 +34,12 @@ function cut(text: string, token: SpecialToken): Fragment[] {
 }
 
 const letters = fc.string({ unit: fc.constantFrom("a", "b", "é", "👍", " ", "€"), maxLength: 6 });
-const anyToken = fc.record({ text: letters, isUser: fc.boolean(), stripsRight: fc.boolean() });
+const anyToken = fc.record({
+  text: letters,
+  isUser: fc.boolean(),
+  stripsLeft: fc.boolean(),
+  stripsRight: fc.boolean(),
+});
 
 it("as if each were looked for by itself", () => {
   fc.assert(
@@ -66,6 +73,7 @@ it.each<readonly [string, (i: number) => string]>([
     id,
     text: textOf(id),
     isUser: false,
+    stripsLeft: false,
     stripsRight: false,
   }));
   const text = `${"a".repeat(99_999)}b`.repeat(2);

@@ -3,6 +3,7 @@
  * it occurs, then the next in what is left. Control tokens only when they may be parsed;
  * user-defined ones always. The work grows with the text alone, not with the number of tokens.
  */
+import type { Metadata } from "../formats/gguf/metadata.ts";
 import type { Steps } from "../ir/steps.ts";
 import { TokenFinder } from "./tokenFinder.ts";
 import type { TextNumber } from "./tokenFinder.ts";
@@ -15,8 +16,32 @@ export interface SpecialToken {
   readonly id: number;
   readonly text: string;
   readonly isUser: boolean;
-  /** White space behind it is dropped (phi-3). */
+  /** White space before or behind it is dropped. */
+  readonly stripsLeft: boolean;
   readonly stripsRight: boolean;
+}
+
+/** Which tokens drop the white space beside them. Files do not say it; llama.cpp knows the models by their names. */
+export interface Stripping {
+  readonly left: (text: string) => boolean;
+  readonly right: (text: string) => boolean;
+}
+
+const KEEPS_SPACE = new Set(["<unk>", "<s>", "<|endoftext|>"]);
+
+export function strippingOf(metadata: Metadata): Stripping {
+  const text = (key: string): string =>
+    metadata.get(key)?.kind === "string" ? (metadata.optionalString(key) ?? "") : "";
+  const name = text("general.name").toLowerCase();
+  const mask =
+    /jina-v2-(?:de|es|code)/u.test(text("tokenizer.ggml.pre")) ||
+    /nomic-bert-moe|jina-bert-v3/u.test(text("general.architecture"))
+      ? "<mask>"
+      : name.includes("modern-bert")
+        ? "[MASK]"
+        : undefined;
+  const isPhi3 = mask === undefined && /phi-?3/u.test(name);
+  return { left: (token) => token === mask, right: (token) => isPhi3 && !KEEPS_SPACE.has(token) };
 }
 
 /** Units of text, or tokens, between two pauses. */
@@ -31,11 +56,17 @@ export class SpecialText {
     this.#tokens = tokens;
   }
 
-  static of(vocabulary: Vocabulary, stripsRight: (text: string) => boolean): SpecialText {
+  static of(vocabulary: Vocabulary, stripping: Stripping): SpecialText {
     return new SpecialText(
       vocabulary.specialTokens().map((id) => {
         const text = vocabulary.tokens.textAt(id);
-        return { id, text, isUser: vocabulary.kind(id) === "user", stripsRight: stripsRight(text) };
+        return {
+          id,
+          text,
+          isUser: vocabulary.kind(id) === "user",
+          stripsLeft: stripping.left(text),
+          stripsRight: stripping.right(text),
+        };
       }),
     );
   }
@@ -98,7 +129,8 @@ class SpecialSearch {
         if (places.ownerOf(at) >= 0) continue;
         const length = this.#finder.lengths[token] ?? 0;
         const owner = places.ownerOf(at + length - 1);
-        if (owner < 0) places.take(at, token, this.#endOf(text, at + length, token, places));
+        if (owner < 0)
+          places.take(this.#startOf(text, at, token, places), token, this.#endOf(text, at + length, token, places));
         else {
           const shorter = this.#finder.within(token, owner - at);
           if (shorter !== 0) places.offer(at, shorter);
@@ -107,10 +139,17 @@ class SpecialSearch {
     }
   }
 
+  #startOf(text: string, start: number, token: TextNumber, places: Places): number {
+    if (this.#tokens[token - 1]?.stripsLeft !== true) return start;
+    let at = start;
+    while (at > 0 && places.ownerOf(at - 1) < 0 && isSpace(text.charCodeAt(at - 1))) at -= 1;
+    return at;
+  }
+
   #endOf(text: string, end: number, token: TextNumber, places: Places): number {
     if (this.#tokens[token - 1]?.stripsRight !== true) return end;
     let at = end;
-    while (at < text.length && places.ownerOf(at) < 0 && /[ \t\n\v\f\r]/u.test(text[at] ?? "")) at += 1;
+    while (at < text.length && places.ownerOf(at) < 0 && isSpace(text.charCodeAt(at))) at += 1;
     return at;
   }
 
@@ -126,6 +165,8 @@ class SpecialSearch {
     return fragments;
   }
 }
+
+const isSpace = (unit: number): boolean => unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
 
 /** Which token is offered at each place of a text, and which are taken. */
 class Places {

@@ -3,16 +3,48 @@
  * scores of the tokens they form, and characters that are no token are written as byte tokens
  * <0x00>…<0xFF>.
  */
-import type { Metadata } from "../formats/gguf/metadata.ts";
 import type { Steps } from "../ir/steps.ts";
-import { mergeSymbols } from "./merge.ts";
-import { tokenizerError } from "./vocabulary.ts";
-import type { Vocabulary } from "./vocabulary.ts";
+import { characterStarts, mergeSymbols } from "./merge.ts";
+import { byteText, bytesByKind, flag, framed, withSpaces } from "./rules.ts";
+import type { TokenizerModel, TokenizerRules, TokenizerSource } from "./rules.ts";
+import { Vocabulary, checkedTokens, scoresOf, tokenizerError } from "./vocabulary.ts";
+
+export const sentencePiece: TokenizerModel = {
+  id: "spm",
+  title: "SentencePiece",
+  names: ["llama"],
+  check: ({ name, metadata }) => void scoresOf(name, metadata, checkedTokens(name, metadata).tokens.length),
+  make,
+};
+
+function make(source: TokenizerSource): TokenizerRules {
+  const { name, metadata } = source;
+  const vocabulary = new Vocabulary(name, metadata, { bos: 1, eos: 2, unknown: 0 });
+  const encoder = new SentencePieceEncoder(vocabulary, scoresOf(name, metadata, vocabulary.size));
+  const addBos = flag(source, "add_bos_token", true);
+  const addEos = flag(source, "add_eos_token", false);
+  const addSpacePrefix = flag(source, "add_space_prefix", true);
+  return {
+    pre: "default",
+    vocabulary,
+    // A space stands before the text, and again behind every special token.
+    encode: (text, out, isFirst) => encoder.encode(addSpacePrefix && isFirst ? ` ${text}` : text, out),
+    bytesOf: (id, kind) => bytesByKind(vocabulary, id, kind, withSpaces),
+    before: framed(addBos && vocabulary.special.bos),
+    behind: framed(addEos && vocabulary.special.eos),
+    addBos,
+    addEos,
+    addSpacePrefix,
+    cleanSpaces: false,
+    keepsText: true,
+    warnings: [],
+  };
+}
 
 const encoder = new TextEncoder();
 const UNTRIED = -2;
 
-export class SentencePieceEncoder {
+class SentencePieceEncoder {
   readonly #vocabulary: Vocabulary;
   readonly #scores: Float32Array;
   readonly #byteTokens = new Int32Array(256).fill(UNTRIED);
@@ -24,13 +56,7 @@ export class SentencePieceEncoder {
 
   *encode(text: string, out: number[]): Steps<void> {
     const bytes = encoder.encode(text.replaceAll(" ", "▁"));
-    const starts = new Int32Array(bytes.length + 1);
-    let count = 0;
-    // A character begins at every byte that is no continuation.
-    bytes.forEach((byte, at) => {
-      if ((byte & 0xc0) !== 0x80) starts[count++] = at;
-    });
-    starts[count] = bytes.length;
+    const { starts, count } = characterStarts(bytes);
     const { index } = this.#vocabulary;
     const scores = this.#scores;
     const kept = yield* mergeSymbols(starts, count, (from, _middle, to) => {
@@ -59,28 +85,12 @@ export class SentencePieceEncoder {
   }
 
   #findByteToken(byte: number): number {
-    const hex = byte.toString(16).toUpperCase().padStart(2, "0");
-    const named = this.#vocabulary.idOf(`<0x${hex}>`);
+    const named = this.#vocabulary.idOf(byteText(byte));
     if (named !== undefined) return named;
     const bare = this.#vocabulary.index.find(Uint8Array.of(byte));
     const fallback = bare >= 0 ? bare : this.#vocabulary.special.unknown;
     if (fallback === undefined)
-      throw tokenizerError(this.#vocabulary.file, `no token for byte 0x${hex}, and none for unknown text`);
+      throw tokenizerError(this.#vocabulary.file, `no token ${byteText(byte)}, and none for unknown text`);
     return fallback;
   }
-}
-
-/** One score for each token; 0 where the file has none. */
-export function scoresOf(file: string, metadata: Metadata, size: number): Float32Array {
-  const scores = metadata.optionalFloats("tokenizer.ggml.scores") ?? new Float32Array(size);
-  if (scores.length !== size) throw tokenizerError(file, `got ${scores.length} scores for ${size} tokens`);
-  return scores;
-}
-
-const BYTE_TEXT = /^<0x([0-9A-Fa-f]{2})>$/u;
-
-/** The byte a token such as <0x0A> stands for. */
-export function byteOfText(text: string): number | undefined {
-  const match = BYTE_TEXT.exec(text);
-  return match?.[1] === undefined ? undefined : Number.parseInt(match[1], 16);
 }

@@ -75,4 +75,7 @@ export const UNICODE_RUNS = {
     "m 2 7 u 4 1p l 1u 3 1 56 2f oa 1 p 1 v 1 p 1 v 1 p 1 v 1 p 1 v 1 p 1 1o e8 1j 4 1e 8 1 e 1 2 1c8 1 bz 1 1ws 1 " +
     "3 1 3h 1 ch 2 7i 18 4 2s c f 2 f 1 f 1 11 n 4h 1k t d 18 4 9 7 2 e 6 4a rc 4 h 3 d 3 3b 4 2n 6 c 4 1 f c 4 1k " +
     "8 a 6 14 8 u 2 2 26 9g c e 2 d 3 9 7 1a 1 7 8 e 4 9 7 9 7 43 1 1j ",
+  control:
+    "0 w 2n x d 1 11u 6 m 1 5c 1 1d 1 ao 2 28 1 2zv 1 1ks 5 q 5 1d 5 1 a 109c 6io 16n 1 6x 3 3b5 1 f 1 6zm g qxs 4 " +
+    "43z 8 h406 1 u 2o 1egw 1eke 2 1eke ",
 } as const;

@@ -20,6 +20,7 @@ export interface SpecialIds {
   readonly bos: number | undefined;
   readonly eos: number | undefined;
   readonly unknown: number | undefined;
+  readonly separator?: number | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -31,6 +32,8 @@ const encoder = new TextEncoder();
 const MOST_TOKENS = 1 << 20;
 export const MOST_MERGES = 1 << 21;
 const MOST_SPECIAL_BYTES = 1 << 20;
+const MOST_TOKEN_BYTES = 1 << 25;
+const LONGEST_TOKEN = 1 << 10;
 
 /** Texts that end a turn wherever they are a token. */
 const ENDING_TEXTS = [
@@ -107,7 +110,10 @@ export class Vocabulary {
   readonly special: SpecialIds;
   /** Tokens after which generation stops. */
   readonly endings: ReadonlySet<number>;
+  /** Tokens that the model is never to write (`tokenizer.ggml.suppress_tokens`). */
+  readonly suppressed: readonly number[];
   readonly #kinds: Uint8Array;
+  readonly #fileKinds: Uint8Array;
 
   constructor(file: string, metadata: Metadata, defaults: SpecialIds) {
     this.file = file;
@@ -115,6 +121,7 @@ export class Vocabulary {
     this.tokens = tokens;
     this.index = new StringIndex(tokens, "last");
     this.#kinds = kinds;
+    this.#fileKinds = kinds.slice();
     const known = (key: string, fallback: number | undefined): number | undefined => {
       const id = metadata.optionalCount(`tokenizer.ggml.${key}_token_id`);
       if (id !== undefined && id < this.size) return id;
@@ -124,8 +131,12 @@ export class Vocabulary {
       bos: known("bos", defaults.bos),
       eos: known("eos", defaults.eos),
       unknown: known("unknown", defaults.unknown),
+      // As the key is spelt.
+      separator: known("seperator", defaults.separator),
     };
     this.endings = this.#findEndings(metadata);
+    const suppressed = metadata.optionalIntegers("tokenizer.ggml.suppress_tokens") ?? [];
+    this.suppressed = [...new Set(suppressed)].filter((id) => id >= 0 && id < this.size);
   }
 
   get size(): number {
@@ -134,6 +145,11 @@ export class Vocabulary {
 
   kind(id: number): TokenKind {
     return KINDS[this.#kinds[this.check(id)] ?? 0] ?? "undefined";
+  }
+
+  /** As the file says it, before what is known by its text. */
+  fileKind(id: number): TokenKind {
+    return KINDS[this.#fileKinds[id] ?? 0] ?? "undefined";
   }
 
   /** Unknown, control and user-defined tokens are found in a text before anything else is done with it. */
@@ -188,11 +204,22 @@ export class Vocabulary {
       if (id !== undefined) this.#kinds[id] = USER;
     }
     if (this.special.eos !== undefined) endings.add(this.special.eos);
-    // Where "<|return|>" and "<|call|>" end a turn, "<|end|>" only ends a part of it.
-    const end = this.idOf("<|end|>");
-    if (end !== undefined && this.idOf("<|return|>") !== undefined && this.idOf("<|call|>") !== undefined) {
+    const ends = (text: string): number | undefined => {
+      const id = this.idOf(text);
+      return id !== undefined && endings.has(id) ? id : undefined;
+    };
+    const has = (...texts: readonly string[]): boolean => texts.some((text) => ends(text) !== undefined);
+    // Where calls and returns end a turn, "<|end|>" only ends a part of it.
+    const end = ends("<|end|>");
+    if (end !== undefined && has("<|call|>", "<|calls|>") && has("<|return|>", "<|flush|>")) {
       endings.delete(end);
       this.#kinds[end] = USER;
+    }
+    // Beside these, "</s>" is a text like any other.
+    const closing = ends("</s>");
+    if (closing !== undefined && has("<|tool_response>")) {
+      endings.delete(closing);
+      this.#kinds[closing] = NORMAL;
     }
     return endings;
   }
@@ -213,6 +240,24 @@ export function checkedTokens(
   for (let id = 0; id < kinds.length; id++) if (isSpecial(kinds[id])) bytes += tokens.endOf(id) - tokens.startOf(id);
   atMost(file, "bytes of special tokens", bytes, MOST_SPECIAL_BYTES);
   return { tokens, kinds };
+}
+
+/** The tokens of a model that looks for each of them at each place of a text: their length is what a place can cost. */
+export function shortTokens(
+  file: string,
+  metadata: Metadata,
+): { readonly tokens: StringTable; readonly kinds: Uint8Array } {
+  const checked = checkedTokens(file, metadata);
+  const { tokens } = checked;
+  let [longest, bytes] = [0, 0];
+  for (let id = 0; id < tokens.length; id++) {
+    const length = tokens.endOf(id) - tokens.startOf(id);
+    longest = Math.max(longest, length);
+    bytes += length;
+  }
+  atMost(file, "bytes in a token", longest, LONGEST_TOKEN);
+  atMost(file, "bytes of tokens", bytes, MOST_TOKEN_BYTES);
+  return checked;
 }
 
 export function atMost(file: string, what: string, count: number, most: number): void {
@@ -238,3 +283,10 @@ export const tokenizerError = (file: string, message: string): WorkbenchError =>
   new WorkbenchError("INPUT_TOKENIZER", `[${file}] tokenizer: ${message}`, {
     hint: "The vocabulary in the file is damaged; convert the model again.",
   });
+
+/** One score for each token; 0 where the file has none. */
+export function scoresOf(file: string, metadata: Metadata, size: number): Float32Array {
+  const scores = metadata.optionalFloats("tokenizer.ggml.scores") ?? new Float32Array(size);
+  if (scores.length !== size) throw tokenizerError(file, `got ${scores.length} scores for ${size} tokens`);
+  return scores;
+}

@@ -139,6 +139,9 @@ inline void fill_blocks(Type type, uint8_t* p, size_t blocks) {
       case Type::bf16: p[1] = 0x3c; break;
       case Type::q2_k: half_at(80), half_at(82); break;
       case Type::q3_k: half_at(108); break;
+      case Type::tq1_0: half_at(52); break;
+      case Type::tq2_0: half_at(64); break;
+      case Type::mxfp4: p[0] = 120; break;
       case Type::q6_k: half_at(208); break;
       case Type::q4_k:
       case Type::q5_k:

@@ -161,7 +161,7 @@ void test_prefetch_tuner() {
   CHECK(PrefetchTuner(*rlx::kernels::dispatch_for(rlx::kernels::Isa::scalar)).of(Type::q4_k, 1024) == nullptr);
   const auto& best = *rlx::kernels::dispatch(nullptr);
   const PrefetchTuner tuner(best);
-  CHECK(tuner.of(Type::f32, 1024) == nullptr && tuner.of(Type::iq4_nl, 1024) == nullptr);
+  CHECK(tuner.of(Type::f32, 1024) == nullptr && tuner.of(Type::q2_k, 1024) == nullptr);
   if (!rlx::kernels::is_x86(best.isa)) return;
   CHECK(tuner.of(Type::q4_k, 1024) == tuner.of(Type::q4_k, 4096));
   CHECK(tuner.of(Type::q4_k, 1024) != tuner.of(Type::q5_k, 1024));

@@ -1,5 +1,6 @@
 """llama.cpp: tokenizers, logits, greedy text and timings of a file."""
 
+import ctypes
 import os
 import time
 
@@ -38,6 +39,14 @@ def endings(path):
     return [token for token in range(model.n_vocab) if model.lib.llama_vocab_is_eog(model.vocab, token)]
 
 
+def suppressed(path):
+    """The tokens that are never to be drawn."""
+    model = _model(path, True)
+    count = ctypes.c_int32()
+    tokens = model.lib.llama_vocab_get_suppress_tokens(model.vocab, ctypes.byref(count))
+    return list(tokens[: count.value])
+
+
 def logits(path, tokens, options=None):
     """Raw logits [tokens, vocabulary] at every position. options: cache, flash, threads, repack, capacity."""
     return _with_context(path, options, len(tokens), lambda ctx: ctx.decode([int(t) for t in tokens]))
@@ -53,6 +62,43 @@ def generate(path, tokens, count, options=None, stop_at_end=True):
     prompt = [int(t) for t in tokens]
     run = lambda ctx: np.asarray(ctx.generate(prompt, count, stop_at_end), dtype=np.int32)
     return _with_context(path, options, len(prompt) + count, run)
+
+
+def sample(kind, steps, path=None, values=None):
+    """What a sampler leaves of each row of logits: `steps` are (tokens to accept first, logits).
+
+    Ids, their probabilities after a softmax, and the index that was selected (-1 for none). A token that the sampler
+    selects itself is not accepted: pass it with the next step where that matters.
+    """
+    model = None if path is None else _model(path, True)
+    sampler = llama.make_sampler(kind, model, **(values or {}))
+    answers = []
+    try:
+        for accepted, row in steps:
+            sampler.accept(accepted)
+            ids, logits, selected = sampler.apply(row)
+            answers.append([ids, np.exp(llama.log_softmax(logits[None, :]))[0], selected])
+    finally:
+        sampler.close()
+    return answers
+
+
+def grammar_masks(path, text, prefixes, root="root"):
+    """For each list of tokens: which tokens the grammar lets come next, as bytes of 0 and 1; None where the text is refused."""
+    model = _model(path, True)
+    masks = []
+    for prefix in prefixes:
+        try:
+            sampler = llama.make_sampler("grammar", model, text=text, root=root)
+        except llama.LlamaError:
+            return None
+        try:
+            sampler.accept(prefix)
+            _, logits, _ = sampler.apply(np.zeros(model.n_vocab))
+            masks.append((logits > -np.inf).astype(np.uint8).tobytes())
+        finally:
+            sampler.close()
+    return masks
 
 
 def bench(path, prompt=512, generate=64, repeats=3, options=None):

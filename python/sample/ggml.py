@@ -44,6 +44,8 @@ def _library() -> ctypes.CDLL:
         ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p,
         ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
     ]
+    library.ggml_quantize_requires_imatrix.restype = ctypes.c_bool
+    library.ggml_quantize_requires_imatrix.argtypes = [ctypes.c_int]
     return library
 
 
@@ -53,13 +55,18 @@ def row_bytes(kind: Ggml, columns: int) -> int:
 
 
 def quantise(kind: Ggml, values: np.ndarray) -> np.ndarray:
-    """Float rows to bytes: (rows, columns) f32 to (rows, bytes) u8."""
+    """Float rows to bytes: (rows, columns) f32 to (rows, bytes) u8. Where ggml wants importances, all columns count alike."""
     rows, columns = values.shape
     source = np.ascontiguousarray(values, dtype=np.float32)
     if kind in _PLAIN:
         return source.astype(_PLAIN[kind]).view(np.uint8)
     target = np.empty((rows, row_bytes(kind, columns)), dtype=np.uint8)
-    written = _library().ggml_quantize_chunk(int(kind), source.ctypes.data, target.ctypes.data, 0, rows, columns, None)
+    library = _library()
+    alike = np.ones(columns, dtype=np.float32)
+    importance = alike.ctypes.data if library.ggml_quantize_requires_imatrix(int(kind)) else None
+    written = library.ggml_quantize_chunk(
+        int(kind), source.ctypes.data, target.ctypes.data, 0, rows, columns, importance
+    )
     if written != target.nbytes:
         raise RuntimeError(f"[sample] quantise {kind.name}: got {written} bytes, expected {target.nbytes}")
     return target

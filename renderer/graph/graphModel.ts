@@ -2,7 +2,7 @@
  * Indices over a graph as it arrived: children of groups in program order, consumers of nodes, what is not drawn as a box.
  * Pure and linear; the window and the layout worker each build their own.
  */
-import type { GraphView } from "../../main/contract/views/graph.ts";
+import type { GraphKey, GraphView } from "../../main/contract/views/graph.ts";
 import { GROUP_KINDS, NODE_FLAGS } from "../../main/contract/views/graph.ts";
 
 /** An item of a group: a node index, or a group as its complement (`~group`, always negative). */
@@ -41,6 +41,15 @@ export function createGraphModel(view: GraphView): GraphModel {
   }
   return { view, childStart, children, consumerStart, consumers, hidden, shared };
 }
+
+/** The same graph with other weights: only the bytes that its nodes read are others. */
+export function withBytesRead(model: GraphModel, key: GraphKey, bytesRead: Float32Array): GraphModel {
+  const { view } = model;
+  return { ...model, view: { ...view, key, nodes: { ...view.nodes, bytesRead } } };
+}
+
+/** Whether both have the same nodes, edges and groups, so that one picture serves both. */
+export const isSameStructure = (a: GraphModel, b: GraphModel): boolean => a.children === b.children;
 
 /** Group children and nodes merged in program order; a group stands where its first node does. */
 function indexChildren({ nodeCount, nodes, groups }: GraphView): { childStart: Uint32Array; children: Int32Array } {

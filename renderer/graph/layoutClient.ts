@@ -2,6 +2,7 @@
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import type { FoldState } from "./fold.ts";
 import type { GraphModel } from "./graphModel.ts";
+import { isSameStructure } from "./graphModel.ts";
 import type { LayoutRoom } from "./layout.ts";
 import type { Scene } from "./scene.ts";
 import type { LayoutAnswer, LayoutRequest } from "./worker.ts";
@@ -67,7 +68,7 @@ export function createLayoutClient(createWorker: () => LayoutWorker): LayoutClie
         waiting.settle(null);
       }
       worker ??= start();
-      if (sent !== model) {
+      if (sent === null || !isSameStructure(sent, model)) {
         worker.postMessage({ kind: "graph", view: model.view });
         sent = model;
       }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { WINDOW_FLAGS } from "../../main/testing/windowFlags.ts";
+import type { SamplingNumber } from "../../main/contract/views/run.ts";
+import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS, SAMPLING_RANGES } from "../../main/contract/views/run.ts";
 import type { CommandLine } from "./command.ts";
 import { commandText, quote } from "./command.ts";
 
@@ -17,6 +19,13 @@ const asked = {
   context: 1024,
   stop: "END\n\nTHE END",
 };
+const unusual = (name: SamplingNumber): number => 0.4 * SAMPLING_RANGES[name][0] + 0.6 * SAMPLING_RANGES[name][1];
+/** With every number unlike its default. */
+const everything = {
+  ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, unusual(name)])),
+  ...asked,
+  logitBias: "15=-2\nhello=ban",
+};
 /** Each kind, with everything that it can say. */
 const FULL: readonly CommandLine[] = [
   { kind: "inspect" },
@@ -24,8 +33,8 @@ const FULL: readonly CommandLine[] = [
   { kind: "graph", backend: "coreml", stage: "mil", phase: "decode", target },
   { kind: "route", phase: "decode", target },
   { kind: "passes", backend: "mlx", phase: "decode" },
-  { kind: "chat", message: "Hello", system: "Be brief", ...asked },
-  { kind: "run", prompt: "Once", ...asked },
+  { kind: "chat", message: "Hello", system: "Be brief", ...everything },
+  { kind: "run", prompt: "Once", ...everything },
   { kind: "hybrid", device: "coreml", target },
   { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2, warmup: 3 },
   { kind: "profile", device: "mlx", promptTokens: 8, generateTokens: 4 },
@@ -52,6 +61,14 @@ describe("the command of an action", () => {
     }
     const known = Object.entries(WINDOW_FLAGS).map(([name, flags]) => [name, new Set(flags)]);
     expect(written).toEqual(Object.fromEntries(known));
+  });
+
+  it("leaves out what the command line takes by itself, but not what the file would change", () => {
+    const usual = { ...SAMPLING_DEFAULTS, seed: 1, mirostatTau: 3 };
+    expect(commandText({ kind: "run", prompt: "Once", ...usual, hinted: ["mirostat"] }, "m.gguf")).toBe(
+      "rlx run m.gguf --prompt Once --temperature 0.7 --top-k 40 --top-p 0.95 --min-p 0 --repeat-penalty 1 " +
+        "--mirostat 0 --mirostat-tau 3 --seed 1",
+    );
   });
 
   it("repeats what was said and how it was asked", () => {

@@ -1,19 +1,20 @@
 /** The command line that repeats the window's last action. */
+import type { SamplingNumber } from "../../main/contract/views/run.ts";
+import { samplingFlag, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../main/contract/views/run.ts";
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 
 /** Parameters of a run, named as in the run tab; a missing one keeps the command line's default. */
-interface Asked {
-  readonly temperature: number;
+interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
   readonly seed: number | null;
   readonly maxTokens?: number;
   readonly device?: string;
-  readonly topK?: number;
-  readonly topP?: number;
-  readonly minP?: number;
-  readonly repeatPenalty?: number;
   readonly context?: number | null;
   /** Texts that end the answer, one a line. */
   readonly stop?: string;
+  /** Biases of tokens, one a line. */
+  readonly logitBias?: string;
+  /** Numbers that the file names. */
+  readonly hinted?: readonly string[];
 }
 
 /** The subject of a benchmark or a profile. */
@@ -65,15 +66,20 @@ const targetFlags = (target: TargetSpec): readonly string[] => [
 const flag = (name: string, value: string | number | null | undefined): readonly string[] =>
   value === null || value === undefined ? [] : [name, quote(String(value))];
 
+/** Named in any case, because they decide most. Of the others, what the command line would not take by itself. */
+const ALWAYS: ReadonlySet<SamplingNumber> = new Set(["temperature", "topK", "topP", "minP", "repeatPenalty"]);
+const isUsual = (name: SamplingNumber, { hinted = [], ...asked }: Asked): boolean =>
+  !ALWAYS.has(name) && !hinted.includes(name) && asked[name] === SAMPLING_DEFAULTS[name];
+
+const eachLine = (name: string, text = ""): readonly string[] =>
+  text.split("\n").flatMap((line) => (line === "" ? [] : flag(name, line)));
+
 const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--device", asked.device),
-  ...flag("--temperature", asked.temperature),
-  ...flag("--top-k", asked.topK),
-  ...flag("--top-p", asked.topP),
-  ...flag("--min-p", asked.minP),
-  ...flag("--repeat-penalty", asked.repeatPenalty),
+  ...SAMPLING_NUMBERS.flatMap((name) => (isUsual(name, asked) ? [] : flag(`--${samplingFlag(name)}`, asked[name]))),
   ...flag("--seed", asked.seed),
-  ...(asked.stop ?? "").split("\n").flatMap((text) => (text === "" ? [] : flag("--stop", text))),
+  ...eachLine("--stop", asked.stop),
+  ...eachLine("--logit-bias", asked.logitBias),
   ...flag("--max-tokens", asked.maxTokens),
   ...flag("--context", asked.context),
 ];

@@ -14,6 +14,7 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   upload: "the upload of",
   hybrid: "the run of",
   calibrate: "the calibration of",
+  quantize: "the new file of",
 };
 
 const OTHER_VERSION =

@@ -5,7 +5,7 @@ import { isRouted, routedStage } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import type { TargetList } from "../../main/contract/views/route.ts";
 import type { GraphModel } from "../graph/graphModel.ts";
-import { createGraphModel } from "../graph/graphModel.ts";
+import { createGraphModel, withBytesRead } from "../graph/graphModel.ts";
 import { current, failed, IDLE, loading, ready } from "./async.ts";
 import { createRouteMemory } from "./routeMemory.ts";
 import type { RoutesSlice } from "./sessionSlice.ts";
@@ -77,6 +77,21 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
     }
   };
 
+  /** Another profile of weights changes how many bytes the nodes read, and nothing else of the graph. */
+  const loadBytes = async (
+    graph: GraphModel,
+    { model, target, phase }: Viewpoint,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const key = { model, stage: routedStage(target), phase };
+    try {
+      const { values } = await engine.call("graph.overlay", { key, kind: "bytes", target }, { signal });
+      if (!signal.aborted) set({ graph: ready(withBytesRead(graph, key, values)) });
+    } catch (error) {
+      if (!signal.aborted) set({ graph: failed(error) });
+    }
+  };
+
   const loadRoute = async (at: Viewpoint, signal: AbortSignal): Promise<void> => {
     const { target, phase } = at;
     const put = (state: RoutesSlice["routes"][Phase]): void => {
@@ -107,11 +122,12 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
   };
 
   /** One question after the other, what is on the screen first: the engine computes one thing at a time. */
-  const loadInOrder = async (at: Viewpoint, isGraphKept: boolean, signal: AbortSignal): Promise<void> => {
-    if (!isGraphKept) await loadGraph(at, signal);
+  const loadInOrder = async (at: Viewpoint, graph: GraphModel | null, signal: AbortSignal): Promise<void> => {
+    if (graph === null) await loadGraph(at, signal);
     for (const phase of [at.phase, at.phase === "decode" ? "prefill" : "decode"] as const) {
       if (signal.aborted) return;
       if (get().routes[phase].kind !== "ready") await loadRoute({ ...at, phase }, signal);
+      if (phase === at.phase && graph !== null && !hasWeightsOf(graph, at.target)) await loadBytes(graph, at, signal);
     }
     if (signal.aborted) return;
     if (get().graph.kind === "ready") emit("routesSettled", null);
@@ -128,14 +144,17 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
       asking = new AbortController();
       if (open.canGraph.ok) {
         const at = { model: open.model, target, phase };
-        const isGraphKept = graph.kind === "ready" && isSameGraph(graph.value, at);
+        const shown = current(graph);
+        const kept = shown !== null && isGraphOf(shown, at) ? shown : null;
         const next = (of: Phase): RoutesSlice["routes"][Phase] => {
           const known = memory.take(target, of);
           return known === undefined ? loading(routes[of]) : ready(known);
         };
-        if (!isGraphKept) set({ graph: loading(graph) });
+        const isKnown = kept !== null && hasWeightsOf(kept, target);
+        if (!isKnown) set({ graph: loading(graph) });
+        else if (graph.kind !== "ready") set({ graph: ready(kept) });
         if (!areRoutesKept) set({ routes: { prefill: next("prefill"), decode: next("decode") } });
-        void loadInOrder(at, isGraphKept, asking.signal);
+        void loadInOrder(at, kept, asking.signal);
       }
       // Only now: the engine keeps working on what both choices need.
       before.abort();
@@ -163,15 +182,19 @@ export function nearTargets(target: TargetSpec, targets: TargetList | null): rea
   return [...chips, ...others.map((units) => ({ ...target, units }))];
 }
 
-/** The legal graph follows from phase, context and weights, which count as bytes read: another chip leaves it as it is. */
-function isSameGraph({ view: { key } }: GraphModel, { model, phase, target }: Viewpoint): boolean {
+/** The legal graph follows from phase and context: other weights and another chip leave its nodes as they are. */
+function isGraphOf({ view: { key } }: GraphModel, { model, phase, target }: Viewpoint): boolean {
   const { stage } = key;
   return (
     key.model === model &&
     key.phase === phase &&
     isRouted(stage) &&
     "target" in stage &&
-    stage.target.context === target.context &&
-    sameWeights(stage.target, target)
+    stage.target.context === target.context
   );
+}
+
+/** Whether the bytes that nodes read are those of the target's weights. */
+function hasWeightsOf({ view: { key } }: GraphModel, target: TargetSpec): boolean {
+  return "target" in key.stage && sameWeights(key.stage.target, target);
 }

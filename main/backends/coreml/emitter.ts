@@ -65,6 +65,10 @@ export interface AttentionArgs {
   readonly softcap?: number | undefined;
   /** Row at position p sees keys > p - window only. */
   readonly window?: number | undefined;
+  /** With `past`: row at position p sees keys of its own run of so many positions only. */
+  readonly chunk?: number | undefined;
+  /** [heads]: scores that take part in the softmax and have no value. */
+  readonly sinks?: MilValue | undefined;
 }
 
 /** Structurally `Lowering<CoremlEmitter, …>` of main/ops, which this folder must not import. */

@@ -13,6 +13,7 @@ const OTHERWISE: ReadonlySet<string> = new Set([
   "rope_tables",
   "attention",
   "attention_block",
+  "gelu_tanh",
 ]);
 
 export const canFollowGgml = (draft: PlanDraft): boolean =>

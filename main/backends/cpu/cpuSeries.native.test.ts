@@ -41,7 +41,8 @@ async function stepByStep(session: DecoderSession, sample: SampleOptions, count:
   const drawn: SampledToken[] = [];
   for (let step = 0; step < count; step++) {
     const counted = [...sample.recent, ...drawn.map(({ id }) => id)].slice(-(sample.window ?? Infinity));
-    const recent = sample.repeatPenalty === 1 ? sample.recent : Int32Array.from(counted);
+    const penalises = sample.repeatPenalty !== 1 || sample.frequencyPenalty !== undefined;
+    const recent = penalises ? Int32Array.from(counted) : sample.recent;
     const next = { ...sample, recent, step: sample.step + step };
     drawn.push((await session.feed([drawn.at(-1)?.id ?? FIRST], { sample: next }))!);
   }
@@ -77,6 +78,7 @@ describe("a series", () => {
     ["greedy", PLAIN],
     ["drawn", LIVELY],
     ["with a penalty", { ...LIVELY, repeatPenalty: 1.7, recent: Int32Array.of(3, 9), window: 4 }],
+    ["with a penalty by frequency", { ...LIVELY, frequencyPenalty: 0.6, recent: Int32Array.of(3, 9) }],
     ["with a penalty for all", { ...PLAIN, repeatPenalty: 1.7 }],
   ] as const)("%s gives what single runs give, and so does the one that follows it", async (_, sample) => {
     const single = model.open({ context: 64 });

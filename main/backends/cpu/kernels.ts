@@ -86,6 +86,7 @@ export const CPU_KERNELS = [
   // Products. Where asGgml.ts asks for it, kernels of products, rope_tables and attention have {asGgml} too.
   "matmul", // (a [..,M,K], b [..,K,N]) real {transposeA, transposeB} with batch broadcasting
   "linear", // (x [..,K] f32, w [N,K] f32, f16, bf16 or packed, bias [N]?) → [..,N]
+  "linear_grouped", // (x [T,1 or k,K] f32, w [E,N,K] f32, f16, bf16 or packed, experts i32[T,k], bias [E,N]?) → [T,k,N]
   // (x, norm weight?, residual?, then for each result w, bias?; gated: gate, gate bias?, up, bias?) {normalise, eps, gated,
   // activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}
   "linear_block",

@@ -1,6 +1,6 @@
 /**
  * The functions that a plan may call, by name. A test checks that the addon has exactly these (native/src/mlx/calls).
- * Operands and results are MLX arrays; a packed weight is taken by linear, take and dequantize only.
+ * Operands and results are MLX arrays; a packed weight is taken by linear, linear_grouped, take and dequantize only.
  */
 export const MLX_FUNCTIONS = [
   "abs",
@@ -58,6 +58,7 @@ export const MLX_FUNCTIONS = [
   "topk", // k
   "matmul",
   "linear",
+  "linear_grouped", // checked: the experts are indices of a leaf
   "dequantize",
   "conv", // strides, padding, dilations, groups
   "conv_transpose", // strides, padding, dilations, groups

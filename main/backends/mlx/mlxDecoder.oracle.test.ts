@@ -1,6 +1,7 @@
-// Decoders on MLX against the CPU engine and the exact model. f32 files: log-probabilities within 1e-4 of the CPU engine's, whole,
-// in pieces and token by token, in all three modes. Packed files: mean KL to the exact model (every tensor dequantised to f32, run
-// by the CPU engine in f32) below 1e-5 where all types have an affine form, and never above llama.cpp's own elsewhere.
+// Decoders on MLX against the CPU engine and the exact model. f32 files: log-probabilities within
+// 1e-4 of the CPU engine's, whole, in pieces and token by token, in all three modes. Packed files:
+// mean KL to the exact model (every tensor dequantised to f32, run by the CPU engine in f32) below
+// 1e-5 where all types have an affine form, and never above llama.cpp's own elsewhere.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ import type { ElementType } from "../../ir/dtype.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import type { DecoderModel } from "../../runtime/decoderModel.ts";
 import { openDecoder } from "../../runtime/devices/cpu.ts";
-import type { SamplingSettings } from "../../runtime/generate.ts";
+import type { PlainSampling } from "../../runtime/sampling/settings.ts";
 import { GREEDY, generate } from "../../runtime/generate.ts";
 import type { MlxDecoderModel } from "../../runtime/devices/mlx.ts";
 import { openMlxDecoder } from "../../runtime/devices/mlx.ts";
@@ -141,7 +142,8 @@ async function llamaKl(path: string, truth: readonly Float64Array[]): Promise<nu
 }
 
 describe.skipIf(missing !== undefined)(`plain files ${missing ?? ""}`, () => {
-  // The sample's own blocks: MLX computes with their exact values, so the CPU engine's run of these as f32 is what to meet.
+  // The sample's own blocks: MLX computes with their exact values, so the CPU engine's run of these
+  // as f32 is what to meet.
   test.each([...FAMILIES, "sample"])("%s: the CPU engine's log-probabilities to 1e-4", async (name) => {
     const exact = name === "sample" ? await dequantised(sample) : (await made(name, "f32")).path;
     const path = name === "sample" ? sample : exact;
@@ -170,7 +172,9 @@ describe.skipIf(missing !== undefined)(`MLX's own rotary kernel ${missing ?? ""}
 
 describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
   const affine = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k"];
-  test.each(FAMILIES.flatMap((family) => affine.map((type) => [family, type] as const)))(
+  const coded = ["iq4_nl", "iq4_xs", "mxfp4", "iq3_s", "iq3_xxs", "tq1_0", "tq2_0", "q1_0"];
+  const cases = FAMILIES.flatMap((family) => affine.map((type) => [family, type] as const));
+  test.each([...cases, ...coded.map((type, i) => [FAMILIES[i % FAMILIES.length]!, type] as const)])(
     "%s %s: mean KL to the exact model below 1e-5 and not above llama.cpp's, every weight exact",
     async (family, type) => {
       const { path, exact } = await made(family, type);
@@ -214,7 +218,7 @@ describe.skipIf(missing !== undefined)(`packed files ${missing ?? ""}`, () => {
 });
 
 describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
-  async function generated(model: DecoderModel, path: string, sampling: SamplingSettings): Promise<readonly number[]> {
+  async function generated(model: DecoderModel, path: string, sampling: PlainSampling): Promise<readonly number[]> {
     const file = await openGguf(await openFileSource(path));
     const session = model.open({ context: 128 });
     const ids: number[] = [];
@@ -229,7 +233,7 @@ describe.skipIf(missing !== undefined)(`sessions ${missing ?? ""}`, () => {
 
   test.each(MLX_MODES)("%s: greedy and sampled generation give the CPU engine's tokens", async (mode) => {
     const { path } = await made("tiny-llama", "f32");
-    const lively: SamplingSettings = {
+    const lively: PlainSampling = {
       ...GREEDY,
       temperature: 0.9,
       topK: 20,

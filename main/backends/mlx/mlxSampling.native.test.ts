@@ -56,9 +56,12 @@ const onCpu = (): Device => cpuDevice(cpu, { threads: 1 });
 /** The probabilities from the definition of the settings. */
 function probabilities(logits: Float32Array, s: SampleOptions): Float64Array {
   const scores = Float64Array.from(logits);
+  for (const { id, bias } of s.logitBias ?? []) scores[id] = (scores[id] ?? 0) + bias;
   for (const id of new Set(s.recent)) {
     const score = scores[id] ?? 0;
-    scores[id] = score > 0 ? score / s.repeatPenalty : score * s.repeatPenalty;
+    const times = s.recent.filter((other) => other === id).length;
+    const taken = times * (s.frequencyPenalty ?? 0) + (s.presencePenalty ?? 0);
+    scores[id] = (score > 0 ? score / s.repeatPenalty : score * s.repeatPenalty) - taken;
   }
   const order = [...scores.keys()].sort((a, b) => scores[b]! - scores[a]! || a - b);
   const head = s.topK === 0 ? order : order.slice(0, s.topK);
@@ -105,6 +108,19 @@ const SETTINGS: readonly (readonly [string, Partial<SampleOptions>])[] = [
   ["top-p", { topP: 0.8 }],
   ["min-p", { minP: 0.1 }],
   ["repetition penalty", { repeatPenalty: 1.8, recent: Int32Array.from({ length: 64 }, (_, i) => (i * 5) % 290) }],
+  [
+    "logit bias",
+    {
+      logitBias: [
+        { id: 3, bias: 4 },
+        { id: 299, bias: 2 },
+      ],
+    },
+  ],
+  [
+    "frequency and presence penalty",
+    { frequencyPenalty: 0.5, presencePenalty: 0.7, recent: Int32Array.from({ length: 64 }, (_, i) => (i * i) % 50) },
+  ],
   [
     "all of them",
     {

@@ -1,6 +1,7 @@
 /** A model as it is opened: where it comes from, the overview, its metadata and tensors, recents, dropped files and uploads. */
 import { z } from "zod";
 import type { View } from "../define.ts";
+import { samplingHints } from "./run.ts";
 import { ability, fact, figure, modelId, referenceNotice, sumRow, targetSpec, u8 } from "./common.ts";
 
 /**
@@ -105,6 +106,8 @@ export const overview = z.object({
   facts: z.array(fact),
   context: z.object({ trained: z.number().nullable(), chosen: z.number() }),
   hasChatTemplate: z.boolean(),
+  /** The file's hints for drawing tokens. */
+  samplingHints,
   /** The target's first, then the other engines; none where nothing is known of its size. */
   forecasts: z.array(forecast),
   profiles: z.array(profileChoice),

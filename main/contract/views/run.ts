@@ -17,18 +17,76 @@ import {
 } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 import { machineState } from "./machine.ts";
+import type { SamplingNumber } from "../../ir/samplingRanges.ts";
+import { isWhole, SAMPLING_NUMBERS, SAMPLING_RANGES } from "../../ir/samplingRanges.ts";
+
+export {
+  isWhole as isWholeSampling,
+  SAMPLING_DEFAULTS,
+  SAMPLING_NUMBERS,
+  SAMPLING_RANGES,
+} from "../../ir/samplingRanges.ts";
+export type { SamplingNumber } from "../../ir/samplingRanges.ts";
+
+/** Each within its range. One that is missing is as the model's file says, or else our default. */
+const samplingNumbers = Object.fromEntries(
+  SAMPLING_NUMBERS.map((name) => {
+    const [least, most] = SAMPLING_RANGES[name];
+    const number = z.number().min(least).max(most);
+    return [name, (isWhole(name) ? number.int() : number).optional()];
+  }),
+) as { readonly [K in SamplingNumber]: z.ZodOptional<z.ZodNumber> };
 
 export const sampling = z.object({
-  temperature: z.number().min(0).max(10).default(0.7),
-  topK: z.number().int().min(0).max(1_000_000).default(40),
-  topP: z.number().min(0).max(1).default(0.95),
-  minP: z.number().min(0).max(1).default(0),
-  repeatPenalty: z.number().min(0.1).max(10).default(1),
-  repeatLast: z.number().int().min(0).max(1_000_000).default(64),
+  ...samplingNumbers,
+  dryBreakers: z.array(z.string().min(1).max(100)).max(64).optional(),
+  /** Tokens by their id, or by a text that is one token; null bans one. */
+  logitBias: z
+    .array(
+      z.object({
+        token: z.union([z.number().int().min(0), z.string().min(1).max(1000)]),
+        bias: z.number().min(-1000).max(1000).nullable(),
+      }),
+    )
+    .max(10_000)
+    .optional(),
   /** null: a fresh one, reported in the `start` item. */
   seed: z.number().int().min(0).max(4_294_967_295).nullable().default(null),
 });
 export type Sampling = View<typeof sampling>;
+
+/** The flag of a number on the command line: "top-k" of "topK". */
+export const samplingFlag = (name: SamplingNumber): string =>
+  name.replace(/[A-Z]/gu, (letter) => `-${letter.toLowerCase()}`);
+
+/** Its name in a sentence. */
+export const samplingWords = (name: SamplingNumber): string =>
+  name === "repeatPenalty"
+    ? "repetition penalty"
+    : /^(top|min|typical)/u.test(name)
+      ? samplingFlag(name)
+      : samplingFlag(name).replaceAll("-", " ");
+
+type TokenBias = NonNullable<Sampling["logitBias"]>[number];
+
+/**
+ * `15=-2`, `hello=3`, `"15"=ban`: an id, a text, or a text in quotation marks, which may look like an id. null: not of this
+ * form, or beyond ±1000.
+ */
+export function readTokenBias(text: string): TokenBias | null {
+  const [, name = "", bias = ""] = /^(.+)=(ban|-?(?:\d+\.?\d*|\.\d+))$/su.exec(text) ?? [];
+  if (name === "" || Math.abs(Number(bias)) > 1000) return null;
+  const token = /^"(.+)"$/su.exec(name)?.[1] ?? (/^\d+$/u.test(name) ? Number(name) : name);
+  return { token, bias: bias === "ban" ? null : Number(bias) };
+}
+
+/** What a file says of how its model is drawn from. */
+export const samplingHints = z.object({
+  values: z.object(samplingNumbers),
+  /** Hints that are not followed, and why. */
+  notes: z.array(z.string()),
+});
+export type SamplingHints = View<typeof samplingHints>;
 
 export const chatMessage = z.object({
   role: z.enum(["system", "user", "assistant"]),
@@ -85,6 +143,12 @@ export const runItem = z.discriminatedUnion("kind", [
     device: runDevice,
     truth,
     seed: z.number(),
+    /** The numbers in use, and which of them are the file's. */
+    sampling: z.object({
+      values: z.record(z.string(), z.number()),
+      fromFile: z.array(z.string()),
+      notes: z.array(z.string()),
+    }),
     promptTokens: z.number(),
     promptText: z.string(),
     reference: referenceNotice.nullable(),

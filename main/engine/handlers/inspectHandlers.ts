@@ -177,7 +177,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
     canRun: cannotRun ?? textAbility(file) ?? runRefusal(devices, device, parameters) ?? CAN,
     canMeasure: cannotRun ?? missing ?? CAN,
     reference: cannotRun === undefined ? noticeOf(devices.running(device), parameters) : null,
-    canExport: exportAbility(model, devices),
+    canExport: canGraph.ok ? exportOf(model) : canGraph,
   });
 }
 
@@ -185,8 +185,11 @@ export function exportAbility(model: OpenModel, devices: EngineDevices): Ability
   const { file } = model;
   if (file === undefined) return DEMO_EXPORT;
   const canGraph = graphAbility(model, file, devices.first.weightTypes);
-  return canGraph.ok ? (typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN) : canGraph;
+  return canGraph.ok ? exportOf(model) : canGraph;
 }
+
+const exportOf = (model: OpenModel): Ability =>
+  typeAbility(model, STORED_TYPES, "exported") ?? dataAbility(model, "export") ?? CAN;
 
 /** A run reads and writes text: a tokenizer that is refused says so here, not at the first chat. */
 function textAbility(file: GgufFile): Ability | undefined {
@@ -201,7 +204,10 @@ function graphAbility(model: OpenModel, file: GgufFile, runs: readonly string[])
   const { architecture, mix } = model.description;
   if (architecture.kind === "unsupported")
     return cannot("UNSUPPORTED_ARCHITECTURE", architecture.sentence, USE_A_KNOWN_FAMILY);
-  const error = architecture.kind === "broken" ? architecture.error : missingTensor(file, architecture.architecture);
+  const error =
+    architecture.kind === "broken"
+      ? architecture.error
+      : model.cached("missing tensor", () => missingTensor(file, architecture.architecture));
   if (error !== undefined) {
     const { code, message, hint } = toWireError(error);
     return cannot(code, plainSentence(message), hint ?? null);

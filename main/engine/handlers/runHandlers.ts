@@ -5,6 +5,12 @@ import type { PhaseItem } from "../../contract/views/common.ts";
 import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts";
 import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 import { generate } from "../../runtime/generate.ts";
+import type { SamplingNumber } from "../../ir/samplingRanges.ts";
+import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../ir/samplingRanges.ts";
+import type { SamplingHints } from "../../runtime/sampling/hints.ts";
+import { samplingHints } from "../../runtime/sampling/hints.ts";
+import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
+import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { promptOf } from "./chats.ts";
 import type { Decoders } from "../models/decoders.ts";
@@ -17,6 +23,7 @@ import type { OpenModel } from "../models/openModel.ts";
 type RunInput = View<typeof runInput>;
 type RunTruth = "measured" | "simulated";
 type RunItem = StreamItemOf<"run.start">;
+type Start = Extract<RunItem, { readonly kind: "start" }>;
 type Done = Extract<GenerateEvent, { readonly kind: "done" }>;
 
 export interface RunParts {
@@ -53,19 +60,21 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
       try {
         const { ids } = prompt;
         const { truth } = lease.device.facts(lease.session.threads);
-        const seed = input.sampling.seed ?? randomSeed();
+        const { seed, settings, report } = samplingOf(input.sampling, model);
+        const sampling = prepareSampling(settings, model.tokenizer);
         yield {
           kind: "start",
           device: input.device,
           truth,
           seed,
+          sampling: report,
           promptTokens: ids.length,
           promptText: prompt.text,
           reference: lease.reference,
         };
         const events = generate(lease.session, model.tokenizer, {
           prompt: ids,
-          sampling: { ...input.sampling, seed },
+          sampling,
           maxTokens: input.maxTokens,
           stop: input.stop,
           alternatives: input.alternatives,
@@ -78,6 +87,32 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
     } finally {
       job.end();
     }
+  };
+}
+
+/** What was asked for, else what the file says, else our defaults. */
+function samplingOf(
+  { seed: asked, logitBias, dryBreakers, ...numbers }: RunInput["sampling"],
+  { file }: OpenModel,
+): { readonly seed: number; readonly settings: SamplingSettings; readonly report: Start["sampling"] } {
+  const hints: SamplingHints = file === undefined ? { values: {}, notes: [] } : samplingHints(file.metadata);
+  const isAsked = (name: SamplingNumber): boolean => numbers[name] !== undefined;
+  const values = { ...SAMPLING_DEFAULTS };
+  for (const name of SAMPLING_NUMBERS) values[name] = numbers[name] ?? hints.values[name] ?? values[name];
+  const seed = asked ?? randomSeed();
+  return {
+    seed,
+    settings: {
+      ...values,
+      seed,
+      dryBreakers,
+      logitBias: logitBias?.map(({ token, bias }) => ({ token, bias: bias ?? -Infinity })),
+    },
+    report: {
+      values,
+      fromFile: SAMPLING_NUMBERS.filter((name) => hints.values[name] !== undefined && !isAsked(name)),
+      notes: [...hints.notes],
+    },
   };
 }
 

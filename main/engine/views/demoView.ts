@@ -31,6 +31,7 @@ export function demoOverview(model: OpenModel, target: TargetSpec, runs: Ability
     ],
     context: { trained: null, chosen: target.context },
     hasChatTemplate: false,
+    samplingHints: { values: {}, notes: [] },
     forecasts: [],
     profiles: [],
     canGraph: CAN,

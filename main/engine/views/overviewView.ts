@@ -6,7 +6,9 @@ import type { Architecture } from "../../models/family.ts";
 import type { ModelDescription } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { quote } from "../../formats/gguf/header.ts";
+import { samplingHints } from "../../runtime/sampling/hints.ts";
 import { templateRefusal } from "../../chatTemplate/chatTemplate.ts";
+import { tokenizerModel } from "../../tokenizer/models.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import type { Runner } from "../measure/forecast.ts";
 import { AS_STORED, figure, fitForecast, grouped, speedForecast } from "../measure/forecast.ts";
@@ -92,6 +94,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
       : keyFacts(file, description, template),
     context: { trained: description.context ?? null, chosen: context },
     hasChatTemplate: template.isThere && template.refusal === undefined,
+    samplingHints: samplingHints(file.metadata),
     forecasts: forecastsOf(input, context),
     profiles: [...input.profiles],
     canGraph: input.canGraph,
@@ -200,12 +203,8 @@ function mixSentence(description: ModelDescription): string | null {
 function tokenizerFacts(description: ModelDescription, { isThere, refusal }: TemplateState): Fact[] {
   const tokenizer = description.tokenizer;
   if (!tokenizer) return [{ label: "vocabulary", value: "none in the file" }];
-  const kind =
-    tokenizer.model === "llama"
-      ? "SentencePiece"
-      : tokenizer.model === "gpt2"
-        ? `BPE ${tokenizer.pre ?? ""}`.trim()
-        : tokenizer.model;
+  const title = tokenizerModel(tokenizer.model)?.title ?? tokenizer.model;
+  const kind = title === "BPE" ? `${title} ${tokenizer.pre ?? ""}`.trim() : title;
   return [
     { label: "vocabulary", value: `${grouped(tokenizer.tokens)} ${kind}` },
     { label: "chat template", value: !isThere ? "no" : refusal === undefined ? "yes" : "cannot be used" },

@@ -27,8 +27,8 @@ describe("the overview", () => {
   });
 
   it("warns of types that cannot run", async () => {
-    const described = describeFile(await headerFile("llama", {}, [shape("x", "iq2_xxs", [256])]));
-    expect(described.warnings.join()).toContain("IQ2_XXS");
+    const described = describeFile(await headerFile("llama", {}, [shape("x", "q8_1", [256])]));
+    expect(described.warnings.join()).toContain("Q8_1");
   });
 
   it("has a title of one line, whichever key it is from", async () => {
@@ -66,11 +66,11 @@ describe("names of tensors", () => {
 
 describe("the weight source", () => {
   it("gives the graph types in row-major order and refuses those it cannot run", async () => {
-    const opened = await headerFile("llama", {}, [shape("x", "iq2_xxs", [256])]);
+    const opened = await headerFile("llama", {}, [shape("x", "q8_1", [256])]);
     const weights = weightSourceOf(opened);
     expect(weights.identity).toBe(opened.identity);
     expect(weights.tensorType("token_embd.weight")).toEqual({ dtype: "q6_k", shape: [1000, 256] });
     expect(weights.tensorType("nothing")).toBeUndefined();
-    expect(() => weights.tensorType("x")).toThrow(/iq2_xxs/u);
+    expect(() => weights.tensorType("x")).toThrow(/q8_1/u);
   });
 });

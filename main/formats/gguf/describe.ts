@@ -16,6 +16,8 @@ export interface TypeShare {
   readonly share: number;
   /** Whether the graph can use it. */
   readonly runs: boolean;
+  /** Whose type it is, where it is none of ggml's. */
+  readonly from: string | undefined;
 }
 
 export interface TokenizerSummary {
@@ -59,10 +61,10 @@ export function describeFile(file: GgufFile): FileDescription {
 }
 
 export function typeShares(tensors: readonly GgufTensor[]): TypeShare[] {
-  const byType = new Map<number, { readonly type: GgmlType; readonly members: GgufTensor[] }>();
+  const byType = new Map<string, { readonly type: GgmlType; readonly members: GgufTensor[] }>();
   for (const tensor of tensors) {
-    const known = byType.get(tensor.type.id);
-    if (known === undefined) byType.set(tensor.type.id, { type: tensor.type, members: [tensor] });
+    const known = byType.get(tensor.type.name);
+    if (known === undefined) byType.set(tensor.type.name, { type: tensor.type, members: [tensor] });
     else known.members.push(tensor);
   }
   const total = tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
@@ -78,6 +80,7 @@ export function typeShares(tensors: readonly GgufTensor[]): TypeShare[] {
         bitsPerWeight: (bytes * 8) / parameters,
         share: total === 0 ? 0 : bytes / total,
         runs: type.element !== undefined,
+        from: type.from,
       };
     })
     .toSorted((a, b) => b.bytes - a.bytes);
@@ -120,7 +123,8 @@ function tokenizerSummary(file: GgufFile): TokenizerSummary | undefined {
 
 function warningsOf(file: GgufFile, mix: readonly TypeShare[]): string[] {
   const warnings: string[] = [];
-  const notRunning = mix.filter((share) => !share.runs).map((share) => share.type.toUpperCase());
+  const named = ({ type, from }: TypeShare): string => type.toUpperCase() + (from === undefined ? "" : ` (${from})`);
+  const notRunning = mix.filter((share) => !share.runs).map(named);
   if (notRunning.length > 0) warnings.push(`Tensors of type ${notRunning.join(", ")} can be inspected but not run.`);
   const model = text(file, "tokenizer.ggml.model");
   if (model === "gpt2" && !file.metadata.has("tokenizer.ggml.pre"))

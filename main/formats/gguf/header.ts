@@ -7,7 +7,8 @@ import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../byteSource.ts";
 import { HEADER_LIMITS, HeaderCursor, NeedMore } from "./cursor.ts";
 import type { HeaderLimits } from "./cursor.ts";
-import { ggmlTypeById, packedBytes, unknownGgmlType } from "./types.ts";
+import { foreignType, typeByRoom } from "./foreignTypes.ts";
+import { ggmlTypeById, packedBytes } from "./types.ts";
 import type { GgmlType } from "./types.ts";
 import { StringTable } from "./values.ts";
 import type { MetadataEntry } from "./values.ts";
@@ -81,7 +82,10 @@ async function widen(cursor: HeaderCursor, source: ByteSource, needed: number, s
 }
 
 interface Steps {
-  /** One more piece of the header; the header itself when it is complete. May be repeated after NeedMore. */
+  /**
+   * One more piece of the header; the header itself when it is complete. May be repeated after
+   * NeedMore.
+   */
   next(): GgufHeader | undefined;
 }
 
@@ -113,7 +117,7 @@ function headerSteps(cursor: HeaderCursor, withoutData: boolean): Steps {
       }
       const end = cursor.position;
       const dataStart = alignUp(end, alignment);
-      const tensors = withBytesFromOffsets(infos, cursor.fileBytes - dataStart);
+      const tensors = withBytesFromOffsets(infos, cursor.fileBytes - dataStart, alignment);
       if (!withoutData) checkLayout(cursor, tensors, dataStart);
       const bytes = cursor.slice(0, end);
       // The window may have moved since an entry was read: give all of them the final one.
@@ -156,7 +160,8 @@ function readFront(cursor: HeaderCursor): Front {
           ? "Version 1 was used for a few weeks in 2023; convert the model again."
           : "The file is newer than this program, or damaged.",
     });
-  // A tensor takes at least 8 (name) + 4 (dimensions) + 8 (one of them) + 4 (type) + 8 (offset) bytes.
+  // A tensor takes at least 8 (name) + 4 (dimensions) + 8 (one of them) + 4 (type) + 8 (offset)
+  // bytes.
   const tensors = cursor.count("number of tensors", 32);
   const keys = cursor.count("number of keys", 13);
   limit(cursor, "tensors", tensors, cursor.limits.tensors);
@@ -183,7 +188,10 @@ interface MetadataSpan {
   readonly start: number;
   readonly end: number;
   readonly value: MetadataEntry["value"];
-  /** The window the value was read from; values of an older window still see right bytes, but keep it alive. */
+  /**
+   * The window the value was read from; values of an older window still see right bytes, but keep
+   * it alive.
+   */
   readonly window: number;
 }
 
@@ -201,7 +209,8 @@ function finishEntry(cursor: HeaderCursor, span: MetadataSpan): MetadataEntry {
   const raw = cursor.slice(span.start, span.end);
   if (span.window === cursor.available) return { key: span.key, type: span.type, raw, value: span.value };
   if (span.value.kind === "strings") {
-    // The long ones are not walked again: where their strings begin is known. 12 bytes are element type and length.
+    // The long ones are not walked again: where their strings begin is known. 12 bytes are element
+    // type and length.
     const strings = new StringTable(raw.subarray(12), span.value.strings.starts);
     return { key: span.key, type: span.type, raw, value: { kind: "strings", strings } };
   }
@@ -239,7 +248,7 @@ function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number):
     dims.push(dim);
   }
   const typeId = cursor.u32(`type of ${label}`);
-  const type = ggmlTypeById(typeId) ?? unknownGgmlType(typeId);
+  const type = ggmlTypeById(typeId) ?? foreignType(typeId);
   const columns = dims[0] ?? 1;
   if (columns % type.blockSize !== 0)
     throw cursor.malformed(
@@ -251,16 +260,22 @@ function readTensorInfo(cursor: HeaderCursor, index: number, alignment: number):
   return { name, type, dims, elements, byteLength: packedBytes(type, elements), dataOffset };
 }
 
-/** Tensors of a type that is not known here reach to the next tensor, or to the end of the data. */
-function withBytesFromOffsets(tensors: readonly TensorInfo[], dataBytes: number): readonly TensorInfo[] {
-  if (tensors.every(({ type }) => type.blockBytes > 0)) return tensors;
+/**
+ * Tensors of a type that is not known here reach to the next tensor, or to the end of the data. A
+ * number with two meanings is told by the same bytes.
+ */
+function withBytesFromOffsets(
+  tensors: readonly TensorInfo[],
+  dataBytes: number,
+  alignment: number,
+): readonly TensorInfo[] {
   const offsets = [...new Set(tensors.map(({ dataOffset }) => dataOffset)), dataBytes].sort((a, b) => a - b);
   const next = new Map(offsets.map((offset, i) => [offset, offsets[i + 1] ?? offset]));
-  return tensors.map((tensor) =>
-    tensor.type.blockBytes > 0
-      ? tensor
-      : { ...tensor, byteLength: (next.get(tensor.dataOffset) ?? tensor.dataOffset) - tensor.dataOffset },
-  );
+  return tensors.map((tensor) => {
+    const room = (next.get(tensor.dataOffset) ?? tensor.dataOffset) - tensor.dataOffset;
+    const type = typeByRoom(tensor.type, tensor.elements, room, alignment);
+    return type.blockBytes > 0 ? tensor : { ...tensor, type, byteLength: room };
+  });
 }
 
 /** Tensors lie inside the file and do not share bytes. */

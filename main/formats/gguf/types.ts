@@ -13,8 +13,13 @@ export interface GgmlType {
   readonly blockSize: number;
   /** 0 for a type that is not known here: the bytes of its tensors follow from their offsets. */
   readonly blockBytes: number;
-  /** The element type the graph knows it by; undefined when a file with it can be inspected but not run. */
+  /**
+   * The element type the graph knows it by; undefined when a file with it can be inspected but not
+   * run.
+   */
   readonly element: ElementType | undefined;
+  /** Whose type it is, where it is none of ggml's (foreignTypes.ts). */
+  readonly from?: string;
 }
 
 const type = (id: number, name: string, blockSize: number, blockBytes: number, element?: ElementType): GgmlType => ({
@@ -30,55 +35,26 @@ const PACKED_ENTRIES = PACKED_TYPES.map((name) => {
   return type(ggml, name, elements, bytes, name);
 });
 
-/** Plain types, and packed ones that main/quant does not have: those can be inspected only. */
+/** Plain types, and q8_1, which is a form of activations: no file carries it. */
 const OTHERS = [
   type(0, "f32", 1, 4, "f32"),
   type(1, "f16", 1, 2, "f16"),
   type(9, "q8_1", 32, 36),
-  type(16, "iq2_xxs", 256, 66),
-  type(17, "iq2_xs", 256, 74),
-  type(18, "iq3_xxs", 256, 98),
-  type(19, "iq1_s", 256, 50),
-  type(21, "iq3_s", 256, 110),
-  type(22, "iq2_s", 256, 82),
   type(24, "i8", 1, 1, "i8"),
   type(25, "i16", 1, 2, "i16"),
   type(26, "i32", 1, 4, "i32"),
   type(27, "i64", 1, 8, "i64"),
   type(28, "f64", 1, 8, "f64"),
-  type(29, "iq1_m", 256, 56),
   type(30, "bf16", 1, 2, "bf16"),
-  type(34, "tq1_0", 256, 54),
-  type(40, "nvfp4", 64, 36),
-  type(41, "q1_0", 128, 18),
-  type(42, "q2_0", 64, 18),
 ];
 
-export const GGML_TYPES: readonly GgmlType[] = [
-  ...PACKED_ENTRIES,
-  ...OTHERS.filter(({ name }) => !(name in PACKED)),
-].toSorted((a, b) => a.id - b.id);
+export const GGML_TYPES: readonly GgmlType[] = [...PACKED_ENTRIES, ...OTHERS].toSorted((a, b) => a.id - b.id);
 
 const BY_ID: ReadonlyMap<number, GgmlType> = new Map(GGML_TYPES.map((t) => [t.id, t]));
 const BY_NAME: ReadonlyMap<string, GgmlType> = new Map(GGML_TYPES.map((t) => [t.name, t]));
 
-/** Types that ggml has removed. */
-const REMOVED: ReadonlyMap<number, string> = new Map([
-  [4, "q4_2"],
-  [5, "q4_3"],
-  [31, "q4_0_4_4"],
-  [32, "q4_0_4_8"],
-  [33, "q4_0_8_8"],
-  [36, "iq4_nl_4_4"],
-  [37, "iq4_nl_4_8"],
-  [38, "iq4_nl_8_8"],
-]);
-
 export const ggmlTypeById = (id: number): GgmlType | undefined => BY_ID.get(id);
 export const ggmlTypeByName = (name: string): GgmlType | undefined => BY_NAME.get(name.toLowerCase());
-
-/** A type that this program cannot read: its number, or its former name in ggml. */
-export const unknownGgmlType = (id: number): GgmlType => type(id, REMOVED.get(id) ?? `type ${id}`, 1, 0);
 
 /** Bytes of `elements` values laid out in whole blocks. */
 export const packedBytes = (type: GgmlType, elements: number): number => (elements / type.blockSize) * type.blockBytes;

@@ -12,6 +12,7 @@ export function weightSourceOf(file: GgufFile): WeightSource {
   return {
     identity: file.identity,
     name: file.name,
+    has: (name) => file.tensor(name) !== undefined,
     tensorType(name): TensorType | undefined {
       const tensor = file.tensor(name);
       if (tensor === undefined) return undefined;
@@ -19,7 +20,7 @@ export function weightSourceOf(file: GgufFile): WeightSource {
       if (element === undefined)
         throw new WorkbenchError(
           "UNSUPPORTED_TENSOR_TYPE",
-          `[${file.name}] tensor ${quote(name)} is ${tensor.type.name}, which can be inspected but not run`,
+          `[${file.name}] tensor ${quote(name)} is ${tensor.type.name}${tensor.type.from === undefined ? "" : ` (${tensor.type.from})`}, which can be inspected but not run`,
           {
             hint: `Use a file in one of ${RUNNABLE} (or a mix such as Q4_K_M).`,
             details: { type: tensor.type.name, tensor: name },

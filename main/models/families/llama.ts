@@ -2,23 +2,88 @@
  * Llama 2 and 3, Mistral and their kin: rope on neighbouring pairs (the converter permuted q and k
  * for it), no head norms.
  */
-import { DENSE, denseTensors, readDense } from "../dense.ts";
+import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
+
+const KEYS = {
+  block_count: 2,
+  context_length: 256,
+  embedding_length: 96,
+  feed_forward_length: 64,
+  "attention.head_count": 6,
+  "attention.head_count_kv": 2,
+  "attention.layer_norm_rms_epsilon": 1.5e-5,
+};
 
 export const llama = defineFamily({
   ...DENSE,
   name: "llama",
   architectures: ["llama"],
-  read: (keys) => readDense(keys, { pairing: "adjacent", factors: "rope_freqs.weight" }),
-  tensors: (h) => denseTensors(h),
-  graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) => {
-      const attended = layer.residual("attention", x, (input) => {
-        const q = layer.rope(layer.project(input, "q"), "q");
-        const k = layer.rope(layer.project(input, "k"), "k");
-        return layer.attend(q, k, layer.project(input, "v"));
-      });
-      return layer.residual("ffn", attended, (input) => layer.gatedFeedForward(input));
+  read: (keys) =>
+    readDense(keys, {
+      rope: { pairing: "adjacent", factors: "rope_freqs.weight" },
+      experts: { gating: "softmax", normalise: true },
     }),
+  graph: (h, weights, options) =>
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(x, (input) => layer.attend(layer.turned(layer.heads(input)))),
+    ),
+  samples: [
+    {
+      title: "products with scales, divisors of rope",
+      architecture: "llama",
+      keys: KEYS,
+      has: /attn_(q|k|v|output)\.(scale|bias)|ffn_(gate|up|down)\.scale/u,
+      marks: { "rope_freqs.weight": [8] },
+    },
+    {
+      title: "biases",
+      architecture: "llama",
+      keys: { ...KEYS, "attention.head_count_kv": 3 },
+      untied: true,
+      has: /attn_(q|k|v|output)\.bias|ffn_(gate|up|down)\.bias/u,
+    },
+    {
+      title: "one matrix for q, k and v",
+      architecture: "llama",
+      keys: KEYS,
+      untied: true,
+      has: /attn_qkv\.(weight|scale|bias)/u,
+    },
+    {
+      title: "eight experts",
+      architecture: "llama",
+      keys: { ...KEYS, expert_count: 8, expert_used_count: 2 },
+    },
+    {
+      title: "odd sizes, own output",
+      architecture: "llama",
+      untied: true,
+      keys: {
+        ...KEYS,
+        block_count: 3,
+        feed_forward_length: 160,
+        "attention.head_count": 4,
+        "attention.head_count_kv": 1,
+        "attention.key_length": 32,
+        "attention.value_length": 32,
+        "rope.dimension_count": 32,
+        expert_count: 5,
+        expert_used_count: 3,
+        "rope.freq_base": 50000,
+      },
+    },
+    {
+      title: "one expert is picked",
+      architecture: "llama",
+      untied: true,
+      keys: { ...KEYS, expert_count: 3, expert_used_count: 1 },
+    },
+    {
+      title: "all experts",
+      architecture: "llama",
+      keys: { ...KEYS, expert_count: 2, expert_used_count: 2, "attention.head_count_kv": 6 },
+    },
+  ],
 });

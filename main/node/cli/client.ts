@@ -166,7 +166,7 @@ export function wholeNumber(name: string, text: string, low: number, high = Numb
 }
 
 export function decimal(name: string, text: string, low: number, high: number): number {
-  const value = /^(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : NaN;
+  const value = /^-?(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : NaN;
   if (value >= low && value <= high) return value;
   throw new WorkbenchError(
     "INPUT_ARGUMENT",

@@ -1,6 +1,8 @@
 /** Options that several commands share, with their help texts. */
 import { Option } from "commander";
 import type { Command as Program } from "commander";
+import type { SamplingNumber } from "../../contract/views/run.ts";
+import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS, samplingFlag } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 
 /** An option with a default, shown without quotation marks. */
@@ -57,15 +59,42 @@ export const onTarget = (command: Program, only = ""): Program =>
 export const onDevice = (command: Program, devices: string): Program =>
   command.option("--threads <n>", "CPU threads; all without it").addOption(preset("--device <id>", devices, "cpu"));
 
+const SAMPLING_HELP: Readonly<Record<SamplingNumber, string>> = {
+  temperature: "0 always takes the likeliest",
+  topK: "choose among the k likeliest; 0 for no limit",
+  topP: "choose among the likeliest that make up this share",
+  minP: "leave out what has less than this share of the likeliest",
+  typicalP: "choose among those of the most usual surprise that make up this share; 1 for all",
+  repeatPenalty: "make what was written less likely; 1 for not at all",
+  repeatLast: "how many of the last tokens the three penalties look at",
+  frequencyPenalty: "take this from a token's logit for each time that it was written",
+  presencePenalty: "take this once from the logit of what was written",
+  xtcProbability: "XTC: how often the likeliest are left out; 0 for never",
+  xtcThreshold: "XTC: leave out all above this probability but the last of them",
+  dryMultiplier: "DRY: how strongly repeated passages are avoided; 0 for not at all",
+  dryBase: "DRY: how much more each further repeated token costs",
+  dryAllowedLength: "DRY: repetitions up to this many tokens cost nothing",
+  dryLast: "DRY: how many of the last tokens it looks at",
+  mirostat: "1 or 2: Mirostat in place of top-k, typical, top-p, min-p and XTC; 0 for off",
+  mirostatTau: "Mirostat: the surprise to aim at, in bits",
+  mirostatEta: "Mirostat: how fast it corrects itself",
+};
+
+function withSamplingNumbers(command: Program): Program {
+  for (const name of SAMPLING_NUMBERS) {
+    const usual = name === "dryLast" ? "all" : String(SAMPLING_DEFAULTS[name]);
+    command.option(`--${samplingFlag(name)} <n>`, `${SAMPLING_HELP[name]} (default: as the file says, or ${usual})`);
+  }
+  return command
+    .addOption(several("--dry-breaker <text>", "DRY: a repetition ends at this text, instead of at the usual ones"))
+    .addOption(
+      several("--logit-bias <bias>", "token=number: add to the logit of a token, by its id or text; =ban for never"),
+    );
+}
+
 export const sampling = (command: Program): Program =>
   onDevice(
-    command
-      .addOption(preset("-n, --max-tokens <n>", "most tokens to write", "512"))
-      .addOption(preset("--temperature <t>", "0 always takes the likeliest", "0.7"))
-      .addOption(preset("--top-k <n>", "choose among the k likeliest; 0 for no limit", "40"))
-      .addOption(preset("--top-p <p>", "choose among the likeliest that make up this share", "0.95"))
-      .addOption(preset("--min-p <p>", "leave out what has less than this share of the likeliest", "0"))
-      .addOption(preset("--repeat-penalty <r>", "make what was written less likely; 1 for not at all", "1"))
+    withSamplingNumbers(command.addOption(preset("-n, --max-tokens <n>", "most tokens to write", "512")))
       .option("--seed <n>", "the same seed gives the same text")
       .addOption(several("--stop <text>", "end at this text"))
       .option("--context <n>", "context length in tokens"),
@@ -80,11 +109,9 @@ export const DEMO_INSTEAD = new Option(
   "prompt",
   "promptFile",
   "maxTokens",
-  "temperature",
-  "topK",
-  "topP",
-  "minP",
-  "repeatPenalty",
+  ...SAMPLING_NUMBERS,
+  "dryBreaker",
+  "logitBias",
   "stop",
   "context",
   "threads",

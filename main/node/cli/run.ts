@@ -5,7 +5,14 @@ import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import { DEMO_OFFER } from "../../contract/views/engine.ts";
-import type { ChatMessage, RunStats, TemplateView } from "../../contract/views/run.ts";
+import type { ChatMessage, RunStats, SamplingNumber, TemplateView } from "../../contract/views/run.ts";
+import {
+  isWholeSampling,
+  readTokenBias,
+  SAMPLING_NUMBERS,
+  SAMPLING_RANGES,
+  samplingFlag,
+} from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice, TargetOptions } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
@@ -16,13 +23,10 @@ import { makeFolder } from "../files/makeFolder.ts";
 import { counted } from "../../engine/words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
-interface SamplingOptions extends CommonOptions {
+interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<SamplingNumber, string>>> {
   readonly maxTokens: string;
-  readonly temperature: string;
-  readonly topK: string;
-  readonly topP: string;
-  readonly minP: string;
-  readonly repeatPenalty: string;
+  readonly dryBreaker?: readonly string[];
+  readonly logitBias?: readonly string[];
   readonly seed?: string;
   readonly stop?: readonly string[];
   readonly threads?: string;
@@ -50,11 +54,9 @@ async function runInput(
     device: await deviceOption(command, options.device),
     prompt,
     sampling: {
-      temperature: decimal("temperature", options.temperature, 0, 10),
-      topK: wholeNumber("top-k", options.topK, 0, 1_000_000),
-      topP: decimal("top-p", options.topP, 0, 1),
-      minP: decimal("min-p", options.minP, 0, 1),
-      repeatPenalty: decimal("repeat-penalty", options.repeatPenalty, 0.1, 10),
+      ...samplingNumbers(options),
+      ...(options.dryBreaker === undefined ? {} : { dryBreakers: [...options.dryBreaker] }),
+      ...(options.logitBias === undefined ? {} : { logitBias: options.logitBias.map(tokenBias) }),
       seed: options.seed === undefined ? null : wholeNumber("seed", options.seed, 0, 4_294_967_295),
     },
     stop: stopTexts(options.stop ?? []),
@@ -62,6 +64,28 @@ async function runInput(
     context: options.context === undefined ? null : wholeNumber("context", options.context, 1, LARGEST_CONTEXT),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
   };
+}
+
+/** Those that are given; the engine knows the others. */
+function samplingNumbers(options: SamplingOptions): Partial<Record<SamplingNumber, number>> {
+  const given = SAMPLING_NUMBERS.flatMap((name) => {
+    const text = options[name];
+    if (text === undefined) return [];
+    const [least, most] = SAMPLING_RANGES[name];
+    const value = (isWholeSampling(name) ? wholeNumber : decimal)(samplingFlag(name), text, least, most);
+    return [[name, value] as const];
+  });
+  return Object.fromEntries(given);
+}
+
+function tokenBias(text: string): NonNullable<ReturnType<typeof readTokenBias>> {
+  const bias = readTokenBias(text);
+  if (bias !== null) return bias;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --logit-bias: got ${JSON.stringify(text)}, expected <token>=<number from -1000 to 1000> or <token>=ban`,
+    { hint: 'A token is its id or its text: --logit-bias 15=-2, --logit-bias " the=ban". `rlx tokenize` shows ids.' },
+  );
 }
 
 /** Refuses an empty --stop, which would match at once. */
@@ -193,8 +217,8 @@ export async function complete(command: Command, choice: ModelChoice, options: P
     done,
   } = await answer(command, input, command.signal, ({ reference }) => noteReference(command.output, reference));
   command.output.line();
-  const { device, truth, reference } = start;
-  command.output.value({ text: written, device, truth, reference, reason: done.reason, stats: done.stats });
+  const { device, truth, reference, sampling } = start;
+  command.output.value({ text: written, device, truth, reference, sampling, reason: done.reason, stats: done.stats });
   if (!command.output.json && command.signal.reason !== READER_LEFT)
     command.output.note(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}`);
   return done.reason === "cancelled" ? INTERRUPTED : 0;
@@ -236,8 +260,8 @@ async function speak(
     command.output.line();
     if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
     messages.push({ role: "assistant", content: text });
-    const { device, truth, reference } = start;
-    answers.push({ text, device, truth, reference, reason: done.reason, stats: done.stats });
+    const { device, truth, reference, sampling } = start;
+    answers.push({ text, device, truth, reference, sampling, reason: done.reason, stats: done.stats });
     if (done.reason === "cancelled") break;
   }
   command.output.value({ template, answers, messages });

@@ -14,8 +14,11 @@ import type { TemplateOptions } from "../../models/template.ts";
 import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { CacheType, DeviceDecoder } from "../../runtime/devices/provider.ts";
-import type { GenerateEvent, GenerateOptions, SamplingSettings } from "../../runtime/generate.ts";
+import type { GenerateEvent, GenerateOptions } from "../../runtime/generate.ts";
 import { generate, GREEDY } from "../../runtime/generate.ts";
+import { samplingHints } from "../../runtime/sampling/hints.ts";
+import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
+import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { modelFiles } from "../files/modelFiles.ts";
@@ -44,7 +47,7 @@ export type Prompt = string | readonly ChatMessage[];
 export interface TextOptions extends Pick<GenerateOptions, "stop" | "alternatives" | "signal"> {
   /** 256 by default. */
   readonly maxTokens?: number;
-  /** Greedy by default; a seed is drawn where none is given. */
+  /** As the file says (`general.sampling.*`), else greedy; a seed is drawn where none is given. */
   readonly sampling?: Partial<SamplingSettings>;
 }
 
@@ -145,10 +148,10 @@ export class Model {
 export class ModelSession {
   /** Tokens, logits, scores, forks and saved states, below the level of text. */
   readonly decoder: DecoderSession;
-  readonly #model: Pick<Model, "encode" | "tokenizer">;
+  readonly #model: Pick<Model, "encode" | "tokenizer" | "file">;
   #busy = false;
 
-  constructor(model: Pick<Model, "encode" | "tokenizer">, decoder: DecoderSession) {
+  constructor(model: Pick<Model, "encode" | "tokenizer" | "file">, decoder: DecoderSession) {
     this.#model = model;
     this.decoder = decoder;
   }
@@ -166,8 +169,10 @@ export class ModelSession {
     try {
       const { maxTokens = MOST_TOKENS, sampling, ...rest } = options;
       const ids = await this.#model.encode(prompt, options.signal);
-      const settings = { ...GREEDY, seed: randomSeed(), ...sampling };
-      yield* generate(this.decoder, this.#model.tokenizer, { ...rest, prompt: ids, maxTokens, sampling: settings });
+      const { tokenizer, file } = this.#model;
+      const { values } = samplingHints(file.metadata);
+      const prepared = prepareSampling({ ...GREEDY, ...values, seed: randomSeed(), ...sampling }, tokenizer);
+      yield* generate(this.decoder, tokenizer, { ...rest, prompt: ids, maxTokens, sampling: prepared });
     } finally {
       this.#busy = false;
     }

@@ -11,7 +11,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { freeBytes } from "../machine/machineInfo.ts";
 import type { Started } from "./nativeHandles.ts";
 import type { CpuWeights } from "../settings.ts";
-import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
+import { NATIVE_STEPS, addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/cpu/binding/addon.cpp. */
 const ABI = 7;
@@ -156,7 +156,7 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
       }, signal);
     const handle: TokenSession = tracked(id, {
       threads,
-      tokens: { follows: true, series: true, run },
+      tokens: { follows: true, series: true, steps: NATIVE_STEPS, run },
       run,
       fork: async (positions: number) => sessionHandle(await awaited(() => native.fork(id, positions)), threads),
       save: (positions: number) => awaited(() => native.save(id, positions)),

@@ -8,10 +8,10 @@ import type { HeldWeight, MlxMemory, MlxEngine, MlxPlanHandle, MlxSessionHandle 
 import { MLX_FUNCTIONS } from "../../backends/mlx/functions.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Started } from "./nativeHandles.ts";
-import { addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
+import { NATIVE_STEPS, addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/mlx/binding/addon.cpp. */
-const ABI = 3;
+const ABI = 4;
 
 /** Exports of native/src/mlx/binding/addon.cpp. */
 interface NativeMlx {
@@ -93,7 +93,7 @@ function engineOver(native: NativeMlx): MlxEngine {
     const handle: MlxSessionHandle = tracked(id, {
       // MLX chooses its own threads.
       threads: 1,
-      tokens: { follows: true, series: false, run },
+      tokens: { follows: true, series: false, steps: NATIVE_STEPS, run },
       run,
       runSlots: (request: GraphRun, signal?: AbortSignal) => awaited(() => native.runSlots(id, request), signal),
       readSlot: (name: string, target: Uint8Array) => guarded(() => native.readSlot(id, name, target)),

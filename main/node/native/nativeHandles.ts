@@ -5,7 +5,11 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { ChainStep } from "../../ir/session.ts";
 import { WorkbenchError, isErrorCode, throwIfCancelled } from "../../diagnostics/errors.ts";
+
+/** Optional steps of a draw that native/src/core/sampling.h has. */
+export const NATIVE_STEPS: readonly ChainStep[] = ["logitBias", "frequencyPenalty", "presencePenalty"];
 
 export interface Started<T> {
   readonly job: number;

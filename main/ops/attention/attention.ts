@@ -96,7 +96,7 @@ function reference([q, k, v, mask]: InputsOf<Range<3, 4>, HostTensor>, attrs: At
         });
         const row = (b * heads + h) * rows + r;
         const kv = b * kvHeads + Math.floor((h * kvHeads) / heads);
-        attendRow({ q, k, v, row, kv }, seen, attrs, out, (key) => (bias ? at(bias, row * keys + key) : 0));
+        attendRow({ q, k, v, row, kv }, seen, attrs, out, { bias: (key) => (bias ? at(bias, row * keys + key) : 0) });
       }
   return hostTensor(q.dtype, [batch, heads, rows, valueSize], out);
 }

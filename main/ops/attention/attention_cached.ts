@@ -6,9 +6,10 @@ import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
 import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
-import { hostTensor } from "../../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import { formatType, tensor } from "../../ir/type.ts";
-import type { Op, Sample } from "../defineOp.ts";
+import type { InputsOf, Op, Sample } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { ScoreAttrs } from "../families/attention.ts";
 import {
@@ -32,11 +33,17 @@ import type { OpBuilder } from "../opBuilder.ts";
 export interface AttentionCachedAttrs extends ScoreAttrs {
   /** Only keys from the token's position - window on (window + 1 keys). */
   readonly window?: number;
+  /** Only keys of the token's own run of so many positions. */
+  readonly chunk?: number;
 }
-type Four<T> = readonly [T, T, T, T];
+interface Arity {
+  readonly least: 4;
+  readonly most: 5;
+}
+type Operands<T> = InputsOf<Arity, T>;
 
 /** [T, H, D] → [Hkv, G, T, D] against [Hkv, 1, D, capacity], masked by position. */
-function decompose(g: OpBuilder, [q, k, v, past]: Four<Value>, attrs: AttentionCachedAttrs): Value {
+function decompose(g: OpBuilder, [q, k, v, past, sinks]: Operands<Value>, attrs: AttentionCachedAttrs): Value {
   const [tokens = 0, heads = 0, size = 0] = g.typeOf(q).shape;
   const [kvHeads = 0, capacity = 0, valueSize = 0] = g.typeOf(v).shape;
   const group = groupOf("attention_cached", heads, kvHeads);
@@ -46,16 +53,42 @@ function decompose(g: OpBuilder, [q, k, v, past]: Four<Value>, attrs: AttentionC
   const keys = g.reshape([swapLast(g, wide(k))], { shape: [kvHeads, 1, size, capacity] });
   const scores = scaleScores(g, g.matmul([rows, keys]), attrs);
   const position = g.add([g.iota([], { shape: [tokens, 1], axis: 0 }), past]);
-  const visible = visibleKeys(g, position, g.iota([], { shape: [capacity], axis: 0 }), attrs.window);
-  const weights = g.softmax([hideScores(g, scores, visible)], { axis: 3 });
+  const places = g.iota([], { shape: [capacity], axis: 0 });
+  const seen = visibleKeys(g, position, places, attrs.window);
+  const visible = attrs.chunk === undefined ? seen : inChunk(g, seen, position, places, attrs.chunk);
+  const hidden = hideScores(g, scores, visible);
+  const weights =
+    sinks === undefined
+      ? g.softmax([hidden], { axis: 3 })
+      : besideSinks(g, hidden, g.reshape([sinks], { shape: [kvHeads, group, 1, 1] }));
   const mixed = g.matmul([weights, g.reshape([wide(v)], { shape: [kvHeads, 1, capacity, valueSize] })]);
   return g.transpose([g.reshape([mixed], { shape: [heads, tokens, valueSize] })], { perm: [1, 0, 2] });
+}
+
+/** What is seen, from the first position of the row's chunk on. */
+function inChunk(g: OpBuilder, seen: Value, position: Value, places: Value, chunk: number): Value {
+  const size = g.constant(hostScalar("i32", chunk));
+  const first = g.mul([g.div([position, size]), size]);
+  return g.where([g.compare([places, first], { op: "ge" }), seen, g.constant(hostScalar("bool", 0))]);
+}
+
+/** The softmax of the scores and of the head's sink, without the sink's own share. */
+function besideSinks(g: OpBuilder, scores: Value, sink: Value): Value {
+  const most = g.stop_gradient([g.maximum([g.reduce([scores], { kind: "max", axes: [3], keepDims: true }), sink])]);
+  const shares = g.exp([g.sub([scores, most])]);
+  const own = g.exp([g.sub([sink, most])]);
+  return g.div([shares, g.add([g.reduce([shares], { kind: "sum", axes: [3], keepDims: true }), own])]);
+}
+
+function mlxTakes(node: NodeInfo<AttentionCachedAttrs>): true | string {
+  if (node.inputs.length > 4) return "sinks are computed by parts";
+  return node.attrs.chunk === undefined ? mlxTakesAttention(node) : "chunks are computed by parts";
 }
 
 /** [1, H, T, D] over [1, Hkv, capacity, D] with a mask by position, which is the same for all layers. */
 function mlxCachedAttention(
   e: MlxEmitter,
-  [q, k, v, past]: Four<MlxValue>,
+  [q, k, v, past]: Operands<MlxValue>,
   { scale, window }: AttentionCachedAttrs,
 ): MlxValue {
   const [tokens = 0, heads = 0, size = 0] = q.type.shape;
@@ -80,10 +113,11 @@ function mlxCachedAttention(
 }
 
 /** For the CPU's kernels: their window includes the token's own position. */
-export const cpuAttentionParams = ({ scale, softcap, window }: AttentionCachedAttrs): KernelParams => ({
+export const cpuAttentionParams = ({ scale, softcap, window, chunk }: AttentionCachedAttrs): KernelParams => ({
   scale,
   softcap: softcap ?? 0,
   window: window === undefined ? 0 : window + 1,
+  ...(chunk !== undefined && { chunk }),
   causal: true,
 });
 
@@ -98,15 +132,20 @@ const cached = (
   return sample(title, [...normals(seed, [tokens, heads, size], cache, cache), scalarInput(past)], attrs, more);
 };
 
-export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> = defineOp({
+export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arity> = defineOp({
   name: "attention_cached",
   summary:
-    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t.",
-  arity: 4,
-  operands: ["query", "key cache", "value cache", "past"],
+    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t. Sinks [H] take part in the softmax and have no value.",
+  arity: { least: 4, most: 5 },
+  operands: ["query", "key cache", "value cache", "past", "sinks"],
   outputs: "one",
-  attributes: { scale: attr.float(), softcap: attr.optional(attr.float()), window: attr.optional(attr.int(0)) },
-  infer: ([q, k, v, past]) => {
+  attributes: {
+    scale: attr.float(),
+    softcap: attr.optional(attr.float()),
+    window: attr.optional(attr.int(0)),
+    chunk: attr.optional(attr.int(1)),
+  },
+  infer: ([q, k, v, past, sinks]) => {
     const [tokens, heads, size] = q.shape;
     const [kvHeads, capacity, keySize] = k.shape;
     const [, , valueSize = 0] = v.shape;
@@ -125,18 +164,25 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
         `[attention_cached] got ${[q, k, v, past].map(formatType).join(", ")}; expected [T,H,D], [Hkv,capacity,D], [Hkv,capacity,Dv], i32[]`,
       );
     groupOf("attention_cached", heads, kvHeads);
+    if (sinks !== undefined && (sinks.dtype !== q.dtype || sinks.shape.length !== 1 || sinks.shape[0] !== heads))
+      throw new WorkbenchError(
+        "IR_SHAPE",
+        `[attention_cached] sinks: got ${formatType(sinks)}, expected ${q.dtype}[${heads ?? ""}], one for each head`,
+      );
     return tensor(dtypeAmong("floats", q.dtype, "attention_cached"), [tokens ?? 0, heads ?? 0, valueSize]);
   },
-  reference: ([q, k, v, past], attrs) => {
+  reference: ([q, k, v, past, sinks], attrs) => {
     const [tokens = 0, heads = 0] = q.shape;
     const [kvHeads = 0, , valueSize = 0] = v.shape;
     const out = new Float64Array(tokens * heads * valueSize);
     for (let t = 0; t < tokens; t++)
       for (let h = 0; h < heads; h++) {
         const position = at(past.data, 0) + t;
-        const from = attrs.window === undefined ? 0 : Math.max(0, position - attrs.window);
+        const inWindow = attrs.window === undefined ? 0 : Math.max(0, position - attrs.window);
+        const from = Math.max(inWindow, attrs.chunk === undefined ? 0 : position - (position % attrs.chunk));
         const keys = Array.from({ length: position - from + 1 }, (_, i) => from + i);
-        attendRow({ q, k, v, row: t * heads + h, kv: Math.floor((h * kvHeads) / heads) }, keys, attrs, out);
+        const operands = { q, k, v, row: t * heads + h, kv: Math.floor((h * kvHeads) / heads) };
+        attendRow(operands, keys, attrs, out, { sink: sinks && at(sinks.data, h) });
       }
     return hostTensor(q.dtype, [tokens, heads, valueSize], out);
   },
@@ -144,8 +190,8 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, 4> =
     jax: jaxAttention(
       `
 i, j = jnp.arange(x0.shape[0])[:, None] + x3, jnp.arange(x1.shape[1])[None]
-keep = (j <= i) & (j >= i - a.get("window", 1 << 30))
-attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(0, 1)
+keep = (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
+attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None)[0].swapaxes(0, 1)
 `.trim(),
     ),
   },
@@ -154,10 +200,10 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("attention", {
-      takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"]],
+      takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"], ["f32"]],
       params: cpuAttentionParams,
     }),
-    coreml: milNative((e, [q, key, value, past], { scale, softcap, window }) => {
+    coreml: milNative((e, [q, key, value, past, sinks], { scale, softcap, window, chunk }) => {
       const mixed = e.attention({
         query: e.op("transpose", { x: q, perm: [1, 0, 2] }),
         key,
@@ -167,10 +213,12 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
         scale,
         softcap,
         window: window === undefined ? undefined : window + 1,
+        chunk,
+        sinks,
       });
       return e.op("transpose", { x: mixed, perm: [1, 0, 2] });
     }),
-    mlx: { kind: "native", emit: mlxCachedAttention, when: mlxTakesAttention },
+    mlx: { kind: "native", emit: mlxCachedAttention, when: mlxTakes },
   },
   samples: withDoubles([
     cached("one token", 1, [1, 2, 2, 5, 4, 3], { scale: 0.5 }),
@@ -178,6 +226,24 @@ attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0)[0].swapaxes(
     cached("first tokens, odd sizes", 7, [3, 3, 1, 3, 5, 0], { scale: 0.4 }),
     cached("window", 10, [3, 2, 1, 8, 4, 4], { scale: 0.5, window: 2 }),
     cached("softcap", 13, [2, 2, 2, 6, 4, 3], { scale: 2, softcap: 1.5 }),
+    sample("sinks, window", [...cached("", 20, [3, 4, 2, 8, 4, 4], { scale: 0.5 }).inputs, normal(23, [4])], {
+      scale: 0.5,
+      window: 2,
+    }),
+    sample(
+      "sinks, one token, symbolic",
+      [normal(24, ["T", 2, 4]), normal(25, [1, 5, 4]), normal(26, [1, 5, 4]), scalarInput(2), normal(27, [2])],
+      { scale: 0.5, softcap: 2 },
+      { bindings: { T: 1 } },
+    ),
+    sample(
+      "sinks, more keys than the CPU engine takes at once",
+      [normal(32, [1, 2, 2]), normal(33, [1, 1100, 2]), normal(34, [1, 1100, 2]), scalarInput(1080), normal(35, [2])],
+      { scale: 0.5 },
+      { differentiable: false },
+    ),
+    cached("chunk", 28, [5, 2, 1, 9, 4, 2], { scale: 0.5, chunk: 3 }),
+    cached("one token, chunk", 31, [1, 2, 1, 9, 4, 7], { scale: 0.5, chunk: 4 }),
     sample(
       "half cache, values of another size",
       [

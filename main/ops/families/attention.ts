@@ -42,13 +42,19 @@ export interface RowOperands {
   readonly kv: number;
 }
 
+export interface RowExtras {
+  readonly bias?: (key: number) => number;
+  /** A score that takes part in the softmax and has no value. */
+  readonly sink?: number | undefined;
+}
+
 /** softmax over the visible keys of softcap(scale q·k + bias), times the values; added into the row of `out`. */
 export function attendRow(
   { q, k, v, row, kv }: RowOperands,
   keys: readonly number[],
   { scale, softcap }: ScoreAttrs,
   out: Float64Array,
-  bias: (key: number) => number = () => 0,
+  { bias = () => 0, sink }: RowExtras = {},
 ): void {
   const [capacity, size, valueSize] = [k.shape.at(-2) ?? 0, k.shape.at(-1) ?? 0, v.shape.at(-1) ?? 0];
   const scores = Float64Array.from(keys, (key) => {
@@ -58,11 +64,12 @@ export function attendRow(
     const scaled = dot * scale;
     return (softcap === undefined ? scaled : softcap * Math.tanh(scaled / softcap)) + bias(key);
   });
-  softmaxLine(scores, 0, 1, scores.length);
+  const shares = sink === undefined ? scores : Float64Array.of(...scores, sink);
+  softmaxLine(shares, 0, 1, shares.length);
   const outAt = row * valueSize;
   for (const [i, key] of keys.entries())
     for (let d = 0; d < valueSize; d++)
-      out[outAt + d] = at(out, outAt + d) + at(scores, i) * at(v.data, (kv * capacity + key) * valueSize + d);
+      out[outAt + d] = at(out, outAt + d) + at(shares, i) * at(v.data, (kv * capacity + key) * valueSize + d);
 }
 
 /** Scaled and capped scores. */
@@ -117,11 +124,17 @@ export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>
 export const jaxAttention = (mask: string): string =>
   lines(
     `
-def attend(q, k, v, keep, bias):
+def attend(q, k, v, keep, bias, sinks=None):
     g = q.shape[1] // k.shape[1]
     s = a["scale"] * jnp.einsum("bhqd,bhkd->bhqk", q, jnp.repeat(k, g, 1))
     s = a["softcap"] * jnp.tanh(s / a["softcap"]) if "softcap" in a else s
-    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(s + bias, -1, where=keep), jnp.repeat(v, g, 1))
+    if sinks is None:
+        p = jax.nn.softmax(s + bias, -1, where=keep)
+    else:
+        sink = jnp.broadcast_to(sinks[None, :, None, None], (*s.shape[:3], 1))
+        both = jnp.concatenate([jnp.where(keep, s + bias, -jnp.inf), sink], -1)
+        p = jax.nn.softmax(both, -1)[..., :-1]
+    return jnp.einsum("bhqk,bhkd->bhqd", p, jnp.repeat(v, g, 1))
 `.trim(),
     mask,
   );

@@ -20,7 +20,7 @@ import { rms_norm } from "../norm/rms_norm.ts";
 import { lines } from "../families/oracle.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
-export interface AttentionBlockAttrs extends AttentionCachedAttrs, RopeAttrs {
+export interface AttentionBlockAttrs extends Omit<AttentionCachedAttrs, "chunk">, RopeAttrs {
   /** Of the norms of q and k; absent without them. */
   readonly eps?: number;
 }

@@ -135,7 +135,7 @@ function sessionOver(inputs: readonly GraphInput[], handle: TokenSession): Token
   };
   return {
     threads: handle.threads,
-    tokens: { follows: handle.tokens.follows, series: handle.tokens.series, run },
+    tokens: { ...handle.tokens, run },
     run,
     fork: async (positions) => sessionOver(inputs, await handle.fork(positions)),
     save: (positions) => handle.save(positions),

@@ -120,7 +120,7 @@ function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): M
   };
   return {
     threads: handle.threads,
-    tokens: { follows: handle.tokens.follows, series: handle.tokens.series, run },
+    tokens: { ...handle.tokens, run },
     run,
     runSlots: async (request, slots, signal) => {
       const result = await handle.runSlots({ ...bound(request), fetch: Object.keys(slots) }, signal);

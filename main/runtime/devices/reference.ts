@@ -1,13 +1,14 @@
 /**
- * The TypeScript reference as a device: the fallback where no native addon was built. It says so in its title, tells
- * beforehand how long it will take, and refuses models above 100 million parameters.
+ * The TypeScript reference as a device: the fallback where no native addon was built. It says so in
+ * its title, tells beforehand how long it will take, and refuses models above 100 million
+ * parameters.
  */
 import { numbersIn, tensorBytes } from "../../ir/hostBytes.ts";
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { dequantizableTypes, dequantize } from "../../formats/quant/dequantize.ts";
 import { bindDim } from "../../ir/dim.ts";
-import { isPacked } from "../../ir/dtype.ts";
+import { isInteger, isPacked } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
@@ -37,7 +38,10 @@ export interface ReferenceOptions {
 
 /** More is hopeless in TypeScript, and would only look like a hang. */
 export const REFERENCE_LIMIT = 100_000_000;
-/** Multiply-adds a second: the most that was measured, and what is left with a small model, whose cache is copied at each step. */
+/**
+ * Multiply-adds a second: the most that was measured, and what is left with a small model, whose
+ * cache is copied at each step.
+ */
 const RATE = { low: 4e7, high: 2.5e8 };
 
 export function parameterCount(graph: Graph): number {
@@ -223,7 +227,10 @@ class ReferenceSession implements GraphSession {
 /** Several tokens at once gain little here, and a cancel waits for one operation on all of them. */
 const CHUNK = 4;
 
-/** The weights come from the file through the unpacking in TypeScript, and stay in memory as float64. */
+/**
+ * The weights come from the file through the unpacking in TypeScript, and stay in memory as
+ * float64.
+ */
 export async function openReference(
   file: GgufFile,
   plan: DecoderPlanOptions,
@@ -263,8 +270,8 @@ async function readWeight(file: GgufFile, name: string, weights: Map<string, Hos
 export const REFERENCE_SENTENCE = `No native engine was built here: the TypeScript reference runs models of up to ${REFERENCE_LIMIT / 1e6} M parameters, slowly.`;
 
 /**
- * Where no native engine was built, and only there, it runs what the CPU engine would; never for one that is broken, and never in
- * silence.
+ * Where no native engine was built, and only there, it runs what the CPU engine would; never for
+ * one that is broken, and never in silence.
  */
 export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}): DeviceProvider {
   const cacheType = "f16";
@@ -283,7 +290,7 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
       graphs: true,
       segments: "The reference runs whole graphs.",
     },
-    weightTypes: dequantizableTypes,
+    weightTypes: dequantizableTypes.filter((type) => !isInteger(type)),
     kept: { cacheType },
     probe: () => ({ ok: true, sentence: REFERENCE_SENTENCE }),
     refuses: referenceRefusal,

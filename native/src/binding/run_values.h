@@ -28,6 +28,20 @@ inline std::optional<SampleRequest> sample_request(const Napi::Value& value) {
   request.min_p = number("minP");
   request.repeat_penalty = number("repeatPenalty");
   if (!(request.repeat_penalty > 0)) reject("repeatPenalty", "a number above 0");
+  const auto optional_number = [&](const char* name, double& value) {
+    if (const Napi::Value given = object.Get(name); !given.IsUndefined()) value = number_of(given, name);
+  };
+  optional_number("frequencyPenalty", request.frequency_penalty);
+  optional_number("presencePenalty", request.presence_penalty);
+  if (const Napi::Value given = object.Get("logitBias"); !given.IsUndefined()) {
+    if (!given.IsArray()) reject("logitBias", "a list of ids with their biases");
+    const Napi::Array list = given.As<Napi::Array>();
+    for (uint32_t i = 0; i < list.Length(); i++) {
+      const Napi::Object entry = object_of(list.Get(i), "logitBias");
+      request.biases.emplace_back(static_cast<int32_t>(size_of(entry.Get("id"), "logitBias")),
+                                  static_cast<float>(entry.Get("bias").ToNumber().DoubleValue()));
+    }
+  }
   request.seed = static_cast<uint32_t>(size_of(object.Get("seed"), "seed"));
   request.step = size_of(object.Get("step"), "step");
   request.alternatives = std::min<size_t>(size_of(object.Get("alternatives"), "alternatives"), 1000);

@@ -61,4 +61,24 @@ void unpack_row(DType type, const uint8_t* row, float* values, size_t count) {
   }
 }
 
+size_t coded_group(DType type) {
+  switch (type) {
+#define RLX_GROUP(name) \
+  case DType::name: return formats::name::kGroup;
+    RLX_CODED_TYPES(RLX_GROUP)
+#undef RLX_GROUP
+    default: return 0;
+  }
+}
+
+void read_coded_block(DType type, const uint8_t* block, int8_t* codes, float* scales) {
+  switch (type) {
+#define RLX_READ(name) \
+  case DType::name: return formats::name::read(*reinterpret_cast<const formats::name::Block*>(block), codes, scales);
+    RLX_CODED_TYPES(RLX_READ)
+#undef RLX_READ
+    default: fail(Code::bug_invariant, "[unpack] %s has no codes", dtype_name(type));
+  }
+}
+
 }  // namespace rlx

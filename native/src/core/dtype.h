@@ -44,6 +44,10 @@ struct BlockSize {
 BlockSize block_size(DType type);
 // The exact values of a row of a packed type, with ggml's bits. `count` is whole blocks.
 void unpack_row(DType type, const uint8_t* row, float* values, size_t count);
+// Values that share a scale in coded types (formats/block.h), 0 for the others; and the codes and
+// scales of one block of such a type.
+size_t coded_group(DType type);
+void read_coded_block(DType type, const uint8_t* block, int8_t* codes, float* scales);
 // Bytes of `count` elements. Throws IR_SHAPE when they are not whole blocks.
 size_t storage_bytes(DType type, size_t count);
 

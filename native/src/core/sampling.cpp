@@ -20,12 +20,27 @@ void check_targets(const ScoreRequest& request, size_t rows, size_t vocabulary) 
       fail(Code::input_argument, "[score] token %d: the vocabulary has %zu", target, vocabulary);
 }
 
-std::vector<int32_t> penalised_tokens(const SampleRequest& request, size_t vocabulary) {
+std::vector<std::pair<int32_t, float>> biased_tokens(const SampleRequest& request, size_t vocabulary) {
+  std::vector<std::pair<int32_t, float>> biases = request.biases;
+  std::erase_if(biases, [&](const auto& entry) {
+    return entry.first < 0 || static_cast<size_t>(entry.first) >= vocabulary;
+  });
+  return biases;
+}
+
+std::vector<PenalisedToken> penalised_tokens(const SampleRequest& request, size_t vocabulary) {
+  std::vector<PenalisedToken> result;
+  if (!request.penalises()) return result;
   std::vector<int32_t> tokens = request.recent;
   std::sort(tokens.begin(), tokens.end());
-  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-  std::erase_if(tokens, [&](int32_t id) { return id < 0 || static_cast<size_t>(id) >= vocabulary; });
-  return tokens;
+  for (auto at = tokens.begin(); at != tokens.end();) {
+    const auto end = std::upper_bound(at, tokens.end(), *at);
+    if (*at >= 0 && static_cast<size_t>(*at) < vocabulary)
+      result.push_back({*at, static_cast<float>(static_cast<double>(end - at) * request.frequency_penalty +
+                                                request.presence_penalty)});
+    at = end;
+  }
+  return result;
 }
 
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {

@@ -112,12 +112,21 @@ std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float*
   }
 }
 
-void penalise(float* logits, size_t vocabulary, const SampleRequest& request) {
+// The logits after biases and penalties: a copy in `work`, or themselves where nothing changes them.
+const float* adjusted_logits(const float* logits, size_t vocabulary, const SampleRequest& request, Pages& work) {
+  const auto biases = biased_tokens(request, vocabulary);
+  const auto penalised = penalised_tokens(request, vocabulary);
+  if (biases.empty() && penalised.empty()) return logits;
+  work.reserve(vocabulary * sizeof(float));
+  auto* copy = reinterpret_cast<float*>(work.data());
+  std::memcpy(copy, logits, vocabulary * sizeof(float));
+  for (const auto& [id, bias] : biases) copy[id] += bias;
   const auto penalty = static_cast<float>(request.repeat_penalty);
-  for (const int32_t id : penalised_tokens(request, vocabulary)) {
-    float& logit = logits[id];
-    logit = logit > 0 ? logit / penalty : logit * penalty;
+  for (const auto& [id, amount] : penalised) {
+    float& logit = copy[id];
+    logit = (logit > 0 ? logit / penalty : logit * penalty) - amount;
   }
+  return copy;
 }
 
 }  // namespace
@@ -127,14 +136,7 @@ Sampled sample(const kernels::Dispatch& kernels, Pool& pool, size_t threads, con
   const Summary summary = summarise(kernels, pool, threads, logits, vocabulary);
   const float normaliser = summary.log_sum_exp;
   Sampled result;
-  const float* adjusted = logits;
-  if (request.repeat_penalty != 1 && !request.recent.empty()) {
-    work.reserve(vocabulary * sizeof(float));
-    auto* copy = reinterpret_cast<float*>(work.data());
-    std::memcpy(copy, logits, vocabulary * sizeof(float));
-    penalise(copy, vocabulary, request);
-    adjusted = copy;
-  }
+  const float* adjusted = adjusted_logits(logits, vocabulary, request, work);
   const size_t best = adjusted == logits ? summary.best : kernels.argmax(adjusted, vocabulary);
   if (request.temperature <= 0 || request.top_k == 1) {
     result.token.id = static_cast<uint32_t>(best);

@@ -22,7 +22,6 @@ struct Held {
   std::optional<mx::array> biases;
   int bits = 0;
   int rows = 0;
-  int columns = 0;
   bool packed() const { return scales.has_value(); }
 };
 

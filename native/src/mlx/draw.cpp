@@ -15,14 +15,35 @@ using mx::array;
 array number(double value) { return array(static_cast<float>(value), mx::float32); }
 array first(const array& x, int count) { return mx::slice(x, {0}, {count}); }
 
+array biased(const array& logits, const SampleRequest& request) {
+  const auto biases = biased_tokens(request, logits.size());
+  if (biases.empty()) return logits;
+  std::vector<int32_t> tokens;
+  std::vector<float> amounts;
+  for (const auto& [id, bias] : biases) {
+    tokens.push_back(id);
+    amounts.push_back(bias);
+  }
+  const int count = static_cast<int>(tokens.size());
+  const array ids(tokens.data(), {count}, mx::int32), added(amounts.data(), {count}, mx::float32);
+  return mx::put_along_axis(logits, ids, mx::add(mx::take(logits, ids, 0), added), 0);
+}
+
 array penalised(const array& logits, const SampleRequest& request) {
-  if (request.repeat_penalty == 1) return logits;
-  const std::vector<int32_t> tokens = penalised_tokens(request, logits.size());
-  if (tokens.empty()) return logits;
-  const array ids(tokens.data(), {static_cast<int>(tokens.size())}, mx::int32);
+  const std::vector<PenalisedToken> penalised = penalised_tokens(request, logits.size());
+  if (penalised.empty()) return logits;
+  std::vector<int32_t> tokens;
+  std::vector<float> amounts;
+  for (const auto& [id, amount] : penalised) {
+    tokens.push_back(id);
+    amounts.push_back(amount);
+  }
+  const int count = static_cast<int>(tokens.size());
+  const array ids(tokens.data(), {count}, mx::int32);
   const array found = mx::take(logits, ids, 0), penalty = number(request.repeat_penalty);
-  const array moved =
-      mx::where(mx::greater(found, number(0)), mx::divide(found, penalty), mx::multiply(found, penalty));
+  array moved = mx::where(mx::greater(found, number(0)), mx::divide(found, penalty), mx::multiply(found, penalty));
+  if (request.frequency_penalty != 0 || request.presence_penalty != 0)
+    moved = mx::subtract(moved, array(amounts.data(), {count}, mx::float32));
   return mx::put_along_axis(logits, ids, moved, 0);
 }
 
@@ -77,7 +98,7 @@ Sampled Draw::read() const {
 Draw draw_token(const mx::array& row, const SampleRequest& request) {
   const array logits = mx::reshape(row, {-1});
   const int vocabulary = logits.shape(0);
-  const array adjusted = penalised(logits, request);
+  const array adjusted = penalised(biased(logits, request), request);
   const auto within = [&](size_t count) { return static_cast<int>(std::min(count, static_cast<size_t>(vocabulary))); };
 
   array token = array(0);

@@ -92,6 +92,22 @@ void unpack(DType type, const uint8_t* block, size_t index, Group& out) {
   }
 }
 
+// All groups of a block of a coded type: codes without a sign, what that adds taken off by the
+// bias. Codes of -1..2 fill two bits.
+void unpack_coded(DType type, const uint8_t* block, int bits, std::vector<Group>& groups) {
+  alignas(64) int8_t codes[256];
+  float scales[256 / 16];
+  read_coded_block(type, block, codes, scales);
+  const int add = bits == 2 ? 1 : 1 << (bits - 1);
+  const size_t shared = coded_group(type) / kGroup;
+  for (size_t g = 0; g < groups.size(); g++) {
+    Group& out = groups[g];
+    for (size_t i = 0; i < kGroup; i++) out.codes[i] = static_cast<uint8_t>(codes[g * kGroup + i] + add);
+    out.scale = scales[g / shared];
+    out.bias = static_cast<float>(-add) * out.scale;
+  }
+}
+
 // MLX's form: codes one after the other, lowest bits first, in 32-bit words.
 void pack(const uint8_t* codes, int bits, uint32_t* words) {
   uint64_t pending = 0;
@@ -126,23 +142,30 @@ Held hold_affine(const WeightPlan& plan, const uint8_t* bytes, int bits, const s
   const size_t groups = r.columns / kGroup, in_block = block.elements / kGroup, words = static_cast<size_t>(bits);
   std::vector<uint32_t> codes(r.rows * groups * words);
   std::vector<float> scales(r.rows * groups), biases(r.rows * groups);
-  Group group;
+  std::vector<Group> unpacked(in_block);
+  const bool is_coded = coded_group(plan.dtype) != 0;
   for (size_t row = 0; row < r.rows; row++) {
     if (row % 256 == 0) check_cancel(cancel);
     for (size_t g = 0; g < groups; g++) {
-      unpack(plan.dtype, bytes + row * r.bytes + g / in_block * block.bytes, g % in_block, group);
+      const uint8_t* from = bytes + row * r.bytes + g / in_block * block.bytes;
+      Group& group = unpacked[g % in_block];
+      if (!is_coded)
+        unpack(plan.dtype, from, g % in_block, group);
+      else if (g % in_block == 0)
+        unpack_coded(plan.dtype, from, bits, unpacked);
       const size_t at = row * groups + g;
       pack(group.codes, bits, codes.data() + at * words);
       scales[at] = group.scale;
       biases[at] = group.bias;
     }
   }
-  const int rows = static_cast<int>(r.rows), wide = static_cast<int>(groups * words), count = static_cast<int>(groups);
-  Held held{mx::array(codes.data(), {rows, wide}, mx::uint32), mx::array(scales.data(), {rows, count}, mx::float32),
-            mx::array(biases.data(), {rows, count}, mx::float32)};
+  mx::Shape coded = shape_of(plan.shape), grouped = coded;
+  coded.back() = static_cast<int>(groups * words);
+  grouped.back() = static_cast<int>(groups);
+  Held held{mx::array(codes.data(), coded, mx::uint32), mx::array(scales.data(), grouped, mx::float32),
+            mx::array(biases.data(), grouped, mx::float32)};
   held.bits = bits;
-  held.rows = rows;
-  held.columns = static_cast<int>(r.columns);
+  held.rows = coded.front();
   return held;
 }
 
@@ -171,6 +194,18 @@ int affine_bits(DType type) {
     case DType::q5_1:
     case DType::q5_k: return 5;
     case DType::q8_0: return 8;
+    // Coded types with groups of 32 and more.
+    case DType::q1_0:
+    case DType::q2_0:
+    case DType::tq1_0:
+    case DType::tq2_0: return 2;
+    case DType::mxfp4:
+    case DType::iq1_s:
+    case DType::iq3_s: return 5;
+    case DType::iq2_xxs:
+    case DType::iq3_xxs:
+    case DType::iq4_nl:
+    case DType::iq4_xs: return 8;
     default: return 0;
   }
 }
@@ -207,7 +242,7 @@ mx::array from_bytes(const uint8_t* bytes, const mx::Shape& shape, DType dtype) 
 Held hold_weight(const WeightPlan& plan, const Weights& weights, const std::atomic<bool>& cancel) {
   const uint8_t* bytes = weights.at(plan.file, plan.offset, plan.bytes);
   if (!is_packed(plan.dtype)) return {from_bytes(bytes, shape_of(plan.shape), plan.dtype), std::nullopt, std::nullopt};
-  const int bits = plan.shape.size() == 2 ? affine_bits(plan.dtype) : 0;
+  const int bits = plan.shape.size() >= 2 ? affine_bits(plan.dtype) : 0;
   return bits == 0 ? hold_half(plan, bytes, cancel) : hold_affine(plan, bytes, bits, cancel);
 }
 
@@ -215,8 +250,8 @@ WeightError weight_error(const WeightPlan& plan, const Weights& weights, const H
   if (!is_packed(plan.dtype)) return {};
   const Rows r = rows_of(plan);
   const uint8_t* bytes = weights.at(plan.file, plan.offset, plan.bytes);
-  const mx::array flat =
-      held.packed() ? held.plain : mx::reshape(held.plain, {static_cast<int>(r.rows), static_cast<int>(r.columns)});
+  const auto lines = [&](const mx::array& x) { return mx::reshape(x, {static_cast<int>(r.rows), -1}); };
+  const mx::array flat = lines(held.plain);
   std::vector<float> exact(r.columns);
   WeightError error;
   double off = 0, all = 0;
@@ -224,8 +259,9 @@ WeightError weight_error(const WeightPlan& plan, const Weights& weights, const H
   for (size_t from = 0; from < r.rows; from += kRows) {
     const int first = static_cast<int>(from), end = static_cast<int>(std::min(r.rows, from + kRows));
     const auto part = [&](const mx::array& x) { return mx::slice(x, {first, 0}, {end, x.shape(1)}); };
-    mx::array values = held.packed() ? mx::dequantize(part(flat), part(*held.scales), part(*held.biases), 32, held.bits)
-                                     : mx::astype(part(flat), mx::float32);
+    mx::array values =
+        held.packed() ? mx::dequantize(part(flat), part(lines(*held.scales)), part(lines(*held.biases)), 32, held.bits)
+                      : mx::astype(part(flat), mx::float32);
     values = mx::contiguous(values);
     values.eval();
     for (int row = first; row < end; row++) {

@@ -1,6 +1,6 @@
-// Weights of a file as MLX holds them. Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K and Q5_K become MLX's
-// affine groups of 32 without loss: scale and bias are exact in f32 (docs/decisions say why not
-// f16); other packed types become f16.
+// Weights of a file as MLX holds them. Types with a scale for 32 values or more become MLX's affine
+// groups of 32 without loss: scale and bias are exact in f32 (docs/decisions say why not f16);
+// other packed types become f16.
 #pragma once
 
 #include <atomic>

@@ -5,18 +5,16 @@
 
 namespace test {
 
-inline const Type kPacked[] = {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1,
-                               Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k};
-inline const Type kAll[] = {Type::f32,  Type::f16,  Type::bf16, Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0,
-                            Type::q5_1, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k};
+#define RLX_TYPE(name) Type::name,
+inline const Type kPacked[] = {RLX_PACKED_TYPES(RLX_TYPE)};
+inline const Type kAll[] = {Type::f32, Type::f16, Type::bf16, RLX_PACKED_TYPES(RLX_TYPE)};
+#undef RLX_TYPE
 
 // Byte offsets of the f16 fields of a block.
 inline std::vector<size_t> half_fields(Type type) {
   switch (type) {
-    case Type::f16: return {0};
-    case Type::q8_0:
-    case Type::q4_0:
-    case Type::q5_0: return {0};
+    case Type::f32:
+    case Type::bf16: return {};
     case Type::q4_1:
     case Type::q5_1:
     case Type::q4_k:
@@ -24,7 +22,33 @@ inline std::vector<size_t> half_fields(Type type) {
     case Type::q2_k: return {80, 82};
     case Type::q3_k: return {108};
     case Type::q6_k: return {208};
-    default: return {};
+    case Type::tq1_0: return {52};
+    case Type::tq2_0: return {64};
+    case Type::iq1_m:
+    case Type::mxfp4:
+    case Type::nvfp4:
+    case Type::q8_k: return {};
+    default: return {0};
+  }
+}
+
+// Scales that are no half at a place of their own: 2^-7 or near it.
+inline void set_other_scales(Type type, uint8_t* block) {
+  switch (type) {
+    case Type::iq1_m:  // the top bits of four words
+      for (int word = 0; word < 4; ++word) block[49 + 2 * word] = static_cast<uint8_t>(block[49 + 2 * word] & 15);
+      block[55] |= 0x20;
+      return;
+    case Type::mxfp4: block[0] = static_cast<uint8_t>(118 + block[0] % 4); return;
+    case Type::nvfp4:
+      for (int i = 0; i < 4; ++i) block[i] = static_cast<uint8_t>(1 + block[i] % 15);
+      return;
+    case Type::q8_k: {
+      const float d = 0x1p-7f;
+      std::memcpy(block, &d, 4);
+      return;
+    }
+    default: return;
   }
 }
 
@@ -37,6 +61,7 @@ inline void random_blocks(Type type, uint8_t* p, size_t count, Random& random) {
       const uint16_t h = static_cast<uint16_t>(0x1800 + random.below(0x1400) + (random.bits() & 0x8000u));
       std::memcpy(p + at, &h, 2);
     }
+    set_other_scales(type, p);
     if (type == Type::f32) {
       const float v = random.uniform();
       std::memcpy(p, &v, 4);
@@ -54,6 +79,7 @@ inline void extreme_blocks(Type type, uint8_t* p, size_t count, uint8_t fill) {
       const uint16_t one = 0x3c00;
       std::memcpy(p + at, &one, 2);
     }
+    set_other_scales(type, p);
     if (type == Type::q6_k) std::memset(p + 192, 0x80, 16);  // scale -128
     if (type == Type::f32) {
       const float v = 1.0f;

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
-# Offsets of the f16 scales in a block, where edge values are written. Types without an entry get random bytes only.
+# Offsets of the f16 scales in a block, where edge values are written. Types without an entry get
+# random bytes only.
 HALVES = {
     "q8_0": (0,),
     "q4_0": (0,),
@@ -31,6 +32,17 @@ HALVES = {
     "q5_k": (0, 2),
     "q6_k": (208,),
     "iq4_nl": (0,),
+    "iq4_xs": (0,),
+    "iq1_s": (0,),
+    "iq2_xxs": (0,),
+    "iq2_xs": (0,),
+    "iq2_s": (0,),
+    "iq3_xxs": (0,),
+    "iq3_s": (0,),
+    "tq1_0": (52,),
+    "tq2_0": (64,),
+    "q1_0": (0,),
+    "q2_0": (0,),
 }
 ROWS = {"f16": "ggml_fp16_to_fp32_row", "bf16": "ggml_bf16_to_fp32_row"}
 # 0 * infinity, and so a NaN, has no one bit pattern: which elements are NaN is compared there.

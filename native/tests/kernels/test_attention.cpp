@@ -13,11 +13,13 @@ struct Setting {
   float softcap;
   size_t window;
   bool causal;
+  size_t chunk = 0;
+  bool sinks = false;
 };
 
 struct Problem {
   Setting s;
-  std::vector<float> q, kf, vf;
+  std::vector<float> q, kf, vf, sinks;
   std::vector<uint16_t> k16, v16;
   std::vector<double> expected;
   AttentionArgs args;
@@ -66,19 +68,25 @@ Problem make(const Setting& s, uint64_t seed) {
   a.softcap = s.softcap;
   a.window = s.window;
   a.causal = s.causal;
+  a.chunk = s.chunk;
+  p.sinks.resize(s.heads);
+  for (float& v : p.sinks) v = 2.0f * random.uniform();
+  if (s.sinks) a.sinks = p.sinks.data();
   p.args = a;
 
   p.expected.assign(p.q.size(), 0.0);
   const size_t group = s.heads / s.kv_heads;
   for (size_t t = 0; t < s.tokens; ++t) {
     const size_t last = s.causal ? s.past + t + 1 : s.past + s.tokens;
-    const size_t first = s.window != 0 && last > s.window ? last - s.window : 0;
+    const size_t in_window = s.window != 0 && last > s.window ? last - s.window : 0;
+    const size_t first = std::max(in_window, s.chunk == 0 ? 0 : (s.past + t) / s.chunk * s.chunk);
     for (size_t h = 0; h < s.heads; ++h) {
       const float* q = &p.q[(t * s.heads + h) * s.head_dim];
       const float* k = &p.kf[h / group * s.capacity * s.head_dim];
       const float* v = &p.vf[h / group * s.capacity * s.head_dim];
       std::vector<double> score(last);
-      double top = -INFINITY, total = 0.0;
+      const double sink = s.sinks ? static_cast<double>(p.sinks[h]) : -INFINITY;
+      double top = sink, total = 0.0;
       for (size_t j = first; j < last; ++j) {
         double d = 0.0;
         for (size_t i = 0; i < s.head_dim; ++i)
@@ -89,6 +97,7 @@ Problem make(const Setting& s, uint64_t seed) {
         top = std::max(top, d);
       }
       for (size_t j = first; j < last; ++j) total += score[j] = std::exp(score[j] - top);
+      total += std::exp(sink - top);
       double* out = &p.expected[(t * s.heads + h) * s.head_dim];
       for (size_t j = first; j < last; ++j) {
         for (size_t i = 0; i < s.head_dim; ++i) out[i] += score[j] / total * static_cast<double>(v[j * s.head_dim + i]);
@@ -172,6 +181,11 @@ const Setting kSettings[] = {
     {2, 2, 1, 20, 5, 32, Type::f32, 0, 0, true},
     {2, 1, 3, 4, 70, 80, Type::f16, 0, 5, true},
     {1, 1, 511, 3, 2, 8, Type::f16, 0, 0, true},
+    // Sinks, and chunks of positions.
+    {4, 2, 64, 70, 5, 80, Type::f32, 0, 0, true, 0, true},
+    {6, 2, 20, 5, 300, 310, Type::f16, 3, 40, true, 0, true},
+    {4, 2, 64, 90, 30, 128, Type::f32, 0, 0, true, 32, false},
+    {3, 1, 36, 1, 99, 100, Type::f16, 0, 0, true, 50, true},
 };
 
 }  // namespace
@@ -203,7 +217,7 @@ TEST_CASE("attention: long caches in splits") {
   for (Type kv : {Type::f16, Type::f32}) {
     for (size_t window : {0, 700}) {
       for (size_t head_dim : {64, 36, 65}) {
-        const Problem p = make({4, 2, head_dim, 2, 2600, 2610, kv, 0, window, true}, 77);
+        const Problem p = make({4, 2, head_dim, 2, 2600, 2610, kv, 0, window, true, 0, head_dim == 36}, 77);
         const std::vector<float> split = run_decode(k, p, true);
         check_close("split", split.data(), p.expected.data(), split.size(), 2e-6);
       }

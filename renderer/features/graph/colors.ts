@@ -73,14 +73,19 @@ export function heatColor(share: number): string {
 
 const STEPS = 127;
 const PALETTE = Array.from({ length: STEPS + 1 }, (_, i) => heatColor(i / STEPS));
-/** The nearest of 128 colours: thousands of boxes share their strings, which canvas reads only once. */
+/**
+ * The nearest of 128 colours: thousands of boxes share their strings, which canvas reads only once.
+ */
 export const heatStep = (share: number): string =>
   PALETTE[Math.round(Math.min(1, Math.max(0, share)) * STEPS)] ?? heatColor(share);
 
 /** Grey, and not on the scale. */
 export const NOTHING_KNOWN = "#80808066";
 
-/** Whole numbers dark, packed types in the middle; those that stand side by side in most files are the furthest apart. */
+/**
+ * Whole numbers dark, packed types in the middle; those that stand side by side in most files are
+ * the furthest apart.
+ */
 const TYPE_PLACES: ReadonlyMap<string, number> = new Map([
   ["bool", 0],
   ["u8", 0.03],
@@ -92,22 +97,33 @@ const TYPE_PLACES: ReadonlyMap<string, number> = new Map([
   ["c64", 0.26],
   ["f64", 0.3],
   ["f32", 0.36],
-  ["q8_k", 0.48],
-  ["q8_0", 0.52],
-  ["q6_k", 0.6],
-  ["q5_1", 0.65],
-  ["q5_k", 0.67],
-  ["q5_0", 0.69],
-  ["mxfp4", 0.72],
-  ["q4_1", 0.75],
-  ["q4_k", 0.77],
-  ["q4_0", 0.79],
-  ["iq4_nl", 0.81],
-  ["iq4_xs", 0.83],
-  ["q3_k", 0.85],
-  ["q2_k", 0.88],
-  ["tq2_0", 0.91],
-  ["bf16", 0.95],
+  ["q8_k", 0.44],
+  ["q8_0", 0.48],
+  ["q6_k", 0.56],
+  ["q5_1", 0.6],
+  ["q5_k", 0.62],
+  ["q5_0", 0.64],
+  ["nvfp4", 0.66],
+  ["mxfp4", 0.68],
+  ["q4_1", 0.7],
+  ["q4_k", 0.72],
+  ["q4_0", 0.74],
+  ["iq4_nl", 0.76],
+  ["iq4_xs", 0.775],
+  ["q3_k", 0.79],
+  ["iq3_s", 0.805],
+  ["iq3_xxs", 0.82],
+  ["q2_k", 0.835],
+  ["q2_0", 0.85],
+  ["iq2_s", 0.862],
+  ["iq2_xs", 0.874],
+  ["iq2_xxs", 0.886],
+  ["tq2_0", 0.898],
+  ["tq1_0", 0.91],
+  ["iq1_m", 0.922],
+  ["iq1_s", 0.934],
+  ["q1_0", 0.946],
+  ["bf16", 0.97],
   ["f16", 1],
 ]);
 

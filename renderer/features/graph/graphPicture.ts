@@ -6,6 +6,7 @@ import { DEVICES } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
+import { isSameStructure } from "../../graph/graphModel.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
 import type { ResultColumn } from "../../graph/resultColumns.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
@@ -18,7 +19,7 @@ import type { Changes } from "./changes.ts";
 import { changedBoxes } from "./changes.ts";
 import { dimmedBoxes } from "./dim.ts";
 import type { GraphMode, GraphState, Picture } from "./graphState.ts";
-import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
+import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownGraph, shownMode } from "./graphState.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
 import type { Highlight } from "./highlight.ts";
 import { highlightNodes } from "./highlight.ts";
@@ -71,7 +72,7 @@ export function createGraphPicture(): (state: GraphState) => GraphPicture | null
     const route = predicted === null ? null : current(state.routes[state.phase]);
     const segments = parts.segments(route, nodeCount);
     const overlay = current(state.overlay);
-    const result = parts.result(mode, model, state);
+    const result = parts.result(mode, resultModel(model, state), state);
     const asked = overlay?.kind === mode ? sized(overlay.values) : null;
     const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mapped" ? mlxColumn(state) : asked;
     const plan = plannedColumn(state);
@@ -103,6 +104,12 @@ export function createGraphPicture(): (state: GraphState) => GraphPicture | null
       devices: parts.devices(mode, route, model, device),
     });
   };
+}
+
+/** Shares of measured times follow from bytes read, which weights change and the picture does not have. */
+function resultModel(drawn: GraphModel, state: GraphState): GraphModel {
+  const shown = current(shownGraph(state));
+  return shown !== null && isSameStructure(shown, drawn) ? shown : drawn;
 }
 
 function createParts() {

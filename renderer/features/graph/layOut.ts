@@ -45,8 +45,8 @@ export function keepPictureCurrent({ set, get, watch }: SliceTools<GraphSlice>, 
     const { device } = routeColumns(state);
     const classes = classify(model, device);
     const rough = classifyRoughly(model, device);
-    // Another target that leaves every box where it is changes colours only.
-    const inputs = [model, state.openGroups, classes.join(), sameness(rough), roomKey(state)];
+    // Another target that leaves every box where it is changes colours only; its weights change no structure.
+    const inputs = [model.children, state.openGroups, classes.join(), sameness(rough), roomKey(state)];
     if (state.picture.kind !== "failed" && inputs.every((value, i) => value === laidOut[i])) return;
     laidOut = inputs;
     newest += 1;

@@ -16,9 +16,19 @@ type State = SessionState & PipelineSlice;
 const CHANGED = [false, true, true, true, true, true, true, false, true];
 
 async function setUp() {
+  const asked: string[] = [];
   const { client } = createRecordedEngine({
     calls: {
+      "passes.diff": (input) => {
+        asked.push("diff");
+        return answerTo("passes.diff", input);
+      },
+      "text.page": (input) => {
+        asked.push(`${input.language} ${input.target.chip}`);
+        return answerTo("text.page", input);
+      },
       "passes.list": (input) => {
+        asked.push("list");
         const list = answerTo("passes.list", input);
         return {
           ...list,
@@ -41,7 +51,7 @@ async function setUp() {
     get().stepPass(step, through);
     return at();
   };
-  return { get, changed, at, from };
+  return { get, asked, changed, at, from };
 }
 
 describe("the pipeline's passes", () => {
@@ -78,5 +88,28 @@ describe("the pipeline's passes", () => {
     expect(current(get().page)?.language).not.toBe("mil");
     get().showMil(3);
     expect([get().pipelineBackend, get().pipelineView]).toEqual(["coreml", "mil"]);
+  });
+
+  it("are listed once for all chips, and their texts are asked for when the tab shows", async () => {
+    const { get, asked } = await setUp();
+    const choose = async (chip: string): Promise<void> => {
+      const { target } = get();
+      if (target === null) throw new Error("an open model has a target");
+      get().setTarget({ ...target, chip });
+      await until(() => get().routes.prefill.kind === "ready" && get().routes.decode.kind === "ready");
+    };
+    await until(() => get().routes.prefill.kind === "ready" && get().graph.kind === "ready");
+    expect(asked).toEqual(["list"]);
+    get().setTab("pipeline");
+    await until(() => get().diff.kind === "ready");
+    expect(asked).toEqual(["list", "diff"]);
+    await choose("m1");
+    expect(asked).toEqual(["list", "diff"]);
+    // MIL is that of a chip.
+    get().setPipelineView("mil");
+    await until(() => get().page.kind === "ready");
+    await choose("m2");
+    await until(() => get().page.kind === "ready" && asked.length === 4);
+    expect(asked.slice(2)).toEqual(["mil m1", "mil m2"]);
   });
 });

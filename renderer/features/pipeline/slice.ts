@@ -44,16 +44,22 @@ type State = SessionState & PipelineSlice;
 /** What belongs to one model. */
 const NO_PASSES = { passes: IDLE, passesFor: "", passAt: "", diff: IDLE, page: IDLE } as const;
 
-export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<PipelineSlice>): PipelineSlice {
+export function createPipelineSlice({ engine, set, get, on, watch, emit }: SliceTools<PipelineSlice>): PipelineSlice {
   const diffs = createQuestions();
   const pages = createQuestions();
+  let settledFor = "";
 
   const place = () => {
     const { model, target, phase, pipelineBackend: backend } = get();
     const open = current(model);
     return open === null || target === null || !open.canGraph.ok ? null : { model: open.model, backend, target, phase };
   };
-  const keyOf = (): string => JSON.stringify(place());
+  /** The passes of a target follow from its context. */
+  const keyOf = (): string => {
+    const at = place();
+    return JSON.stringify(at === null ? null : { ...at, target: at.target.context });
+  };
+  const isShown = (): boolean => get().tab === "pipeline";
 
   const loadDiff = async (): Promise<void> => {
     const at = place();
@@ -85,6 +91,20 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
     );
   };
 
+  /** Long texts, which only this tab shows: what it has not got is asked for while it is shown. */
+  const loadTexts = async (): Promise<void> => {
+    if (!isShown()) return;
+    const { passes, diff, page } = get();
+    await Promise.all([
+      passes.kind === "ready" && diff.kind === "idle" ? loadDiff() : undefined,
+      page.kind === "idle" ? loadPage() : undefined,
+    ]);
+  };
+  watch(
+    ({ tab }) => [tab],
+    () => void loadTexts(),
+  );
+
   /** The command line for the current view. */
   const note = (): void => {
     const at = place();
@@ -111,7 +131,11 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
   };
   const showPass = (name: string): void => {
     set({ passAt: name, pipelineView: "diff" });
-    void loadDiff();
+    if (isShown()) void loadDiff();
+    else {
+      diffs.drop();
+      set({ diff: IDLE });
+    }
   };
 
   on("modelLeft", ({ opensAgain }) => {
@@ -121,7 +145,17 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
     set(NO_PASSES);
   });
   // Nothing waits for the passes, so they are asked for last.
-  on("routesSettled", () => void get().loadPasses());
+  on("routesSettled", () => {
+    void get().loadPasses();
+    // MIL follows from all of the target.
+    const settled = JSON.stringify(place());
+    if (settled !== settledFor && get().pipelineView === "mil") {
+      pages.drop();
+      set({ page: IDLE, pageFrom: 0 });
+    }
+    settledFor = settled;
+    void loadTexts();
+  });
   on("stageChosen", ({ backend, step }) => {
     if (backend !== get().pipelineBackend) showBackend(backend);
     if (step !== BUILT && step !== LEGAL && step !== get().passAt) showPass(step);
@@ -139,6 +173,8 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
       const at = place();
       const key = keyOf();
       if (at === null || get().passesFor === key) return;
+      diffs.drop();
+      pages.drop();
       set({ passesFor: key, passes: loading(get().passes), diff: IDLE, page: IDLE, pageFrom: 0 });
       try {
         const list = await engine.call("passes.list", at);
@@ -147,9 +183,10 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
         // Another backend's pass of the same name may have changed nothing, and is then not in the list.
         const same = list.passes.find(({ name }) => name === get().passAt);
         const kept = same !== undefined && (same.changed || !get().changedOnly) ? same : first;
-        set({ passes: ready(list), passAt: kept?.name ?? "" });
+        diffs.drop();
+        set({ passes: ready(list), passAt: kept?.name ?? "", diff: IDLE });
         emit("passesListed", list);
-        await Promise.all([loadDiff(), loadPage()]);
+        await loadTexts();
       } catch (error) {
         if (get().passesFor !== key) return;
         set({ passes: failed(error), passesFor: "" });
@@ -192,9 +229,13 @@ export function createPipelineSlice({ engine, set, get, on, emit }: SliceTools<P
     showMil(node) {
       if (get().pipelineBackend !== ROUTED.backend) showBackend(ROUTED.backend);
       set({ pipelineView: "mil", pageFrom: 0, pageAround: node });
-      get().setTab("pipeline");
+      if (isShown()) void loadPage();
+      else {
+        pages.drop();
+        set({ page: IDLE });
+        get().setTab("pipeline");
+      }
       note();
-      void loadPage();
     },
   };
 }

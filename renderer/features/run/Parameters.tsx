@@ -1,5 +1,7 @@
 /** The parameters of a run: each with its explanation, none beyond the model's limits. */
 import { LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
+import type { SamplingNumber } from "../../../main/contract/views/run.ts";
+import { isWholeSampling, SAMPLING_NUMBERS, SAMPLING_RANGES, samplingWords } from "../../../main/contract/views/run.ts";
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import { NumberField } from "../../ui/fields.tsx";
@@ -7,6 +9,7 @@ import { count } from "../../ui/format.ts";
 import { Hint } from "../../ui/Hint.tsx";
 import { Popover } from "../../ui/Popover.tsx";
 import { useRun } from "./useRun.ts";
+import { wrongBiases } from "./request.ts";
 import styles from "./Run.module.css";
 
 const HINTS = {
@@ -15,6 +18,20 @@ const HINTS = {
   topK: "Draws only among this many of the likeliest tokens. 0 leaves all.",
   minP: "Leaves out tokens that are less likely than this share of the likeliest. 0 leaves all.",
   repeatPenalty: "Makes tokens of the last 64 less likely again. 1 does nothing; above 1.3 most answers suffer.",
+  typicalP: "Draws only among tokens whose surprise is usual, up to this share of the probability. 1 leaves all.",
+  repeatLast: "How many of the last tokens the penalties look at.",
+  frequencyPenalty: "Taken from a token's logit each time that it was written. 0 does nothing.",
+  presencePenalty: "Taken once from the logit of every token that was written. 0 does nothing.",
+  xtcProbability: "XTC: how often the likeliest tokens are left out, for less usual answers. 0 for never.",
+  xtcThreshold: "XTC: leaves out all tokens above this probability but the least likely of them.",
+  dryMultiplier: "DRY: how strongly repeated passages are avoided. 0 for not at all; 0.8 is usual.",
+  dryBase: "DRY: how much more each further token of a repeated passage costs.",
+  dryAllowedLength: "DRY: repeated passages up to this many tokens cost nothing.",
+  dryLast: "DRY: how many of the last tokens it looks at.",
+  mirostat:
+    "1 or 2: Mirostat keeps the surprise of the answer near a target, in place of top-p, top-k and min-p. 0 is off.",
+  mirostatTau: "Mirostat: the surprise to aim at, in bits.",
+  mirostatEta: "Mirostat: how fast it corrects itself.",
   maxTokens: "The answer ends after this many tokens at the latest.",
   context: "How many tokens prompt and answers share. The cache for them is set aside before the run.",
   seed: "Empty: a random seed each time, shown with the answer. The same seed gives the same answer.",
@@ -115,6 +132,7 @@ export function Parameters(): ReactNode {
             onChange={(next) => set({ context: next })}
           />
           <p className={styles["limit"]}>{limit.sentence}</p>
+          <Hinted />
           <label className={styles["area"]}>
             <span>System message</span>
             <textarea rows={2} value={p.system} onChange={(event) => set({ system: event.target.value })} />
@@ -123,10 +141,74 @@ export function Parameters(): ReactNode {
             <span>Stop sequences, one per line</span>
             <textarea rows={2} value={p.stop} onChange={(event) => set({ stop: event.target.value })} />
           </label>
+          <Advanced />
         </div>
       </Popover>
       <SeedField />
     </>
+  );
+}
+
+/** Which numbers are the file's, and what it says that is not followed. */
+function Hinted(): ReactNode {
+  const hints = useRun((s) => current(s.model)?.samplingHints ?? null);
+  const names = SAMPLING_NUMBERS.filter((name) => hints?.values[name] !== undefined).map(samplingWords);
+  if (hints === null || (names.length === 0 && hints.notes.length === 0)) return null;
+  const from = names.length === 0 ? [] : [`From the file: ${names.join(", ")}.`];
+  return <p className={styles["limit"]}>{[...from, ...hints.notes].join(" ")}</p>;
+}
+
+/** Label and step of what is seldom changed. */
+const ADVANCED: readonly (readonly [name: Exclude<SamplingNumber, "temperature">, label: string, step: number])[] = [
+  ["typicalP", "Typical-p", 0.05],
+  ["repeatLast", "Penalties look back", 16],
+  ["frequencyPenalty", "Frequency penalty", 0.1],
+  ["presencePenalty", "Presence penalty", 0.1],
+  ["xtcProbability", "XTC probability", 0.1],
+  ["xtcThreshold", "XTC threshold", 0.05],
+  ["dryMultiplier", "DRY multiplier", 0.1],
+  ["dryBase", "DRY base", 0.05],
+  ["dryAllowedLength", "DRY allowed length", 1],
+  ["dryLast", "DRY looks back", 64],
+  ["mirostat", "Mirostat version", 1],
+  ["mirostatTau", "Mirostat target", 0.5],
+  ["mirostatEta", "Mirostat rate", 0.05],
+];
+
+function Advanced(): ReactNode {
+  const p = useRun((s) => s.parameters);
+  const set = useRun((s) => s.setParameters);
+  const wrong = wrongBiases(p.logitBias);
+  return (
+    <details className={styles["advanced"]}>
+      <summary>Advanced</summary>
+      <div className={styles["form"]}>
+        {ADVANCED.map(([name, label, step]) => (
+          <NumberField
+            key={name}
+            inColumn
+            whole={isWholeSampling(name)}
+            label={label}
+            hint={HINTS[name]}
+            value={p[name]}
+            min={SAMPLING_RANGES[name][0]}
+            max={SAMPLING_RANGES[name][1]}
+            step={step}
+            digits={7}
+            onChange={(value) => set({ [name]: value })}
+          />
+        ))}
+        <label className={styles["area"]}>
+          <span>Logit biases, one per line: 15=-2, hello=3, &quot; the&quot;=ban</span>
+          <textarea rows={2} value={p.logitBias} onChange={(event) => set({ logitBias: event.target.value })} />
+        </label>
+        {wrong.length === 0 ? null : (
+          <p className={styles["limit"]} role="status">
+            Left out, because it is no token with a bias from -1000 to 1000: {wrong[0]}
+          </p>
+        )}
+      </div>
+    </details>
   );
 }
 

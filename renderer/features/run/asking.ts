@@ -17,11 +17,12 @@ const freshSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ??
  */
 export function askedParameters(
   parameters: RunParameters,
-  open: Pick<Overview, "context">,
-): RunParameters & { readonly context: number; readonly seed: number } {
+  open: Pick<Overview, "context" | "samplingHints">,
+): RunParameters & { readonly context: number; readonly seed: number; readonly hinted: readonly string[] } {
   const context = parameters.context ?? open.context.chosen;
   const seed = parameters.seed ?? freshSeed();
-  return { ...parameters, context, seed, maxTokens: Math.min(parameters.maxTokens, context) };
+  const hinted = Object.keys(open.samplingHints.values);
+  return { ...parameters, context, seed, hinted, maxTokens: Math.min(parameters.maxTokens, context) };
 }
 
 export const runCommand = (mode: RunMode, prompt: string, asked: RunParameters): CommandLine =>

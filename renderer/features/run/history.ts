@@ -5,6 +5,7 @@ import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Figure } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { RunStats } from "../../../main/contract/views/run.ts";
+import { SAMPLING_NUMBERS, samplingWords } from "../../../main/contract/views/run.ts";
 import type { Answer, RunMode, RunParameters } from "./request.ts";
 
 export type Messages = Extract<StreamInputOf<"run.start">["prompt"], { readonly kind: "chat" }>["messages"];
@@ -86,11 +87,8 @@ export function compareSpeeds(left: RunStats | null, right: RunStats | null): re
 }
 
 const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
-  ["temperature", "temperature"],
-  ["topP", "top-p"],
-  ["topK", "top-k"],
-  ["minP", "min-p"],
-  ["repeatPenalty", "repetition penalty"],
+  ...SAMPLING_NUMBERS.map((name) => [name, samplingWords(name)] as const),
+  ["logitBias", "logit biases"],
   ["maxTokens", "max tokens"],
   ["context", "context"],
   ["system", "system message"],
@@ -104,7 +102,7 @@ const talkBefore = ({ messages }: RunRecord): string =>
 /** "temperature 0.7 → 0, seed 3 → 4": what was asked for differently; empty when nothing was. */
 export function changedParameters(left: RunRecord, right: RunRecord): readonly string[] {
   const changes = NAMES.filter(([key]) => left.parameters[key] !== right.parameters[key]).map(([key, name]) =>
-    key === "system" || key === "stop"
+    key === "system" || key === "stop" || key === "logitBias"
       ? `another ${name}`
       : `${name} ${left.parameters[key] ?? "as opened"} → ${right.parameters[key] ?? "as opened"}`,
   );

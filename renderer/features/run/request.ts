@@ -3,7 +3,8 @@ import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Truth } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
-import type { RunStats, Sampling, TokenView } from "../../../main/contract/views/run.ts";
+import type { RunStats, Sampling, SamplingNumber, TokenView } from "../../../main/contract/views/run.ts";
+import { readTokenBias, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../../main/contract/views/run.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 
 export interface Answer {
@@ -27,20 +28,19 @@ export interface Turn {
   readonly answer: Answer;
 }
 
-export interface RunParameters {
+export interface RunParameters extends Readonly<Record<SamplingNumber, number>> {
   readonly device: RunDevice;
-  readonly temperature: number;
-  readonly topK: number;
-  readonly topP: number;
-  readonly minP: number;
-  readonly repeatPenalty: number;
   readonly seed: number | null;
   readonly maxTokens: number;
   /** Tokens that prompt and answers share; null: as the model was opened. */
   readonly context: number | null;
   readonly system: string;
   readonly stop: string;
+  /** `<token>=<bias>`, one a line. */
+  readonly logitBias: string;
 }
+
+type TokenBias = NonNullable<Sampling["logitBias"]>[number];
 
 export type RunMode = "chat" | "completion";
 
@@ -57,18 +57,23 @@ export const EMPTY_ANSWER: Answer = {
 };
 
 export const DEFAULT_PARAMETERS: RunParameters = {
+  ...SAMPLING_DEFAULTS,
   device: DEFAULT_DEVICE,
-  temperature: 0.7,
-  topK: 40,
-  topP: 0.95,
-  minP: 0,
-  repeatPenalty: 1,
   seed: null,
   maxTokens: 512,
   context: null,
   system: "",
   stop: "",
+  logitBias: "",
 };
+
+const lines = (text: string): readonly string[] => text.split("\n").filter((line) => line !== "");
+
+/** The lines of a list of biases that say none: they are left out. */
+export const wrongBiases = (text: string): readonly string[] =>
+  lines(text).filter((line) => readTokenBias(line) === null);
+
+const biasesOf = (text: string): readonly TokenBias[] => lines(text).flatMap((line) => readTokenBias(line) ?? []);
 
 /** The request for the next answer: the whole conversation, or the text to go on from. */
 export function runRequest(
@@ -78,8 +83,12 @@ export function runRequest(
   prompt: string,
   parameters: RunParameters,
 ): StreamInputOf<"run.start"> {
-  const { device, system, stop, maxTokens, context, ...rest } = parameters;
-  const sampling: Partial<Sampling> = rest;
+  const { device, system, stop, maxTokens, context, logitBias, seed } = parameters;
+  const sampling: Partial<Sampling> = {
+    ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, parameters[name]])),
+    seed,
+    ...(logitBias === "" ? {} : { logitBias: biasesOf(logitBias) }),
+  };
   const history = turns
     .filter(({ answer }) => answer.error === null)
     .flatMap((turn) => [
@@ -96,7 +105,7 @@ export function runRequest(
     device,
     prompt: mode === "chat" ? { kind: "chat", messages } : { kind: "completion", text: prompt },
     sampling,
-    stop: stop.split("\n").filter((line) => line !== ""),
+    stop: [...lines(stop)],
     maxTokens,
     context,
   };

@@ -1,6 +1,7 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { TemplateView } from "../../../main/contract/views/run.ts";
+import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
@@ -64,10 +65,21 @@ export function createTalkSlice(tools: Tools): TalkSlice {
   const { set, get, on } = tools;
   const task = createTask();
   let runIds = 0;
+  /** The numbers that the open file names: they are its own, and leave with it. */
+  let hinted: Partial<RunParameters> | null = null;
+  on("modelShown", ({ samplingHints: { values } }) => {
+    if (hinted !== null) return;
+    hinted = values as Partial<RunParameters>;
+    set({ parameters: { ...get().parameters, ...hinted } });
+  });
   on("modelLeft", ({ opensAgain }) => {
     if (opensAgain) return;
     task.abandon();
-    set({ ...NO_TALK, parameters: { ...get().parameters, context: null } });
+    const before = SAMPLING_NUMBERS.filter((name) => hinted?.[name] !== undefined).map(
+      (name) => [name, SAMPLING_DEFAULTS[name]] as const,
+    );
+    hinted = null;
+    set({ ...NO_TALK, parameters: { ...get().parameters, ...Object.fromEntries(before), context: null } });
   });
   return {
     ...NO_TALK,

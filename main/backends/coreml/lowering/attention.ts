@@ -26,12 +26,13 @@ export function attend(e: CoremlEmitter, args: AttentionArgs): MilValue {
   const scaled = e.op("mul", { x: args.query, y: args.scale });
   const folded = e.op("reshape", { x: scaled, shape: [groups, share * rows, size] });
   const scores = pieces.map((piece) => scoresOf(e, args, folded, piece, [groups, share, rows]));
+  if (args.sinks !== undefined) scores.push(sinkColumn(e, args.sinks, [groups, share, rows]));
   const joined =
     scores.length === 1 && scores[0] !== undefined
       ? scores[0]
       : e.op("concat", { values: scores, axis: -1, interleave: false });
   const weights = e.op("softmax", { x: joined, axis: -1 });
-  const mixed = mix(e, weights, pieces, [groups, share * rows]);
+  const mixed = mix(e, weights, pieces, scores.length, [groups, share * rows]);
   return e.op("reshape", { x: mixed, shape: [heads, rows, width] });
 }
 
@@ -39,8 +40,7 @@ function piecesOf(e: CoremlEmitter, args: AttentionArgs, rows: number): readonly
   const [keys, values] = [args.key.cache, args.value.cache];
   if (keys !== undefined && values !== undefined && args.past !== undefined) {
     const [stored, fresh] = [e.sizes(keys.stored, "attention")[1] ?? 0, e.sizes(keys.fresh, "attention")[1] ?? 0];
-    const causal =
-      fresh === 1 && args.window === undefined ? undefined : fixedMask(e, { ...args, causal: true }, rows, fresh);
+    const causal = freshMask(e, args, args.past, rows, fresh);
     return [
       { key: keys.stored, value: values.stored, keys: stored, mask: storedMask(e, args, args.past, rows, stored) },
       { key: keys.fresh, value: values.fresh, keys: fresh, mask: causal },
@@ -48,6 +48,17 @@ function piecesOf(e: CoremlEmitter, args: AttentionArgs, rows: number): readonly
   }
   const count = e.sizes(args.key, "attention")[1] ?? 0;
   return [{ key: args.key, value: args.value, keys: count, mask: maskFor(e, args, rows, count) }];
+}
+
+function freshMask(
+  e: CoremlEmitter,
+  args: AttentionArgs,
+  past: MilValue,
+  rows: number,
+  fresh: number,
+): MilValue | undefined {
+  if (args.chunk !== undefined && fresh > 1) return freshChunkMask(e, past, args.chunk, rows, fresh);
+  return fresh === 1 && args.window === undefined ? undefined : fixedMask(e, { ...args, causal: true }, rows, fresh);
 }
 
 /** softcap(q·kᵀ) + mask, [groups, share·rows, keys]. */
@@ -70,20 +81,30 @@ function scoresOf(
   return e.op("reshape", { x: e.op("add", { x: split, y: piece.mask }), shape: [groups, share * rows, piece.keys] });
 }
 
+/** The sinks as one more score of each row: [groups, share·rows, 1]. */
+function sinkColumn(
+  e: CoremlEmitter,
+  sinks: MilValue,
+  [groups, share, rows]: readonly [number, number, number],
+): MilValue {
+  const each = e.op("reshape", { x: e.cast(sinks, e.float), shape: [groups, share, 1, 1] });
+  const zeros = e.constant(e.float, [1, 1, rows, 1], new Float32Array(rows));
+  return e.op("reshape", { x: e.op("add", { x: each, y: zeros }), shape: [groups, share * rows, 1] });
+}
+
 /** Σ over the pieces of weights·values. */
 function mix(
   e: CoremlEmitter,
   weights: MilValue,
   pieces: readonly Piece[],
+  parts: number,
   [groups, rows]: readonly [number, number],
 ): MilValue {
   let begin = 0;
   let total: MilValue | undefined;
   for (const { keys, value } of pieces) {
     const own =
-      pieces.length === 1
-        ? weights
-        : e.op("slice_by_size", { x: weights, begin: [0, 0, begin], size: [groups, rows, keys] });
+      parts === 1 ? weights : e.op("slice_by_size", { x: weights, begin: [0, 0, begin], size: [groups, rows, keys] });
     const part = e.op("matmul", { x: own, y: value, transpose_x: false, transpose_y: false });
     total = total === undefined ? part : e.op("add", { x: total, y: part });
     begin += keys;
@@ -93,11 +114,12 @@ function mix(
 
 /** [rows, keys] of 0 and −40000; undefined when every row sees every key. */
 function maskFor(e: CoremlEmitter, args: AttentionArgs, rows: number, keys: number): MilValue | undefined {
-  const { past, window } = args;
+  const { past, window, chunk } = args;
   if (past === undefined) return args.causal || window !== undefined ? fixedMask(e, args, rows, keys) : undefined;
-  return e.once(`mask ${past.name} ${rows} ${keys} ${window ?? ""}`, () => {
+  return e.once(`mask ${past.name} ${rows} ${keys} ${window ?? ""} ${chunk ?? ""}`, () => {
     const limit = e.op("add", { x: column(e, rows), y: past });
-    const seen = e.op("less_equal", { x: line(e, 0, keys), y: limit });
+    const upTo = e.op("less_equal", { x: line(e, 0, keys), y: limit });
+    const seen = chunk === undefined ? upTo : fromChunk(e, upTo, line(e, 0, keys), limit, chunk);
     const kept =
       window === undefined
         ? seen
@@ -108,12 +130,29 @@ function maskFor(e: CoremlEmitter, args: AttentionArgs, rows: number, keys: numb
 
 /** Stored keys are valid below `past`, the same for every row; a window also drops old ones, row by row. */
 function storedMask(e: CoremlEmitter, args: AttentionArgs, past: MilValue, rows: number, keys: number): MilValue {
-  const { window } = args;
-  return e.once(`stored ${past.name} ${rows} ${keys} ${window ?? ""}`, () => {
-    const valid = e.op("less", { x: line(e, 0, keys), y: past });
-    if (window === undefined) return additive(e, valid);
+  const { window, chunk } = args;
+  return e.once(`stored ${past.name} ${rows} ${keys} ${window ?? ""} ${chunk ?? ""}`, () => {
+    const below = e.op("less", { x: line(e, 0, keys), y: past });
+    if (window === undefined && chunk === undefined) return additive(e, below);
     const limit = e.op("add", { x: column(e, rows), y: past });
+    const valid = chunk === undefined ? below : fromChunk(e, below, line(e, 0, keys), limit, chunk);
+    if (window === undefined) return additive(e, valid);
     return additive(e, e.op("logical_and", { x: valid, y: e.op("greater", { x: line(e, window, keys), y: limit }) }));
+  });
+}
+
+/** What is seen, from the first position of the row's chunk on. */
+function fromChunk(e: CoremlEmitter, seen: MilValue, places: MilValue, rows: MilValue, chunk: number): MilValue {
+  const first = e.op("mul", { x: e.op("floor_div", { x: rows, y: chunk }), y: chunk });
+  return e.op("logical_and", { x: seen, y: e.op("greater_equal", { x: places, y: first }) });
+}
+
+/** The step's own keys, at positions from `past` on. */
+function freshChunkMask(e: CoremlEmitter, past: MilValue, chunk: number, rows: number, keys: number): MilValue {
+  return e.once(`fresh ${past.name} ${rows} ${keys} ${chunk}`, () => {
+    const places = e.op("add", { x: line(e, 0, keys), y: past });
+    const limit = e.op("add", { x: column(e, rows), y: past });
+    return additive(e, fromChunk(e, e.op("less_equal", { x: places, y: limit }), places, limit, chunk));
   });
 }
 

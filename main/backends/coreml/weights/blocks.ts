@@ -1,16 +1,20 @@
 /**
- * GGUF blocks → codes, scales and minimums, a run of blocks at a time, in tight loops over typed arrays: gigabytes go
- * through here. Codes come out in the order of the elements (GGUF interleaves nibbles); what a block means:
+ * GGUF blocks → codes, scales and minimums, a run of blocks at a time, in tight loops over typed
+ * arrays: gigabytes go through here. Codes come out in the order of the elements (GGUF interleaves
+ * nibbles); what a block means:
  *
  *   Q8_0 d·q            Q4_0 d·(q−8)     Q5_0 d·(q−16)     Q4_1, Q5_1 d·q + m
  *   Q6_K d·sc·(q−32)    Q4_K, Q5_K (d·sc)·q − dmin·m, eight sub-blocks of 32 with 6-bit sc and m
  *
- * Every function returns through `BlockRun`: codes (see each), the exact float32 scale of each block, and for types with a
- * minimum the value that is added (m, or −dmin·m).
+ * Every function returns through `BlockRun`: codes (see each), the exact float32 scale of each
+ * block, and for types with a minimum the value that is added (m, or −dmin·m).
  */
 import type { PackedType } from "../../../ir/dtype.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
+import type { PackedFormat } from "../../../quant/format.ts";
+import { signed } from "../../../quant/format.ts";
 import { f16Table } from "../../../quant/half.ts";
+import { PACKED } from "../../../quant/registry.ts";
 
 /** Output arrays for a run of blocks; reused from run to run. */
 export interface BlockRun {
@@ -37,7 +41,10 @@ function pairs(nibbles: number): number {
   return (p & 0xff) | ((p >>> 8) & 0xff00);
 }
 
-/** Sixteen bytes hold 32 elements: byte j has element j low and j+16 high. `flip` is xor-ed into each pair of pairs. */
+/**
+ * Sixteen bytes hold 32 elements: byte j has element j low and j+16 high. `flip` is xor-ed into
+ * each pair of pairs.
+ */
 function nibbles32(h: Uint16Array, at: number, out: Uint16Array, to: number, flip: number): void {
   for (let j = 0; j < 4; j++) {
     const w = word(h, at + 2 * j);
@@ -193,6 +200,8 @@ export interface BlockType {
   /** The code that means zero (before the minimum): w = scale·(code − zero) + add. */
   readonly zero: number;
   readonly hasMinimum: boolean;
+  /** The largest size of a code less zero. */
+  readonly largest: number;
 }
 
 const block = (
@@ -211,6 +220,7 @@ const block = (
   codeBits,
   zero,
   hasMinimum,
+  largest: zero === 0 ? 127 : zero,
 });
 
 const TYPES: { readonly [T in PackedType]?: BlockType } = {
@@ -225,8 +235,20 @@ const TYPES: { readonly [T in PackedType]?: BlockType } = {
 };
 
 export function blockType(type: PackedType): BlockType {
-  const found = TYPES[type];
+  const found = TYPES[type] ?? codedBlocks(type);
   if (found === undefined)
     throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[coreml] no mapping for ${type} weights`);
   return found;
+}
+
+/** int8 codes as main/quant reads them. */
+function codedBlocks(type: PackedType): BlockType | undefined {
+  const { elements, bytes, coded }: PackedFormat = PACKED[type];
+  if (coded === undefined) return undefined;
+  const unpack: Unpack = (src, blocks, out) => {
+    const codes = signed(out.codes);
+    for (let b = 0; b < blocks; b++)
+      coded.read(src, b * bytes, codes, b * elements, out.scale, b * (elements / coded.group));
+  };
+  return { ...block(unpack, elements, bytes, coded.group, 8, 0, false), largest: coded.largest };
 }

@@ -1,7 +1,8 @@
 /**
- * Rows of a GGUF tensor → the arrays of its form, with the rules that keep devices happy:
- * positive scales (codes are mirrored where the file's scale is negative), no zero scale (scale 1 and zero codes instead),
- * fp16 scales multiplied by 2^fold so that they are not subnormal (the consumer multiplies by 2^-fold).
+ * Rows of a GGUF tensor → the arrays of its form, with the rules that keep devices happy: positive
+ * scales (codes are mirrored where the file's scale is negative), no zero scale (scale 1 and zero
+ * codes instead), fp16 scales multiplied by 2^fold so that they are not subnormal (the consumer
+ * multiplies by 2^-fold).
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
 import { isPacked } from "../../../ir/dtype.ts";
@@ -19,7 +20,10 @@ export type ConvertedRows = ReadonlyMap<WeightPart, Uint8Array>;
 
 /** What was met on the way, for the choice of `fold` and for the report. */
 export interface ConversionFacts {
-  /** Energy bound of blocks whose fp16 scale is subnormal: what would be lost if a device flushed them. */
+  /**
+   * Energy bound of blocks whose fp16 scale is subnormal: what would be lost if a device flushed
+   * them.
+   */
   subnormalEnergy: number;
   smallestScale: number;
   largestScale: number;
@@ -39,7 +43,10 @@ const HALF_MAX = 65504;
 const bytesOf = (array: ArrayBufferView): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
-/** Converts runs of rows of one tensor; buffers are reused, so each result is valid until the next call. */
+/**
+ * Converts runs of rows of one tensor; buffers are reused, so each result is valid until the next
+ * call.
+ */
 export class RowConverter {
   readonly #type: ElementType;
   readonly #form: WeightForm;
@@ -72,7 +79,8 @@ export class RowConverter {
   }
 
   #plain(dtype: "fp16" | "fp32", bytes: Uint8Array, count: number): Uint8Array {
-    // F16 files need no rounding, and norms and biases dominate nothing: the common case stays a copy.
+    // F16 files need no rounding, and norms and biases dominate nothing: the common case stays a
+    // copy.
     if (this.#type === "f16" && dtype === "fp16" && this.#fold === 0) return bytes;
     if (this.#type === "f32" && dtype === "fp32") return bytes;
     const values = this.#dequantize(this.#type, bytes, count);
@@ -103,10 +111,13 @@ export class RowConverter {
     const run = this.#runFor(count, groups, block);
     block.unpack(bytes, units, run);
     if (form.kind === "split") return splitForm(block, form.codes, run, count, groups, this.#fold, this.facts);
-    if (form.scale === "fp32") return exactForm(block, form, run, count, groups);
-    return form.offset === "uint4"
-      ? offsetForm(run, count, groups, this.#fold, this.facts)
-      : signedForm(block, run, count, groups, this.#fold, this.facts);
+    const parts =
+      form.scale === "fp32"
+        ? exactForm(block, form, run, count, groups)
+        : form.offset === "uint4"
+          ? offsetForm(run, count, groups, this.#fold, this.facts)
+          : signedForm(block, run, count, groups, this.#fold, this.facts);
+    return form.codes === "int4" ? asNibbles(parts) : parts;
   }
 
   #runFor(count: number, groups: number, block: BlockType): BlockRun {
@@ -121,7 +132,9 @@ export class RowConverter {
 /** A view that 16-bit reads accept. */
 const evenBytes = (bytes: Uint8Array): Uint8Array => (bytes.byteOffset % 2 === 0 ? bytes : bytes.slice());
 
-/** The fp16 scale of a block as bits: positive, never zero; 0 means "store scale 1 and zero codes". */
+/**
+ * The fp16 scale of a block as bits: positive, never zero; 0 means "store scale 1 and zero codes".
+ */
 function scaleBits(scale: number, factor: number, group: number, maxCode: number, facts: ConversionFacts): number {
   const size = Math.abs(scale) * factor;
   if (size === 0) return 0;
@@ -134,12 +147,22 @@ function scaleBits(scale: number, factor: number, group: number, maxCode: number
 
 const ONE = 0x3c00;
 
-// Words of codes are handled as signed 32-bit integers, and so are their constants: unsigned ones would be doubles to the engine.
+/** Codes of a byte each that fit into four bits, as pairs: element 0 in the low nibble. */
+function asNibbles(parts: ConvertedRows): ConvertedRows {
+  const codes = parts.get("data") ?? new Uint8Array(0);
+  const packed = new Uint8Array(codes.length >> 1);
+  for (let i = 0; i < packed.length; i++)
+    packed[i] = ((codes[2 * i] as number) & 15) | (((codes[2 * i + 1] as number) & 15) << 4);
+  return new Map([...parts, ["data", packed]]);
+}
+
+// Words of codes are handled as signed 32-bit integers, and so are their constants: unsigned ones
+// would be doubles to the engine.
 const HIGH_BITS = 0x80808080 | 0;
 const HIGH_NIBBLE_BITS = 0x88888888 | 0;
 const LOW_NIBBLE_BITS = 0x77777777;
 
-/** int8 codes around zero, no offset: Q8_0, Q5_0, Q6_K. */
+/** int8 codes around zero, no offset: Q8_0, Q5_0, Q6_K, and types of whole codes. */
 function signedForm(
   block: BlockType,
   run: BlockRun,
@@ -158,7 +181,7 @@ function signedForm(
   const lowest = HIGH_BITS;
   for (let g = 0; g < groups; g++) {
     const s = scale[g] as number;
-    const bits = scaleBits(s, factor, block.group, block.zero === 0 ? 127 : block.zero, facts);
+    const bits = scaleBits(s, factor, block.group, block.largest, facts);
     const at = g * perGroup;
     if (bits === 0) words.fill(0, at, at + perGroup);
     else if (s >= 0) {
@@ -301,7 +324,10 @@ function exactForm(
   ]);
 }
 
-/** Scales that fp16 would lose must not zero the codes of the exact form: only their sign matters there. */
+/**
+ * Scales that fp16 would lose must not zero the codes of the exact form: only their sign matters
+ * there.
+ */
 const big = (run: BlockRun): BlockRun => ({ ...run, scale: run.scale.map((s) => Math.sign(s)) });
 
 function bufferOf(bytes: Uint8Array | undefined): ArrayBuffer {
@@ -310,8 +336,9 @@ function bufferOf(bytes: Uint8Array | undefined): ArrayBuffer {
 }
 
 /**
- * The power of two to fold out of a tensor: 0 unless flushing its subnormal fp16 scales would cost more than fp16 rounding
- * itself does (2e-4 of the tensor's size), or its values do not fit into fp16.
+ * The power of two to fold out of a tensor: 0 unless flushing its subnormal fp16 scales would cost
+ * more than fp16 rounding itself does (2e-4 of the tensor's size), or its values do not fit into
+ * fp16.
  */
 export function foldFor(facts: ConversionFacts, energy: number): number {
   const largest = Math.max(facts.largestScale, facts.largestRest);
@@ -323,8 +350,8 @@ export function foldFor(facts: ConversionFacts, energy: number): number {
 }
 
 /**
- * What the stored parts of some rows mean when Core ML decompresses them (fp16 results are rounded to fp16, a rest is added
- * by the consumer): the yardstick of the measured error, and of the tests.
+ * What the stored parts of some rows mean when Core ML decompresses them (fp16 results are rounded
+ * to fp16, a rest is added by the consumer): the yardstick of the measured error, and of the tests.
  */
 export function reconstruct(form: WeightForm, parts: ConvertedRows, count: number, fold: number): Float64Array {
   const out = new Float64Array(count);

@@ -1,16 +1,20 @@
 /**
- * How a model weight is stored in a package: which `constexpr` form each GGUF type takes under which profile.
+ * How a model weight is stored in a package: which `constexpr` form each GGUF type takes under
+ * which profile.
  *
- * - `gpu`: blockwise codes with fp16 scales, packed as in the file or nearly so. Types with a minimum per block
- *   (Q4_1, Q4_K, Q5_1, Q5_K) are a centred split, w = s·(q − c) + r: symmetric codes and a small fp16 matrix r per block,
- *   because a float offset of `constexpr_blockwise_shift_scale` has never been seen to work on a device.
- *   Types without a mapping (Q2_K, Q3_K, the importance-matrix types) are fp16 under every profile but `exact`.
+ * - `gpu`: blockwise codes with fp16 scales, packed as in the file or nearly so. Types with a
+ *   minimum per block (Q4_1, Q4_K, Q5_1, Q5_K) are a centred split, w = s·(q − c) + r: symmetric
+ *   codes and a small fp16 matrix r per block, because a float offset of
+ *   `constexpr_blockwise_shift_scale` has never been seen to work on a device. Types of whole codes
+ *   (main/quant/coded.ts: IQ4_NL, MXFP4, the ternary and IQ types, Q3_K, Q8_K …) are int4 or int8
+ *   codes with a scale for each of their groups. Q2_K has no mapping and is plain floats.
  * - `ane`: fp16, decompressed at export. The Neural Engine takes no per-block scales.
  * - `exact`: fp32 scales and offsets: the file's own float32 values to 1e-7, for CPU and GPU.
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
-import { PACKED_TYPES } from "../../../ir/dtype.ts";
+import { PACKED_TYPES, isPacked } from "../../../ir/dtype.ts";
 import type { HeldBytes } from "../../../ir/heldBytes.ts";
+import { PACKED } from "../../../quant/registry.ts";
 import type { PrecisionPolicy } from "../../../ir/precision.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { MIL_DTYPES } from "../mil/types.ts";
@@ -18,7 +22,10 @@ import { MIL_DTYPES } from "../mil/types.ts";
 export const WEIGHT_PROFILES = ["gpu", "ane", "exact"] as const;
 export type WeightProfile = (typeof WEIGHT_PROFILES)[number];
 
-/** In which floats a program computes: its weights' profile decides, here and nowhere else. None is mixed. */
+/**
+ * In which floats a program computes: its weights' profile decides, here and nowhere else. None is
+ * mixed.
+ */
 export const PROFILE_PRECISION = { gpu: "f16", ane: "f16", exact: "f32" } as const satisfies Readonly<
   Record<WeightProfile, Exclude<PrecisionPolicy, "mixed">>
 >;
@@ -32,7 +39,7 @@ export type WeightForm =
   /** scale · (codes − offset); without offset it is 0. */
   | {
       readonly kind: "blockwise";
-      readonly codes: "int8" | "uint8" | "uint4";
+      readonly codes: "int4" | "int8" | "uint8" | "uint4";
       readonly block: number;
       readonly scale: "fp16" | "fp32";
       readonly offset?: "uint4" | "fp32";
@@ -60,7 +67,7 @@ const BLOCKS: { readonly [T in PackedType]?: number } = {
   q6_k: 16,
 };
 
-/** Packed types that have a form of their own. The rest become plain floats. */
+/** Packed types with a mapping of their own; those of whole codes share one. */
 export const MAPPED_TYPES: readonly PackedType[] = Object.keys(BLOCKS) as PackedType[];
 
 /** Weights that a package can hold. */
@@ -92,8 +99,16 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
     case "q5_k":
       return withMinimum(type, profile, "uint8", "int8");
     default:
-      return plain(profile);
+      return codedForm(type, profile);
   }
+}
+
+/** Of codes up to 7 in size both signs fit into four bits. */
+function codedForm(type: ElementType, profile: WeightProfile): WeightForm {
+  const coded = isPacked(type) ? PACKED[type].coded : undefined;
+  if (coded === undefined || profile === "ane") return plain(profile);
+  const scale = floatOf(profile);
+  return { kind: "blockwise", codes: coded.largest <= 7 ? "int4" : "int8", block: coded.group, scale };
 }
 
 const plain = (profile: WeightProfile): WeightForm => ({ kind: "plain", dtype: floatOf(profile) });

@@ -164,7 +164,7 @@ describe("fusions on a decoder", () => {
     const labels = blocks.map(({ origins }) => origins.map(({ label }) => label));
     expect(labels).toEqual([
       ["norm", "q", "k", "v"],
-      ["q_norm", "q_rope", "k_norm", "k_rope", "k_cache", "v_cache", "attention"],
+      ["q_norm", "k_norm", "q_rope", "k_rope", "k_cache", "v_cache", "attention"],
       ["output", "residual"],
       ["norm", "gate", "up", "activation", "gated"],
       ["down", "residual"],

@@ -77,7 +77,9 @@ export const attentionBlock: Fusion = {
     (pattern) =>
     (node, { map, replace }) => {
       if (node.op !== "attention_cached") return undefined;
-      const [qValue, , , past] = node.inputs;
+      const [qValue, , , past, sinks] = node.inputs;
+      if (sinks !== undefined || node.attrs["chunk"] !== undefined)
+        return pattern.miss(node, "the kernel has neither sinks nor chunks");
       const [kAppend, vAppend] = [pattern.operand(node, 1, "kv_append"), pattern.operand(node, 2, "kv_append")];
       if (!kAppend || !vAppend || !past) return pattern.miss(node, "the caches do not come straight from kv_append");
       const [kCache, kValue, kPast] = kAppend.inputs;

@@ -19,6 +19,17 @@
 #include "iq4_xs.h"
 #include "mxfp4.h"
 #include "tq2_0.h"
+#include "iq1_s.h"
+#include "iq1_m.h"
+#include "iq2_xxs.h"
+#include "iq2_xs.h"
+#include "iq2_s.h"
+#include "iq3_xxs.h"
+#include "iq3_s.h"
+#include "tq1_0.h"
+#include "nvfp4.h"
+#include "q1_0.h"
+#include "q2_0.h"
 
 #define RLX_PACKED_TYPES(X) \
   X(q4_0)                   \
@@ -35,4 +46,36 @@
   X(iq4_nl)                 \
   X(iq4_xs)                 \
   X(mxfp4)                  \
-  X(tq2_0)
+  X(tq2_0)                  \
+  X(iq1_s)                  \
+  X(iq1_m)                  \
+  X(iq2_xxs)                \
+  X(iq2_xs)                 \
+  X(iq2_s)                  \
+  X(iq3_xxs)                \
+  X(iq3_s)                  \
+  X(tq1_0)                  \
+  X(nvfp4)                  \
+  X(q1_0)                   \
+  X(q2_0)
+
+// Those of them whose values are a scale times a whole code (Coded in block.h). Beside `unpack`
+// they have `read`, `kGroup` (values that share a scale) and `kLargest` (magnitude of a code).
+#define RLX_CODED_TYPES(X) \
+  X(q3_k)                  \
+  X(q8_k)                  \
+  X(iq4_nl)                \
+  X(iq4_xs)                \
+  X(mxfp4)                 \
+  X(tq2_0)                 \
+  X(iq1_s)                 \
+  X(iq1_m)                 \
+  X(iq2_xxs)               \
+  X(iq2_xs)                \
+  X(iq2_s)                 \
+  X(iq3_xxs)               \
+  X(iq3_s)                 \
+  X(tq1_0)                 \
+  X(nvfp4)                 \
+  X(q1_0)                  \
+  X(q2_0)

@@ -6,17 +6,22 @@
 namespace rlx::formats::iq4_nl {
 
 inline constexpr size_t kElements = 32;
+inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 127;
 struct Block {
   uint8_t d[2];
   uint8_t qs[16];
 };
 
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  scales[0] = load_half(x.d);
+  look_up_nibbles(kIq4Values, x.qs, codes);
+}
+
 RLX_INLINE void unpack(const Block& x, float* y) {
-  const float d = load_half(x.d);
-  for (int i = 0; i < 16; ++i) {
-    y[i] = d * static_cast<float>(kIq4Values[x.qs[i] & 15]);
-    y[i + 16] = d * static_cast<float>(kIq4Values[x.qs[i] >> 4]);
-  }
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
 }
 
 }  // namespace rlx::formats::iq4_nl

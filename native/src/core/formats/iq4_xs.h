@@ -7,6 +7,8 @@
 namespace rlx::formats::iq4_xs {
 
 inline constexpr size_t kElements = 256;
+inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 127;
 struct Block {
   uint8_t d[2];
   uint8_t high[2];  // two high bits of each scale
@@ -14,18 +16,20 @@ struct Block {
   uint8_t qs[128];
 };
 
-RLX_INLINE void unpack(const Block& x, float* y) {
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);
-  const int high = load_u16(x.high);
-  for (int group = 0; group < 8; ++group, y += 32) {
-    const int scale = ((x.low[group / 2] >> (4 * (group % 2))) & 15) | ((high >> (2 * group)) & 3) << 4;
-    const float factor = d * static_cast<float>(scale - 32);
-    const uint8_t* q = x.qs + 16 * group;
-    for (int i = 0; i < 16; ++i) {
-      y[i] = factor * static_cast<float>(kIq4Values[q[i] & 15]);
-      y[i + 16] = factor * static_cast<float>(kIq4Values[q[i] >> 4]);
-    }
+  const uint32_t low = load_u32(x.low), high = load_u16(x.high);
+  for (uint32_t group = 0; group < 8; ++group) {
+    const uint32_t scale = ((low >> (4 * group)) & 15) | ((high >> (2 * group)) & 3) << 4;
+    scales[group] = d * static_cast<float>(static_cast<int>(scale) - 32);
   }
+  for (int group = 0; group < 8; ++group) look_up_nibbles(kIq4Values, x.qs + 16 * group, codes + 32 * group);
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
 }
 
 }  // namespace rlx::formats::iq4_xs

@@ -6,6 +6,8 @@
 namespace rlx::formats::mxfp4 {
 
 inline constexpr size_t kElements = 32;
+inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 12;
 struct Block {
   uint8_t exponent;
   uint8_t qs[16];
@@ -19,12 +21,15 @@ RLX_INLINE float factor_of(uint8_t exponent) {
   return bits_to_f32(exponent < 2 ? 0x00200000u << exponent : static_cast<uint32_t>(exponent - 1) << 23);
 }
 
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  scales[0] = factor_of(x.exponent);
+  look_up_nibbles(kValues, x.qs, codes);
+}
+
 RLX_INLINE void unpack(const Block& x, float* y) {
-  const float factor = factor_of(x.exponent);
-  for (int i = 0; i < 16; ++i) {
-    y[i] = static_cast<float>(kValues[x.qs[i] & 15]) * factor;
-    y[i + 16] = static_cast<float>(kValues[x.qs[i] >> 4]) * factor;
-  }
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
 }
 
 }  // namespace rlx::formats::mxfp4

@@ -6,19 +6,31 @@
 namespace rlx::formats::tq2_0 {
 
 inline constexpr size_t kElements = 256;
+inline constexpr size_t kGroup = 256;
+inline constexpr int kLargest = 2;
 struct Block {
   uint8_t qs[64];
   uint8_t d[2];
 };
 
-RLX_INLINE void unpack(const Block& x, float* y) {
-  const float d = load_half(x.d);
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  scales[0] = load_half(x.d);
   for (int half = 0; half < 2; ++half) {
-    const uint8_t* q = x.qs + 32 * half;
-    for (int j = 0; j < 4; ++j, y += 32) {
-      for (int i = 0; i < 32; ++i) y[i] = static_cast<float>(((q[i] >> (2 * j)) & 3) - 1) * d;
+    for (int j = 0; j < 4; ++j, codes += 32) {
+      // Four codes in a word, less 1: no borrow with the top bits set.
+      uint32_t words[8];
+      std::memcpy(words, x.qs + 32 * half, sizeof words);
+      for (uint32_t& word : words)
+        word = ((((word >> (2 * j)) & 0x03030303u) | 0x80808080u) - 0x01010101u) ^ 0x80808080u;
+      std::memcpy(codes, words, sizeof words);
     }
   }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
 }
 
 }  // namespace rlx::formats::tq2_0

@@ -57,7 +57,7 @@ inline constexpr int kActMax32 = 16256;
 static_assert(int64_t{4} * 128 * 256 * kActMax32 < int64_t{1} << 31);
 
 RLX_INLINE constexpr bool holds_floats(ActKind kind) { return kind == ActKind::f32 || kind == ActKind::f16; }
-RLX_INLINE constexpr bool is_k_block(Type t) { return type_info(t).block == kChunk; }
+RLX_INLINE constexpr bool is_k_block(Type t) { return act_kind(t) == ActKind::i8_groups256; }
 
 struct ActLayout {
   Form form;

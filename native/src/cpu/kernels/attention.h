@@ -15,7 +15,9 @@ struct KeyRange {
 };
 RLX_INLINE KeyRange visible(const AttentionArgs& a, size_t t) {
   const size_t last = a.causal ? a.past + t + 1 : a.past + a.tokens;
-  return {a.window != 0 && last > a.window ? last - a.window : 0, last};
+  const size_t first = a.window != 0 && last > a.window ? last - a.window : 0;
+  const size_t begin = a.chunk != 0 ? (a.past + t) / a.chunk * a.chunk : 0;
+  return {begin > first ? begin : first, last};
 }
 
 using KeysF16 = Halves;
@@ -26,5 +28,13 @@ RLX_INLINE F softcapped(const AttentionArgs& a, F s) {
 }
 
 inline constexpr float kMinusInfinity = -__builtin_inff();
+
+// What a row's maximum and total are before its first key.
+struct RowStart {
+  float top, total;
+};
+RLX_INLINE RowStart row_start(const AttentionArgs& a, size_t head) {
+  return a.sinks == nullptr ? RowStart{kMinusInfinity, 0.0f} : RowStart{a.sinks[head], 1.0f};
+}
 
 }  // namespace rlx::kernels::RLX_ISA

@@ -156,7 +156,10 @@ void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, si
   const float* q = a.q + t * a.q_token_stride + kv_head * group * a.q_head_stride;
   for (size_t g = 0; g < group; ++g) {
     memset(part.o + g * part.stride, 0, part.stride * sizeof(float));
-    part.top(g) = kMinusInfinity;
+    // The part of the first keys also has the sink.
+    const RowStart start = key0 == 0 ? row_start(a, kv_head * group + g) : RowStart{kMinusInfinity, 0.0f};
+    part.top(g) = start.top;
+    part.total(g) = start.total;
   }
   const KeyRange see = visible(a, t);
   const size_t first = max_size(key0, see.first), last = min_size(key1, see.last);

@@ -26,12 +26,13 @@ float dot_in_tile(const float* a, const float* b, size_t n) {
 
 // Scores of one row become weights; zero outside of what it sees, from the group of W keys that
 // `see` begins in.
-void weigh(const AttentionArgs& a, float* s, KeyRange see) {
+void weigh(const AttentionArgs& a, float* s, KeyRange see, size_t head) {
   const size_t from = see.first / W * W, end = (see.last + W - 1) / W * W;
   for (size_t j = from; j < end; j += W) fstore(s + j, softcapped(a, fload(s + j) * fset(a.scale)));
   for (size_t j = from; j < see.first; ++j) s[j] = kMinusInfinity;
   for (size_t j = see.last; j < end; ++j) s[j] = kMinusInfinity;
-  F top = fset(kMinusInfinity);
+  const float sink = row_start(a, head).top;
+  F top = fset(sink);
   for (size_t j = from; j < end; j += W) top = fmax(fload(s + j), top);
   const F largest = fset(fhmax(top));
   double total = 0.0;
@@ -40,6 +41,7 @@ void weigh(const AttentionArgs& a, float* s, KeyRange see) {
     fstore(s + j, p);
     total += static_cast<double>(fsum(p));
   }
+  if (a.sinks != nullptr) total += static_cast<double>(fsum(fexp_finite(fset(sink) - largest)) / static_cast<float>(W));
   const F inverse = fset(static_cast<float>(1.0 / total));
   for (size_t j = from; j < end; j += W) fstore(s + j, fload(s + j) * inverse);
 }
@@ -128,7 +130,7 @@ void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1
       for (size_t j = keys.first; j < keys.last; ++j)
         scores[r * stride + j] = product(k + j * a.head_dim, q, a.head_dim);
     });
-    each_row([&](size_t r, size_t t, size_t) { weigh(a, scores + r * stride, visible(a, t)); });
+    each_row([&](size_t r, size_t t, size_t head) { weigh(a, scores + r * stride, visible(a, t), head); });
     memset(sums, 0, rows * row_sums * sizeof(float));
     each_tile([&](size_t r, size_t, size_t, KeyRange keys) {
       if (keys.last <= keys.first) return;

@@ -126,8 +126,9 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
   for (size_t r = 0; r < rows; ++r) {
     const float* q = a.q + (t0 + r / group) * a.q_token_stride + (kv_head * group + r % group) * a.q_head_stride;
     for (size_t d = 0; d < w.depth; ++d) w.q[r * w.depth + d] = d < a.head_dim ? q[d] * a.scale : 0.0f;
-    w.top[r] = kMinusInfinity;
-    w.total[r] = 0.0f;
+    const RowStart start = row_start(a, kv_head * group + r % group);
+    w.top[r] = start.top;
+    w.total[r] = start.total;
   }
   memset(w.o, 0, rows * w.width * sizeof(float));
   const size_t first = visible(a, t0).first / kKeyTile * kKeyTile, last = visible(a, t1 - 1).last;

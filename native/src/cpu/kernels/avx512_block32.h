@@ -1,25 +1,38 @@
-// Few tokens against rows of 32-blocks with AVX-512: Q8_0, Q4_0, Q4_1, Q5_0 and Q5_1, eight blocks
-// at a time.
+// Few tokens against rows of 32-blocks with AVX-512: Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 and coded types,
+// eight blocks at a time.
 //
 // Quants become unsigned bytes by adding 128; the activations bring what that adds, 128 * (sum of
 // the values of a block), with the other sign, for one lane of 32 bits. Lane i of 128 bits belongs
 // to block i of four: one exact integer per lane meets its f32 scale. It fits: 128 * 32 * kActMax32
-// + 8 * 255 * (127 * 128 + 64) < 2^31.
+// + 8 * 255 * (127 * 128 + 64) < 2^31. Codes up to 15 get 16 instead: then every lane is below 2^24
+// and exact in f32 too, where an offset of 128 would be rounded with digits that small codes need.
 #pragma once
 
 #include "avx512_rows.h"
+#include "coded.h"
 
 namespace rlx::kernels::RLX_ISA {
 
-inline constexpr int kBias = 128;
+inline constexpr int kBiasBits = 7, kSmallBiasBits = 4;
+inline constexpr int kBias = 1 << kBiasBits;
+inline constexpr int kSmallLargest = (1 << kSmallBiasBits) - 1;
+// Magnitude of a lane: the offset without what the lane itself adds to it, and its eight products.
+static_assert((24 * (1 << kSmallBiasBits) + 8 * kSmallLargest) * kActMax32 < 1 << 24);
+
+// Coded blocks with codes up to kSmallLargest.
+struct SmallBlock : CodedBlock {};
+template <class Block>
+inline constexpr bool kIsSmall = false;
+template <>
+inline constexpr bool kIsSmall<SmallBlock> = true;
 
 // The first and the last 16 quants of four blocks, 128 added.
 struct Four {
   __m512i first, last;
 };
 
-template <class Between>
-RLX_INLINE Four biased(const BlockQ8_0* b, Between between) {
+template <class Block, class Between>
+RLX_INLINE Four biased_bytes(const Block* b, Between between) {
   const auto two = [b](int i) RLX_LAMBDA {
     const __m512i x = _mm512_inserti64x4(_mm512_castsi256_si512(load256(b[i].qs)), load256(b[i + 1].qs), 1);
     return _mm512_xor_si512(x, _mm512_set1_epi8(static_cast<char>(kBias)));
@@ -28,6 +41,20 @@ RLX_INLINE Four biased(const BlockQ8_0* b, Between between) {
   between();
   const __m512i y = two(2);
   return {starts_of(x, y), ends_of(x, y)};
+}
+template <class Between>
+RLX_INLINE Four biased(const BlockQ8_0* b, Between between) {
+  return biased_bytes(b, between);
+}
+template <class Between>
+RLX_INLINE Four biased(const CodedBlock* b, Between between) {
+  return biased_bytes(b, between);
+}
+template <class Between>
+RLX_INLINE Four biased(const SmallBlock* b, Between between) {
+  const Four q = biased_bytes(b, between);
+  const __m512i less = _mm512_set1_epi8(static_cast<char>(kBias - (1 << kSmallBiasBits)));
+  return {_mm512_sub_epi8(q.first, less), _mm512_sub_epi8(q.last, less)};
 }
 
 // Add is added to each nibble by an exclusive or.
@@ -57,6 +84,13 @@ RLX_INLINE __m256 eight_halfs(Half half) {
   const auto low = static_cast<int64_t>(four_halfs(half)), high = static_cast<int64_t>(four_halfs(later));
   return _mm256_cvtph_ps(_mm_set_epi64x(high, low));
 }
+
+template <class Block>
+RLX_INLINE __m256 eight_scales(const Block* b) {
+  return eight_halfs([b](int i) RLX_LAMBDA { return b[i].d; });
+}
+RLX_INLINE __m256 eight_scales(const CodedBlock* b) { return _mm256_loadu_ps(chunk_of(b).scales); }
+RLX_INLINE __m256 eight_scales(const SmallBlock* b) { return _mm256_loadu_ps(chunk_of(b).scales); }
 
 template <class Block>
 RLX_INLINE Four with_fifth(Four q, const Block* b) {
@@ -96,7 +130,7 @@ RLX_INLINE __m512i firsts_of(const int8_t* sums, int half) {
 // Eight blocks against T tokens.
 template <class Block, int T, class Between>
 RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total, Between between) {
-  const F scales = _mm512_castps256_ps512(eight_halfs([b](int i) RLX_LAMBDA { return b[i].d; }));
+  const F scales = _mm512_castps256_ps512(eight_scales(b));
   F part[T];
   for (int t = 0; t < T; ++t) part[t] = fzero();
   unrolled<2>([&](auto h) RLX_LAMBDA {
@@ -108,7 +142,9 @@ RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total, 
       const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t));
       const int8_t *high = planes + 128 * h, *low = high + kChunk;
       const __m512i start = firsts_of(task.act.lane_planes(c, task.t0 + static_cast<size_t>(t)), h);
-      const __m512i whole = _mm512_slli_epi32(dot_two(start, q, load512(high), load512(high + 64)), 7);
+      __m512i whole = dot_two(kIsSmall<Block> ? _mm512_setzero_si512() : start, q, load512(high), load512(high + 64));
+      whole = _mm512_slli_epi32(whole, kBiasBits);
+      if constexpr (kIsSmall<Block>) whole = _mm512_add_epi32(whole, _mm512_slli_epi32(start, kSmallBiasBits));
       const __m512i p = dot_two(whole, q, load512(low), load512(low + 64));
       part[t] = ffma(_mm512_cvtepi32_ps(p), d, part[t]);
     }
@@ -150,6 +186,14 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   }
   for (; 8 * c + 8 <= count; ++c) add(c);
   add_rest32<Block, T>(b, task, c, total);
+}
+
+template <class Block, int T>
+RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, F* total) {
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  each_coded_chunk(task, read, row, [&](const CodedBlock* b, size_t c) RLX_LAMBDA {
+    add32<Block, T>(static_cast<const Block*>(b), task, c, total, [](auto) RLX_LAMBDA {});
+  });
 }
 
 // Two rows against one token, a chunk of each in turn. Each prefetches the next lines of its own

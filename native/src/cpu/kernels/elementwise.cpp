@@ -56,6 +56,7 @@ void unary(Unary op, const float* x, float* y, size_t n) {
     case Unary::sigmoid: return map(x, y, n, [](F v) { return fsigmoid(v); });
     case Unary::silu: return map(x, y, n, [](F v) { return fsilu(v); });
     case Unary::gelu_tanh: return map(x, y, n, [](F v) { return fgelu_tanh(v); });
+    case Unary::gelu_half: return map(x, y, n, [](F v) { return fgelu_half(v); });
     case Unary::gelu_erf: return map(x, y, n, [](F v) { return fgelu_erf(v); });
     case Unary::relu: return map_scalar(x, y, n, [](float v) { return v < 0.0f ? 0.0f : v; });
     case Unary::softplus:

@@ -46,6 +46,28 @@ static constexpr const TypeInfo& type_info(Type t) { return kTypeInfo[static_cas
 static constexpr size_t row_bytes(Type t, size_t k) { return k / type_info(t).block * type_info(t).bytes; }
 static constexpr bool is_float(Type t) { return t <= Type::bf16; }
 
+// Values that share a scale in coded types (core/formats/block.h); 0 for the others.
+static constexpr size_t coded_group(Type t) {
+  switch (t) {
+#define RLX_GROUP(name) \
+  case Type::name: return formats::name::kGroup;
+    RLX_CODED_TYPES(RLX_GROUP)
+#undef RLX_GROUP
+    default: return 0;
+  }
+}
+
+// Their largest code.
+static constexpr int coded_largest(Type t) {
+  switch (t) {
+#define RLX_LARGEST(name) \
+  case Type::name: return formats::name::kLargest;
+    RLX_CODED_TYPES(RLX_LARGEST)
+#undef RLX_LARGEST
+    default: return 0;
+  }
+}
+
 // ------------------------------------------------------------------------------------------ activations
 
 // Elements per activation chunk (one scale each).
@@ -69,7 +91,8 @@ static constexpr ActKind act_kind(Type t) {
     case Type::q4_k:
     case Type::q5_k:
     case Type::q6_k: return ActKind::i8_groups256;
-    default: return ActKind::f32;
+    // Coded types with a scale for 32 values or more become 32-blocks of bytes while they are read.
+    default: return coded_group(t) >= 32 ? ActKind::i16_block32 : ActKind::f32;
   }
 }
 
@@ -168,11 +191,13 @@ struct AttentionArgs {
   size_t kv_head_stride;             // elements between kv heads: capacity * head_dim
   size_t heads, kv_heads, head_dim;  // head_dim: at most kMaxHeadDim
   size_t tokens, past;
-  float scale;           // usually 1/sqrt(head_dim)
-  float softcap = 0.0f;  // 0 = off; else softcap * tanh(s / softcap)
-  size_t window = 0;     // 0 = off; else only the last `window` keys, the token's own included
-  bool causal = true;    // false: every token sees all past + tokens keys
-  float* out;            // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
+  float scale;                   // usually 1/sqrt(head_dim)
+  float softcap = 0.0f;          // 0 = off; else softcap * tanh(s / softcap)
+  size_t window = 0;             // 0 = off; else only the last `window` keys, the token's own included
+  size_t chunk = 0;              // 0 = off; else only keys of the token's own run of `chunk` positions
+  bool causal = true;            // false: every token sees all past + tokens keys
+  const float* sinks = nullptr;  // [heads] or null: a score that takes part in the softmax, without a value
+  float* out;                    // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
   size_t out_token_stride, out_head_stride;
 };
 inline constexpr size_t kMaxHeadDim = 512;
@@ -226,6 +251,7 @@ enum class Unary : uint8_t {
   sigmoid,
   silu,
   gelu_tanh,
+  gelu_half,
   gelu_erf,
   relu,
   softplus,

@@ -67,7 +67,10 @@ void finish(const MatmulArgs& a, const float* first, const float* second, size_t
     F v = fload(first + i) * scale;
     if (a.bias != nullptr) v = v + (whole ? fload(a.bias + n0 + i) : fload_n(a.bias + n0 + i, n));
     if (a.glu != Glu::none) {
-      v = !whole && a.as_ggml && a.glu == Glu::silu ? silu_behind_vectors(v, n) : activate(a.glu, v);
+      if (a.as_ggml && a.glu == Glu::gelu_tanh)
+        v = fgelu_half(v);
+      else
+        v = !whole && a.as_ggml && a.glu == Glu::silu ? silu_behind_vectors(v, n) : activate(a.glu, v);
       if (a.w2 != nullptr) {
         F u = fload(second + i) * scale;
         if (a.bias2 != nullptr) u = u + (whole ? fload(a.bias2 + n0 + i) : fload_n(a.bias2 + n0 + i, n));

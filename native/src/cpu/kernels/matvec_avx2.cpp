@@ -7,6 +7,7 @@
 // of a word of two quants each becomes a word, 256 times its value, and meets int16 activations;
 // what counts 256 times too much is taken from the scale, exactly.
 #include "blocks.h"
+#include "coded.h"
 #include "internal.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -239,11 +240,19 @@ RLX_INLINE __m256i quants(const BlockQ5_0& b) {
 }
 RLX_INLINE __m256i quants(const BlockQ5_1& b) { return _mm256_or_si256(nibbles(b.qs), fifth_bits(b.qh)); }
 
+RLX_INLINE __m256i quants(const CodedBlock& b) { return load256(b.qs); }
+
+template <class Block>
+RLX_INLINE F eight_scales(const Block* b) {
+  return eight_halfs(b, 0);
+}
+RLX_INLINE F eight_scales(const CodedBlock* b) { return _mm256_loadu_ps(chunk_of(b).scales); }
+
 // Eight blocks. Bytes at even places move to the top of their words, those at odd places are there:
 // both count 256 times (see kActMax32).
 template <class Block, int T>
 RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) {
-  const Scales d = scales_of(eight_halfs(b, 0) * fset(1.0f / 256));
+  const Scales d = scales_of(eight_scales(b) * fset(1.0f / 256));
   F part[T];
   for (int t = 0; t < T; ++t) part[t] = fzero();
   unrolled<8>([&](auto i) RLX_LAMBDA {
@@ -280,6 +289,15 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
+template <int T>
+RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, float* out) {
+  F total[T];
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  each_coded_chunk(task, read, row,
+                   [&](const CodedBlock* b, size_t c) RLX_LAMBDA { add32<CodedBlock, T>(b, task, c, total); });
+  for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
+}
+
 template <class Row>
 RLX_INLINE void each_row(const RowsTask& task, Row one_row) {
   for (size_t r = 0; r < task.rows; ++r) {
@@ -313,8 +331,10 @@ void rows_of(const RowsTask& shared) {
     case Type::q5_k: return of_45(BlockQ5K{});
     case Type::q6_k:
       return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q6<T>(task, row, out); });
-    default: return;
+    default: break;
   }
+  if (const ReadChunk read = chunk_reader(task.type))
+    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_coded<T>(task, read, row, out); });
 }
 
 }  // namespace

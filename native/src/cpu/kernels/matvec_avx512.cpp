@@ -81,6 +81,12 @@ template <int T>
 void rows_q6(const RowsTask& task) {
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q6<T>(task, row, total); });
 }
+template <class Block, int T>
+void rows_coded(const RowsTask& task) {
+  const ReadChunk read = chunk_reader(task.type);
+  if (read == nullptr) return;
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_coded<Block, T>(task, read, row, total); });
+}
 template <int T>
 void rows_of(const RowsTask& task) {
   switch (task.type) {
@@ -92,8 +98,10 @@ void rows_of(const RowsTask& task) {
     case Type::q4_k: return rows_q45<BlockQ4K, T>(task);
     case Type::q5_k: return rows_q45<BlockQ5K, T>(task);
     case Type::q6_k: return rows_q6<T>(task);
-    default: return;
+    default: break;
   }
+  if (coded_largest(task.type) <= kSmallLargest) return rows_coded<SmallBlock, T>(task);
+  rows_coded<CodedBlock, T>(task);
 }
 
 }  // namespace

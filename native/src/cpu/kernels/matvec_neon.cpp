@@ -1,10 +1,14 @@
 // Few tokens (decode) against packed rows on arm64. Activations are two int8 planes for 32-blocks
 // (see prepare.cpp), value = 256 * high + low, or one plane with a factor for every eight values
 // for K blocks; quants are bytes, so all meet in byte dot products, and sums are exact in int32.
+#include "coded.h"
 #include "internal.h"
 #include "simd/quants_neon.h"
 
 namespace rlx::kernels::RLX_ISA {
+
+RLX_INLINE Bytes32 quants(const CodedBlock& b) { return {vld1q_s8(b.qs), vld1q_s8(b.qs + 16)}; }
+
 namespace {
 
 template <class Block>
@@ -15,35 +19,51 @@ RLX_INLINE int32x4_t dot32(const Bytes32& q, const int8_t* plane) {
 }
 RLX_INLINE int32x4_t join(int32x4_t high, int32x4_t low, int factor) { return vmlaq_n_s32(low, high, factor); }
 
+template <class Block>
+RLX_INLINE float scale_of(const Block* b, size_t i) {
+  return load_half(b[i].d);
+}
+RLX_INLINE float scale_of(const CodedBlock* b, size_t i) { return chunk_of(b).scales[i]; }
+
+// `n` blocks of chunk c.
+template <class Block, int T>
+RLX_INLINE void add32(const Block* b, size_t n, const RowsTask& task, size_t c, F* total) {
+  F part[T];
+  float low[T];
+  for (int t = 0; t < T; ++t) {
+    part[t] = fzero();
+    low[t] = 0.0f;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const Bytes32 q = quants(b[i]);
+    const float d = scale_of(b, i);
+    for (int t = 0; t < T; ++t) {
+      const size_t at = task.t0 + static_cast<size_t>(t);
+      const int8_t* planes = task.act.planes(c, at) + 32 * i;
+      const int32x4_t p = join(dot32(q, planes), dot32(q, planes + kChunk), 256);
+      part[t] = vfmaq_n_f32(part[t], vcvtq_f32_s32(p), d);
+      if constexpr (kHasMin<Block>) low[t] += load_half(b[i].m) * task.act.sums(c)[8 * at + i];
+    }
+  }
+  for (int t = 0; t < T; ++t) {
+    if constexpr (kHasMin<Block>) part[t] = vsetq_lane_f32(vgetq_lane_f32(part[t], 0) + low[t], part[t], 0);
+    total[t] = vfmaq_n_f32(total[t], part[t], task.act.scales(c)[task.t0 + static_cast<size_t>(t)]);
+  }
+}
+
 template <class Block, int T>
 RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) {
   const size_t count = task.k / 32;
   const Block* b = reinterpret_cast<const Block*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  for (size_t c = 0; 8 * c < count; ++c) {
-    F part[T];
-    float low[T];
-    for (int t = 0; t < T; ++t) {
-      part[t] = fzero();
-      low[t] = 0.0f;
-    }
-    const size_t n = min_size(8, count - 8 * c);
-    for (size_t i = 0; i < n; ++i, ++b) {
-      const Bytes32 q = quants(*b);
-      const float d = load_half(b->d);
-      for (int t = 0; t < T; ++t) {
-        const size_t at = task.t0 + static_cast<size_t>(t);
-        const int8_t* planes = task.act.planes(c, at) + 32 * i;
-        const int32x4_t p = join(dot32(q, planes), dot32(q, planes + kChunk), 256);
-        part[t] = vfmaq_n_f32(part[t], vcvtq_f32_s32(p), d);
-        if constexpr (kHasMin<Block>) low[t] += load_half(b->m) * task.act.sums(c)[8 * at + i];
-      }
-    }
-    for (int t = 0; t < T; ++t) {
-      if constexpr (kHasMin<Block>) part[t] = vsetq_lane_f32(vgetq_lane_f32(part[t], 0) + low[t], part[t], 0);
-      total[t] = vfmaq_n_f32(total[t], part[t], task.act.scales(c)[task.t0 + static_cast<size_t>(t)]);
-    }
-  }
+  for (size_t c = 0; 8 * c < count; ++c) add32<Block, T>(b + 8 * c, min_size(8, count - 8 * c), task, c, total);
+}
+
+template <int T>
+RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, F* total) {
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  each_coded_chunk(task, read, row,
+                   [&](const CodedBlock* b, size_t c) RLX_LAMBDA { add32<CodedBlock, T>(b, 8, task, c, total); });
 }
 
 template <class Block, int T>
@@ -150,8 +170,9 @@ RLX_INLINE void one_row(const RowsTask& task, const uint8_t* row, F* total) {
     case Type::q4_k: return row_q45<BlockQ4K, T>(task, row, total);
     case Type::q5_k: return row_q45<BlockQ5K, T>(task, row, total);
     case Type::q6_k: return row_q6<T>(task, row, total);
-    default: return;
+    default: break;
   }
+  if (const ReadChunk read = chunk_reader(task.type)) row_coded<T>(task, read, row, total);
 }
 
 template <int T>

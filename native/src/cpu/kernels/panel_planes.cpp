@@ -5,6 +5,7 @@
 // kGroup][rows][kGroup]. Without i8mm a group is 4 weights and a lane of a dot product is a row.
 // With it a group is 8 weights and vmmla multiplies two rows by two tokens at once. Sub-blocks (32,
 // or 16 for Q6_K) are exact in int32; K blocks are exact over the whole chunk.
+#include "coded.h"
 #include "internal.h"
 #include "simd/quants_neon.h"
 
@@ -100,7 +101,13 @@ void unpack(Type type, const uint8_t* p, size_t n, ByteChunk& out) {
     case Type::q4_1: return unpack_blocks32<BlockQ4_1>(p, n, out);
     case Type::q5_0: return unpack_blocks32<BlockQ5_0>(p, n, out);
     case Type::q5_1: return unpack_blocks32<BlockQ5_1>(p, n, out);
-    default: return;
+    default: break;
+  }
+  if (const ReadChunk read = chunk_reader(type)) {
+    CodedChunk chunk;
+    read(p, n, chunk);
+    memcpy(out.q, chunk.codes, sizeof out.q);
+    memcpy(out.scale, chunk.scales, sizeof out.scale);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "blocks.h"
+#include "coded.h"
 #include "internal.h"
 
 namespace rlx::kernels::RLX_ISA {
@@ -127,6 +128,14 @@ RLX_INLINE void unpack_chunk(Type type, const uint8_t* p, size_t n, UnpackedChun
     case Type::q5_k: return unpack_q45(*reinterpret_cast<const BlockQ5K*>(p), out);
     case Type::q6_k: return unpack_q6(*reinterpret_cast<const BlockQ6K*>(p), out);
     default: break;
+  }
+  if (const ReadChunk read = chunk_reader(type)) {
+    CodedChunk chunk;
+    read(p, n, chunk);
+    for (size_t i = 0; i < kChunk; ++i) out.q[i] = chunk.codes[i];
+    memcpy(out.scale, chunk.scales, sizeof out.scale);
+    memset(out.min, 0, sizeof out.min);
+    return;
   }
   for (size_t b = 0; b < 8; ++b) {
     if (32 * b < n) {

@@ -65,6 +65,9 @@ RLX_INLINE F ferf(F x) {
 
 RLX_INLINE F fsilu(F x) { return x / (fset(1.0f) + fexp(fzero() - x)); }
 
+RLX_INLINE F fgelu_tanh(F x);
+// As ggml's table of halves gives it.
+RLX_INLINE F fgelu_half(F x) { return fround_f16(fgelu_tanh(fround_f16(x))); }
 RLX_INLINE F fgelu_tanh(F x) {
   const F inner = fset(0.797884561f) * ffma(fset(0.044715f) * x * x, x, x);
   return fset(0.5f) * x * (fset(1.0f) + ftanh(inner));

@@ -52,6 +52,7 @@ class CacheAttention : public AttentionBase {
     base_.scale = static_cast<float>(c.params.number("scale", 1 / std::sqrt(static_cast<double>(dim_))));
     base_.softcap = static_cast<float>(c.params.number("softcap", 0));
     base_.window = c.params.size("window", 0);
+    base_.chunk = c.params.size("chunk", 0);
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
     const bool alike = value_dim_ == dim_ && k_type_ == v_type_ && dim_ <= kernels::kMaxHeadDim && dim_ > 0;
@@ -83,7 +84,8 @@ class CacheAttention : public AttentionBase {
   void attend_plainly(const kernels::AttentionArgs& args, size_t head, size_t t, float* scores) const {
     const size_t kv = head / group_;
     const size_t keys = args.causal ? args.past + t + 1 : args.past + tokens_;
-    const size_t first = args.window != 0 && keys > args.window ? keys - args.window : 0;
+    const size_t in_window = args.window != 0 && keys > args.window ? keys - args.window : 0;
+    const size_t first = std::max(in_window, args.chunk == 0 ? 0 : (args.past + t) / args.chunk * args.chunk);
     const float* q = args.q + t * args.q_token_stride + head * args.q_head_stride;
     const auto value = [&](const void* cache, DType type, size_t dim, size_t key, size_t d) {
       const size_t at = (kv * capacity_ + key) * dim + d;
@@ -92,7 +94,8 @@ class CacheAttention : public AttentionBase {
       c.kernels.f16_to_f32(static_cast<const uint16_t*>(cache) + at, &wide, 1);
       return wide;
     };
-    float largest = -INFINITY;
+    const float sink = args.sinks == nullptr ? -INFINITY : args.sinks[head];
+    float largest = sink;
     for (size_t key = first; key < keys; key++) {
       double dot = 0;
       for (size_t d = 0; d < dim_; d++) dot += static_cast<double>(q[d]) * value(args.k, k_type_, dim_, key, d);
@@ -101,7 +104,7 @@ class CacheAttention : public AttentionBase {
       scores[key] = score;
       largest = std::fmax(largest, score);
     }
-    double total = 0;
+    double total = args.sinks == nullptr ? 0 : std::exp(sink - largest);
     for (size_t key = first; key < keys; key++) total += scores[key] = std::exp(scores[key] - largest);
     float* out = args.out + t * args.out_token_stride + head * args.out_head_stride;
     for (size_t d = 0; d < value_dim_; d++) {
@@ -119,19 +122,24 @@ class CacheAttention : public AttentionBase {
   size_t scratch_bytes_ = 0, partial_bytes_ = 0;
 };
 
-// (q, k cache, v cache, past)
+// (q, k cache, v cache, past, sinks?)
 class Attention final : public CacheAttention {
  public:
   explicit Attention(const OpContext& context) : CacheAttention(context) {
-    arity(4, 4, 1);
+    arity(4, 5, 1);
     expect_type(c.in[0], DType::f32, "q");
     check_cache_type(c.in[1]);
     check_cache_type(c.in[2]);
     expect_type(c.in[3], DType::i32, "past");
+    if (maybe(4) != nullptr) expect_type(maybe(4), DType::f32, "sinks");
     expect_type(c.out[0], DType::f32, "result");
   }
   void bind() override {
     bind_attention(in(0), in(1), in(2), in(3), out());
+    if (maybe(4) != nullptr) {
+      expect(maybe(4)->count == heads_, "sinks: one for each head");
+      base_.sinks = maybe(4)->f32();
+    }
     thread_bytes = scratch_bytes_;
     shared_bytes = decode_ ? kv_heads_ * kernels::key_splits(capacity_) * partial_bytes_ : 0;
   }

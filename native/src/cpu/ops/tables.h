@@ -16,6 +16,7 @@ std::span<const KernelEntry> softmax_kernels();
 std::span<const KernelEntry> move_kernels();
 std::span<const KernelEntry> gather_kernels();
 std::span<const KernelEntry> linear_kernels();
+std::span<const KernelEntry> linear_grouped_kernels();
 std::span<const KernelEntry> matmul_kernels();
 std::span<const KernelEntry> convolution_kernels();
 std::span<const KernelEntry> pool_kernels();
@@ -27,9 +28,10 @@ std::span<const KernelEntry> sequence_kernels();
 std::span<const KernelEntry> control_kernels();
 
 inline std::vector<std::span<const KernelEntry>> kKernelTables() {
-  return {convolution_kernels(), pool_kernels(),    binary_kernels(), unary_kernels(),     cast_kernels(),
-          reduce_kernels(),      softmax_kernels(), move_kernels(),   gather_kernels(),    linear_kernels(),
-          matmul_kernels(),      norm_kernels(),    rope_kernels(),   attention_kernels(), general_attention_kernels(),
+  return {convolution_kernels(), pool_kernels(),   binary_kernels(),         unary_kernels(),
+          cast_kernels(),        reduce_kernels(), softmax_kernels(),        move_kernels(),
+          gather_kernels(),      linear_kernels(), linear_grouped_kernels(), matmul_kernels(),
+          norm_kernels(),        rope_kernels(),   attention_kernels(),      general_attention_kernels(),
           sequence_kernels(),    control_kernels()};
 }
 

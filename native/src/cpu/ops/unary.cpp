@@ -55,16 +55,19 @@ class Vector final : public Elementwise {
       reject(Code::ir_type, "element type: got %s, expected %s", dtype_name(type),
              kTakesWhole ? "a number" : "f32 or f64");
     expect_type(c.in[0], type, "operand");
+    if (kKind == Unary::gelu_tanh && follows_ggml()) kind_ = Unary::gelu_half;
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t n = std::min(kGrain, out().count - begin);
-    if (out().dtype == DType::f32) return c.kernels.unary(kKind, in(0).f32() + begin, out().f32() + begin, n);
+    if (out().dtype == DType::f32) return c.kernels.unary(kind_, in(0).f32() + begin, out().f32() + begin, n);
     with_number(out().dtype,
                 [&]<class T>(T) { each(in(0).template as<T>() + begin, out().template as<T>() + begin, n); });
   }
 
  private:
+  Unary kind_ = kKind;
+
   template <class T>
   static void each(const T* x, T* y, size_t n) {
     if constexpr (std::floating_point<T>) {

@@ -18,7 +18,7 @@ using namespace rlx::binding;
 
 // Raised when a function here changes its meaning; main/node/native/mlxAddon.ts holds the same
 // number.
-constexpr int kAbi = 3;
+constexpr int kAbi = 4;
 
 Napi::Value functions(const Napi::CallbackInfo& info) {
   Napi::Array result = Napi::Array::New(info.Env());

@@ -21,6 +21,27 @@ Arrays linear(const Invocation& c) {
   const array y = product(c.in(0), c.inputs.at(1), c.shape());
   return {c.has(2) ? mx::add(y, c.in(2)) : y};
 }
+// Each row of x [T, 1 or k, in] by the matrix of its expert: MLX picks the matrices while it multiplies.
+Arrays linear_grouped(const Invocation& c) {
+  const Held* held = c.inputs.at(1).weight;
+  const array& x = c.in(0);
+  const array& plain = held == nullptr ? *c.inputs.at(1).array : held->plain;
+  const int experts = plain.shape(0);
+  const array ids = c.flag("checked") ? c.in(2)
+                                      : mx::minimum(mx::maximum(c.in(2), whole(0, mx::int32)),
+                                                    whole(std::max(0, experts - 1), mx::int32));
+  const array picked = mx::astype(ids, mx::uint32);
+  // Rows as matrices [T, 1 or k, 1, in]: their places broadcast against those of the experts.
+  // The processor's part of MLX picks among matrices of float32 only.
+  const bool halves = mx::default_device() != mx::Device(mx::Device::cpu) || held != nullptr;
+  const mx::Dtype type = halves ? x.dtype() : mx::float32;
+  const array rows = as_float(mx::expand_dims(x, 2), type);
+  const array y = held == nullptr ? mx::gather_mm(rows, mx::swapaxes(as_float(plain, type), 1, 2), std::nullopt, picked)
+                                  : mx::gather_qmm(rows, plain, *held->scales, held->biases, std::nullopt, picked, true,
+                                                   32, held->bits);
+  const array shaped = mx::reshape(as_float(y, x.dtype()), c.shape());
+  return {c.has(3) ? mx::add(shaped, mx::take(c.in(3), ids, 0)) : shaped};
+}
 Arrays dequantize(const Invocation& c) {
   const Held* held = c.inputs.at(0).weight;
   if (held == nullptr) return {mx::astype(c.in(0), c.dtype())};
@@ -36,8 +57,8 @@ Arrays layer_norm(const Invocation& c) {
 }
 
 const Function kTable[] = {
-    {"matmul", 2, 2, binary<mx::matmul>}, {"linear", 2, 3, linear},         {"dequantize", 1, 1, dequantize},
-    {"rms_norm", 2, 3, rms_norm},         {"layer_norm", 2, 3, layer_norm},
+    {"matmul", 2, 2, binary<mx::matmul>}, {"linear", 2, 3, linear},     {"linear_grouped", 3, 4, linear_grouped},
+    {"dequantize", 1, 1, dequantize},     {"rms_norm", 2, 3, rms_norm}, {"layer_norm", 2, 3, layer_norm},
 };
 
 }  // namespace

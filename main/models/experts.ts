@@ -1,0 +1,273 @@
+/**
+ * Mixtures of experts: what a file says of them, and their part of the graph. A router picks `used` of `count`
+ * feed-forward networks for each token; their results are added up by the router's weights.
+ */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import { mulDims } from "../ir/dim.ts";
+import type { Value } from "../ir/graph.ts";
+import { hostScalar } from "../ir/hostTensor.ts";
+import { maskedScore } from "../ops/families/constants.ts";
+import type { OpBuilder } from "../ops/opBuilder.ts";
+import type { Decoder } from "./blocks.ts";
+import { TOKENS } from "./blocks.ts";
+import type { HyperReader } from "./hyperReader.ts";
+
+/** What makes weights of the router's logits; `chosen` takes the softmax over the picked ones alone. */
+export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus";
+const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid", "chosen", "sqrtsoftplus"];
+
+/** silu(gate) · up; or with limits, g · σ(1.702 g) · (u + 1) of a gate up to 7 and an up within ± 7. */
+type ExpertActivation = "silu" | "limited";
+
+interface Shared {
+  readonly width: number;
+  readonly gated: boolean;
+  /** What the sum with the experts is multiplied by. */
+  readonly share: number;
+}
+
+export interface Experts {
+  readonly count: number;
+  readonly used: number;
+  /** Inner size of one expert. */
+  readonly width: number;
+  readonly gating: Gating;
+  /** The weights of the picked ones are divided by their sum. */
+  readonly normalise: boolean;
+  readonly scale: number;
+  /** Experts are picked from the best `used` of `count` groups. */
+  readonly groups?: { readonly count: number; readonly used: number } | undefined;
+  /** A network beside them that every token runs through; `gated` by a sigmoid of the token. */
+  readonly shared?: Shared | undefined;
+  /** The weights multiply what goes into the experts instead of what comes out. */
+  readonly weighsInputs: boolean;
+  readonly activation: ExpertActivation;
+  /** True for layers that have experts; the others have one network. */
+  readonly isMixture: (layer: number) => boolean;
+  /** An old file, with a tensor for each expert. */
+  readonly isSplit: boolean;
+}
+
+/** Where the size stands: its own key is that of one of so many, or of all; a dense layer's or an expert's. */
+type SharedWidth = "key" | "count" | "key or count" | "whole key or count" | "expert" | "key or feed_forward_length";
+
+export interface ExpertRules {
+  /** Where the file has no expert_gating_func. */
+  readonly gating: Gating;
+  /** "file": as expert_weights_norm says. */
+  readonly normalise: boolean | "file";
+  /** The key of an expert's inner size; expert_feed_forward_length when absent. */
+  readonly width?: "feed_forward_length";
+  /** Where the inner size of the shared network comes from; absent for families without one. */
+  readonly shared?: { readonly width: SharedWidth; readonly gated: boolean; readonly share?: number };
+  readonly weighsInputs?: boolean;
+  readonly activation?: ExpertActivation;
+}
+
+/** The file's experts; undefined where it has none. `feedForward` is an expert's inner size where no key says it. */
+export function readExperts(keys: HyperReader, feedForward: number, rules: ExpertRules): Experts | undefined {
+  const count = keys.optionalCount("expert_count") ?? 0;
+  if (count === 0) return undefined;
+  const used = keys.positive("expert_used_count");
+  if (used > count) throw keys.badKey("expert_used_count", used, `at most the ${count} experts`);
+  const ownWidth = rules.width === undefined ? keys.optionalCount("expert_feed_forward_length") : undefined;
+  const width = ownWidth ?? feedForward;
+  const first = keys.optionalCount("leading_dense_block_count") ?? 0;
+  const step = keys.optionalCount("interleave_moe_layer_step") ?? 1;
+  const isMixture = (layer: number): boolean => layer >= first && (step <= 1 || (layer + 1) % step === 0);
+  const gating = GATINGS[keys.optionalCount("expert_gating_func") ?? 0] ?? rules.gating;
+  const scale = keys.optionalNumber("expert_weights_scale") ?? 0;
+  const normalise = rules.normalise === "file" ? keys.isTrue("expert_weights_norm") : rules.normalise;
+  return {
+    count,
+    used,
+    width,
+    gating,
+    normalise,
+    scale: scale === 0 ? 1 : scale,
+    groups: readGroups(keys, count),
+    shared: readShared(keys, rules, width, feedForward),
+    isMixture,
+    weighsInputs: rules.weighsInputs ?? false,
+    activation: rules.activation ?? "silu",
+    isSplit: keys.has(`blk.${first}.ffn_gate.0.weight`),
+  };
+}
+
+function readGroups(keys: HyperReader, experts: number): Experts["groups"] {
+  const count = keys.optionalCount("expert_group_count") ?? 1;
+  if (count <= 1) return undefined;
+  const used = keys.optionalCount("expert_group_used_count") ?? count;
+  if (experts % count !== 0 || used > count)
+    throw keys.badKey("expert_group_count", count, `a divisor of ${experts} experts, and at least the ${used} used`);
+  return { count, used };
+}
+
+function readShared(keys: HyperReader, rules: ExpertRules, width: number, feedForward: number): Experts["shared"] {
+  const { shared } = rules;
+  if (shared === undefined) return undefined;
+  const own = keys.optionalCount("expert_shared_feed_forward_length") ?? 0;
+  const count = keys.optionalCount("expert_shared_count") ?? 0;
+  const inner = {
+    key: own,
+    count: width * count,
+    "key or count": (own === 0 ? width : own) * count,
+    "whole key or count": count === 0 || own === 0 ? width * count : own,
+    expert: width,
+    "key or feed_forward_length": own === 0 ? feedForward : own,
+  }[shared.width];
+  return inner === 0 ? undefined : { width: inner, gated: shared.gated, share: shared.share ?? 1 };
+}
+
+/** The sum of the picked experts' results by their weights, and of the shared network. */
+export function mixture(d: Decoder, x: Experts, block: string, h: Value): Value {
+  const routed = d.scoped("router", () => route(d, x, block, h));
+  const sum = d.scoped("experts", () =>
+    x.isSplit ? splitExperts(d, x, block, h, routed) : pickedExperts(d, x, block, h, routed),
+  );
+  const { shared } = x;
+  if (shared === undefined) return sum;
+  const beside = d.scoped("shared", () => sharedNetwork(d, shared, block, h));
+  const both = d.g.add([sum, beside], {}, "with_shared");
+  return shared.share === 1 ? both : d.g.mul([both, d.g.constant(hostScalar("f32", shared.share))], {}, "shared_part");
+}
+
+interface Routed {
+  /** i32 [T, used] */
+  readonly ids: Value;
+  /** [T, used] */
+  readonly weights: Value;
+}
+
+function route(d: Decoder, x: Experts, block: string, h: Value): Routed {
+  const { g } = d;
+  const logits = d.linear(h, `${block}ffn_gate_inp`, [x.count, d.sizes.width], "logits");
+  const probabilities = gated(g, logits, x.gating);
+  const bias = `${block}exp_probs_b.bias`;
+  // The bias decides who is picked, and has no part in the weights.
+  const biased = d.has(bias) ? g.add([probabilities, d.vector(bias, x.count)], {}, "biased") : probabilities;
+  const scores = x.groups === undefined ? biased : withinGroups(g, biased, x.count, x.groups);
+  const [best, ids] = g.topk([scores], { k: x.used }, "picked");
+  if (best === undefined || ids === undefined) throw new WorkbenchError("BUG_INVARIANT", "[topk] expected two outputs");
+  const taken = scores === probabilities ? best : takeEach(g, probabilities, ids, x.count);
+  return { ids, weights: weighed(g, taken, x) };
+}
+
+function gated(g: OpBuilder, logits: Value, gating: Gating): Value {
+  switch (gating) {
+    case "softmax":
+      return g.softmax([logits], { axis: -1 }, "probabilities");
+    case "sigmoid":
+      return g.sigmoid([logits], {}, "probabilities");
+    case "sqrtsoftplus":
+      return g.sqrt([g.softplus([logits], {})], {}, "probabilities");
+    case "chosen":
+      return logits;
+  }
+}
+
+/** Scores outside of the best groups vanish; a group is as good as the sum of its two best. */
+function withinGroups(g: OpBuilder, scores: Value, count: number, groups: { count: number; used: number }): Value {
+  const each = count / groups.count;
+  const cut = g.reshape([scores], { shape: [TOKENS, groups.count, each] }, "groups");
+  const [two] = g.topk([cut], { k: Math.min(2, each) });
+  if (two === undefined) throw new WorkbenchError("BUG_INVARIANT", "[topk] expected two outputs");
+  const good = g.reduce([two], { kind: "sum", axes: [2] }, "group_scores");
+  const [best] = g.topk([good], { k: groups.used });
+  if (best === undefined) throw new WorkbenchError("BUG_INVARIANT", "[topk] expected two outputs");
+  const least = g.narrow([best], { axis: 1, start: groups.used - 1, length: 1 });
+  const kept = g.reshape([g.compare([good, least], { op: "ge" })], { shape: [TOKENS, groups.count, 1] });
+  const nothing = g.constant(hostScalar("f32", maskedScore("f32")));
+  return g.reshape([g.where([kept, cut, nothing])], { shape: [TOKENS, count] }, "in_best_groups");
+}
+
+/** values[t, ids[t, j]] */
+function takeEach(g: OpBuilder, values: Value, ids: Value, columns: number): Value {
+  const row = g.mul([g.iota([], { shape: [TOKENS, 1], axis: 0 }), g.constant(hostScalar("i32", columns))]);
+  const flat = g.reshape([values], { shape: [mulDims(columns, TOKENS)] });
+  return g.gather([flat, g.add([row, ids])], { axis: 0 }, "picked_weights");
+}
+
+function weighed(g: OpBuilder, taken: Value, x: Experts): Value {
+  const soft = x.gating === "chosen" ? g.softmax([taken], { axis: -1 }, "weights") : taken;
+  const shared = x.normalise ? g.div([soft, sumOf(g, soft)], {}, "normalised") : soft;
+  return x.scale === 1 ? shared : g.mul([shared, g.constant(hostScalar("f32", x.scale))], {}, "scaled");
+}
+
+/** Not below the smallest half float, so that a sum of nothing divides nothing. */
+function sumOf(g: OpBuilder, weights: Value): Value {
+  const sum = g.reduce([weights], { kind: "sum", axes: [1], keepDims: true });
+  return g.maximum([sum, g.constant(hostScalar("f32", 2 ** -14))]);
+}
+
+function pickedExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
+  const { g } = d;
+  const { width } = d.sizes;
+  const product = (rows: Value, name: string, out: number, inner: number, label: string): Value => {
+    const w = d.weight(`${block}${name}.weight`, [x.count, out, inner]);
+    const [scale, bias] = [`${block}${name}.scale`, `${block}${name}.bias`];
+    const added = d.has(bias) ? d.matrix(bias, [x.count, out]) : undefined;
+    if (!d.has(scale)) return g.linear_grouped(added === undefined ? [rows, w, ids] : [rows, w, ids, added], {}, label);
+    const scales = g.reshape([g.gather([d.vector(scale, x.count), ids], { axis: 0 })], { shape: [TOKENS, x.used, 1] });
+    const scaled = g.mul([g.linear_grouped([rows, w, ids], {}, label), scales], {}, `${label}_scaled`);
+    return added === undefined ? scaled : g.add([scaled, g.gather([added, ids], { axis: 0 })], {}, `${label}_biased`);
+  };
+  const each = g.reshape([weights], { shape: [TOKENS, x.used, 1] });
+  const alike = g.reshape([h], { shape: [TOKENS, 1, width] });
+  const rows = x.weighsInputs ? g.mul([alike, each], {}, "weighted") : alike;
+  const isFused = d.has(`${block}ffn_gate_up_exps.weight`);
+  const [gate, up] = isFused
+    ? halves(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), x.width)
+    : [product(rows, "ffn_gate_exps", x.width, width, "gate"), product(rows, "ffn_up_exps", x.width, width, "up")];
+  const down = product(activated(g, gate, up, x.activation), "ffn_down_exps", width, x.width, "down");
+  const weighted = x.weighsInputs ? down : g.mul([down, each], {}, "weighted");
+  return g.reduce([weighted], { kind: "sum", axes: [1] }, "sum");
+}
+
+function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value] {
+  const [gate, up] = g.split([both], { axis: 2, sizes: [size, size] }, "gate_and_up");
+  if (gate === undefined || up === undefined) throw new WorkbenchError("BUG_INVARIANT", "[split] expected two outputs");
+  return [gate, up];
+}
+
+function activated(g: OpBuilder, gate: Value, up: Value, activation: ExpertActivation): Value {
+  if (activation === "silu") return g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+  const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
+  const open = g.minimum([gate, number(7)]);
+  const within = g.minimum([g.maximum([up, number(-7)]), number(7)]);
+  const share = g.mul([open, g.sigmoid([g.mul([open, number(1.702)])])], {}, "activation");
+  return g.mul([share, g.add([within, number(1)])], {}, "gated");
+}
+
+/** Experts as tensors of their own: every token runs through all of them, those that were not picked weigh nothing. */
+function splitExperts(d: Decoder, x: Experts, block: string, h: Value, { ids, weights }: Routed): Value {
+  const { g } = d;
+  const { width } = d.sizes;
+  let sum: Value | undefined;
+  for (let expert = 0; expert < x.count; expert++) {
+    const result = d.scoped(`expert.${expert}`, () => {
+      const gate = d.linear(h, `${block}ffn_gate.${expert}`, [x.width, width], "gate");
+      const up = d.linear(h, `${block}ffn_up.${expert}`, [x.width, width], "up");
+      const mixed = g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+      const down = d.linear(mixed, `${block}ffn_down.${expert}`, [width, x.width], "down");
+      const isMine = g.compare([ids, g.constant(hostScalar("i32", expert))], { op: "eq" });
+      const mine = g.where([isMine, weights, g.constant(hostScalar("f32", 0))]);
+      return g.mul([down, g.reduce([mine], { kind: "sum", axes: [1], keepDims: true }, "weight")], {}, "weighted");
+    });
+    sum = sum === undefined ? result : g.add([sum, result], {}, "sum");
+  }
+  if (sum === undefined) throw new WorkbenchError("BUG_INVARIANT", "[experts] expected at least one");
+  return sum;
+}
+
+function sharedNetwork(d: Decoder, shared: Shared, block: string, h: Value): Value {
+  const { g } = d;
+  const { width } = d.sizes;
+  const gate = d.linear(h, `${block}ffn_gate_shexp`, [shared.width, width], "gate");
+  const up = d.linear(h, `${block}ffn_up_shexp`, [shared.width, width], "up");
+  const mixed = g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+  const down = d.linear(mixed, `${block}ffn_down_shexp`, [width, shared.width], "down");
+  if (!shared.gated) return down;
+  const vector = g.reshape([d.vector(`${block}ffn_gate_inp_shexp.weight`, width)], { shape: [1, width] });
+  return g.mul([down, g.sigmoid([g.linear([h, vector], {}, "share")], {}, "open")], {}, "shared_part");
+}

@@ -1,0 +1,60 @@
+/** Apertus: heads normed before they turn, and xIELU without a gate, whose numbers differ from layer to layer. */
+import { DENSE, readDense } from "../dense.ts";
+import { denseGraph } from "../denseBlocks.ts";
+import { defineFamily } from "../family.ts";
+import type { Xielu } from "../activation.ts";
+import { sampleOf, samplesOf } from "../samples.ts";
+
+const KEYS = {
+  "attention.layer_norm_rms_epsilon": 1e-5,
+  ":xielu.alpha_n": 0.8,
+  ":xielu.alpha_p": 0.7,
+  ":xielu.beta": 0.5,
+  ":xielu.eps": -1e-6,
+};
+
+const softplus = (x: number): number => (x > 20 ? x : Math.log1p(Math.exp(x)));
+
+export const apertus = defineFamily({
+  ...DENSE,
+  name: "apertus",
+  architectures: ["apertus"],
+  read: (keys) => {
+    const h = readDense(keys, { rope: { pairing: "halves", factors: "rope_freqs.weight" } });
+    const [alphaN, alphaP, beta, epsilon] = ["alpha_n", "alpha_p", "beta", "eps"].map((name) =>
+      keys.numbersPerLayer(`xielu.${name}`, h.layers),
+    );
+    const xielu = (layer: number): Xielu => {
+      const at = (values: readonly number[] | undefined): number => values?.[layer] ?? 0;
+      return {
+        alphaP: softplus(at(alphaP)),
+        alphaN: at(beta) + softplus(at(alphaN)),
+        beta: at(beta),
+        epsilon: at(epsilon),
+      };
+    };
+    return { ...h, xielu };
+  },
+  graph: (h, weights, options) =>
+    denseGraph(h, weights, options, (layer, x) =>
+      layer.preNorm(
+        x,
+        (input) => layer.attend(layer.turned(layer.normed(layer.heads(input)))),
+        (input) => layer.feedForward(input, h.xielu(layer.index)),
+      ),
+    ),
+  samples: [
+    ...samplesOf("apertus", { keys: KEYS, output: "own", optional: /attn_(q|k|v|output)\.bias/u }),
+    sampleOf("apertus", "numbers of each layer, divisors of rope", {
+      keys: {
+        ...KEYS,
+        ":xielu.alpha_n": [0.2, 1.3],
+        ":xielu.alpha_p": [1.1, 0.4],
+        ":xielu.beta": [0.5, 0.25],
+        ":xielu.eps": [-1e-6, -0.5],
+      },
+      output: "own",
+      marks: { "rope_freqs.weight": [8] },
+    }),
+  ],
+});

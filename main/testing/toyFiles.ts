@@ -1,0 +1,135 @@
+/**
+ * Toy files of the families' samples: the sample says the keys, the family its tensors, Python writes random weights. llama.cpp
+ * refuses a file whose tensors are not those that it expects, so a wrong list does not agree with itself.
+ */
+import { join } from "node:path";
+import { boolEntry, numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
+import { ggmlTypeByName } from "../formats/gguf/types.ts";
+import type { MetadataEntry } from "../formats/gguf/values.ts";
+import { openGguf } from "../formats/gguf/open.ts";
+import type { TensorShape, TensorToWrite } from "../formats/gguf/write.ts";
+import { contentsOf, makeHeaderOnly, writeGguf } from "../formats/gguf/write.ts";
+import type { Family, FamilySample, SampleKeys } from "../models/family.ts";
+import { openFileSink, openFileSource } from "../node/files/fileByteSource.ts";
+import type { MadeModel } from "./decoderRuns.ts";
+import { sharedOracleProcess } from "./oracleProcess.ts";
+
+/** Enough for a byte alphabet, its special tokens and some merges. */
+export const TOY_VOCABULARY = 301;
+
+type Value = SampleKeys[string];
+type Kind = "u32" | "f32" | "bool" | "string";
+
+/** Keys that hold a float whatever their value, as converters write them. */
+const FLOATS = /freq_base|epsilon|factor|scale|softcapping|eps|alpha|beta|clamp|attention\.value_scale|swiglu|multiplier/u;
+
+function kindOf(key: string, value: Value): Kind {
+  const sample = typeof value === "object" ? value[0] : value;
+  if (typeof sample === "boolean") return "bool";
+  if (typeof sample === "string") return "string";
+  return FLOATS.test(key) ? "f32" : "u32";
+}
+
+function entryOf(key: string, value: Value): MetadataEntry {
+  const kind = kindOf(key, value);
+  if (typeof value === "object") return numbersEntry(key, kind === "string" ? "u32" : kind, value.map(Number));
+  if (typeof value === "boolean") return boolEntry(key, value);
+  if (typeof value === "string") return stringEntry(key, value);
+  return numberEntry(key, kind === "f32" ? "f32" : "u32", value);
+}
+
+const GGUF_KINDS: Readonly<Record<Kind, string>> = { u32: "uint32", f32: "float32", bool: "bool", string: "string" };
+/** What the Python writer is told of a key. */
+const keyToWrite = ([key, value]: readonly [string, Value]): readonly [string, string, Value] => {
+  const kind = GGUF_KINDS[kindOf(key, value)];
+  return [key, typeof value === "object" ? `array ${kind}` : kind, value];
+};
+
+function shapeOf(name: string, sizes: readonly number[]): TensorShape {
+  const type = ggmlTypeByName("f32");
+  if (type === undefined) throw new Error("f32 is a type");
+  return { name, type, dims: [...sizes].reverse() };
+}
+
+const withPrefix = (sample: FamilySample): readonly (readonly [string, Value])[] =>
+  Object.entries(sample.keys).map(([key, value]) => [
+    key.includes(":") ? key.slice(1) : `${sample.architecture}.${key}`,
+    value,
+  ]);
+
+/** Name and sizes of the tensors that a file of this sample has. */
+export async function toyTensors(family: Family, sample: FamilySample): Promise<readonly NamedSizes[]> {
+  const width = sample.keys["embedding_length"];
+  if (typeof width !== "number") throw new Error(`${sample.title}: expected an embedding_length`);
+  const table = [TOY_VOCABULARY, width];
+  const marks = {
+    "token_embd.weight": table,
+    ...(sample.untied === true && { "output.weight": table }),
+    ...sample.marks,
+  };
+  const header = await makeHeaderOnly(sample.title, {
+    entries: [
+      stringEntry("general.architecture", sample.architecture),
+      ...withPrefix(sample).map(([k, v]) => entryOf(k, v)),
+    ],
+    tensors: Object.entries(marks).map(([name, sizes]) => shapeOf(name, sizes)),
+  });
+  const { tensors } = family.read(header, sample.architecture);
+  const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
+  const trunk = tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
+  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width)];
+}
+
+type NamedSizes = readonly [name: string, sizes: readonly number[]];
+
+/** Layers like the last one, with the parts that join a guess to what was read. */
+function draftTensors(trunk: readonly NamedSizes[], count: number, width: number): readonly NamedSizes[] {
+  const layerOf = (name: string): number => Number(/^blk\.(\d+)\./u.exec(name)?.[1] ?? -1);
+  const last = Math.max(...trunk.map(([name]) => layerOf(name)));
+  return Array.from({ length: count }, (_, i) => `blk.${last + 1 + i}.`).flatMap((block): readonly NamedSizes[] => [
+    ...trunk
+      .filter(([name]) => layerOf(name) === last)
+      .map(([name, sizes]) => [name.replace(/^blk\.\d+\./u, block), sizes] as const),
+    [`${block}nextn.eh_proj.weight`, [width, 2 * width]],
+    [`${block}nextn.enorm.weight`, [width]],
+    [`${block}nextn.hnorm.weight`, [width]],
+  ]);
+}
+
+export async function writeToy(folder: string, family: Family, sample: FamilySample, type: string): Promise<MadeModel> {
+  const stem = join(folder, `${sample.architecture}-${sample.title}-${type}`.replaceAll(/[^\w.-]+/gu, "-"));
+  const made = { path: `${stem}.gguf`, exact: `${stem}-exact.gguf` };
+  await sharedOracleProcess("python").ask("model.toy", {
+    architecture: sample.architecture,
+    keys: withPrefix(sample).map(keyToWrite),
+    tensors: await toyTensors(family, sample),
+    vocabulary: TOY_VOCABULARY,
+    out: made.path,
+    exact: made.exact,
+    file_type: type,
+  });
+  return made;
+}
+
+/** The same file as converters once wrote mixtures: each expert's matrices are tensors of their own. */
+export async function splitExperts(from: string, to: string): Promise<void> {
+  const file = await openGguf(await openFileSource(from));
+  const { entries, tensors } = contentsOf(file);
+  const parts = tensors.flatMap((tensor): readonly TensorToWrite[] => {
+    const found = /^(blk\.\d+\.ffn_(?:gate|up|down))_exps\.weight$/u.exec(tensor.name);
+    const [columns = 0, rows = 0, experts = 0] = tensor.dims;
+    if (found === null) return [tensor];
+    const stored = file.requireTensor(tensor.name);
+    const length = stored.byteLength / experts;
+    return Array.from({ length: experts }, (_, i) => ({
+      name: `${found[1] ?? ""}.${i}.weight`,
+      type: tensor.type,
+      dims: [columns, rows],
+      async *data() {
+        yield await file.readTensor(stored, { offset: i * length, length });
+      },
+    }));
+  });
+  await writeGguf(await openFileSink(to), { entries, tensors: parts });
+  await file.close();
+}

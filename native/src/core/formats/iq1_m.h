@@ -1,0 +1,38 @@
+// IQ1_M: 16 groups of 16 with a 3-bit scale each, values as IQ1_S. The 16 bits of d are the top
+// four of the four words of scales.
+#pragma once
+
+#include "grid.h"
+
+namespace rlx::formats::iq1_m {
+
+inline constexpr size_t kElements = 256;
+inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 9;
+struct Block {
+  uint8_t qs[32];
+  uint8_t qh[16];  // of each eight a nibble: 3 high bits of the place, sign
+  uint8_t scales[8];
+};
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  unsigned half = 0;
+  for (int word = 0; word < 4; ++word) half |= (load_u16(x.scales + 2 * word) >> 12u) << (4 * word);
+  const float d = half_to_f32(static_cast<uint16_t>(half));
+  for (int group = 0; group < 16; ++group) {
+    const int scale = (load_u16(x.scales + group / 4 * 2) >> (3 * (group % 4))) & 7;
+    scales[group] = d * static_cast<float>(2 * scale + 1) * 0.125f;
+  }
+  for (int eight = 0; eight < 32; ++eight, codes += 8) {
+    const unsigned high = x.qh[eight / 2] >> (4 * (eight % 2));
+    grid::store_shifted(grid::kIq1S[x.qs[eight] | (high & 7) << 8], (high & 8) != 0, codes);
+  }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
+}
+
+}  // namespace rlx::formats::iq1_m

@@ -1,0 +1,36 @@
+// IQ1_S: 8 groups of 32 with a 3-bit scale each: value = d * (2 * scale + 1) * (t +- 1/8), t of -1,
+// 0, 1 from a table of eights; here an eighth of the scale, and codes 8 t +- 1.
+#pragma once
+
+#include "grid.h"
+
+namespace rlx::formats::iq1_s {
+
+inline constexpr size_t kElements = 256;
+inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 9;
+struct Block {
+  uint8_t d[2];
+  uint8_t qs[32];
+  uint8_t qh[16];  // of each group 16 bits: 4 x 3 high bits of the places, scale, sign
+};
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  const float d = load_half(x.d);
+  for (int group = 0; group < 8; ++group) {
+    const unsigned rest = load_u16(x.qh + 2 * group);
+    scales[group] = d * static_cast<float>(2 * ((rest >> 12) & 7) + 1) * 0.125f;
+    for (int l = 0; l < 4; ++l, codes += 8) {
+      const unsigned place = x.qs[4 * group + l] | ((rest >> (3 * l)) & 7) << 8;
+      grid::store_shifted(grid::kIq1S[place], (rest & 0x8000) != 0, codes);
+    }
+  }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
+}
+
+}  // namespace rlx::formats::iq1_s

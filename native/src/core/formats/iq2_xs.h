@@ -1,0 +1,36 @@
+// IQ2_XS: 16 groups of 16 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes
+// from a table of eights with seven signs.
+#pragma once
+
+#include "grid.h"
+
+namespace rlx::formats::iq2_xs {
+
+inline constexpr size_t kElements = 256;
+inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 43;
+struct Block {
+  uint8_t d[2];
+  uint8_t qs[64];  // of each eight: 9 bits of place, 7 signs
+  uint8_t scales[8];
+};
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  const float d = load_half(x.d);
+  for (int group = 0; group < 16; ++group) {
+    const int scale = (x.scales[group / 2] >> (4 * (group % 2))) & 15;
+    scales[group] = d * (0.5f + static_cast<float>(scale)) * 0.25f;
+  }
+  for (int eight = 0; eight < 32; ++eight, codes += 8) {
+    const uint32_t q = load_u16(x.qs + 2 * eight);
+    grid::store_signed(grid::kIq2Xs[q & 511], grid::kEvenSigns[q >> 9], codes);
+  }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
+}
+
+}  // namespace rlx::formats::iq2_xs

@@ -1,0 +1,34 @@
+// IQ2_XXS: 8 groups of 32 with a 4-bit scale each: value = (d * (0.5 + scale) * 0.25) * code, codes
+// from a table of eights with seven signs.
+#pragma once
+
+#include "grid.h"
+
+namespace rlx::formats::iq2_xxs {
+
+inline constexpr size_t kElements = 256;
+inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 43;
+struct Block {
+  uint8_t d[2];
+  uint8_t qs[64];  // of each group: four places, then 32 bits: 4 x 7 signs, scale
+};
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  const float d = load_half(x.d);
+  for (int group = 0; group < 8; ++group) {
+    const uint8_t* places = x.qs + 8 * group;
+    const uint32_t rest = load_u32(places + 4);
+    scales[group] = d * (0.5f + static_cast<float>(rest >> 28)) * 0.25f;
+    for (int l = 0; l < 4; ++l, codes += 8)
+      grid::store_signed(grid::kIq2Xxs[places[l]], grid::kEvenSigns[(rest >> (7 * l)) & 127], codes);
+  }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
+}
+
+}  // namespace rlx::formats::iq2_xxs

@@ -1,0 +1,41 @@
+// IQ3_S: 8 groups of 32 with a 4-bit scale each: value = (d * (1 + 2 * scale)) * code, codes from a
+// table of fours with a sign for each value.
+#pragma once
+
+#include "grid.h"
+
+namespace rlx::formats::iq3_s {
+
+inline constexpr size_t kElements = 256;
+inline constexpr size_t kGroup = 32;
+inline constexpr int kLargest = 15;
+struct Block {
+  uint8_t d[2];
+  uint8_t qs[64];
+  uint8_t qh[8];  // ninth bits of the places
+  uint8_t signs[32];
+  uint8_t scales[4];
+};
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  const float d = load_half(x.d);
+  for (int group = 0; group < 8; ++group) {
+    const int scale = (x.scales[group / 2] >> (4 * (group % 2))) & 15;
+    scales[group] = d * static_cast<float>(1 + 2 * scale);
+    const uint8_t *places = x.qs + 8 * group, *signs = x.signs + 4 * group;
+    const unsigned ninth = x.qh[group];
+    for (unsigned l = 0; l < 4; ++l, codes += 8) {
+      const unsigned first = places[2 * l] | ((ninth << (8 - 2 * l)) & 256);
+      const unsigned second = places[2 * l + 1] | ((ninth << (7 - 2 * l)) & 256);
+      grid::store_signed(grid::two(grid::kIq3S[first], grid::kIq3S[second]), grid::kSigns[signs[l]], codes);
+    }
+  }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
+}
+
+}  // namespace rlx::formats::iq3_s

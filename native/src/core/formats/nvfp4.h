@@ -1,0 +1,44 @@
+// NVFP4: 4 groups of 16 with an 8-bit float as scale: values of 4 bits as in MXFP4. The scale of
+// the whole tensor is another tensor of the file and is not applied here.
+#pragma once
+
+#include "mxfp4.h"
+
+namespace rlx::formats::nvfp4 {
+
+inline constexpr size_t kElements = 64;
+inline constexpr size_t kGroup = 16;
+inline constexpr int kLargest = 12;
+struct Block {
+  uint8_t scales[4];
+  uint8_t qs[32];
+};
+
+// Half of the number (codes are twice theirs): 4 bits of exponent, 3 of mantissa. The top bit does
+// not count; 0 and 127 are zero.
+RLX_INLINE float half_of_ue4m3(uint8_t byte) {
+  if (byte == 0 || byte == 127) return 0.0f;
+  const uint32_t exponent = (byte >> 3) & 15u, mantissa = byte & 7u;
+  if (exponent == 0) return static_cast<float>(mantissa) * (1.0f / 1024);
+  return bits_to_f32((exponent + 119) << 23 | mantissa << 20);
+}
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  for (int group = 0; group < 4; ++group) scales[group] = half_of_ue4m3(x.scales[group]);
+  for (int pair = 0; pair < 2; ++pair, codes += 32) {
+    int8_t found[32];  // eights of groups 0 1 0 1
+    look_up_nibbles(mxfp4::kValues, x.qs + 16 * pair, found);
+    std::memcpy(codes, found, 8);
+    std::memcpy(codes + 8, found + 16, 8);
+    std::memcpy(codes + 16, found + 8, 8);
+    std::memcpy(codes + 24, found + 24, 8);
+  }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
+}
+
+}  // namespace rlx::formats::nvfp4

@@ -1,0 +1,33 @@
+// Q2_0: value = (code - 1) * d, codes of 2 bits.
+#pragma once
+
+#include "block.h"
+
+namespace rlx::formats::q2_0 {
+
+inline constexpr size_t kElements = 64;
+inline constexpr size_t kGroup = 64;
+inline constexpr int kLargest = 2;
+struct Block {
+  uint8_t d[2];
+  uint8_t qs[16];
+};
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
+  scales[0] = load_half(x.d);
+  for (int i = 0; i < 16; ++i) {
+    // Four codes of a byte to four bytes, then less 1: no borrow with the top bits set.
+    const uint32_t q = x.qs[i];
+    const uint32_t four = (q | q << 6 | q << 12 | q << 18) & 0x03030303u;
+    const uint32_t less = ((four | 0x80808080u) - 0x01010101u) ^ 0x80808080u;
+    std::memcpy(codes + 4 * i, &less, 4);
+  }
+}
+
+RLX_INLINE void unpack(const Block& x, float* y) {
+  Coded<kElements, kGroup> coded;
+  read(x, coded.codes, coded.scales);
+  coded.values(y);
+}
+
+}  // namespace rlx::formats::q2_0

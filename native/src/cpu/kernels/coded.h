@@ -1,0 +1,45 @@
+// Coded types with a scale for 32 values or more (core/formats/block.h): a chunk of a row becomes
+// eight 32-blocks of bytes with their scales, and the kernels of Q8_0 take those. Types with
+// smaller groups are unpacked and multiplied in f32.
+#pragma once
+
+#include "internal.h"
+
+namespace rlx::kernels::RLX_ISA {
+
+struct CodedBlock {
+  int8_t qs[32];
+};
+struct alignas(64) CodedChunk {
+  int8_t codes[kChunk];
+  float scales[8];
+
+  const CodedBlock* blocks() const { return reinterpret_cast<const CodedBlock*>(codes); }
+};
+// The chunk whose first block this is.
+RLX_INLINE const CodedChunk& chunk_of(const CodedBlock* first) { return *reinterpret_cast<const CodedChunk*>(first); }
+
+// Reads a chunk of `n` values, whole blocks; codes and scales are zero behind n.
+using ReadChunk = void (*)(const uint8_t* p, size_t n, CodedChunk& out);
+// Null for types that have no such form.
+ReadChunk chunk_reader(Type);
+
+// add(first block, c) for every chunk of a row. A chunk is read while the one before it is
+// multiplied: its bytes must have left for the cache when they are loaded as vectors.
+template <class Add>
+RLX_INLINE void each_coded_chunk(const RowsTask& task, ReadChunk read_chunk, const uint8_t* row, Add add) {
+  const size_t chunks = chunks_of(task.k), bytes = row_bytes(task.type, kChunk);
+  const auto read = [&](size_t c, CodedChunk& to) RLX_LAMBDA {
+    for (size_t line = 0; line < bytes; line += 64) prefetch_ahead<64>(task.prefetch, row + c * bytes + line);
+    read_chunk(row + c * bytes, min_size(kChunk, task.k - c * kChunk), to);
+  };
+  if (chunks == 0) return;
+  CodedChunk turns[2];
+  read(0, turns[0]);
+  for (size_t c = 0; c < chunks; ++c) {
+    if (c + 1 < chunks) read(c + 1, turns[(c + 1) % 2]);
+    add(turns[c % 2].blocks(), c);
+  }
+}
+
+}  // namespace rlx::kernels::RLX_ISA
