@@ -6,6 +6,8 @@
 
 #include "../half.h"
 
+#define RLX_MEMBER __attribute__((always_inline))
+
 // All functions here are inlined: how vectors would be handed over does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
@@ -350,6 +352,122 @@ RLX_INLINE LineBlock<kGroups, N> line_block(const float* x, Columns columns, int
   float error = settle<kGroups, N>(x, w, lines, unit, most, high, best);
   for (int turn = 0; turn < 3; ++turn) {
     const float found = settle<kGroups, N>(x, w, lines, unit_of<kGroups, N>(x, w, best), most, high, next);
+    if (!(found < error)) break;
+    best = next;
+    error = found;
+  }
+  return best;
+}
+
+// Codes and multiples of a block whose groups have a scale only: value = unit * multiple * code. `Codes` says which codes there are.
+template <int kGroups, int N>
+struct ScaleBlock {
+  float unit;
+  int multiples[kGroups];
+  float codes[kGroups * N];
+};
+
+// Whole codes from low to high.
+struct Whole {
+  float low, high;
+  RLX_MEMBER Eight nearest_code(Eight x) const { return clamp(nearest(x), low, high); }
+};
+
+template <int N, class Codes>
+RLX_INLINE float scale_for(const float* x, const float* w, const Codes& codes, float edge, float step, int steps) {
+  const float top = peak<N>(x);
+  if (!(std::fabs(top) > 1e-15f)) return 0.0f;
+  float best = 0.0f, best_scale = 0.0f;
+  const auto consider = [&](float inverse) RLX_LAMBDA {
+    Eight along = all(0.0f), square = all(0.0f);
+    for (int i = 0; i < N; i += 8) {
+      const Eight v = load(x + i), code = codes.nearest_code(v * inverse), weighted = load(w + i) * code;
+      along += weighted * v;
+      square += weighted * code;
+    }
+    const float a = sum(along), s = sum(square);
+    if (s > 0.0f && a * a > best * s) {
+      best = a * a / s;
+      best_scale = a / s;
+    }
+  };
+  for (int i = -steps; i <= steps; ++i) consider((edge + step * static_cast<float>(i)) / top);
+  if constexpr (requires { Codes::kOtherEdge; }) {
+    for (int i = -steps; i <= steps; ++i) consider((Codes::kOtherEdge + step * static_cast<float>(i)) / top);
+  }
+  for (int turn = 0; turn < 3 && best_scale != 0.0f; ++turn) consider(1.0f / best_scale);
+  return best_scale;
+}
+
+template <int N, class Codes>
+RLX_INLINE float error_with(const float* x, const float* w, const Codes& codes, float scale, float* out) {
+  const float inverse = inverse_of(scale);
+  Eight error = all(0.0f);
+  for (int i = 0; i < N; i += 8) {
+    const Eight v = load(x + i), code = codes.nearest_code(v * inverse), rest = v - code * scale;
+    error += load(w + i) * rest * rest;
+    store(code, out + i);
+  }
+  return sum(error);
+}
+
+// Codes and multiples for a unit as halves hold it, and their error.
+template <int kGroups, int N, class Codes>
+RLX_INLINE float settle(const float* x, const float* w, const Codes& codes, const float* scales, float unit, int least,
+                        int most, ScaleBlock<kGroups, N>& block) {
+  block.unit = as_half(unit);
+  float total = 0.0f, other[N];
+  for (int g = 0; g < kGroups; ++g) {
+    const float ratio = block.unit == 0.0f ? 0.0f : scales[g] / block.unit;
+    const int middle =
+        static_cast<int>(clamp(nearest(ratio), static_cast<float>(least), static_cast<float>(most)));
+    float best = INFINITY;
+    for (int m = middle - 1; m <= middle + 1; ++m) {
+      if (m < least || m > most) continue;
+      const float error =
+          error_with<N>(x + N * g, w + N * g, codes, block.unit * static_cast<float>(m), other);
+      if (!(error < best)) continue;
+      best = error;
+      block.multiples[g] = m;
+      std::memcpy(block.codes + N * g, other, sizeof other);
+    }
+    total += best;
+  }
+  return total;
+}
+
+// Scales of each group first, then the unit and multiples in turn, as long as the error falls. `edge` is the code that the largest
+// value may get.
+template <int kGroups, int N, class Codes>
+RLX_INLINE ScaleBlock<kGroups, N> scale_block(const float* x, Columns columns, const Codes& codes, float edge, float step,
+                                              int steps, int least, int most) {
+  constexpr int kAll = kGroups * N;
+  const float whole = columns.importance == nullptr ? 0.0f : mean_square<kAll>(x);
+  float w[kAll], scales[kGroups], largest = 0.0f;
+  for (int g = 0; g < kGroups; ++g) {
+    const float* own = columns.importance == nullptr ? nullptr : columns.importance + N * g;
+    weigh<N>(x + N * g, own, own == nullptr ? mean_square<N>(x + N * g) : whole, w + N * g);
+    scales[g] = scale_for<N>(x + N * g, w + N * g, codes, edge, step, steps);
+    if (std::fabs(scales[g]) > std::fabs(largest)) largest = scales[g];
+  }
+  ScaleBlock<kGroups, N> best, next;
+  // The largest scale gets the multiple with the largest magnitude.
+  float error = settle<kGroups, N>(x, w, codes, scales, largest / static_cast<float>(least), least, most, best);
+  for (int turn = 0; turn < 3; ++turn) {
+    float along = 0.0f, square = 0.0f;
+    for (int g = 0; g < kGroups; ++g) {
+      Eight a = all(0.0f), b = all(0.0f);
+      for (int i = N * g; i < N * (g + 1); i += 8) {
+        const Eight code = load(best.codes + i), weighted = load(w + i) * code;
+        a += weighted * load(x + i);
+        b += weighted * code;
+      }
+      const float m = static_cast<float>(best.multiples[g]);
+      along += m * sum(a);
+      square += m * m * sum(b);
+    }
+    if (!(square > 0.0f)) break;
+    const float found = settle<kGroups, N>(x, w, codes, scales, along / square, least, most, next);
     if (!(found < error)) break;
     best = next;
     error = found;

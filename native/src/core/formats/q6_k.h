@@ -33,31 +33,11 @@ RLX_INLINE void unpack(const Block& x, float* y) {
 }
 
 RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
-  const float* importance = columns.importance;
-  float w[256], scales[16];
-  float largest = 0.0f;
-  const float spread = importance == nullptr ? 0.0f : fit::mean_square<256>(x);
-  for (int g = 0; g < 16; ++g) {
-    const float* part = x + 16 * g;
-    float* own = w + 16 * g;
-    if (importance == nullptr) {
-      for (int i = 0; i < 16; ++i) own[i] = part[i] * part[i];
-    } else {
-      fit::weigh<16>(part, importance + 16 * g, spread, own);
-    }
-    scales[g] = fit::scale_of<16>(part, own, -32.0f, 31.0f);
-    if (std::fabs(scales[g]) > std::fabs(largest)) largest = scales[g];
-  }
-  const float unit = fit::as_half(largest / -128.0f);
-  fit::store_half(unit, y.d);
-  float codes[256];
-  for (int g = 0; g < 16; ++g) {
-    const int scale = fit::best_multiple<16>(x + 16 * g, w + 16 * g, unit, scales[g], -128, 127, -32.0f, 31.0f);
-    y.scales[g] = static_cast<int8_t>(scale);
-    fit::codes_of<16>(x + 16 * g, unit * static_cast<float>(scale), -32.0f, 31.0f, codes + 16 * g);
-  }
+  const auto found = fit::scale_block<16, 16>(x, columns, fit::Whole{-32.0f, 31.0f}, -32.0f, 0.1f, 9, -128, 127);
+  fit::store_half(found.unit, y.d);
+  for (int g = 0; g < 16; ++g) y.scales[g] = static_cast<int8_t>(found.multiples[g]);
   for (int half = 0; half < 2; ++half) {
-    const float* c = codes + 128 * half;
+    const float* c = found.codes + 128 * half;
     for (int i = 0; i < 32; ++i) {
       const int a = static_cast<int>(c[i]) + 32, b = static_cast<int>(c[i + 32]) + 32;
       const int e = static_cast<int>(c[i + 64]) + 32, f = static_cast<int>(c[i + 96]) + 32;
