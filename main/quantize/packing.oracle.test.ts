@@ -14,8 +14,34 @@ const ROWS = 8;
 const COLUMNS = 1024;
 const MOST = 1.005;
 
-const CLOSED: readonly PackedType[] = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0"];
-const SEARCHED: readonly PackedType[] = ["q2_k", "q4_k", "q5_k", "q6_k"];
+const CLOSED: readonly PackedType[] = [
+  "q4_0",
+  "q4_1",
+  "q5_0",
+  "q5_1",
+  "q8_0",
+  "tq1_0",
+  "tq2_0",
+  "mxfp4",
+  "nvfp4",
+  "q1_0",
+  "q2_0",
+];
+/** ggml packs these with an importance only. */
+const WEIGHTED: readonly PackedType[] = ["iq1_s", "iq2_xxs", "iq2_xs"];
+const SEARCHED: readonly PackedType[] = [
+  "q2_k",
+  "q3_k",
+  "q4_k",
+  "q5_k",
+  "q6_k",
+  "iq1_m",
+  "iq2_s",
+  "iq3_xxs",
+  "iq3_s",
+  "iq4_nl",
+  "iq4_xs",
+];
 
 type Value = (random: Random, row: number, column: number) => number;
 const KINDS: Readonly<Record<string, Value>> = {
@@ -62,10 +88,10 @@ describe.skipIf(missing !== undefined)(`packing ${missing ?? ""}`, () => {
     });
   });
 
-  const cases = [...SEARCHED, ...CLOSED].flatMap((type) => [
-    ...(CLOSED.includes(type) ? [] : [{ type, weighted: false }]),
-    { type, weighted: true },
-  ]);
+  const cases = [
+    ...SEARCHED.map((type) => ({ type, weighted: false })),
+    ...[...SEARCHED, ...WEIGHTED, ...CLOSED].map((type) => ({ type, weighted: true })),
+  ];
   describe.each(cases)("$type, with an importance: $weighted", ({ type, weighted }) => {
     it.each(Object.keys(KINDS))("%s", async (kind) => {
       const values = valuesOf(KINDS[kind]!);

@@ -8,6 +8,7 @@
 
 #define RLX_INLINE static inline __attribute__((always_inline))
 #define RLX_LAMBDA __attribute__((always_inline))
+#define RLX_MEMBER __attribute__((always_inline))
 
 namespace rlx {
 

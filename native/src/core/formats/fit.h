@@ -6,7 +6,6 @@
 
 #include "../half.h"
 
-#define RLX_MEMBER __attribute__((always_inline))
 
 // All functions here are inlined: how vectors would be handed over does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -72,7 +71,7 @@ template <int N>
 RLX_INLINE float peak(const float* x) {
   const float largest = largest_magnitude<N>(x);
   for (int i = 0; i < N && largest > 0.0f; ++i) {
-    if (std::fabs(x[i]) == largest) return x[i];
+    if (__builtin_fabsf(x[i]) == largest) return x[i];
   }
   return 0.0f;
 }
@@ -118,16 +117,23 @@ RLX_INLINE void weigh(const float* x, const float* importance, float mean_square
 
 // ------------------------------------------------------------------------------ value = scale * code
 
-// Codes of `low`..`high` around 0; the scale that fits them best. 0 for a group without values.
-template <int N>
-RLX_INLINE float scale_of(const float* x, const float* w, float low, float high) {
+// Whole codes from low to high.
+struct Whole {
+  float low, high;
+  RLX_MEMBER Eight nearest_code(Eight x) const { return clamp(nearest(x), low, high); }
+};
+
+// The scale that fits best, 0 for a group without values. `edge` is the code that the largest value may get, or some steps more or
+// less. `Codes` says which codes there are.
+template <int N, class Codes>
+RLX_INLINE float scale_for(const float* x, const float* w, const Codes& codes, float edge, float step, int steps) {
   const float top = peak<N>(x);
-  if (!(std::fabs(top) > 1e-15f)) return 0.0f;
+  if (!(__builtin_fabsf(top) > 1e-15f)) return 0.0f;
   float best = 0.0f, best_scale = 0.0f;
   const auto consider = [&](float inverse) RLX_LAMBDA {
-    Eight along = all(0.0f), square = all(0.0f);  // w x code, w code^2
+    Eight along = all(0.0f), square = all(0.0f);
     for (int i = 0; i < N; i += 8) {
-      const Eight v = load(x + i), code = clamp(nearest(v * inverse), low, high), weighted = load(w + i) * code;
+      const Eight v = load(x + i), code = codes.nearest_code(v * inverse), weighted = load(w + i) * code;
       along += weighted * v;
       square += weighted * code;
     }
@@ -137,43 +143,25 @@ RLX_INLINE float scale_of(const float* x, const float* w, float low, float high)
       best_scale = a / s;
     }
   };
-  for (int step = -9; step <= 9; ++step) consider((low - 0.1f * static_cast<float>(step)) / top);
-  // Codes of the fitted scale may fit still better.
-  for (int turn = 0; turn < 2 && best_scale != 0.0f; ++turn) consider(1.0f / best_scale);
+  for (int i = -steps; i <= steps; ++i) consider((edge + step * static_cast<float>(i)) / top);
+  if constexpr (requires { Codes::kOtherEdge; }) {
+    for (int i = -steps; i <= steps; ++i) consider((Codes::kOtherEdge + step * static_cast<float>(i)) / top);
+  }
+  for (int turn = 0; turn < 3 && best_scale != 0.0f; ++turn) consider(1.0f / best_scale);
   return best_scale;
 }
 
-template <int N>
-RLX_INLINE float error_of(const float* x, const float* w, float scale, float low, float high) {
+// The error of a scale, and its codes.
+template <int N, class Codes>
+RLX_INLINE float error_with(const float* x, const float* w, const Codes& codes, float scale, float* out) {
   const float inverse = inverse_of(scale);
   Eight error = all(0.0f);
   for (int i = 0; i < N; i += 8) {
-    const Eight v = load(x + i), rest = v - clamp(nearest(v * inverse), low, high) * scale;
+    const Eight v = load(x + i), code = codes.nearest_code(v * inverse), rest = v - code * scale;
     error += load(w + i) * rest * rest;
+    store(code, out + i);
   }
   return sum(error);
-}
-
-// The whole multiple of `unit` near `scale` that fits best, from `least` to `most`.
-template <int N>
-RLX_INLINE int best_multiple(const float* x, const float* w, float unit, float scale, int least, int most, float low,
-                             float high) {
-  if (unit == 0.0f) return 0;
-  const int middle = static_cast<int>(clamp(nearest(scale / unit), static_cast<float>(least), static_cast<float>(most)));
-  int best = middle;
-  float best_error = error_of<N>(x, w, unit * static_cast<float>(middle), low, high);
-  for (int other = middle - 1; other <= middle + 1; other += 2) {
-    if (other < least || other > most) continue;
-    const float error = error_of<N>(x, w, unit * static_cast<float>(other), low, high);
-    if (error < best_error) best = other, best_error = error;
-  }
-  return best;
-}
-
-template <int N>
-RLX_INLINE void codes_of(const float* x, float scale, float low, float high, float* codes) {
-  const float inverse = inverse_of(scale);
-  for (int i = 0; i < N; i += 8) store(clamp(nearest(load(x + i) * inverse), low, high), codes + i);
 }
 
 // ------------------------------------------------------------------- value = scale * code - minimum
@@ -367,50 +355,6 @@ struct ScaleBlock {
   float codes[kGroups * N];
 };
 
-// Whole codes from low to high.
-struct Whole {
-  float low, high;
-  RLX_MEMBER Eight nearest_code(Eight x) const { return clamp(nearest(x), low, high); }
-};
-
-template <int N, class Codes>
-RLX_INLINE float scale_for(const float* x, const float* w, const Codes& codes, float edge, float step, int steps) {
-  const float top = peak<N>(x);
-  if (!(std::fabs(top) > 1e-15f)) return 0.0f;
-  float best = 0.0f, best_scale = 0.0f;
-  const auto consider = [&](float inverse) RLX_LAMBDA {
-    Eight along = all(0.0f), square = all(0.0f);
-    for (int i = 0; i < N; i += 8) {
-      const Eight v = load(x + i), code = codes.nearest_code(v * inverse), weighted = load(w + i) * code;
-      along += weighted * v;
-      square += weighted * code;
-    }
-    const float a = sum(along), s = sum(square);
-    if (s > 0.0f && a * a > best * s) {
-      best = a * a / s;
-      best_scale = a / s;
-    }
-  };
-  for (int i = -steps; i <= steps; ++i) consider((edge + step * static_cast<float>(i)) / top);
-  if constexpr (requires { Codes::kOtherEdge; }) {
-    for (int i = -steps; i <= steps; ++i) consider((Codes::kOtherEdge + step * static_cast<float>(i)) / top);
-  }
-  for (int turn = 0; turn < 3 && best_scale != 0.0f; ++turn) consider(1.0f / best_scale);
-  return best_scale;
-}
-
-template <int N, class Codes>
-RLX_INLINE float error_with(const float* x, const float* w, const Codes& codes, float scale, float* out) {
-  const float inverse = inverse_of(scale);
-  Eight error = all(0.0f);
-  for (int i = 0; i < N; i += 8) {
-    const Eight v = load(x + i), code = codes.nearest_code(v * inverse), rest = v - code * scale;
-    error += load(w + i) * rest * rest;
-    store(code, out + i);
-  }
-  return sum(error);
-}
-
 // Codes and multiples for a unit as halves hold it, and their error.
 template <int kGroups, int N, class Codes>
 RLX_INLINE float settle(const float* x, const float* w, const Codes& codes, const float* scales, float unit, int least,
@@ -448,7 +392,7 @@ RLX_INLINE ScaleBlock<kGroups, N> scale_block(const float* x, Columns columns, c
     const float* own = columns.importance == nullptr ? nullptr : columns.importance + N * g;
     weigh<N>(x + N * g, own, own == nullptr ? mean_square<N>(x + N * g) : whole, w + N * g);
     scales[g] = scale_for<N>(x + N * g, w + N * g, codes, edge, step, steps);
-    if (std::fabs(scales[g]) > std::fabs(largest)) largest = scales[g];
+    if (__builtin_fabsf(scales[g]) > __builtin_fabsf(largest)) largest = scales[g];
   }
   ScaleBlock<kGroups, N> best, next;
   // The largest scale gets the multiple with the largest magnitude.

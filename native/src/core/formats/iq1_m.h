@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid.h"
+#include "ternary_fit.h"
 
 namespace rlx::formats::iq1_m {
 
@@ -33,6 +34,26 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  const auto found = ternary::block_of<16, 16, 8>(x, columns);
+  const unsigned half = f32_to_half(found.unit);
+  for (unsigned word = 0; word < 4; ++word) {
+    unsigned scales = (half >> (4 * word) & 15u) << 12;
+    for (unsigned g = 0; g < 4; ++g) scales |= static_cast<unsigned>(found.scales[4 * word + g]) << (3 * g);
+    const uint16_t stored = static_cast<uint16_t>(scales);
+    std::memcpy(y.scales + 2 * word, &stored, 2);
+  }
+  for (int pair = 0; pair < 16; ++pair) {
+    int high = 0;
+    for (int i = 0; i < 2; ++i) {
+      const int place = found.places[2 * pair + i];
+      y.qs[2 * pair + i] = static_cast<uint8_t>(place);
+      high |= (place >> 8 | (found.minus[2 * pair + i] ? 8 : 0)) << (4 * i);
+    }
+    y.qh[pair] = static_cast<uint8_t>(high);
+  }
 }
 
 }  // namespace rlx::formats::iq1_m

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid.h"
+#include "grid_fit.h"
 
 namespace rlx::formats::iq2_xs {
 
@@ -31,6 +32,19 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  grid::Signed parts;
+  grid::split_signs<16>(x, columns, true, parts);
+  const auto found = grid::magnitude_block<grid::Iq2XsGrid, 16, 16>(parts.x, parts.w, 8.0f);
+  fit::store_half(8.0f * found.unit, y.d);
+  for (int pair = 0; pair < 8; ++pair)
+    y.scales[pair] = static_cast<uint8_t>(found.scales[2 * pair] | found.scales[2 * pair + 1] << 4);
+  for (int eight = 0; eight < 32; ++eight) {
+    const uint16_t q = static_cast<uint16_t>(found.places[eight] | (parts.signs[eight] & 127) << 9);
+    std::memcpy(y.qs + 2 * eight, &q, 2);
+  }
 }
 
 }  // namespace rlx::formats::iq2_xs

@@ -31,7 +31,7 @@ RLX_INLINE void unpack(const Block& x, float* y) {
 // ggml's rule, byte for byte: the mean magnitude is the scale, 0 counts as positive.
 RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
   float sum = 0.0f;
-  for (int i = 0; i < 128; ++i) sum += std::fabs(x[i]);
+  for (int i = 0; i < 128; ++i) sum += __builtin_fabsf(x[i]);
   fit::store_half(sum / 128.0f, y.d);
   for (int i = 0; i < 16; ++i) {
     int bits = 0;

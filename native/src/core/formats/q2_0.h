@@ -38,7 +38,7 @@ RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
   for (int i = 0; i < 16; ++i) {
     int four = 0;
     for (int j = 0; j < 4; ++j)
-      four |= (static_cast<int>(fit::clamp(std::round(x[4 * i + j] * inverse), -1.0f, 1.0f)) + 1) << (2 * j);
+      four |= (static_cast<int>(fit::clamp(__builtin_roundf(x[4 * i + j] * inverse), -1.0f, 1.0f)) + 1) << (2 * j);
     y.qs[i] = static_cast<uint8_t>(four);
   }
 }

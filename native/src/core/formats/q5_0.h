@@ -30,7 +30,7 @@ RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
   if (columns.importance != nullptr) {
     float w[32];
     fit::weigh<32>(x, columns.importance, columns.mean_square, w);
-    d = fit::scale_of<32>(x, w, -16.0f, 15.0f);
+    d = fit::scale_for<32>(x, w, fit::Whole{-16.0f, 15.0f}, -16.0f, 0.1f, 9);
   }
   const float inverse = fit::inverse_of(d);
   fit::store_half(d, y.d);

@@ -22,7 +22,7 @@ RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
   const float d = fit::largest_magnitude<32>(x) / 127.0f;
   const float inverse = fit::inverse_of(d);
   fit::store_half(d, y.d);
-  for (int i = 0; i < 32; ++i) y.qs[i] = static_cast<int8_t>(std::round(x[i] * inverse));
+  for (int i = 0; i < 32; ++i) y.qs[i] = static_cast<int8_t>(__builtin_roundf(x[i] * inverse));
 }
 
 }  // namespace rlx::formats::q8_0
