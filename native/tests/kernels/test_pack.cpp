@@ -27,8 +27,8 @@ TEST_CASE("pack: as well as the scalar table, and its error is that of its bytes
   const Dispatch& scalar = *dispatch_for(Isa::scalar);
   Random random(7);
   std::vector<float> values(4 * kColumns), importance(kColumns), back(kColumns);
-  for (float& v : values) v = random.normal();
-  for (float& v : importance) v = std::exp(random.normal());
+  for (float& v : values) v = random.activation();
+  for (float& v : importance) v = std::exp(random.uniform());
   // A row of zeros, and one with a value that outweighs the others.
   std::fill(values.begin() + kColumns, values.begin() + 2 * kColumns, 0.0f);
   values[3 * kColumns + 5] = -80.0f;
