@@ -72,8 +72,8 @@ describe("quantising the sample", () => {
       done.tensors.every(({ from, to, relativeRms }) => (from === to ? relativeRms === 0 : relativeRms < 0.2)),
     ).toBe(true);
     const { model: small, ...overview } = await harness.client.call("model.open", { source: { kind: "path", path } });
-    expect(overview.identity.variant).toBe("Q4_K_M");
-    const run = await harness.all("run.start", { model: small, prompt: { kind: "text", text: "Once" }, maxTokens: 4 });
+    expect(overview.variant).toBe("Q4_K_M");
+    const run = await harness.all("run.start", { model: small, prompt: { kind: "completion", text: "Once" }, maxTokens: 4 });
     expect(run.at(-1)?.kind).toBe("done");
     await harness.client.call("model.close", { model: small });
   });
