@@ -49,6 +49,33 @@ test("the composer has the focus, and no context is longer than the trained one"
   expect(errors).toEqual([]);
 });
 
+test("an answer under a grammar, set in the advanced group", async ({ page }) => {
+  test.setTimeout(180_000);
+  const errors = await openWindow(page, await served.address());
+  await openPath(page, sampleCopy(folder, "grammar.gguf"));
+  const panel = await showTab(page, "Run");
+  await panel.getByText("Text", { exact: true }).click();
+  await panel.getByRole("button", { name: "Sampling parameters" }).click();
+  const form = page.getByRole("dialog");
+  await expect(form.getByRole("spinbutton", { name: "Mirostat version" })).toBeHidden();
+  await form.getByText("Advanced").click();
+  await form.getByRole("spinbutton", { name: "Mirostat version" }).fill("2");
+  await form.getByLabel("Logit biases").fill("x");
+  await expect(form.getByText("Left out, because it is no token with a bias")).toBeVisible();
+  await form.getByLabel("Logit biases").fill("");
+  await form.getByLabel("Grammar (GBNF)").fill('root ::= "red" | "green"');
+  await picture(page, "run-advanced");
+  expect(await axeFindings(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await expect(form).toBeHidden();
+  await page.locator("#composer").fill("Once");
+  await page.keyboard.press("Enter");
+  await expect(panel.getByRole("article")).toContainText(/red|green/);
+  await expect(panel.getByRole("article")).toContainText("The model ended its answer.");
+  expect(errors).toEqual([]);
+});
+
 test("Escape stops, and the composer keeps the focus", async ({ page }) => {
   // A story of the sample can end before the button is shown.
   const model = join(folder, "endless.gguf");

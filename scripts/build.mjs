@@ -25,7 +25,7 @@ const targets = [
     name: "renderer",
     entry: "renderer/index.html",
     output: "out/renderer/index.html",
-    sources: ["renderer", "main/contract", "main/diagnostics", "assets"],
+    sources: ["renderer", "main/contract", "main/diagnostics", "main/ir/samplingRanges.ts", "assets"],
   },
   {
     name: "library",

@@ -1,4 +1,5 @@
 /** What a header says about its model, and the sentences for those without a graph. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { headerFile, shape, u32 } from "../testing/headerFile.ts";
 import { boolEntry, numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
@@ -7,6 +8,7 @@ import type { DenseHyper } from "./dense.ts";
 import { HyperReader } from "./hyperReader.ts";
 import { readWindows } from "./windows.ts";
 import { describeModel } from "./describe.ts";
+import { FAMILIES as ALL } from "./families/index.ts";
 import { llama } from "./families/llama.ts";
 import { qwen2 } from "./families/qwen2.ts";
 import { qwen3 } from "./families/qwen3.ts";
@@ -21,6 +23,16 @@ const hyper = async (...given: Parameters<typeof headerFile>): Promise<DenseHype
 };
 
 describe("the architecture", () => {
+  it("stands in docs/families.md with its family", () => {
+    const page = readFileSync(new URL("../../docs/families.md", import.meta.url), "utf8");
+    const rows = page
+      .split("\n")
+      .filter((line) => line.startsWith("| ") && line.includes("`") && !line.includes("main/"));
+    expect(rows).toEqual(
+      ALL.map(({ name, architectures }) => `| ${name} | ${architectures.map((a) => `\`${a}\``).join(", ")} |`),
+    );
+  });
+
   it("is read with its defaults", async () => {
     expect(await hyper("llama")).toMatchObject({
       name: "llama",

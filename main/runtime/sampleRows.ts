@@ -10,8 +10,11 @@ function lastRow(logits: HostTensor): Float64Array {
 }
 
 function logSumExp(row: Float64Array): number {
-  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
-  return largest + Math.log(row.reduce((sum, x) => sum + Math.exp(x - largest), 0));
+  let most = -Infinity;
+  for (let i = 0; i < row.length; i++) most = Math.max(most, row[i] ?? NaN);
+  let sum = 0;
+  for (let i = 0; i < row.length; i++) sum += Math.exp((row[i] ?? NaN) - most);
+  return most + Math.log(sum);
 }
 
 /** A token of the last row, by the chain (sampling/chain.ts), with the model's own probabilities. */
@@ -22,7 +25,7 @@ export function draw(logits: HostTensor, options: SampleOptions): SampledToken {
     id,
     logprob: (row[id] ?? NaN) - normaliser,
   });
-  const top = options.alternatives > 0 ? largest(Float32Array.from(row), options.alternatives) : [];
+  const top = options.alternatives > 0 ? largest(new Float32Array(row), options.alternatives) : [];
   return { ...probability(drawId(row, options)), top: Array.from(top, probability) };
 }
 

@@ -53,12 +53,16 @@ const bytes = (name: string, count: number): MetadataEntry => ({
   })(),
 });
 
-/** A character map whose one entry is the child of itself; a text of any length ends there, with this replacement. */
+/**
+ * A character map whose one entry is the child of itself; a text of any length ends there, with
+ * this replacement.
+ */
 function circle(char: string, length = 1): number[] {
   const byte = char.charCodeAt(0);
   const words = new Uint32Array(129);
   words[0] = 512;
-  // The root's children lie at distance 0, and so do those of each of them: the entry of the byte is reached over 0.
+  // The root's children lie at distance 0, and those of this entry at the distance that leads back
+  // to the root.
   words[1 + byte] = byte | (1 << 8) | (byte << 10);
   return [...new Uint8Array(words.buffer), ...new Uint8Array(length).fill(byte), 0];
 }

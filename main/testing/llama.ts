@@ -41,6 +41,9 @@ export interface LlamaInfo {
   readonly bos: number;
   readonly eos: number;
   readonly eot: number;
+  /** -1 where there is none. */
+  readonly separator: number;
+  readonly addSep: boolean;
   readonly addBos: boolean;
   readonly addEos: boolean;
   readonly chatTemplate: string | null;

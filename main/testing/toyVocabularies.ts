@@ -1,4 +1,7 @@
-/** Vocabularies of every tokenizer model, with random tokens, merges and scores, for tests beside llama.cpp. */
+/**
+ * Vocabularies of every tokenizer model, with random tokens, merges and scores, for tests beside
+ * llama.cpp.
+ */
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { byteText } from "../tokenizer/rules.ts";

@@ -10,6 +10,8 @@ const SAMPLING = [
   "--device",
   ...SAMPLING_NUMBERS.map((name) => `--${samplingFlag(name)}`),
   "--logit-bias",
+  "--grammar",
+  "--json-schema",
   "--seed",
   "--stop",
   "--max-tokens",

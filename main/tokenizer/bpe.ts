@@ -81,6 +81,7 @@ function make(source: TokenizerSource): TokenizerRules {
     behind: framed(addEos && eos),
     addBos,
     addEos,
+    addSep: flag(source, "add_sep_token", pre.addSep),
     addSpacePrefix: flag(source, "add_space_prefix", false),
     cleanSpaces: pre.cleanSpaces,
     keepsText: !dropsSpaces,

@@ -40,7 +40,9 @@ export function streamingDetokenizer(pieceOf: (id: number) => Uint8Array): Strea
   };
 }
 
-/** Without the spaces before ? ! . , and before 's 'm 're 've, nor those around a single apostrophe. */
+/**
+ * Without the spaces before ? ! . , and before 's 'm 're 've, nor those around a single apostrophe.
+ */
 export const cleanSpaces = (text: string): string =>
   text
     .replaceAll(/ (?=[?!.,])/gu, "")

@@ -37,6 +37,7 @@ function make(source: TokenizerSource): TokenizerRules {
     behind: [],
     addBos: flag(source, "add_bos_token", false),
     addEos: flag(source, "add_eos_token", false),
+    addSep: flag(source, "add_sep_token", false),
     addSpacePrefix: flag(source, "add_space_prefix", false),
     cleanSpaces: false,
     keepsText: true,
@@ -62,7 +63,9 @@ const BYTE = 6;
 
 const utf8 = new TextEncoder();
 const SCALE = 1e4;
-/** What a character costs that is written in bytes; a token that costs twice as much is never taken. */
+/**
+ * What a character costs that is written in bytes; a token that costs twice as much is never taken.
+ */
 const UNKNOWN = -1e7;
 const NEVER = -2e7;
 const LOWEST = -(2 ** 31);

@@ -45,8 +45,8 @@ const behindThousands: Pattern = {
 const CONTRACTION = "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])";
 const TAIL = `\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`;
 /**
- * White space in falling powers of two. Whether a line ends in a run is looked for where the run begins, or behind a line's end:
- * from each part of it the way to its end would be walked again.
+ * White space in falling powers of two. Whether a line ends in a run is looked for where the run
+ * begins, or behind a line's end: from each part of it the way to its end would be walked again.
  */
 const HALVING_TAIL =
   "(?<![^\\S\\r\\n])\\s*[\\r\\n]+|" +
@@ -96,7 +96,10 @@ const BLOOM = " ?[^(\\t-\\r |.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+";
 const lines = plain("[^\\n]+|\\n+");
 /** Where one sign of punctuation before a word joins it, and marks belong to words. */
 const words3 = folded(`[!-/:-@\\[-\`{-~][A-Za-z]+|[^\\r\\n${L}${P}${S}]?[${L}${M}]+| ?[${P}${S}]+[\\r\\n]*|${TAIL}`);
-/** Scripts without spaces: Chinese, kana, Thai, Lao, Khmer, Burmese, and from U+8C48 all to U+FAFF (llama.cpp's range). */
+/**
+ * Scripts without spaces: Chinese, kana, Thai, Lao, Khmer, Burmese, and from U+8C48 all to U+FAFF
+ * (llama.cpp's range).
+ */
 const UNSPACED =
   "\\u4e00-\\ufaff\\u3400-\\u4dbf\\u3040-\\u30ff\\uff65-\\uff9f\\u2f00-\\u2fdf" +
   "\\u0e40-\\u0e7f\\u0e80-\\u0eff\\u1780-\\u17ff\\u1000-\\u109f\\u1100-\\u11ff";
@@ -157,7 +160,10 @@ const PATTERNS = {
   whitespace: [plain("[^\\t-\\r ]+")],
 } as const satisfies Record<string, readonly Pattern[]>;
 
-/** How the vocabulary spells a text: by GPT-2's printable bytes, or in UTF-8 as it is, then perhaps with ▁ for spaces. */
+/**
+ * How the vocabulary spells a text: by GPT-2's printable bytes, or in UTF-8 as it is, then perhaps
+ * with ▁ for spaces.
+ */
 export type Spelling = "bytes" | "utf8" | "utf8 with ▁";
 
 interface Implied {
@@ -169,6 +175,8 @@ interface Implied {
   readonly addBos: boolean | "always";
   /** A file that does not name a BOS token has none. */
   readonly noBos: boolean;
+  /** A separator stands between the two texts of a pair. */
+  readonly addSep: boolean;
   /** llama.cpp drops spaces before punctuation and contractions when it puts a text together. */
   readonly cleanSpaces: boolean;
   readonly spelling: Spelling;
@@ -208,9 +216,10 @@ const KINDS: readonly PreTokenizerKind[] = [
     patterns: PATTERNS.gpt2,
     names:
       "gpt-2 phi-2 gigachat a.x-4.0 mellum exaone4 mpt olmo jais modern-bert " +
-      "jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code roberta-bpe",
+      "jina-es jina-de jina-v2-es jina-v2-de",
     cleanSpaces: true,
   },
+  { patterns: PATTERNS.gpt2, names: "jina-v1-en jina-v2-code roberta-bpe", addSep: true, cleanSpaces: true },
   { patterns: PATTERNS.gpt2, names: "trillion granite-docling" },
   {
     patterns: PATTERNS.digits,
@@ -252,6 +261,7 @@ const NOTHING_IMPLIED: Implied = {
   wholeLineEnds: false,
   addBos: false,
   noBos: false,
+  addSep: false,
   cleanSpaces: false,
   spelling: "bytes",
 };

@@ -27,7 +27,10 @@ export interface TokenizerRules {
   /** The pre-tokenizer's name; "default" where there is none to choose. */
   readonly pre: string;
   readonly vocabulary: Vocabulary;
-  /** Appends the ids of a text without special tokens. `isFirst`: the text begins here, or a special token stands before it. */
+  /**
+   * Appends the ids of a text without special tokens. `isFirst`: the text begins here, or a special
+   * token stands before it.
+   */
   readonly encode: (text: string, out: number[], isFirst: boolean) => Steps<void>;
   /** The bytes of a token that is shown: all but control and unknown ones. */
   readonly bytesOf: (id: number, kind: TokenKind) => Uint8Array;
@@ -36,11 +39,16 @@ export interface TokenizerRules {
   readonly behind: readonly number[];
   readonly addBos: boolean;
   readonly addEos: boolean;
+  /** A separator stands between the two texts of a pair. */
+  readonly addSep: boolean;
   /** A text begins with a space that the rules put there. */
   readonly addSpacePrefix: boolean;
   /** Spaces before punctuation and contractions are put there by the rules: "a , b" was "a, b". */
   readonly cleanSpaces: boolean;
-  /** The text of any ids is the text they were made from, so that it is not cleaned without being asked for. */
+  /**
+   * The text of any ids is the text they were made from, so that it is not cleaned without being
+   * asked for.
+   */
   readonly keepsText: boolean;
   readonly warnings: readonly string[];
 }

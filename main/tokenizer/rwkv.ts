@@ -35,6 +35,7 @@ function make(source: TokenizerSource): TokenizerRules {
     behind: [],
     addBos: flag(source, "add_bos_token", false),
     addEos: flag(source, "add_eos_token", false),
+    addSep: flag(source, "add_sep_token", false),
     addSpacePrefix: flag(source, "add_space_prefix", false),
     cleanSpaces: false,
     keepsText: true,

@@ -21,7 +21,10 @@ export interface SpecialToken {
   readonly stripsRight: boolean;
 }
 
-/** Which tokens drop the white space beside them. Files do not say it; llama.cpp knows the models by their names. */
+/**
+ * Which tokens drop the white space beside them. Files do not say it; llama.cpp knows the models by
+ * their names.
+ */
 export interface Stripping {
   readonly left: (text: string) => boolean;
   readonly right: (text: string) => boolean;

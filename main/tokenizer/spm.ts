@@ -34,6 +34,7 @@ function make(source: TokenizerSource): TokenizerRules {
     behind: framed(addEos && vocabulary.special.eos),
     addBos,
     addEos,
+    addSep: flag(source, "add_sep_token", false),
     addSpacePrefix,
     cleanSpaces: false,
     keepsText: true,

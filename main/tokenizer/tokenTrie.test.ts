@@ -1,4 +1,7 @@
-/** A walk tells the tokens that a search through all of them tells, and costs no more than the longest of them. */
+/**
+ * A walk tells the tokens that a search through all of them tells, and costs no more than the
+ * longest of them.
+ */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Metadata } from "../formats/gguf/metadata.ts";

@@ -57,7 +57,10 @@ export class TokenTrie {
     return to - from;
   }
 
-  /** The first of low…high whose byte at this depth is no smaller. All of them are longer than the depth. */
+  /**
+   * The first of low…high whose byte at this depth is no smaller. All of them are longer than the
+   * depth.
+   */
   #lowerBound(low: number, high: number, depth: number, byte: number): number {
     let [first, end] = [low, high];
     while (first < end) {
@@ -73,7 +76,10 @@ export class TokenTrie {
   }
 }
 
-/** By their bytes, by quicksort over one byte at a time with pivots by chance: linear in the bytes, whatever they are. */
+/**
+ * By their bytes, by quicksort over one byte at a time with pivots by chance: linear in the bytes,
+ * whatever they are.
+ */
 function sortedOnce(strings: StringTable, ids: Int32Array): Int32Array {
   const byteAt = (id: number, depth: number): number => {
     const at = strings.startOf(id) + depth;

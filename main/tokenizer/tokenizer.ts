@@ -42,6 +42,9 @@ export interface Tokenizer {
   readonly eos: number | undefined;
   readonly addBos: boolean;
   readonly addEos: boolean;
+  /** What stands between the two texts of a pair, for a reranker. */
+  readonly separator: number | undefined;
+  readonly addSep: boolean;
   /** Every token after which a generation stops. */
   readonly endings: ReadonlySet<number>;
   /** Tokens that the file wants never to be drawn. */
@@ -152,6 +155,8 @@ function build(source: TokenizerSource, model: string, rules: TokenizerRules): T
     eos,
     addBos: rules.addBos,
     addEos: rules.addEos,
+    separator: vocabulary.special.separator,
+    addSep: rules.addSep,
     endings: vocabulary.endings,
     suppressed: vocabulary.suppressed,
     warnings: rules.warnings,

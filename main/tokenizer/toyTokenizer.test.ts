@@ -33,6 +33,7 @@ const backwards: TokenizerModel = {
       behind: [],
       addBos: true,
       addEos: false,
+      addSep: false,
       addSpacePrefix: false,
       cleanSpaces: false,
       keepsText: false,

@@ -45,6 +45,7 @@ function make(source: TokenizerSource): TokenizerRules {
     behind: framed(addEos && vocabulary.special.eos),
     addBos,
     addEos,
+    addSep: flag(source, "add_sep_token", false),
     addSpacePrefix,
     cleanSpaces: false,
     keepsText: true,
@@ -98,7 +99,9 @@ class UnigramEncoder {
     if (bytes.length > 0) this.#pushBest(yield* this.#bestTokens(bytes, this.#tries.all), out);
   }
 
-  /** What begins like a user-defined token stays as it is; the rest goes through the character map. */
+  /**
+   * What begins like a user-defined token stays as it is; the rest goes through the character map.
+   */
   *#normalised(text: Uint8Array, users: TokenTrie): Steps<Uint8Array> {
     const out = new SpacedBytes(text.length, this.#rules);
     let seen = 0;

@@ -242,7 +242,10 @@ export function checkedTokens(
   return { tokens, kinds };
 }
 
-/** The tokens of a model that looks for each of them at each place of a text: their length is what a place can cost. */
+/**
+ * The tokens of a model that looks for each of them at each place of a text: their length is what a
+ * place can cost.
+ */
 export function shortTokens(
   file: string,
   metadata: Metadata,
@@ -271,7 +274,7 @@ function readKinds(file: string, metadata: Metadata, size: number): Uint8Array {
   const kinds = new Uint8Array(size).fill(NORMAL);
   const given = metadata.optionalIntegers("tokenizer.ggml.token_type");
   if (given === undefined) return kinds;
-  if (given.length !== size) throw tokenizerError(file, `got ${given.length} token types for ${size} tokens`);
+  if (given.length < size) throw tokenizerError(file, `got ${given.length} token types for ${size} tokens`);
   for (let id = 0; id < size; id++) {
     const kind = given[id] ?? 0;
     kinds[id] = kind > 0 && kind < KINDS.length ? kind : 0;
@@ -284,9 +287,9 @@ export const tokenizerError = (file: string, message: string): WorkbenchError =>
     hint: "The vocabulary in the file is damaged; convert the model again.",
   });
 
-/** One score for each token; 0 where the file has none. */
+/** One score for each token; 0 where the file has none. More of them do no harm, as in llama.cpp. */
 export function scoresOf(file: string, metadata: Metadata, size: number): Float32Array {
   const scores = metadata.optionalFloats("tokenizer.ggml.scores") ?? new Float32Array(size);
-  if (scores.length !== size) throw tokenizerError(file, `got ${scores.length} scores for ${size} tokens`);
+  if (scores.length < size) throw tokenizerError(file, `got ${scores.length} scores for ${size} tokens`);
   return scores;
 }

@@ -38,6 +38,7 @@ function make(source: TokenizerSource): TokenizerRules {
     behind: framed(vocabulary.special.separator),
     addBos: flag(source, "add_bos_token", true),
     addEos: flag(source, "add_eos_token", false),
+    addSep: flag(source, "add_sep_token", true),
     addSpacePrefix: flag(source, "add_space_prefix", false),
     cleanSpaces: true,
     keepsText: false,
@@ -81,7 +82,10 @@ function* cleanWords(text: string, { lowers, strips }: Cleaning): Steps<readonly
   return words;
 }
 
-/** Of the CJK planes what BERT's own tokenizer takes; one range begins where that does, not where the block does. */
+/**
+ * Of the CJK planes what BERT's own tokenizer takes; one range begins where that does, not where
+ * the block does.
+ */
 const CHINESE = [
   [0x4e00, 0x9fff],
   [0x3400, 0x4dbf],

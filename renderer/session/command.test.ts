@@ -25,6 +25,7 @@ const everything = {
   ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, unusual(name)])),
   ...asked,
   logitBias: "15=-2\nhello=ban",
+  grammar: 'root ::= "yes"',
 };
 /** Each kind, with everything that it can say. */
 const FULL: readonly CommandLine[] = [
@@ -34,7 +35,9 @@ const FULL: readonly CommandLine[] = [
   { kind: "route", phase: "decode", target },
   { kind: "passes", backend: "mlx", phase: "decode" },
   { kind: "chat", message: "Hello", system: "Be brief", ...everything },
+  { kind: "chat", message: "Hello", jsonSchema: "true", ...asked },
   { kind: "run", prompt: "Once", ...everything },
+  { kind: "run", prompt: "Once", jsonSchema: "true", ...asked },
   { kind: "hybrid", device: "coreml", target },
   { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2, warmup: 3 },
   { kind: "profile", device: "mlx", promptTokens: 8, generateTokens: 4 },

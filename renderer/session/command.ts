@@ -13,6 +13,8 @@ interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
   readonly stop?: string;
   /** Biases of tokens, one a line. */
   readonly logitBias?: string;
+  readonly grammar?: string;
+  readonly jsonSchema?: string;
   /** Numbers that the file names. */
   readonly hinted?: readonly string[];
 }
@@ -74,12 +76,21 @@ const isUsual = (name: SamplingNumber, { hinted = [], ...asked }: Asked): boolea
 const eachLine = (name: string, text = ""): readonly string[] =>
   text.split("\n").flatMap((line) => (line === "" ? [] : flag(name, line)));
 
+/** One form of the answer: a schema goes before a grammar, as in the request. */
+const formFlags = ({ grammar = "", jsonSchema = "" }: Asked): readonly string[] =>
+  jsonSchema.trim() !== ""
+    ? flag("--json-schema", jsonSchema)
+    : grammar.trim() !== ""
+      ? flag("--grammar", grammar)
+      : [];
+
 const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--device", asked.device),
   ...SAMPLING_NUMBERS.flatMap((name) => (isUsual(name, asked) ? [] : flag(`--${samplingFlag(name)}`, asked[name]))),
   ...flag("--seed", asked.seed),
   ...eachLine("--stop", asked.stop),
   ...eachLine("--logit-bias", asked.logitBias),
+  ...formFlags(asked),
   ...flag("--max-tokens", asked.maxTokens),
   ...flag("--context", asked.context),
 ];

@@ -39,6 +39,18 @@ const samplingNumbers = Object.fromEntries(
 
 export const sampling = z.object({
   ...samplingNumbers,
+  /** GBNF: the answer is a text of this grammar. */
+  grammar: z
+    .string()
+    .min(1)
+    .max(1 << 20)
+    .optional(),
+  /** Text of a JSON schema: the answer is JSON that it takes. */
+  jsonSchema: z
+    .string()
+    .min(1)
+    .max(1 << 20)
+    .optional(),
   dryBreakers: z.array(z.string().min(1).max(100)).max(64).optional(),
   /** Tokens by their id, or by a text that is one token; null bans one. */
   logitBias: z

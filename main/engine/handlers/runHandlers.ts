@@ -12,6 +12,7 @@ import { samplingHints } from "../../runtime/sampling/hints.ts";
 import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
 import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import { inSlices } from "../models/taskCache.ts";
 import { promptOf } from "./chats.ts";
 import type { Decoders } from "../models/decoders.ts";
 import { leaseInPhases } from "../models/decoders.ts";
@@ -61,7 +62,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
         const { ids } = prompt;
         const { truth } = lease.device.facts(lease.session.threads);
         const { seed, settings, report } = samplingOf(input.sampling, model);
-        const sampling = prepareSampling(settings, model.tokenizer);
+        const sampling = await inSlices(prepareSampling(settings, model.tokenizer), signal);
         yield {
           kind: "start",
           device: input.device,
@@ -92,7 +93,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
 
 /** What was asked for, else what the file says, else our defaults. */
 function samplingOf(
-  { seed: asked, logitBias, dryBreakers, ...numbers }: RunInput["sampling"],
+  { seed: asked, logitBias, dryBreakers, grammar, jsonSchema, ...numbers }: RunInput["sampling"],
   { file }: OpenModel,
 ): { readonly seed: number; readonly settings: SamplingSettings; readonly report: Start["sampling"] } {
   const hints: SamplingHints = file === undefined ? { values: {}, notes: [] } : samplingHints(file.metadata);
@@ -106,6 +107,8 @@ function samplingOf(
       ...values,
       seed,
       dryBreakers,
+      grammar,
+      jsonSchema,
       logitBias: logitBias?.map(({ token, bias }) => ({ token, bias: bias ?? -Infinity })),
     },
     report: {

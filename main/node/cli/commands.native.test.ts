@@ -224,6 +224,15 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /time/,
   },
   {
+    line: 'run FILE -p Once --grammar "root ::= [a-c]{4}" --seed 1 --mirostat 2 --dry-multiplier 1 --logit-bias 0=ban',
+    json: answer.extend({
+      text: z.string().regex(/^[a-c]{4}$/),
+      reason: z.literal("stop"),
+      sampling: z.object({ values: z.object({ mirostat: z.literal(2), topK: z.literal(40) }) }),
+    }),
+    says: /^[a-c]{4}\n/,
+  },
+  {
     line: "chat FILE -m Hello -m Bye --temperature 0",
     json: z.object({
       answers: z.array(answer.extend({ reason: z.literal("stop") })).length(2),

@@ -89,7 +89,11 @@ function withSamplingNumbers(command: Program): Program {
     .addOption(several("--dry-breaker <text>", "DRY: a repetition ends at this text, instead of at the usual ones"))
     .addOption(
       several("--logit-bias <bias>", "token=number: add to the logit of a token, by its id or text; =ban for never"),
-    );
+    )
+    .addOption(once("--grammar <gbnf>", "the answer is a text of this grammar (GBNF, from its rule root)"))
+    .addOption(once("--grammar-file <path>", "read the grammar from a file"))
+    .addOption(once("--json-schema <json>", "the answer is JSON that this schema takes; {} for any JSON"))
+    .addOption(once("--json-schema-file <path>", "read the schema from a file"));
 }
 
 export const sampling = (command: Program): Program =>
@@ -112,6 +116,10 @@ export const DEMO_INSTEAD = new Option(
   ...SAMPLING_NUMBERS,
   "dryBreaker",
   "logitBias",
+  "grammar",
+  "grammarFile",
+  "jsonSchema",
+  "jsonSchemaFile",
   "stop",
   "context",
   "threads",

@@ -27,6 +27,10 @@ interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<Samplin
   readonly maxTokens: string;
   readonly dryBreaker?: readonly string[];
   readonly logitBias?: readonly string[];
+  readonly grammar?: string;
+  readonly grammarFile?: string;
+  readonly jsonSchema?: string;
+  readonly jsonSchemaFile?: string;
   readonly seed?: string;
   readonly stop?: readonly string[];
   readonly threads?: string;
@@ -57,6 +61,7 @@ async function runInput(
       ...samplingNumbers(options),
       ...(options.dryBreaker === undefined ? {} : { dryBreakers: [...options.dryBreaker] }),
       ...(options.logitBias === undefined ? {} : { logitBias: options.logitBias.map(tokenBias) }),
+      ...(await constraintOf(options, command.signal)),
       seed: options.seed === undefined ? null : wholeNumber("seed", options.seed, 0, 4_294_967_295),
     },
     stop: stopTexts(options.stop ?? []),
@@ -76,6 +81,24 @@ function samplingNumbers(options: SamplingOptions): Partial<Record<SamplingNumbe
     return [[name, value] as const];
   });
   return Object.fromEntries(given);
+}
+
+/** What the answer has to be. */
+async function constraintOf(
+  { grammar, grammarFile, jsonSchema, jsonSchemaFile }: SamplingOptions,
+  signal: AbortSignal,
+): Promise<Pick<NonNullable<RunInput["sampling"]>, "grammar" | "jsonSchema">> {
+  oneOf("the form of the answer", {
+    "--grammar": grammar,
+    "--grammar-file": grammarFile,
+    "--json-schema": jsonSchema,
+    "--json-schema-file": jsonSchemaFile,
+  });
+  const textOf = (text: string | undefined, path: string | undefined): Promise<string | undefined> =>
+    path === undefined ? Promise.resolve(text) : readText(path, signal);
+  const gbnf = await textOf(grammar, grammarFile);
+  const schema = await textOf(jsonSchema, jsonSchemaFile);
+  return { ...(gbnf === undefined ? {} : { grammar: gbnf }), ...(schema === undefined ? {} : { jsonSchema: schema }) };
 }
 
 function tokenBias(text: string): NonNullable<ReturnType<typeof readTokenBias>> {

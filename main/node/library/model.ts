@@ -27,6 +27,7 @@ import { engines, THREADS } from "./addon.ts";
 /** Positions of a session or package when nothing is said; a model that was trained for fewer has those. */
 export const DEFAULT_CONTEXT = 4096;
 const MOST_TOKENS = 256;
+const NEVER = new AbortController().signal;
 /** One per device and cache type, until the model is closed. */
 const DECODER: TaskKind<DeviceDecoder> = { name: "decoder", keep: Infinity };
 
@@ -171,7 +172,8 @@ export class ModelSession {
       const ids = await this.#model.encode(prompt, options.signal);
       const { tokenizer, file } = this.#model;
       const { values } = samplingHints(file.metadata);
-      const prepared = prepareSampling({ ...GREEDY, ...values, seed: randomSeed(), ...sampling }, tokenizer);
+      const settings = { ...GREEDY, ...values, seed: randomSeed(), ...sampling };
+      const prepared = await inSlices(prepareSampling(settings, tokenizer), options.signal ?? NEVER);
       yield* generate(this.decoder, tokenizer, { ...rest, prompt: ids, maxTokens, sampling: prepared });
     } finally {
       this.#busy = false;

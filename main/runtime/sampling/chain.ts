@@ -47,15 +47,13 @@ export function drawId(row: ArrayLike<number>, options: SampleOptions): number {
 
 function best(logits: Float32Array): number {
   let at = 0;
-  logits.forEach((logit, id) => {
-    if (logit > (logits[at] ?? -Infinity)) at = id;
-  });
+  for (let id = 1; id < logits.length; id++) if ((logits[id] ?? NaN) > (logits[at] ?? NaN)) at = id;
   return at;
 }
 
 /** The logits after steps 1 to 4. */
 export function adjusted(row: ArrayLike<number>, options: SampleOptions): Float32Array {
-  const logits = Float32Array.from(row);
+  const logits = new Float32Array(row);
   const change = (id: number, to: (logit: number) => number): void => {
     const logit = logits[id];
     if (logit !== undefined) logits[id] = to(logit);
@@ -99,7 +97,8 @@ export function candidates(logits: Float32Array, options: SampleOptions): Candid
   const ids = largest(logits, limit);
   const most = logits[ids[0] ?? 0] ?? NaN;
   if (!Number.isFinite(most)) throw new WorkbenchError("RUN_FAILED", "[sample] the logits are not finite");
-  const weights = Float64Array.from(ids, (id) => Math.exp(((logits[id] ?? 0) - most) / temperature));
+  const weights = new Float64Array(ids.length);
+  for (let i = 0; i < ids.length; i++) weights[i] = Math.exp(((logits[ids[i] ?? 0] ?? 0) - most) / temperature);
   const none = weights.indexOf(0);
   let kept: Candidates = none < 0 ? { ids, weights } : first({ ids, weights }, none);
   if (mirostat !== undefined) return mirostatKept(kept, mirostat, logits.length);

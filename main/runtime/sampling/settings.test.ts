@@ -1,5 +1,6 @@
 // What is asked of the draws: looked up in a vocabulary, checked, and carried from token to token.
 import { describe, expect, test } from "vitest";
+import { finish } from "../../ir/steps.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { GREEDY, GREEDY_DRAW } from "../generate.ts";
 import { draw } from "../sampleRows.ts";
@@ -11,10 +12,11 @@ import { prepareSampling, startChain } from "./settings.ts";
 const WORDS = ["a", "b", "ab", "\n", " the", "x:", "12"];
 const source = {
   size: WORDS.length,
+  endings: new Set<number>(),
   pieceBytes: (id: number) => new TextEncoder().encode(WORDS[id]),
   encode: (text: string) => Int32Array.from([...text], (letter) => Math.max(0, WORDS.indexOf(letter))),
 };
-const prepare = (settings: Partial<SamplingSettings>) => prepareSampling({ ...GREEDY, ...settings }, source);
+const prepare = (settings: Partial<SamplingSettings>) => finish(prepareSampling({ ...GREEDY, ...settings }, source));
 
 describe("settings", () => {
   test("that are off leave no step behind", () => {
@@ -34,6 +36,15 @@ describe("settings", () => {
       { id: 0, bias: 3 },
       { id: 4, bias: -Infinity },
       { id: 6, bias: 3 },
+    ]);
+  });
+
+  test("ban what the file suppresses, whatever is asked for", () => {
+    const suppressing = { ...source, suppressed: [3, 0] };
+    const settings = { ...GREEDY, logitBias: [{ token: 0, bias: 5 }] };
+    expect(finish(prepareSampling(settings, suppressing)).logitBias).toEqual([
+      { id: 3, bias: -Infinity },
+      { id: 0, bias: -Infinity },
     ]);
   });
 

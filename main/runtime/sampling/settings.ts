@@ -13,8 +13,11 @@ import {
   SAMPLING_NUMBERS,
   SAMPLING_RANGES,
 } from "../../ir/samplingRanges.ts";
+import type { Steps } from "../../ir/steps.ts";
 import type { BreakerSource } from "./dry.ts";
 import { breakersOf } from "./dry.ts";
+import type { AnswerForm, GrammarVocabulary } from "./grammars.ts";
+import { constraintOf } from "./grammars.ts";
 
 /** What every engine draws by, and how many of the last tokens the penalties look at. */
 export type PlainSampling = { readonly seed: number } & Pick<
@@ -41,6 +44,10 @@ export type SamplingSettings = PlainSampling & {
   /** Texts that end a repetition for DRY; by default a line end, a colon, a quotation mark and an asterisk. */
   readonly dryBreakers?: readonly string[] | undefined;
   readonly logitBias?: readonly TokenBias[] | undefined;
+  /** GBNF: the answer is a text of this grammar. */
+  readonly grammar?: string | undefined;
+  /** The answer is JSON that this schema takes: the schema, or its text. */
+  readonly jsonSchema?: string | boolean | object | undefined;
 };
 
 /** Steps that are absent are off. */
@@ -63,19 +70,26 @@ export interface ConstrainedText extends TokenConstraint {
 }
 
 /** Vocabulary and encoding; a tokenizer fits. */
-export type SamplingSource = BreakerSource;
+export interface SamplingSource extends BreakerSource, GrammarVocabulary {
+  /** Tokens that the file wants never to be drawn. */
+  readonly suppressed?: readonly number[];
+}
 
-/** Looks up tokens and leaves out what is off. */
-export function prepareSampling(settings: SamplingSettings, source: SamplingSource): PreparedSampling {
+/** Looks up tokens, reads the grammar, and leaves out what is off. A grammar's first use of a vocabulary takes a moment. */
+export function* prepareSampling(settings: SamplingSettings, source: SamplingSource): Steps<PreparedSampling> {
   checkRanges(settings);
+  const form = formOf(settings);
+  const constraint = form === undefined ? {} : { constraint: yield* constraintOf(form, source) };
   const { temperature, topK, topP, minP, repeatPenalty, repeatLast, seed } = settings;
   const number = (name: SamplingNumber): number => settings[name] ?? SAMPLING_DEFAULTS[name];
   const given = <K extends SamplingNumber>(name: K, off: number): { readonly [N in K]?: number } =>
     number(name) === off ? {} : ({ [name]: number(name) } as { readonly [N in K]: number });
   const version = number("mirostat");
-  const bias = biasesOf(settings.logitBias ?? [], source);
+  const bans = (source.suppressed ?? []).map((token) => ({ token, bias: -Infinity }));
+  const bias = biasesOf([...bans, ...(settings.logitBias ?? [])], source);
   return {
     ...{ temperature, topK, topP, minP, repeatPenalty, repeatLast, seed },
+    ...constraint,
     ...given("frequencyPenalty", 0),
     ...given("presencePenalty", 0),
     ...given("typicalP", 1),
@@ -104,6 +118,14 @@ export function prepareSampling(settings: SamplingSettings, source: SamplingSour
           },
         }),
   };
+}
+
+function formOf({ grammar, jsonSchema }: SamplingSettings): AnswerForm | undefined {
+  if (grammar !== undefined && jsonSchema !== undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[sampling] got a grammar and a JSON schema, expected one of them");
+  if (grammar !== undefined) return { kind: "grammar", text: grammar };
+  if (jsonSchema === undefined) return undefined;
+  return { kind: "jsonSchema", text: typeof jsonSchema === "string" ? jsonSchema : JSON.stringify(jsonSchema) };
 }
 
 function checkRanges(settings: SamplingSettings): void {

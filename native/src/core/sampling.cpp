@@ -22,9 +22,8 @@ void check_targets(const ScoreRequest& request, size_t rows, size_t vocabulary) 
 
 std::vector<std::pair<int32_t, float>> biased_tokens(const SampleRequest& request, size_t vocabulary) {
   std::vector<std::pair<int32_t, float>> biases = request.biases;
-  std::erase_if(biases, [&](const auto& entry) {
-    return entry.first < 0 || static_cast<size_t>(entry.first) >= vocabulary;
-  });
+  std::erase_if(biases,
+                [&](const auto& entry) { return entry.first < 0 || static_cast<size_t>(entry.first) >= vocabulary; });
   return biases;
 }
 

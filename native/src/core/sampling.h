@@ -12,13 +12,13 @@ namespace rlx {
 // The steps in their order: logit biases, penalties, temperature, top-k, top-p, min-p, draw. Chains with other steps are drawn
 // in TypeScript: main/runtime/sampling/chain.ts has them all.
 struct SampleRequest {
-  double temperature = 0;       // 0: the most probable token
-  size_t top_k = 0;             // 0: off
-  double top_p = 1;             // 1: off
-  double min_p = 0;             // 0: off
-  double repeat_penalty = 1;    // 1: off
-  double frequency_penalty = 0;  // for each time that a token is among `recent`
-  double presence_penalty = 0;   // once
+  double temperature = 0;                         // 0: the most probable token
+  size_t top_k = 0;                               // 0: off
+  double top_p = 1;                               // 1: off
+  double min_p = 0;                               // 0: off
+  double repeat_penalty = 1;                      // 1: off
+  double frequency_penalty = 0;                   // for each time that a token is among `recent`
+  double presence_penalty = 0;                    // once
   std::vector<std::pair<int32_t, float>> biases;  // added to the logits of these tokens
   std::vector<int32_t> recent;  // tokens that the penalties apply to; tokens drawn during a run are added
   size_t window = SIZE_MAX;     // at most this many of `recent` count, the last ones

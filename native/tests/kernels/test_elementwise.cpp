@@ -26,6 +26,7 @@ double reference(Unary op, double v) {
     case Unary::silu: return v / (1.0 + std::exp(-v));
     case Unary::gelu_tanh:
       return 0.5 * v * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
+    case Unary::gelu_half: return v >= 10 ? v : reference(Unary::gelu_tanh, v);
     case Unary::gelu_erf: return 0.5 * v * std::erfc(-v / std::sqrt(2.0));
     case Unary::relu: return v < 0 ? 0 : v;
     case Unary::softplus: return std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v)));
@@ -61,6 +62,8 @@ const Named kUnary[] = {
     {Unary::sigmoid, "sigmoid", 6e-7, 1e-38},
     {Unary::silu, "silu", 6e-7, 1e-36},
     {Unary::gelu_tanh, "gelu_tanh", 2e-6, 3e-7},
+    // Operand and result as halves.
+    {Unary::gelu_half, "gelu_half", 4e-3, 1e-3},
     {Unary::gelu_erf, "gelu_erf", 2e-6, 3e-7},
     {Unary::relu, "relu", 0, 0},
     {Unary::softplus, "softplus", 5e-7, 1e-7},

@@ -199,8 +199,26 @@ function Advanced(): ReactNode {
           />
         ))}
         <label className={styles["area"]}>
-          <span>Logit biases, one per line: 15=-2, hello=3, &quot; the&quot;=ban</span>
+          <span>Logit biases, one per line, such as 15=-2, hello=3 or x=ban</span>
           <textarea rows={2} value={p.logitBias} onChange={(event) => set({ logitBias: event.target.value })} />
+        </label>
+        <label className={styles["area"]}>
+          <span>JSON schema of the answer</span>
+          <textarea
+            rows={3}
+            placeholder={'{"type": "array", "items": {"type": "integer"}}'}
+            value={p.jsonSchema}
+            onChange={(event) => set({ jsonSchema: event.target.value })}
+          />
+        </label>
+        <label className={styles["area"]}>
+          <span>Grammar (GBNF) of the answer, where no schema is given</span>
+          <textarea
+            rows={3}
+            placeholder={'root ::= "yes" | "no"'}
+            value={p.grammar}
+            onChange={(event) => set({ grammar: event.target.value })}
+          />
         </label>
         {wrong.length === 0 ? null : (
           <p className={styles["limit"]} role="status">

@@ -86,9 +86,14 @@ export function compareSpeeds(left: RunStats | null, right: RunStats | null): re
   ];
 }
 
+/** Too long to be shown in a list of changes. */
+const TEXTS: ReadonlySet<string> = new Set(["system", "stop", "logitBias", "grammar", "jsonSchema"]);
+
 const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ...SAMPLING_NUMBERS.map((name) => [name, samplingWords(name)] as const),
   ["logitBias", "logit biases"],
+  ["grammar", "grammar"],
+  ["jsonSchema", "JSON schema"],
   ["maxTokens", "max tokens"],
   ["context", "context"],
   ["system", "system message"],
@@ -102,7 +107,7 @@ const talkBefore = ({ messages }: RunRecord): string =>
 /** "temperature 0.7 → 0, seed 3 → 4": what was asked for differently; empty when nothing was. */
 export function changedParameters(left: RunRecord, right: RunRecord): readonly string[] {
   const changes = NAMES.filter(([key]) => left.parameters[key] !== right.parameters[key]).map(([key, name]) =>
-    key === "system" || key === "stop" || key === "logitBias"
+    TEXTS.has(key)
       ? `another ${name}`
       : `${name} ${left.parameters[key] ?? "as opened"} → ${right.parameters[key] ?? "as opened"}`,
   );

@@ -38,6 +38,10 @@ export interface RunParameters extends Readonly<Record<SamplingNumber, number>> 
   readonly stop: string;
   /** `<token>=<bias>`, one a line. */
   readonly logitBias: string;
+  /** GBNF that the answer has to follow; empty for none. */
+  readonly grammar: string;
+  /** A JSON schema that the answer has to follow; empty for none. Where it is set, the grammar does not count. */
+  readonly jsonSchema: string;
 }
 
 type TokenBias = NonNullable<Sampling["logitBias"]>[number];
@@ -65,6 +69,8 @@ export const DEFAULT_PARAMETERS: RunParameters = {
   system: "",
   stop: "",
   logitBias: "",
+  grammar: "",
+  jsonSchema: "",
 };
 
 const lines = (text: string): readonly string[] => text.split("\n").filter((line) => line !== "");
@@ -72,6 +78,13 @@ const lines = (text: string): readonly string[] => text.split("\n").filter((line
 /** The lines of a list of biases that say none: they are left out. */
 export const wrongBiases = (text: string): readonly string[] =>
   lines(text).filter((line) => readTokenBias(line) === null);
+
+/** What the answer has to be: one of the two. */
+export const answerForm = ({
+  grammar = "",
+  jsonSchema = "",
+}: Partial<Pick<RunParameters, "grammar" | "jsonSchema">>): Partial<Record<"grammar" | "jsonSchema", string>> =>
+  jsonSchema.trim() !== "" ? { jsonSchema } : grammar.trim() !== "" ? { grammar } : {};
 
 const biasesOf = (text: string): readonly TokenBias[] => lines(text).flatMap((line) => readTokenBias(line) ?? []);
 
@@ -87,6 +100,7 @@ export function runRequest(
   const sampling: Partial<Sampling> = {
     ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, parameters[name]])),
     seed,
+    ...answerForm(parameters),
     ...(logitBias === "" ? {} : { logitBias: biasesOf(logitBias) }),
   };
   const history = turns

@@ -65,13 +65,13 @@ RLX_INLINE F ferf(F x) {
 
 RLX_INLINE F fsilu(F x) { return x / (fset(1.0f) + fexp(fzero() - x)); }
 
-RLX_INLINE F fgelu_tanh(F x);
-// As ggml's table of halves gives it.
-RLX_INLINE F fgelu_half(F x) { return fround_f16(fgelu_tanh(fround_f16(x))); }
 RLX_INLINE F fgelu_tanh(F x) {
   const F inner = fset(0.797884561f) * ffma(fset(0.044715f) * x * x, x, x);
   return fset(0.5f) * x * (fset(1.0f) + ftanh(inner));
 }
+
+// As ggml's table of halves gives it, which it does not ask from 10 on.
+RLX_INLINE F fgelu_half(F x) { return fselect(flt(x, fset(10.0f)), fround_f16(fgelu_tanh(fround_f16(x))), x); }
 
 RLX_INLINE F fgelu_erf(F x) { return fset(0.5f) * x * (fset(1.0f) + ferf(x * fset(0.707106781f))); }
 

@@ -1,0 +1,142 @@
+/** Which tokens may come next in a text that a grammar constrains. A token may end within a character; the next one goes on there. */
+import type { GrammarAutomaton } from "./automaton.ts";
+import { DEAD } from "./automaton.ts";
+import { LAST_CODE_POINT } from "./rules.ts";
+import type { VocabularyTrie } from "./vocabularyTrie.ts";
+
+/** Masks that are kept: most texts come back to few states, such as that within a string. */
+const MOST_MASKS = 256;
+
+/** Where a text stands: the automaton's state, and the character that has begun. */
+interface Place {
+  readonly state: number;
+  /** Bits of the character so far, and bytes that it lacks. */
+  readonly value: number;
+  readonly missing: number;
+}
+
+const REFUSED: Place = { state: DEAD, value: 0, missing: 0 };
+
+export interface ConstraintSource {
+  readonly trie: VocabularyTrie;
+  readonly bytes: (id: number) => Uint8Array;
+  /** Tokens that end a text. */
+  readonly endings: ReadonlySet<number>;
+}
+
+/** Masks by place, for all texts of one grammar over one vocabulary. */
+export class TokenMasks {
+  readonly automaton: GrammarAutomaton;
+  readonly source: ConstraintSource;
+  readonly #masks = new Map<string, Uint32Array>();
+
+  constructor(automaton: GrammarAutomaton, source: ConstraintSource) {
+    this.automaton = automaton;
+    this.source = source;
+  }
+
+  at(place: Place): Uint32Array {
+    const key = `${place.state} ${place.value} ${place.missing}`;
+    const known = this.#masks.get(key);
+    if (known !== undefined) return known;
+    if (this.#masks.size >= MOST_MASKS) this.#masks.clear();
+    const mask = this.#make(place);
+    this.#masks.set(key, mask);
+    return mask;
+  }
+
+  #make(from: Place): Uint32Array {
+    const { trie, endings } = this.source;
+    const mask = new Uint32Array((trie.size + 31) >>> 5);
+    const allow = (id: number): void => {
+      mask[id >>> 5] = (mask[id >>> 5] ?? 0) | (1 << (id & 31));
+    };
+    const { bytes, depths, ends, tokenStarts, tokens } = trie;
+    // Where the text stands behind each byte of the branch that the walk is in: its state, and the character that has begun.
+    const states = new Int32Array(trie.deepest + 2).fill(from.state, 0, 1);
+    const begun: (Place | null)[] = [from.missing === 0 ? null : from];
+    for (let node = 0; node < bytes.length;) {
+      const depth = depths[node] ?? 0;
+      const byte = bytes[node] ?? 0;
+      const state = states[depth] ?? DEAD;
+      const within = begun[depth] ?? null;
+      let next: number;
+      if (within === null && byte < 0x80) {
+        next = this.automaton.next(state, byte);
+        begun[depth + 1] = null;
+      } else {
+        const place = stepByte(this.automaton, within ?? { state, value: 0, missing: 0 }, byte);
+        next = place.state;
+        begun[depth + 1] = place.missing === 0 ? null : place;
+      }
+      states[depth + 1] = next;
+      if (next === DEAD) {
+        node = ends[node] ?? bytes.length;
+        continue;
+      }
+      for (let at = tokenStarts[node] ?? 0, end = tokenStarts[node + 1] ?? 0; at < end; at++) allow(tokens[at] ?? 0);
+      node++;
+    }
+    if (from.missing === 0 && this.automaton.mayEnd(from.state)) for (const id of endings) allow(id);
+    return mask;
+  }
+}
+
+/** One text under a grammar. */
+export class ConstrainedTokens {
+  readonly #masks: TokenMasks;
+  #place: Place;
+  #read = 0;
+
+  constructor(masks: TokenMasks) {
+    this.#masks = masks;
+    this.#place = { state: masks.automaton.start, value: 0, missing: 0 };
+  }
+
+  /** Reads those of `tokens` that it has not read. */
+  read(tokens: readonly number[]): void {
+    const { bytes, endings } = this.#masks.source;
+    for (; this.#read < tokens.length; this.#read++) {
+      const token = tokens[this.#read] ?? -1;
+      if (endings.has(token)) continue;
+      for (const byte of bytes(token)) this.#place = stepByte(this.#masks.automaton, this.#place, byte);
+    }
+  }
+
+  allowed(): Uint32Array {
+    return this.#masks.at(this.#place);
+  }
+
+  /** Whether the text may end here. */
+  get isWhole(): boolean {
+    return this.#place.missing === 0 && this.#masks.automaton.mayEnd(this.#place.state);
+  }
+}
+
+/** UTF-8 in its shortest form; what has begun must be able to become a character that the grammar allows. */
+function stepByte(automaton: GrammarAutomaton, { state, value, missing }: Place, byte: number): Place {
+  if (state === DEAD) return REFUSED;
+  if (missing === 0) {
+    if (byte < 0x80) return { state: automaton.next(state, byte), value: 0, missing: 0 };
+    if (byte < 0xc2 || byte > 0xf4) return REFUSED;
+    const more = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    return begun(automaton, state, byte & (0x3f >> more), more, more);
+  }
+  if ((byte & 0xc0) !== 0x80) return REFUSED;
+  const next = (value << 6) | (byte & 0x3f);
+  if (missing === 1) return { state: automaton.next(state, next), value: 0, missing: 0 };
+  return begun(automaton, state, next, missing - 1, missing);
+}
+
+/** The least character that has so many bytes behind its first. */
+const LEAST = [0, 0x80, 0x800, 0x10000] as const;
+
+/** `bytes`: behind the first one, before the last was read; at the third of four the least is known to be kept. */
+function begun(automaton: GrammarAutomaton, state: number, value: number, missing: number, bytes: number): Place {
+  const low = value << (6 * missing);
+  const first = Math.max(low, LEAST[bytes] ?? 0);
+  const last = Math.min(low | ((1 << (6 * missing)) - 1), LAST_CODE_POINT);
+  const isSurrogate = first >= 0xd800 && last <= 0xdfff;
+  const goesOn = first <= last && !isSurrogate && automaton.goesOnIn(state, first, last);
+  return goesOn ? { state, value, missing } : REFUSED;
+}
