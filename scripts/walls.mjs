@@ -27,7 +27,7 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/grammar"];
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
-const engine = [...runtimeLayers, "main/contract"];
+const engine = [...runtimeLayers, "main/quantize", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [

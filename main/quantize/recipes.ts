@@ -115,7 +115,7 @@ function wanted(recipe: Recipe, place: WeightPlace, model: ModelFacts): string {
   const role = roleOf(place.name);
   if (role === "output" || (role === "embedding" && model.tied && place.name.startsWith("token_embd")))
     return outputType(recipe, base, place, model);
-  if (recipe === "mxfp4_moe") return /_exps\.weight$/u.test(place.name) ? "mxfp4" : base;
+  if (recipe === "mxfp4_moe") return place.name.endsWith("_exps.weight") ? "mxfp4" : base;
   if (role === "embedding") return embeddingType(recipe, base);
   if (smallest(recipe)) return smallType(recipe, base, role, place, model);
   switch (role) {
