@@ -122,6 +122,11 @@ async function graph({ page, look }: Journey): Promise<void> {
   await expect(operations.filter({ hasText: "softmax" })).toContainText("ANE");
   // A long name is cut where its card ends, and stands whole under the pointer.
   await expect(page.locator('.react-flow__node [title^="attention_cached · attention"]').first()).toBeVisible();
+  // However narrow the tree is, a name stays on the first line of its row; what does not fit beside it goes below and is not seen.
+  const names = page.getByRole("treeitem").locator("span:nth-child(2)");
+  const offsets = await names.evaluateAll((all) => all.map((name) => (name as HTMLElement).offsetTop));
+  expect(offsets.length).toBeGreaterThan(5);
+  expect(Math.max(...offsets)).toBeLessThan(5);
   await look("graph-why");
 }
 

@@ -21,7 +21,8 @@ type Value = SampleKeys[string];
 type Kind = "u32" | "f32" | "bool" | "string";
 
 /** Keys that hold a float whatever their value, as converters write them. */
-const FLOATS = /freq_base|epsilon|factor|scale|softcapping|eps|alpha|beta|clamp|attention\.value_scale|swiglu|multiplier/u;
+const FLOATS =
+  /freq_base|epsilon|factor|scale|softcapping|eps|alpha|beta|clamp|attention\.value_scale|swiglu|multiplier/u;
 
 function kindOf(key: string, value: Value): Kind {
   const sample = typeof value === "object" ? value[0] : value;

@@ -44,22 +44,21 @@ describe.each(["llama-spm", "gpt-2", "deepseek-coder", "bert-bge"])("llama.cpp's
     });
   });
 
-  it.skipIf(missing ?? (name === "bert-bge" ? "words lose their case" : undefined))(
-    `come back as the text they were made from ${missing ?? ""}`,
-    async () => {
-      const tokenizer = createTokenizer(await openShared(file));
-      const random = seededRandom(11);
-      for (let i = 0; i < 500; i++) {
-        // SentencePiece writes spaces as ▁ and cannot tell the two apart afterwards.
-        const text = name === "llama-spm" ? hardText(random).replaceAll("▁", " ") : hardText(random);
-        const ids = tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
-        expect(tokenizer.decode(ids, { special: true })).toBe(text);
-        const stream = tokenizer.detokenizer({ special: true });
-        const streamed = [...ids].map((id) => stream.push(id)).join("") + stream.flush();
-        expect(streamed).toBe(tokenizer.decode(ids, { special: true, dropPrefix: false }));
-      }
-    },
-  );
+  // Words of WordPiece lose their case: there is no such test of them.
+  const pairs = name === "bert-bge" ? undefined : it.skipIf(missing);
+  pairs?.(`come back as the text they were made from ${missing ?? ""}`, async () => {
+    const tokenizer = createTokenizer(await openShared(file));
+    const random = seededRandom(11);
+    for (let i = 0; i < 500; i++) {
+      // SentencePiece writes spaces as ▁ and cannot tell the two apart afterwards.
+      const text = name === "llama-spm" ? hardText(random).replaceAll("▁", " ") : hardText(random);
+      const ids = tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
+      expect(tokenizer.decode(ids, { special: true })).toBe(text);
+      const stream = tokenizer.detokenizer({ special: true });
+      const streamed = [...ids].map((id) => stream.push(id)).join("") + stream.flush();
+      expect(streamed).toBe(tokenizer.decode(ids, { special: true, dropPrefix: false }));
+    }
+  });
 });
 
 /** Bytes as single tokens, then a few merges: "a b" and so on. */

@@ -330,12 +330,12 @@ describe("answers", () => {
   });
 
   it("say once why there is no graph, run and export, and tell what the file says of itself", async () => {
-    await writeTinyGguf(join(folder, "experts.gguf"), { experts: 8 });
+    await writeTinyGguf(join(folder, "experts.gguf"), { architecture: "grok", experts: 8 });
     const { code, out } = await command("inspect DIR/experts.gguf");
     expect(code).toBe(0);
     expect(out.match(/mixture of experts/g)).toHaveLength(1);
     expect(out).toMatch(/^experts +8\ncontext +4096$/m);
-    expect(out).toMatch(/\n\nNo graph, run, export: Use a dense model /);
+    expect(out).toMatch(/\n\nNo graph, run, export: Use a model of another architecture: /);
     const machine = await command("inspect DIR/experts.gguf --json");
     expect(JSON.parse(machine.out)).toMatchObject({
       routing: null,

@@ -56,7 +56,7 @@ it("says it for people, too: what is simulated has its ~", async () => {
 it("refuses what it would not heed", async () => {
   const lines: readonly (readonly [line: string, says: RegExp])[] = [
     ["-p x", /'--demo' cannot be used with option '-p, --prompt <text>'/],
-    ["--temperature 0", /'--demo' cannot be used with option '--temperature <t>'/],
+    ["--temperature 0", /'--demo' cannot be used with option '--temperature <n>'/],
     ["--device mlx", /--device with --demo: got mlx, expected coreml-sim or coreml/],
     ["--device nonsense", /--device with --demo: got nonsense, expected coreml-sim or coreml/],
     ["--chip m9", /--chip: got m9, expected one of m1, /],

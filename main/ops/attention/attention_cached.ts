@@ -36,7 +36,7 @@ export interface AttentionCachedAttrs extends ScoreAttrs {
   /** Only keys of the token's own run of so many positions. */
   readonly chunk?: number;
 }
-interface Arity {
+export interface Arity {
   readonly least: 4;
   readonly most: 5;
 }
