@@ -73,7 +73,11 @@ describe("quantising the sample", () => {
     ).toBe(true);
     const { model: small, ...overview } = await harness.client.call("model.open", { source: { kind: "path", path } });
     expect(overview.variant).toBe("Q4_K_M");
-    const run = await harness.all("run.start", { model: small, prompt: { kind: "completion", text: "Once" }, maxTokens: 4 });
+    const run = await harness.all("run.start", {
+      model: small,
+      prompt: { kind: "completion", text: "Once" },
+      maxTokens: 4,
+    });
     expect(run.at(-1)?.kind).toBe("done");
     await harness.client.call("model.close", { model: small });
   });

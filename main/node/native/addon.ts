@@ -14,7 +14,7 @@ import type { CpuWeights } from "../settings.ts";
 import { NATIVE_STEPS, addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/cpu/binding/addon.cpp. */
-const ABI = 7;
+const ABI = 8;
 
 /** Exports of native/src/cpu/binding/addon.cpp. Handles are numbers that hold a generation. */
 interface NativeAddon {

@@ -20,7 +20,7 @@ namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/native/addon.ts holds the same number.
-constexpr int kAbi = 7;
+constexpr int kAbi = 8;
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   if (value.IsUndefined() || value.IsNull()) return *kernels::dispatch(nullptr);
