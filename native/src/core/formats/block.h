@@ -79,4 +79,15 @@ struct Coded {
   }
 };
 
+// Coded types with 16 whole scales: value = factor * scale * code. `read_whole` of a block gives its
+// codes, scales and factor. Products of factor and scale are exact.
+template <class Block>
+__attribute__((always_inline)) inline void scale_whole(const Block& x,
+                                                       float (*read_whole)(const Block&, int8_t*, int8_t*),
+                                                       int8_t* codes, float* scales) {
+  int8_t whole[16];
+  const float factor = read_whole(x, codes, whole);
+  for (int i = 0; i < 16; ++i) scales[i] = factor * static_cast<float>(whole[i]);
+}
+
 }  // namespace rlx::formats

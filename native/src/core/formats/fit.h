@@ -6,7 +6,6 @@
 
 #include "../half.h"
 
-
 // All functions here are inlined: how vectors would be handed over does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
@@ -222,8 +221,7 @@ RLX_INLINE Line line_of(const float* x, const float* w, float high) {
     if (found < best_error) best = line, best_error = found;
   };
   // Scales that put the largest value up to 0.9 of a code beyond the last one, or before it.
-  for (int step = 0; step <= 36; ++step)
-    consider((high - 0.9f + 0.05f * static_cast<float>(step)) / (top - low), -low);
+  for (int step = 0; step <= 36; ++step) consider((high - 0.9f + 0.05f * static_cast<float>(step)) / (top - low), -low);
   // One value far from the others: those get one code together.
   const float mean = sum_x / sum_w;
   if (mean > low && mean < top) {
@@ -363,13 +361,11 @@ RLX_INLINE float settle(const float* x, const float* w, const Codes& codes, cons
   float total = 0.0f, other[N];
   for (int g = 0; g < kGroups; ++g) {
     const float ratio = block.unit == 0.0f ? 0.0f : scales[g] / block.unit;
-    const int middle =
-        static_cast<int>(clamp(nearest(ratio), static_cast<float>(least), static_cast<float>(most)));
+    const int middle = static_cast<int>(clamp(nearest(ratio), static_cast<float>(least), static_cast<float>(most)));
     float best = INFINITY;
     for (int m = middle - 1; m <= middle + 1; ++m) {
       if (m < least || m > most) continue;
-      const float error =
-          error_with<N>(x + N * g, w + N * g, codes, block.unit * static_cast<float>(m), other);
+      const float error = error_with<N>(x + N * g, w + N * g, codes, block.unit * static_cast<float>(m), other);
       if (!(error < best)) continue;
       best = error;
       block.multiples[g] = m;
@@ -383,8 +379,8 @@ RLX_INLINE float settle(const float* x, const float* w, const Codes& codes, cons
 // Scales of each group first, then the unit and multiples in turn, as long as the error falls. `edge` is the code that the largest
 // value may get.
 template <int kGroups, int N, class Codes>
-RLX_INLINE ScaleBlock<kGroups, N> scale_block(const float* x, Columns columns, const Codes& codes, float edge, float step,
-                                              int steps, int least, int most) {
+RLX_INLINE ScaleBlock<kGroups, N> scale_block(const float* x, Columns columns, const Codes& codes, float edge,
+                                              float step, int steps, int least, int most) {
   constexpr int kAll = kGroups * N;
   const float whole = columns.importance == nullptr ? 0.0f : mean_square<kAll>(x);
   float w[kAll], scales[kGroups], largest = 0.0f;

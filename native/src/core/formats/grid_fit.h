@@ -68,7 +68,8 @@ struct Search {
     }
     for (int c = 0; c < kCombinations; ++c) {
       float x[kWidth];
-      for (int i = kWidth - 1, rest = c; i >= 0; --i, rest /= kLevels) x[i] = static_cast<float>(Grid::kValues[rest % kLevels]);
+      for (int i = kWidth - 1, rest = c; i >= 0; --i, rest /= kLevels)
+        x[i] = static_cast<float>(Grid::kValues[rest % kLevels]);
       float least = INFINITY;
       for (int e = 0; e < kEntries; ++e) {
         float distance = 0.0f;

@@ -16,17 +16,19 @@ struct Block {
   uint8_t scales[8];
 };
 
-RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
-  const float d = load_half(x.d);
+RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
   for (int group = 0; group < 16; ++group) {
     const int scale = (x.scales[group / 2] >> (4 * (group % 2))) & 15;
-    scales[group] = d * (0.5f + static_cast<float>(scale)) * 0.25f;
+    scales[group] = static_cast<int8_t>(2 * scale + 1);
   }
   for (int eight = 0; eight < 32; ++eight, codes += 8) {
     const uint32_t q = load_u16(x.qs + 2 * eight);
     grid::store_signed(grid::kIq2Xs[q & 511], grid::kEvenSigns[q >> 9], codes);
   }
+  return load_half(x.d) * 0.125f;
 }
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) { scale_whole(x, read_whole, codes, scales); }
 
 RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;

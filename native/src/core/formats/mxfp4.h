@@ -47,7 +47,8 @@ RLX_INLINE uint8_t nearest_place(float x, float factor) {
 // ggml's rule, byte for byte: the power of two that brings the largest magnitude to 4..8.
 RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
   const float largest = fit::largest_magnitude<32>(x);
-  y.exponent = largest > 0.0f ? static_cast<uint8_t>(__builtin_floorf(__builtin_log2f(largest)) - 2.0f + 127.0f) : uint8_t{0};
+  y.exponent =
+      largest > 0.0f ? static_cast<uint8_t>(__builtin_floorf(__builtin_log2f(largest)) - 2.0f + 127.0f) : uint8_t{0};
   const float factor = factor_of(y.exponent);
   for (int i = 0; i < 16; ++i)
     y.qs[i] = static_cast<uint8_t>(nearest_place(x[i], factor) | nearest_place(x[i + 16], factor) << 4);

@@ -58,8 +58,8 @@ RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
     y.scales[group] = scale_near(fit::largest_magnitude<16>(x) / 6.0f);
     const float scale = half_of_ue4m3(y.scales[group]);
     for (int i = 0; i < 8; ++i)
-      y.qs[8 * group + i] = static_cast<uint8_t>(mxfp4::nearest_place(x[i], scale) |
-                                                 mxfp4::nearest_place(x[i + 8], scale) << 4);
+      y.qs[8 * group + i] =
+          static_cast<uint8_t>(mxfp4::nearest_place(x[i], scale) | mxfp4::nearest_place(x[i + 8], scale) << 4);
   }
 }
 

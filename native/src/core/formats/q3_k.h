@@ -17,12 +17,10 @@ struct Block {
   uint8_t d[2];
 };
 
-RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
-  const float d = load_half(x.d);
+RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
   for (int i = 0; i < 16; ++i) {  // 6 bits each: low nibbles in bytes 0-7, high pairs in bytes 8-11
     const int low = i < 8 ? x.scales[i] & 15 : x.scales[i - 8] >> 4;
-    const int scale = (low | ((x.scales[8 + i % 4] >> (2 * (i / 4))) & 3) << 4) - 32;
-    scales[i] = d * static_cast<float>(scale);
+    scales[i] = static_cast<int8_t>((low | ((x.scales[8 + i % 4] >> (2 * (i / 4))) & 3) << 4) - 32);
   }
   for (int half = 0; half < 2; ++half) {
     const uint8_t* q = x.qs + half * 32;
@@ -33,7 +31,10 @@ RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
       }
     }
   }
+  return load_half(x.d);
 }
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) { scale_whole(x, read_whole, codes, scales); }
 
 RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;

@@ -36,7 +36,9 @@ RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
   fit::store_half(d, y.d);
   uint32_t fifth = 0;
   for (int i = 0; i < 16; ++i) {
-    const auto code = [inverse](float v) { return static_cast<uint32_t>(fit::clamp(v * inverse + 16.5f, 0.0f, 31.0f)); };
+    const auto code = [inverse](float v) {
+      return static_cast<uint32_t>(fit::clamp(v * inverse + 16.5f, 0.0f, 31.0f));
+    };
     const uint32_t a = code(x[i]), b = code(x[i + 16]);
     y.qs[i] = static_cast<uint8_t>((a & 15) | (b & 15) << 4);
     fifth |= (a >> 4) << i | (b >> 4) << (i + 16);

@@ -41,7 +41,8 @@ RLX_INLINE float span(const Search& search, const float* x, const float* w, floa
   } else {
     const float inverse = fit::inverse_of(scale);
     float levels[N];
-    for (int i = 0; i < N; i += 8) store(fit::clamp(fit::nearest(load(x + i) * inverse - shift), -1.0f, 1.0f) + 1.0f, levels + i);
+    for (int i = 0; i < N; i += 8)
+      store(fit::clamp(fit::nearest(load(x + i) * inverse - shift), -1.0f, 1.0f) + 1.0f, levels + i);
     for (int u = 0; u < N / 8; ++u) {
       int combination = 0;
       for (int i = 0; i < 8; ++i) combination = combination * 3 + static_cast<int>(levels[8 * u + i]);
@@ -106,14 +107,16 @@ RLX_INLINE float settle(const Search& search, const float* x, const float* w, co
   for (int g = 0; g < kGroups; ++g) {
     const float *own = x + N * g, *weights = w + N * g;
     const float ratio = unit > 0.0f ? scales[g] / unit : 0.0f;
-    const int middle = kBest ? block.scales[g] : static_cast<int>(fit::clamp(fit::nearest(0.5f * (ratio - 1.0f)), 0.0f, 7.0f));
+    const int middle =
+        kBest ? block.scales[g] : static_cast<int>(fit::clamp(fit::nearest(0.5f * (ratio - 1.0f)), 0.0f, 7.0f));
     const int reach = kBest ? 0 : 1;
     float least = INFINITY, codes[N];
     uint16_t places[N / 8];
     bool minus[N / kSpan];
     for (int s = middle - reach; s <= middle + reach; ++s) {
       if (s < 0 || s > 7) continue;
-      const float error = group<N, kSpan, kBest>(search, own, weights, grid::odd_multiple(unit, s), minus, places, codes);
+      const float error =
+          group<N, kSpan, kBest>(search, own, weights, grid::odd_multiple(unit, s), minus, places, codes);
       if (!(error < least)) continue;
       least = error;
       block.scales[g] = s;

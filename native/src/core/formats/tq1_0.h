@@ -48,7 +48,9 @@ template <int kDigits>
 RLX_INLINE uint8_t byte_of_digits(const float* x, int stride, float inverse) {
   int number = 0;
   for (int digit = 0; digit < 5; ++digit) {
-    const int code = digit < kDigits ? static_cast<int>(fit::clamp(__builtin_roundf(x[digit * stride] * inverse), -1.0f, 1.0f)) + 1 : 0;
+    const int code = digit < kDigits
+                         ? static_cast<int>(fit::clamp(__builtin_roundf(x[digit * stride] * inverse), -1.0f, 1.0f)) + 1
+                         : 0;
     number = number * 3 + code;
   }
   // A fraction of 243 as one of 256, rounded up.

@@ -41,7 +41,9 @@ RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
   for (int half = 0; half < 2; ++half) {
     for (int i = 0; i < 32; ++i) {
       int four = 0;
-      for (int j = 0; j < 4; ++j) four |= (static_cast<int>(fit::clamp(__builtin_roundf(x[128 * half + 32 * j + i] * inverse), -1.0f, 1.0f)) + 1) << (2 * j);
+      for (int j = 0; j < 4; ++j)
+        four |= (static_cast<int>(fit::clamp(__builtin_roundf(x[128 * half + 32 * j + i] * inverse), -1.0f, 1.0f)) + 1)
+                << (2 * j);
       y.qs[32 * half + i] = static_cast<uint8_t>(four);
     }
   }

@@ -68,6 +68,17 @@ static constexpr int coded_largest(Type t) {
   }
 }
 
+// Whether they have whole scales of 16 values (the same header).
+static constexpr bool has_whole_scales(Type t) {
+  switch (t) {
+#define RLX_WHOLE(name) case Type::name:
+    RLX_WHOLE_TYPES(RLX_WHOLE)
+#undef RLX_WHOLE
+    return true;
+    default: return false;
+  }
+}
+
 // ------------------------------------------------------------------------------------------ activations
 
 // Elements per activation chunk (one scale each).
@@ -91,8 +102,10 @@ static constexpr ActKind act_kind(Type t) {
     case Type::q4_k:
     case Type::q5_k:
     case Type::q6_k: return ActKind::i8_groups256;
-    // Coded types with a scale for 32 values or more become 32-blocks of bytes while they are read.
-    default: return coded_group(t) >= 32 ? ActKind::i16_block32 : ActKind::f32;
+    // Coded types become 32-blocks of bytes while they are read, or with whole scales K blocks.
+    default:
+      if (has_whole_scales(t)) return ActKind::i8_groups256;
+      return coded_group(t) >= 32 ? ActKind::i16_block32 : ActKind::f32;
   }
 }
 
