@@ -1,14 +1,17 @@
 /** What quantising a file will do: the type of every tensor, and the size of the result, before anything is read. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { numberEntry, withEntries } from "../formats/gguf/encode.ts";
 import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
 import type { GgmlType } from "../formats/gguf/types.ts";
 import { ggmlTypeByName, packedBytes } from "../formats/gguf/types.ts";
+import type { MetadataEntry } from "../formats/gguf/values.ts";
+import { encodeHeader } from "../formats/gguf/write.ts";
 import type { ModelFacts, Recipe } from "./recipes.ts";
-import { isQuantised, typeFor } from "./recipes.ts";
+import { fileTypeOf, isQuantised, typeFor } from "./recipes.ts";
 
-/** A type for the tensors whose names match. */
+/** A type for the tensors whose names match: `*` stands for anything, a pattern without it for a part of the name. */
 export interface Override {
-  readonly pattern: RegExp;
+  readonly pattern: string;
   readonly type: string;
 }
 
@@ -34,8 +37,11 @@ export interface PlannedTensor {
 
 export interface QuantizePlan {
   readonly recipe: Recipe;
+  readonly entries: readonly MetadataEntry[];
   readonly tensors: readonly PlannedTensor[];
+  /** Of the tensors, and of the whole file. */
   readonly byteLength: number;
+  readonly fileBytes: number;
   readonly bitsPerWeight: number;
 }
 
@@ -45,13 +51,27 @@ export function planQuantize(file: GgufFile, options: QuantizeOptions): Quantize
   const tensors = file.tensors.map((tensor) => plannedTensor(tensor, places.get(tensor.name) ?? 0, model, options));
   const byteLength = tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
   const elements = tensors.reduce((sum, { tensor }) => sum + tensor.elements, 0);
+  const entries = entriesFor(file, options.recipe);
+  const shapes = tensors.map(({ tensor: { name, dims }, type }) => ({ name, type, dims }));
   return {
     recipe: options.recipe,
+    entries,
     tensors,
     byteLength,
+    fileBytes: encodeHeader({ entries, tensors: shapes }).total,
     bitsPerWeight: elements === 0 ? 0 : (byteLength * 8) / elements,
   };
 }
+
+/** The keys of the file, with its new type, as one file. */
+const entriesFor = (file: GgufFile, recipe: Recipe): readonly MetadataEntry[] =>
+  withEntries(file.metadata.entries, {
+    "general.file_type": numberEntry("general.file_type", "u32", fileTypeOf(recipe)),
+    "general.quantization_version": numberEntry("general.quantization_version", "u32", 2),
+    "split.no": undefined,
+    "split.count": undefined,
+    "split.tensors.count": undefined,
+  });
 
 function plannedTensor(tensor: GgufTensor, block: number, model: ModelFacts, options: QuantizeOptions): PlannedTensor {
   const { name, dims } = tensor;
@@ -78,7 +98,7 @@ function plannedTensor(tensor: GgufTensor, block: number, model: ModelFacts, opt
 }
 
 function chosenType(name: string, { overrides = [], output, embedding }: QuantizeOptions): GgmlType | undefined {
-  const own = overrides.find(({ pattern }) => pattern.test(name))?.type;
+  const own = overrides.find(({ pattern }) => patternOf(pattern).test(name))?.type;
   const type = own ?? (name === "output.weight" ? output : name === "token_embd.weight" ? embedding : undefined);
   if (type === undefined) return undefined;
   const found = ggmlTypeByName(type);
@@ -86,6 +106,11 @@ function chosenType(name: string, { overrides = [], output, embedding }: Quantiz
   throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] type of ${name}: got ${type}, expected a type of ggml`, {
     hint: "Name a type such as q4_k, iq4_nl or f16.",
   });
+}
+
+function patternOf(text: string): RegExp {
+  const parts = text.split(/\*+/u).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/gu, "\\$&"));
+  return new RegExp(parts.length === 1 ? parts.join("") : `^${parts.join(".*")}$`, "u");
 }
 
 /** For each weight in a block, how many blocks before it have such a weight. */

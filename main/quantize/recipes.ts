@@ -3,7 +3,7 @@
  * place of their block. The choices are llama.cpp's, so that "Q4_K_M" means the same file everywhere
  * (recipes.oracle.test.ts compares them with its own for every recipe).
  */
-import { invariant } from "../diagnostics/errors.ts";
+import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgmlType } from "../formats/gguf/types.ts";
 import { fileTypeNumber, ggmlTypeByName } from "../formats/gguf/types.ts";
 
@@ -51,7 +51,16 @@ export const RECIPE_NAMES = Object.keys(RECIPES) as readonly Recipe[];
 /** Types of fewer than 3 bits are of no use without one. */
 export const needsImportance = (recipe: Recipe): boolean =>
   among(recipe, "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq2_m", "iq3_xxs", "q2_k_s");
-export const isRecipe = (name: string): name is Recipe => Object.hasOwn(RECIPES, name);
+
+export function recipeOf(name: string): Recipe {
+  const found = RECIPE_NAMES.find((recipe) => recipe === name.toLowerCase());
+  if (found !== undefined) return found;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[quantize] recipe: got ${name}, expected one of ${RECIPE_NAMES.join(", ")}`,
+    { hint: "q4_k_m is a good start." },
+  );
+}
 
 /** The recipe's number in `general.file_type`. */
 export function fileTypeOf(recipe: Recipe): number {

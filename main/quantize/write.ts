@@ -1,7 +1,6 @@
 /** Writes a file in other types, tensor by tensor and a piece of rows at a time, and measures what each lost. */
 import { throwIfCancelled, WorkbenchError } from "../diagnostics/errors.ts";
 import type { ByteSink } from "../formats/byteSink.ts";
-import { numberEntry, withEntries } from "../formats/gguf/encode.ts";
 import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
 import type { GgmlType } from "../formats/gguf/types.ts";
 import type { TensorToWrite } from "../formats/gguf/write.ts";
@@ -10,7 +9,7 @@ import type { ElementType } from "../ir/dtype.ts";
 import type { Repack } from "../ir/repack.ts";
 import type { Importance } from "./importance.ts";
 import type { PlannedTensor, QuantizePlan } from "./plan.ts";
-import { fileTypeOf } from "./recipes.ts";
+import { needsImportance } from "./recipes.ts";
 
 export interface TensorReport {
   readonly name: string;
@@ -58,6 +57,12 @@ export async function writeQuantized(
   sink: ByteSink,
   options: WriteOptions,
 ): Promise<QuantizeReport> {
+  if (options.importance === undefined && needsImportance(plan.recipe)) {
+    await sink.abandon();
+    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${plan.recipe}: got no importance matrix, expected one`, {
+      hint: "Give one, or choose a recipe with more bits, such as q3_k_m.",
+    });
+  }
   const reports: TensorReport[] = [];
   const all: Sums = { energy: 0, error: 0 };
   let doneBytes = 0;
@@ -99,22 +104,11 @@ export async function writeQuantized(
     dims: planned.tensor.dims,
     data: () => pieces(planned),
   }));
-  const bytes = await writeGguf(sink, { entries: entriesFor(file, plan), tensors }, { signal: options.signal });
+  const bytes = await writeGguf(sink, { entries: plan.entries, tensors }, { signal: options.signal });
   return { bytes, tensors: reports, relativeError: relative(all) };
 }
 
 const relative = ({ energy, error }: Sums): number => (energy === 0 ? 0 : Math.sqrt(error / energy));
-
-/** The keys of the file, with its new type, as one file. */
-function entriesFor(file: GgufFile, plan: QuantizePlan): ReturnType<typeof withEntries> {
-  return withEntries(file.metadata.entries, {
-    "general.file_type": numberEntry("general.file_type", "u32", fileTypeOf(plan.recipe)),
-    "general.quantization_version": numberEntry("general.quantization_version", "u32", 2),
-    "split.no": undefined,
-    "split.count": undefined,
-    "split.tensors.count": undefined,
-  });
-}
 
 async function* piecesOf(
   file: GgufFile,

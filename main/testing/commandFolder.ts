@@ -56,6 +56,7 @@ export const COMMAND_NAMES = [
   "assert-residency",
   "segments",
   "compile",
+  "quantize",
   "run",
   "chat",
   "score",

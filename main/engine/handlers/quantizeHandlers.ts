@@ -10,7 +10,7 @@ import type { Importance } from "../../quantize/importance.ts";
 import type { QuantizePlan } from "../../quantize/plan.ts";
 import { planQuantize } from "../../quantize/plan.ts";
 import type { Recipe } from "../../quantize/recipes.ts";
-import { isRecipe, needsImportance, RECIPE_NAMES } from "../../quantize/recipes.ts";
+import { needsImportance, RECIPE_NAMES, recipeOf } from "../../quantize/recipes.ts";
 import type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
 import { writeQuantized } from "../../quantize/write.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
@@ -56,7 +56,6 @@ async function* quantize(
   const file = fileOf(model);
   const importance = input.importance === undefined ? undefined : await importanceAt(files, input.importance);
   const plan = planOf(file, input);
-  requireImportance(input, importance);
   const engine = cpu.engine();
   const target = input.path === undefined ? undefined : await files.create(input.path, input.overwrite);
   const job = jobs.start("quantize", model.description.title);
@@ -138,7 +137,7 @@ async function planView({ packages, cpu }: QuantizeParts, model: OpenModel, choi
     recipes: RECIPE_NAMES.map((id) => ({ id, sentence: recipeSentence(id), needsImportance: needsImportance(id) })),
     suggestedPath: suggested.path,
     freeDiskBytes: suggested.freeBytes,
-    bytes: figure(plan.byteLength, "bytes", "exact", "the tensors"),
+    bytes: figure(plan.fileBytes, "bytes", "exact", "the header and the tensors"),
     bitsPerWeight: plan.bitsPerWeight,
     sourceBytes: file.byteLength,
     types: [...types.values()].toSorted((a, b) => b.bytes - a.bytes),
@@ -149,7 +148,7 @@ async function planView({ packages, cpu }: QuantizeParts, model: OpenModel, choi
       bytes: byteLength,
       note: standsInFor === undefined ? null : `in place of ${standsInFor}: its rows are no whole blocks`,
     })),
-    sentence: `${diskSize(plan.byteLength)}, ${(plan.byteLength / Math.max(1, file.byteLength)).toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight.${stands === 0 ? "" : ` ${stands} tensors get another type, because their rows are no whole blocks.`}`,
+    sentence: `${diskSize(plan.fileBytes)}, ${(plan.fileBytes / Math.max(1, file.byteLength)).toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight.${stands === 0 ? "" : ` ${stands} tensors get another type, because their rows are no whole blocks.`}`,
     can: cpu.absent()
       ? cannot("ENV_NO_ADDON", "The CPU engine is not built: it packs the weights.", "Run npm run build:native.")
       : CAN,
@@ -168,34 +167,13 @@ function fileOf(model: OpenModel): GgufFile {
 }
 
 function planOf(file: GgufFile, { recipe, overrides, output, embedding, pure, importance }: Choice): QuantizePlan {
-  if (!isRecipe(recipe))
-    throw new WorkbenchError(
-      "INPUT_ARGUMENT",
-      `[quantize] recipe: got ${recipe}, expected one of ${RECIPE_NAMES.join(", ")}`,
-      {
-        hint: "q4_k_m is a good start.",
-      },
-    );
   return planQuantize(file, {
-    recipe,
+    recipe: recipeOf(recipe),
     pure,
     importance: importance !== undefined,
-    overrides: overrides.map(({ pattern, type }) => ({ pattern: patternOf(pattern), type })),
+    overrides,
     ...(output === undefined ? {} : { output }),
     ...(embedding === undefined ? {} : { embedding }),
-  });
-}
-
-/** `*` stands for anything; a pattern without it for a part of the name. */
-function patternOf(text: string): RegExp {
-  const parts = text.split(/\*+/u).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/gu, "\\$&"));
-  return new RegExp(parts.length === 1 ? parts.join("") : `^${parts.join(".*")}$`, "u");
-}
-
-function requireImportance({ recipe }: Choice, importance: Importance | undefined): void {
-  if (importance !== undefined || !isRecipe(recipe) || !needsImportance(recipe)) return;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${recipe}: got no importance matrix, expected one`, {
-    hint: "Give one, or choose a recipe with more bits, such as q3_k_m.",
   });
 }
 

@@ -219,6 +219,15 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /46 weights, largest error [^,]*, measured on all elements\.[^]*sample\.mlpackage: 5\.47 MB[^]*functions decode, prefill/,
   },
   {
+    line: "quantize FILE --to q4_k_m -o DIR/small.gguf --overwrite --tensor-type *ffn_up*=q6_k",
+    json: z.object({
+      path: z.string().endsWith("small.gguf"),
+      bitsPerWeight: number.max(9),
+      tensors: z.array(z.object({ name: text, from: text, to: text, relativeRms: finite.min(0).max(0.2) })).length(46),
+    }),
+    says: /bits per weight\.[^]*q4_k[^]*Largest errors:[^]*ffn_/,
+  },
+  {
     line: 'run FILE -p "Once upon a" -n 6 --seed 1 --temperature 0',
     json: answer.extend({ reason: z.literal("length"), stats: stats.extend({ generated: z.literal(6) }) }),
     says: /time/,

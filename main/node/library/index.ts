@@ -16,6 +16,11 @@ export type { FinishReason, GenerateEvent, GenerateStats } from "../../runtime/g
 export type { SamplingSettings, TokenBias } from "../../runtime/sampling/settings.ts";
 export type { DecoderSession } from "../../runtime/decoderSession.ts";
 
+// The same model in smaller types
+export { quantizeModel } from "./quantize.ts";
+export type { QuantizeModelOptions } from "./quantize.ts";
+export type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
+
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";
 export type {
