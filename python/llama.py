@@ -408,7 +408,7 @@ def make_sampler(kind, model=None, **values):
 class Context:
     """A cache over a model. The default is what agrees best with exact arithmetic: f32 cache, plain attention."""
 
-    def __init__(self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512):
+    def __init__(self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512, watch=None):
         self.model, self.lib, self.capacity = model, model.lib, capacity
         params = self.lib.llama_context_default_params()
         params.n_ctx = capacity
@@ -418,6 +418,8 @@ class Context:
         params.type_k = params.type_v = GGML_TYPES[cache]
         params.flash_attn_type = 1 if flash else 0
         params.offload_kqv = params.op_offload = False
+        if watch is not None:
+            params.cb_eval = c.cast(watch, c.c_void_p)
         del _log_lines[:]
         self.pointer = self.lib.llama_init_from_model(model.pointer, params)
         if not self.pointer:

@@ -16,7 +16,14 @@ import type {
 } from "./define.ts";
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
-import { quantizeChoice, quantizeInput, quantizeItem, quantizePlan } from "./views/quantize.ts";
+import {
+  importanceInput,
+  importanceItem,
+  quantizeChoice,
+  quantizeInput,
+  quantizeItem,
+  quantizePlan,
+} from "./views/quantize.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
@@ -198,6 +205,8 @@ export const contract = {
     "devices.calibrate": stream(calibrateInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
     "quantize.run": stream(quantizeInput, quantizeItem),
+    /** What each weight is multiplied by over a text, as an importance matrix. */
+    "quantize.importance": stream(importanceInput, importanceItem),
     "score.run": stream(scoreInput, scoreItem),
     /** Asks Core ML on this Mac what only it can answer, question by question. */
     "doctor.verify": stream(nothing, verifyItem),

@@ -18,6 +18,7 @@ import { templateView } from "./handlers/chats.ts";
 import type { Connectable } from "./connection.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
+import { importanceHandler } from "./handlers/importanceHandler.ts";
 import { quantizeHandlers } from "./handlers/quantizeHandlers.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
 import { graphHandlers } from "./handlers/graphHandlers.ts";
@@ -147,6 +148,7 @@ export function createEngine(parts: EngineParts): Engine {
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
       ...quantizing.streams,
+      "quantize.importance": importanceHandler({ store, cpu, files, jobs, threads: defaultThreads }),
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
       "doctor.verify": verifyHandler(devices, jobs),
     },

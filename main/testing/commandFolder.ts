@@ -57,6 +57,7 @@ export const COMMAND_NAMES = [
   "segments",
   "compile",
   "quantize",
+  "imatrix",
   "run",
   "chat",
   "score",

@@ -1,6 +1,8 @@
-"""llama.cpp's own quantiser: which type it gives each tensor."""
+"""llama.cpp's own quantiser: which type it gives each tensor; and what its matrices multiply."""
 
 import ctypes as c
+
+import numpy as np
 
 import llama
 
@@ -26,3 +28,67 @@ def file(source, target, file_type):
         raise RuntimeError("llama_model_quantize_params has another layout in this version")
     parameters.file_type, parameters.allow_requantize, parameters.threads = file_type, True, 2
     return quantize(source.encode(), target.encode(), c.byref(parameters)) == 0
+
+
+class _Tensor(c.Structure):
+    """The front of ggml_tensor."""
+
+    _fields_ = [
+        ("type", c.c_int32), ("buffer", c.c_void_p), ("ne", c.c_int64 * 4), ("nb", c.c_size_t * 4),
+        ("op", c.c_int32), ("op_params", c.c_int32 * 16), ("flags", c.c_int32), ("src", c.c_void_p * 10),
+        ("view_src", c.c_void_p), ("view_offs", c.c_size_t), ("data", c.c_void_p), ("name", c.c_char * 64),
+    ]  # fmt: skip
+
+
+def _array(tensor, dtype):
+    """A tensor's values, the slowest axis first."""
+    shape, strides = tuple(tensor.ne)[::-1], tuple(tensor.nb)[::-1]
+    size = sum((n - 1) * step for n, step in zip(shape, strides)) + np.dtype(dtype).itemsize
+    raw = np.ctypeslib.as_array(c.cast(tensor.data, c.POINTER(c.c_uint8)), (size,))
+    return np.lib.stride_tricks.as_strided(raw.view(dtype), shape, strides).copy()
+
+
+def input_squares(path, tokens):
+    """What each matrix of a block multiplies in llama.cpp's own graph: {name: [sums of squares, rows]}, a row per expert."""
+    found = {}
+    names = {}
+
+    def operation(pointer):
+        number = c.cast(pointer, c.POINTER(_Tensor)).contents.op
+        if number not in names:
+            names[number] = ggml.ggml_op_name(number).decode()
+        return names[number]
+
+    @c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_bool, c.c_void_p)
+    def watch(pointer, ask, _data):
+        op = operation(pointer)
+        if ask:
+            return op in ("MUL_MAT", "MUL_MAT_ID")
+        tensor = c.cast(pointer, c.POINTER(_Tensor)).contents
+        weight, x = (c.cast(tensor.src[i], c.POINTER(_Tensor)).contents for i in (0, 1))
+        name = weight.name.decode()
+        if not name.startswith("blk.") or x.type != 0:
+            return True
+        values = _array(x, np.float32).astype(np.float64)
+        if op == "MUL_MAT":
+            squares, counts = (values.reshape(-1, values.shape[-1]) ** 2).sum(0)[None], [values[..., 0].size]
+        else:
+            ids = _array(c.cast(tensor.src[2], c.POINTER(_Tensor)).contents, np.int32)[0, 0]
+            rows = np.broadcast_to(values[0], (*ids.shape, values.shape[-1]))
+            squares, counts = np.zeros((weight.ne[2], values.shape[-1])), np.zeros(weight.ne[2])
+            np.add.at(squares, ids, rows**2)
+            np.add.at(counts, ids, 1)
+        found[name] = [squares, np.asarray(counts, np.float64)]
+        return True
+
+    llama.load_library()
+    ggml = c.CDLL(llama.find_library("ggml-base"))
+    ggml.ggml_op_name.restype, ggml.ggml_op_name.argtypes = c.c_char_p, [c.c_int32]
+    model = llama.Model(path, repack=False)
+    try:
+        context = llama.Context(model, capacity=64, watch=watch)
+        context.decode([int(token) for token in tokens])
+        context.close()
+    finally:
+        model.close()
+    return [[name, squares, counts] for name, (squares, counts) in found.items()]

@@ -51,6 +51,37 @@ export const quantizeInput = quantizeChoice.extend({
   overwrite: z.boolean().default(false),
 });
 
+export const importanceInput = z.object({
+  model: modelId,
+  text: z.string().min(1).max(268_435_456),
+  /** What the text is called in the file. */
+  textName: z.string().max(256).default(""),
+  path: z.string().min(1).max(4096),
+  overwrite: z.boolean().default(false),
+  /** Tokens of a chunk. */
+  chunk: z.number().int().min(1).max(65_536).default(512),
+  /** Most chunks; all of the text without it. */
+  chunks: z.number().int().min(1).optional(),
+  threads: z.number().int().min(1).max(1024).nullable().default(null),
+});
+
+export const importanceItem = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("progress"), done: z.number(), of: z.number(), elapsedSeconds: z.number() }),
+  z.object({
+    kind: z.literal("done"),
+    path: z.string(),
+    bytes: z.number(),
+    tokens: z.number(),
+    chunks: z.number(),
+    chunk: z.number(),
+    weights: z.number(),
+    /** Experts that no token reached, in all weights. */
+    unreached: z.number(),
+    seconds: figure,
+    sentence: z.string(),
+  }),
+]);
+
 const tensorReport = z.object({
   name: z.string(),
   from: z.string(),

@@ -4,7 +4,6 @@ import type { QuantizePlanView } from "../../contract/views/quantize.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSink } from "../../formats/byteSink.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { openGguf } from "../../formats/gguf/open.ts";
 import { readImportance } from "../../quantize/importance.ts";
 import type { Importance } from "../../quantize/importance.ts";
 import type { QuantizePlan } from "../../quantize/plan.ts";
@@ -178,12 +177,11 @@ function planOf(file: GgufFile, { recipe, overrides, output, embedding, pure, im
 }
 
 async function importanceAt(files: ModelFiles, path: string): Promise<Importance> {
-  const { source, openSibling } = await files.open(path);
-  const file = await openGguf(source, { openSibling });
+  const { source } = await files.open(path);
   try {
-    return await readImportance(file);
+    return await readImportance(source);
   } finally {
-    await file.close();
+    await source.close();
   }
 }
 

@@ -110,6 +110,33 @@ describe("quantising the sample", () => {
     await expect(model2).rejects.toMatchObject({ message: expect.stringContaining("expected an importance matrix") });
   });
 
+  it("gathers an importance matrix over a text in chunks, which a recipe below 3 bits takes", async () => {
+    const path = at("gathered.gguf");
+    const text = "Once upon a time there was a cat. ".repeat(6);
+    const items = await harness.all("quantize.importance", { model, text, textName: "cats", path, chunk: 16 });
+    const done = items.at(-1);
+    if (done?.kind !== "done") throw new Error("no report");
+    expect(items.filter(({ kind }) => kind === "progress").length).toBe(done.chunks + 1);
+    expect(done.chunks).toBeGreaterThan(2);
+    const file = await openGguf(await openFileSource(path));
+    expect(file.metadata.optionalString("general.type")).toBe("imatrix");
+    expect(file.metadata.countOrList("imatrix.chunk_size")).toBe(16);
+    const counts = file.requireTensor("blk.0.attn_q.weight.counts");
+    expect([...new Float32Array((await file.readTensor(counts)).slice().buffer)]).toEqual([done.tokens]);
+    await file.close();
+    const run = await harness.all("quantize.run", { model, recipe: "iq2_xs", importance: path });
+    expect(run.at(-1)?.kind).toBe("done");
+
+    const controller = new AbortController();
+    const stopped = at("stopped.gguf");
+    const input = { model, text, path: stopped, chunk: 1 };
+    const stream = harness.client.stream("quantize.importance", input, { signal: controller.signal });
+    await (async () => {
+      for await (const item of stream) if (item.kind === "progress" && item.done === 2) controller.abort();
+    })().catch(() => undefined);
+    expect((await readdir(harness.folder)).filter((name) => name.includes("stopped"))).toEqual([]);
+  });
+
   it.each([
     ["an unknown recipe", { recipe: "q4_k_x" }, "recipe: got q4_k_x"],
     ["an unknown type", { recipe: "q4_0", output: "q9_9" }, "expected a type of ggml"],

@@ -228,6 +228,11 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /bits per weight\.[^]*q4_k[^]*Largest errors:[^]*ffn_/,
   },
   {
+    line: "imatrix FILE --text-file DIR/text.txt --chunk 4 -o DIR/imatrix.gguf --overwrite",
+    json: z.object({ path: z.string().endsWith("imatrix.gguf"), chunk: z.literal(4), weights: number.min(20) }),
+    says: /^\d+ weights over \d chunks of 4 tokens\.\n[^]*imatrix\.gguf: /,
+  },
+  {
     line: 'run FILE -p "Once upon a" -n 6 --seed 1 --temperature 0',
     json: answer.extend({ reason: z.literal("length"), stats: stats.extend({ generated: z.literal(6) }) }),
     says: /time/,

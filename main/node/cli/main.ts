@@ -215,6 +215,20 @@ add(
   .option("--dry-run", "say the size and measure the errors, write nothing")
   .action(run(async () => (await import("./quantize.ts")).quantize));
 
+add(
+  "imatrix",
+  "gather an importance matrix over a text: what rlx quantize --imatrix reads",
+  "rlx imatrix model-f16.gguf --text-file wiki.txt -o imatrix.gguf",
+  "rlx imatrix model-f16.gguf --text-file wiki.txt --chunks 100 -o imatrix.gguf",
+)
+  .requiredOption("--text-file <path>", "the text, like what the model will be used for; - for standard input")
+  .option("-o, --output <path>", "where to write it", "imatrix.gguf")
+  .option("--overwrite", "replace what is there")
+  .addOption(preset("--chunk <n>", "tokens of a chunk; each starts anew", "512"))
+  .option("--chunks <n>", "most chunks; the whole text without it")
+  .option("--threads <n>", "CPU threads; all without it")
+  .action(run(async () => (await import("./imatrix.ts")).imatrix));
+
 onTarget(
   sampling(
     addFor(

@@ -46,17 +46,17 @@ async function* find(start: string, name: string, size: number | undefined): Asy
 async function create(path: string, overwrite: boolean): ReturnType<ModelFiles["create"]> {
   const full = resolve(path);
   if (extname(full) !== ".gguf")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${full}: expected a name that ends in .gguf`, {
+    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full}: expected a name that ends in .gguf`, {
       hint: "Other programs know model files by that ending.",
     });
   const folder = await stat(dirname(full)).catch(() => undefined);
   if (folder?.isDirectory() !== true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] the folder ${dirname(full)} does not exist`, {
+    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] the folder ${dirname(full)} does not exist`, {
       hint: "Create it first, or choose another.",
     });
   const there = await stat(full).catch(() => undefined);
   if (there !== undefined && !overwrite)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${full} exists already`, {
+    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full} exists already`, {
       hint: "Choose another name, or ask to overwrite it.",
       details: { exists: true },
     });

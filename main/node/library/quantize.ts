@@ -1,5 +1,4 @@
 /** A model in smaller types, written as a GGUF: what `rlx quantize` does, for programs. */
-import { openGguf } from "../../formats/gguf/open.ts";
 import type { Importance } from "../../quantize/importance.ts";
 import { readImportance } from "../../quantize/importance.ts";
 import type { Override } from "../../quantize/plan.ts";
@@ -50,11 +49,10 @@ export async function quantizeModel(
 }
 
 async function importanceAt(path: string): Promise<Importance> {
-  const { source, openSibling } = await modelFiles.open(path);
-  const file = await openGguf(source, { openSibling });
+  const { source } = await modelFiles.open(path);
   try {
-    return await readImportance(file);
+    return await readImportance(source);
   } finally {
-    await file.close();
+    await source.close();
   }
 }
