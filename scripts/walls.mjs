@@ -81,6 +81,7 @@ export const walls = [
     folder: "main/node/library",
     may: [
       ...runtimeLayers,
+      "main/quantize",
       "main/library",
       "main/engine/models/packageRequest.ts",
       "main/engine/models/taskCache.ts",

@@ -44,12 +44,10 @@ async function gather(path: string, chunk: number): Promise<GatheredInputs> {
 }
 
 async function theirs(path: string): Promise<ReadonlyMap<string, { sums: Float64Array; counts: Float64Array }>> {
-  const rows = (await ask("quantize.input_squares", {
-    path,
-    tokens: [...tokens],
-  })) as readonly (readonly OracleValue[])[];
+  type Row = readonly [string, OracleValue, OracleValue];
+  const rows = (await ask("quantize.input_squares", { path, tokens: [...tokens] })) as unknown as readonly Row[];
   return new Map(
-    rows.map(([name, sums, counts]) => [String(name), { sums: numeric(sums!).data, counts: numeric(counts!).data }]),
+    rows.map(([name, sums, counts]) => [name, { sums: numeric(sums).data, counts: numeric(counts).data }]),
   );
 }
 
