@@ -92,3 +92,28 @@ def input_squares(path, tokens):
     finally:
         model.close()
     return [[name, squares, counts] for name, (squares, counts) in found.items()]
+
+
+def statistics(path, against=None, bars=16):
+    """Per tensor by the gguf package and NumPy: min, max, mean, std, zeros, NaN, infinities, dead rows, histogram, error."""
+    import gguf
+
+    def tensors(name):
+        return {t.name: gguf.quants.dequantize(t.data, t.tensor_type) for t in gguf.GGUFReader(name).tensors}
+
+    other = tensors(against) if against else {}
+    answers = []
+    for name, values in tensors(path).items():
+        x = values.astype(np.float64)
+        good = x[np.isfinite(x)]
+        rows = x.reshape(-1, x.shape[-1])
+        rest = None
+        if name in other:
+            y = other[name].astype(np.float64)
+            both = np.isfinite(x - y)
+            rest = float(np.sqrt(((x - y)[both] ** 2).sum() / (y[both] ** 2).sum()))
+        numbers = [good.min(), good.max(), good.mean(), good.std(), (x == 0).sum(), np.isnan(x).sum(), np.isinf(x).sum()]
+        dead = int((rows == 0).all(1).sum()) if x.ndim > 1 else 0
+        counts = np.histogram(good, bars, (good.min(), good.max()))[0]
+        answers.append([name, [float(n) for n in numbers], dead, [int(n) for n in counts], rest])
+    return answers
