@@ -46,6 +46,9 @@ export interface QuantizePlan {
 }
 
 export function planQuantize(file: GgufFile, options: QuantizeOptions): QuantizePlan {
+  // A wrong name is refused even where no tensor asks for it.
+  for (const name of [options.output, options.embedding, ...(options.overrides ?? []).map(({ type }) => type)])
+    if (name !== undefined) typeNamed(name);
   const model = factsOf(file, options.importance === true);
   const places = blockPlaces(file);
   const tensors = file.tensors.map((tensor) => plannedTensor(tensor, places.get(tensor.name) ?? 0, model, options));
@@ -100,10 +103,13 @@ function plannedTensor(tensor: GgufTensor, block: number, model: ModelFacts, opt
 function chosenType(name: string, { overrides = [], output, embedding }: QuantizeOptions): GgmlType | undefined {
   const own = overrides.find(({ pattern }) => patternOf(pattern).test(name))?.type;
   const type = own ?? (name === "output.weight" ? output : name === "token_embd.weight" ? embedding : undefined);
-  if (type === undefined) return undefined;
-  const found = ggmlTypeByName(type);
+  return type === undefined ? undefined : typeNamed(type);
+}
+
+function typeNamed(name: string): GgmlType {
+  const found = ggmlTypeByName(name);
   if (found !== undefined) return found;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] type of ${name}: got ${type}, expected a type of ggml`, {
+  throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] type: got ${name}, expected a type of ggml`, {
     hint: "Name a type such as q4_k, iq4_nl or f16.",
   });
 }

@@ -168,12 +168,14 @@ describe("quantising the sample", () => {
     const broken = at("broken.gguf");
     await writeTinyGguf(broken);
     const bytes = await readFile(broken);
-    bytes.writeUInt32LE(0x7fc00000, bytes.length - 4 * 7);
+    const whole = await openGguf(await openFileSource(broken));
+    bytes.writeUInt32LE(0x7fc00000, whole.requireTensor("blk.1.ffn_up.weight").offset + 4 * 70);
+    await whole.close();
     await writeFile(broken, bytes);
     const { model: bad } = await harness.client.call("model.open", { source: { kind: "path", path: broken } });
     await expect(harness.all("quantize.run", { model: bad, recipe: "q8_0" })).rejects.toMatchObject({
       code: "INPUT_MALFORMED",
-      message: expect.stringMatching(/got 1 values that are not finite in rows \d+ to \d+/u),
+      message: expect.stringMatching(/blk\.1\.ffn_up\.weight: got 1 values that are not finite in rows \d+ to \d+/u),
     });
   });
 });
