@@ -416,7 +416,7 @@ class Context:
     """A cache over a model. The default is what agrees best with exact arithmetic: f32 cache, plain attention."""
 
     def __init__(
-        self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512, pooling=None
+        self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512, pooling=None, watch=None
     ):
         self.model, self.lib, self.capacity = model, model.lib, capacity
         params = self.lib.llama_context_default_params()
@@ -429,6 +429,8 @@ class Context:
         params.offload_kqv = params.op_offload = False
         if pooling is not None:
             params.embeddings, params.pooling_type = True, POOLINGS.index(pooling)
+        if watch is not None:
+            params.cb_eval = c.cast(watch, c.c_void_p)
         del _log_lines[:]
         self.pointer = self.lib.llama_init_from_model(model.pointer, params)
         if not self.pointer:

@@ -27,7 +27,7 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
-const engine = [...runtimeLayers, "main/contract"];
+const engine = [...runtimeLayers, "main/quantize", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -52,6 +52,7 @@ export const walls = [
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
+  { folder: "main/quantize", may: [...core, "main/formats"] },
   { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
   {
     folder: "main/chatTemplate",
@@ -81,6 +82,7 @@ export const walls = [
     folder: "main/node/library",
     may: [
       ...runtimeLayers,
+      "main/quantize",
       "main/library",
       "main/engine/models/madeModel.ts",
       "main/engine/models/packageRequest.ts",

@@ -17,6 +17,14 @@ import type {
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
 import { convertChoice, convertInput, convertItem, convertPlan } from "./views/convert.ts";
+import {
+  importanceInput,
+  importanceItem,
+  quantizeChoice,
+  quantizeInput,
+  quantizeItem,
+  quantizePlan,
+} from "./views/quantize.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
@@ -189,6 +197,7 @@ export const contract = {
 
     "export.plan": call(exportModel, exportPlan),
     "convert.plan": call(convertChoice, convertPlan),
+    "quantize.plan": call(quantizeChoice, quantizePlan),
     "tokens.encode": call(encodeInput, encoded),
   },
   streams: {
@@ -199,6 +208,9 @@ export const contract = {
     "devices.calibrate": stream(calibrateInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
     "convert.run": stream(convertInput, convertItem),
+    "quantize.run": stream(quantizeInput, quantizeItem),
+    /** What each weight is multiplied by over a text, as an importance matrix. */
+    "quantize.importance": stream(importanceInput, importanceItem),
     "score.run": stream(scoreInput, scoreItem),
     "experts.run": stream(expertsInput, expertsItem),
     "embed.run": stream(embedInput, embedItem),

@@ -19,6 +19,8 @@ import type { Connectable } from "./connection.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
 import { convertHandlers } from "./handlers/convertHandlers.ts";
+import { importanceHandler } from "./handlers/importanceHandler.ts";
+import { quantizeHandlers } from "./handlers/quantizeHandlers.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
 import { graphHandlers } from "./handlers/graphHandlers.ts";
 import { hybridHandlers } from "./handlers/hybridHandlers.ts";
@@ -115,6 +117,7 @@ export function createEngine(parts: EngineParts): Engine {
   const compared = { store, devices, mlx, dispatch, jobs, machine, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
   const converting = convertHandlers({ store, files, packages, jobs });
+  const quantizing = quantizeHandlers({ store, cpu, files, packages, jobs, threads: defaultThreads });
   const inspecting = inspectHandlers({
     store,
     recents,
@@ -139,6 +142,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...deviceHandlers(compared),
       ...exporting.calls,
       ...converting.calls,
+      ...quantizing.calls,
       ...cacheHandlers({ devices, plans }),
       "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
@@ -149,6 +153,8 @@ export function createEngine(parts: EngineParts): Engine {
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
       ...converting.streams,
+      ...quantizing.streams,
+      "quantize.importance": importanceHandler({ store, cpu, files, jobs, threads: defaultThreads }),
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
       "experts.run": expertsHandler({ store, decoders, devices, jobs, defaultThreads }),
       ...embedHandlers({ store, devices, jobs, defaultThreads }),

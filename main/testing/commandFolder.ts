@@ -58,6 +58,8 @@ export const COMMAND_NAMES = [
   "assert-residency",
   "segments",
   "compile",
+  "quantize",
+  "imatrix",
   "run",
   "chat",
   "score",

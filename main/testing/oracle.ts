@@ -91,13 +91,16 @@ export async function ggmlDequantize(type: string, data: Uint8Array, count: numb
   return (answer as OracleTensor).data as Float32Array;
 }
 
-/** ggml's own quantizer on f32 rows. */
+/** ggml's own quantizer on f32 rows; `importance` is one number for each column. */
 export async function ggmlQuantize(
   type: string,
   values: Float32Array,
   shape: readonly [rows: number, columns: number],
+  importance: Float32Array | null = null,
 ): Promise<Uint8Array> {
-  return (await ask("ggml.quantize", { type, values: { dtype: "f32", shape, data: values } })) as Uint8Array;
+  const more =
+    importance === null ? {} : { importance: { dtype: "f32", shape: [importance.length], data: importance } };
+  return (await ask("ggml.quantize", { type, values: { dtype: "f32", shape, data: values }, ...more })) as Uint8Array;
 }
 
 /** The gguf package's dequantisation, independent of ggml's. */

@@ -46,6 +46,7 @@ export type CommandLine =
   | ({ readonly kind: "bench"; readonly repeats: number; readonly warmup: number } & Measured)
   | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
+  | { readonly kind: "quantize"; readonly recipe: string; readonly path: string }
   | { readonly kind: "doctor" };
 
 /** Safe in a POSIX shell: single quotes unless every character is harmless. */
@@ -140,6 +141,8 @@ export function commandText(command: CommandLine, argument: string | null): stri
         return measuredFlags(command);
       case "export":
         return [...targetFlags(command.target), "--output", quote(command.path)];
+      case "quantize":
+        return ["--to", command.recipe, "--output", quote(command.path)];
     }
   };
   return ["rlx", nameOf(command), argument, ...rest()].join(" ");

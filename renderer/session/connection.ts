@@ -15,6 +15,7 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   hybrid: "the run of",
   calibrate: "the calibration of",
   convert: "the conversion of",
+  quantize: "the new file of",
 };
 
 const OTHER_VERSION =

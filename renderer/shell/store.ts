@@ -11,6 +11,8 @@ import { createDevicesSlice } from "../devices/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
+import type { QuantizeSlice } from "../features/quantize/slice.ts";
+import { createQuantizeSlice } from "../features/quantize/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
 import { createGraphSlice } from "../features/graph/slice.ts";
 import type { GraphSlice } from "../features/graph/graphState.ts";
@@ -39,7 +41,8 @@ export type WorkbenchState = SessionState &
   DevicesSlice &
   BenchSlice &
   ProfileSlice &
-  ExportSlice;
+  ExportSlice &
+  QuantizeSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
 export function createWorkbenchStore(
@@ -62,6 +65,7 @@ export function createWorkbenchStore(
       ...createBenchSlice(tools()),
       ...createProfileSlice(tools()),
       ...createExportSlice(tools()),
+      ...createQuantizeSlice(tools()),
     };
   });
   store.getState().watchEngine();

@@ -75,7 +75,18 @@ export type EngineInfo = View<typeof engineInfo>;
 
 export const job = z.object({
   id: z.string(),
-  kind: z.enum(["run", "bench", "profile", "export", "compile", "upload", "hybrid", "calibrate", "convert"]),
+  kind: z.enum([
+    "run",
+    "bench",
+    "profile",
+    "export",
+    "compile",
+    "upload",
+    "hybrid",
+    "calibrate",
+    "convert",
+    "quantize",
+  ]),
   title: z.string(),
   phase: z.string(),
   fraction: z.number().nullable(),

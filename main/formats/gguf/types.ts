@@ -99,3 +99,5 @@ const FILE_TYPES: ReadonlyMap<number, string> = new Map([
   [41, "Q2_0"],
 ]);
 export const fileTypeName = (ftype: number): string | undefined => FILE_TYPES.get(ftype);
+export const fileTypeNumber = (name: string): number | undefined =>
+  [...FILE_TYPES].find(([, known]) => known === name)?.[0];

@@ -234,6 +234,20 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /0 of 46 tensors get another type\.\n.*parts-00001-of-0000\d\.gguf\n/,
   },
   {
+    line: "quantize FILE --to q4_k_m -o DIR/small.gguf --overwrite --tensor-type *ffn_up*=q6_k",
+    json: z.object({
+      path: z.string().endsWith("small.gguf"),
+      bitsPerWeight: number.max(9),
+      tensors: z.array(z.object({ name: text, from: text, to: text, relativeRms: finite.min(0).max(0.2) })).length(46),
+    }),
+    says: /bits per weight\.[^]*q4_k[^]*Largest errors:[^]*ffn_/,
+  },
+  {
+    line: "imatrix FILE --text-file DIR/text.txt --chunk 4 -o DIR/imatrix.gguf --overwrite",
+    json: z.object({ path: z.string().endsWith("imatrix.gguf"), chunk: z.literal(4), weights: number.min(20) }),
+    says: /^\d+ weights over \d chunks of 4 tokens\.\n[^]*imatrix\.gguf: /,
+  },
+  {
     line: 'run FILE -p "Once upon a" -n 6 --seed 1 --temperature 0',
     json: answer.extend({ reason: z.literal("length"), stats: stats.extend({ generated: z.literal(6) }) }),
     says: /time/,

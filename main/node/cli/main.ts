@@ -212,6 +212,40 @@ addFor(
   .option("--dry-run", "say what would be written")
   .action(run(async () => (await import("./convert.ts")).convert));
 
+add(
+  "quantize",
+  "write this model in smaller types, and say what each weight loses",
+  "rlx quantize model-f16.gguf --to q4_k_m",
+  "rlx quantize model.gguf --to q4_k_m --tensor-type '*ffn_down*=q6_k' -o mine.gguf",
+  "rlx quantize model.gguf --to iq4_xs --imatrix imatrix.gguf --dry-run",
+)
+  .requiredOption("--to <recipe>", "q4_k_m, q8_0, iq4_xs, f16 …: a wrong one names them all")
+  .option("-o, --output <path>", "where to write it; beside the file without it")
+  .option("--overwrite", "replace what is there")
+  .addOption(
+    several("--tensor-type <pattern=type>", "another type for tensors whose names match; * stands for anything"),
+  )
+  .option("--output-type <type>", "type of the output matrix")
+  .option("--embedding-type <type>", "type of the token embedding")
+  .option("--pure", "the recipe's own type for every weight")
+  .option("--imatrix <path>", "importance matrix, as a GGUF")
+  .option("--dry-run", "say the size and measure the errors, write nothing")
+  .action(run(async () => (await import("./quantize.ts")).quantize));
+
+add(
+  "imatrix",
+  "gather an importance matrix over a text: what rlx quantize --imatrix reads",
+  "rlx imatrix model-f16.gguf --text-file wiki.txt -o imatrix.gguf",
+  "rlx imatrix model-f16.gguf --text-file wiki.txt --chunks 100 -o imatrix.gguf",
+)
+  .requiredOption("--text-file <path>", "the text, like what the model will be used for; - for standard input")
+  .option("-o, --output <path>", "where to write it", "imatrix.gguf")
+  .option("--overwrite", "replace what is there")
+  .addOption(preset("--chunk <n>", "tokens of a chunk; each starts anew", "512"))
+  .option("--chunks <n>", "most chunks; the whole text without it")
+  .option("--threads <n>", "CPU threads; all without it")
+  .action(run(async () => (await import("./imatrix.ts")).imatrix));
+
 onTarget(
   sampling(
     addFor(

@@ -21,6 +21,10 @@ export type { DecoderSession } from "../../runtime/decoderSession.ts";
 export { convertModel } from "./convert.ts";
 export type { ConvertModelOptions } from "./convert.ts";
 export type { ConvertProgress } from "../../formats/gguf/convert.ts";
+// The same model in smaller types
+export { quantizeModel } from "./quantize.ts";
+export type { QuantizeModelOptions } from "./quantize.ts";
+export type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
 
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";

@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import type { CpuEngine, KernelNote, PlanHandle, SessionOptions, StoredRows, StoredSums, WeightsHandle } from "../../backends/cpu/engine.ts";
+import type { RepackedRows } from "../../ir/repack.ts";
 import type { EngineCounts, TokenRun, TokenResult, SessionBytes, TokenSession } from "../../ir/session.ts";
 import { CONTROL_KERNELS, CPU_KERNELS } from "../../backends/cpu/kernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -13,7 +14,7 @@ import type { CpuWeights } from "../settings.ts";
 import { NATIVE_STEPS, addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/cpu/binding/addon.cpp. */
-const ABI = 7;
+const ABI = 8;
 
 /** Exports of native/src/cpu/binding/addon.cpp. Handles are numbers that hold a generation. */
 interface NativeAddon {
@@ -41,6 +42,15 @@ interface NativeAddon {
   dequantize(type: string, bytes: Uint8Array, target: Float32Array, isa?: string): void;
   halve(type: string, values: Float32Array, target: Uint16Array, isa?: string): void;
   storedError(rows: StoredRows, isa?: string): Started<StoredSums>;
+  repack(
+    from: string,
+    bytes: Uint8Array,
+    to: string,
+    columns: number,
+    importance: Float32Array | null,
+    threads: number,
+    isa?: string,
+  ): Started<RepackedRows>;
   bandwidth(threads: number, bytes: number, seconds: number): Started<number>;
 }
 
@@ -186,6 +196,8 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
     dequantize: (type, bytes, target) => guarded(() => native.dequantize(type, bytes, target, isa)),
     halve: (type, values, target) => guarded(() => native.halve(type, values, target, isa)),
     storedError: (rows, signal) => awaited(() => native.storedError(rows, isa), signal),
+    repack: ({ from, bytes, to, columns, importance }, threads, signal) =>
+      awaited(() => native.repack(from, bytes, to, columns, importance, threads, isa), signal),
     readBandwidth: (threads, bytes, seconds, signal) =>
       awaited(() => native.bandwidth(threads, bytes, seconds), signal),
   };

@@ -5,6 +5,7 @@
 import { compileCpu } from "../../backends/cpu/compile.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import type { CpuRules } from "../../backends/cpu/lower.ts";
+import { compileNow } from "../../compiler/compile.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import { otherTypes, typeShares } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -65,6 +66,10 @@ export function cpuDevice(engine: CpuEngine, options: CpuDeviceOptions): Device 
       }),
   };
 }
+
+/** Compiles a graph that is no decoder's, with all that the compiler does for the CPU. */
+export const compileGraph = (engine: CpuEngine, graph: Graph, options: CpuDeviceOptions): CompiledGraph =>
+  cpuDevice(engine, options).compile(compileNow(graph, { backend: CPU, precision: "f32" }).graph);
 
 /**
  * A compiled graph without the graph: the plan's bytes and what is said of them. It can be kept and loaded again over the

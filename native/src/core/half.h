@@ -7,6 +7,8 @@
 #include <cstring>
 
 #define RLX_INLINE static inline __attribute__((always_inline))
+#define RLX_LAMBDA __attribute__((always_inline))
+#define RLX_MEMBER __attribute__((always_inline))
 
 namespace rlx {
 

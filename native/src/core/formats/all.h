@@ -79,3 +79,10 @@
   X(nvfp4)                 \
   X(q1_0)                  \
   X(q2_0)
+
+// Those of them with whole scales (scale_whole in block.h): they have `read_whole`.
+#define RLX_WHOLE_TYPES(X) \
+  X(q3_k)                  \
+  X(iq1_m)                 \
+  X(iq2_xs)                \
+  X(iq2_s)

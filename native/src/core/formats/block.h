@@ -31,6 +31,13 @@ RLX_INLINE PackedScales unpack_scales(const uint8_t* s) {
   return {(a & 0x3f3f3f3fu) | static_cast<uint64_t>(high_scale) << 32,
           (b & 0x3f3f3f3fu) | static_cast<uint64_t>(high_min) << 32};
 }
+RLX_INLINE void pack_scales(const uint8_t* scale, const uint8_t* min, uint8_t* s) {
+  for (int j = 0; j < 4; ++j) {
+    s[j] = static_cast<uint8_t>(scale[j] | (scale[j + 4] >> 4) << 6);
+    s[j + 4] = static_cast<uint8_t>(min[j] | (min[j + 4] >> 4) << 6);
+    s[j + 8] = static_cast<uint8_t>((scale[j + 4] & 15) | (min[j + 4] & 15) << 4);
+  }
+}
 RLX_INLINE int byte_of(uint64_t v, int i) { return static_cast<int>((v >> (8 * i)) & 255u); }
 
 // The values that a code of IQ4_NL and IQ4_XS stands for.
@@ -71,5 +78,16 @@ struct Coded {
     }
   }
 };
+
+// Coded types with 16 whole scales: value = factor * scale * code. `read_whole` of a block gives its
+// codes, scales and factor. Products of factor and scale are exact.
+template <class Block>
+__attribute__((always_inline)) inline void scale_whole(const Block& x,
+                                                       float (*read_whole)(const Block&, int8_t*, int8_t*),
+                                                       int8_t* codes, float* scales) {
+  int8_t whole[16];
+  const float factor = read_whole(x, codes, whole);
+  for (int i = 0; i < 16; ++i) scales[i] = factor * static_cast<float>(whole[i]);
+}
 
 }  // namespace rlx::formats

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid.h"
+#include "ternary_fit.h"
 
 namespace rlx::formats::iq1_s {
 
@@ -31,6 +32,21 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  const auto found = ternary::block_of<8, 32, 32>(x, columns);
+  fit::store_half(found.unit, y.d);
+  for (int group = 0; group < 8; ++group) {
+    int rest = found.scales[group] << 12 | (found.minus[group] ? 0x8000 : 0);
+    for (int l = 0; l < 4; ++l) {
+      const int place = found.places[4 * group + l];
+      y.qs[4 * group + l] = static_cast<uint8_t>(place);
+      rest |= (place >> 8) << (3 * l);
+    }
+    const uint16_t stored = static_cast<uint16_t>(rest);
+    std::memcpy(y.qh + 2 * group, &stored, 2);
+  }
 }
 
 }  // namespace rlx::formats::iq1_s

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid.h"
+#include "grid_fit.h"
 
 namespace rlx::formats::iq2_s {
 
@@ -17,22 +18,40 @@ struct Block {
   uint8_t scales[8];
 };
 
-RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
-  const float d = load_half(x.d);
+RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
   for (int group = 0; group < 16; ++group) {
     const int scale = (x.scales[group / 2] >> (4 * (group % 2))) & 15;
-    scales[group] = d * (0.5f + static_cast<float>(scale)) * 0.25f;
+    scales[group] = static_cast<int8_t>(2 * scale + 1);
   }
   for (unsigned eight = 0; eight < 32; ++eight, codes += 8) {
     const unsigned place = x.qs[eight] | ((x.qh[eight / 4] >> (2 * (eight % 4))) & 3u) << 8;
     grid::store_signed(grid::kIq2S[place], grid::kSigns[x.signs[eight]], codes);
   }
+  return load_half(x.d) * 0.125f;
 }
+
+RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) { scale_whole(x, read_whole, codes, scales); }
 
 RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  grid::Signed parts;
+  grid::split_signs<16>(x, columns, false, parts);
+  const auto found = grid::magnitude_block<grid::Iq2SGrid, 16, 16>(parts.x, parts.w, 8.0f);
+  fit::store_half(8.0f * found.unit, y.d);
+  std::memcpy(y.signs, parts.signs, sizeof y.signs);
+  std::memset(y.qh, 0, sizeof y.qh);
+  for (int pair = 0; pair < 8; ++pair)
+    y.scales[pair] = static_cast<uint8_t>(found.scales[2 * pair] | found.scales[2 * pair + 1] << 4);
+  for (int eight = 0; eight < 32; ++eight) {
+    const int place = found.places[eight];
+    y.qs[eight] = static_cast<uint8_t>(place);
+    y.qh[eight / 4] = static_cast<uint8_t>(y.qh[eight / 4] | (place >> 8) << (2 * (eight % 4)));
+  }
 }
 
 }  // namespace rlx::formats::iq2_s

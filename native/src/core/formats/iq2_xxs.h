@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid.h"
+#include "grid_fit.h"
 
 namespace rlx::formats::iq2_xxs {
 
@@ -29,6 +30,21 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  grid::Signed parts;
+  grid::split_signs<32>(x, columns, true, parts);
+  const auto found = grid::magnitude_block<grid::Iq2XxsGrid, 8, 32>(parts.x, parts.w, 8.0f);
+  fit::store_half(8.0f * found.unit, y.d);
+  for (int group = 0; group < 8; ++group) {
+    uint32_t rest = static_cast<uint32_t>(found.scales[group]) << 28;
+    for (int l = 0; l < 4; ++l) {
+      rest |= static_cast<uint32_t>(parts.signs[4 * group + l] & 127) << (7 * l);
+      y.qs[8 * group + l] = static_cast<uint8_t>(found.places[4 * group + l]);
+    }
+    std::memcpy(y.qs + 8 * group + 4, &rest, 4);
+  }
 }
 
 }  // namespace rlx::formats::iq2_xxs

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid.h"
+#include "grid_fit.h"
 
 namespace rlx::formats::iq3_s {
 
@@ -36,6 +37,24 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  grid::Signed parts;
+  grid::split_signs<32>(x, columns, false, parts);
+  const auto found = grid::magnitude_block<grid::Iq3SGrid, 8, 32>(parts.x, parts.w, 1.0f);
+  fit::store_half(found.unit, y.d);
+  std::memcpy(y.signs, parts.signs, sizeof y.signs);
+  for (int pair = 0; pair < 4; ++pair)
+    y.scales[pair] = static_cast<uint8_t>(found.scales[2 * pair] | found.scales[2 * pair + 1] << 4);
+  for (int group = 0; group < 8; ++group) {
+    int ninth = 0;
+    for (int i = 0; i < 8; ++i) {
+      y.qs[8 * group + i] = static_cast<uint8_t>(found.places[8 * group + i]);
+      ninth |= (found.places[8 * group + i] >> 8) << i;
+    }
+    y.qh[group] = static_cast<uint8_t>(ninth);
+  }
 }
 
 }  // namespace rlx::formats::iq3_s

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid.h"
+#include "grid_fit.h"
 
 namespace rlx::formats::iq3_xxs {
 
@@ -32,6 +33,19 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  grid::Signed parts;
+  grid::split_signs<32>(x, columns, true, parts);
+  const auto found = grid::magnitude_block<grid::Iq3XxsGrid, 8, 32>(parts.x, parts.w, 4.0f);
+  fit::store_half(4.0f * found.unit, y.d);
+  for (int group = 0; group < 8; ++group) {
+    uint32_t rest = static_cast<uint32_t>(found.scales[group]) << 28;
+    for (int l = 0; l < 4; ++l) rest |= static_cast<uint32_t>(parts.signs[4 * group + l] & 127) << (7 * l);
+    std::memcpy(y.rest + 4 * group, &rest, 4);
+    for (int i = 0; i < 8; ++i) y.qs[8 * group + i] = static_cast<uint8_t>(found.places[8 * group + i]);
+  }
 }
 
 }  // namespace rlx::formats::iq3_xxs

@@ -2,7 +2,7 @@
 // kIq4Values[code], codes of 4 bits.
 #pragma once
 
-#include "block.h"
+#include "iq4_nl.h"
 
 namespace rlx::formats::iq4_xs {
 
@@ -30,6 +30,21 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  const auto found = fit::scale_block<8, 32>(x, columns, iq4_nl::Values{}, -127.0f, 2.0f, 9, -32, 31);
+  fit::store_half(found.unit, y.d);
+  uint32_t low = 0;
+  uint16_t high = 0;
+  for (int g = 0; g < 8; ++g) {
+    const uint32_t scale = static_cast<uint32_t>(found.multiples[g] + 32);
+    low |= (scale & 15) << (4 * g);
+    high = static_cast<uint16_t>(high | (scale >> 4) << (2 * g));
+    iq4_nl::store_places(found.codes + 32 * g, y.qs + 16 * g);
+  }
+  std::memcpy(y.low, &low, 4);
+  std::memcpy(y.high, &high, 2);
 }
 
 }  // namespace rlx::formats::iq4_xs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::mxfp4 {
 
@@ -30,6 +31,27 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+// The place of the nearest value, the first of two that are as near.
+RLX_INLINE uint8_t nearest_place(float x, float factor) {
+  uint8_t best = 0;
+  float distance = __builtin_fabsf(static_cast<float>(kValues[0]) * factor - x);
+  for (uint8_t i = 1; i < 16; ++i) {
+    const float other = __builtin_fabsf(static_cast<float>(kValues[i]) * factor - x);
+    if (other < distance) best = i, distance = other;
+  }
+  return best;
+}
+
+// ggml's rule, byte for byte: the power of two that brings the largest magnitude to 4..8.
+RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
+  const float largest = fit::largest_magnitude<32>(x);
+  y.exponent =
+      largest > 0.0f ? static_cast<uint8_t>(__builtin_floorf(__builtin_log2f(largest)) - 2.0f + 127.0f) : uint8_t{0};
+  const float factor = factor_of(y.exponent);
+  for (int i = 0; i < 16; ++i)
+    y.qs[i] = static_cast<uint8_t>(nearest_place(x[i], factor) | nearest_place(x[i + 16], factor) << 4);
 }
 
 }  // namespace rlx::formats::mxfp4

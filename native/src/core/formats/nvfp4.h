@@ -41,4 +41,26 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   coded.values(y);
 }
 
+// The 8-bit float nearest to `x`, halves up. As ggml has it, all from 256 on is the largest one, and what would round up to the
+// smallest normal number stays below it.
+RLX_INLINE uint8_t scale_near(float x) {
+  if (!(x > 0.0f)) return 0;
+  const uint32_t bits = f32_to_bits(x);
+  const int exponent = static_cast<int>(bits >> 23) - 120;
+  if (exponent <= 0) return static_cast<uint8_t>(fit::clamp(x * 512.0f + 0.5f, 0.0f, 7.0f));
+  const uint32_t code = (static_cast<uint32_t>(exponent) << 3 | (bits >> 20 & 7u)) + (bits >> 19 & 1u);
+  return static_cast<uint8_t>(code < 120u ? code : 126u);
+}
+
+// ggml's rule, byte for byte: the largest magnitude of a group becomes 6.
+RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
+  for (int group = 0; group < 4; ++group, x += 16) {
+    y.scales[group] = scale_near(fit::largest_magnitude<16>(x) / 6.0f);
+    const float scale = half_of_ue4m3(y.scales[group]);
+    for (int i = 0; i < 8; ++i)
+      y.qs[8 * group + i] =
+          static_cast<uint8_t>(mxfp4::nearest_place(x[i], scale) | mxfp4::nearest_place(x[i + 8], scale) << 4);
+  }
+}
+
 }  // namespace rlx::formats::nvfp4

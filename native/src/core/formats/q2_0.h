@@ -2,6 +2,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q2_0 {
 
@@ -28,6 +29,18 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+// ggml's rule, byte for byte: the largest magnitude is the scale.
+RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
+  const float d = fit::largest_magnitude<64>(x), inverse = fit::inverse_of(d);
+  fit::store_half(d, y.d);
+  for (int i = 0; i < 16; ++i) {
+    int four = 0;
+    for (int j = 0; j < 4; ++j)
+      four |= (static_cast<int>(fit::clamp(__builtin_roundf(x[4 * i + j] * inverse), -1.0f, 1.0f)) + 1) << (2 * j);
+    y.qs[i] = static_cast<uint8_t>(four);
+  }
 }
 
 }  // namespace rlx::formats::q2_0

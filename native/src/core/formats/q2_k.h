@@ -3,6 +3,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q2_k {
 
@@ -23,6 +24,21 @@ RLX_INLINE void unpack(const Block& x, float* y) {
         const uint8_t* q = x.qs + half * 32 + part * 16;
         for (int i = 0; i < 16; ++i) y[i] = scale * static_cast<float>((q[i] >> (2 * j)) & 3) - min;
       }
+    }
+  }
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  const fit::LineBlock<16, 16> found = fit::line_block<16, 16>(x, columns, 15, 3.0f);
+  fit::store_half(found.unit.scale, y.d);
+  fit::store_half(found.unit.minimum, y.dmin);
+  for (int g = 0; g < 16; ++g)
+    y.scales[g] = static_cast<uint8_t>(found.multiples[g].scale | found.multiples[g].minimum << 4);
+  for (int half = 0; half < 2; ++half) {
+    for (int i = 0; i < 32; ++i) {
+      const float* c = found.codes + 128 * half + i;
+      y.qs[32 * half + i] = static_cast<uint8_t>(static_cast<int>(c[0]) | static_cast<int>(c[32]) << 2 |
+                                                 static_cast<int>(c[64]) << 4 | static_cast<int>(c[96]) << 6);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q4_1 {
 
@@ -17,6 +18,27 @@ RLX_INLINE void unpack(const Block& x, float* y) {
     y[i] = static_cast<float>(x.qs[i] & 15) * d + m;
     y[i + 16] = static_cast<float>(x.qs[i] >> 4) * d + m;
   }
+}
+
+// Without an importance ggml's rule, byte for byte: the smallest value gets code 0, the largest 15.
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  float low, high;
+  fit::range<32>(x, &low, &high);
+  float d = (high - low) / 15.0f;
+  if (columns.importance != nullptr) {
+    float w[32];
+    fit::weigh<32>(x, columns.importance, columns.mean_square, w);
+    const fit::Line line = fit::line_of<32, true>(x, w, 15.0f);
+    d = line.scale;
+    low = -line.minimum;
+  }
+  const float inverse = fit::inverse_of(d);
+  fit::store_half(d, y.d);
+  fit::store_half(low, y.m);
+  const auto code = [inverse, low](float v) {
+    return static_cast<uint8_t>(fit::clamp((v - low) * inverse + 0.5f, 0.0f, 15.0f));
+  };
+  for (int i = 0; i < 16; ++i) y.qs[i] = static_cast<uint8_t>(code(x[i]) | code(x[i + 16]) << 4);
 }
 
 }  // namespace rlx::formats::q4_1

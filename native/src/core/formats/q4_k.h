@@ -3,6 +3,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q4_k {
 
@@ -24,6 +25,23 @@ RLX_INLINE void unpack(const Block& x, float* y) {
     const uint8_t* q = x.qs + 32 * j;
     for (int i = 0; i < 32; ++i) y[i] = d0 * static_cast<float>(q[i] & 15) - m0;
     for (int i = 0; i < 32; ++i) y[i + 32] = d1 * static_cast<float>(q[i] >> 4) - m1;
+  }
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  const fit::LineBlock<8, 32> found = fit::line_block<8, 32>(x, columns, 63, 15.0f);
+  fit::store_half(found.unit.scale, y.d);
+  fit::store_half(found.unit.minimum, y.dmin);
+  uint8_t scales[8], minimums[8];
+  for (int g = 0; g < 8; ++g) {
+    scales[g] = static_cast<uint8_t>(found.multiples[g].scale);
+    minimums[g] = static_cast<uint8_t>(found.multiples[g].minimum);
+  }
+  pack_scales(scales, minimums, y.scales);
+  for (int pair = 0; pair < 4; ++pair) {
+    const float* c = found.codes + 64 * pair;
+    for (int i = 0; i < 32; ++i)
+      y.qs[32 * pair + i] = static_cast<uint8_t>(static_cast<int>(c[i]) | static_cast<int>(c[i + 32]) << 4);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q5_0 {
 
@@ -21,6 +22,28 @@ RLX_INLINE void unpack(const Block& x, float* y) {
     y[i] = static_cast<float>(lo - 16) * d;
     y[i + 16] = static_cast<float>(hi - 16) * d;
   }
+}
+
+// Without an importance ggml's rule, byte for byte: the value with the largest magnitude gets code 0.
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  float d = fit::peak<32>(x) / -16.0f;
+  if (columns.importance != nullptr) {
+    float w[32];
+    fit::weigh<32>(x, columns.importance, columns.mean_square, w);
+    d = fit::scale_for<32>(x, w, fit::Whole{-16.0f, 15.0f}, -16.0f, 0.1f, 9);
+  }
+  const float inverse = fit::inverse_of(d);
+  fit::store_half(d, y.d);
+  uint32_t fifth = 0;
+  for (int i = 0; i < 16; ++i) {
+    const auto code = [inverse](float v) {
+      return static_cast<uint32_t>(fit::clamp(v * inverse + 16.5f, 0.0f, 31.0f));
+    };
+    const uint32_t a = code(x[i]), b = code(x[i + 16]);
+    y.qs[i] = static_cast<uint8_t>((a & 15) | (b & 15) << 4);
+    fifth |= (a >> 4) << i | (b >> 4) << (i + 16);
+  }
+  std::memcpy(y.qh, &fifth, 4);
 }
 
 }  // namespace rlx::formats::q5_0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q5_1 {
 
@@ -21,6 +22,33 @@ RLX_INLINE void unpack(const Block& x, float* y) {
     y[i] = static_cast<float>(lo) * d + m;
     y[i + 16] = static_cast<float>(hi) * d + m;
   }
+}
+
+// Without an importance ggml's rule, byte for byte: the smallest value gets code 0, the largest 31.
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  float low, high;
+  fit::range<32>(x, &low, &high);
+  float d = (high - low) / 31.0f;
+  if (columns.importance != nullptr) {
+    float w[32];
+    fit::weigh<32>(x, columns.importance, columns.mean_square, w);
+    const fit::Line line = fit::line_of<32, true>(x, w, 31.0f);
+    d = line.scale;
+    low = -line.minimum;
+  }
+  const float inverse = fit::inverse_of(d);
+  fit::store_half(d, y.d);
+  fit::store_half(low, y.m);
+  uint32_t fifth = 0;
+  for (int i = 0; i < 16; ++i) {
+    const auto code = [inverse, low](float v) {
+      return static_cast<uint32_t>(fit::clamp((v - low) * inverse + 0.5f, 0.0f, 31.0f));
+    };
+    const uint32_t a = code(x[i]), b = code(x[i + 16]);
+    y.qs[i] = static_cast<uint8_t>((a & 15) | (b & 15) << 4);
+    fifth |= (a >> 4) << i | (b >> 4) << (i + 16);
+  }
+  std::memcpy(y.qh, &fifth, 4);
 }
 
 }  // namespace rlx::formats::q5_1

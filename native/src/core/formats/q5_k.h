@@ -3,6 +3,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q5_k {
 
@@ -28,6 +29,27 @@ RLX_INLINE void unpack(const Block& x, float* y) {
     }
     for (int i = 0; i < 32; ++i) {
       y[i + 32] = d1 * static_cast<float>((q[i] >> 4) + ((x.qh[i] >> (2 * j + 1)) & 1) * 16) - m1;
+    }
+  }
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  const fit::LineBlock<8, 32> found = fit::line_block<8, 32>(x, columns, 63, 31.0f);
+  fit::store_half(found.unit.scale, y.d);
+  fit::store_half(found.unit.minimum, y.dmin);
+  uint8_t scales[8], minimums[8];
+  for (int g = 0; g < 8; ++g) {
+    scales[g] = static_cast<uint8_t>(found.multiples[g].scale);
+    minimums[g] = static_cast<uint8_t>(found.multiples[g].minimum);
+  }
+  pack_scales(scales, minimums, y.scales);
+  std::memset(y.qh, 0, 32);
+  for (int pair = 0; pair < 4; ++pair) {
+    const float* c = found.codes + 64 * pair;
+    for (int i = 0; i < 32; ++i) {
+      const int a = static_cast<int>(c[i]), b = static_cast<int>(c[i + 32]);
+      y.qs[32 * pair + i] = static_cast<uint8_t>((a & 15) | (b & 15) << 4);
+      y.qh[i] = static_cast<uint8_t>(y.qh[i] | (a >> 4) << (2 * pair) | (b >> 4) << (2 * pair + 1));
     }
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::q6_k {
 
@@ -27,6 +28,22 @@ RLX_INLINE void unpack(const Block& x, float* y) {
           y[32 * j + i] = scale * static_cast<float>((low | ((qh[i] >> (2 * j)) & 3) << 4) - 32);
         }
       }
+    }
+  }
+}
+
+RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
+  const auto found = fit::scale_block<16, 16>(x, columns, fit::Whole{-32.0f, 31.0f}, -32.0f, 0.1f, 9, -128, 127);
+  fit::store_half(found.unit, y.d);
+  for (int g = 0; g < 16; ++g) y.scales[g] = static_cast<int8_t>(found.multiples[g]);
+  for (int half = 0; half < 2; ++half) {
+    const float* c = found.codes + 128 * half;
+    for (int i = 0; i < 32; ++i) {
+      const int a = static_cast<int>(c[i]) + 32, b = static_cast<int>(c[i + 32]) + 32;
+      const int e = static_cast<int>(c[i + 64]) + 32, f = static_cast<int>(c[i + 96]) + 32;
+      y.ql[64 * half + i] = static_cast<uint8_t>((a & 15) | (e & 15) << 4);
+      y.ql[64 * half + i + 32] = static_cast<uint8_t>((b & 15) | (f & 15) << 4);
+      y.qh[32 * half + i] = static_cast<uint8_t>(a >> 4 | (b >> 4) << 2 | (e >> 4) << 4 | (f >> 4) << 6);
     }
   }
 }

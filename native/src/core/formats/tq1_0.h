@@ -3,6 +3,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::tq1_0 {
 
@@ -40,6 +41,29 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+// A byte that holds these digits to the base 3, the first one in front.
+template <int kDigits>
+RLX_INLINE uint8_t byte_of_digits(const float* x, int stride, float inverse) {
+  int number = 0;
+  for (int digit = 0; digit < 5; ++digit) {
+    const int code = digit < kDigits
+                         ? static_cast<int>(fit::clamp(__builtin_roundf(x[digit * stride] * inverse), -1.0f, 1.0f)) + 1
+                         : 0;
+    number = number * 3 + code;
+  }
+  // A fraction of 243 as one of 256, rounded up.
+  return static_cast<uint8_t>((number * 256 + 242) / 243);
+}
+
+// ggml's rule, byte for byte: the largest magnitude is the scale.
+RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
+  const float d = fit::largest_magnitude<256>(x), inverse = fit::inverse_of(d);
+  fit::store_half(d, y.d);
+  for (int i = 0; i < 32; ++i) y.qs[i] = byte_of_digits<5>(x + i, 32, inverse);
+  for (int i = 0; i < 16; ++i) y.qs[32 + i] = byte_of_digits<5>(x + 160 + i, 16, inverse);
+  for (int i = 0; i < 4; ++i) y.qh[i] = byte_of_digits<4>(x + 240 + i, 4, inverse);
 }
 
 }  // namespace rlx::formats::tq1_0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "block.h"
+#include "fit.h"
 
 namespace rlx::formats::tq2_0 {
 
@@ -31,6 +32,21 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   Coded<kElements, kGroup> coded;
   read(x, coded.codes, coded.scales);
   coded.values(y);
+}
+
+// ggml's rule, byte for byte: the largest magnitude is the scale.
+RLX_INLINE void pack(const float* x, fit::Columns, Block& y) {
+  const float d = fit::largest_magnitude<256>(x), inverse = fit::inverse_of(d);
+  fit::store_half(d, y.d);
+  for (int half = 0; half < 2; ++half) {
+    for (int i = 0; i < 32; ++i) {
+      int four = 0;
+      for (int j = 0; j < 4; ++j)
+        four |= (static_cast<int>(fit::clamp(__builtin_roundf(x[128 * half + 32 * j + i] * inverse), -1.0f, 1.0f)) + 1)
+                << (2 * j);
+      y.qs[32 * half + i] = static_cast<uint8_t>(four);
+    }
+  }
 }
 
 }  // namespace rlx::formats::tq2_0

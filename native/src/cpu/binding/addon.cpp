@@ -12,6 +12,7 @@
 #include "../bandwidth.h"
 #include "../kernel.h"
 #include "../plan.h"
+#include "../repack.h"
 #include "../session.h"
 #include "stored_rows.h"
 
@@ -19,7 +20,7 @@ namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/native/addon.ts holds the same number.
-constexpr int kAbi = 7;
+constexpr int kAbi = 8;
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   if (value.IsUndefined() || value.IsNull()) return *kernels::dispatch(nullptr);
@@ -242,6 +243,52 @@ Napi::Value stored_error(const Napi::CallbackInfo& info) {
   });
 }
 
+// (from type, packed bytes, to type, columns, importance | null, threads, isa?) → {bytes, energy, error, weighted, notFinite}. The
+// arrays are copied: they may be changed or given away at once.
+Napi::Value repack(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    struct Own {
+      std::vector<uint8_t> original;
+      std::vector<float> importance;
+      RepackRows rows;
+      Repacked result;
+    };
+    const auto own = std::make_shared<Own>();
+    const Bytes original = bytes_of(info[1], "bytes");
+    own->original.assign(original.data, original.data + original.size);
+    own->rows = {type_named(info[0]), type_named(info[2]), own->original.data(), own->original.size(),
+                 size_of(info[3], "columns")};
+    if (!info[4].IsNull() && !info[4].IsUndefined()) {
+      const Bytes importance = bytes_of(info[4], "importance");
+      if (importance.size != own->rows.columns * sizeof(float)) reject("importance", "a float for each column");
+      own->importance.resize(own->rows.columns);
+      std::memcpy(own->importance.data(), importance.data, importance.size);
+      own->rows.importance = own->importance.data();
+    }
+    const size_t threads = size_of(info[5], "threads");
+    if (threads < 1 || threads > 1024) reject("threads", "1 to 1024");
+    const kernels::Dispatch& table = kernels_named(info[6]);
+    Engine& engine = engine_of(info);
+    return engine.submit(
+        info.Env(),
+        [own, &table, &engine, threads](Job& job) {
+          own->result = rlx::repack(table, engine.lane().pool(), threads, own->rows, job.cancel);
+        },
+        [own](Napi::Env env) {
+          const Repacked& made = own->result;
+          Napi::Object result = Napi::Object::New(env);
+          result.Set("bytes", Napi::Uint8Array::New(env, made.bytes.size()));
+          if (!made.bytes.empty())
+            std::memcpy(result.Get("bytes").As<Napi::Uint8Array>().Data(), made.bytes.data(), made.bytes.size());
+          result.Set("energy", made.sums.energy);
+          result.Set("error", made.sums.error);
+          result.Set("weighted", made.sums.weighted);
+          result.Set("notFinite", static_cast<double>(made.sums.not_finite));
+          return result;
+        });
+  });
+}
+
 // Bytes per second that `threads` threads read from memory: the peak that a profile shows.
 Napi::Value bandwidth(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
@@ -287,6 +334,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
                     {"dequantize", dequantize},
                     {"halve", halve},
                     {"storedError", stored_error},
+                    {"repack", repack},
                     {"bandwidth", bandwidth}});
   return exports;
 }

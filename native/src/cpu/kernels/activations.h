@@ -48,7 +48,8 @@ RLX_INLINE void split_planes(const int16_t* values, int8_t* high, int8_t* low) {
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
 // |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of products that share a
-// lane must fit int16: at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K).
+// lane must fit int16: at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K). Types of
+// whole scales stay below Q6_K: 31 * 43 and 4 * 43 * 126 (IQ2_XS, IQ2_S).
 inline constexpr int kActMax256 = 2016;
 inline constexpr int kGroupFactor = 16, kGroupQuant = kActMax256 / kGroupFactor;
 // 127 * 128: a plane of units of 128 is int8. All paths round alike.

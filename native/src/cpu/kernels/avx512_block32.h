@@ -191,8 +191,8 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
 template <class Block, int T>
 RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, F* total) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  each_coded_chunk(task, read, row, [&](const CodedBlock* b, size_t c) RLX_LAMBDA {
-    add32<Block, T>(static_cast<const Block*>(b), task, c, total, [](auto) RLX_LAMBDA {});
+  each_read_chunk<CodedChunk>(task, read, row, [&](const CodedChunk& chunk, size_t c) RLX_LAMBDA {
+    add32<Block, T>(static_cast<const Block*>(chunk.blocks()), task, c, total, [](auto) RLX_LAMBDA {});
   });
 }
 

@@ -1,5 +1,5 @@
-// Few tokens against rows of K blocks with AVX-512: Q4_K, Q5_K and Q6_K, a chunk of 256 quants at a
-// time.
+// Few tokens against rows of K blocks with AVX-512: Q4_K, Q5_K, Q6_K and types of whole scales, a
+// chunk of 256 quants at a time.
 //
 // The quants of a sub-block lie in the same lanes of two registers (Q6_K: of one), so that its
 // scale is applied once for a lane, with the factor of the activations there: a chunk is one exact
@@ -7,6 +7,7 @@
 #pragma once
 
 #include "avx512_rows.h"
+#include "coded.h"
 
 namespace rlx::kernels::RLX_ISA {
 
@@ -305,6 +306,47 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
         return unpack6(b[c]);
       },
       [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });
+}
+
+// Whole scales: codes have signs, which move to the activations. So they need no offset, and the
+// products of four fit 16 bits up to 64.
+template <int T>
+RLX_INLINE void add_whole(const WholeChunk& w, const RowsTask& task, size_t c, F* total) {
+  const __m512i q[4] = {load512(w.codes), load512(w.codes + 64), load512(w.codes + 128), load512(w.codes + 192)};
+  const __m512i first[2] = {starts_of(q[0], q[1]), starts_of(q[2], q[3])};
+  const __m512i last[2] = {ends_of(q[0], q[1]), ends_of(q[2], q[3])};
+  // In the places of Chunk6: the first 16 of sub-blocks 0 2 4 6, the last, then those of 1 3 5 7.
+  const __m512i codes[4] = {starts_of(first[0], first[1]), starts_of(last[0], last[1]), ends_of(first[0], first[1]),
+                            ends_of(last[0], last[1])};
+  __m512i sizes[4];
+  __mmask64 minus[4];
+  for (int i = 0; i < 4; ++i) {
+    sizes[i] = _mm512_abs_epi8(codes[i]);
+    minus[i] = _mm512_movepi8_mask(codes[i]);
+  }
+  const __m256i scales = _mm256_cvtepi8_epi16(load128(w.scales));
+  const __m512i scale[2] = {scales_at(scales, 0), scales_at(scales, 1)};
+  for (int t = 0; t < T; ++t) {
+    const size_t at = task.t0 + static_cast<size_t>(t);
+    const int8_t* x = task.act.planes(c, at);
+    const auto dot = [&](int i) RLX_LAMBDA {
+      const __m512i a = load512(x + 64 * i), zero = _mm512_setzero_si512();
+      return _mm512_dpbusd_epi32(zero, sizes[i], _mm512_mask_sub_epi8(a, minus[i], zero, a));
+    };
+    __m512i acc = _mm512_setzero_si512();
+    for (int i = 0; i < 2; ++i) {
+      const __m512i words = _mm512_packs_epi32(dot(i), dot(i + 2));
+      acc = _mm512_dpwssd_epi32(acc, words, _mm512_mullo_epi16(scale[i], load512(x + kChunk)));
+    }
+    total[t] = ffma(_mm512_cvtepi32_ps(acc), fset(w.factor * task.act.scales(c)[at]), total[t]);
+  }
+}
+
+template <int T>
+RLX_INLINE void row_whole(const RowsTask& task, ReadWhole read, const uint8_t* row, F* total) {
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  each_read_chunk<WholeChunk>(
+      task, read, row, [&](const WholeChunk& chunk, size_t c) RLX_LAMBDA { add_whole<T>(chunk, task, c, total); });
 }
 
 }  // namespace rlx::kernels::RLX_ISA

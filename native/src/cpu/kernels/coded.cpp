@@ -41,4 +41,18 @@ ReadChunk chunk_reader(Type type) {
   }
 }
 
+ReadWhole whole_reader(Type type) {
+  switch (type) {
+#define RLX_READER(name)                                                     \
+  case Type::name:                                                           \
+    return [](const uint8_t* p, size_t, WholeChunk& out) {                   \
+      const auto& block = *reinterpret_cast<const formats::name::Block*>(p); \
+      out.factor = formats::name::read_whole(block, out.codes, out.scales);  \
+    };
+    RLX_WHOLE_TYPES(RLX_READER)
+#undef RLX_READER
+    default: return nullptr;
+  }
+}
+
 }  // namespace rlx::kernels::RLX_ISA

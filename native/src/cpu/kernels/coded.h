@@ -1,6 +1,7 @@
-// Coded types with a scale for 32 values or more (core/formats/block.h): a chunk of a row becomes
-// eight 32-blocks of bytes with their scales, and the kernels of Q8_0 take those. Types with
-// smaller groups are unpacked and multiplied in f32.
+// Coded types (core/formats/block.h). With a scale for 32 values or more, a chunk of a row becomes
+// eight 32-blocks of bytes with their scales, and the kernels of Q8_0 take those. With whole scales
+// of 16 values it becomes bytes and scales as Q6_K has them. Other types with small groups are
+// unpacked and multiplied in f32.
 #pragma once
 
 #include "internal.h"
@@ -24,21 +25,33 @@ using ReadChunk = void (*)(const uint8_t* p, size_t n, CodedChunk& out);
 // Null for types that have no such form.
 ReadChunk chunk_reader(Type);
 
-// add(first block, c) for every chunk of a row. A chunk is read while the one before it is
-// multiplied: its bytes must have left for the cache when they are loaded as vectors.
-template <class Add>
-RLX_INLINE void each_coded_chunk(const RowsTask& task, ReadChunk read_chunk, const uint8_t* row, Add add) {
+// value = factor * scale * code; a scale for each 16. What a scale times a code comes to is in
+// activations.h. k is whole chunks.
+struct alignas(64) WholeChunk {
+  int8_t codes[kChunk];
+  int8_t scales[16];
+  float factor;
+};
+using ReadWhole = void (*)(const uint8_t* p, size_t n, WholeChunk& out);
+// Null for types that have no such form.
+ReadWhole whole_reader(Type);
+
+// add(chunk, c) for every chunk of a row. A chunk is read while the one before it is multiplied:
+// its bytes must have left for the cache when they are loaded as vectors.
+template <class Chunk, class Add>
+RLX_INLINE void each_read_chunk(const RowsTask& task, void (*read_chunk)(const uint8_t*, size_t, Chunk&),
+                                const uint8_t* row, Add add) {
   const size_t chunks = chunks_of(task.k), bytes = row_bytes(task.type, kChunk);
-  const auto read = [&](size_t c, CodedChunk& to) RLX_LAMBDA {
+  const auto read = [&](size_t c, Chunk& to) RLX_LAMBDA {
     for (size_t line = 0; line < bytes; line += 64) prefetch_ahead<64>(task.prefetch, row + c * bytes + line);
     read_chunk(row + c * bytes, min_size(kChunk, task.k - c * kChunk), to);
   };
   if (chunks == 0) return;
-  CodedChunk turns[2];
+  Chunk turns[2];
   read(0, turns[0]);
   for (size_t c = 0; c < chunks; ++c) {
     if (c + 1 < chunks) read(c + 1, turns[(c + 1) % 2]);
-    add(turns[c % 2].blocks(), c);
+    add(turns[c % 2], c);
   }
 }
 

@@ -68,6 +68,17 @@ static constexpr int coded_largest(Type t) {
   }
 }
 
+// Whether they have whole scales of 16 values (the same header).
+static constexpr bool has_whole_scales(Type t) {
+  switch (t) {
+#define RLX_WHOLE(name) case Type::name:
+    RLX_WHOLE_TYPES(RLX_WHOLE)
+#undef RLX_WHOLE
+    return true;
+    default: return false;
+  }
+}
+
 // ------------------------------------------------------------------------------------------ activations
 
 // Elements per activation chunk (one scale each).
@@ -91,8 +102,10 @@ static constexpr ActKind act_kind(Type t) {
     case Type::q4_k:
     case Type::q5_k:
     case Type::q6_k: return ActKind::i8_groups256;
-    // Coded types with a scale for 32 values or more become 32-blocks of bytes while they are read.
-    default: return coded_group(t) >= 32 ? ActKind::i16_block32 : ActKind::f32;
+    // Coded types become 32-blocks of bytes while they are read, or with whole scales K blocks.
+    default:
+      if (has_whole_scales(t)) return ActKind::i8_groups256;
+      return coded_group(t) >= 32 ? ActKind::i16_block32 : ActKind::f32;
   }
 }
 
@@ -315,6 +328,20 @@ inline constexpr size_t kIsaCount = 7;
 static constexpr bool is_avx512(Isa isa) { return isa == Isa::avx512 || isa == Isa::amx; }
 static constexpr bool is_x86(Isa isa) { return isa == Isa::avx2 || is_avx512(isa); }
 
+// Rows of floats to pack, and how much each column matters (null: all the same).
+struct PackArgs {
+  Type type;
+  const float* values;
+  size_t rows, columns;  // columns: whole blocks
+  const float* importance;
+  void* out;
+};
+// Squares of the values, of their error, and of that times the importance; values that are not finite are in none of these.
+struct PackSums {
+  double energy = 0, error = 0, weighted = 0;
+  size_t not_finite = 0;
+};
+
 // The table of one instruction set. All pointers are always set.
 struct Dispatch {
   Isa isa;
@@ -367,6 +394,9 @@ struct Dispatch {
   // Adds to `sums`, which sums in an order of its own: the last places of two instruction sets
   // differ.
   void (*stored_error)(const StoredArgs&, StoredSums* sums);
+
+  // Adds to `sums`. False where nothing packs the type: `out` is as it was.
+  bool (*pack)(const PackArgs&, PackSums* sums);
 
   bool watched;  // compiled with AddressSanitizer
 };

@@ -209,6 +209,45 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
+// Whole scales: as Q6_K, but codes have signs, which move to the activations, and no offset.
+template <int T>
+RLX_INLINE void add_whole(const WholeChunk& w, const RowsTask& task, size_t c, F* total) {
+  const __m256i words16 = _mm256_cvtepi8_epi16(load128(w.scales));
+  const __m256i scale_half[2] = {_mm256_permute4x64_epi64(words16, 0x44), _mm256_permute4x64_epi64(words16, 0xee)};
+  __m256i sums[T];
+  for (int t = 0; t < T; ++t) sums[t] = _mm256_setzero_si256();
+  unrolled<2>([&](auto h) RLX_LAMBDA {
+    unrolled<2>([&](auto part) RLX_LAMBDA {
+      unrolled<2>([&](auto odd) RLX_LAMBDA {
+        const int8_t* q = w.codes + 128 * h + 32 * odd + 16 * part;
+        const __m256i codes = _mm256_inserti128_si256(_mm256_castsi128_si256(load128(q)), load128(q + 64), 1);
+        const __m256i sizes = _mm256_abs_epi8(codes);
+        const __m256i scale = two_scales(scale_half[h], 2 * odd + part, 2 * odd + part + 4);
+        for (int t = 0; t < T; ++t) {
+          const int8_t* x = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * h;
+          const __m256i signed_x = _mm256_sign_epi8(load256(x + 128 * odd + 64 * part), codes);
+          const __m256i words = _mm256_maddubs_epi16(sizes, signed_x);
+          const __m256i factors = _mm256_mullo_epi16(scale, load256(x + kChunk + 64 * odd));
+          sums[t] = _mm256_add_epi32(sums[t], _mm256_madd_epi16(words, factors));
+        }
+      });
+    });
+  });
+  for (int t = 0; t < T; ++t) {
+    const float scale = w.factor * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
+    total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), fset(scale), total[t]);
+  }
+}
+
+template <int T>
+RLX_INLINE void row_whole(const RowsTask& task, ReadWhole read, const uint8_t* row, float* out) {
+  F total[T];
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  each_read_chunk<WholeChunk>(
+      task, read, row, [&](const WholeChunk& chunk, size_t c) RLX_LAMBDA { add_whole<T>(chunk, task, c, total); });
+  for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
+}
+
 // ---- 32-blocks: 32 signed bytes, their scale and minimum ----
 
 // One half of each of eight blocks: that of block i is at place i of a load that begins 2 i bytes
@@ -293,8 +332,9 @@ template <int T>
 RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, float* out) {
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  each_coded_chunk(task, read, row,
-                   [&](const CodedBlock* b, size_t c) RLX_LAMBDA { add32<CodedBlock, T>(b, task, c, total); });
+  each_read_chunk<CodedChunk>(task, read, row, [&](const CodedChunk& chunk, size_t c) RLX_LAMBDA {
+    add32<CodedBlock, T>(chunk.blocks(), task, c, total);
+  });
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
@@ -332,6 +372,9 @@ void rows_of(const RowsTask& shared) {
     case Type::q6_k:
       return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_q6<T>(task, row, out); });
     default: break;
+  }
+  if (const ReadWhole read = whole_reader(task.type)) {
+    return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_whole<T>(task, read, row, out); });
   }
   if (const ReadChunk read = chunk_reader(task.type))
     each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_coded<T>(task, read, row, out); });

@@ -100,6 +100,9 @@ void rows_of(const RowsTask& task) {
     case Type::q6_k: return rows_q6<T>(task);
     default: break;
   }
+  if (const ReadWhole read = whole_reader(task.type)) {
+    return by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_whole<T>(task, read, row, total); });
+  }
   if (coded_largest(task.type) <= kSmallLargest) return rows_coded<SmallBlock, T>(task);
   rows_coded<CodedBlock, T>(task);
 }

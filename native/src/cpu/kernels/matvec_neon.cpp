@@ -62,8 +62,9 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
 template <int T>
 RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, F* total) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
-  each_coded_chunk(task, read, row,
-                   [&](const CodedBlock* b, size_t c) RLX_LAMBDA { add32<CodedBlock, T>(b, 8, task, c, total); });
+  each_read_chunk<CodedChunk>(task, read, row, [&](const CodedChunk& chunk, size_t c) RLX_LAMBDA {
+    add32<CodedBlock, T>(chunk.blocks(), 8, task, c, total);
+  });
 }
 
 template <class Block, int T>
@@ -160,6 +161,28 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
 }
 
 template <int T>
+RLX_INLINE void row_whole(const RowsTask& task, ReadWhole read, const uint8_t* row, F* total) {
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  each_read_chunk<WholeChunk>(task, read, row, [&](const WholeChunk& w, size_t c) RLX_LAMBDA {
+    int32x4_t acc[T];
+    for (int t = 0; t < T; ++t) acc[t] = vdupq_n_s32(0);
+    for (int i = 0; i < 16; ++i) {
+      const int8x16_t codes = vld1q_s8(w.codes + 16 * i);
+      for (int t = 0; t < T; ++t) {
+        const int8_t* plane = task.act.planes(c, task.t0 + static_cast<size_t>(t));
+        const int16_t* factors = reinterpret_cast<const int16_t*>(plane + kChunk) + i / 2 * 4;
+        const int32x4_t sums = dot4(vdupq_n_s32(0), codes, vld1q_s8(plane + 16 * i));
+        acc[t] = vmlaq_s32(acc[t], sums, vmovl_s16(vmul_n_s16(vld1_s16(factors), w.scales[i])));
+      }
+    }
+    for (int t = 0; t < T; ++t) {
+      const float scale = w.factor * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
+      total[t] = vfmaq_n_f32(total[t], vcvtq_f32_s32(acc[t]), scale);
+    }
+  });
+}
+
+template <int T>
 RLX_INLINE void one_row(const RowsTask& task, const uint8_t* row, F* total) {
   switch (task.type) {
     case Type::q8_0: return row_block32<BlockQ8_0, T>(task, row, total);
@@ -172,6 +195,7 @@ RLX_INLINE void one_row(const RowsTask& task, const uint8_t* row, F* total) {
     case Type::q6_k: return row_q6<T>(task, row, total);
     default: break;
   }
+  if (const ReadWhole read = whole_reader(task.type)) return row_whole<T>(task, read, row, total);
   if (const ReadChunk read = chunk_reader(task.type)) row_coded<T>(task, read, row, total);
 }
 

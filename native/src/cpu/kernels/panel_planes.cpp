@@ -4,7 +4,7 @@
 // A panel is kRowStep rows x 256 weights in groups of kGroup consecutive weights per row: [256 /
 // kGroup][rows][kGroup]. Without i8mm a group is 4 weights and a lane of a dot product is a row.
 // With it a group is 8 weights and vmmla multiplies two rows by two tokens at once. Sub-blocks (32,
-// or 16 for Q6_K) are exact in int32; K blocks are exact over the whole chunk.
+// or 16 for Q6_K and types of whole scales) are exact in int32; K blocks are exact over the whole chunk.
 #include "coded.h"
 #include "internal.h"
 #include "simd/quants_neon.h"
@@ -103,6 +103,14 @@ void unpack(Type type, const uint8_t* p, size_t n, ByteChunk& out) {
     case Type::q5_1: return unpack_blocks32<BlockQ5_1>(p, n, out);
     default: break;
   }
+  if (const ReadWhole read = whole_reader(type)) {
+    WholeChunk chunk;
+    read(p, n, chunk);
+    memcpy(out.q, chunk.codes, sizeof out.q);
+    for (int j = 0; j < 16; ++j) out.factor[j] = chunk.scales[j];
+    out.scale[0] = chunk.factor;
+    return;
+  }
   if (const ReadChunk read = chunk_reader(type)) {
     CodedChunk chunk;
     read(p, n, chunk);
@@ -172,6 +180,8 @@ RLX_INLINE void plane_dot(const ActView& act, size_t chunk, size_t t0, size_t pl
 #endif
 }
 
+constexpr size_t sub_block_of(Type type) { return type == Type::q6_k || has_whole_scales(type) ? 16 : 32; }
+
 // factor * high + low of one sub-block.
 template <int T>
 RLX_INLINE void sub_block(const ActView& act, size_t chunk, size_t t0, size_t k, size_t span, int factor,
@@ -188,7 +198,7 @@ template <int T>
 void tile(const RowsTask& task, size_t chunk, size_t t0, const Panel& panel, size_t s, float* out) {
   const ActView& act = task.act;
   const bool k_block = is_k_block(task.type);
-  const size_t n = min_size(kChunk, task.k - chunk * kChunk), span = task.type == Type::q6_k ? 16 : 32;
+  const size_t n = min_size(kChunk, task.k - chunk * kChunk), span = sub_block_of(task.type);
   F part[T][2];
   int32x4_t whole[T][2];
   unrolled<T>([&](auto t) RLX_LAMBDA {

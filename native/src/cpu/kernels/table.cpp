@@ -1,5 +1,6 @@
 // The function table of one instruction set.
 #include "internal.h"
+#include "pack.h"
 #include "stored.h"
 
 namespace rlx::kernels {
@@ -41,6 +42,7 @@ const Dispatch kTable = {
     argmax,
     top_k,
     stored_error,
+    pack,
     kWatched,
 };
 

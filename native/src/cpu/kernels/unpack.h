@@ -129,6 +129,14 @@ RLX_INLINE void unpack_chunk(Type type, const uint8_t* p, size_t n, UnpackedChun
     case Type::q6_k: return unpack_q6(*reinterpret_cast<const BlockQ6K*>(p), out);
     default: break;
   }
+  if (const ReadWhole read = whole_reader(type)) {
+    WholeChunk chunk;
+    read(p, n, chunk);
+    for (size_t i = 0; i < kChunk; ++i) out.q[i] = static_cast<int16_t>(chunk.codes[i] * chunk.scales[i / 16]);
+    out.scale[0] = chunk.factor;
+    memset(out.min, 0, sizeof out.min);
+    return;
+  }
   if (const ReadChunk read = chunk_reader(type)) {
     CodedChunk chunk;
     read(p, n, chunk);

@@ -3,8 +3,6 @@
 
 #include "../../../core/half.h"
 
-#define RLX_LAMBDA __attribute__((always_inline))
-
 namespace rlx::kernels::RLX_ISA {
 
 using std::memcpy;

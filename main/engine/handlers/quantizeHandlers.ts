@@ -1,0 +1,193 @@
+/** The plan of a file in other types, and the work itself as a stream of progress that ends in its report. */
+import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
+import type { QuantizePlanView } from "../../contract/views/quantize.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { ByteSink } from "../../formats/byteSink.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
+import { readImportance } from "../../quantize/importance.ts";
+import type { Importance } from "../../quantize/importance.ts";
+import type { QuantizePlan } from "../../quantize/plan.ts";
+import { planQuantize } from "../../quantize/plan.ts";
+import type { Recipe } from "../../quantize/recipes.ts";
+import { needsImportance, RECIPE_NAMES, recipeOf } from "../../quantize/recipes.ts";
+import type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
+import { writeQuantized } from "../../quantize/write.ts";
+import type { CpuAccess } from "../../runtime/devices/cpu.ts";
+import type { Jobs } from "../jobs.ts";
+import { figure } from "../measure/forecast.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import type { OpenModel } from "../models/openModel.ts";
+import { progressStream } from "../progressStream.ts";
+import type { ModelFiles, PackageFiles } from "../services.ts";
+import { CAN, cannot, diskSize } from "../views/overviewView.ts";
+
+type Choice = Parameters<EngineHandlers["calls"]["quantize.plan"]>[0];
+type Input = Parameters<EngineHandlers["streams"]["quantize.run"]>[0];
+type Item = StreamItemOf<"quantize.run">;
+
+export interface QuantizeParts {
+  readonly store: ModelStore;
+  readonly cpu: CpuAccess;
+  readonly files: ModelFiles;
+  readonly packages: Pick<PackageFiles, "suggest">;
+  readonly jobs: Jobs;
+  readonly threads: number;
+}
+
+export function quantizeHandlers(parts: QuantizeParts): {
+  readonly calls: Pick<EngineHandlers["calls"], "quantize.plan">;
+  readonly streams: Pick<EngineHandlers["streams"], "quantize.run">;
+} {
+  return {
+    calls: { "quantize.plan": (choice) => planView(parts, parts.store.get(choice.model), choice) },
+    streams: { "quantize.run": (input, { signal }) => quantize(parts, input, signal) },
+  };
+}
+
+async function* quantize(
+  { store, cpu, files, jobs, threads }: QuantizeParts,
+  input: Input,
+  signal: AbortSignal,
+): AsyncGenerator<Item> {
+  const started = performance.now();
+  const seconds = (): number => (performance.now() - started) / 1000;
+  const model = store.get(input.model);
+  const file = fileOf(model);
+  const importance = input.importance === undefined ? undefined : await importanceAt(files, input.importance);
+  const plan = planOf(file, input);
+  const engine = cpu.engine();
+  const target = input.path === undefined ? undefined : await files.create(input.path, input.overwrite);
+  const job = jobs.start("quantize", model.description.title);
+  let work: Promise<unknown> = Promise.resolve();
+  try {
+    const steps = progressStream<QuantizeProgress, QuantizeReport>((emit) => {
+      const writing = writeQuantized(file, plan, target?.sink ?? nowhere(), {
+        repack: (rows, own) => engine.repack(rows, threads, own),
+        signal,
+        onProgress: emit,
+        ...(importance === undefined ? {} : { importance }),
+      });
+      work = writing;
+      return writing;
+    });
+    let next = await steps.next();
+    while (next.done !== true) {
+      const { report, ...progress } = next.value;
+      job.update("writing", progress.doneBytes / Math.max(1, progress.totalBytes));
+      yield { kind: "progress", ...progress, elapsedSeconds: seconds(), report: report ? reportRow(report) : null };
+      next = await steps.next();
+    }
+    yield doneItem(file, plan, next.value, target?.path ?? null, seconds());
+  } finally {
+    // A connection that left has cancelled it; what is half written goes before this counts as ended.
+    await work.catch(() => undefined);
+    job.end();
+  }
+}
+
+function doneItem(
+  file: GgufFile,
+  plan: QuantizePlan,
+  report: QuantizeReport,
+  path: string | null,
+  seconds: number,
+): Item {
+  const ratio = report.bytes / Math.max(1, file.byteLength);
+  const changed = report.tensors.filter(({ from, to }) => from !== to).length;
+  return {
+    kind: "done",
+    path,
+    bytes: report.bytes,
+    bitsPerWeight: plan.bitsPerWeight,
+    ratioToSource: ratio,
+    relativeRms: report.relativeError,
+    seconds: figure(seconds, "seconds", "measured", "this run, once"),
+    sentence: `${diskSize(report.bytes)}, ${ratio.toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight: ${changed} of ${report.tensors.length} tensors changed, with an error of ${(report.relativeError * 100).toPrecision(2)} % in all.`,
+    tensors: report.tensors.map(reportRow),
+  };
+}
+
+const reportRow = ({
+  name,
+  from,
+  to,
+  bytes,
+  relativeError,
+}: QuantizeReport["tensors"][number]): {
+  name: string;
+  from: string;
+  to: string;
+  bytes: number;
+  relativeRms: number;
+} => ({ name, from, to, bytes, relativeRms: relativeError });
+
+async function planView({ packages, cpu }: QuantizeParts, model: OpenModel, choice: Choice): Promise<QuantizePlanView> {
+  const file = fileOf(model);
+  const plan = planOf(file, choice);
+  const name = file.name.replace(/\.gguf$/iu, "");
+  const suggested = await packages.suggest(model.path, `${name}-${choice.recipe.toUpperCase()}.gguf`);
+  const types = new Map<string, { type: string; tensors: number; bytes: number }>();
+  for (const { type, byteLength } of plan.tensors) {
+    const row = types.get(type.name) ?? { type: type.name, tensors: 0, bytes: 0 };
+    types.set(type.name, { ...row, tensors: row.tensors + 1, bytes: row.bytes + byteLength });
+  }
+  const stands = plan.tensors.filter(({ standsInFor }) => standsInFor !== undefined).length;
+  return {
+    recipes: RECIPE_NAMES.map((id) => ({ id, sentence: recipeSentence(id), needsImportance: needsImportance(id) })),
+    suggestedPath: suggested.path,
+    freeDiskBytes: suggested.freeBytes,
+    bytes: figure(plan.fileBytes, "bytes", "exact", "the header and the tensors"),
+    bitsPerWeight: plan.bitsPerWeight,
+    sourceBytes: file.byteLength,
+    types: [...types.values()].toSorted((a, b) => b.bytes - a.bytes),
+    tensors: plan.tensors.map(({ tensor, type, byteLength, standsInFor }) => ({
+      name: tensor.name,
+      from: tensor.type.name,
+      to: type.name,
+      bytes: byteLength,
+      note: standsInFor === undefined ? null : `in place of ${standsInFor}: its rows are no whole blocks`,
+    })),
+    sentence: `${diskSize(plan.fileBytes)}, ${(plan.fileBytes / Math.max(1, file.byteLength)).toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight.${stands === 0 ? "" : ` ${stands} tensors get another type, because their rows are no whole blocks.`}`,
+    can: cpu.absent()
+      ? cannot("ENV_NO_ADDON", "The CPU engine is not built: it packs the weights.", "Run npm run build:native.")
+      : CAN,
+  };
+}
+
+const recipeSentence = (recipe: Recipe): string =>
+  needsImportance(recipe) ? "needs an importance matrix" : recipe.endsWith("_m") ? "more bits where they matter" : "";
+
+function fileOf(model: OpenModel): GgufFile {
+  const file = model.requireFile("quantize");
+  if (file.hasData) return file;
+  throw new WorkbenchError("INPUT_ARGUMENT", "[quantize] this model is a header without data", {
+    hint: "Open a file with weights.",
+  });
+}
+
+function planOf(file: GgufFile, { recipe, overrides, output, embedding, pure, importance }: Choice): QuantizePlan {
+  return planQuantize(file, {
+    recipe: recipeOf(recipe),
+    pure,
+    importance: importance !== undefined,
+    overrides,
+    ...(output === undefined ? {} : { output }),
+    ...(embedding === undefined ? {} : { embedding }),
+  });
+}
+
+async function importanceAt(files: ModelFiles, path: string): Promise<Importance> {
+  const { source } = await files.open(path);
+  try {
+    return await readImportance(source);
+  } finally {
+    await source.close();
+  }
+}
+
+/** For the errors alone. */
+const nowhere = (): ByteSink => ({
+  write: () => Promise.resolve(),
+  finish: () => Promise.resolve(),
+  abandon: () => Promise.resolve(),
+});

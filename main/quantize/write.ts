@@ -1,0 +1,162 @@
+/** Writes a file in other types, tensor by tensor and a piece of rows at a time, and measures what each lost. */
+import { throwIfCancelled, WorkbenchError } from "../diagnostics/errors.ts";
+import type { ByteSink } from "../formats/byteSink.ts";
+import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
+import type { GgmlType } from "../formats/gguf/types.ts";
+import type { TensorToWrite } from "../formats/gguf/write.ts";
+import { writeGguf } from "../formats/gguf/write.ts";
+import type { ElementType } from "../ir/dtype.ts";
+import type { Repack } from "../ir/repack.ts";
+import type { Importance } from "./importance.ts";
+import type { PlannedTensor, QuantizePlan } from "./plan.ts";
+import { needsImportance } from "./recipes.ts";
+
+export interface TensorReport {
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
+  readonly bytes: number;
+  /** Root of the mean square error over that of the values; 0 for what is kept. */
+  readonly relativeError: number;
+}
+
+export interface QuantizeProgress {
+  readonly tensor: string;
+  readonly done: number;
+  readonly of: number;
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+  /** Of the tensor that is complete. */
+  readonly report?: TensorReport;
+}
+
+export interface WriteOptions {
+  readonly repack: Repack;
+  readonly importance?: Importance;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: QuantizeProgress) => void;
+}
+
+export interface QuantizeReport {
+  readonly bytes: number;
+  readonly tensors: readonly TensorReport[];
+  readonly relativeError: number;
+}
+
+/** Bytes of rows that are read and packed at a time. */
+const PIECE = 8 << 20;
+
+interface Sums {
+  energy: number;
+  error: number;
+}
+
+export async function writeQuantized(
+  file: GgufFile,
+  plan: QuantizePlan,
+  sink: ByteSink,
+  options: WriteOptions,
+): Promise<QuantizeReport> {
+  if (options.importance === undefined && needsImportance(plan.recipe)) {
+    await sink.abandon();
+    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${plan.recipe}: got no importance matrix, expected one`, {
+      hint: "Give one, or choose a recipe with more bits, such as q3_k_m.",
+    });
+  }
+  const reports: TensorReport[] = [];
+  const all: Sums = { energy: 0, error: 0 };
+  let doneBytes = 0;
+  const progress = (tensor: string, report?: TensorReport): void =>
+    options.onProgress?.({
+      tensor,
+      done: reports.length,
+      of: plan.tensors.length,
+      doneBytes,
+      totalBytes: plan.byteLength,
+      ...(report === undefined ? {} : { report }),
+    });
+
+  async function* pieces(planned: PlannedTensor): AsyncGenerator<Uint8Array> {
+    const { tensor, type } = planned;
+    const sums: Sums = { energy: 0, error: 0 };
+    progress(tensor.name);
+    for await (const piece of piecesOf(file, planned, sums, options)) {
+      yield piece;
+      doneBytes += piece.byteLength;
+      progress(tensor.name);
+    }
+    all.energy += sums.energy;
+    all.error += sums.error;
+    const report = {
+      name: tensor.name,
+      from: tensor.type.name,
+      to: type.name,
+      bytes: planned.byteLength,
+      relativeError: relative(sums),
+    };
+    reports.push(report);
+    progress(tensor.name, report);
+  }
+
+  const tensors: readonly TensorToWrite[] = plan.tensors.map((planned) => ({
+    name: planned.tensor.name,
+    type: planned.type,
+    dims: planned.tensor.dims,
+    data: () => pieces(planned),
+  }));
+  const bytes = await writeGguf(sink, { entries: plan.entries, tensors }, { signal: options.signal });
+  return { bytes, tensors: reports, relativeError: relative(all) };
+}
+
+const relative = ({ energy, error }: Sums): number => (energy === 0 ? 0 : Math.sqrt(error / energy));
+
+async function* piecesOf(
+  file: GgufFile,
+  { tensor, type }: PlannedTensor,
+  sums: Sums,
+  options: WriteOptions,
+): AsyncGenerator<Uint8Array> {
+  const columns = tensor.dims[0] ?? 1;
+  const rows = tensor.elements / columns;
+  const rowBytes = tensor.byteLength / rows;
+  const matrixRows = tensor.dims[1] ?? 1;
+  const importance = options.importance?.of(tensor.name, columns, rows / matrixRows);
+  // A piece never crosses from one expert to the next: each has an importance of its own.
+  const most = Math.max(1, Math.floor(PIECE / rowBytes));
+  for (let row = 0; row < rows;) {
+    throwIfCancelled(options.signal);
+    const expert = Math.floor(row / matrixRows);
+    const count = Math.min(most, importance === undefined ? rows - row : (expert + 1) * matrixRows - row);
+    const bytes = await file.readTensor(tensor, {
+      offset: row * rowBytes,
+      length: count * rowBytes,
+      signal: options.signal,
+    });
+    if (type.id === tensor.type.id) yield bytes;
+    else {
+      const from = elementOf(tensor, tensor.type);
+      const to = elementOf(tensor, type);
+      const own = importance?.[Math.min(expert, importance.length - 1)] ?? null;
+      const packed = await options.repack({ from, bytes, to, columns, importance: own }, options.signal);
+      if (packed.notFinite > 0) throw notFinite(tensor, packed.notFinite, row, count);
+      sums.energy += packed.energy;
+      sums.error += packed.error;
+      yield packed.bytes;
+    }
+    row += count;
+  }
+}
+
+function elementOf(tensor: GgufTensor, type: GgmlType): ElementType {
+  if (type.element !== undefined) return type.element;
+  throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[quantize] ${tensor.name}: ${type.name} cannot be converted`, {
+    hint: "Keep this tensor as it is, or start from a file in f16, bf16 or f32.",
+  });
+}
+
+const notFinite = ({ name }: GgufTensor, count: number, row: number, rows: number): WorkbenchError =>
+  new WorkbenchError(
+    "INPUT_MALFORMED",
+    `[quantize] ${name}: got ${count} values that are not finite in rows ${row} to ${row + rows - 1}, expected numbers`,
+    { hint: "The file is damaged: download or convert it again." },
+  );
