@@ -63,8 +63,16 @@ export interface SessionParams {
   getParam(name: string): NumberArray;
 }
 
+/** Copies of the states that are no caches. Those keep what stands before a position whatever is written behind it. */
+export interface Checkpoints {
+  take(): Promise<Uint8Array<ArrayBuffer>>;
+  putBack(states: Uint8Array): Promise<void>;
+}
+
 export interface GraphSession extends Disposable {
   readonly threads: number;
+  /** Absent where only all states can be copied, by `save` and `restore`. */
+  readonly checkpoints?: Checkpoints;
   /** Where the engine takes parameters from memory. */
   readonly params?: SessionParams;
   /** Drawing and scoring inside the engine. */

@@ -6,7 +6,7 @@ import type { Norm, Scales, Temperature } from "./blocks.ts";
 import type { ExpertRules, Experts } from "./experts.ts";
 import { readExperts } from "./experts.ts";
 import type { HyperReader } from "./hyperReader.ts";
-import type { FamilySpec, ModelFact } from "./family.ts";
+import type { FamilySpec, ModelFact, ModelSizes } from "./family.ts";
 import type { Rope, RopeStyle } from "./rope.ts";
 import { readRope, ropeScalingText } from "./rope.ts";
 import type { WindowRules, Windows } from "./windows.ts";
@@ -79,12 +79,14 @@ export function readDense(
   const width = keys.positive("embedding_length");
   const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", layers) : undefined;
   // Layers that do not attend may have 0 heads, and layers that do may have no network of their own.
-  const same = (key: string): number =>
-    some === undefined ? keys.sameInEveryLayer(key) : keys.sameWhereAny(key, layers).count;
+  const same = (key: string, otherwise?: number): number =>
+    some === undefined ? keys.sameInEveryLayer(key, otherwise) : keys.sameWhereAny(key, layers, otherwise).count;
   const heads = same("attention.head_count");
   const kvHeads = some?.count ?? keys.sameInEveryLayer("attention.head_count_kv", heads);
   const headDim = headSize(keys, width, heads);
-  const feedForward = same("feed_forward_length");
+  // Files whose layers all have experts may leave it out.
+  const inExperts = experts === undefined ? undefined : keys.optionalCount("expert_feed_forward_length");
+  const feedForward = same("feed_forward_length", inExperts);
   const context = keys.positive("context_length");
   if (keys.isFalse("attention.causal"))
     throw keys.refuse("Its attention looks both ways, as that of an encoder; only causal decoders are supported.");
@@ -156,6 +158,16 @@ function headSize(keys: HyperReader, width: number, heads: number): number {
     );
   return headDim;
 }
+
+/** Sizes of a decoder whose other layers hold so many elements each. */
+export function mixedSizes(h: DenseHyper, elements: number, product: string): ModelSizes {
+  const others = h.layers - attendingLayers(h);
+  return { ...DENSE.sizes(h), recurrent: { elements: others * elements, product: `${others} layers × ${product}` } };
+}
+
+/** Of decoders with layers that do not attend: `others` says what those have. */
+export const mixedSentence = (h: DenseHyper, others: string): string =>
+  `${DENSE.sentence(h).slice(0, -1)}; ${attendingLayers(h)} attend, ${h.layers - attendingLayers(h)} have ${others}.`;
 
 function denseFacts(h: DenseHyper): readonly ModelFact[] {
   return [

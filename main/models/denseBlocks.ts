@@ -171,6 +171,18 @@ export class DenseLayer {
     return { q: this.#asHeads(q, "q"), k: this.#asHeads(k, "k"), v: this.#asHeads(v, "v") };
   }
 
+  /** The same, with a gate for what the heads give: of each head, q comes first and its gate behind it. */
+  gatedHeads(h: Value): Heads & { readonly gate: Value } {
+    const d = this.#decoder;
+    const { width, heads, headDim } = this.#hyper;
+    const flat = d.linear(h, this.#name("attn_q"), [2 * heads * headDim, width], "q_and_gate");
+    const both = d.g.reshape([flat], { shape: [TOKENS, heads, 2 * headDim] });
+    const [q, gate] = d.g.split([both], { axis: 2, sizes: [headDim, headDim] }, "q_gate");
+    if (q === undefined || gate === undefined) throw new Error("split gives two parts");
+    const merged = d.g.reshape([gate], { shape: [TOKENS, heads * headDim] }, "gate");
+    return { q, k: this.project(h, "k"), v: this.project(h, "v"), gate: merged };
+  }
+
   /** h through attn_q, attn_k or attn_v, as heads [T, heads, head_dim]. */
   project(h: Value, role: "q" | "k" | "v"): Value {
     return this.#asHeads(this.#clamped(this.#flat(h, role)), role);
@@ -229,10 +241,22 @@ export class DenseLayer {
       : { q: this.#decoder.g.mul([q, temperatures], {}, "q_warmed"), k, v };
   }
 
-  /** Appends k and v to the layer's caches, attends over them, and projects to the width. */
-  attend({ q, k, v }: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
+  /** Attends, and projects to the width. */
+  attend(heads: Heads, softmax: "plain" | "with sinks" = "plain"): Value {
+    return this.#projectOutput(this.#attended(heads, softmax));
+  }
+
+  /** The same with a gate for each result of each head. */
+  attendGated(heads: Heads, gate: Value): Value {
+    const { g } = this.#decoder;
+    const open = g.sigmoid([gate], {}, "open");
+    return this.#projectOutput(g.mul([this.#attended(heads, "plain"), open], {}, "gated"));
+  }
+
+  /** Appends k and v to the layer's caches and attends over them: [T, heads · head_dim]. */
+  #attended({ q, k, v }: Heads, softmax: "plain" | "with sinks"): Value {
     const d = this.#decoder;
-    const { width, heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
+    const { heads, headDim, attentionScale, attentionCap, windows } = this.#hyper;
     const isChunk = this.isLocal && windows?.isChunked === true;
     const attrs: AttentionCachedAttrs = {
       // Rounded to f32 at each step, as ggml does: with f16 weights the last bit shows, for heads of 96 for instance.
@@ -245,8 +269,13 @@ export class DenseLayer {
       softmax === "plain"
         ? d.g.attention_cached(operands, attrs, "attention")
         : d.g.attention_cached([...operands, d.vector(this.#name("attn_sinks.weight"), heads)], attrs, "attention");
-    const flat = d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
-    const product = this.#hyper.outputBias === false ? d.product.bind(d) : d.linear.bind(d);
+    return d.g.reshape([mixed], { shape: [TOKENS, heads * headDim] }, "merge_heads");
+  }
+
+  #projectOutput(flat: Value): Value {
+    const d = this.#decoder;
+    const { width, heads, headDim, outputBias } = this.#hyper;
+    const product = outputBias === false ? d.product.bind(d) : d.linear.bind(d);
     return product(flat, this.#name("attn_output"), [width, heads * headDim], "output");
   }
 

@@ -30,6 +30,8 @@ export interface ModelSizes {
   readonly tiedEmbedding: boolean;
   /** Keys and values: elements that the caches hold for one position, and the product that gives them. */
   readonly cache: { readonly elements: number; readonly product: string };
+  /** Recurrent states: f32 elements that they hold whatever the context, and the product that gives them. */
+  readonly recurrent?: { readonly elements: number; readonly product: string };
 }
 
 /** One line of the overview. */

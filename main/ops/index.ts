@@ -34,6 +34,7 @@ import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
+import { gated_delta } from "./recurrent/gated_delta.ts";
 import { selective_scan } from "./recurrent/selective_scan.ts";
 import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
 import { wkv7 } from "./recurrent/wkv7.ts";
@@ -110,6 +111,7 @@ export const OPS = {
   expand,
   fft,
   floor,
+  gated_delta,
   gather,
   gelu,
   group_norm,

@@ -44,6 +44,8 @@ export interface FeedOptions {
   readonly onProgress?: (done: number, total: number) => void;
   /** Draw a token after the last one. */
   readonly sample?: SampleOptions;
+  /** False for a part of a prompt that more of it follows: no checkpoint before its last token. */
+  readonly checkpoint?: boolean;
   /** Called with each run's profile: for the profiler. */
   readonly onRun?: (tokens: number, result: TokenResult) => void;
 }
@@ -55,6 +57,12 @@ interface Want {
   readonly score?: Int32Array;
   readonly fetch?: readonly string[];
 }
+
+/** Why tokens that a session holds run again, by how its states go back. */
+export const WHY_AGAIN: Readonly<Record<Exclude<Rewind, "positions">, string>> = {
+  checkpoint: "a recurrent state goes back to its checkpoints only",
+  none: "the model's states cannot go back",
+};
 
 const NO_ROWS = new Int32Array(0);
 const NO_TOKENS = new Int32Array(0);
@@ -107,7 +115,9 @@ export class DecoderSession implements Disposable {
     this.#check(tokens);
     await this.#catchUp(options.signal);
     // A checkpoint before the last token serves both the same prompt again and one that goes on from it.
-    const checkpointAt = this.facts.rewind === "checkpoint" && tokens.length > 1 ? tokens.length - 1 : undefined;
+    const { checkpoint = true } = options;
+    const keeps = checkpoint && this.facts.rewind === "checkpoint" && tokens.length > 1;
+    const checkpointAt = keeps ? tokens.length - 1 : undefined;
     let sampled: SampledToken | undefined;
     for (let at = 0; at < tokens.length;) {
       if (at === checkpointAt) await this.#keepCheckpoint();
@@ -206,11 +216,16 @@ export class DecoderSession implements Disposable {
    * least one token is always left to run, because only a run gives logits. Answers how many were kept.
    */
   reuse(tokens: ArrayLike<number>): number {
-    let common = 0;
-    while (common < this.past && common < tokens.length && this.#tokens[common] === tokens[common]) common++;
-    const kept = this.#reachable(Math.max(0, Math.min(common, tokens.length - 1)));
+    const kept = this.#reachable(this.shared(tokens));
     this.truncate(kept);
     return kept;
+  }
+
+  /** The longest beginning that `tokens` shares with the session's, but for the last token, which has to run. */
+  shared(tokens: ArrayLike<number>): number {
+    let common = 0;
+    while (common < this.past && common < tokens.length && this.#tokens[common] === tokens[common]) common++;
+    return Math.max(0, Math.min(common, tokens.length - 1));
   }
 
   async fork(): Promise<DecoderSession> {
@@ -269,7 +284,7 @@ export class DecoderSession implements Disposable {
   async #keepCheckpoint(): Promise<void> {
     const { past } = this;
     const others = this.#checkpoints.filter((checkpoint) => checkpoint.past !== past);
-    const states = await this.#session.save(past);
+    const states = await (this.#session.checkpoints?.take() ?? this.#session.save(past));
     this.#checkpoints = [...others, { past, states }].slice(-MOST_CHECKPOINTS);
   }
 
@@ -279,7 +294,9 @@ export class DecoderSession implements Disposable {
     const checkpoint = this.facts.rewind === "checkpoint" ? this.#checkpoints.at(-1) : undefined;
     this.#read = undefined;
     if (checkpoint === undefined) await this.#session.reset();
-    else await this.#session.restore(checkpoint.past, checkpoint.states);
+    else
+      await (this.#session.checkpoints?.putBack(checkpoint.states) ??
+        this.#session.restore(checkpoint.past, checkpoint.states));
     const from = checkpoint?.past ?? 0;
     this.#read = from;
     for (let at = from; at < this.past; at += this.facts.chunk)

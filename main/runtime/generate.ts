@@ -5,6 +5,7 @@
 import type { SampledToken, TokenProbability, SampleOptions } from "../ir/session.ts";
 import { WorkbenchError, toWireError } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
+import { WHY_AGAIN } from "./decoderSession.ts";
 import type { DrawnToken } from "./tokenStream.ts";
 import type { PlainSampling, PreparedSampling } from "./sampling/settings.ts";
 import { startChain } from "./sampling/settings.ts";
@@ -47,8 +48,10 @@ export type FinishReason = "stop" | "length" | "cancelled" | "context-full";
 
 export interface GenerateStats {
   readonly promptTokens: number;
-  /** Tokens of the prompt that the cache still held. */
+  /** Tokens of the prompt that the session still held and did not run again. */
   readonly reusedTokens: number;
+  /** Tokens that it held and had to run again, and why. */
+  readonly recomputed?: { readonly tokens: number; readonly because: string };
   readonly promptSeconds: number;
   readonly firstTokenSeconds: number | undefined;
   readonly generated: number;
@@ -99,10 +102,17 @@ export async function* generate(
       `[generate] the prompt: got ${prompt.length} tokens, expected at most ${capacity}, which the context holds`,
       { hint: "Shorten it, or give a larger context where the model knows one." },
     );
+  const shared = session.shared(prompt);
   const reused = session.reuse(prompt);
+  const { rewind } = session.facts;
+  const recomputed =
+    shared > reused && rewind !== "positions"
+      ? { recomputed: { tokens: shared - reused, because: WHY_AGAIN[rewind] } }
+      : {};
   const stats = (): GenerateStats => ({
     promptTokens: prompt.length,
     reusedTokens: reused,
+    ...recomputed,
     promptSeconds: (clock.promptEnd ?? now()) - clock.start,
     firstTokenSeconds: clock.first === undefined ? undefined : clock.first - clock.start,
     generated: clock.generated,
@@ -189,7 +199,7 @@ async function* feedPrompt(
     const sample = last ? { sample: options.sample } : {};
     let cancelled = false;
     const sampled = await session
-      .feed(prompt.slice(at, end), { signal: options.signal, ...sample })
+      .feed(prompt.slice(at, end), { signal: options.signal, checkpoint: last, ...sample })
       .catch((error: unknown) => {
         if (toWireError(error).code !== "CANCELLED") throw error;
         cancelled = true;

@@ -66,6 +66,10 @@ export function packageSession(decoder: PackageDecoder, options: PackageSessionO
     fork: async () => packageSession(await decoder.fork(), options),
     save: (positions) => decoder.save(positions),
     restore: async (positions, state) => Promise.resolve(decoder.restore(positions, state)),
+    checkpoints: {
+      take: () => decoder.save(0),
+      putBack: async (states) => Promise.resolve(decoder.putBack(states)),
+    },
     reset: async () => Promise.resolve(decoder.reset()),
     bytes: () => ({ reserved: 0, states: 0, used: 0 }),
     dispose: () => decoder.reset(),

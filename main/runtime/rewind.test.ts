@@ -104,6 +104,39 @@ describe.each(["checkpoint", "none"] as const)("a recurrent model (%s)", (rewind
   });
 });
 
+describe("a turn says what ran again", () => {
+  const text = {
+    endings: new Set<number>(),
+    detokenizer: () => ({ push: String, open: () => false, flush: () => "" }),
+  };
+  const turn = async (session: DecoderSession, prompt: readonly number[]) => {
+    for await (const event of generate(session, text, { prompt, sampling: GREEDY, maxTokens: 2 }))
+      if (event.kind === "done") return event.stats;
+    throw new Error("no end");
+  };
+
+  it.each([
+    ["checkpoint", 9, "a recurrent state goes back to its checkpoints only"],
+    ["none", 0, "the model's states cannot go back"],
+  ] as const)("%s", async (rewind, kept, because) => {
+    const session = open(rewind);
+    await turn(session, PROMPT);
+    // The first prompt and another answer: a checkpoint stands before the prompt's last token.
+    const edited = await turn(session, [...PROMPT, 40, 41]);
+    expect([edited.reusedTokens, edited.recomputed]).toEqual([kept, { tokens: PROMPT.length - kept, because }]);
+    const shorter = await turn(session, [...PROMPT.slice(0, 6), 40]);
+    expect([shorter.reusedTokens, shorter.recomputed]).toEqual([0, { tokens: 6, because }]);
+    expect((await turn(session, [1, 2])).recomputed).toBeUndefined();
+  });
+
+  it("a prompt in many runs keeps the checkpoints of the turns before it", async () => {
+    const session = open("checkpoint");
+    await turn(session, PROMPT);
+    await turn(session, [...PROMPT, ...Array.from({ length: 30 }, (_, i) => i)]);
+    expect(session.reuse([...PROMPT, 47])).toBe(PROMPT.length - 1);
+  });
+});
+
 describe("copies of the states", () => {
   it("are those behind the session's tokens", async () => {
     const session = open("checkpoint");

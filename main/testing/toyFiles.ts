@@ -12,7 +12,9 @@ import { contentsOf, makeHeaderOnly, writeGguf } from "../formats/gguf/write.ts"
 import type { Family, FamilySample, SampleKeys } from "../models/family.ts";
 import { openFileSink, openFileSource } from "../node/files/fileByteSource.ts";
 import type { MadeModel } from "./decoderRuns.ts";
+import { tensor } from "../ir/type.ts";
 import { sharedOracleProcess } from "./oracleProcess.ts";
+import { tinyParam } from "./tinyModels.ts";
 
 /** Enough for a byte alphabet, its special tokens and some merges. */
 export const TOY_VOCABULARY = 301;
@@ -110,6 +112,21 @@ export async function writeToy(folder: string, family: Family, sample: FamilySam
     file_type: type,
   });
   return made;
+}
+
+/** A file of the sample without Python: no vocabulary, and random weights for tests that compare us with ourselves. */
+export async function writePlainToy(path: string, family: Family, sample: FamilySample): Promise<void> {
+  const tensors = (await toyTensors(family, sample)).map(([name, sizes]): TensorToWrite => {
+    const values = Float32Array.from(tinyParam(name, tensor("f32", sizes)).data);
+    // A decay is negative.
+    if (name.endsWith("ssm_a")) values.forEach((value, i) => (values[i] = -Math.exp(value)));
+    return { ...shapeOf(name, sizes), data: () => [new Uint8Array(values.buffer)] };
+  });
+  const entries = [
+    stringEntry("general.architecture", sample.architecture),
+    ...withPrefix(sample).map(([key, value]) => entryOf(key, value)),
+  ];
+  await writeGguf(await openFileSink(path), { entries, tensors });
 }
 
 /** The same file as converters once wrote mixtures: each expert's matrices are tensors of their own. */

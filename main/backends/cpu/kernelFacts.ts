@@ -48,6 +48,7 @@ const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
     { output: 2, input: 8 },
   ],
   short_conv: [{ output: 1, input: 1 }],
+  gated_delta: [{ output: 1, input: 5 }],
   selective_scan: [{ output: 1, input: 5 }],
   wkv7: [{ output: 1, input: 6 }],
 };

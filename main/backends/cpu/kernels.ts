@@ -120,6 +120,7 @@ export const CPU_KERNELS = [
   "rnn", // (x, wIh, wHh, bias, h0?) {hidden, layers, bidirectional, relu} → [B,S,D·hidden], h
   // Recurrences with a state that stays, real; the state after may be the memory of the state before.
   "short_conv", // (x [T,C], before [k-1,C], w [C,k], bias [C]?) → [T,C], the last k-1 rows of before and x
+  "gated_delta", // (q, k [T,H,N], v [T,H,V], gate [T,H] or [T,H,N], beta [T,H], S [H,N,V]) → [T,H,V], S after
   // (x [T,H,P], step [T,H,1 or N], rate [H,1 or N], b [T,G,N], c [T,G,N], state [H,P,N]) {before} → y [T,H,P], state
   "selective_scan",
   "wkv7", // (r, decay, k, v, a, b [T,H,N], state [H,N,N]) → y [T,H,N], state

@@ -79,6 +79,7 @@ export const MLX_FUNCTIONS = [
   "rope_fast", // dims, pairs, frequencies
   "fft", // inverse, norm
   "lstm", // hidden, layers, bidirectional
+  "gated_delta",
   "selective_scan", // before
   "wkv7",
   "if", // yes, no

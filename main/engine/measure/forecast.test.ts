@@ -48,6 +48,13 @@ describe("fit", () => {
     expect(fitForecast({ ...sized(17e9), context: 8192 }, null).verdict).toBe("tight");
   });
 
+  it("counts what recurrent layers remember once, whatever the context", () => {
+    const recurrent = { elements: 36 * 1_000_000, product: "36 layers × 1000000" };
+    const mixed = fitForecast(input({ shape: { ...shape, recurrent } }), null);
+    expect(mixed.rows.find(({ label }) => label === "Recurrent states")?.value.value).toBe(144e6);
+    expect(mixed.total.value - fitForecast(input(), null).total.value).toBe(144e6);
+  });
+
   it("names the largest context that fits with ease, not one token more", () => {
     const at = (context: number) => fitForecast(input({ context }), null);
     const largest = Number(

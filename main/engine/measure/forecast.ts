@@ -43,6 +43,8 @@ export interface ModelShape {
   readonly vocabulary: number;
   /** Elements that the caches hold for one position, and the product that gives them. */
   readonly cache: { readonly elements: number; readonly product: string };
+  /** f32 elements of recurrent states, whatever the context. */
+  readonly recurrent?: { readonly elements: number; readonly product: string };
 }
 
 const CACHE_BYTES: Readonly<Record<CacheType, number>> = { f16: 2, f32: 4 };
@@ -120,11 +122,12 @@ export function fitForecast({ shape, runner, machine, context }: ForecastInput, 
   const cache = cacheBytes(shape, runner.cache, context);
   const activations = CHUNK * 4 * (4 * shape.width + 3 * shape.feedForward) + 4 * shape.vocabulary + ENGINE_BYTES;
   const row = (label: string, arithmetic: string, value: Figure): SumRow => ({ label, arithmetic, value });
-  const total = shape.weightBytes + cache + activations;
+  const recurrent = 4 * (shape.recurrent?.elements ?? 0);
+  const total = shape.weightBytes + cache + recurrent + activations;
   const available = machine.memoryBytes * USABLE_SHARE;
   const verdict = total <= available * 0.85 ? "fits" : total <= available ? "tight" : "too-big";
   const perToken = cacheBytes(shape, runner.cache, 1);
-  const largest = Math.floor((available * 0.85 - shape.weightBytes - activations) / perToken);
+  const largest = Math.floor((available * 0.85 - shape.weightBytes - recurrent - activations) / perToken);
   return {
     machine: machine.title,
     context,
@@ -139,6 +142,15 @@ export function fitForecast({ shape, runner, machine, context }: ForecastInput, 
         `${grouped(context)} tokens × ${shape.cache.product} × ${CACHE_BYTES[runner.cache]} B`,
         figure(cache, "bytes", "predicted", `keys and values in ${runner.cache}`),
       ),
+      ...(shape.recurrent === undefined
+        ? []
+        : [
+            row(
+              "Recurrent states",
+              `${shape.recurrent.product} × 4 B`,
+              figure(recurrent, "bytes", "predicted", "what recurrent layers remember, whatever the context"),
+            ),
+          ]),
       row(
         "Activations and engine",
         `${CHUNK} tokens × 4 B × (4 × ${shape.width} + 3 × ${shape.feedForward}) + 4 B × ${grouped(shape.vocabulary)} + ${ENGINE_BYTES / 1e6} MB`,

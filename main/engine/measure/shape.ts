@@ -33,6 +33,7 @@ export function modelShape(file: GgufFile, architecture: Architecture, held: Hel
     feedForward: architecture.feedForward,
     vocabulary: architecture.vocabulary,
     cache: architecture.cache,
+    ...(architecture.recurrent !== undefined && { recurrent: architecture.recurrent }),
   };
 }
 

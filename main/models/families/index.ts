@@ -38,6 +38,8 @@ import { phi2 } from "./phi2.ts";
 import { phi3 } from "./phi3.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
+import { qwen35 } from "./qwen35.ts";
+import { qwen3next } from "./qwen3next.ts";
 import { rwkv6 } from "./rwkv6.ts";
 import { rwkv7 } from "./rwkv7.ts";
 import { seed_oss } from "./seed_oss.ts";
@@ -84,6 +86,8 @@ export const FAMILIES: readonly Family[] = [
   phi3,
   qwen2,
   qwen3,
+  qwen3next,
+  qwen35,
   rwkv6,
   rwkv7,
   seed_oss,

@@ -4,7 +4,7 @@
  */
 import type { Value } from "../../ir/graph.ts";
 import type { DenseHyper } from "../dense.ts";
-import { DENSE, attendingLayers, readDense } from "../dense.ts";
+import { DENSE, mixedSentence, mixedSizes, readDense } from "../dense.ts";
 import type { LayerPlace } from "../denseBlocks.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
@@ -61,8 +61,8 @@ export const lfm2 = defineFamily<Lfm2Hyper>({
       taps,
     };
   },
-  sentence: (h) =>
-    `${DENSE.sentence(h).slice(0, -1)}; ${attendingLayers(h)} attend, ${h.layers - attendingLayers(h)} have a short convolution.`,
+  sizes: (h) => mixedSizes(h, (h.taps - 1) * h.width, `${h.taps - 1} × ${h.width}`),
+  sentence: (h) => mixedSentence(h, "a short convolution"),
   facts: (h) => [...DENSE.facts(h), { label: "short convolution", value: `${h.taps} tokens` }],
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

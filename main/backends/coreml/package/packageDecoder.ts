@@ -136,18 +136,32 @@ export class PackageDecoder {
 
   /** What `save` of as many positions gave; positions behind them are zeros, which no run looks at before it writes them. */
   restore(positions: number, saved: Uint8Array): void {
+    this.#checkSize(positions, saved);
+    this.reset();
+    if (positions > 0) this.#write(this.#stateBindings(), positions, saved);
+  }
+
+  /** What `save` of no positions gave; caches stay as they are. */
+  putBack(saved: Uint8Array): void {
+    this.#checkSize(0, saved);
+    const whole = this.#stateBindings().filter(({ rewind }) => rewind !== undefined);
+    this.#write(whole, 0, saved);
+  }
+
+  #checkSize(positions: number, saved: Uint8Array): void {
     const expected = this.#savedBytes(positions);
     if (saved.byteLength !== expected)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
         `[${this.label}] saved state: got ${saved.byteLength} bytes, expected ${expected}`,
       );
-    this.reset();
-    if (positions === 0) return;
+  }
+
+  #write(states: readonly FeatureBinding[], positions: number, saved: Uint8Array): void {
     // A copy: a view may stand anywhere, numbers only at multiples of four.
     const { buffer } = saved.slice();
     let at = 0;
-    for (const b of this.#stateBindings()) {
+    for (const b of states) {
       const data = allocate(b.dtype, elementCount(b.shape));
       for (const [start, end] of heldRuns(b, positions)) {
         data.set(

@@ -1,5 +1,6 @@
 // Recurrences over the tokens of a step whose state stays for the next one: the short causal
-// convolution of each channel.
+// convolution of each channel, and the gated delta rule.
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -64,7 +65,81 @@ class ShortConv final : public Op {
   size_t tokens_ = 0, channels_ = 0, taps_ = 0;
 };
 
+// (q, k [T, H, N], v [T, H, V], gate [T, H] or [T, H, N], beta [T, H], S [H, N, V]) → [T, H, V], S
+// after, which may be the memory of S. An item is a run of columns of one head: columns of S do not
+// meet.
+template <class T>
+class GatedDelta final : public Op {
+ public:
+  static constexpr size_t kColumns = 32;
+
+  explicit GatedDelta(const OpContext& context) : Op(context) {
+    arity(6, 6, 2);
+    for (const Tensor* tensor : c.in) expect_type(tensor, kTypeOf<T>, "operand");
+    for (const Tensor* tensor : c.out) expect_type(tensor, kTypeOf<T>, "result");
+  }
+  void bind() override {
+    expect(in(0).rank == 3 && in(2).rank == 3, "queries or values are not [T, H, size]");
+    tokens_ = in(0).shape[0];
+    heads_ = in(0).shape[1];
+    size_ = in(0).shape[2];
+    wide_ = in(2).shape[2];
+    const size_t rows = tokens_ * heads_;
+    expect(in(1).count == rows * size_ && in(2).count == rows * wide_, "keys or values have another size");
+    expect(in(3).count == rows || in(3).count == rows * size_, "the gate has another size");
+    expect(in(4).count == rows && in(5).count == heads_ * size_ * wide_, "beta or the state has another size");
+    expect(out(0).count == in(2).count && out(1).count == in(5).count, "a result has another size");
+    gates_ = in(3).count == rows ? 1 : size_;
+    blocks_ = ceil_div(wide_, kColumns);
+  }
+  size_t items(size_t) const override { return heads_ * blocks_; }
+  void run(size_t, size_t item, Thread&) override {
+    const size_t head = item / blocks_, from = item % blocks_ * kColumns;
+    const size_t columns = std::min(kColumns, wide_ - from);
+    T* state = out(1).template as<T>() + head * size_ * wide_ + from;
+    const T* before = in(5).template as<T>() + head * size_ * wide_ + from;
+    if (state != before)
+      for (size_t i = 0; i < size_; i++) std::memcpy(state + i * wide_, before + i * wide_, columns * sizeof(T));
+    const T scale = 1 / std::sqrt(static_cast<T>(size_));
+    for (size_t t = 0; t < tokens_; t++) {
+      const size_t row = t * heads_ + head;
+      token(state, columns, row, in(2).template as<T>() + row * wide_ + from,
+            out(0).template as<T>() + row * wide_ + from, scale);
+    }
+  }
+
+ private:
+  void token(T* state, size_t columns, size_t row, const T* v, T* y, T scale) const {
+    const T* q = in(0).template as<T>() + row * size_;
+    const T* k = in(1).template as<T>() + row * size_;
+    const T* gate = in(3).template as<T>() + row * gates_;
+    const T beta = in(4).template as<T>()[row];
+    T known[kColumns] = {}, sum[kColumns] = {};
+    T decay = std::exp(gate[0]);
+    for (size_t i = 0; i < size_; i++) {
+      if (gates_ != 1) decay = std::exp(gate[i]);
+      T* s = state + i * wide_;
+      for (size_t j = 0; j < columns; j++) {
+        s[j] *= decay;
+        known[j] += s[j] * k[i];
+      }
+    }
+    for (size_t j = 0; j < columns; j++) known[j] = (v[j] - known[j]) * beta;
+    for (size_t i = 0; i < size_; i++) {
+      T* s = state + i * wide_;
+      for (size_t j = 0; j < columns; j++) {
+        s[j] += k[i] * known[j];
+        sum[j] += s[j] * q[i];
+      }
+    }
+    for (size_t j = 0; j < columns; j++) y[j] = sum[j] * scale;
+  }
+
+  size_t tokens_ = 0, heads_ = 0, size_ = 0, wide_ = 0, gates_ = 1, blocks_ = 0;
+};
+
 constexpr KernelEntry kTable[] = {
+    {"gated_delta", make_real<GatedDelta<float>, GatedDelta<double>>},
     {"short_conv", make_real<ShortConv<float>, ShortConv<double>>},
     {"selective_scan", make_real<SelectiveScan<float>, SelectiveScan<double>>},
     {"wkv7", make_real<Wkv7<float>, Wkv7<double>>},
