@@ -160,8 +160,12 @@ function headSize(keys: HyperReader, width: number, heads: number): number {
 }
 
 /** Sizes of a decoder whose other layers hold so many elements each. */
-export function mixedSizes(h: DenseHyper, elements: number, product: string): ModelSizes {
-  const others = h.layers - attendingLayers(h);
+export function mixedSizes(
+  h: DenseHyper,
+  elements: number,
+  product: string,
+  others = h.layers - attendingLayers(h),
+): ModelSizes {
   return { ...DENSE.sizes(h), recurrent: { elements: others * elements, product: `${others} layers × ${product}` } };
 }
 
