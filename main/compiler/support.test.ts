@@ -3,12 +3,17 @@
 import { describe, expect, it } from "vitest";
 import { requireArchitecture } from "../models/architecture.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
-import type { Graph } from "../ir/graph.ts";
+import { GraphBuilder } from "../ir/builder.ts";
+import type { Shape } from "../ir/dim.ts";
+import type { Graph, Value } from "../ir/graph.ts";
 import { Sequences } from "../ir/numbering.ts";
 import { finish } from "../ir/steps.ts";
+import { tensor } from "../ir/type.ts";
 import { headerOnlyModel, LLAMA_1B } from "../models/headerOnly.ts";
 import { STABLE_BACKENDS } from "../ops/defineOp.ts";
+import { opTable, typedBuilder } from "../ops/index.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
+import { legalise } from "./legalise.ts";
 import { supportOf, supportsOf } from "./support.ts";
 
 async function mixedModel(): Promise<Graph> {
@@ -30,6 +35,23 @@ describe("shared answers", () => {
           expect(supports(graph, node)).toMatchObject({ state, reason });
         }
     });
+});
+
+it("a recurrence on Core ML says what it runs as", () => {
+  const builder = new GraphBuilder(opTable, "recurrence");
+  const g = typedBuilder(builder);
+  const input = (name: string, shape: Shape): Value => builder.input(name, tensor("f32", shape));
+  const [q, k, v] = [input("q", [4, 2, 8]), input("k", [4, 2, 8]), input("v", [4, 2, 8])];
+  const made = g.gated_delta([q, k, v, input("gate", [4, 2]), input("beta", [4, 2]), input("state", [2, 8, 8])]);
+  made.forEach((value, i) => builder.output(`y${i}`, value));
+  const graph = builder.finish();
+  const node = graph.nodes.find(({ op }) => op === "gated_delta")!;
+  expect(supportOf(graph, node, "coreml")).toMatchObject({
+    state: "decomposed",
+    reason: expect.stringContaining("a loop with a turn for each") as string,
+  });
+  const legal = finish(legalise(graph, "coreml")).graph;
+  expect(legal.nodes.map(({ op }) => op)).toContain("while");
 });
 
 describe("numbers of sequences", () => {

@@ -91,7 +91,7 @@ function preferredSupport(graph: Graph, node: Node, backend: Backend): Support {
   if (!entry) return { state: "undeclared", reason: `${node.op} says nothing about ${backend}, which is experimental` };
   if (entry.kind === "unsupported") return { state: "unsupported", reason: entry.reason };
   if (entry.kind === "decompose")
-    return { state: "decomposed", reason: `${backend} runs ${node.op} as its parts`, via: entry.via };
+    return { state: "decomposed", reason: entry.note ?? `${backend} runs ${node.op} as its parts`, via: entry.via };
   const answer = entry.when?.(nodeInfo(graph, node)) ?? true;
   if (answer === true) return { state: "native", reason: `${backend} runs ${node.op} itself` };
   const via = anyDecomposition(op);

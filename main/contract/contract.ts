@@ -70,7 +70,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 17,
+  version: 18,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),

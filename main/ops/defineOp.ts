@@ -77,11 +77,13 @@ export type Decomposition<Attrs, A extends Arity> = (
 export interface Decomposed<Attrs, A extends Arity> {
   readonly kind: "decompose";
   readonly via: Decomposition<Attrs, A>;
+  /** For the dispatch report: why, and as what, where "as its parts" does not say enough. */
+  readonly note?: string;
 }
-export const decomposed = <Attrs, A extends Arity>(via: Decomposition<Attrs, A>): Decomposed<Attrs, A> => ({
-  kind: "decompose",
-  via,
-});
+export const decomposed = <Attrs, A extends Arity>(
+  via: Decomposition<Attrs, A>,
+  note?: string,
+): Decomposed<Attrs, A> => ({ kind: "decompose", via, ...(note !== undefined && { note }) });
 
 /** The entries of an op that no backend has: its parts. */
 export const everywhere = <Attrs, A extends Arity>(

@@ -133,8 +133,10 @@ export type TokenView = View<typeof tokenView>;
 
 export const runStats = z.object({
   promptTokens: z.number(),
-  /** Tokens of the prompt that were still in the cache. */
+  /** Tokens of the prompt that the session still held and did not run again. */
   reusedTokens: z.number(),
+  /** Tokens that it held and had to run again, and why. */
+  recomputed: z.object({ tokens: z.number(), because: z.string() }).nullable(),
   promptSeconds: figure,
   promptRate: figure.nullable(),
   firstTokenSeconds: figure.nullable(),

@@ -189,6 +189,7 @@ function statsView(stats: GenerateStats, recent: readonly number[], truth: RunTr
   return {
     promptTokens: stats.promptTokens,
     reusedTokens: stats.reusedTokens,
+    recomputed: stats.recomputed ?? null,
     promptSeconds: figure(stats.promptSeconds, "seconds", truth, "this run"),
     promptRate: rate(fresh, stats.promptSeconds, `${fresh} tokens of this prompt`),
     firstTokenSeconds:

@@ -167,7 +167,11 @@ function mark(command: Command): (start: Start) => void {
 /** `asked`: the requested context. A smaller one is printed. */
 function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): string {
   const parts = [`${origin(start)}: ${counted(stats.promptTokens, "prompt token")}`];
-  if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them kept`);
+  if (stats.recomputed !== null)
+    parts.push(
+      `reused ${stats.reusedTokens}, recomputed ${stats.recomputed.tokens}, because ${stats.recomputed.because}`,
+    );
+  else if (stats.reusedTokens > 0) parts.push(`${stats.reusedTokens} of them reused`);
   if (stats.promptRate) parts.push(`read at ${figureText(stats.promptRate)}`);
   parts.push(`${stats.generated} written`);
   if (stats.rate) parts.push(`at ${figureText(stats.rate)}`);

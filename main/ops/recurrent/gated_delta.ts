@@ -112,6 +112,9 @@ function decompose(g: OpBuilder, [q, k, v, gate, beta, state]: Operands<Value>):
   return [g.transpose([made], { perm: [1, 0, 2] }), after];
 }
 
+const CORE_ML =
+  "Core ML has no operator with a memory: one token is one step of products, more tokens are a loop with a turn for each";
+
 /** By NumPy, token by token. */
 const ORACLE = `
 def run(q, k, v, gate, beta, state):
@@ -156,7 +159,7 @@ export const gated_delta: Op<"gated_delta", NoAttrs, 6, "many"> = defineOp({
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("gated_delta", { takes: REALS }),
-    coreml: decomposed(decompose),
+    coreml: decomposed(decompose, CORE_ML),
     mlx: mlxCall("gated_delta"),
     webgpu: decomposed(decompose),
   },

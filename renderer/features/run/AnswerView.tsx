@@ -125,7 +125,13 @@ function Numbers({ stats, live }: { readonly stats: RunStats; readonly live: boo
       {stats.firstTokenSeconds === null ? null : (
         <span>
           first after {figureText(stats.firstTokenSeconds)}
-          {stats.reusedTokens > 0 ? `, ${count(stats.reusedTokens)} reused` : ""}
+          {stats.reusedTokens > 0 && stats.recomputed === null ? `, ${count(stats.reusedTokens)} reused` : ""}
+        </span>
+      )}
+      {stats.recomputed === null ? null : (
+        <span>
+          reused {count(stats.reusedTokens)}, recomputed {count(stats.recomputed.tokens)}, because{" "}
+          {stats.recomputed.because}
         </span>
       )}
       {stats.promptRate === null ? null : <span>read {figureText(stats.promptRate)}</span>}

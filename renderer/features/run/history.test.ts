@@ -17,6 +17,7 @@ const figure = (value: number, unit: Figure["unit"]): Figure => ({
 const stats = (rate: number): RunStats => ({
   promptTokens: 12,
   reusedTokens: 4,
+  recomputed: null,
   promptSeconds: figure(0.1, "seconds"),
   promptRate: figure(80, "tokens/s"),
   firstTokenSeconds: figure(0.125, "seconds"),

@@ -152,6 +152,7 @@ export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string 
           truth,
           promptTokens: stats?.promptTokens ?? null,
           reusedTokens: stats?.reusedTokens ?? null,
+          recomputed: stats?.recomputed ?? null,
           generatedTokens: stats?.generated ?? null,
           firstTokenSeconds: value(stats?.firstTokenSeconds ?? null),
           promptTokensPerSecond: value(stats?.promptRate ?? null),

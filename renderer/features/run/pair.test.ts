@@ -80,6 +80,7 @@ describe("what a comparison says", () => {
       return {
         promptTokens: 1,
         reusedTokens: 0,
+        recomputed: null,
         promptSeconds: figure,
         promptRate: null,
         firstTokenSeconds: null,
