@@ -142,7 +142,7 @@ function readCounts(
 ): readonly Counts[] {
   const each = (key: string, fallback?: number | readonly number[]): readonly number[] => {
     if (attention !== "where keys") return keys.positivePerLayer(key, layers, { mayDiffer, fallback });
-    const { count, has } = keys.sameWhereAny(key, layers);
+    const { count, has } = keys.sameWhereAny(key, layers, typeof fallback === "number" ? fallback : undefined);
     return Array.from({ length: layers }, (_, layer) => (has(layer) ? count : 0));
   };
   const heads = each("attention.head_count");
@@ -195,8 +195,12 @@ function headSize(keys: HyperReader, width: number, heads: number): number {
 }
 
 /** Sizes of a decoder whose other layers hold so many elements each. */
-export function mixedSizes(h: DenseHyper, elements: number, product: string): ModelSizes {
-  const others = h.layers - attendingLayers(h);
+export function mixedSizes(
+  h: DenseHyper,
+  elements: number,
+  product: string,
+  others = h.layers - attendingLayers(h),
+): ModelSizes {
   return { ...DENSE.sizes(h), recurrent: { elements: others * elements, product: `${others} layers × ${product}` } };
 }
 

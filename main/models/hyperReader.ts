@@ -105,8 +105,12 @@ export class HyperReader {
   }
 
   /** A count above 0 that some layers have and that is the same for these; 0 in the others. */
-  sameWhereAny(key: string, layers: number): { readonly count: number; readonly has: (layer: number) => boolean } {
-    const each = this.perLayer(key, layers);
+  sameWhereAny(
+    key: string,
+    layers: number,
+    fallback?: number,
+  ): { readonly count: number; readonly has: (layer: number) => boolean } {
+    const each = this.perLayer(key, layers, fallback);
     const given = new Set(each.filter((count) => count !== 0));
     const [count = 0] = given;
     if (given.size > 1) throw this.refuse(`Its layers differ in ${this.#key(key)}, which is not supported.`);

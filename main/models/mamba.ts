@@ -52,6 +52,16 @@ export function readMamba2(keys: HyperReader): Mamba2 {
   return { ...sizes, heads, groups };
 }
 
+/** f32 elements that a layer's states hold, and the product that gives them. */
+type Held = readonly [elements: number, product: string];
+const held = (taps: number, channels: number, inner: number, state: number): Held => [
+  (taps - 1) * channels + inner * state,
+  `(${taps - 1} × ${channels} + ${inner} × ${state})`,
+];
+export const mamba1Held = ({ taps, inner, state }: Mamba1): Held => held(taps, inner, inner, state);
+export const mamba2Held = ({ taps, inner, state, groups }: Mamba2): Held =>
+  held(taps, inner + 2 * groups * state, inner, state);
+
 export const mamba1Facts = ({ inner, state, rank }: Mamba1): readonly ModelFact[] => [
   { label: "state space", value: `${inner} channels × ${state}, rank ${rank}` },
 ];

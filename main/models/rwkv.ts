@@ -44,7 +44,14 @@ export function readRwkv(keys: HyperReader): RwkvHyper {
 
 /** The parts of a family that both generations share. */
 export const RWKV: Pick<FamilySpec<RwkvHyper>, "sizes" | "sentence" | "facts"> = {
-  sizes: (h) => ({ ...h, cache: { elements: 0, product: "states of a fixed size" } }),
+  sizes: (h) => ({
+    ...h,
+    cache: { elements: 0, product: "no caches" },
+    recurrent: {
+      elements: h.layers * h.width * (h.headSize + 2),
+      product: `${h.layers} layers × ${h.width} × (${h.headSize} + 2)`,
+    },
+  }),
   sentence: ({ layers }) => `A decoder of ${layers} layers that mix their tokens in a recurrence.`,
   facts: (h) => [
     { label: "architecture", value: h.name },

@@ -11,8 +11,11 @@ import type { MlxEngine } from "../backends/mlx/engine.ts";
 import { compileNow } from "../compiler/compile.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
+import { falconH1 } from "../models/families/falconH1.ts";
 import { lfm2 } from "../models/families/lfm2.ts";
+import { mamba } from "../models/families/mamba.ts";
 import { qwen35 } from "../models/families/qwen35.ts";
+import { rwkv7 } from "../models/families/rwkv7.ts";
 import type { Family } from "../models/family.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
 import { packageReader, packageWriter } from "../node/files/packageDirectory.ts";
@@ -81,6 +84,9 @@ const WAYS: readonly (readonly [string, Way, number])[] = [
 const FAMILIES: readonly (readonly [string, Family])[] = [
   ["lfm2", lfm2],
   ["qwen35", qwen35],
+  ["mamba", mamba],
+  ["falcon-h1", falconH1],
+  ["rwkv7", rwkv7],
 ];
 
 const last = (session: DecoderSession, token: number): Promise<Float32Array> => session.logits([token], [0]);

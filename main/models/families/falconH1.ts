@@ -1,13 +1,13 @@
 /** Falcon-H1: attention and a Mamba 2 side by side in each layer, over one norm; their results are added up. */
 import type { Value } from "../../ir/graph.ts";
 import type { DenseHyper } from "../dense.ts";
-import { DENSE, readDense } from "../dense.ts";
+import { DENSE, mixedSizes, readDense } from "../dense.ts";
 import type { LayerPlace } from "../denseBlocks.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import type { SampleKeys } from "../family.ts";
 import { defineFamily } from "../family.ts";
 import type { Mamba2 } from "../mamba.ts";
-import { mamba2, mamba2Facts, readMamba2 } from "../mamba.ts";
+import { mamba2, mamba2Facts, mamba2Held, readMamba2 } from "../mamba.ts";
 import { sampleOf, samplesOf } from "../samples.ts";
 
 interface FalconH1Hyper extends DenseHyper {
@@ -37,6 +37,7 @@ export const falconH1 = defineFamily<FalconH1Hyper>({
   name: "falconH1",
   architectures: ["falcon-h1"],
   read: (keys) => ({ ...readDense(keys, { rope: { pairing: "halves" } }), mixer: readMamba2(keys) }),
+  sizes: (h) => mixedSizes(h, ...mamba2Held(h.mixer), h.layers),
   sentence: ({ layers }) => `A decoder of ${layers} layers, each with attention and a state space side by side.`,
   facts: (h) => [...DENSE.facts(h), ...mamba2Facts(h.mixer)],
   graph: (h, weights, options) =>

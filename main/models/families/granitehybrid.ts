@@ -1,9 +1,9 @@
 /** Granite 4 hybrid: a granite whose layers without key heads mix their tokens in a Mamba 2. */
-import { DENSE, readDense } from "../dense.ts";
+import { DENSE, mixedSentence, mixedSizes, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import type { FamilySample, SampleKeys } from "../family.ts";
 import { defineFamily } from "../family.ts";
-import { mamba2, mamba2Facts, readMamba2 } from "../mamba.ts";
+import { mamba2, mamba2Facts, mamba2Held, readMamba2 } from "../mamba.ts";
 import { sampleOf } from "../samples.ts";
 import { graniteFactors } from "./granite.ts";
 
@@ -40,6 +40,8 @@ export const granitehybrid = defineFamily({
       mixer: readMamba2(keys),
     };
   },
+  sizes: (h) => mixedSizes(h, ...mamba2Held(h.mixer)),
+  sentence: (h) => mixedSentence(h, "a state space"),
   facts: (h) => [...DENSE.facts(h), ...mamba2Facts(h.mixer)],
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

@@ -2,11 +2,11 @@
  * Jamba: layers without key heads mix their tokens in a Mamba whose step, b and c are normed; attention does not turn
  * positions. Some layers have experts: those with a router.
  */
-import { DENSE, readDense } from "../dense.ts";
+import { DENSE, mixedSentence, mixedSizes, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import type { FamilySample, SampleKeys } from "../family.ts";
 import { defineFamily } from "../family.ts";
-import { mamba1, mamba1Facts, readMamba1 } from "../mamba.ts";
+import { mamba1, mamba1Facts, mamba1Held, readMamba1 } from "../mamba.ts";
 import { sampleOf } from "../samples.ts";
 
 const KEYS: SampleKeys = {
@@ -55,6 +55,8 @@ export const jamba = defineFamily({
       mixer: readMamba1(keys, "weights"),
     };
   },
+  sizes: (h) => mixedSizes(h, ...mamba1Held(h.mixer)),
+  sentence: (h) => mixedSentence(h, "a state space"),
   facts: (h) => [...DENSE.facts(h), ...mamba1Facts(h.mixer)],
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

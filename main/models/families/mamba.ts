@@ -5,7 +5,7 @@ import { readLayers, readNormEpsilon, vocabularySize } from "../dense.ts";
 import type { FamilySample, SampleKeys } from "../family.ts";
 import { defineFamily } from "../family.ts";
 import type { Mamba1, Mamba2 } from "../mamba.ts";
-import { mamba1, mamba1Facts, mamba2, mamba2Facts, readMamba1, readMamba2 } from "../mamba.ts";
+import { mamba1, mamba1Facts, mamba1Held, mamba2, mamba2Facts, mamba2Held, readMamba1, readMamba2 } from "../mamba.ts";
 
 interface MambaHyper extends DecoderSizes {
   readonly mixer:
@@ -58,7 +58,16 @@ export const mamba = defineFamily<MambaHyper>({
           : { generation: 1, sizes: readMamba1(keys, "file") },
     };
   },
-  sizes: (h) => ({ ...h, feedForward: 0, cache: { elements: 0, product: "states of a fixed size" } }),
+  sizes: (h) => {
+    const { generation, sizes } = h.mixer;
+    const [elements, product] = generation === 1 ? mamba1Held(sizes) : mamba2Held(sizes);
+    return {
+      ...h,
+      feedForward: 0,
+      cache: { elements: 0, product: "no caches" },
+      recurrent: { elements: h.layers * elements, product: `${h.layers} layers × ${product}` },
+    };
+  },
   sentence: ({ layers }) => `A decoder of ${layers} state spaces.`,
   facts: ({ name, layers, width, context, mixer }) => [
     { label: "architecture", value: name },

@@ -3,17 +3,22 @@
  * squared relu without a gate, in some files a mixture. Key heads and feed-forward sizes say which.
  */
 import type { DenseHyper } from "../dense.ts";
-import { DENSE, readDense } from "../dense.ts";
+import { DENSE, attendingLayers, mixedSizes, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import type { FamilySample, SampleKeys } from "../family.ts";
 import { defineFamily } from "../family.ts";
 import type { Mamba2 } from "../mamba.ts";
-import { mamba2, mamba2Facts, readMamba2 } from "../mamba.ts";
+import { mamba2, mamba2Facts, mamba2Held, readMamba2 } from "../mamba.ts";
 import { sampleOf } from "../samples.ts";
 
 interface NemotronHHyper extends DenseHyper {
   readonly mixer: Mamba2;
   readonly isNetwork: (layer: number) => boolean;
+}
+
+function ofKind(h: NemotronHHyper, kind: "state space" | "network"): number {
+  const networks = Array.from({ length: h.layers }, (_, i) => h.isNetwork(i)).filter(Boolean).length;
+  return kind === "network" ? networks : h.layers - networks - attendingLayers(h);
 }
 
 const KEYS: SampleKeys = {
@@ -85,6 +90,9 @@ export const nemotronH = defineFamily<NemotronHHyper>({
     const network = keys.sameWhereAny("feed_forward_length", dense.layers);
     return { ...dense, rope: { ...dense.rope, dims: 0 }, mixer: readMamba2(keys), isNetwork: network.has };
   },
+  sizes: (h) => mixedSizes(h, ...mamba2Held(h.mixer), ofKind(h, "state space")),
+  sentence: (h) =>
+    `A decoder of ${h.layers} layers: ${ofKind(h, "state space")} state spaces, ${attendingLayers(h)} with attention, ${ofKind(h, "network")} feed-forward${h.experts === undefined ? "" : " with experts"}.`,
   facts: (h) => [...DENSE.facts(h), ...mamba2Facts(h.mixer)],
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) => {

@@ -11,7 +11,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { InputsOf, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { filled, scalarLike } from "../families/constants.ts";
+import { LOOP_ON_CORE_ML, filled, scalarLike } from "../families/constants.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { normal, sample, uniform, withDoubles } from "../families/samples.ts";
@@ -112,9 +112,6 @@ function decompose(g: OpBuilder, [q, k, v, gate, beta, state]: Operands<Value>):
   return [g.transpose([made], { perm: [1, 0, 2] }), after];
 }
 
-const CORE_ML =
-  "Core ML has no operator with a memory: one token is one step of products, more tokens are a loop with a turn for each";
-
 /** By NumPy, token by token. */
 const ORACLE = `
 def run(q, k, v, gate, beta, state):
@@ -159,7 +156,7 @@ export const gated_delta: Op<"gated_delta", NoAttrs, 6, "many"> = defineOp({
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("gated_delta", { takes: REALS }),
-    coreml: decomposed(decompose, CORE_ML),
+    coreml: decomposed(decompose, LOOP_ON_CORE_ML),
     mlx: mlxCall("gated_delta"),
     webgpu: decomposed(decompose),
   },

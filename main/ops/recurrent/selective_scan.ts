@@ -7,7 +7,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
-import type { Op, Sample } from "../defineOp.ts";
+import type { Decomposition, Op, Sample } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
 import { at } from "../families/host.ts";
@@ -104,7 +104,10 @@ const scan = (
     more,
   );
 
-const parts = decomposed<SelectiveScanAttrs, 6>((g, operands, { reads }) => scanParts(g, operands, reads));
+const CORE_ML =
+  "Core ML has no operator with a memory: more tokens than one are products over all pairs of them where a head has one decay, and sums that reach twice as far each time where each element has its own";
+
+const decompose: Decomposition<SelectiveScanAttrs, 6> = (g, operands, { reads }) => scanParts(g, operands, reads);
 
 export const selective_scan: Op<"selective_scan", SelectiveScanAttrs, 6, "many"> = defineOp({
   name: "selective_scan",
@@ -131,7 +134,7 @@ def turn(state, token):
       "(y, after)",
     ),
   },
-  gradient: parts,
+  gradient: decomposed(decompose),
   batching: eachItem("selective_scan"),
   traits: ["pure", "sensitive"],
   backends: {
@@ -139,7 +142,7 @@ def turn(state, token):
       takes: REALS,
       params: ({ reads }) => ({ before: reads === "before" }),
     }),
-    coreml: parts,
+    coreml: decomposed(decompose, CORE_ML),
     mlx: mlxCall("selective_scan", { attrs: ({ reads }) => ({ before: reads === "before" }) }),
   },
   samples: withDoubles([

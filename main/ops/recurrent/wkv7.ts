@@ -11,7 +11,7 @@ import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import type { InputsOf, Op, Sample } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { eachItem } from "../families/batching.ts";
-import { filledLike } from "../families/constants.ts";
+import { LOOP_ON_CORE_ML, filledLike } from "../families/constants.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { normal, sample, uniform, withDoubles } from "../families/samples.ts";
@@ -105,8 +105,6 @@ function decompose(g: OpBuilder, [r, decay, k, v, a, b, state]: Operands<Value>)
   return [y, after];
 }
 
-const parts = decomposed<NoAttrs, 7>(decompose);
-
 /** Sizes [T, H, N]. */
 const wkv = (
   title: string,
@@ -149,12 +147,12 @@ def turn(state, token):
       "(y, after)",
     ),
   },
-  gradient: parts,
+  gradient: decomposed(decompose),
   batching: eachItem("wkv7"),
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("wkv7", { takes: REALS }),
-    coreml: parts,
+    coreml: decomposed(decompose, LOOP_ON_CORE_ML),
     mlx: mlxCall("wkv7"),
   },
   samples: withDoubles([
