@@ -4,7 +4,7 @@
  * only the `Architecture` made from them.
  */
 import type { GgufFile } from "../formats/gguf/file.ts";
-import type { Graph, WeightSource } from "../ir/graph.ts";
+import type { Graph, LowRank, WeightSource } from "../ir/graph.ts";
 import { staticDim } from "../ir/dim.ts";
 import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
@@ -49,7 +49,7 @@ export interface Architecture extends ModelSizes {
   /** What the file asks for and the graph does not do. */
   readonly warnings: readonly string[];
   /** What the graph reads of a file that has these optional tensors: it is built once over a file that has everything. */
-  readonly tensors: (isPresent: (tensor: string) => boolean) => readonly TensorSpec[];
+  readonly tensors: (isPresent: (tensor: string) => boolean, adapters?: readonly LowRank[]) => readonly TensorSpec[];
   /** True for a tensor that no answer depends on, although the graph does not read it. */
   readonly isBeside: (tensor: string) => boolean;
   /**
@@ -112,11 +112,13 @@ const ANY_OPTIONS: ModelOptions = { capacity: 1, cacheType: "f32", largestStep: 
 function tensorsRead(
   build: (weights: WeightSource) => Steps<Graph>,
   isPresent: (tensor: string) => boolean,
+  adapters: readonly LowRank[],
 ): readonly TensorSpec[] {
   const read = new Map<string, TensorSpec>();
   const weights: WeightSource = {
     identity: "",
     has: isPresent,
+    adapters,
     tensorType: (name, shape = []) => {
       read.set(name, { name, shape: shape.map((size) => staticDim(size, name)) });
       return tensor("f32", shape);
@@ -134,7 +136,8 @@ export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
     sentence: spec.sentence(hyper),
     facts: spec.facts(hyper),
     warnings: spec.warnings?.(hyper) ?? [],
-    tensors: (isPresent) => tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent),
+    tensors: (isPresent, adapters = []) =>
+      tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent, adapters),
     isBeside: (name) => spec.isBeside?.(name, hyper) ?? false,
     graph: (weights, options) => spec.graph(hyper, weights, options),
   });
