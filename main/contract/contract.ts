@@ -35,6 +35,7 @@ import {
   locateResult,
   metadataPage,
   metadataValue,
+  adapterSource,
   modelSource,
   overview,
   recent,
@@ -70,7 +71,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 17,
+  version: 18,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -82,7 +83,10 @@ export const contract = {
     "recents.add": call(z.object({ path }), ok),
     "recents.remove": call(z.object({ path }), ok),
 
-    "model.open": call(z.object({ source: modelSource }), overview),
+    "model.open": call(
+      z.object({ source: modelSource, adapters: z.array(adapterSource).max(16).default([]) }),
+      overview,
+    ),
     "model.close": call(ofModel, ok),
     /** The overview again, for another context length or target. */
     "model.overview": call(

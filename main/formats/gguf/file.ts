@@ -32,6 +32,8 @@ export interface GgufPart {
   readonly dataStart: number;
   /** Identity of the file on disk when its header was read. */
   readonly identity: string | undefined;
+  /** It is no part of the model, but an adapter that the model is read with. */
+  readonly isAdapter: boolean;
 }
 
 export interface TensorRange {
@@ -85,11 +87,12 @@ export class GgufFile {
     this.metadata = new Metadata(this.name, first.header.entries);
     this.adapters = adapters;
     this.tensors = open.flatMap((item, part) => tensorsOf(item, part));
-    this.parts = open.map(({ header, source }) => ({
+    this.parts = open.map(({ header, source, prefix }) => ({
       name: source.name,
       byteLength: hasData ? source.byteLength : virtualBytes(header),
       dataStart: header.dataStart,
       identity: source.identity,
+      isAdapter: prefix !== undefined,
     }));
     this.byteLength = this.parts.reduce((sum, part) => sum + part.byteLength, 0);
     this.hasData = hasData;
