@@ -9,10 +9,12 @@ import { withAdapters } from "../formats/gguf/adapters.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
+import { openModel } from "../node/library/index.ts";
 import { loadAddon } from "../node/native/addon.ts";
 import type { DecoderModel } from "../runtime/decoderModel.ts";
 import { openDecoder } from "../runtime/devices/cpu.ts";
-import { LENGTH, logprobsOf, optimised, tokensFor, worstGap } from "../testing/decoderRuns.ts";
+import { LENGTH, logprobsIn, logprobsOf, optimised, tokensFor, worstGap } from "../testing/decoderRuns.ts";
+import { engineHarness } from "../testing/engineHarness.ts";
 import { llamaForget, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import type { Rows } from "../testing/llama.ts";
 import type { ToyAdapter } from "../testing/toyFiles.ts";
@@ -132,5 +134,51 @@ describe.skipIf(missing !== undefined)(`adapters ${missing ?? ""}`, () => {
     const mine = await logprobsOf(decoder, tokens, LENGTH);
     expect(meanKl(truth, (t) => mine[t]!)).toBeLessThanOrEqual(meanKl(truth, (t) => peer.row(t)));
     await close();
+  });
+
+  test("through the engine and the library, as llama.cpp scores them", async () => {
+    const family = FAMILIES.find(({ name }) => name === "starcoder2")!;
+    const sample = family.samples[0]!;
+    const { path } = await writeToy(folder, family, sample, "f32");
+    const used = await written("engine", family, sample, [
+      [ATTENTION, 0.9],
+      [EVERY, 0.5],
+    ]);
+    const theirs = await llamaLogprobs(path, [...tokens], { adapters: used });
+    const wanted = [...tokens.subarray(1)].map((token, t) => theirs.row(t)[token]!);
+    const adapters = used.map(([at, scale]) => ({ path: at, scale }));
+    const far = (mine: ArrayLike<number>): number => Math.max(...wanted.map((x, i) => Math.abs(x - mine[i + 1]!)));
+
+    const harness = await engineHarness();
+    const { model, facts, file } = await harness.client.call("model.open", {
+      source: { kind: "path", path },
+      adapters,
+    });
+    expect(facts.filter(({ label }) => label === "adapter").map(({ value }) => value)).toEqual([
+      "engine-attention.gguf × 0.9",
+      "engine-every.gguf × 0.5",
+    ]);
+    expect(file?.parts).toBe(1);
+    const scored = async (id: string): Promise<ArrayLike<number>> => {
+      const items = await harness.all("score.run", { model: id, source: { kind: "tokens", tokens }, cache: "f32" });
+      const done = items.find((item) => item.kind === "done");
+      return done!.logprobs;
+    };
+    expect(far(await scored(model))).toBeLessThan(1e-3);
+    // Another scale is another plan, though all files are the same.
+    const other = await harness.client.call("model.open", {
+      source: { kind: "path", path },
+      adapters: adapters.map((adapter) => ({ ...adapter, scale: 0 })),
+    });
+    expect(far(await scored(other.model))).toBeGreaterThan(0.1);
+    const wrong = harness.client.call("model.open", { source: { kind: "path", path }, adapters: [{ path }] });
+    await expect(wrong).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+    await harness.done();
+
+    const library = await openModel(path, { adapters });
+    const session = await library.openSession({ cacheType: "f32", context: 128 });
+    const mine = await logprobsIn(session.decoder, tokens, LENGTH);
+    expect(worstGap(mine, (t) => theirs.row(t))).toBeLessThan(1e-3);
+    await library.close();
   });
 });

@@ -11,6 +11,7 @@ import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {
+  adapters,
   CHIP_OPTION,
   DEMO_INSTEAD,
   forTarget,
@@ -232,6 +233,7 @@ withText(
   ),
 )
   .option("--ids <list>", "token ids, separated by commas")
+  .addOption(adapters())
   .option("--threads <n>", "CPU threads; all without it")
   .addOption(preset("--device <id>", "cpu or mlx", "cpu"))
   .addOption(

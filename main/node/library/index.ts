@@ -11,7 +11,7 @@ export type { DeviceFact } from "./addon.ts";
 
 // Models: files, sessions, text
 export { openModel, sampleModel } from "./model.ts";
-export type { Model, ModelSession, Prompt, SessionOptions, TextOptions } from "./model.ts";
+export type { Model, ModelSession, OpenModelOptions, Prompt, SessionOptions, TextOptions } from "./model.ts";
 export type { FinishReason, GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 export type { SamplingSettings, TokenBias } from "../../runtime/sampling/settings.ts";
 export type { DecoderSession } from "../../runtime/decoderSession.ts";
