@@ -239,7 +239,7 @@ export class Decoder {
   /** Each head of [T, heads, inner] by its own matrix of [heads, out, inner]. */
   linearEach(x: Value, name: string, shape: readonly [number, number, number], label: string): Value {
     const each = this.g.iota([], { shape: [TOKENS, shape[0]], axis: 1 });
-    const product = this.g.linear_grouped([x, this.weight(`${name}.weight`, shape), each], {}, label);
+    const product = this.g.linear_grouped([x, this.weight(`${name}.weight`, shape), each], { own: true }, label);
     return this.withLowRankEach(product, [x, each], name, shape);
   }
 
@@ -251,8 +251,8 @@ export class Decoder {
     [count, out, inner]: readonly [number, number, number],
   ): Value {
     return this.#withAdapters(product, `${name}.weight`, ({ a, b }, rank) => {
-      const taken = this.g.linear_grouped([rows, this.weight(a, [count, rank, inner]), ids]);
-      return this.g.linear_grouped([taken, this.weight(b, [count, out, rank]), ids]);
+      const taken = this.g.linear_grouped([rows, this.weight(a, [count, rank, inner]), ids], {});
+      return this.g.linear_grouped([taken, this.weight(b, [count, out, rank]), ids], {});
     });
   }
 
