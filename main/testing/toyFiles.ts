@@ -78,7 +78,9 @@ export async function toyTensors(family: Family, sample: FamilySample): Promise<
   const { tensors } = family.read(header, sample.architecture);
   const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
   const trunk = tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
-  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width)];
+  const read = new Set(trunk.map(([name]) => name));
+  const beside = Object.entries(sample.marks ?? {}).filter(([name]) => !read.has(name));
+  return [...trunk, ...beside, ...draftTensors(trunk, sample.drafts ?? 0, width)];
 }
 
 type NamedSizes = readonly [name: string, sizes: readonly number[]];
