@@ -1,5 +1,5 @@
 // LoRA adapters on the command line: several with scales, what they change, and what is refused.
-import { writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { memorySink } from "../../formats/byteSink.ts";
@@ -60,6 +60,21 @@ describe("--lora", () => {
     const line = "--lora DIR/keys.gguf:-2 -n 3 --seed 1 --json";
     for (const asked of [`run FILE -p "Once upon" ${line}`, `chat FILE -m "Hello" ${line}`])
       expect((await command(asked)).code, asked).toBe(0);
+  });
+
+  it("is in the package that compile writes", async () => {
+    const sizes: number[] = [];
+    for (const [name, more] of [
+      ["plain", ""],
+      ["adapted", "--lora DIR/keys.gguf"],
+    ] as const) {
+      const line = `compile FILE -o DIR/${name}.mlpackage --context 64 --json ${more}`;
+      expect((await command(line)).code, line).toBe(0);
+      const weights = join(folder, `${name}.mlpackage`, "Data/com.apple.CoreML/weights/weight.bin");
+      sizes.push((await stat(weights)).size);
+    }
+    // A and B as halves at the least.
+    expect((sizes[1] ?? 0) - (sizes[0] ?? 0)).toBeGreaterThan(2 * 4 * (256 + 128));
   });
 
   it.each([

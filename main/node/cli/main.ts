@@ -194,6 +194,7 @@ ofBothPhases(
   .option("-o, --output <path>", "where to write it; beside the file without it")
   .option("--overwrite", "replace what is there")
   .option("--dry-run", "say what would be written")
+  .addOption(adapters())
   .action(run(async () => (await import("./compile.ts")).compile));
 
 onTarget(

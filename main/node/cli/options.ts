@@ -98,7 +98,7 @@ function withSamplingNumbers(command: Program): Program {
 
 /** For the commands that compute with the weights. */
 export const adapters = (): Option =>
-  several("--lora <file[:scale]>", "apply a LoRA adapter (GGUF), by its scale if one is given");
+  several("--lora <file>", "apply a LoRA adapter (GGUF); file:0.5 applies half of it");
 
 export const sampling = (command: Program): Program =>
   onDevice(
