@@ -164,6 +164,11 @@ _SIGNATURES = {
     "llama_get_memory": (c.c_void_p, [c.c_void_p]),
     "llama_memory_clear": (None, [c.c_void_p, c.c_bool]),
     "llama_set_n_threads": (None, [c.c_void_p, c.c_int32, c.c_int32]),
+    "llama_adapter_lora_init": (c.c_void_p, [c.c_void_p, c.c_char_p]),
+    "llama_set_adapters_lora": (
+        c.c_int32,
+        [c.c_void_p, c.POINTER(c.c_void_p), c.c_size_t, c.POINTER(c.c_float)],
+    ),
 }
 
 _SIGNATURES |= {
@@ -416,7 +421,17 @@ class Context:
     """A cache over a model. The default is what agrees best with exact arithmetic: f32 cache, plain attention."""
 
     def __init__(
-        self, model, capacity=512, threads=1, cache="f32", flash=False, batch=2048, ubatch=512, pooling=None, watch=None
+        self,
+        model,
+        capacity=512,
+        threads=1,
+        cache="f32",
+        flash=False,
+        batch=2048,
+        ubatch=512,
+        pooling=None,
+        watch=None,
+        adapters=(),
     ):
         self.model, self.lib, self.capacity = model, model.lib, capacity
         params = self.lib.llama_context_default_params()
@@ -432,12 +447,27 @@ class Context:
         if watch is not None:
             params.cb_eval = c.cast(watch, c.c_void_p)
         del _log_lines[:]
+        # Before the context, which makes room for a graph with them.
+        loaded = [self.lib.llama_adapter_lora_init(model.pointer, os.fsencode(path)) for path, _ in adapters]
+        if not all(loaded):
+            _fail("cannot load an adapter")
         self.pointer = self.lib.llama_init_from_model(model.pointer, params)
         if not self.pointer:
             _fail("cannot make a context")
         self.batch_size = params.n_batch
         self.batch = self.lib.llama_batch_init(self.batch_size, 0, 1)
         self.past = 0
+        self._adapt(loaded, [float(scale) for _, scale in adapters])
+
+    def _adapt(self, pointers, scales):
+        """Applies LoRA adapters. They belong to the model, and go with it."""
+        count = len(pointers)
+        if count == 0:
+            return
+        if self.lib.llama_set_adapters_lora(
+            self.pointer, (c.c_void_p * count)(*pointers), count, (c.c_float * count)(*scales)
+        ):
+            _fail("cannot apply the adapters")
 
     def close(self):
         if self.pointer:

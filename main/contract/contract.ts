@@ -44,6 +44,7 @@ import {
   locateResult,
   metadataPage,
   metadataValue,
+  adapterSource,
   modelSource,
   overview,
   recent,
@@ -92,7 +93,10 @@ export const contract = {
     "recents.add": call(z.object({ path }), ok),
     "recents.remove": call(z.object({ path }), ok),
 
-    "model.open": call(z.object({ source: modelSource }), overview),
+    "model.open": call(
+      z.object({ source: modelSource, adapters: z.array(adapterSource).max(16).default([]) }),
+      overview,
+    ),
     "model.close": call(ofModel, ok),
     /** The overview again, for another context length or target. */
     "model.overview": call(

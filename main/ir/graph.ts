@@ -91,6 +91,17 @@ export interface WeightSource {
   readonly has: (tensor: string) => boolean;
   /** Its type in the file; `expected` is the shape that a graph needs. */
   readonly tensorType: (tensor: string, expected?: Shape) => TensorType | undefined;
+  /** What is added to its matrices, in this order. */
+  readonly adapters?: readonly LowRank[];
+}
+
+/** Low-rank changes of a source's matrices (LoRA): W x becomes W x + factor · B (A x). */
+export interface LowRank {
+  /** The rank of A and B of a matrix; undefined where it stays as it is. */
+  readonly rankOf: (tensor: string) => number | undefined;
+  readonly factor: (rank: number) => number;
+  /** The names under which the source has A and B. */
+  readonly parts: (tensor: string) => { readonly a: string; readonly b: string };
 }
 
 export const valueKey = (value: Value): string => `${value.node}.${value.output}`;

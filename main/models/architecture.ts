@@ -3,6 +3,7 @@
  * for it. It is worked out once for an open file; later callers get the same value.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { adaptersOf } from "../formats/gguf/adapters.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { quote } from "../formats/gguf/header.ts";
 import { FAMILIES } from "./families/index.ts";
@@ -20,10 +21,7 @@ const STILL_WORKS = "Its metadata, blocks, tensors and tokenizer can be inspecte
 
 /** Files of this format that are not models, by their `general.type`. */
 const NO_MODELS: ReadonlyMap<string, string> = new Map([
-  [
-    "adapter",
-    "It is an adapter (LoRA), not a model: it changes the weights of another file, which is not supported yet.",
-  ],
+  ["adapter", "It is an adapter (LoRA), not a model: open the model that it belongs to, and give the adapter with it."],
   ["imatrix", "It is an importance matrix, not a model: it tells a quantiser which weights matter."],
 ]);
 
@@ -92,7 +90,7 @@ function tensorsOf(file: GgufFile, architecture: Architecture): readonly TensorS
       `[${file.name}] block_count: got ${architecture.layers} in a file of ${file.tensors.length} tensors`,
       { hint: "The file is incomplete; convert or download it again." },
     );
-  return architecture.tensors((name) => file.tensor(name) !== undefined);
+  return architecture.tensors((name) => file.tensor(name) !== undefined, adaptersOf(file));
 }
 
 /** Tensors of the file that its family's graph leaves out: answers without them could be wrong. */

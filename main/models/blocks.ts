@@ -8,7 +8,7 @@ import { GraphBuilder } from "../ir/builder.ts";
 import type { Dim, Shape } from "../ir/dim.ts";
 import { mulDims } from "../ir/dim.ts";
 import { isPacked } from "../ir/dtype.ts";
-import type { Graph, Value, WeightSource } from "../ir/graph.ts";
+import type { Graph, LowRank, Value, WeightSource } from "../ir/graph.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { Steps } from "../ir/steps.ts";
@@ -45,6 +45,7 @@ export const INPUTS = { tokens: "tokens", past: "past", rows: "logit_rows", leng
 export const LOGITS = "logits";
 /** i32 [experts] */
 export const expertOutput = (layer: number): string => `experts.${layer}`;
+const EMBEDDING = "token_embd.weight";
 
 /** The sizes that these parts need; a family's hyper-parameters have them. */
 export interface GraphSizes {
@@ -146,13 +147,18 @@ export abstract class ModelGraph {
 
   /** Rows of the embedding matrix for the tokens. */
   embed(): Value {
-    return this.scoped("embedding", () => this.tokenRows("token_embd.weight", this.sizes.width, "tokens"));
+    return this.scoped("embedding", () => this.tokenRows(EMBEDDING, this.sizes.width, "tokens"));
   }
 
   /** The tokens' rows of a matrix with one for each, as f32. */
   tokenRows(name: string, columns: number, label: string): Value {
-    const table = this.weight(name, [this.sizes.vocabulary, columns]);
-    return this.#asF32(this.g.gather([table, this.#tokens], { axis: 0 }, label));
+    const { vocabulary } = this.sizes;
+    const rowsOf = (table: Value, as?: string): Value =>
+      this.#asF32(this.g.gather([table, this.#tokens], { axis: 0 }, as));
+    const rows = rowsOf(this.weight(name, [vocabulary, columns]), label);
+    return this.#withAdapters(rows, name, ({ a, b }, rank) =>
+      this.g.linear([rowsOf(this.weight(a, [vocabulary, rank])), this.weight(b, [columns, rank])]),
+    );
   }
 
   /** The stream with the learned vectors of the tokens' positions. */
@@ -252,20 +258,58 @@ export abstract class ModelGraph {
     if (!this.has(bias)) return this.product(x, name, [out, inner], label);
     if (this.has(`${name}.scale`))
       return this.g.add([this.product(x, name, [out, inner], label), this.vector(bias, out)], {}, `${label}_biased`);
-    return this.g.linear([x, this.weight(`${name}.weight`, [out, inner]), this.vector(bias, out)], {}, label);
+    const biased = this.g.linear([x, this.weight(`${name}.weight`, [out, inner]), this.vector(bias, out)], {}, label);
+    return this.withLowRank(biased, x, `${name}.weight`, [out, inner]);
   }
 
   /** The product, by the matrix's scale where the file has one. */
   product(x: Value, name: string, shape: readonly [number, number], label: string): Value {
     const product = this.g.linear([x, this.weight(`${name}.weight`, shape)], {}, label);
     const scale = `${name}.scale`;
-    return this.has(scale) ? this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`) : product;
+    const scaled = this.has(scale) ? this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`) : product;
+    return this.withLowRank(scaled, x, `${name}.weight`, shape);
   }
 
   /** Each head of [T, heads, inner] by its own matrix of [heads, out, inner]. */
   linearEach(x: Value, name: string, shape: readonly [number, number, number], label: string): Value {
     const each = this.g.iota([], { shape: [TOKENS, shape[0]], axis: 1 });
-    return this.g.linear_grouped([x, this.weight(`${name}.weight`, shape), each], {}, label);
+    const product = this.g.linear_grouped([x, this.weight(`${name}.weight`, shape), each], { own: true }, label);
+    return this.withLowRankEach(product, [x, each], name, shape);
+  }
+
+  /** Products by picked matrices of [count, out, inner], with what adapters add to them. */
+  withLowRankEach(
+    product: Value,
+    [rows, ids]: readonly [Value, Value],
+    name: string,
+    [count, out, inner]: readonly [number, number, number],
+  ): Value {
+    return this.#withAdapters(product, `${name}.weight`, ({ a, b }, rank) => {
+      const taken = this.g.linear_grouped([rows, this.weight(a, [count, rank, inner]), ids], {});
+      return this.g.linear_grouped([taken, this.weight(b, [count, out, rank]), ids], {});
+    });
+  }
+
+  /** A product with one matrix, with what adapters add to it. */
+  protected withLowRank(product: Value, x: Value, tensor: string, [out, inner]: readonly [number, number]): Value {
+    return this.#withAdapters(product, tensor, ({ a, b }, rank) =>
+      this.g.linear([this.g.linear([x, this.weight(a, [rank, inner])]), this.weight(b, [out, rank])]),
+    );
+  }
+
+  /** The product with the share of each adapter that changes the tensor. */
+  #withAdapters(
+    product: Value,
+    tensor: string,
+    build: (parts: ReturnType<LowRank["parts"]>, rank: number) => Value,
+  ): Value {
+    return (this.#weights.adapters ?? []).reduce((sum, adapter) => {
+      const rank = adapter.rankOf(tensor);
+      if (rank === undefined) return sum;
+      const factor = this.g.constant(hostScalar("f32", Math.fround(adapter.factor(rank))));
+      const share = this.g.mul([build(adapter.parts(tensor), rank), factor], {}, "adapter_share");
+      return this.g.add([sum, share], {}, "adapted");
+    }, product);
   }
 
   /** Cosines and sines of the step's positions. */
@@ -351,10 +395,12 @@ export class Decoder extends ModelGraph {
       this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), norm, width, "norm"),
     );
     this.scoped("head", () => {
-      const name = this.#tiedEmbedding ? "token_embd.weight" : "output.weight";
+      const name = this.#tiedEmbedding ? EMBEDDING : "output.weight";
       const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
       const matrix = this.weight(name, [vocabulary, width]);
-      const logits = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
+      const plain = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
+      // The parts of an embedding's adapter are those of its rows: they say nothing of the matrix as an output.
+      const logits = this.#tiedEmbedding ? plain : this.withLowRank(plain, rows, name, [vocabulary, width]);
       this.builder.output(LOGITS, this.#finished(logits, scales));
     });
   }

@@ -245,10 +245,15 @@ function pickedExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids
     const w = d.weight(`${block}${name}.weight`, [x.count, out, inner]);
     const [scale, bias] = [`${block}${name}.scale`, `${block}${name}.bias`];
     const added = d.has(bias) ? d.matrix(bias, [x.count, out]) : undefined;
-    if (!d.has(scale)) return g.linear_grouped(added === undefined ? [rows, w, ids] : [rows, w, ids, added], {}, label);
+    const adapted = (value: Value): Value =>
+      d.withLowRankEach(value, [rows, ids], `${block}${name}`, [x.count, out, inner]);
+    if (!d.has(scale))
+      return adapted(g.linear_grouped(added === undefined ? [rows, w, ids] : [rows, w, ids, added], {}, label));
     const scales = g.reshape([g.gather([d.vector(scale, x.count), ids], { axis: 0 })], { shape: [TOKENS, x.used, 1] });
     const scaled = g.mul([g.linear_grouped([rows, w, ids], {}, label), scales], {}, `${label}_scaled`);
-    return added === undefined ? scaled : g.add([scaled, g.gather([added, ids], { axis: 0 })], {}, `${label}_biased`);
+    return adapted(
+      added === undefined ? scaled : g.add([scaled, g.gather([added, ids], { axis: 0 })], {}, `${label}_biased`),
+    );
   };
   const each = g.reshape([weights], { shape: [TOKENS, x.used, 1] });
   const alike = g.reshape([h], { shape: [TOKENS, 1, width] });

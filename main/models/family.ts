@@ -4,7 +4,7 @@
  * only the `Architecture` made from them.
  */
 import type { GgufFile } from "../formats/gguf/file.ts";
-import type { Graph, WeightSource } from "../ir/graph.ts";
+import type { Graph, LowRank, WeightSource } from "../ir/graph.ts";
 import { staticDim } from "../ir/dim.ts";
 import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
@@ -78,7 +78,7 @@ interface ModelReading extends TextSizes {
   /** What the file asks for and the graph does not do. */
   readonly warnings: readonly string[];
   /** What the graph reads of a file that has these optional tensors: it is built once over a file that has everything. */
-  readonly tensors: (isPresent: (tensor: string) => boolean) => readonly TensorSpec[];
+  readonly tensors: (isPresent: (tensor: string) => boolean, adapters?: readonly LowRank[]) => readonly TensorSpec[];
   /** True for a tensor that no answer depends on, although the graph does not read it. */
   readonly isBeside: (tensor: string) => boolean;
 }
@@ -177,11 +177,13 @@ const ANY_OPTIONS: ModelOptions = { capacity: 1, cacheType: "f32", largestStep: 
 function tensorsRead(
   build: (weights: WeightSource) => Steps<Graph>,
   isPresent: (tensor: string) => boolean,
+  adapters: readonly LowRank[],
 ): readonly TensorSpec[] {
   const read = new Map<string, TensorSpec>();
   const weights: WeightSource = {
     identity: "",
     has: isPresent,
+    adapters,
     tensorType: (name, shape = []) => {
       read.set(name, { name, shape: shape.map((size) => staticDim(size, name)) });
       return tensor("f32", shape);
@@ -238,13 +240,13 @@ export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
       ...readingOf(spec, hyper, name),
       kind: "decoder",
       embedder,
-      tensors: (isPresent) => [
+      tensors: (isPresent, adapters = []) => [
         ...new Map(
           [
-            tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent),
+            tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent, adapters),
             embedder === undefined
               ? []
-              : tensorsRead((weights) => embedder.graph(weights, anyText(embedder)), isPresent),
+              : tensorsRead((weights) => embedder.graph(weights, anyText(embedder)), isPresent, adapters),
           ]
             .flat()
             .map((tensor) => [tensor.name, tensor] as const),
@@ -267,7 +269,8 @@ export function defineEncoder<H>(spec: EncoderSpec<H>): DefinedFamily<H, Encoder
       ...readingOf(spec, hyper, name),
       kind: "encoder",
       embedder,
-      tensors: (isPresent) => tensorsRead((weights) => embedder.graph(weights, anyText(embedder)), isPresent),
+      tensors: (isPresent, adapters = []) =>
+        tensorsRead((weights) => embedder.graph(weights, anyText(embedder)), isPresent, adapters),
     };
   });
 }

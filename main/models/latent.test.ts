@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { numberEntry, stringEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
 import { makeHeaderOnly } from "../formats/gguf/write.ts";
-import type { Architecture } from "./family.ts";
+import type { Architecture, Family } from "./family.ts";
 import { deepseek2 } from "./families/deepseek2.ts";
+import { deepseek32 } from "./families/deepseek32.ts";
 import { plm } from "./families/plm.ts";
 
 const KEYS: Readonly<Record<string, number>> = {
@@ -29,7 +30,7 @@ const WITHOUT_MLA = { "attention.key_length_mla": 0, "attention.value_length_mla
 const f32 = ggmlTypeByName("f32")!;
 async function read(
   changes: Readonly<Record<string, number>> = {},
-  { family = deepseek2, vocabulary = 40 } = {},
+  { family = deepseek2, vocabulary = 40 }: { readonly family?: Family; readonly vocabulary?: number } = {},
 ): Promise<Architecture> {
   const name = family.architectures[0]!;
   const entries = Object.entries({ ...KEYS, ...changes }).map(([key, value]) =>
@@ -69,6 +70,23 @@ describe("latent attention", () => {
     const kanana = { vocabulary: 128_256 };
     expect(shapeOf(await read({ block_count: 48 }, kanana), "blk.0.attn_q.weight")).toEqual(whole);
     expect(shapeOf(await read({ block_count: 48 }), "blk.0.attn_q.weight")).toBeUndefined();
+  });
+
+  it("ends the context where an indexer would begin to choose, and says so", async () => {
+    const indexed = { family: deepseek32 };
+    const short = await read({ "attention.indexer.top_k": 48 }, indexed);
+    expect([short.context, short.warnings.length]).toEqual([48, 1]);
+    expect(short.warnings[0]).toContain("ends at 48 of 64 positions");
+    expect(short.isBeside("blk.2.indexer.attn_q_b.weight")).toBe(true);
+    expect(short.isBeside("blk.2.attn_q_b.weight")).toBe(false);
+    const whole = await read({ "attention.indexer.top_k": 2048 }, indexed);
+    expect([whole.context, whole.warnings]).toEqual([64, []]);
+    await expect(read({}, indexed)).rejects.toMatchObject({ code: "INPUT_MISSING_KEY" });
+    await expect(
+      read({ ...WITHOUT_MLA, "attention.head_count_kv": 4, "attention.indexer.top_k": 8 }, indexed),
+    ).rejects.toMatchObject({
+      code: "INPUT_MALFORMED",
+    });
   });
 
   it("takes the gating of GLM-4.7-Flash from its vocabulary", async () => {

@@ -62,6 +62,30 @@ export function readLatent(keys: HyperReader, { queryRank, canAbsorb, ...style }
   };
 }
 
+/**
+ * Yarn's magnitude: one part stays with sine and cosine, the other is on the scores, for turned and still parts
+ * alike; `staysOnScores` where a file's own number leaves sine and cosine as they are.
+ */
+export function yarnMagnitudes(
+  keys: HyperReader,
+  h: LatentHyper,
+  staysOnScores: boolean,
+): Pick<LatentHyper, "rope" | "attentionScale"> {
+  const { scaling } = h.rope;
+  const given = keys.optionalNumber("rope.scaling.attn_factor") ?? 1;
+  // Converters write a tenth of the model's own number.
+  const log = (keys.optionalNumber("rope.scaling.yarn_log_multiplier") ?? 0) / 0.1;
+  const factor = scaling.kind === "none" ? 1 : scaling.factor;
+  const grown = (by: number): number => 1 + 0.1 * by * Math.log(factor);
+  const isOwn = staysOnScores && log !== 0;
+  const turned = scaling.kind !== "yarn" || factor <= 1 || isOwn ? 1 : grown(1) / grown(log);
+  const whole = given * (scaling.kind === "yarn" ? turned : grown(1)) * grown(log);
+  return {
+    rope: { ...h.rope, attentionFactor: given * turned },
+    attentionScale: (whole * whole) / Math.sqrt(h.headDim),
+  };
+}
+
 /** Elements of the caches for one position of one layer, and the product that gives them. */
 function cacheOf({ heads, headDim, latent }: LatentHyper): { elements: number; product: string } {
   const { rank, turning, valueDim, isAbsorbed } = latent;

@@ -7,7 +7,7 @@ import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import { readWith } from "./architecture.ts";
 import { lfm2 } from "./families/lfm2.ts";
 import { qwen35 } from "./families/qwen35.ts";
-import type { Architecture, Family } from "./family.ts";
+import type { DecoderArchitecture, Family } from "./family.ts";
 
 type Keys = Readonly<Record<string, number | readonly number[]>>;
 
@@ -47,8 +47,11 @@ const made = (name: string, keys: Keys): Promise<GgufFile> =>
     ],
     tensors: [{ name: "token_embd.weight", type: ggmlTypeByName("f32")!, dims: [32, 20] }],
   });
-const read = async (family: Family, name: string, keys: Keys): Promise<Architecture> =>
-  family.read(await made(name, keys), name);
+async function read(family: Family, name: string, keys: Keys): Promise<DecoderArchitecture> {
+  const model = family.read(await made(name, keys), name);
+  if (model.kind !== "decoder") throw new Error(`${name} is a decoder`);
+  return model;
+}
 
 describe("layers that do not attend", () => {
   it("have no cache; their states are counted apart", async () => {

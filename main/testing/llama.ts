@@ -26,6 +26,8 @@ export interface LlamaOptions {
   readonly repack?: boolean;
   /** Positions in the cache; the default fits the call. */
   readonly capacity?: number;
+  /** LoRA adapters: path and scale. */
+  readonly adapters?: readonly (readonly [path: string, scale: number])[];
   readonly batch?: number;
   readonly ubatch?: number;
 }

@@ -94,7 +94,9 @@ export async function toyTensors(family: Family, sample: FamilySample): Promise<
   const { tensors } = family.read(header, sample.architecture);
   const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
   const trunk = tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
-  return [...trunk, ...draftTensors(trunk, sample.drafts ?? 0, width), ...Object.entries(sample.beside ?? {})];
+  const read = new Set(trunk.map(([name]) => name));
+  const beside = Object.entries({ ...sample.marks, ...sample.beside }).filter(([name]) => !read.has(name));
+  return [...trunk, ...beside, ...draftTensors(trunk, sample.drafts ?? 0, width)];
 }
 
 type NamedSizes = readonly [name: string, sizes: readonly number[]];
@@ -141,6 +143,51 @@ export async function writePlainToy(path: string, family: Family, sample: Family
     ...withPrefix(sample).map(([key, value]) => entryOf(key, value)),
   ];
   await writeGguf(await openFileSink(path), { entries, tensors });
+}
+
+/** What a toy adapter changes, and by how much. */
+export interface ToyAdapter {
+  readonly name: string;
+  readonly rank: number;
+  /** 0 for a file whose scale does not depend on the rank. */
+  readonly alpha: number;
+  /** The model's tensors that it changes. */
+  readonly changes: RegExp;
+  readonly seed?: number;
+}
+
+/** A LoRA adapter with random weights for a toy file of the sample. */
+export async function writeToyAdapter(
+  folder: string,
+  family: Family,
+  sample: FamilySample,
+  { name, rank, alpha, changes, seed = 1 }: ToyAdapter,
+): Promise<string> {
+  const out = join(folder, `${name}.gguf`);
+  const changed = (await toyTensors(family, sample)).filter(([tensor]) => changes.test(tensor));
+  await sharedOracleProcess("python").ask("model.toy", {
+    architecture: sample.architecture,
+    keys: [
+      ["general.type", "string", "adapter"],
+      ["adapter.type", "string", "lora"],
+      ["adapter.lora.alpha", "float32", alpha],
+    ],
+    tensors: changed.flatMap(([tensor, sizes]) => lowRankOf(tensor, sizes, rank)),
+    vocabulary: TOY_VOCABULARY,
+    out,
+    seed,
+  });
+  return out;
+}
+
+function lowRankOf(tensor: string, sizes: readonly number[], rank: number): readonly NamedSizes[] {
+  const [rows = 0, columns = 0] = sizes.slice(-2);
+  const before = sizes.slice(0, -2);
+  const isEmbedding = tensor === "token_embd.weight";
+  return [
+    [`${tensor}.lora_a`, isEmbedding ? [rows, rank] : [...before, rank, columns]],
+    [`${tensor}.lora_b`, isEmbedding ? [columns, rank] : [...before, rows, rank]],
+  ];
 }
 
 /** The same file as converters once wrote mixtures: each expert's matrices are tensors of their own. */

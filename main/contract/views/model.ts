@@ -17,6 +17,10 @@ export const modelSource = z.discriminatedUnion("kind", [
 ]);
 export type ModelSource = View<typeof modelSource>;
 
+/** A LoRA adapter to apply to a model that lies at a path; scale 1 as it was trained. */
+export const adapterSource = z.object({ path: z.string().min(1).max(4096), scale: z.number().default(1) });
+export type AdapterSource = View<typeof adapterSource>;
+
 export const fileView = z.object({
   name: z.string(),
   /** null when the file lies on the other side of a browser and was not found here. */

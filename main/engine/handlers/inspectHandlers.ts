@@ -83,8 +83,8 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       await recents.remove(path);
       return OK;
     },
-    "model.open": async ({ source }, context) => {
-      const model = await store.open(source, context.signal);
+    "model.open": async ({ source, adapters }, context) => {
+      const model = await store.open(source, context.signal, adapters);
       openedBy(context).add(model.id);
       return overview(model, parts.initialTarget);
     },

@@ -1,8 +1,11 @@
 /** Opens models from wherever they come and keeps them by handle. */
 import type { CompileObserver } from "../../compiler/compile.ts";
-import type { LocateResult, ModelSource } from "../../contract/views/model.ts";
+import type { AdapterSource, LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { AdapterChoice } from "../../formats/gguf/adapters.ts";
+import { withAdapters } from "../../formats/gguf/adapters.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
+import { openGguf } from "../../formats/gguf/open.ts";
 import { openModelFile } from "../../formats/openModel.ts";
 import { fewRanges, hashOfRanges } from "../../formats/gguf/samples.ts";
 import type { Headers } from "./headers.ts";
@@ -15,7 +18,7 @@ import type { ModelFiles, Recents, Uploads } from "../services.ts";
 
 export interface ModelStore {
   readonly headers: Headers;
-  open(source: ModelSource, signal?: AbortSignal): Promise<OpenModel>;
+  open(source: ModelSource, signal?: AbortSignal, adapters?: readonly AdapterSource[]): Promise<OpenModel>;
   get(id: string): OpenModel;
   close(id: string): Promise<void>;
   /** The window that opened it is gone: closes the model unless that was done before. */
@@ -92,6 +95,32 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
       }
       case "offer":
         return parts.offers.open(source.id, (path, argument) => openPath(path, argument, signal));
+    }
+  };
+
+  /** The model with adapters, whose files come behind its own. */
+  const adapted = async (
+    init: ModelInit,
+    adapters: readonly AdapterSource[],
+    signal: AbortSignal | undefined,
+  ): Promise<ModelInit> => {
+    const { file, data } = init;
+    if (adapters.length === 0) return init;
+    if (file === undefined || data.kind !== "paths")
+      throw new WorkbenchError("INPUT_ARGUMENT", "[adapter] the weights of this model are not here: expected a file", {
+        hint: "Open the model by the path of its file.",
+      });
+    const choices: (AdapterChoice & { readonly path: string })[] = [];
+    try {
+      for (const { path, scale } of adapters) {
+        const opened = await files.open(path);
+        choices.push({ file: await openGguf(opened.source, { signal }), scale, path: opened.path });
+      }
+      const paths = [...data.paths, ...choices.map(({ path }) => path)];
+      return { ...init, file: withAdapters(file, choices), data: { kind: "paths", paths } };
+    } catch (error) {
+      await Promise.allSettled([file, ...choices.map((choice) => choice.file)].map((each) => each.close()));
+      throw error;
     }
   };
 
@@ -182,10 +211,11 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   const store: ModelStore = {
     headers,
     get,
-    async open(source, signal) {
+    async open(source, signal, adapters = []) {
       const release = hold(source);
       try {
-        const model = new OpenModel(`m${next++}`, await initOf(source, signal), parts.watch);
+        const init = await adapted(await initOf(source, signal), adapters, signal);
+        const model = new OpenModel(`m${next++}`, init, parts.watch);
         models.set(model.id, model);
         sent.set(model, [release]);
         return model;

@@ -65,7 +65,7 @@ export async function warmUp(
   const context = { signal, onLeave: () => undefined };
   try {
     for (let round = 1; round <= ROUNDS; round++) {
-      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" } }, context);
+      const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" }, adapters: [] }, context);
       const graph = await calls["graph.get"]({ model, stage: routedStage(target), phase }, context);
       encodeFrame({ t: "res", id: 1, value: graph });
       if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, context);

@@ -90,9 +90,12 @@ export function fileOverview(input: FileOverviewInput): Overview {
       share: row.share,
     })),
     mixSentence: mixSentence(description),
-    facts: architecture
-      ? architectureFacts(architecture, description, template)
-      : keyFacts(file, description, template),
+    facts: [
+      ...(architecture
+        ? architectureFacts(architecture, description, template)
+        : keyFacts(file, description, template)),
+      ...file.adapters.map(({ name, scale }) => ({ label: "adapter", value: `${name} × ${scale}` })),
+    ],
     context: { trained: description.context ?? null, chosen: context },
     hasChatTemplate: template.isThere && template.refusal === undefined,
     samplingHints: samplingHints(file.metadata),
@@ -158,7 +161,7 @@ function fileView(input: FileOverviewInput): FileView {
     name: file.name,
     path: input.path,
     bytes: file.byteLength,
-    parts: file.parts.length,
+    parts: file.parts.filter(({ isAdapter }) => !isAdapter).length,
     format: file.made?.from ?? `GGUF ${file.version}`,
     headerHash: file.headerHash,
     tensorCount: file.tensors.length,

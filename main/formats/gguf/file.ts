@@ -32,6 +32,8 @@ export interface GgufPart {
   readonly dataStart: number;
   /** Identity of the file on disk when its header was read. */
   readonly identity: string | undefined;
+  /** It is no part of the model, but an adapter that the model is read with. */
+  readonly isAdapter: boolean;
 }
 
 export interface TensorRange {
@@ -45,6 +47,18 @@ export interface TensorRange {
 export interface OpenPart {
   readonly header: GgufHeader;
   readonly source: ByteSource;
+  /** In front of the names of its tensors: those of an adapter have one. */
+  readonly prefix?: string;
+}
+
+/** A LoRA adapter that a model is read with: its tensors stand among the model's, behind a prefix. */
+export interface GgufAdapter {
+  readonly name: string;
+  readonly prefix: string;
+  /** As its file has it; 0 for none. */
+  readonly alpha: number;
+  /** How much of it is applied. */
+  readonly scale: number;
 }
 
 export class GgufFile {
@@ -60,11 +74,12 @@ export class GgufFile {
   readonly hasData: boolean;
   /** Set where no file has these bytes: the form that they are worked out from. */
   readonly made: Made | undefined;
+  readonly adapters: readonly GgufAdapter[];
   readonly #open: readonly OpenPart[];
   readonly #byName: ReadonlyMap<string, GgufTensor>;
   #headerHash: string | undefined;
 
-  constructor(open: readonly OpenPart[], hasData: boolean) {
+  constructor(open: readonly OpenPart[], hasData: boolean, adapters: readonly GgufAdapter[] = []) {
     const first = open[0];
     invariant(first !== undefined, "a GGUF has at least one part");
     this.#open = open;
@@ -72,12 +87,14 @@ export class GgufFile {
     this.version = first.header.version;
     this.alignment = first.header.alignment;
     this.metadata = new Metadata(this.name, first.header.entries);
-    this.tensors = open.flatMap(({ header }, part) => tensorsOf(header, part));
-    this.parts = open.map(({ header, source }) => ({
+    this.adapters = adapters;
+    this.tensors = open.flatMap((item, part) => tensorsOf(item, part));
+    this.parts = open.map(({ header, source, prefix }) => ({
       name: source.name,
       byteLength: hasData ? source.byteLength : virtualBytes(header),
       dataStart: header.dataStart,
       identity: source.identity,
+      isAdapter: prefix !== undefined,
     }));
     this.byteLength = this.parts.reduce((sum, part) => sum + part.byteLength, 0);
     this.hasData = hasData;
@@ -118,6 +135,16 @@ export class GgufFile {
     return source.read(tensor.offset + offset, length, range.signal);
   }
 
+  /** The same model with the tensors of adapters behind its own; closing it closes them. */
+  withAdapters(adapters: readonly { readonly file: GgufFile; readonly use: GgufAdapter }[]): GgufFile {
+    const more = adapters.flatMap(({ file, use: { prefix } }) => file.#open.map((part) => ({ ...part, prefix })));
+    return new GgufFile(
+      [...this.#open, ...more],
+      this.hasData,
+      adapters.map(({ use }) => use),
+    );
+  }
+
   /** The header of one part as it lies in its file. */
   headerBytes(part = 0): Uint8Array {
     const open = this.#open[part];
@@ -125,14 +152,17 @@ export class GgufFile {
     return open.header.bytes;
   }
 
-  /** MurmurHash3 (128 bits) over the header and the size of every part: cheap, and never touches tensor data. */
+  /** MurmurHash3 (128 bits) over header and size of every part and the scales of adapters: it never touches tensor data. */
   get headerHash(): string {
     this.#headerHash ??=
       this.parts.length === 1
         ? hashBytes(this.headerBytes())
         : hashBytes(
             new TextEncoder().encode(
-              this.#open.map((p, i) => `${hashBytes(p.header.bytes)}:${this.parts[i]?.byteLength ?? 0}`).join(),
+              [
+                ...this.#open.map((p, i) => `${hashBytes(p.header.bytes)}:${this.parts[i]?.byteLength ?? 0}`),
+                ...this.adapters.map(({ prefix, scale }) => `${prefix}${scale}`),
+              ].join(),
             ),
           );
     return this.#headerHash;
@@ -148,9 +178,9 @@ export class GgufFile {
   }
 }
 
-function tensorsOf(header: GgufHeader, part: number): GgufTensor[] {
+function tensorsOf({ header, prefix = "" }: OpenPart, part: number): GgufTensor[] {
   return header.tensors.map((info) => ({
-    name: info.name,
+    name: prefix + info.name,
     type: info.type,
     dims: info.dims,
     shape: info.dims.toReversed(),

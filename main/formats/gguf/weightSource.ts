@@ -3,6 +3,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { PACKED_TYPES } from "../../ir/dtype.ts";
 import type { WeightSource } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
+import { adaptersOf } from "./adapters.ts";
 import type { GgufFile } from "./file.ts";
 import { quote } from "./header.ts";
 
@@ -13,6 +14,7 @@ export function weightSourceOf(file: GgufFile): WeightSource {
     identity: file.identity,
     name: file.name,
     has: (name) => file.tensor(name) !== undefined,
+    adapters: adaptersOf(file),
     tensorType(name): TensorType | undefined {
       const tensor = file.tensor(name);
       if (tensor === undefined) return undefined;

@@ -6,7 +6,7 @@ import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 import type { Gating } from "../experts.ts";
 import type { HyperReader } from "../hyperReader.ts";
-import { LATENT, latentAttention, readLatent } from "../latent.ts";
+import { LATENT, latentAttention, readLatent, yarnMagnitudes } from "../latent.ts";
 import type { LatentHyper } from "../latent.ts";
 import { latentSampleOf, latentSamplesOf } from "../latentSamples.ts";
 
@@ -52,7 +52,7 @@ export const deepseek2 = defineFamily<LatentHyper>({
         shared: { width: "count", gated: false },
       },
     });
-    return { ...h, ...magnitudes(keys, h), temperature: temperatureOf(keys) };
+    return { ...h, ...yarnMagnitudes(keys, h, keys.name === "deepseek2"), temperature: temperatureOf(keys) };
   },
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x, d) => layer.preNorm(x, (input) => latentAttention(d, layer, h, input))),
@@ -122,23 +122,6 @@ const isLite = (layers: number, vocabulary: number): boolean =>
 /** Of files without expert_gating_func. */
 const gatingOf = (layers: number, vocabulary: number): Gating =>
   (layers === 47 || layers === 48) && vocabulary === GLM_FLASH_VOCABULARY ? "sigmoid" : "softmax";
-
-/** Yarn's magnitude: one part stays with sine and cosine, the other is on the scores, for turned and still parts alike. */
-function magnitudes(keys: HyperReader, h: LatentHyper): Pick<LatentHyper, "rope" | "attentionScale"> {
-  const { scaling } = h.rope;
-  const given = keys.optionalNumber("rope.scaling.attn_factor") ?? 1;
-  // Converters write a tenth of the model's own number.
-  const log = (keys.optionalNumber("rope.scaling.yarn_log_multiplier") ?? 0) / 0.1;
-  const factor = scaling.kind === "none" ? 1 : scaling.factor;
-  const grown = (by: number): number => 1 + 0.1 * by * Math.log(factor);
-  const isOwn = keys.name === "deepseek2" && log !== 0;
-  const turned = scaling.kind !== "yarn" || factor <= 1 || isOwn ? 1 : grown(1) / grown(log);
-  const whole = given * (scaling.kind === "yarn" ? turned : grown(1)) * grown(log);
-  return {
-    rope: { ...h.rope, attentionFactor: given * turned },
-    attentionScale: (whole * whole) / Math.sqrt(h.headDim),
-  };
-}
 
 function temperatureOf(keys: HyperReader): LatentHyper["temperature"] {
   const scale = keys.optionalNumber("attention.temperature_scale") ?? 0;

@@ -7,6 +7,7 @@ import { cohere2moe } from "./cohere2moe.ts";
 import { commandR } from "./commandR.ts";
 import { deepseek } from "./deepseek.ts";
 import { deepseek2 } from "./deepseek2.ts";
+import { deepseek32 } from "./deepseek32.ts";
 import { dots1 } from "./dots1.ts";
 import { ernie } from "./ernie.ts";
 import { exaone4 } from "./exaone4.ts";
@@ -65,6 +66,7 @@ export const FAMILIES: readonly Family[] = [
   commandR,
   deepseek,
   deepseek2,
+  deepseek32,
   dots1,
   ernie,
   exaone4,

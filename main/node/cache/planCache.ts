@@ -32,7 +32,8 @@ export function planKey(
   cache: Pick<PlanCache, "build" | "dispatch">,
 ): string {
   const { cacheType = "f16", chunk = CHUNK, asGgml = null, countsExperts = false } = options;
-  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, countsExperts, headerFacts(file)];
+  const scales = file.adapters.map(({ scale }) => scale);
+  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, countsExperts, headerFacts(file), scales];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 

@@ -7,7 +7,7 @@ import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { Capability, DeviceInfo } from "../../contract/views/engine.ts";
 import { DEFAULT_DEVICE, DEMO_OFFER } from "../../contract/views/engine.ts";
-import type { Overview } from "../../contract/views/model.ts";
+import type { AdapterSource, Overview } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { nodeEngine } from "../nodeEngine.ts";
 import type { Settings } from "../settings.ts";
@@ -43,6 +43,7 @@ export function unfinished(signal: AbortSignal): WorkbenchError {
 export interface ModelChoice {
   readonly file: string | undefined;
   readonly offer: string | undefined;
+  readonly adapters?: readonly AdapterSource[];
 }
 
 const OFFERS = [
@@ -64,19 +65,28 @@ export function choiceOf(file: string | undefined, options: CommonOptions): Mode
   const offers = OFFERS.filter(({ option }) => options[option] === true);
   const named = [...(file === undefined ? [] : [file]), ...offers.map(({ flag }) => flag)];
   oneOf("the model", Object.fromEntries(named.map((name) => [name, true])));
-  return { file, offer: offers[0]?.id };
+  return { file, offer: offers[0]?.id, adapters: (options.lora ?? []).map(adapterOf) };
+}
+
+/** A path, and behind a colon how much of the adapter is applied. */
+function adapterOf(text: string): AdapterSource {
+  const [, path = "", scale] = /^(.*?)(?::([+-]?(?:\d+\.?\d*|\.\d+)))?$/u.exec(text) ?? [];
+  if (path !== "") return { path, scale: scale === undefined ? 1 : Number(scale) };
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --lora: got ${shown(text)}, expected a file, or file:scale`);
 }
 
 export async function openModel(command: Command, choice: ModelChoice, fallback?: string): Promise<Overview> {
   const offer = choice.offer ?? (choice.file === undefined ? fallback : undefined);
+  const adapters = [...(choice.adapters ?? [])];
+  const { signal } = command;
   if (offer !== undefined)
-    return command.client.call("model.open", { source: { kind: "offer", id: offer } }, { signal: command.signal });
+    return command.client.call("model.open", { source: { kind: "offer", id: offer }, adapters }, { signal });
   if (choice.file === undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no model: expected a .gguf file", {
       hint: "Give a file, or --sample for the model that comes with the workbench.",
     });
   requireName(choice.file);
-  return command.client.call("model.open", { source: { kind: "path", path: choice.file } }, { signal: command.signal });
+  return command.client.call("model.open", { source: { kind: "path", path: choice.file }, adapters }, { signal });
 }
 
 /** Refuses an empty word, which an unset shell variable leaves. */
@@ -103,6 +113,8 @@ export interface CommonOptions extends TargetOptions {
   readonly deep?: boolean;
   readonly demo?: boolean;
   readonly phase?: "prefill" | "decode";
+  /** Adapters: a file, or file:scale. */
+  readonly lora?: readonly string[];
 }
 
 /** The target of the options. Missing fields come from the engine's initial target. */

@@ -11,6 +11,7 @@ import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {
+  adapters,
   CHIP_OPTION,
   DEMO_INSTEAD,
   forTarget,
@@ -193,6 +194,7 @@ ofBothPhases(
   .option("-o, --output <path>", "where to write it; beside the file without it")
   .option("--overwrite", "replace what is there")
   .option("--dry-run", "say what would be written")
+  .addOption(adapters())
   .action(run(async () => (await import("./compile.ts")).compile));
 
 addFor(
@@ -283,6 +285,7 @@ withText(
   ),
 )
   .option("--ids <list>", "token ids, separated by commas")
+  .addOption(adapters())
   .option("--threads <n>", "CPU threads; all without it")
   .addOption(preset("--device <id>", "cpu or mlx", "cpu"))
   .addOption(

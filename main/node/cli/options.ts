@@ -96,11 +96,16 @@ function withSamplingNumbers(command: Program): Program {
     .addOption(once("--json-schema-file <path>", "read the schema from a file"));
 }
 
+/** For the commands that compute with the weights. */
+export const adapters = (): Option =>
+  several("--lora <file>", "apply a LoRA adapter (GGUF); file:0.5 applies half of it");
+
 export const sampling = (command: Program): Program =>
   onDevice(
     withSamplingNumbers(command.addOption(preset("-n, --max-tokens <n>", "most tokens to write", "512")))
       .option("--seed <n>", "the same seed gives the same text")
       .addOption(several("--stop <text>", "end at this text"))
+      .addOption(adapters())
       .option("--context <n>", "context length in tokens"),
     "cpu, mlx, coreml-sim or coreml",
   );

@@ -11,7 +11,15 @@ export type { DeviceFact } from "./addon.ts";
 
 // Models: files, sessions, text
 export { openModel, sampleModel } from "./model.ts";
-export type { ExpertUseOptions, Model, ModelSession, Prompt, SessionOptions, TextOptions } from "./model.ts";
+export type {
+  ExpertUseOptions,
+  Model,
+  ModelSession,
+  OpenModelOptions,
+  Prompt,
+  SessionOptions,
+  TextOptions,
+} from "./model.ts";
 export type { ExpertUse, LayerUse } from "../../runtime/expertUse.ts";
 export type { FinishReason, GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 export type { SamplingSettings, TokenBias } from "../../runtime/sampling/settings.ts";

@@ -7,7 +7,10 @@ import { writeMade } from "../../engine/models/madeModel.ts";
 import type { TaskKind } from "../../engine/models/taskCache.ts";
 import { inSlices, TaskCache } from "../../engine/models/taskCache.ts";
 import { randomSeed } from "../../engine/random.ts";
+import type { AdapterChoice } from "../../formats/gguf/adapters.ts";
+import { withAdapters } from "../../formats/gguf/adapters.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
+import { openGguf } from "../../formats/gguf/open.ts";
 import { openModelFile } from "../../formats/openModel.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
@@ -66,18 +69,32 @@ export function sampleModel(): string {
   throw new WorkbenchError("INPUT_NOT_FOUND", "[sample] the sample model is not part of this installation");
 }
 
+export interface OpenModelOptions {
+  /** LoRA adapters (GGUF) to apply; a scale of 1 without one. */
+  readonly adapters?: readonly { readonly path: string; readonly scale?: number }[];
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Opens a model by path: a GGUF (any part of a split one), a safetensors file, or the folder of a Hugging Face model. Only
- * headers are read.
+ * headers are read, those of adapters too.
  */
-export async function openModel(path: string, options: { readonly signal?: AbortSignal } = {}): Promise<Model> {
+export async function openModel(path: string, { adapters = [], signal }: OpenModelOptions = {}): Promise<Model> {
   const { path: full, source, openSibling, beside } = await modelFiles.open(path);
-  const file = await openModelFile(source, { openSibling, signal: options.signal });
-  return new Model(
-    full,
-    file,
-    file.parts.map(({ name }) => beside(name)),
-  );
+  const file = await openModelFile(source, { openSibling, signal });
+  const paths = file.parts.map(({ name }) => beside(name));
+  const choices: AdapterChoice[] = [];
+  try {
+    for (const adapter of adapters) {
+      const opened = await modelFiles.open(adapter.path);
+      choices.push({ file: await openGguf(opened.source, { signal }), scale: adapter.scale ?? 1 });
+      paths.push(opened.path);
+    }
+    return new Model(full, withAdapters(file, choices), paths);
+  } catch (error) {
+    await Promise.allSettled([file, ...choices.map((choice) => choice.file)].map((each) => each.close()));
+    throw error;
+  }
 }
 
 export class Model {

@@ -2,7 +2,7 @@ import type { CpuEmitter, CpuValue } from "../../backends/cpu/emitter.ts";
 import { REALS, WEIGHTS, takesTypes } from "../../backends/cpu/rules.ts";
 import { mlxNative, present, withoutDouble } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { NoAttrs } from "../../ir/attributes.ts";
+import { attr } from "../../ir/attributes.ts";
 import { mulDims } from "../../ir/dim.ts";
 import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
@@ -20,7 +20,12 @@ import { swapLast } from "./matmul.ts";
 
 type Arity = Range<3, 4>;
 
-function infer([x, w, ids, bias]: InputsOf<Arity, TensorType>): TensorType {
+export interface LinearGroupedAttrs {
+  /** Slot j of each token takes matrix j: the numbers are known, and the products are one batch. */
+  readonly own?: boolean;
+}
+
+function infer([x, w, ids, bias]: InputsOf<Arity, TensorType>, { own }: LinearGroupedAttrs): TensorType {
   const dtype = plainDType(x.dtype, "linear_grouped");
   if (!isFloat(dtype) || !(isFloat(w.dtype) || isPacked(w.dtype)) || ids.dtype !== "i32")
     throw new WorkbenchError(
@@ -41,11 +46,12 @@ function infer([x, w, ids, bias]: InputsOf<Arity, TensorType>): TensorType {
     (copies === 1 || copies === slots) &&
     x.shape.length === 3 &&
     w.shape.length === 3 &&
-    ids.shape.length === 2;
+    ids.shape.length === 2 &&
+    (own !== true || (slots === experts && copies === slots));
   if (!fits)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[linear_grouped] got ${[x, w, ids].map(formatType).join(", ")}; expected [T, 1 or k, in], [experts, out, in], [T, k]`,
+      `[linear_grouped] got ${[x, w, ids].map(formatType).join(", ")}; expected [T, 1 or k, in], [experts, out, in], [T, k]${own === true ? ", a slot for each expert" : ""}`,
     );
   if (bias && (bias.dtype !== dtype || !sameShape(bias.shape, [experts, out])))
     throw new WorkbenchError(
@@ -56,17 +62,26 @@ function infer([x, w, ids, bias]: InputsOf<Arity, TensorType>): TensorType {
 }
 
 /**
- * Few rows: each slot's matrix is picked and multiplied. Many, or a number that is not known: every row meets every matrix,
+ * A slot for each matrix: one batch of products. Few rows: each slot's matrix is picked and multiplied. Many, or a number that is not known: every row meets every matrix,
  * and the wanted products are picked, which needs less memory than a matrix for each slot.
  */
-function decompose(g: OpBuilder, [x, w, ids, bias]: InputsOf<Arity, Value>): Value {
+function decompose(
+  g: OpBuilder,
+  [x, w, ids, bias]: InputsOf<Arity, Value>,
+  { own = false }: LinearGroupedAttrs,
+): Value {
   const [experts = 1, out = 1, inner = 1] = g.typeOf(w).shape;
   const [tokens = 1, slots = 1] = g.typeOf(ids).shape;
   const copies = g.typeOf(x).shape[1] ?? 1;
   const shape = [tokens, slots, out];
   const isFew = typeof tokens === "number" && typeof slots === "number" && tokens * slots < Number(experts);
-  const product = isFew ? pickedMatrices() : pickedProducts();
+  const product = own ? ownMatrices() : isFew ? pickedMatrices() : pickedProducts();
   return bias === undefined ? product : g.add([product, g.gather([bias, ids], { axis: 0 })]);
+
+  function ownMatrices(): Value {
+    const rows = g.transpose([x], { perm: [1, 0, 2] });
+    return g.transpose([g.matmul([rows, swapLast(g, denseWeight(g, x, w))])], { perm: [1, 0, 2] });
+  }
 
   function pickedMatrices(): Value {
     const matrices = denseWeight(g, x, g.gather([w, ids], { axis: 0 }));
@@ -87,7 +102,7 @@ function decompose(g: OpBuilder, [x, w, ids, bias]: InputsOf<Arity, Value>): Val
   }
 }
 
-const cpu: Lowering<CpuEmitter, CpuValue, NoAttrs, Arity> = {
+const cpu: Lowering<CpuEmitter, CpuValue, LinearGroupedAttrs, Arity> = {
   kind: "native",
   emit: (e, inputs, _attrs, { outputs }) =>
     e.instr(
@@ -98,14 +113,14 @@ const cpu: Lowering<CpuEmitter, CpuValue, NoAttrs, Arity> = {
   when: (node) => takesTypes("linear_grouped", [REALS.filter((type) => type !== "f64"), WEIGHTS, ["i32"], REALS], node),
 };
 
-export const linear_grouped: Op<"linear_grouped", NoAttrs, Arity> = defineOp({
+export const linear_grouped: Op<"linear_grouped", LinearGroupedAttrs, Arity> = defineOp({
   name: "linear_grouped",
   summary:
-    "Each row of x by the matrix of its expert: out[t, j] = weight[ids[t, j]] · x[t, j] (+ bias). x has one row for all slots of a token, or a row for each.",
+    "Each row of x by the matrix of its expert: out[t, j] = weight[ids[t, j]] · x[t, j] (+ bias). x has one row for all slots of a token, or a row for each. `own` says that ids[t, j] is j.",
   arity: { least: 3, most: 4 },
   operands: ["x", "weight", "experts", "bias"],
   outputs: "one",
-  attributes: {},
+  attributes: { own: attr.optional(attr.bool()) },
   infer,
   reference: ([x, w, ids, bias]) => {
     const [, copies = 1, inner = 1] = x.shape;
@@ -188,6 +203,12 @@ export const linear_grouped: Op<"linear_grouped", NoAttrs, Arity> = defineOp({
       inputs: [normal(21, [2, 1, 7]), weight(22, [3, 5, 7], "f16"), integers(23, [2, 2], 0, 2)],
       attrs: {},
       differentiable: false,
+    },
+    {
+      title: "a matrix for each slot",
+      inputs: [normal(25, ["T", 3, 5]), normal(26, [3, 4, 5]), values([0, 1, 2, 0, 1, 2], ["T", 3], "i32")],
+      attrs: { own: true },
+      bindings: { T: 2 },
     },
     {
       title: "no tokens",
