@@ -38,7 +38,12 @@ export function readDeltaNet(keys: HyperReader, sharing: DeltaNet["sharing"]): D
 /** True for layers that attend: as the file lists them, or one in every `full_attention_interval`. */
 export function readAttending(keys: HyperReader): (layer: number) => boolean {
   const listed = keys.countOrFlags("attention.recurrent_layers");
-  if (typeof listed === "object") return (layer) => listed[layer] !== true;
+  if (typeof listed === "object") {
+    const blocks = keys.positive("block_count");
+    if (listed.length !== blocks)
+      throw keys.badKey("attention.recurrent_layers", `${listed.length} entries`, `${blocks}, one for each layer`);
+    return (layer) => listed[layer] !== true;
+  }
   if (listed !== undefined) return () => listed === 0;
   const interval = keys.optionalCount("full_attention_interval") ?? 4;
   if (interval === 0) throw keys.badKey("full_attention_interval", interval, "1 or more");

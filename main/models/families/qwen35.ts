@@ -16,8 +16,14 @@ export const qwen35 = defineFamily({
     readDelta(keys, "rounds", { gating: "softmax", normalise: true, shared: { width: "key", gated: true } }),
   samples: [
     ...samplesOf("qwen35", { keys: KEYS }),
-    sampleOf("qwen35", "a layer that guesses ahead, three key heads", {
-      keys: { ...KEYS, ...THREE_KEY_HEADS, nextn_predict_layers: 1, block_count: 5 },
+    sampleOf("qwen35", "a layer that guesses ahead, three key heads, layers as listed", {
+      keys: {
+        ...KEYS,
+        ...THREE_KEY_HEADS,
+        nextn_predict_layers: 1,
+        block_count: 5,
+        "attention.recurrent_layers": [true, true, false, false, false],
+      },
       drafts: 1,
       output: "own",
       full: true,
