@@ -77,10 +77,12 @@ export function readDense(
 ): DenseHyper {
   const { layers, draftLayers } = readLayers(keys);
   const width = keys.positive("embedding_length");
-  const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", layers) : undefined;
+  // Lists have an entry for the layers that guess ahead, too.
+  const listed = layers + draftLayers;
+  const some = attention === "where keys" ? keys.sameWhereAny("attention.head_count_kv", listed) : undefined;
   // Layers that do not attend may have 0 heads, and layers that do may have no network of their own.
   const same = (key: string, otherwise?: number): number =>
-    some === undefined ? keys.sameInEveryLayer(key, otherwise) : keys.sameWhereAny(key, layers, otherwise).count;
+    some === undefined ? keys.sameInEveryLayer(key, otherwise) : keys.sameWhereAny(key, listed, otherwise).count;
   const heads = same("attention.head_count");
   const kvHeads = some?.count ?? keys.sameInEveryLayer("attention.head_count_kv", heads);
   const headDim = headSize(keys, width, heads);
