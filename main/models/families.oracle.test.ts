@@ -88,3 +88,27 @@ test("an old file with a tensor for each expert gives the logits of the file wit
     });
   expect(worstGap(runs[0]!, (t) => runs[1]![t]!)).toBeLessThan(1e-4);
 });
+
+// Rows of 256, so that the K types fit.
+const WIDE = { embedding_length: 256, feed_forward_length: 256, "attention.head_count": 8 };
+const WIDE_EXPERTS = { expert_feed_forward_length: 256, expert_shared_feed_forward_length: 256 };
+const WIDE_NET = { "ssm.state_size": 64, "ssm.group_count": 2, "ssm.time_step_rank": 4, "ssm.inner_size": 256 };
+
+describe.skipIf(missing !== undefined)(`recurrent families in their usual mix ${missing ?? ""}`, () => {
+  test.each([
+    ["lfm2moe", { ...WIDE, ...WIDE_EXPERTS }],
+    ["qwen3next", { ...WIDE, ...WIDE_EXPERTS, ...WIDE_NET }],
+    ["qwen35", { ...WIDE, ...WIDE_NET }],
+  ])("%s, q4_k_m", async (architecture, keys) => {
+    const family = FAMILIES.find(({ architectures }) => architectures.includes(architecture))!;
+    const sample = family.samples.findLast((each) => each.architecture === architecture)!;
+    const wide = { ...sample, title: "wide", keys: { ...sample.keys, ...keys } };
+    const { path, exact } = await writeToy(folder, family, wide, "q4_k_m");
+    const truth = await llamaLogprobs(exact, [...tokens]);
+    const peer = await llamaLogprobs(path, [...tokens]);
+    await withDecoder(engine, path, { cacheType: "f32", prepare: optimised, asGgml: false }, async (decoder) => {
+      const mine = await logprobsOf(decoder, tokens, LENGTH);
+      expect(meanKl(truth, (t) => mine[t]!)).toBeLessThanOrEqual(meanKl(truth, (t) => peer.row(t)));
+    });
+  });
+});

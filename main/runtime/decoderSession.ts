@@ -14,7 +14,7 @@ import type {
   TokenRun,
   TokenRunner,
 } from "../ir/session.ts";
-import { WorkbenchError } from "../diagnostics/errors.ts";
+import { toWireError, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { DrawOptions, DrawSteps } from "./tokenStream.ts";
@@ -254,7 +254,13 @@ export class DecoderSession implements Disposable {
         "INPUT_ARGUMENT",
         `[decoder] saved state: ${saved.byteLength} bytes do not hold ${past} tokens of at most ${this.facts.capacity}`,
       );
-    await this.#session.restore(past, aligned.subarray(states));
+    const putBack = (): Promise<void> => this.#session.restore(past, aligned.subarray(states));
+    await putBack().catch(async (error: unknown) => {
+      // A failed run may have lost caches, which a restore of no positions leaves as they are.
+      if (past > 0 || toWireError(error).code !== "RUN_FAILED") throw error;
+      await this.#session.reset();
+      await putBack();
+    });
     this.#read = past;
     this.#checkpoints = [];
     this.#tokens = Array.from(new Int32Array(aligned.buffer, 4, past));
@@ -293,14 +299,25 @@ export class DecoderSession implements Disposable {
     if (this.facts.rewind === "positions" || this.#read === this.past) return;
     const checkpoint = this.facts.rewind === "checkpoint" ? this.#checkpoints.at(-1) : undefined;
     this.#read = undefined;
-    if (checkpoint === undefined) await this.#session.reset();
-    else
-      await (this.#session.checkpoints?.putBack(checkpoint.states) ??
-        this.#session.restore(checkpoint.past, checkpoint.states));
-    const from = checkpoint?.past ?? 0;
+    const from = await this.#goBack(checkpoint);
     this.#read = from;
     for (let at = from; at < this.past; at += this.facts.chunk)
       await this.#submit(Int32Array.from(this.#tokens.slice(at, at + this.facts.chunk)), at, { rows: NO_ROWS }, signal);
+  }
+
+  /** Where the states then are: behind the checkpoint's tokens, or at nothing where a failed run took the caches with it. */
+  async #goBack(checkpoint: Checkpoint | undefined): Promise<number> {
+    if (checkpoint !== undefined)
+      try {
+        const { past, states } = checkpoint;
+        await (this.#session.checkpoints?.putBack(states) ?? this.#session.restore(past, states));
+        return past;
+      } catch (error) {
+        if (toWireError(error).code !== "RUN_FAILED") throw error;
+        this.#checkpoints = [];
+      }
+    await this.#session.reset();
+    return 0;
   }
 
   #check(tokens: ArrayLike<number>): void {

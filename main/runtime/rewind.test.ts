@@ -1,6 +1,8 @@
 // Going back in a session whose states are no caches: a reused prefix gives the logits of a fresh run.
 import { describe, expect, it } from "vitest";
+import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Rewind } from "../ir/rewind.ts";
+import type { GraphSession } from "../ir/session.ts";
 import { graphRewind, REWINDS } from "../ir/rewind.ts";
 import { RECURRENT, recurrentModel } from "../testing/recurrentModel.ts";
 import { tinyModel, tinyParam } from "../testing/tinyModels.ts";
@@ -102,6 +104,35 @@ describe.each(["checkpoint", "none"] as const)("a recurrent model (%s)", (rewind
     expect(await ids(session, second)).toEqual(await ids(open(rewind), second));
     expect(await ids(session, PROMPT)).toEqual(answer);
   });
+});
+
+it("a checkpoint that cannot be put back, because the caches are lost, is run again from nothing", async () => {
+  const compiled = referenceDevice({ param: tinyParam }).compile(recurrentModel("checkpoint"));
+  const inner = compiled.open();
+  let asked = 0;
+  const losing: GraphSession = {
+    threads: 1,
+    run: (request, signal) => inner.run(request, signal),
+    fork: (positions) => inner.fork(positions),
+    save: (positions) => inner.save(positions),
+    restore: (positions, state) => inner.restore(positions, state),
+    reset: () => inner.reset(),
+    bytes: (positions) => inner.bytes(positions),
+    dispose: () => inner.dispose(),
+    checkpoints: {
+      take: () => inner.save(0),
+      putBack: () => {
+        asked++;
+        return Promise.reject(new WorkbenchError("RUN_FAILED", "lost"));
+      },
+    },
+  };
+  const session = new DecoderSession(losing, { capacity, vocabulary, chunk, rewind: "checkpoint" });
+  await session.feed(PROMPT);
+  near(await after(session, [...PROMPT, 12]), await fresh([...PROMPT, 12]));
+  await session.feed([1, 2, 3]);
+  near(await after(session, [...PROMPT, 13]), await fresh([...PROMPT, 13]));
+  expect(asked).toBe(1);
 });
 
 describe("a turn says what ran again", () => {

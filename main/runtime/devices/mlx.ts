@@ -134,6 +134,8 @@ function sessionOver(inputs: readonly GraphInput[], handle: MlxSessionHandle): M
     fork: async (positions) => sessionOver(inputs, await handle.fork(positions)),
     save: (positions) => handle.save(positions),
     restore: (positions, state) => handle.restore(positions, state),
+    // Of no positions, the engine copies what does not count them, and leaves caches as they are.
+    checkpoints: { take: () => handle.save(0), putBack: (states) => handle.restore(0, states) },
     reset: () => handle.reset(),
     bytes: (positions) => handle.bytes(positions),
     dispose: () => handle.dispose(),

@@ -137,15 +137,22 @@ void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
   const Plan& plan = model_->plan();
   if (size != state_bytes(positions))
     fail(Code::input_argument, "[session] saved state: got %zu bytes, expected %zu", size, state_bytes(positions));
+  // Of no positions, caches stay as they are.
+  const bool keeps = positions == 0 && states_.has_value() && plan.growing != kNone;
+  if (keeps && lost_) fail(Code::run_failed, "[session] the caches were lost: a run failed while it updated them");
   std::vector<size_t> symbols = symbols_;
   size_t length = 0;
   if (plan.growing != kNone)
     symbols[plan.growing] = length =
-        std::min(symbols_[plan.growing], std::max<size_t>(1, align_up(positions, kGrowth)));
+        keeps ? length_ : std::min(symbols_[plan.growing], std::max<size_t>(1, align_up(positions, kGrowth)));
   const std::vector<size_t> sizes = evaluate_sizes(plan, symbols);
   std::vector<mx::array> states;
   for (size_t i = 0; i < plan.states.size(); i++) {
     const StatePlan& state = plan.states[i];
+    if (keeps && state.axis >= 0) {
+      states.push_back((*states_)[i]);
+      continue;
+    }
     mx::Shape shape = bind_shape(state.type, sizes);
     mx::Shape rest = shape;
     if (state.axis >= 0) {
