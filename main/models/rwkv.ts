@@ -45,7 +45,12 @@ export function readRwkv(keys: HyperReader): RwkvHyper {
 /** The parts of a family that both generations share. */
 export const RWKV: Pick<FamilySpec<RwkvHyper>, "sizes" | "sentence" | "facts"> = {
   sizes: (h) => ({
-    ...h,
+    layers: h.layers,
+    width: h.width,
+    feedForward: h.feedForward,
+    vocabulary: h.vocabulary,
+    context: h.context,
+    tiedEmbedding: h.tiedEmbedding,
     cache: { elements: 0, product: "no caches" },
     recurrent: {
       elements: h.layers * h.width * (h.headSize + 2),

@@ -62,8 +62,12 @@ export const mamba = defineFamily<MambaHyper>({
     const { generation, sizes } = h.mixer;
     const [elements, product] = generation === 1 ? mamba1Held(sizes) : mamba2Held(sizes);
     return {
-      ...h,
+      layers: h.layers,
+      width: h.width,
       feedForward: 0,
+      vocabulary: h.vocabulary,
+      context: h.context,
+      tiedEmbedding: h.tiedEmbedding,
       cache: { elements: 0, product: "no caches" },
       recurrent: { elements: h.layers * elements, product: `${h.layers} layers × ${product}` },
     };

@@ -87,12 +87,15 @@ export const nemotronH = defineFamily<NemotronHHyper>({
         shared: { width: "key", gated: false },
       },
     });
-    const network = keys.sameWhereAny("feed_forward_length", dense.layers);
+    const network = keys.sameWhereAny("feed_forward_length", dense.layers + (dense.draftLayers ?? 0));
     return { ...dense, rope: { ...dense.rope, dims: 0 }, mixer: readMamba2(keys), isNetwork: network.has };
   },
   sizes: (h) => mixedSizes(h, ...mamba2Held(h.mixer), ofKind(h, "state space")),
-  sentence: (h) =>
-    `A decoder of ${h.layers} layers: ${ofKind(h, "state space")} state spaces, ${attendingLayers(h)} with attention, ${ofKind(h, "network")} feed-forward${h.experts === undefined ? "" : " with experts"}.`,
+  sentence: (h) => {
+    const network = h.experts === undefined ? "feed-forward" : "experts";
+    const parts = `${ofKind(h, "state space")} × state space, ${attendingLayers(h)} × attention`;
+    return `A decoder of ${h.layers} layers with one part each: ${parts}, ${ofKind(h, "network")} × ${network}.`;
+  },
   facts: (h) => [...DENSE.facts(h), ...mamba2Facts(h.mixer)],
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) => {

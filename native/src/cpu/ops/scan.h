@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "../kernel.h"
+#include "../kernels/scan.h"
 
 namespace rlx {
 
@@ -89,9 +90,11 @@ class SelectiveScan final : public HeadScan<T> {
       fade(at(1, row * steps_), rate, decays);
       const T* x = at(0, row * columns_);
       T* y = this->out(0).template as<T>() + row * columns_;
-      for (size_t p = 0; p < columns_; p++)
-        y[p] = before_ ? turn<true>(state + p * rows_, decays, x[p], b, c)
-                       : turn<false>(state + p * rows_, decays, x[p], b, c);
+      if constexpr (std::is_same_v<T, float>) {
+        kernels::scan_table(this->c.kernels.isa).scan({state, decays, x, b, c, y, columns_, rows_, before_});
+      } else {
+        for (size_t p = 0; p < columns_; p++) y[p] = turn(state + p * rows_, decays, x[p], b, c);
+      }
     }
   }
 
@@ -107,28 +110,16 @@ class SelectiveScan final : public HeadScan<T> {
     else
       for (size_t n = 0; n < rows_; n++) decays[n] = std::exp(decays[n]);
   }
-  template <bool kBefore>
   T turn(T* state, const T* decays, T x, const T* b, const T* c) const {
-    T sums[kLanes] = {};
-    size_t n = 0;
-    for (; n + kLanes <= rows_; n += kLanes)
-      for (size_t lane = 0; lane < kLanes; lane++) {
-        const T old = state[n + lane], fresh = decays[n + lane] * old + x * b[n + lane];
-        state[n + lane] = fresh;
-        sums[lane] += (kBefore ? old : fresh) * c[n + lane];
-      }
     T sum = 0;
-    for (const T part : sums) sum += part;
-    for (; n < rows_; n++) {
+    for (size_t n = 0; n < rows_; n++) {
       const T old = state[n], fresh = decays[n] * old + x * b[n];
       state[n] = fresh;
-      sum += (kBefore ? old : fresh) * c[n];
+      sum += (before_ ? old : fresh) * c[n];
     }
     return sum;
   }
 
-  // Sums side by side: the compiler keeps them in one vector.
-  static constexpr size_t kLanes = 16;
   size_t steps_ = 1, rates_ = 1, groups_ = 1;
   bool before_;
 };
@@ -155,6 +146,10 @@ class Wkv7 final : public HeadScan<T> {
       const T *r = at(0, token), *decay = at(1, token), *k = at(2, token), *v = at(3, token), *a = at(4, token),
               *b = at(5, token);
       T* y = this->out(0).template as<T>() + token;
+      if constexpr (std::is_same_v<T, float>) {
+        kernels::scan_table(this->c.kernels.isa).wkv7({state, r, decay, k, v, a, b, y, rows_});
+        continue;
+      }
       for (size_t row = 0; row < columns_; row++) {
         T* line = state + row * rows_;
         T held = 0, sum = 0;

@@ -1,0 +1,74 @@
+// Steps of recurrences: elements of the state side by side, a row after the other.
+#include "scan.h"
+
+#include "internal.h"
+
+namespace rlx::kernels::RLX_ISA {
+namespace {
+
+RLX_INLINE F load_part(const float* p, size_t n) { return n == W ? fload(p) : fload_n(p, n); }
+RLX_INLINE void store_part(float* p, F v, size_t n) {
+  if (n == W) {
+    fstore(p, v);
+  } else {
+    fstore_n(p, v, n);
+  }
+}
+
+// Calls f(offset, count, sum) for whole vectors, with two sums in turn, then once for the rest; gives the
+// sum of all.
+template <class Body>
+RLX_INLINE float summed(size_t n, Body body) {
+  F even = fzero(), odd = fzero();
+  size_t i = 0;
+  for (; i + 2 * W <= n; i += 2 * W) {
+    even = body(i, static_cast<size_t>(W), even);
+    odd = body(i + W, static_cast<size_t>(W), odd);
+  }
+  for (; i < n; i += W) even = body(i, min_size(W, n - i), even);
+  return fsum(even + odd);
+}
+
+template <bool kBefore>
+void scan_rows(const ScanStep& s) {
+  for (size_t p = 0; p < s.columns; p++) {
+    float* line = s.state + p * s.rows;
+    const F x = fset(s.x[p]);
+    s.y[p] = summed(s.rows, [&](size_t i, size_t n, F sum) {
+      const F old = load_part(line + i, n);
+      const F fresh = ffma(load_part(s.decays + i, n), old, x * load_part(s.b + i, n));
+      store_part(line + i, fresh, n);
+      return ffma(kBefore ? old : fresh, load_part(s.c + i, n), sum);
+    });
+  }
+}
+
+void scan(const ScanStep& s) {
+  if (s.before) {
+    scan_rows<true>(s);
+  } else {
+    scan_rows<false>(s);
+  }
+}
+
+void wkv7(const Wkv7Step& s) {
+  for (size_t row = 0; row < s.rows; row++) {
+    float* line = s.state + row * s.rows;
+    const F held = fset(summed(
+        s.rows, [&](size_t i, size_t n, F sum) { return ffma(load_part(line + i, n), load_part(s.a + i, n), sum); }));
+    const F v = fset(s.v[row]);
+    s.y[row] = summed(s.rows, [&](size_t i, size_t n, F sum) {
+      const F kept = ffma(load_part(line + i, n), load_part(s.decay + i, n), held * load_part(s.b + i, n));
+      const F fresh = ffma(v, load_part(s.k + i, n), kept);
+      store_part(line + i, fresh, n);
+      return ffma(fresh, load_part(s.r + i, n), sum);
+    });
+  }
+}
+
+}  // namespace
+
+extern const ScanTable kScanTable;
+const ScanTable kScanTable = {scan, wkv7};
+
+}  // namespace rlx::kernels::RLX_ISA
