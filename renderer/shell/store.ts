@@ -10,6 +10,8 @@ import type { DevicesSlice } from "../devices/slice.ts";
 import { createDevicesSlice } from "../devices/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
+import type { ExpertsSlice } from "../features/experts/slice.ts";
+import { createExpertsSlice } from "../features/experts/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
 import { createGraphSlice } from "../features/graph/slice.ts";
@@ -39,6 +41,7 @@ export type WorkbenchState = SessionState &
   DevicesSlice &
   BenchSlice &
   ProfileSlice &
+  ExpertsSlice &
   ExportSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
@@ -61,6 +64,7 @@ export function createWorkbenchStore(
       ...createDevicesSlice(tools()),
       ...createBenchSlice(tools()),
       ...createProfileSlice(tools()),
+      ...createExpertsSlice(tools()),
       ...createExportSlice(tools()),
     };
   });
