@@ -8,7 +8,7 @@ import { mamba } from "./families/mamba.ts";
 import { nemotronH } from "./families/nemotronH.ts";
 import { rwkv6 } from "./families/rwkv6.ts";
 import { rwkv7 } from "./families/rwkv7.ts";
-import type { Architecture, Family } from "./family.ts";
+import type { DecoderArchitecture, Family } from "./family.ts";
 import { sameButOnes } from "./tensorErrors.ts";
 
 type Keys = Readonly<Record<string, number | readonly number[]>>;
@@ -54,8 +54,11 @@ const made = (name: string, keys: Keys): Promise<GgufFile> =>
     ],
     tensors: [{ name: "token_embd.weight", type: ggmlTypeByName("f32")!, dims: [32, 20] }],
   });
-const read = async (family: Family, name: string, keys: Keys): Promise<Architecture> =>
-  family.read(await made(name, keys), name);
+async function read(family: Family, name: string, keys: Keys): Promise<DecoderArchitecture> {
+  const model = family.read(await made(name, keys), name);
+  if (model.kind !== "decoder") throw new Error(`${name} is a decoder`);
+  return model;
+}
 
 describe("state spaces and RWKV", () => {
   it("have no caches; their states are counted", async () => {

@@ -209,14 +209,19 @@ export function stackNote(
   noteOf: (block: number) => string,
 ): string {
   const parents = model.view.groups.parent;
-  const pattern = patternWords(wordsOf(model, first, last));
+  const words = wordsOf(model, first, last);
+  const pattern = patternWords(words);
   if (pattern !== "") return pattern;
-  const usual = usualClass(model, parents[first] ?? 0, classes);
+  const repeat = parents[first] ?? 0;
+  const kind = hasOneKind(model, repeat) ? "" : `${words.length} × ${words[0] ?? ""}`;
+  const usual = usualClass(model, repeat, classes);
   const odd: number[] = [];
   for (let group = first; group <= last; group++)
     if (parents[group] === parents[first] && classes[group] !== usual) odd.push(group);
-  const [example] = odd;
-  return example === undefined ? "" : `${odd.length} differ: ${noteOf(example)}`;
+  // Blocks of one kind may all be unlike the usual block, which is of another kind.
+  const [example] = kind !== "" && odd.length === words.length ? [] : odd;
+  const differing = example === undefined ? "" : `${odd.length} differ: ${noteOf(example)}`;
+  return [kind, differing].filter((part) => part !== "").join(", ");
 }
 
 /** The words of each of the blocks from `first` to `last`. */
@@ -225,4 +230,10 @@ function wordsOf({ view }: GraphModel, first: number, last: number): readonly st
   for (let group = first; group <= last; group++)
     if (view.groups.parent[group] === view.groups.parent[first]) words.push(groupWords(view, group));
   return words;
+}
+
+function hasOneKind(model: GraphModel, repeat: number): boolean {
+  const kinds = new Set<string>();
+  for (const code of childrenOf(model, repeat)) if (isGroup(code)) kinds.add(groupWords(model.view, ~code));
+  return kinds.size < 2;
 }

@@ -39,11 +39,17 @@ describe("blocks of different kinds", () => {
     const [stack, ...others] = stacksOf(model);
     expect(stack).toHaveLength(10);
     expect(others).toEqual([]);
-    expect(noteOf(model, stack!)).toBe("2 × (3 × window of 16 + 1 × full attention) + 2 × window of 16");
+    expect(noteOf(model, stack!)).toBe("2 × (3 × window of 16 + full attention) + 2 × window of 16");
   });
 
   it("are stacks of their own where it does not", () => {
-    expect(stacksOf(blocks("wwfff")).map(({ length }) => length)).toEqual([2, 3]);
+    const model = blocks("wwfff");
+    const stacks = stacksOf(model);
+    expect(stacks.map(({ length }) => length)).toEqual([2, 3]);
+    expect(stacks.map((stack) => noteOf(model, stack))).toEqual(["2 × window of 16", "3 × full attention"]);
+    // Where all blocks of a model are alike, their stack says nothing of it.
+    const [alike] = stacksOf(blocks("www"));
+    expect(noteOf(blocks("www"), alike!)).toBe("");
   });
 
   it("leave a stack when one of them is opened", () => {

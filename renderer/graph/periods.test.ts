@@ -15,9 +15,9 @@ describe("blocks that come again", () => {
   });
 
   it("are said as a period, what is left over, or runs", () => {
-    expect(patternWords(repeat("wwwf", 8))).toBe("2 × (3 × w + 1 × f)");
-    expect(patternWords(repeat("wwwf", 10))).toBe("2 × (3 × w + 1 × f) + 2 × w");
-    expect(patternWords(repeat("wf", 24))).toBe("12 × (1 × w + 1 × f)");
+    expect(patternWords(repeat("wwwf", 8))).toBe("2 × (3 × w + f)");
+    expect(patternWords(repeat("wwwf", 10))).toBe("2 × (3 × w + f) + 2 × w");
+    expect(patternWords(repeat("wf", 24))).toBe("12 × (w + f)");
     expect(patternWords([..."ddmmmm"])).toBe("2 × d + 4 × m");
     expect(patternWords([..."dmdmmdmmmd"])).toBe("4 × d + 6 × m, mixed");
     expect(patternWords([..."wwww"])).toBe("");

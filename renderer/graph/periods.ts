@@ -10,7 +10,7 @@ export function periodOf(values: readonly unknown[]): number | undefined {
   return undefined;
 }
 
-/** "3 × window of 512 + 1 × full attention" */
+/** "3 × window of 512 + full attention" */
 function runs(words: readonly string[]): string {
   const parts: { word: string; count: number }[] = [];
   for (const word of words) {
@@ -18,7 +18,7 @@ function runs(words: readonly string[]): string {
     if (last?.word === word) last.count++;
     else parts.push({ word, count: 1 });
   }
-  return parts.map(({ word, count }) => `${count} × ${word}`).join(" + ");
+  return parts.map(({ word, count }) => (count === 1 ? word : `${count} × ${word}`)).join(" + ");
 }
 
 /** What blocks in a row are, by the words of each: "" where all are alike. */

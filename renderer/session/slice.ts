@@ -29,6 +29,8 @@ export interface WindowEvents {
   readonly profileChanged: ProfileView | null;
   readonly weightErrorsChanged: WeightErrors | null;
   readonly devicesCalibrated: null;
+  /** A run has ended: what was asked and written. */
+  readonly answered: string;
 }
 
 type Part<Own, P> = P & { readonly [Foreign in Exclude<keyof P, keyof Own>]: never };

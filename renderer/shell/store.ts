@@ -10,6 +10,8 @@ import type { DevicesSlice } from "../devices/slice.ts";
 import { createDevicesSlice } from "../devices/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
+import type { ExpertsSlice } from "../features/experts/slice.ts";
+import { createExpertsSlice } from "../features/experts/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
 import type { QuantizeSlice } from "../features/quantize/slice.ts";
 import { createQuantizeSlice } from "../features/quantize/slice.ts";
@@ -41,6 +43,7 @@ export type WorkbenchState = SessionState &
   DevicesSlice &
   BenchSlice &
   ProfileSlice &
+  ExpertsSlice &
   ExportSlice &
   QuantizeSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
@@ -64,6 +67,7 @@ export function createWorkbenchStore(
       ...createDevicesSlice(tools()),
       ...createBenchSlice(tools()),
       ...createProfileSlice(tools()),
+      ...createExpertsSlice(tools()),
       ...createExportSlice(tools()),
       ...createQuantizeSlice(tools()),
     };

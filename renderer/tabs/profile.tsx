@@ -1,5 +1,6 @@
 /** Where the time of a token goes. */
 import type { ReactNode } from "react";
+import { ExpertsCard } from "../features/experts/ExpertsCard.tsx";
 import { ProfileInspector } from "../features/profile/ProfileInspector.tsx";
 import { ProfileTab } from "../features/profile/ProfileTab.tsx";
 import { useCanRun } from "../session/useCanRun.ts";
@@ -8,12 +9,24 @@ import type { WorkbenchTab } from "../shell/tabs.ts";
 
 function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
   const showNode = useShowNode();
-  return useCanRun() ? <ProfileInspector onNode={showNode} /> : children;
+  if (!useCanRun()) return children;
+  return (
+    <>
+      <ExpertsCard />
+      <ProfileInspector onNode={showNode} />
+    </>
+  );
 }
 
 export const tab: WorkbenchTab = {
   isShown: ({ kind }) => kind !== "demo-graph",
   View: ProfileTab,
   Inspector,
-  work: { isBusy: ({ profile }) => profile.kind === "loading", stop: ({ stopProfile }) => stopProfile() },
+  work: {
+    isBusy: ({ profile, experts }) => profile.kind === "loading" || experts.kind === "loading",
+    stop: ({ stopProfile, stopExperts }) => {
+      stopProfile();
+      stopExperts();
+    },
+  },
 };

@@ -24,7 +24,7 @@ export function groupWords(graph: Graph, { groups, of }: GroupTree): readonly st
         attention.set(group, known.add(words));
       });
     }
-    const picked = node.op === "linear_grouped" ? pickWords(graph, node) : undefined;
+    const picked = pickWords(graph, node, groups[of[node.id] ?? 0]?.name);
     if (picked !== undefined) around(node, (group) => experts.set(group, picked));
   }
   return groups.map((group, index) => {
@@ -64,9 +64,11 @@ export function groupWords(graph: Graph, { groups, of }: GroupTree): readonly st
   }
 }
 
-/** "2 of 8" */
-function pickWords({ nodes }: Graph, node: Node): string | undefined {
-  const [, weight, ids] = node.inputs.map((value) => nodes[value.node]?.outputs[value.output]);
-  const [count, used] = [weight?.shape[0], ids?.shape[1]];
+/** "2 of 8", of a product of experts, or of the last choice of a router where those are decomposed. */
+function pickWords({ nodes }: Graph, node: Node, group: string | undefined): string | undefined {
+  const [scores, weight, ids] = node.inputs.map((value) => nodes[value.node]?.outputs[value.output]);
+  const isChoice = node.op === "topk" && group === "router";
+  if (!isChoice && node.op !== "linear_grouped") return undefined;
+  const [count, used] = isChoice ? [scores?.shape.at(-1), node.attrs["k"]] : [weight?.shape[0], ids?.shape[1]];
   return typeof count === "number" && typeof used === "number" ? `${used} of ${count}` : undefined;
 }

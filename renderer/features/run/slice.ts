@@ -124,7 +124,7 @@ function askingActions(
   tools: Tools,
   task: ReturnType<typeof createTask>,
 ): Pick<TalkSlice, "send" | "resend" | "loadTemplate"> {
-  const { engine, set, get } = tools;
+  const { engine, set, get, emit } = tools;
   /** The pending question for a chat template, and its model. */
   let asking: { readonly model: string; readonly done: Promise<void> } | null = null;
 
@@ -159,7 +159,9 @@ function askingActions(
     get().endRun();
     const messages = input.prompt.kind === "chat" ? input.prompt.messages : [];
     const answer = get().turns.find((turn) => turn.id === id)?.answer;
-    if (answer !== undefined) get().keepRun(id, { mode, prompt, messages, parameters, pair: null }, answer);
+    if (answer === undefined) return;
+    get().keepRun(id, { mode, prompt, messages, parameters, pair: null }, answer);
+    emit("answered", mode === "chat" ? `${prompt}\n${answer.text}` : prompt + answer.text);
   };
 
   const askTemplate = async (open: Overview): Promise<void> => {
