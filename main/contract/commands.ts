@@ -27,6 +27,7 @@ export const TABS = [
   { id: "graph", title: "Graph" },
   { id: "pipeline", title: "Pipeline" },
   { id: "run", title: "Run" },
+  { id: "embed", title: "Embed" },
   { id: "bench", title: "Bench" },
   { id: "profile", title: "Profile" },
   { id: "export", title: "Export" },

@@ -10,6 +10,8 @@ import type { DevicesSlice } from "../devices/slice.ts";
 import { createDevicesSlice } from "../devices/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
+import type { EmbedSlice } from "../features/embed/slice.ts";
+import { createEmbedSlice } from "../features/embed/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
 import { createGraphSlice } from "../features/graph/slice.ts";
@@ -39,6 +41,7 @@ export type WorkbenchState = SessionState &
   DevicesSlice &
   BenchSlice &
   ProfileSlice &
+  EmbedSlice &
   ExportSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
@@ -62,6 +65,7 @@ export function createWorkbenchStore(
       ...createBenchSlice(tools()),
       ...createProfileSlice(tools()),
       ...createExportSlice(tools()),
+      ...createEmbedSlice(tools()),
     };
   });
   store.getState().watchEngine();

@@ -23,11 +23,11 @@ export const sampleGraph: GraphView = answerTo("graph.get", {
 /** Without a worker. */
 export const inPlace: LayoutClient = { layout: async (model, state, room) => layoutScene(model, state, room) };
 
-/** Core ML plans on Macs only, so this plan is made up: the prediction, but for the first attention, which goes to the GPU. */
+/** Core ML plans on Macs only, so this plan is made up: the prediction, but for the last attention, which goes to the GPU. */
 export function plannedRoute(route: RouteView, view: GraphView): PlannedRoute {
   const predicted = Uint8Array.from(route.nodes.device);
   const planned = Uint8Array.from(predicted);
-  const moved = planned.findIndex(
+  const moved = planned.findLastIndex(
     (code, node) => code === deviceCode("ane") && opName(view, node) === "attention_cached",
   );
   planned[moved] = deviceCode("gpu");
