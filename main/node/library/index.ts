@@ -16,6 +16,9 @@ export type { FinishReason, GenerateEvent, GenerateStats } from "../../runtime/g
 export type { SamplingSettings, TokenBias } from "../../runtime/sampling/settings.ts";
 export type { DecoderSession } from "../../runtime/decoderSession.ts";
 
+// Vectors of texts
+export type { Embedder, EmbedderOptions, EmbedTextOptions, RankedDocument } from "./embedder.ts";
+
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";
 export type {
