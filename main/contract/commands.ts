@@ -55,7 +55,7 @@ export const COMMANDS = [
   command("view.palette", "Commands", "View", ["Mod+K", "Mod+Shift+O"]),
   ...tabCommands,
   command("view.navigator", "Show or hide the navigator", "View", ["Mod+0", "Alt+0"]),
-  command("view.inspector", "Show or hide the inspector", "View", ["Mod+Alt+0", "Alt+9"]),
+  command("view.inspector", "Show or hide the inspector", "View", ["Mod+Alt+0", "Alt+I"]),
   command("view.log", "Show or hide the log", "View", ["Mod+J", "Mod+Shift+Y"]),
   command("view.theme", "Switch between light, dark and automatic", "View"),
   command("model.run", "Run", "Model", ["Mod+R", "Mod+Enter"], shellOnly),
