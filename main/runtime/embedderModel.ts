@@ -87,7 +87,7 @@ export function openEmbedder(file: GgufFile, device: Device, options: EmbedderPl
   };
 }
 
-export function checkLength(file: GgufFile, tokens: number, most: number): void {
+function checkLength(file: GgufFile, tokens: number, most: number): void {
   if (tokens === 0)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
@@ -105,9 +105,16 @@ export function checkLength(file: GgufFile, tokens: number, most: number): void 
 }
 
 /** Of length 1; a vector of zeros stays as it is. */
-export function normalised(row: Float32Array): Float32Array {
+function normalised(row: Float32Array): Float32Array {
   const length = Math.sqrt(row.reduce((sum, x) => sum + x * x, 0));
   return length === 0 ? row : row.map((x) => x / length);
+}
+
+/** The same of each row. */
+export function eachNormalised({ rows, width, data }: TextRows): TextRows {
+  const all = new Float32Array(data.length);
+  for (let r = 0; r < rows; r++) all.set(normalised(data.subarray(r * width, (r + 1) * width)), r * width);
+  return { rows, width, data: all };
 }
 
 /** Cosines of every vector with every other, [n, n]. */

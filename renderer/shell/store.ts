@@ -12,6 +12,8 @@ import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
 import type { ExpertsSlice } from "../features/experts/slice.ts";
 import { createExpertsSlice } from "../features/experts/slice.ts";
+import type { EmbedSlice } from "../features/embed/slice.ts";
+import { createEmbedSlice } from "../features/embed/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
 import type { QuantizeSlice } from "../features/quantize/slice.ts";
 import { createQuantizeSlice } from "../features/quantize/slice.ts";
@@ -43,6 +45,7 @@ export type WorkbenchState = SessionState &
   DevicesSlice &
   BenchSlice &
   ProfileSlice &
+  EmbedSlice &
   ExpertsSlice &
   ExportSlice &
   QuantizeSlice;
@@ -70,6 +73,7 @@ export function createWorkbenchStore(
       ...createExpertsSlice(tools()),
       ...createExportSlice(tools()),
       ...createQuantizeSlice(tools()),
+      ...createEmbedSlice(tools()),
     };
   });
   store.getState().watchEngine();

@@ -4,7 +4,7 @@ import type { PhaseItem } from "../../contract/views/common.ts";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Pooling } from "../../models/family.ts";
 import type { TextRows } from "../../runtime/embedderModel.ts";
-import { normalised, similarities } from "../../runtime/embedderModel.ts";
+import { eachNormalised, similarities } from "../../runtime/embedderModel.ts";
 import { rerankTokens } from "../../runtime/rerankPrompt.ts";
 import type { EngineDevices } from "../devices.ts";
 import type { JobHandle, Jobs } from "../jobs.ts";
@@ -64,7 +64,7 @@ export function embedHandlers(parts: EmbedParts): Pick<EngineHandlers["streams"]
           texts: made.map(({ tokens, rows }) => ({
             tokens,
             rows: rows.rows,
-            vectors: normalise && isVector ? eachNormalised(rows) : rows.data,
+            vectors: normalise && isVector ? eachNormalised(rows).data : rows.data,
           })),
           similarity: similarity ? similarities(made.map(({ rows }) => rows.data)) : null,
         };
@@ -158,10 +158,4 @@ async function* embedAll(
     yield { kind: "progress", done: made.length, total: texts.length };
   }
   return made;
-}
-
-function eachNormalised({ rows, width, data }: TextRows): Float32Array {
-  const all = new Float32Array(data.length);
-  for (let r = 0; r < rows; r++) all.set(normalised(data.subarray(r * width, (r + 1) * width)), r * width);
-  return all;
 }

@@ -93,7 +93,7 @@ describe("documents", () => {
   test("are sorted by a reranker's scores of query and document together", async () => {
     const { by, results } = await ranked(reranker);
     expect(by).toBe("score");
-    expect(results.map(({ document }) => document).toSorted()).toEqual([0, 1, 2]);
+    expect(new Set(results.map(({ document }) => document))).toEqual(new Set([0, 1, 2]));
     // [CLS] what is a panda ? [SEP] a small car
     expect(results.find(({ document }) => document === 0)?.tokens).toBe(10);
     expect(results.map(({ score }) => score)).toEqual(results.map(({ score }) => score).toSorted((a, b) => b - a));

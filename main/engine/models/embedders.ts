@@ -6,7 +6,7 @@ import type { Pooling } from "../../models/family.ts";
 import type { DevicePhase } from "../../runtime/devices/provider.ts";
 import type { EmbedderModel } from "../../runtime/embedderModel.ts";
 import { poolingOf } from "../../runtime/embedderModel.ts";
-import type { EngineDevice, EngineDevices } from "../devices.ts";
+import type { EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
 import type { OpenModel } from "./openModel.ts";
 import { pathsOf } from "./openModel.ts";
@@ -42,17 +42,13 @@ export async function openEmbedderOf(
     });
   const { threads, signal, onPhase = () => undefined } = choice;
   const made = await model.cachedLater(`embedder ${device.id} ${pooling} ${threads}`, async () => {
-    const opened = await openerOf(device)({ source: model, file, paths, pooling, threads, signal, onPhase });
-    model.onDispose(() => void opened.dispose());
+    if (device.openEmbedder === undefined)
+      throw new WorkbenchError("ENV_NO_DEVICE", `[embed] device ${device.id}: it makes no vectors of texts`, {
+        hint: "Choose cpu.",
+      });
+    const opened = await device.openEmbedder({ source: model, file, paths, pooling, threads, signal, onPhase });
+    model.onDispose(() => opened.dispose());
     return opened;
   });
   return { model: made, reference: device === chosen ? null : noticeOf(device, model.description.parameters) };
-}
-
-function openerOf(device: EngineDevice): NonNullable<EngineDevice["openEmbedder"]> {
-  const { openEmbedder } = device;
-  if (openEmbedder !== undefined) return (request) => openEmbedder.call(device, request);
-  throw new WorkbenchError("ENV_NO_DEVICE", `[embed] device ${device.id}: it does not make vectors of texts`, {
-    hint: "Choose cpu.",
-  });
 }

@@ -33,6 +33,8 @@ export type { ConvertProgress } from "../../formats/gguf/convert.ts";
 export { quantizeModel } from "./quantize.ts";
 export type { QuantizeModelOptions } from "./quantize.ts";
 export type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
+// Vectors of texts
+export type { Embedder, EmbedderOptions, EmbedTextOptions, RankedDocument } from "./embedder.ts";
 
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";

@@ -29,7 +29,10 @@ import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { modelFiles } from "../files/modelFiles.ts";
+import { poolingOf } from "../../runtime/embedderModel.ts";
 import { engines, THREADS } from "./addon.ts";
+import type { EmbedderOptions } from "./embedder.ts";
+import { Embedder } from "./embedder.ts";
 
 /** Positions of a session or package when nothing is said; a model that was trained for fewer has those. */
 export const DEFAULT_CONTEXT = 4096;
@@ -202,6 +205,21 @@ export class Model {
       return place;
     });
     return [written.path];
+  }
+
+  /** What makes vectors of texts and sorts documents, in files of encoders and rerankers. */
+  async openEmbedder(options: EmbedderOptions = {}): Promise<Embedder> {
+    const { device: id, threads = THREADS, signal = NEVER } = options;
+    const pooling = poolingOf(this.file, options.pooling);
+    const { registry } = engines();
+    const device = id === undefined ? registry.first : registry.able(id, "tokens", "embedder");
+    if (device.openEmbedder === undefined)
+      throw new WorkbenchError("ENV_NO_DEVICE", `[embedder] device ${device.id}: it makes no vectors of texts`, {
+        hint: "Choose cpu.",
+      });
+    const request = { source: this, file: this.file, paths: this.#paths, threads, pooling, signal };
+    const opened = await device.openEmbedder({ ...request, onPhase: () => undefined });
+    return new Embedder(opened, this.file, this.tokenizer);
   }
 
   /** Token ids of a prompt. Text gets what the file's rules add; a conversation gets its chat template. */

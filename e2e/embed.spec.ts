@@ -1,0 +1,57 @@
+/** An embedder and a reranker are dropped, looked at and used: similarities as a matrix, documents sorted by a query. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "@playwright/test";
+import { writeTinyEmbedder } from "../main/testing/tinyEmbedder.ts";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { axeFindings, openPath, openWindow, picture, showTab, startReady, tab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "embed-"));
+  await writeTinyEmbedder(join(folder, "embedder.gguf"));
+  await writeTinyEmbedder(join(folder, "reranker.gguf"), { ranks: true });
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+for (const theme of ["light", "dark"] as const)
+  test(`an embedder, ${theme}`, async ({ page }) => {
+    const errors = await openWindow(page, await served.address(), theme);
+    await startReady(page);
+    await openPath(page, join(folder, "embedder.gguf"));
+    await expect(page.getByText(/An encoder of 2 layers that makes vectors of texts/)).toBeVisible();
+    await expect(page.getByRole("button", { name: "Run", exact: true })).toBeDisabled();
+    await showTab(page, "Graph");
+    const panel = await showTab(page, "Embed");
+    await panel.getByRole("button", { name: "Embed", exact: true }).click();
+    const matrix = panel.getByRole("table", { name: "Cosine of each text with each other" });
+    await expect(matrix.getByRole("cell")).toHaveCount(9);
+    await expect(matrix.getByRole("cell", { name: "1.00" }).first()).toBeVisible();
+    await panel.getByRole("button", { name: "Sort", exact: true }).click();
+    const ranks = panel.getByRole("table", { name: "Documents, the best first" });
+    await expect(ranks.getByRole("row")).toHaveCount(4);
+    await expect(panel.getByText("This model is no reranker")).toBeVisible();
+    expect(await axeFindings(page)).toEqual([]);
+    await picture(page, `embed-${theme}`);
+    expect(errors).toEqual([]);
+  });
+
+test("a reranker, and a decoder, which has no such tab", async ({ page }) => {
+  const errors = await openWindow(page, await served.address());
+  await startReady(page);
+  await openPath(page, join(folder, "reranker.gguf"));
+  const panel = await showTab(page, "Embed");
+  await panel.getByLabel("Query").fill("what is a panda?");
+  await panel.getByLabel("Documents, one in each line").fill("a bear from china\na small car");
+  await panel.getByRole("button", { name: "Sort", exact: true }).click();
+  await expect(panel.getByRole("columnheader", { name: "score" })).toBeVisible();
+  await expect(tab(page, "Overview")).toBeVisible();
+  expect(errors).toEqual([]);
+});
