@@ -44,8 +44,10 @@ describe("the recorded answers", () => {
       "upload.chunk",
       "upload.finish",
       "upload.cancel",
+      "convert.plan",
       "tokens.encode",
       "devices.calibrate",
+      "convert.run",
       "score.run",
       "doctor.verify",
     ]);
