@@ -40,9 +40,11 @@ export function handleRequests(ipc: Pick<IpcMain, "on" | "handle">, engine: Engi
   });
   answerTrusted(CHANNELS.openDialog, async (event) => {
     const options = {
-      properties: ["openFile" as const],
+      // The folder of a Hugging Face model, too, where one dialog has both.
+      properties:
+        process.platform === "darwin" ? ["openFile" as const, "openDirectory" as const] : ["openFile" as const],
       filters: [
-        { name: "GGUF model", extensions: ["gguf"] },
+        { name: "Model", extensions: ["gguf", "safetensors"] },
         { name: "All files", extensions: ["*"] },
       ],
     };

@@ -75,6 +75,8 @@ export interface HostileResult {
 export interface Attack {
   /** The header that is damaged, and the bytes of the file it stands for. */
   readonly victim?: { readonly bytes: Uint8Array; readonly total: number };
+  /** How it is damaged; as headers of GGUFs are, without it. */
+  readonly damage?: (bytes: Uint8Array, seed: number) => Uint8Array;
   /** What is done with each file; for tests of the attack itself. */
   readonly work?: (source: ByteSource) => Promise<unknown>;
 }
@@ -82,13 +84,13 @@ export interface Attack {
 export async function attack(
   first: number,
   count: number,
-  { victim = victimHeader(), work = touchEverything }: Attack = {},
+  { victim = victimHeader(), damage = mutated, work = touchEverything }: Attack = {},
 ): Promise<HostileResult> {
   const outcomes = new Map<ErrorCode | "opened", number>();
   const faults: string[] = [];
   let slowestMs = 0;
   for (let seed = first; seed < first + count; seed++) {
-    const bytes = mutated(victim.bytes, seed);
+    const bytes = damage(victim.bytes, seed);
     // Processor time, for the clock on the wall depends on what else runs.
     const start = process.cpuUsage();
     let outcome: ErrorCode | "opened" = "opened";

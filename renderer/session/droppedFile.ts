@@ -18,7 +18,7 @@ async function readRange(file: File, offset: number, length: number): Promise<Ui
 
 export const folderError = (name: string): WorkbenchError =>
   new WorkbenchError("INPUT_UNREADABLE", `[file] ${name} is a folder, expected a .gguf file`, {
-    hint: "Drop the .gguf file in it. Of a split model, drop its first part.",
+    hint: "Drop the .gguf file in it (of a split model its first part), or open the folder of a Hugging Face model by its path.",
   });
 
 export async function feedHeader(engine: EngineClient, file: File): Promise<string> {

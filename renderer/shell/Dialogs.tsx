@@ -93,7 +93,10 @@ function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
         spellCheck={false}
         onChange={(event) => setPath(event.target.value)}
       />
-      <p className={styles["quiet"]}>A file on the machine where the engine runs. Of a split model, the first part.</p>
+      <p className={styles["quiet"]}>
+        A file on the machine where the engine runs (of a split model, the first part), or the folder of a Hugging Face
+        model.
+      </p>
       <div className={styles["row"]}>
         <button type="submit" className={styles["submit"]} disabled={path.trim() === ""}>
           Open

@@ -53,7 +53,7 @@ export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boole
 function droppedSource(event: DragEvent, shell: ShellBridge | null): OpenSource | null {
   // Of the parts of a split model the first is enough: the engine finds the others beside it.
   const files = [...(event.dataTransfer?.files ?? [])].sort((a, b) => a.name.localeCompare(b.name));
-  const file = files.find(({ name }) => name.toLowerCase().endsWith(".gguf")) ?? files[0];
+  const file = files.find(({ name }) => /\.(gguf|safetensors)$/iu.test(name)) ?? files[0];
   if (file === undefined) return null;
   const path = shell?.pathForFile(file) ?? "";
   if (path !== "") return { kind: "path", path };

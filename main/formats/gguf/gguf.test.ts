@@ -265,7 +265,7 @@ describe("what a file can get wrong", () => {
   });
 
   it("is naming another form than its own", async () => {
-    await expectCode("INPUT_TRUNCATED", open(await patched(4, [0, 0, 0, 3])));
+    await expectCode("INPUT_LIMIT", open(await patched(4, [0, 0, 0, 3])));
     await expectCode("INPUT_MALFORMED", open(await patched(4, [1, 0, 0, 0])));
   });
 

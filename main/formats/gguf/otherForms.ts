@@ -17,7 +17,7 @@ import type { OldForm } from "./translate.ts";
 
 /** A translated header is up to three times as long. Real ones of these kinds take a few MB. */
 const MOST_BYTES = 16 << 20;
-const FIRST_WINDOW = 1 << 20;
+const FIRST_WINDOW = 256 << 10;
 
 /** The source itself, unless its form is another. Other files than GGUFs are the reader's to refuse. */
 export async function modernSource(source: ByteSource, options: HeaderOptions = {}): Promise<ByteSource> {
@@ -66,9 +66,8 @@ async function translated(
       return translator.run();
     } catch (error) {
       if (!(error instanceof NeedMore)) throw error;
-      if (window < most) window = Math.min(most, Math.max(error.end, window * 4));
-      else throw cutOff(source, error.end);
       if (error.end > most) throw cutOff(source, error.end);
+      window = Math.min(most, Math.max(error.end, window * 4));
     }
   }
 }

@@ -3,7 +3,7 @@
  * Version 1 has 32-bit counts, lengths and dimensions. What the numbers mean is the reader's affair.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { NeedMore } from "./cursor.ts";
+import { HEADER_LIMITS, NeedMore } from "./cursor.ts";
 import { MAGIC, MAX_DIMS } from "./header.ts";
 import { VALUE_TYPES, fixedBytes } from "./values.ts";
 import type { FixedType } from "./values.ts";
@@ -39,14 +39,14 @@ export class HeaderTranslator {
     this.#at = 8;
     this.#put32(MAGIC);
     this.#put32(3);
-    const tensors = this.#length();
-    const keys = this.#length();
+    const tensors = this.#count("tensors", HEADER_LIMITS.tensors);
+    const keys = this.#count("keys", HEADER_LIMITS.keys);
     for (let i = 0; i < keys; i++) {
-      this.#text();
+      this.#named(`key ${i}`);
       this.#value(this.#u32(), 0);
     }
     for (let i = 0; i < tensors; i++) {
-      this.#text();
+      this.#named(`tensor ${i}`);
       const rank = this.#u32();
       if (rank > MAX_DIMS)
         throw this.#malformed(`dimensions of tensor ${i}: got ${rank}, expected at most ${MAX_DIMS}`);
@@ -55,6 +55,23 @@ export class HeaderTranslator {
       this.#copy(1, 8);
     }
     return { bytes: this.#out.subarray(0, this.#end), end: this.#at };
+  }
+
+  #count(what: string, most: number): number {
+    const count = this.#length();
+    if (count <= most) return count;
+    throw new WorkbenchError(
+      "INPUT_LIMIT",
+      `[${this.#name}] number of ${what}: got ${count}, expected at most ${most}`,
+      {
+        hint: "No known model comes near this; the file is probably damaged.",
+      },
+    );
+  }
+
+  /** Zeros would be names without end. */
+  #named(what: string): void {
+    if (this.#text() === 0) throw this.#malformed(`${what} has no name`);
   }
 
   #malformed(message: string): WorkbenchError {
@@ -104,15 +121,18 @@ export class HeaderTranslator {
     return Number(value);
   }
 
-  #text(): void {
-    this.#copy(this.#length(), 1);
+  /** Its length. */
+  #text(): number {
+    const length = this.#length();
+    this.#copy(length, 1);
+    return length;
   }
 
   #value(typeId: number, depth: number): void {
     const type = VALUE_TYPES[typeId];
     if (type === undefined)
       throw this.#malformed(`type of a value: got ${typeId}, expected 0 to ${VALUE_TYPES.length - 1}`);
-    if (type === "string") return this.#text();
+    if (type === "string") return void this.#text();
     if (type !== "array") return this.#copy(1, fixedBytes(type));
     if (depth >= MAX_ARRAY_DEPTH) throw this.#malformed(`arrays nested deeper than ${MAX_ARRAY_DEPTH}`);
     const inner = this.#u32();
