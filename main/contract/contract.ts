@@ -14,6 +14,7 @@ import type {
   CallName,
   StreamName,
 } from "./define.ts";
+import { chatMessage, chatOptions, templateView } from "./views/chat.ts";
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
@@ -51,14 +52,12 @@ import { plannedRoute, routeComparison, routeView, targetList } from "./views/ro
 import {
   benchInput,
   benchItem,
-  chatMessage,
   hybridInput,
   hybridView,
   profileInput,
   profileItem,
   runInput,
   runItem,
-  templateView,
 } from "./views/run.ts";
 import { encoded, encodeInput, scoreInput, scoreItem } from "./views/score.ts";
 
@@ -70,7 +69,7 @@ const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 17,
+  version: 18,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -179,7 +178,7 @@ export const contract = {
     "devices.advise": call(adviceInput, deviceAdvice),
 
     "chat.template": call(
-      z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null) }),
+      z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null), ...chatOptions }),
       templateView,
     ),
     /** Runs a demo graph once through its segments. */
