@@ -225,8 +225,10 @@ sampling(
     .addOption(once("--tools <json>", "JSON list of the functions that the model may call, or a file with it"))
     .addOption(once("--documents <json>", "JSON list of documents, or a file with it, for templates that take some"))
     .addOption(once("--template <name>", "one of the file's named chat templates"))
-    .addOption(several("--template-var <name=value>", "a variable of the chat template, as JSON or text"))
-    .option("--reasoning <show|hide>", "what the model thinks before it answers", "show"),
+    .addOption(
+      several("--template-var <pair>", "a variable of the chat template, as name=value, the value JSON or text"),
+    )
+    .option("--reasoning <how>", "show or hide what the model thinks before it answers", "show"),
 ).action(run(async () => (await import("./chat.ts")).chat));
 
 withText(
