@@ -62,7 +62,7 @@ describe("a conversation", () => {
 
   it("tells which switches a template has", () => {
     const source =
-      "{% if enable_thinking is defined and not enable_thinking %}{% endif %}{{ message.thinking }}{{ x['thinking'] }}";
+      "{% if enable_thinking is defined and not enable_thinking %}{% endif %}{{ message.thinking }}{{ x['thinking'] }} No thinking.";
     expect(templateSwitches(source)).toEqual(["enable_thinking"]);
   });
 });

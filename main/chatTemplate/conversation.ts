@@ -114,6 +114,9 @@ const SWITCHES = [
   "clear_thinking",
 ];
 
-/** Variables of the usual kind that a template looks at. */
-export const templateSwitches = (source: string): readonly string[] =>
-  SWITCHES.filter((name) => new RegExp(String.raw`(?<![\w.'"])${name}(?![\w'"])`, "u").test(source));
+/** Variables of the usual kind that a template looks at: in its tags, and not in their texts. */
+export function templateSwitches(source: string): readonly string[] {
+  const [, ...behindOpenings] = source.split(/\{[{%]/u);
+  const tags = behindOpenings.map((part) => part.split(/[%}]\}/u)[0]?.replace(/'[^']*'|"[^"]*"/gu, "") ?? "").join(" ");
+  return SWITCHES.filter((name) => new RegExp(String.raw`(?<![\w.])${name}(?!\w)`, "u").test(tags));
+}

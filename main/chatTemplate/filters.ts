@@ -270,6 +270,22 @@ const number =
     return numberValue(isFloat ? parsed : Math.trunc(parsed) + 0, isFloat);
   };
 
+/** Lists of so many in a row; the last is filled up where something is given for that. */
+const batch: Filter = (operand, args, { budget }) => {
+  const { linecount, fill_with: fill } = args.matched("linecount", "fill_with");
+  const items = elements(operand, budget);
+  const count = args.whole(linecount, 0);
+  if (count < 1) throw templateError("batch is given no number from 1");
+  budget.items(items.length + count);
+  const rows: RuntimeValue[] = [];
+  for (let at = 0; at < items.length; at += count) {
+    const row = items.slice(at, at + count);
+    const missing = fill === undefined || fill.type === "NullValue" ? 0 : count - row.length;
+    rows.push(listValue(missing === 0 ? row : [...row, ...Array.from({ length: missing }, () => fill ?? UNDEFINED)]));
+  }
+  return listValue(rows);
+};
+
 export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["length", length],
   ["count", length],
@@ -283,6 +299,16 @@ export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
       return typeof operand.value === "string"
         ? textValue(items.map((part) => textOf(part, budget)).join(""))
         : listValue(items);
+    },
+  ],
+  ["d", (operand, args, { apply }) => apply("default", operand, args)],
+  ["batch", batch],
+  [
+    "wordcount",
+    (operand, _, { budget }) => {
+      const text = textOf(operand, budget);
+      budget.spend(text.length / WORD_WORK);
+      return numberValue(text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0, false);
     },
   ],
   ["max", extreme(1)],

@@ -97,7 +97,23 @@ const PIECES: Readonly<Record<string, readonly string[]>> = {
     "{{ '{} {}'.format('a') }}",
     "{{ 'a'.rsplit('') }}",
   ],
-  "writes the date": ["{{ strftime_now('%j %-j [%Z] %Y %d') }}"],
+  "asks what texts consist of": [
+    "{{ 'ab'.isalpha() }}{{ 'a1'.isalpha() }}{{ 'é1'.isalnum() }}{{ ''.isalnum() }}{{ '½'.isnumeric() }}{{ '½'.isdecimal() }}{{ ' \t'.isspace() }}",
+    "{{ 'aB'.islower() }}{{ 'a1'.islower() }}{{ 'A1'.isupper() }}{{ '1'.isupper() }}{{ 'aBé'.swapcase() }}",
+    "{{ '5'.zfill(3) }}|{{ '-5'.zfill(4) }}|{{ 'ab'.ljust(4, '.') }}|{{ 'ab'.rjust(4) }}|{{ 'abc'.ljust(2) }}",
+    "{{ 'a-b-c'.partition('-') }}{{ 'a-b-c'.rpartition('-') }}{{ 'a'.partition('-') }}{{ 'a'.rpartition('-') }}{{ '👍b'.index('b') }}{{ 'abab'.rindex('b') }}",
+    "{{ 'a'.index('b') }}",
+    "{{ 'a'.partition('') }}",
+    "{{ 'a,b,c'.split(',', maxsplit=1) }}{{ 'a,b,c'.split(',') }}{{ ' a  b c '.split(none, 1) }}{{ ' a b '.split() }}{{ 'a,b'.split(',', 0) }}{{ ''.split(',') }}{{ ''.split() }}",
+    "{{ 'a'.split('') }}",
+  ],
+  "has filters that few templates use": [
+    "{{ nothing|d('q') }}{{ ''|d('q', true) }}{{ [1,2,3]|batch(2)|list }}{{ [1,2,3]|batch(2, 'x')|list }}{{ []|batch(2)|list }}{{ 'a b-c, d'|wordcount }}",
+  ],
+  "writes the date": [
+    "{{ strftime_now('%j %-j [%Z] %Y %d') }}",
+    "{{ strftime_now('%e %F %T %D %R %f %w %u %h %C %k %l %P %n%t%% %-e %-k') }}",
+  ],
 };
 
 const missing = oracleMissing();

@@ -39,6 +39,21 @@ export function strftime(date: Date, format: string): string {
     S: two(date.getSeconds()),
     p: date.getHours() < 12 ? "AM" : "PM",
     j: String(dayOfYear(date)).padStart(3, "0"),
+    e: String(date.getDate()).padStart(2),
+    k: String(date.getHours()).padStart(2),
+    l: String(hour12).padStart(2),
+    P: date.getHours() < 12 ? "am" : "pm",
+    h: month.slice(0, 3),
+    C: two(Math.floor(date.getFullYear() / 100)),
+    F: `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`,
+    D: `${two(date.getMonth() + 1)}/${two(date.getDate())}/${two(date.getFullYear() % 100)}`,
+    T: `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`,
+    R: `${two(date.getHours())}:${two(date.getMinutes())}`,
+    f: String(date.getMilliseconds() * 1000).padStart(6, "0"),
+    w: String(date.getDay()),
+    u: String(date.getDay() === 0 ? 7 : date.getDay()),
+    n: "\n",
+    t: "\t",
     // The time that templates are told knows no zone.
     Z: "",
     z: "",
@@ -48,6 +63,6 @@ export function strftime(date: Date, format: string): string {
   return format.replace(/%(-?)([A-Za-z%])/gu, (whole, minus: string, letter: string) => {
     const value = values[letter];
     if (value === undefined) return whole;
-    return minus === "-" ? value.replace(/^0+(?=\d)/u, "") : value;
+    return minus === "-" ? value.replace(/^[0 ]+(?=\d)/u, "") : value;
   });
 }

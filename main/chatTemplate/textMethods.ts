@@ -3,6 +3,7 @@ import type { Arguments } from "./arguments.ts";
 import type { TemplateBudget } from "./budget.ts";
 import { templateError } from "./budget.ts";
 import { formatBraces } from "./format.ts";
+import { TEXT_FORMS } from "./textForms.ts";
 import { elements, listValue, numberValue, textLength, textValue, truthValue } from "./values.ts";
 import type { RuntimeValue } from "./values.ts";
 
@@ -65,6 +66,17 @@ function splitRight(text: string, separator: string, most: number): string[] {
   return [...parts, text.slice(0, end)].reverse();
 }
 
+function splitLeft(text: string, separator: string, most: number): string[] {
+  const parts = text.split(separator);
+  return most < 0 || parts.length <= most + 1 ? parts : [...parts.slice(0, most), parts.slice(most).join(separator)];
+}
+
+function splitWords(text: string, most: number): string[] {
+  const words = [...text.matchAll(WORDS)];
+  if (most < 0 || words.length <= most) return words.map(([word]) => word);
+  return [...words.slice(0, most).map(([word]) => word), text.slice(words[most]?.index ?? text.length)];
+}
+
 function splitWordsRight(text: string, most: number): string[] {
   const words = [...text.matchAll(WORDS)];
   if (most < 0 || words.length <= most) return words.map(([word]) => word);
@@ -110,6 +122,7 @@ const find =
   };
 
 export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, TextMethod>([
+  ...TEXT_FORMS,
   ["strip", strip("both")],
   ["lstrip", strip("left")],
   ["rstrip", strip("right")],
@@ -142,6 +155,18 @@ export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, Tex
     },
   ],
   ["format", (text, args, budget) => textValue(formatBraces(text, args, budget))],
+  [
+    "split",
+    (text, args, budget) => {
+      const { sep, maxsplit } = args.matched("sep", "maxsplit");
+      const separator = args.text(sep);
+      if (separator === "") throw templateError("split is given an empty separator");
+      const most = args.whole(maxsplit, -1);
+      payParts(text, separator ?? WORDS, budget);
+      const parts = separator === undefined ? splitWords(text, most) : splitLeft(text, separator, most);
+      return listValue(parts.map(textValue));
+    },
+  ],
   [
     "rsplit",
     (text, args, budget) => {

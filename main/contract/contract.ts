@@ -14,6 +14,7 @@ import type {
   CallName,
   StreamName,
 } from "./define.ts";
+import { chatMessage, chatOptions, templateView } from "./views/chat.ts";
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
 import { convertChoice, convertInput, convertItem, convertPlan } from "./views/convert.ts";
@@ -61,14 +62,12 @@ import { plannedRoute, routeComparison, routeView, targetList } from "./views/ro
 import {
   benchInput,
   benchItem,
-  chatMessage,
   hybridInput,
   hybridView,
   profileInput,
   profileItem,
   runInput,
   runItem,
-  templateView,
 } from "./views/run.ts";
 import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
 import { encoded, encodeInput, expertsInput, expertsItem, scoreInput, scoreItem } from "./views/score.ts";
@@ -193,7 +192,7 @@ export const contract = {
     "devices.advise": call(adviceInput, deviceAdvice),
 
     "chat.template": call(
-      z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null) }),
+      z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null), ...chatOptions }),
       templateView,
     ),
     /** Runs a demo graph once through its segments. */

@@ -145,7 +145,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...quantizing.calls,
       ...cacheHandlers({ devices, plans }),
       "tokens.encode": encodeHandler(store),
-      "chat.template": ({ model, messages }) => templateView(store.get(model), messages),
+      "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs }),

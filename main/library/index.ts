@@ -54,8 +54,17 @@ export { describeModel } from "../models/describe.ts";
 export type { ModelDescription } from "../models/describe.ts";
 export { createTokenizer } from "../tokenizer/tokenizer.ts";
 export type { DecodeOptions, EncodeOptions, Tokenizer } from "../tokenizer/tokenizer.ts";
-export { chatSupport, encodeRendered } from "../chatTemplate/chatTemplate.ts";
+export { chatSupport, encodeRendered, templateNames } from "../chatTemplate/chatTemplate.ts";
 export type { ChatMessage, ChatSupport, ChatTemplate, RenderOptions } from "../chatTemplate/chatTemplate.ts";
+export { writeConversation } from "../chatTemplate/conversation.ts";
+// Answers taken apart: reasoning, words, calls of tools
+export { chatPrompt } from "../runtime/chatPrompt.ts";
+export type { ChatPrompt, Conversation } from "../runtime/chatPrompt.ts";
+export { replyStyle } from "../replies/families.ts";
+export type { ReplyStyle } from "../replies/families.ts";
+export { ReplyReader } from "../replies/reader.ts";
+export { parameterTypes } from "../replies/reply.ts";
+export type { Reply, ReplyPiece, ToolCall } from "../replies/reply.ts";
 
 // Errors: each has a code, a message, and often a hint
 export { WorkbenchError } from "../diagnostics/errors.ts";

@@ -28,6 +28,16 @@ const TEMPLATE =
   "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}" +
   "{% if add_generation_prompt %}assistant: {% endif %}";
 
+/** One that knows reasoning, tools and their results, in the way of Hermes. */
+export const toolTemplate = `{% if tools %}{{ tools|tojson }}
+{% endif %}{% for message in messages %}{{ message.role }}: {% if message.reasoning_content %}<think>
+{{ message.reasoning_content }}
+</think>{% endif %}{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>
+{{ call.function|tojson }}
+</tool_call>{% endfor %}
+{% endfor %}{% if enable_thinking is defined and not enable_thinking %}No thinking.
+{% endif %}{% if add_generation_prompt %}assistant: {% endif %}`;
+
 export interface TinyGguf {
   readonly architecture?: string;
   /** Adds an expert count, as mixtures of experts have. */
@@ -38,13 +48,23 @@ export interface TinyGguf {
   readonly layers?: number;
   /** Never draws the end token (its logit is 0, others are higher): runs last until stopped. */
   readonly endless?: boolean;
+  /** The text of its chat template. */
+  readonly template?: string;
   /** Keys beside those that it needs. */
   readonly keys?: readonly MetadataEntry[];
 }
 
 export async function writeTinyGguf(
   path: string,
-  { architecture = "qwen3", experts, pre = "qwen2", layers = 2, endless = false, keys = [] }: TinyGguf = {},
+  {
+    architecture = "qwen3",
+    experts,
+    pre = "qwen2",
+    layers = 2,
+    endless = false,
+    template = TEMPLATE,
+    keys = [],
+  }: TinyGguf = {},
 ): Promise<void> {
   const f32 = ggmlTypeByName("f32");
   if (f32 === undefined) throw new Error("no f32");
@@ -97,7 +117,7 @@ export async function writeTinyGguf(
       ),
       stringsEntry("tokenizer.ggml.merges", ["t h"]),
       numberEntry("tokenizer.ggml.eos_token_id", "u32", tokens.length - 1),
-      stringEntry("tokenizer.chat_template", TEMPLATE),
+      stringEntry("tokenizer.chat_template", template),
       ...keys,
     ],
     tensors: [

@@ -23,7 +23,7 @@ export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   graph: ["--backend", "--stage", "--mil", "--phase", ...TARGET],
   route: ["--phase", ...TARGET],
   passes: ["--backend", "--phase"],
-  chat: ["--message", "--system", ...SAMPLING],
+  chat: ["--message", "--system", "--tools", "--template-var", ...SAMPLING],
   /** A text, or the demo graph on a target. */
   run: ["--prompt", ...SAMPLING, ...MACHINE],
   bench: ["--device", "--pp", "--tg", "--repeats", "--warmup"],

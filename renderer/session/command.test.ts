@@ -34,7 +34,7 @@ const FULL: readonly CommandLine[] = [
   { kind: "graph", backend: "coreml", stage: "mil", phase: "decode", target },
   { kind: "route", phase: "decode", target },
   { kind: "passes", backend: "mlx", phase: "decode" },
-  { kind: "chat", message: "Hello", system: "Be brief", ...everything },
+  { kind: "chat", message: "Hello", system: "Be brief", tools: "[]", variables: "thinking=true", ...everything },
   { kind: "chat", message: "Hello", jsonSchema: "true", ...asked },
   { kind: "run", prompt: "Once", ...everything },
   { kind: "run", prompt: "Once", jsonSchema: "true", ...asked },

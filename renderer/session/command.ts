@@ -15,6 +15,9 @@ interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
   readonly logitBias?: string;
   readonly grammar?: string;
   readonly jsonSchema?: string;
+  readonly tools?: string;
+  /** Of the chat template, one a line. */
+  readonly variables?: string;
   /** Numbers that the file names. */
   readonly hinted?: readonly string[];
 }
@@ -131,6 +134,8 @@ export function commandText(command: CommandLine, argument: string | null): stri
         return [
           ...flag("--message", command.message),
           ...(command.system === undefined || command.system.trim() === "" ? [] : flag("--system", command.system)),
+          ...(command.tools === undefined || command.tools.trim() === "" ? [] : flag("--tools", command.tools)),
+          ...eachLine("--template-var", command.variables),
           ...askedFlags(command),
         ];
       case "run":

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { BenchEntry } from "../features/bench/slice.ts";
 import type { RunRecord } from "../features/run/history.ts";
-import { DEFAULT_PARAMETERS } from "../features/run/request.ts";
+import { DEFAULT_PARAMETERS, EMPTY_REPLY } from "../features/run/request.ts";
 import { pastRuns } from "./pastRuns.ts";
 
 const run = (id: number, at: number, errorCode: string | null = null): RunRecord => ({
@@ -16,6 +16,7 @@ const run = (id: number, at: number, errorCode: string | null = null): RunRecord
   seed: 1,
   text: "",
   stats: null,
+  reply: EMPTY_REPLY,
   truth: "measured",
   end: "",
   errorCode,

@@ -120,7 +120,15 @@ describe("another model", () => {
       calls: {
         "chat.template": async () => {
           await pause(150);
-          return { origin: null, sentence: "None.", source: "", rendered: null };
+          return {
+            origin: null,
+            sentence: "None.",
+            source: "",
+            rendered: null,
+            names: [],
+            switches: [],
+            callFamily: null,
+          };
         },
       },
     });

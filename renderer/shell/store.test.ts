@@ -120,7 +120,7 @@ describe("the store", () => {
       streams: {
         async *"run.start"({ maxTokens }) {
           asked.push(maxTokens);
-          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [] } };
+          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [], pieces: [] } };
           throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] failed");
         },
       },
@@ -145,13 +145,21 @@ describe("the store", () => {
         "chat.template": async () => {
           templates += 1;
           await new Promise((resolve) => setTimeout(resolve, 30));
-          return { origin: null, sentence: "No template.", source: "", rendered: null };
+          return {
+            origin: null,
+            sentence: "No template.",
+            source: "",
+            rendered: null,
+            names: [],
+            switches: [],
+            callFamily: null,
+          };
         },
       },
       streams: {
         async *"run.start"({ prompt }) {
           asked.push(prompt.kind);
-          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [] } };
+          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [], pieces: [] } };
         },
       },
     });

@@ -15,6 +15,7 @@ import {
   u32,
   u8,
 } from "./common.ts";
+import { chatMessage, chatOptions, reply, shownPiece, toolCall } from "./chat.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 import { machineState } from "./machine.ts";
 import type { SamplingNumber } from "../../ir/samplingRanges.ts";
@@ -100,17 +101,11 @@ export const samplingHints = z.object({
 });
 export type SamplingHints = View<typeof samplingHints>;
 
-export const chatMessage = z.object({
-  role: z.enum(["system", "user", "assistant"]),
-  content: z.string().max(4_000_000),
-});
-export type ChatMessage = View<typeof chatMessage>;
-
 export const runInput = z.object({
   model: modelId,
   device: runDevice.default(DEFAULT_DEVICE),
   prompt: z.discriminatedUnion("kind", [
-    z.object({ kind: z.literal("chat"), messages: z.array(chatMessage).min(1).max(10_000) }),
+    z.object({ kind: z.literal("chat"), messages: z.array(chatMessage).min(1).max(10_000), ...chatOptions }),
     z.object({ kind: z.literal("completion"), text: z.string().max(4_000_000) }),
   ]),
   sampling: sampling.prefault({}),
@@ -128,6 +123,8 @@ export const tokenView = z.object({
   text: z.string(),
   logprob: z.number(),
   top: z.array(z.object({ id: z.number(), text: z.string(), logprob: z.number() })),
+  /** Its text by what it is for; marks between the parts are left out. */
+  pieces: z.array(shownPiece),
 });
 export type TokenView = View<typeof tokenView>;
 
@@ -168,25 +165,18 @@ export const runItem = z.discriminatedUnion("kind", [
     reference: referenceNotice.nullable(),
   }),
   z.object({ kind: z.literal("token"), token: tokenView }),
+  /** The model calls a tool, and the call is complete. */
+  z.object({ kind: z.literal("call"), call: toolCall }),
   z.object({ kind: z.literal("stats"), stats: runStats }),
   z.object({
     kind: z.literal("done"),
     reason: z.enum(["stop", "length", "cancelled", "context-full"]),
     sentence: z.string(),
     stats: runStats,
+    reply,
   }),
 ]);
 export type RunItem = View<typeof runItem>;
-
-export const templateView = z.object({
-  /** Source of the chat format: the file's template, ChatML (guessed from the vocabulary), or none. */
-  origin: z.enum(["file", "chatml"]).nullable(),
-  sentence: z.string(),
-  source: z.string(),
-  /** The conversation that was given, as the model would read it. */
-  rendered: z.string().nullable(),
-});
-export type TemplateView = View<typeof templateView>;
 
 export const benchInput = z.object({
   model: modelId,

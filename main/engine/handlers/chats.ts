@@ -1,47 +1,124 @@
 /** From what a person says to the tokens a model reads: the file's own template, or the text as it is. */
-import type { TemplateView } from "../../contract/views/run.ts";
+import type { View } from "../../contract/define.ts";
+import type { chatMessage, TemplateView, ToolCall as CallView } from "../../contract/views/chat.ts";
+import type { runInput } from "../../contract/views/run.ts";
+import type { Json } from "../../diagnostics/errors.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import { requireDecoder } from "../../models/architecture.ts";
-import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
-import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
+import type { ChatMessage, ChatSupport, TemplateChoice } from "../../chatTemplate/chatTemplate.ts";
+import { chatSupport, encodeRenderedSteps, templateNames } from "../../chatTemplate/chatTemplate.ts";
+import { templateSwitches, writeConversation } from "../../chatTemplate/conversation.ts";
+import { replyStyle } from "../../replies/families.ts";
+import type { ReplyReader } from "../../replies/reader.ts";
+import type { ToolCall } from "../../replies/reply.ts";
+import type { Conversation } from "../../runtime/chatPrompt.ts";
+import { chatPrompt, plainReader } from "../../runtime/chatPrompt.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { inSlices } from "../models/taskCache.ts";
 
-export type Prompt =
-  | { readonly kind: "chat"; readonly messages: readonly ChatMessage[] }
-  | { readonly kind: "completion"; readonly text: string };
+type Prompt = View<typeof runInput>["prompt"];
+type Asked = Extract<Prompt, { readonly kind: "chat" }>;
+type Options = Omit<Asked, "kind" | "messages">;
+type MessageView = View<typeof chatMessage>;
 
 export interface PromptTokens {
   readonly text: string;
   readonly ids: Int32Array;
+  readonly reader: ReplyReader;
 }
 
-const supportOf = (model: OpenModel): ChatSupport =>
-  model.cached("chat support", () => chatSupport(model.requireFile("chat"), model.tokenizer));
+function supportOf(model: OpenModel, { template, tools }: Options): ChatSupport {
+  const choice: TemplateChoice = { name: template, hasTools: tools !== undefined };
+  return model.cached(`chat support ${JSON.stringify(choice)}`, () =>
+    chatSupport(model.requireFile("chat"), model.tokenizer, choice),
+  );
+}
 
 /** Made in slices: the text may be long, and the vocabulary comes from a stranger's file. */
 export async function promptOf(model: OpenModel, prompt: Prompt, signal: AbortSignal): Promise<PromptTokens> {
-  if (prompt.kind === "completion")
-    return { text: prompt.text, ids: await inSlices(model.tokenizer.encodeSteps(prompt.text), signal) };
-  const support = supportOf(model);
+  if (prompt.kind === "completion") {
+    const ids = await inSlices(model.tokenizer.encodeSteps(prompt.text), signal);
+    return { text: prompt.text, ids, reader: plainReader() };
+  }
+  const support = supportOf(model, prompt);
   if (support.kind === "none") {
     // What cannot run at all has no use for a completion either.
     requireDecoder(model.requireFile("chat"));
     throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
   }
-  const text = support.template.render(prompt.messages);
-  return { text, ids: await inSlices(encodeRenderedSteps(model.tokenizer, text), signal) };
+  const { text, reader } = chatPrompt(support.template, conversationOf(prompt.messages, prompt));
+  return { text, ids: await inSlices(encodeRenderedSteps(model.tokenizer, text), signal), reader };
 }
 
-export function templateView(model: OpenModel, messages: readonly ChatMessage[] | null): TemplateView {
+function conversationOf(messages: readonly MessageView[], options: Options): Conversation {
+  const { tools, documents, variables = {} } = options;
+  return {
+    messages: messages.map(messageOf),
+    tools: tools === undefined ? null : listOf("tools", tools),
+    documents: documents === undefined ? null : listOf("documents", documents),
+    variables: Object.fromEntries(Object.entries(variables).map(([name, text]) => [name, jsonOf(text) ?? text])),
+  };
+}
+
+/** As templates know it. */
+function messageOf({ role, content, reasoning, calls, callId, name }: MessageView): ChatMessage {
+  return {
+    role,
+    content,
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    ...(calls === undefined || calls.length === 0 ? {} : { tool_calls: calls.map(callOf) }),
+    ...(callId === undefined ? {} : { tool_call_id: callId }),
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+const callOf = ({ id, name, arguments: text }: CallView): Json => ({
+  id,
+  type: "function",
+  function: { name, arguments: jsonOf(text) ?? text },
+});
+
+export const callView = ({ id, name, arguments: given }: ToolCall): CallView => ({
+  id,
+  name,
+  arguments: JSON.stringify(given),
+});
+
+function jsonOf(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function listOf(what: "tools" | "documents", text: string): readonly Json[] {
+  const value = jsonOf(text);
+  if (Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null))
+    return value as readonly Json[];
+  throw new WorkbenchError("INPUT_ARGUMENT", `[chat] ${what}: got no JSON list of objects, expected one`, {
+    hint:
+      what === "tools"
+        ? 'Write [{"type": "function", "function": {"name": …, "description": …, "parameters": {…}}}].'
+        : 'Write [{"title": …, "text": …}].',
+  });
+}
+
+interface TemplateAsked extends Options {
+  readonly messages: readonly MessageView[] | null;
+}
+
+export function templateView(model: OpenModel, { messages, ...options }: TemplateAsked): TemplateView {
+  const none = { origin: null, source: "", rendered: null, names: [], switches: [], callFamily: null };
   let support: ChatSupport;
   try {
-    support = supportOf(model);
+    support = supportOf(model, options);
   } catch (error) {
-    return { origin: null, sentence: toWireError(error).message, source: "", rendered: null };
+    return { ...none, sentence: toWireError(error).message };
   }
-  if (support.kind === "none") return { origin: null, sentence: support.sentence, source: "", rendered: null };
+  if (support.kind === "none") return { ...none, sentence: support.sentence };
   const { template } = support;
+  const { messages: written, ...told } = conversationOf(messages ?? [], options);
   return {
     origin: template.origin,
     sentence:
@@ -49,6 +126,9 @@ export function templateView(model: OpenModel, messages: readonly ChatMessage[] 
         ? "The chat template of the file is used."
         : "The file has no template; its vocabulary knows ChatML, so that is used.",
     source: template.source,
-    rendered: messages === null ? null : template.render(messages),
+    rendered: messages === null ? null : writeConversation(template, written, told),
+    names: [...templateNames(model.requireFile("chat"))],
+    switches: [...templateSwitches(template.source)],
+    callFamily: replyStyle(template.source).calls?.family ?? null,
   };
 }

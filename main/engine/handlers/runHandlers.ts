@@ -4,6 +4,8 @@ import type { View } from "../../contract/define.ts";
 import type { PhaseItem } from "../../contract/views/common.ts";
 import type { runInput, RunStats, TokenView } from "../../contract/views/run.ts";
 import type { GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
+import type { ReplyEvent } from "../../runtime/replyEvents.ts";
+import { replyEvents } from "../../runtime/replyEvents.ts";
 import { generate } from "../../runtime/generate.ts";
 import type { SamplingNumber } from "../../ir/samplingRanges.ts";
 import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../ir/samplingRanges.ts";
@@ -11,9 +13,10 @@ import type { SamplingHints } from "../../runtime/sampling/hints.ts";
 import { samplingHints } from "../../runtime/sampling/hints.ts";
 import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
 import { prepareSampling } from "../../runtime/sampling/settings.ts";
+import type { Reply } from "../../replies/reply.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { inSlices } from "../models/taskCache.ts";
-import { promptOf } from "./chats.ts";
+import { callView, promptOf } from "./chats.ts";
 import type { Decoders } from "../models/decoders.ts";
 import { leaseInPhases } from "../models/decoders.ts";
 import { figure } from "../measure/forecast.ts";
@@ -25,7 +28,7 @@ type RunInput = View<typeof runInput>;
 type RunTruth = "measured" | "simulated";
 type RunItem = StreamItemOf<"run.start">;
 type Start = Extract<RunItem, { readonly kind: "start" }>;
-type Done = Extract<GenerateEvent, { readonly kind: "done" }>;
+type Done = Extract<RunItem, { readonly kind: "done" }>;
 
 export interface RunParts {
   readonly store: ModelStore;
@@ -81,7 +84,8 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
           alternatives: input.alternatives,
           signal,
         });
-        yield* itemsOf(events, model, input, truth, started, (fraction) => job.update("writing", fraction));
+        const read = replyEvents(events, prompt.reader, model.tokenizer);
+        yield* itemsOf(read, model, input, truth, started, (fraction) => job.update("writing", fraction));
       } finally {
         await lease.release();
       }
@@ -120,7 +124,7 @@ function samplingOf(
 }
 
 async function* itemsOf(
-  events: AsyncIterable<GenerateEvent>,
+  events: AsyncIterable<ReplyEvent>,
   model: OpenModel,
   input: RunInput,
   truth: RunTruth,
@@ -149,26 +153,35 @@ async function* itemsOf(
         progress(event.stats.generated / input.maxTokens);
         yield { kind: "stats", stats: statsView(event.stats, recent, truth) };
       }
-    } else
+    } else if (event.kind === "call") yield { kind: "call", call: callView(event.call) };
+    else
       yield {
         kind: "done",
         reason: event.reason,
         sentence: finishSentence(event),
         stats: statsView(event.stats, recent, truth),
+        reply: replyView(event.reply),
       };
   }
 }
 
-function tokenView(tokenizer: Tokenizer, event: Extract<GenerateEvent, { readonly kind: "token" }>): TokenView {
+const replyView = ({ calls, notes, ...texts }: Reply): Done["reply"] => ({
+  ...texts,
+  calls: calls.map(callView),
+  notes: [...notes],
+});
+
+function tokenView(tokenizer: Tokenizer, event: Extract<ReplyEvent, { readonly kind: "token" }>): TokenView {
   return {
     id: event.id,
     text: event.text,
     logprob: event.logprob,
     top: event.top.map(({ id, logprob }) => ({ id, text: tokenizer.piece(id, true), logprob })),
+    pieces: [...event.pieces],
   };
 }
 
-function finishSentence(done: Done): string {
+function finishSentence(done: Extract<GenerateEvent, { readonly kind: "done" }>): string {
   switch (done.reason) {
     case "stop":
       return done.found === undefined ? "The model ended its answer." : `Stopped at ${JSON.stringify(done.found)}.`;

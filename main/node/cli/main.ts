@@ -271,10 +271,18 @@ sampling(
     "talk with the model",
     "rlx chat model.gguf",
     'rlx chat model.gguf -m "Tell me a story." --json',
+    "rlx chat model.gguf --tools tools.json --template-var enable_thinking=false",
   )
     .addOption(several("-m, --message <text>", "say this and end; without it, a conversation"))
-    .option("--system <text>", "the system message"),
-).action(run(async () => (await import("./run.ts")).chat));
+    .option("--system <text>", "the system message")
+    .addOption(once("--tools <json>", "JSON list of the functions that the model may call, or a file with it"))
+    .addOption(once("--documents <json>", "JSON list of documents, or a file with it, for templates that take some"))
+    .addOption(once("--template <name>", "one of the file's named chat templates"))
+    .addOption(
+      several("--template-var <pair>", "a variable of the chat template, as name=value, the value JSON or text"),
+    )
+    .option("--reasoning <how>", "show or hide what the model thinks before it answers", "show"),
+).action(run(async () => (await import("./chat.ts")).chat));
 
 withText(
   add(

@@ -1,11 +1,10 @@
-/** `rlx run` and `rlx chat`: streamed text, statistics at the end, ^C stops the answer. */
+/** `rlx run`, and what `rlx chat` (chat.ts) shares with it: streamed text, statistics at the end, ^C stops the answer. */
 import { constants, existsSync } from "node:fs";
 import { access } from "node:fs/promises";
-import { createInterface } from "node:readline/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import { DEMO_OFFER } from "../../contract/views/engine.ts";
-import type { ChatMessage, RunStats, SamplingNumber, TemplateView } from "../../contract/views/run.ts";
+import type { RunStats, SamplingNumber, TokenView } from "../../contract/views/run.ts";
 import {
   isWholeSampling,
   readTokenBias,
@@ -23,7 +22,7 @@ import { makeFolder } from "../files/makeFolder.ts";
 import { counted } from "../../engine/words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 
-interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<SamplingNumber, string>>> {
+export interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<SamplingNumber, string>>> {
   readonly maxTokens: string;
   readonly dryBreaker?: readonly string[];
   readonly logitBias?: readonly string[];
@@ -39,15 +38,15 @@ interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<Samplin
 
 type Start = Extract<StreamItemOf<"run.start">, { readonly kind: "start" }>;
 
-interface Answer {
+export interface Answer {
   readonly text: string;
   readonly start: Start;
   readonly done: Extract<StreamItemOf<"run.start">, { readonly kind: "done" }>;
 }
 
-type RunInput = StreamInputOf<"run.start">;
+export type RunInput = StreamInputOf<"run.start">;
 
-async function runInput(
+export async function runInput(
   command: Command,
   model: string,
   options: SamplingOptions,
@@ -118,13 +117,16 @@ function stopTexts(texts: readonly string[]): string[] {
 }
 
 /** Streams one answer to stdout. ^C stops the answer, not the program, while one is being written. */
-async function answer(
+export async function answer(
   command: Command,
   input: RunInput,
   signal: AbortSignal,
   begun: (start: Start) => void = () => undefined,
+  show: (pieces: TokenView["pieces"]) => void = (pieces) =>
+    command.output.write(pieces.map((piece) => piece.text).join("")),
 ): Promise<Answer> {
   let text = "";
+  let isWriting = false;
   let start: Start | undefined;
   for await (const item of withTemplateHint(command.client.stream("run.start", input, { signal }))) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
@@ -132,9 +134,10 @@ async function answer(
       start = item;
       begun(item);
     } else if (item.kind === "token") {
-      if (text === "") command.output.endProgress();
+      if (!isWriting) command.output.endProgress();
+      isWriting = true;
       text += item.token.text;
-      command.output.write(item.token.text);
+      show(item.token.pieces);
     } else if (item.kind === "done" && start !== undefined) return { text, start, done: item };
   }
   throw unfinished(signal);
@@ -156,7 +159,7 @@ const origin = ({ device, truth, reference }: Start): string =>
   reference !== null ? "TypeScript reference" : truth === "simulated" ? `${device}, simulated` : device;
 
 /** Printed before answers of a simulator or of the TypeScript reference. */
-function mark(command: Command): (start: Start) => void {
+export function mark(command: Command): (start: Start) => void {
   return (start) => {
     command.output.endProgress();
     noteReference(command.output, start.reference);
@@ -165,7 +168,7 @@ function mark(command: Command): (start: Start) => void {
 }
 
 /** `asked`: the requested context. A smaller one is printed. */
-function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): string {
+export function statsLine(start: Start, stats: RunStats, asked: RunInput["context"]): string {
   const parts = [`${origin(start)}: ${counted(stats.promptTokens, "prompt token")}`];
   if (stats.recomputed !== null)
     parts.push(
@@ -187,7 +190,7 @@ interface PromptOptions extends SamplingOptions, TargetOptions {
 }
 
 /** Warns if the cache folder cannot be made: then each start compiles the model. */
-async function noteCache({ output, settings }: Command): Promise<void> {
+export async function noteCache({ output, settings }: Command): Promise<void> {
   const folder = settings.cacheFolder;
   if (folder === undefined) return;
   const isKept = await makeFolder(folder, 0o700)
@@ -249,103 +252,4 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   if (!command.output.json && command.signal.reason !== READER_LEFT)
     command.output.note(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}`);
   return done.reason === "cancelled" ? INTERRUPTED : 0;
-}
-
-export async function chat(
-  command: Command,
-  choice: ModelChoice,
-  options: SamplingOptions & { readonly message?: readonly string[]; readonly system?: string },
-): Promise<number> {
-  await noteCache(command);
-  const { model, title } = await openModel(command, choice, "sample");
-  if (options.message === undefined && command.output.json)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx chat] --json needs --message", {
-      hint: "A conversation on the terminal has no JSON form.",
-    });
-  const template = await command.client.call("chat.template", { model, messages: null }, { signal: command.signal });
-  // A form that the file does not name may not be the one it was trained on.
-  if (template.origin === "chatml") command.output.note(template.sentence);
-  const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
-  if (options.message !== undefined) return speak(command, model, messages, options.message, options, template.origin);
-  return converse(command, model, title, messages, options);
-}
-
-/** Each message in turn, then the end. */
-async function speak(
-  command: Command,
-  model: string,
-  messages: ChatMessage[],
-  said: readonly string[],
-  options: SamplingOptions,
-  template: TemplateView["origin"],
-): Promise<number> {
-  const answers = [];
-  for (const content of said) {
-    messages.push({ role: "user", content });
-    const request = await runInput(command, model, options, { kind: "chat", messages: [...messages] });
-    const { text, start, done } = await answer(command, request, command.signal, mark(command));
-    command.output.line();
-    if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
-    messages.push({ role: "assistant", content: text });
-    const { device, truth, reference, sampling } = start;
-    answers.push({ text, device, truth, reference, sampling, reason: done.reason, stats: done.stats });
-    if (done.reason === "cancelled") break;
-  }
-  command.output.value({ template, answers, messages });
-  return command.signal.aborted ? INTERRUPTED : 0;
-}
-
-async function converse(
-  command: Command,
-  model: string,
-  title: string,
-  messages: ChatMessage[],
-  options: SamplingOptions,
-): Promise<number> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: "\n> " });
-  let answering: AbortController | undefined;
-  const end = (): void => terminal.close();
-  // ^C on a terminal stops the answer that is being written; between answers it ends the conversation.
-  const interrupt = (): void => (answering === undefined ? end() : answering.abort());
-  terminal.on("SIGINT", interrupt);
-  // Without a terminal it comes as a signal to the process, and ends both.
-  command.signal.addEventListener("abort", end);
-  command.output.note(`${title}. An empty line ends, Ctrl+C stops an answer.`);
-  try {
-    terminal.prompt();
-    for await (const line of terminal) {
-      const content = line.trim();
-      if (content === "" || command.signal.aborted) break;
-      messages.push({ role: "user", content });
-      answering = new AbortController();
-      const request = await runInput(command, model, options, { kind: "chat", messages: [...messages] });
-      const said = await answerUnlessStopped(command, request, answering.signal);
-      answering = undefined;
-      if (said === undefined) {
-        // Nothing was answered: what was asked is not part of the conversation.
-        messages.pop();
-      } else {
-        messages.push({ role: "assistant", content: said.text });
-        process.stdout.write("\n");
-        process.stderr.write(`  ${statsLine(said.start, said.done.stats, request.context)}\n`);
-      }
-      if (!command.signal.aborted) terminal.prompt();
-    }
-  } finally {
-    command.signal.removeEventListener("abort", end);
-    end();
-  }
-  return command.signal.aborted ? INTERRUPTED : 0;
-}
-
-/** The answer so far; undefined if it was stopped before its first token. */
-async function answerUnlessStopped(command: Command, input: RunInput, stop: AbortSignal): Promise<Answer | undefined> {
-  try {
-    return await answer(command, input, AbortSignal.any([stop, command.signal]), mark(command));
-  } catch (error) {
-    const stopped = stop.aborted && !command.signal.aborted;
-    if (!stopped || !(error instanceof WorkbenchError) || error.code !== "CANCELLED") throw error;
-    command.output.endProgress();
-    return undefined;
-  }
 }

@@ -21,8 +21,13 @@ import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { ExpertUse } from "../../runtime/expertUse.ts";
 import { expertUse, requireExperts } from "../../runtime/expertUse.ts";
 import type { CacheType, DeviceDecoder } from "../../runtime/devices/provider.ts";
-import type { GenerateEvent, GenerateOptions } from "../../runtime/generate.ts";
+import type { Conversation } from "../../runtime/chatPrompt.ts";
+import { chatPrompt, plainReader } from "../../runtime/chatPrompt.ts";
+import type { GenerateOptions } from "../../runtime/generate.ts";
 import { generate, GREEDY } from "../../runtime/generate.ts";
+import type { ReplyEvent } from "../../runtime/replyEvents.ts";
+import { replyEvents } from "../../runtime/replyEvents.ts";
+import type { ReplyReader } from "../../replies/reader.ts";
 import { samplingHints } from "../../runtime/sampling/hints.ts";
 import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
 import { prepareSampling } from "../../runtime/sampling/settings.ts";
@@ -54,9 +59,14 @@ export interface SessionOptions {
 }
 
 export type ExpertUseOptions = Pick<SessionOptions, "device" | "threads" | "signal">;
+/** A conversation, and what the template is told besides its messages. */
+export interface ChatRequest extends Conversation {
+  /** One of the file's named templates; without it, as the file chooses. */
+  readonly template?: string;
+}
 
 /** Text to go on with, or a conversation that is written with the file's own chat template. */
-export type Prompt = string | readonly ChatMessage[];
+export type Prompt = string | readonly ChatMessage[] | ChatRequest;
 
 export interface TextOptions extends Pick<GenerateOptions, "stop" | "alternatives" | "signal"> {
   /** 256 by default. */
@@ -223,12 +233,24 @@ export class Model {
   }
 
   /** Token ids of a prompt. Text gets what the file's rules add; a conversation gets its chat template. */
-  async encode(prompt: Prompt, signal: AbortSignal = new AbortController().signal): Promise<Int32Array> {
-    if (typeof prompt === "string") return inSlices(this.tokenizer.encodeSteps(prompt), signal);
-    const support = chatSupport(this.file, this.tokenizer);
+  async encode(prompt: Prompt, signal: AbortSignal = NEVER): Promise<Int32Array> {
+    return (await this.prompt(prompt, signal)).ids;
+  }
+
+  /** As `encode`, and what takes the answer apart: reasoning, words, calls of tools. */
+  async prompt(
+    prompt: Prompt,
+    signal: AbortSignal = NEVER,
+  ): Promise<{ readonly ids: Int32Array; readonly reader: ReplyReader }> {
+    if (typeof prompt === "string")
+      return { ids: await inSlices(this.tokenizer.encodeSteps(prompt), signal), reader: plainReader() };
+    const asked: ChatRequest = "messages" in prompt ? prompt : { messages: prompt };
+    const choice = { name: asked.template, hasTools: (asked.tools ?? []).length > 0 };
+    const support = chatSupport(this.file, this.tokenizer, choice);
     if (support.kind === "none")
       throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Give a text instead." });
-    return inSlices(encodeRenderedSteps(this.tokenizer, support.template.render(prompt)), signal);
+    const { text, reader } = chatPrompt(support.template, asked);
+    return { ids: await inSlices(encodeRenderedSteps(this.tokenizer, text), signal), reader };
   }
 
   /** Gives weights and file back; sessions of the model are of no use afterwards. */
@@ -245,19 +267,20 @@ export class Model {
 export class ModelSession {
   /** Tokens, logits, scores, forks and saved states, below the level of text. */
   readonly decoder: DecoderSession;
-  readonly #model: Pick<Model, "encode" | "tokenizer" | "file">;
+  readonly #model: Pick<Model, "prompt" | "tokenizer" | "file">;
   #busy = false;
 
-  constructor(model: Pick<Model, "encode" | "tokenizer" | "file">, decoder: DecoderSession) {
+  constructor(model: Pick<Model, "prompt" | "tokenizer" | "file">, decoder: DecoderSession) {
     this.#model = model;
     this.decoder = decoder;
   }
 
   /**
    * Reads a prompt and writes an answer, as events: `prompt` while it reads, `token` for each token with its text, `done` at
-   * the end with the reason and the times. An abort ends it with the reason "cancelled"; the session can go on.
+   * the end with the reason and the times. Tokens say what they are for (reasoning, the answer, a call), `call` is a call
+   * of a tool, and `done` has the whole reply. An abort ends it with the reason "cancelled"; the session can go on.
    */
-  async *generate(prompt: Prompt, options: TextOptions = {}): AsyncGenerator<GenerateEvent, void, void> {
+  async *generate(prompt: Prompt, options: TextOptions = {}): AsyncGenerator<ReplyEvent, void, void> {
     if (this.#busy)
       throw new WorkbenchError("HANDLE_BUSY", "[generate] this session is writing already", {
         hint: "Wait for its end, abort it, or open another session.",
@@ -265,12 +288,13 @@ export class ModelSession {
     this.#busy = true;
     try {
       const { maxTokens = MOST_TOKENS, sampling, ...rest } = options;
-      const ids = await this.#model.encode(prompt, options.signal);
+      const { ids, reader } = await this.#model.prompt(prompt, options.signal);
       const { tokenizer, file } = this.#model;
       const { values } = samplingHints(file.metadata);
       const settings = { ...GREEDY, ...values, seed: randomSeed(), ...sampling };
       const prepared = await inSlices(prepareSampling(settings, tokenizer), options.signal ?? NEVER);
-      yield* generate(this.decoder, tokenizer, { ...rest, prompt: ids, maxTokens, sampling: prepared });
+      const events = generate(this.decoder, tokenizer, { ...rest, prompt: ids, maxTokens, sampling: prepared });
+      yield* replyEvents(events, reader, tokenizer);
     } finally {
       this.#busy = false;
     }

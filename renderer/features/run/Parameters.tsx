@@ -8,6 +8,7 @@ import { NumberField } from "../../ui/fields.tsx";
 import { count } from "../../ui/format.ts";
 import { Hint } from "../../ui/Hint.tsx";
 import { Popover } from "../../ui/Popover.tsx";
+import { ChatSettings } from "./ChatSettings.tsx";
 import { useRun } from "./useRun.ts";
 import { wrongBiases } from "./request.ts";
 import styles from "./Run.module.css";
@@ -137,6 +138,7 @@ export function Parameters(): ReactNode {
             <span>System message</span>
             <textarea rows={2} value={p.system} onChange={(event) => set({ system: event.target.value })} />
           </label>
+          <ChatSettings />
           <label className={styles["area"]}>
             <span>Stop sequences, one per line</span>
             <textarea rows={2} value={p.stop} onChange={(event) => set({ stop: event.target.value })} />

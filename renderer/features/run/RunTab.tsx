@@ -10,6 +10,7 @@ import { Empty } from "../../ui/states.tsx";
 import { AnswerView } from "./AnswerView.tsx";
 import { Composer } from "./Composer.tsx";
 import { HybridRun } from "./HybridRun.tsx";
+import { GivenResults } from "./ReplyView.tsx";
 import { PairTurns } from "./PairView.tsx";
 import { RunBar } from "./RunBar.tsx";
 import { RunHistory } from "./RunHistory.tsx";
@@ -117,7 +118,9 @@ function TurnView({ id }: { readonly id: number }): ReactNode {
   if (turn === null) return null;
   return (
     <article className={styles["turn"]} aria-label={`Turn ${id}`}>
-      {mode === "chat" ? (
+      {turn.results.length > 0 ? (
+        <GivenResults results={turn.results} />
+      ) : mode === "chat" ? (
         <div className={styles["you"]}>{turn.prompt}</div>
       ) : (
         <div className={styles["beginning"]}>{turn.prompt}</div>

@@ -4,7 +4,7 @@ import type { RunStats } from "../../../main/contract/views/run.ts";
 import type { RunRecord } from "./history.ts";
 import { changedParameters, compareSpeeds, runsJson } from "./history.ts";
 import { contextLimit } from "./Parameters.tsx";
-import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
+import { DEFAULT_PARAMETERS, EMPTY_ANSWER, EMPTY_REPLY, runRequest, wrongTools, wrongVariables } from "./request.ts";
 
 const figure = (value: number, unit: Figure["unit"]): Figure => ({
   value,
@@ -38,6 +38,7 @@ const run = (part: Partial<RunRecord>): RunRecord => ({
   device: "cpu",
   pair: null,
   seed: 42,
+  reply: EMPTY_REPLY,
   text: "7 x 8 = 56.",
   stats: stats(100),
   truth: "measured",
@@ -94,13 +95,45 @@ describe("runs as JSON", () => {
 });
 
 describe("a request", () => {
+  it("carries calls, results and what was thought, and tells the template what it is to know", () => {
+    const calls = [{ id: "c1", name: "f", arguments: "{}" }];
+    const asked = { ...EMPTY_ANSWER, text: "raw", reply: { ...EMPTY_REPLY, reasoning: "hm", calls } };
+    const turns = [{ id: 1, prompt: "Weather?", results: [], answer: asked }];
+    const results = [{ callId: "c1", name: "f", content: "grey" }];
+    const parameters = { ...DEFAULT_PARAMETERS, tools: "[{}]", variables: "enable_thinking=false\nno variable" };
+    expect(runRequest("m", "chat", turns, { prompt: "f gave: grey", results }, parameters).prompt).toEqual({
+      kind: "chat",
+      messages: [
+        { role: "user", content: "Weather?" },
+        { role: "assistant", content: "", reasoning: "hm", calls },
+        { role: "tool", content: "grey", callId: "c1", name: "f" },
+      ],
+      tools: "[{}]",
+      variables: { enable_thinking: "false" },
+    });
+    expect(wrongVariables(parameters.variables)).toEqual(["no variable"]);
+    expect([wrongTools(""), wrongTools("[]"), wrongTools("{}"), wrongTools("[")].map((each) => each === null)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
   it("carries the context length, and leaves failed turns out of the talk", () => {
     const failed = {
       id: 1,
       prompt: "lost",
+      results: [],
       answer: { ...EMPTY_ANSWER, error: { code: "ENGINE_LOST", message: "gone" } as const },
     };
-    const request = runRequest("m", "chat", [failed], "Hello", { ...DEFAULT_PARAMETERS, context: 256 });
+    const request = runRequest(
+      "m",
+      "chat",
+      [failed],
+      { prompt: "Hello", results: [] },
+      { ...DEFAULT_PARAMETERS, context: 256 },
+    );
     expect(request.context).toBe(256);
     expect(request.prompt).toEqual({ kind: "chat", messages: [{ role: "user", content: "Hello" }] });
   });

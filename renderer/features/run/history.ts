@@ -2,6 +2,7 @@
  * The runs of this session: input, output and speed; two of them side by side; all of them as JSON.
  */
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
+import type { Reply } from "../../../main/contract/views/chat.ts";
 import type { Figure } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { RunStats } from "../../../main/contract/views/run.ts";
@@ -26,6 +27,7 @@ export interface RunRecord {
   /** The seed that was used, also where a fresh one was asked for. */
   readonly seed: number | null;
   readonly text: string;
+  readonly reply: Reply;
   readonly stats: RunStats | null;
   readonly truth: Answer["truth"];
   readonly end: string;
@@ -46,7 +48,7 @@ export function recordOf(
   { mode, prompt, messages, parameters, pair }: AskedRun,
   answer: Answer,
 ): RunRecord {
-  const { device, seed, text, stats, truth, end, error } = answer;
+  const { device, seed, text, reply, stats, truth, end, error } = answer;
   return {
     id,
     at,
@@ -58,6 +60,7 @@ export function recordOf(
     pair,
     seed,
     text,
+    reply,
     stats,
     truth,
     end: end ?? "The run ended without a report.",
@@ -87,13 +90,23 @@ export function compareSpeeds(left: RunStats | null, right: RunStats | null): re
 }
 
 /** Too long to be shown in a list of changes. */
-const TEXTS: ReadonlySet<string> = new Set(["system", "stop", "logitBias", "grammar", "jsonSchema"]);
+const TEXTS: ReadonlySet<string> = new Set([
+  "system",
+  "stop",
+  "logitBias",
+  "grammar",
+  "jsonSchema",
+  "tools",
+  "variables",
+]);
 
 const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ...SAMPLING_NUMBERS.map((name) => [name, samplingWords(name)] as const),
   ["logitBias", "logit biases"],
   ["grammar", "grammar"],
   ["jsonSchema", "JSON schema"],
+  ["tools", "list of tools"],
+  ["variables", "set of template variables"],
   ["maxTokens", "max tokens"],
   ["context", "context"],
   ["system", "system message"],
@@ -138,7 +151,22 @@ export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string 
       version: 1,
       ...origin,
       runs: runs.map(
-        ({ at, mode, prompt, messages, parameters, device, pair, seed, text, stats, truth, end, errorCode }) => ({
+        ({
+          at,
+          mode,
+          prompt,
+          messages,
+          parameters,
+          device,
+          pair,
+          seed,
+          text,
+          reply,
+          stats,
+          truth,
+          end,
+          errorCode,
+        }) => ({
           at: new Date(at).toISOString(),
           mode,
           prompt,
@@ -147,6 +175,7 @@ export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string 
           device,
           sideBySide: pair,
           text,
+          reply,
           end,
           error: errorCode,
           truth,

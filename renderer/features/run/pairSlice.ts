@@ -56,7 +56,7 @@ export function createPairSlice({ engine, set, get, on }: SliceTools<PairSlice, 
   ): Promise<void> => {
     const { mode, prompt } = turn;
     const { parameters, id } = turn.sides[index];
-    const input = runRequest(model, mode, [], prompt, parameters);
+    const input = runRequest(model, mode, [], { prompt, results: [] }, parameters);
     patchSide(turn.id, index, () => ({ state: "running" }));
     await receiveAnswer(engine, input, signal, {
       isMine: isCurrent,

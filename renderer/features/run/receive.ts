@@ -15,6 +15,12 @@ export interface Receiver {
 
 const FRAME_MS = 16;
 
+type Part = TokenView["pieces"][number]["part"];
+
+/** The text of tokens that belongs to one part of an answer. */
+export const textIn = (tokens: readonly TokenView[], part: Part): string =>
+  tokens.flatMap(({ pieces }) => pieces.flatMap((piece) => (piece.part === part ? [piece.text] : []))).join("");
+
 /** Ends when the answer has; a failure is written into the answer. */
 export async function receiveAnswer(
   engine: EngineClient,
@@ -52,6 +58,11 @@ async function receive(
       patch((answer) => ({
         tokens: [...answer.tokens, ...tokens],
         text: answer.text + tokens.map(({ text }) => text).join(""),
+        reply: {
+          ...answer.reply,
+          reasoning: answer.reply.reasoning + textIn(tokens, "reasoning"),
+          content: answer.reply.content + textIn(tokens, "answer"),
+        },
       }));
   };
   const put = (item: StreamItemOf<"run.start">): void => {
@@ -67,13 +78,22 @@ async function receive(
         waiting.push(item.token);
         planned ??= setTimeout(flush, FRAME_MS);
         break;
+      case "call":
+        flush();
+        patch(({ reply }) => ({ reply: { ...reply, calls: [...reply.calls, item.call] } }));
+        break;
       case "stats":
         patch(() => ({ stats: item.stats }));
         if (item.stats.rateNow !== null) onRate(item.stats.rateNow.value);
         break;
       case "done":
         flush();
-        patch(() => ({ stats: item.stats, end: item.sentence, cut: item.reason === "cancelled" }));
+        patch(() => ({
+          stats: item.stats,
+          end: item.sentence,
+          cut: item.reason === "cancelled",
+          reply: item.reply,
+        }));
         break;
     }
   };

@@ -1,5 +1,6 @@
 /** The request of the run tab, and the parts of an answer. */
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
+import type { Reply } from "../../../main/contract/views/chat.ts";
 import type { Truth } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
@@ -10,7 +11,10 @@ import type { WireError } from "../../../main/diagnostics/errors.ts";
 export interface Answer {
   /** The device that the engine reports; null before the answer begins. */
   readonly device: RunDevice | null;
+  /** As it was written, marks included where they are text. */
   readonly text: string;
+  /** What it consists of: reasoning, words, calls of tools. */
+  readonly reply: Reply;
   readonly tokens: readonly TokenView[];
   readonly stats: RunStats | null;
   readonly truth: Truth;
@@ -22,9 +26,19 @@ export interface Answer {
   readonly error: WireError | null;
 }
 
+/** What a tool gave, for the call that asked for it. */
+export interface ToolResult {
+  readonly callId: string;
+  readonly name: string;
+  readonly content: string;
+}
+
+/** A question, or the results of the calls of the turn before, and the answer. */
 export interface Turn {
   readonly id: number;
   readonly prompt: string;
+  /** Empty for a question. */
+  readonly results: readonly ToolResult[];
   readonly answer: Answer;
 }
 
@@ -42,15 +56,22 @@ export interface RunParameters extends Readonly<Record<SamplingNumber, number>> 
   readonly grammar: string;
   /** A JSON schema that the answer has to follow; empty for none. Where it is set, the grammar does not count. */
   readonly jsonSchema: string;
+  /** JSON list of the functions that the model may call; empty for none. */
+  readonly tools: string;
+  /** `<name>=<value>` for the chat template, one a line. */
+  readonly variables: string;
 }
 
 type TokenBias = NonNullable<Sampling["logitBias"]>[number];
 
 export type RunMode = "chat" | "completion";
 
+export const EMPTY_REPLY: Reply = { reasoning: "", content: "", calls: [], notes: [] };
+
 export const EMPTY_ANSWER: Answer = {
   device: null,
   text: "",
+  reply: EMPTY_REPLY,
   tokens: [],
   stats: null,
   truth: "measured",
@@ -71,6 +92,8 @@ export const DEFAULT_PARAMETERS: RunParameters = {
   logitBias: "",
   grammar: "",
   jsonSchema: "",
+  tools: "",
+  variables: "",
 };
 
 const lines = (text: string): readonly string[] => text.split("\n").filter((line) => line !== "");
@@ -88,12 +111,66 @@ export const answerForm = ({
 
 const biasesOf = (text: string): readonly TokenBias[] => lines(text).flatMap((line) => readTokenBias(line) ?? []);
 
+/** What is wrong with a list of tools; null for nothing. */
+export function wrongTools(text: string): string | null {
+  if (text.trim() === "") return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? null : "It is no list: put the functions between [ and ].";
+  } catch (error) {
+    return error instanceof Error ? error.message : "It is no JSON.";
+  }
+}
+
+const VARIABLE = /^\s*([A-Za-z_]\w*)\s*=(.*)$/su;
+/** Lines that give no variable: they are left out. */
+export const wrongVariables = (text: string): readonly string[] => lines(text).filter((line) => !VARIABLE.test(line));
+
+const variablesOf = (text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    lines(text).flatMap((line) => {
+      const [, name, value] = VARIABLE.exec(line) ?? [];
+      return name === undefined || value === undefined ? [] : [[name, value.trim()] as const];
+    }),
+  );
+
+type Chat = Extract<StreamInputOf<"run.start">["prompt"], { readonly kind: "chat" }>;
+
+/** What a template is told besides the messages. */
+export function chatOptions({
+  tools,
+  variables,
+}: Pick<RunParameters, "tools" | "variables">): Omit<Chat, "kind" | "messages"> {
+  const named = variablesOf(variables);
+  return {
+    ...(tools.trim() === "" ? {} : { tools }),
+    ...(Object.keys(named).length === 0 ? {} : { variables: named }),
+  };
+}
+
+/** What was asked: a question, or results. */
+export type Asked = Pick<Turn, "prompt" | "results">;
+
+const askedMessages = ({ prompt, results }: Asked): Chat["messages"] =>
+  results.length === 0
+    ? [{ role: "user", content: prompt }]
+    : results.map(({ callId, name, content }) => ({ role: "tool", content, callId, name }));
+
+function answerMessage({ reply: { reasoning, content, calls } }: Answer): Chat["messages"][number] {
+  return {
+    role: "assistant",
+    content,
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(calls.length === 0 ? {} : { calls: [...calls] }),
+  };
+}
+
 /** The request for the next answer: the whole conversation, or the text to go on from. */
 export function runRequest(
   model: string,
   mode: RunMode,
   turns: readonly Turn[],
-  prompt: string,
+  asked: Asked,
   parameters: RunParameters,
 ): StreamInputOf<"run.start"> {
   const { device, system, stop, maxTokens, context, logitBias, seed } = parameters;
@@ -105,19 +182,19 @@ export function runRequest(
   };
   const history = turns
     .filter(({ answer }) => answer.error === null)
-    .flatMap((turn) => [
-      { role: "user" as const, content: turn.prompt },
-      { role: "assistant" as const, content: turn.answer.text },
-    ]);
+    .flatMap((turn) => [...askedMessages(turn), answerMessage(turn.answer)]);
   const messages = [
     ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
     ...history,
-    { role: "user" as const, content: prompt },
+    ...askedMessages(asked),
   ];
   return {
     model,
     device,
-    prompt: mode === "chat" ? { kind: "chat", messages } : { kind: "completion", text: prompt },
+    prompt:
+      mode === "chat"
+        ? { kind: "chat", messages, ...chatOptions(parameters) }
+        : { kind: "completion", text: asked.prompt },
     sampling,
     stop: [...lines(stop)],
     maxTokens,

@@ -1,6 +1,6 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
 import type { Overview } from "../../../main/contract/views/model.ts";
-import type { TemplateView } from "../../../main/contract/views/run.ts";
+import type { TemplateView } from "../../../main/contract/views/chat.ts";
 import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, loading, ready } from "../../session/async.ts";
@@ -11,7 +11,7 @@ import type { HistorySlice } from "./historySlice.ts";
 import type { HybridSlice } from "./hybridSlice.ts";
 import type { PairSlice } from "./pairSlice.ts";
 import { receiveAnswer } from "./receive.ts";
-import type { Answer, RunMode, RunParameters, Turn } from "./request.ts";
+import type { Answer, Asked, RunMode, RunParameters, ToolResult, Turn } from "./request.ts";
 import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
 
 export interface TalkSlice {
@@ -39,6 +39,8 @@ export interface TalkSlice {
   readonly beginRun: (sentence: string) => void;
   readonly endRun: () => void;
   readonly send: () => Promise<void>;
+  /** Goes on after the calls of the last answer. */
+  readonly giveResults: (results: readonly ToolResult[]) => Promise<void>;
   /** Takes a turn that failed out of the conversation and asks again. */
   readonly resend: (id: number) => Promise<void>;
   readonly stop: () => void;
@@ -60,6 +62,10 @@ const NO_TALK = {
   rates: [],
   template: IDLE,
 } as const;
+
+/** For the history. */
+const resultsText = (results: readonly ToolResult[]): string =>
+  results.map(({ name, content }) => `${name} gave: ${content}`).join("\n");
 
 export function createTalkSlice(tools: Tools): TalkSlice {
   const { set, get, on } = tools;
@@ -123,7 +129,7 @@ export function createTalkSlice(tools: Tools): TalkSlice {
 function askingActions(
   tools: Tools,
   task: ReturnType<typeof createTask>,
-): Pick<TalkSlice, "send" | "resend" | "loadTemplate"> {
+): Pick<TalkSlice, "send" | "giveResults" | "resend" | "loadTemplate"> {
   const { engine, set, get, emit } = tools;
   /** The pending question for a chat template, and its model. */
   let asking: { readonly model: string; readonly done: Promise<void> } | null = null;
@@ -138,16 +144,17 @@ function askingActions(
       ),
     });
 
-  const ask = async (prompt: string): Promise<void> => {
+  const ask = async (question: Asked): Promise<void> => {
+    const { prompt } = question;
     const { turns, runMode: mode, parameters, model } = get();
     const open = current(model);
     if (open === null) return;
     const id = get().nextRunId();
     const { signal, isCurrent } = task.begin();
     const asked = askedParameters(parameters, open);
-    const input = runRequest(open.model, mode, turns, prompt, asked);
+    const input = runRequest(open.model, mode, turns, question, asked);
     get().beginRun("Starting");
-    set({ turns: [...turns, { id, prompt, answer: EMPTY_ANSWER }], rates: [] });
+    set({ turns: [...turns, { id, ...question, answer: EMPTY_ANSWER }], rates: [] });
     get().noteCommand(runCommand(mode, prompt, asked));
     await receiveAnswer(engine, input, signal, {
       isMine: isCurrent,
@@ -201,14 +208,18 @@ function askingActions(
           return;
         }
       }
-      await (get().beside === null ? ask(draft) : get().askPair(draft));
+      await (get().beside === null ? ask({ prompt: draft, results: [] }) : get().askPair(draft));
+    },
+    async giveResults(results) {
+      if (get().running !== null || current(get().model) === null) return;
+      await ask({ prompt: resultsText(results), results });
     },
     async resend(id) {
       const { turns, running } = get();
       const turn = turns.find((each) => each.id === id);
       if (turn === undefined || running !== null || current(get().model) === null) return;
       set({ turns: turns.filter((each) => each !== turn) });
-      await ask(turn.prompt);
+      await ask({ prompt: turn.prompt, results: turn.results });
     },
     async loadTemplate() {
       const open = current(get().model);

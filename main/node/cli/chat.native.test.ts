@@ -1,0 +1,74 @@
+/** `rlx chat` with reasoning and tools. A grammar makes a tiny model write exactly what the test is about. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
+import { toolTemplate, writeTinyGguf } from "../../testing/tinyGguf.ts";
+
+const ANSWER =
+  '<think>\nhm\n</think>\n\nLooking.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Rom"}}\n</tool_call>';
+const TOOLS = [{ type: "function", function: { name: "weather", parameters: { type: "object", properties: {} } } }];
+const grammar = (text: string): string => `root ::= ${JSON.stringify(text)}`;
+
+let folder: string;
+let file: string;
+beforeAll(async () => {
+  requireCommandLine();
+  folder = mkdtempSync(join(tmpdir(), "chat-"));
+  file = join(folder, "tools.gguf");
+  await writeTinyGguf(file, { template: toolTemplate });
+  writeFileSync(join(folder, "tools.json"), JSON.stringify(TOOLS));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+const chat = (...more: readonly string[]) =>
+  rlx(["chat", file, "-m", "Weather?", "-n", "300", "--grammar", grammar(ANSWER), ...more], { home: folder });
+
+interface Talk {
+  readonly answers: readonly Record<string, unknown>[];
+  readonly messages: readonly Record<string, unknown>[];
+}
+
+describe("rlx chat", () => {
+  it("tells reasoning, words and calls apart", { timeout: 60_000 }, async () => {
+    const { code, out } = await chat("--tools", join(folder, "tools.json"), "--json");
+    expect(code).toBe(0);
+    const { answers, messages } = JSON.parse(out) as Talk;
+    const call = { id: "call00001", name: "weather", arguments: '{"city":"Rom"}' };
+    expect(answers).toMatchObject([{ text: ANSWER, reasoning: "hm", content: "Looking.", calls: [call], notes: [] }]);
+    expect(messages.at(-1)).toEqual({ role: "assistant", content: "Looking.", reasoning: "hm", calls: [call] });
+  });
+
+  it("writes the answer and the call, and what was thought beside them", { timeout: 60_000 }, async () => {
+    const shown = await chat("--tools", JSON.stringify(TOOLS));
+    expect(shown.out).toBe('Looking.\n\n→ weather({"city":"Rom"})\n');
+    expect(shown.err).toMatch(/^hm$/mu);
+    const hidden = await chat("--reasoning", "hide");
+    expect(hidden.out).toBe(shown.out);
+    expect(hidden.err).not.toMatch(/^hm$/mu);
+  });
+
+  it("takes the next message for the result of a call", { timeout: 60_000 }, async () => {
+    const { code, out } = await chat("-m", "grey", "--tools", JSON.stringify(TOOLS), "--json");
+    expect(code).toBe(0);
+    const { messages, answers } = JSON.parse(out) as Talk;
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+    expect(messages[2]).toEqual({ role: "tool", content: "grey", callId: "call00001", name: "weather" });
+    expect(answers[1]).toMatchObject({ calls: [{ id: "call00002" }] });
+  });
+
+  it("refuses what cannot be tools or a variable", { timeout: 60_000 }, async () => {
+    for (const [option, value, ending] of [
+      ["--tools", "[1]", 2],
+      ["--template-var", "1=2", 2],
+      ["--reasoning", "maybe", 2],
+      ["--template", "x", 1],
+    ] as const) {
+      const { code, err } = await chat(option, value);
+      expect([option, code]).toEqual([option, ending]);
+      expect(err).toContain("expected");
+    }
+  });
+});

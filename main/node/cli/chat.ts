@@ -1,0 +1,226 @@
+/** `rlx chat`: a conversation with reasoning and tools. After a call, what is said next is its result. */
+import { createInterface } from "node:readline/promises";
+import type { ChatMessage, Reply, TemplateView, ToolCall } from "../../contract/views/chat.ts";
+import type { TokenView } from "../../contract/views/run.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Command, ModelChoice } from "./client.ts";
+import { openModel } from "./client.ts";
+import { harmless, INTERRUPTED } from "./output.ts";
+import type { Answer, RunInput, SamplingOptions } from "./run.ts";
+import { answer, mark, noteCache, runInput, statsLine } from "./run.ts";
+import { readText } from "./text.ts";
+
+interface ChatOptions extends SamplingOptions {
+  readonly message?: readonly string[];
+  readonly system?: string;
+  readonly tools?: string;
+  readonly documents?: string;
+  readonly template?: string;
+  readonly templateVar?: readonly string[];
+  readonly reasoning: string;
+}
+
+type Told = Omit<Extract<RunInput["prompt"], { readonly kind: "chat" }>, "kind" | "messages">;
+
+/** A conversation that goes on. */
+interface Talk {
+  readonly model: string;
+  readonly options: ChatOptions;
+  readonly told: Told;
+  readonly messages: ChatMessage[];
+  /** Calls without a result. */
+  readonly pending: ToolCall[];
+}
+
+export async function chat(command: Command, choice: ModelChoice, options: ChatOptions): Promise<number> {
+  if (!["show", "hide"].includes(options.reasoning))
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx chat] --reasoning: got ${options.reasoning}, expected show or hide`,
+      {
+        hint: "With --json it is always told apart.",
+      },
+    );
+  const told = await toldOf(options, command.signal);
+  await noteCache(command);
+  const { model, title } = await openModel(command, choice, "sample");
+  if (options.message === undefined && command.output.json)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx chat] --json needs --message", {
+      hint: "A conversation on the terminal has no JSON form.",
+    });
+  const asked = { model, messages: null, ...told };
+  const template = await command.client.call("chat.template", asked, { signal: command.signal });
+  // A form that the file does not name may not be the one it was trained on.
+  if (template.origin === "chatml") command.output.note(template.sentence);
+  if (told.tools !== undefined && template.origin !== null && template.callFamily === null)
+    command.output.note("The form in which this model calls tools is not known: a call stays text.");
+  const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
+  const talk = { model, options, told, messages, pending: [] };
+  if (options.message !== undefined) return speak(command, talk, options.message, template.origin);
+  return converse(command, title, talk);
+}
+
+async function toldOf({ tools, documents, template, templateVar }: ChatOptions, signal: AbortSignal): Promise<Told> {
+  return {
+    ...(tools === undefined ? {} : { tools: await jsonOrFile(tools, signal) }),
+    ...(documents === undefined ? {} : { documents: await jsonOrFile(documents, signal) }),
+    ...(template === undefined ? {} : { template }),
+    ...(templateVar === undefined ? {} : { variables: Object.fromEntries(templateVar.map(variableOf)) }),
+  };
+}
+
+/** A list itself, or a file that holds it. */
+const jsonOrFile = (text: string, signal: AbortSignal): Promise<string> =>
+  text.trimStart().startsWith("[") ? Promise.resolve(text) : readText(text, signal);
+
+function variableOf(text: string): readonly [string, string] {
+  const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/su.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return [name, value];
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx chat] --template-var: got ${JSON.stringify(text)}, expected <name>=<value>`,
+    {
+      hint: "A value is JSON, or else a text: --template-var enable_thinking=false.",
+    },
+  );
+}
+
+const requestOf = ({ model, options, told, messages }: Talk, command: Command): Promise<RunInput> =>
+  runInput(command, model, options, { kind: "chat", messages: [...messages], ...told });
+
+/** What a person says: the result of a call, where one waits for it. */
+function say({ messages, pending }: Talk, content: string): void {
+  const call = pending.shift();
+  messages.push(
+    call === undefined ? { role: "user", content } : { role: "tool", content, callId: call.id, name: call.name },
+  );
+}
+
+function keep({ messages, pending }: Talk, { reasoning, content, calls }: Reply): void {
+  messages.push({
+    role: "assistant",
+    content,
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(calls.length === 0 ? {} : { calls }),
+  });
+  pending.push(...calls);
+}
+
+/** Each message in turn, then the end. */
+async function speak(
+  command: Command,
+  talk: Talk,
+  said: readonly string[],
+  template: TemplateView["origin"],
+): Promise<number> {
+  const answers = [];
+  for (const content of said) {
+    say(talk, content);
+    // A model that called several tools waits for all results.
+    if (talk.pending.length > 0) continue;
+    const request = await requestOf(talk, command);
+    const { text, start, done } = await answer(command, request, command.signal, mark(command), shower(command, talk));
+    command.output.line();
+    tell(command, done.reply);
+    if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
+    keep(talk, done.reply);
+    const { device, truth, reference, sampling } = start;
+    const { reply, reason, stats } = done;
+    answers.push({ text, ...reply, device, truth, reference, sampling, reason, stats });
+    if (done.reason === "cancelled") break;
+  }
+  command.output.value({ template, answers, messages: talk.messages });
+  return command.signal.aborted ? INTERRUPTED : 0;
+}
+
+async function converse(command: Command, title: string, talk: Talk): Promise<number> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: "\n> " });
+  let answering: AbortController | undefined;
+  const end = (): void => terminal.close();
+  // ^C on a terminal stops the answer that is being written; between answers it ends the conversation.
+  const interrupt = (): void => (answering === undefined ? end() : answering.abort());
+  terminal.on("SIGINT", interrupt);
+  // Without a terminal it comes as a signal to the process, and ends both.
+  command.signal.addEventListener("abort", end);
+  command.output.note(`${title}. An empty line ends, Ctrl+C stops an answer.`);
+  const ask = (): void => {
+    const [call] = talk.pending;
+    terminal.setPrompt(call === undefined ? "\n> " : `\nresult of ${harmless(call.name)}> `);
+    terminal.prompt();
+  };
+  try {
+    ask();
+    for await (const line of terminal) {
+      const content = line.trim();
+      if (content === "" || command.signal.aborted) break;
+      const before = talk.pending[0];
+      say(talk, content);
+      if (talk.pending.length === 0) {
+        answering = new AbortController();
+        const request = await requestOf(talk, command);
+        const said = await answerUnlessStopped(command, talk, request, answering.signal);
+        answering = undefined;
+        if (said === undefined) {
+          // Nothing was answered: what was asked is not part of the conversation.
+          talk.messages.pop();
+          if (before !== undefined) talk.pending.push(before);
+        } else {
+          keep(talk, said.done.reply);
+          process.stdout.write("\n");
+          tell(command, said.done.reply);
+          process.stderr.write(`  ${statsLine(said.start, said.done.stats, request.context)}\n`);
+        }
+      }
+      if (!command.signal.aborted) ask();
+    }
+  } finally {
+    command.signal.removeEventListener("abort", end);
+    end();
+  }
+  return command.signal.aborted ? INTERRUPTED : 0;
+}
+
+/** The answer so far; undefined if it was stopped before its first token. */
+async function answerUnlessStopped(
+  command: Command,
+  talk: Talk,
+  input: RunInput,
+  stop: AbortSignal,
+): Promise<Answer | undefined> {
+  try {
+    const signal = AbortSignal.any([stop, command.signal]);
+    return await answer(command, input, signal, mark(command), shower(command, talk));
+  } catch (error) {
+    const stopped = stop.aborted && !command.signal.aborted;
+    if (!stopped || !(error instanceof WorkbenchError) || error.code !== "CANCELLED") throw error;
+    command.output.endProgress();
+    return undefined;
+  }
+}
+
+/** Calls are a part of the result, on a line each. */
+function tell({ output }: Command, { calls, notes }: Reply): void {
+  for (const { name, arguments: given } of calls) output.line(`→ ${name}(${given})`);
+  for (const note of notes) output.note(`! ${note}`);
+}
+
+const [DIM, PLAIN] = ["\u001b[2m", "\u001b[22m"];
+
+/** The answer goes to standard output; what was thought is dim there on a terminal, and on standard error elsewhere. */
+function shower({ output }: Command, { options }: Talk): (pieces: TokenView["pieces"]) => void {
+  const isTerminal = process.stdout.isTTY;
+  let last: TokenView["pieces"][number]["part"] | undefined;
+  return (pieces) => {
+    for (const { part, text } of pieces) {
+      if (part === "call" || (part === "reasoning" && options.reasoning === "hide")) continue;
+      const isThought = part === "reasoning";
+      if (last === "reasoning" && !isThought) (isTerminal ? process.stdout : process.stderr).write("\n");
+      last = part;
+      if (!isThought) output.write(text);
+      else if (!output.json) {
+        if (isTerminal) process.stdout.write(`${DIM}${harmless(text)}${PLAIN}`);
+        else process.stderr.write(text);
+      }
+    }
+  };
+}
