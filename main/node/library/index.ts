@@ -21,6 +21,11 @@ export { quantizeModel } from "./quantize.ts";
 export type { QuantizeModelOptions } from "./quantize.ts";
 export type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
 
+// The numbers in its tensors
+export { checkModel, tensorStatistics } from "./tensors.ts";
+export type { StatisticsOptions } from "./tensors.ts";
+export type { Finding, TensorScan } from "../../quantize/scan.ts";
+
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";
 export type {
