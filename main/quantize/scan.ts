@@ -7,7 +7,7 @@ import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
 import type { ElementType } from "../ir/dtype.ts";
 
 /** Rows as f32 numbers, bit for bit what ggml gives. */
-export type Unpack = (type: ElementType, bytes: Uint8Array, columns: number) => Promise<Float32Array>;
+export type Unpack = (type: ElementType, bytes: Uint8Array) => Promise<Float32Array>;
 
 export interface Place {
   /** Of the expert where there is one. */
@@ -206,7 +206,7 @@ async function valuesAt(
     throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[tensors] ${tensor.name}: ${name} cannot be unpacked`);
   const bytesPer = tensor.byteLength / tensor.elements;
   const range = { offset: at * bytesPer, length: count * bytesPer, signal };
-  return unpack(element, await file.readTensor(tensor, range), tensor.dims[0] ?? 1);
+  return unpack(element, await file.readTensor(tensor, range));
 }
 
 function placeOf({ dims }: GgufTensor, at: number): Place | null {

@@ -224,9 +224,7 @@ add(
   .requiredOption("--to <recipe>", "q4_k_m, q8_0, iq4_xs, f16 …: a wrong one names them all")
   .option("-o, --output <path>", "where to write it; beside the file without it")
   .option("--overwrite", "replace what is there")
-  .addOption(
-    several("--tensor-type <pattern=type>", "another type for tensors whose names match; * stands for anything"),
-  )
+  .addOption(several("--tensor-type <rule>", "pattern=type: another type where a name matches; * stands for anything"))
   .option("--output-type <type>", "type of the output matrix")
   .option("--embedding-type <type>", "type of the token embedding")
   .option("--pure", "the recipe's own type for every weight")

@@ -36,6 +36,11 @@ export type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
 // Vectors of texts
 export type { Embedder, EmbedderOptions, EmbedTextOptions, RankedDocument } from "./embedder.ts";
 
+// The numbers in its tensors
+export { checkModel, tensorStatistics } from "./tensors.ts";
+export type { StatisticsOptions } from "./tensors.ts";
+export type { Finding, TensorScan } from "../../quantize/scan.ts";
+
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";
 export type {

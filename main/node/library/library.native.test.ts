@@ -5,7 +5,17 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { buildGraph, modelGraph } from "../../library/index.ts";
 import { engines } from "./addon.ts";
-import { compileForCpu, devices, exportGraph, openModel, openPackage, sampleModel } from "./index.ts";
+import {
+  checkModel,
+  compileForCpu,
+  devices,
+  exportGraph,
+  openModel,
+  openPackage,
+  quantizeModel,
+  sampleModel,
+  tensorStatistics,
+} from "./index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-door-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -99,6 +109,24 @@ describe("models", () => {
     await first.return();
     await expect(session.generate("Twice", { maxTokens: 1 }).next()).resolves.toMatchObject({ done: false });
     session.dispose();
+    await model.close();
+  });
+});
+
+describe("smaller files", () => {
+  it("are written as planned, lose little, and are sound", async () => {
+    const model = await openModel(sampleModel());
+    const path = join(folder, "small.gguf");
+    const report = await quantizeModel(model, path, { to: "Q4_K_M", threads: 1 });
+    expect(report.relativeError).toBeLessThan(0.1);
+    await expect(quantizeModel(model, path, { to: "q4_k_m" })).rejects.toMatchObject({ details: { exists: true } });
+    await expect(quantizeModel(model, path, { to: "iq1_s", overwrite: true })).rejects.toThrow(/importance matrix/);
+    const small = await openModel(path);
+    const changed = report.tensors.find(({ relativeError }) => relativeError > 0)!;
+    const { difference } = await tensorStatistics(small, changed.name, { against: model });
+    expect(difference).toBeCloseTo(changed.relativeError, 5);
+    expect((await checkModel(small)).filter(({ kind }) => kind === "broken")).toEqual([]);
+    await small.close();
     await model.close();
   });
 });

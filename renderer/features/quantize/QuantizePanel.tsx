@@ -122,7 +122,7 @@ function Where({ plan }: { readonly plan: QuantizePlanView }): ReactNode {
         </Button>
       </div>
       <div className={styles["below"]}>
-        <label>
+        <label className={styles["replace"]}>
           <input
             type="checkbox"
             checked={overwrite}
