@@ -17,6 +17,8 @@ import type { OldForm } from "./translate.ts";
 
 /** A translated header is up to three times as long. Real ones of these kinds take a few MB. */
 const MOST_BYTES = 16 << 20;
+/** Models of that time have 32 000 tokens, and headers of less than 1 MB. */
+const MOST_FIRST_BYTES = 4 << 20;
 const FIRST_WINDOW = 256 << 10;
 
 /** The source itself, unless its form is another. Other files than GGUFs are the reader's to refuse. */
@@ -58,7 +60,7 @@ async function translated(
   form: OldForm,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly bytes: Uint8Array; readonly end: number }> {
-  const most = Math.min(source.byteLength, MOST_BYTES);
+  const most = Math.min(source.byteLength, form.version === 1 ? MOST_FIRST_BYTES : MOST_BYTES);
   for (let window = Math.min(FIRST_WINDOW, most); ;) {
     throwIfCancelled(signal);
     const translator = new HeaderTranslator(source.name, await source.read(0, window, signal), form);
@@ -81,7 +83,7 @@ const cutOff = ({ name, byteLength }: ByteSource, end: number): WorkbenchError =
           hint: "The file ends inside its header; download or copy it again.",
         },
       )
-    : new WorkbenchError("INPUT_LIMIT", `[${name}] header: got at least ${end} bytes, expected at most ${MOST_BYTES}`, {
+    : new WorkbenchError("INPUT_LIMIT", `[${name}] header: got at least ${end} bytes, expected fewer`, {
         hint: `No known model of this kind has a header this long (${HEADER_LIMITS.headerBytes} in others); the file is probably damaged.`,
       });
 

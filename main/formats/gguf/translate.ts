@@ -111,14 +111,16 @@ export class HeaderTranslator {
     const size = this.#form.version === 1 ? 4 : 8;
     this.#need(size);
     const little = !this.#form.bigEndian;
-    const value =
-      size === 4 ? BigInt(this.#view.getUint32(this.#at, little)) : this.#view.getBigUint64(this.#at, little);
+    const first = this.#view.getUint32(this.#at, little);
+    const second = size === 4 ? 0 : this.#view.getUint32(this.#at + 4, little);
+    const [low, high] = size === 8 && !little ? [second, first] : [first, second];
     this.#at += size;
     this.#room(8);
-    this.#outView.setBigUint64(this.#end, value, true);
+    this.#outView.setUint32(this.#end, low, true);
+    this.#outView.setUint32(this.#end + 4, high, true);
     this.#end += 8;
     // What is beyond has no end in any file: the window tells.
-    return Number(value);
+    return high * 2 ** 32 + low;
   }
 
   /** Its length. */

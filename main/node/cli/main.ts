@@ -93,7 +93,12 @@ const OR_SAMPLE = "a .gguf file; without one, the model that comes with the work
 const JSON_OPTION = ["--json", "one JSON value on stdout, nothing else"] as const;
 
 function add(name: string, summary: string, ...shown: readonly string[]): Program {
-  return addFor("a .gguf file (any part of a split one), a .safetensors file, or the folder of a Hugging Face model", name, summary, ...shown);
+  return addFor(
+    "a .gguf file (any part of a split one), a .safetensors file, or the folder of a Hugging Face model",
+    name,
+    summary,
+    ...shown,
+  );
 }
 
 /** `file` describes the argument: what it is, and the model without one. */
