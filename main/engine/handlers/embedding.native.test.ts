@@ -110,7 +110,11 @@ describe("documents", () => {
 describe("what a model is not", () => {
   test("an encoder writes nothing, and says where it can be used", async () => {
     const overview = await engine.client.call("model.overview", { model: embedder });
-    expect(overview.canRun).toMatchObject({ ok: false, code: "UNSUPPORTED_MODEL_KIND", hint: expect.stringContaining("rlx embed") as string });
+    expect(overview.canRun).toMatchObject({
+      ok: false,
+      code: "UNSUPPORTED_MODEL_KIND",
+      hint: expect.stringContaining("rlx embed") as string,
+    });
     expect([overview.canMeasure.ok, overview.canEmbed.ok, overview.canGraph.ok, overview.canExport.ok]).toEqual([
       false,
       true,
