@@ -25,7 +25,7 @@ const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid
 type ExpertActivation = "silu" | "gelu" | "limited" | Ungated;
 type Ungated = "gelu alone" | "squared";
 
-interface Shared {
+export interface Shared {
   readonly width: number;
   readonly gated: boolean;
   /** What the sum with the experts is multiplied by. */
