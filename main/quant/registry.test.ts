@@ -11,7 +11,7 @@ const native = join(import.meta.dirname, "../../native/src/core/formats");
 
 it("has the native list's types in its order", () => {
   const list = readFileSync(join(native, "all.h"), "utf8");
-  const [all, coded] = list.split("#define RLX_CODED_TYPES");
+  const [all, coded] = list.split(/#define RLX_(?:CODED|WHOLE)_TYPES/u);
   const names = (text = ""): unknown[] => [...text.matchAll(/\bX\((\w+)\)/g)].map(([, name]) => name);
   expect(names(all)).toEqual(PACKED_TYPES);
   expect(names(coded)).toEqual(PACKED_TYPES.filter((type) => PACKED[type].coded !== undefined));

@@ -5,7 +5,7 @@ import { ExportTab } from "../features/export/ExportTab.tsx";
 import { QuantizePanel } from "../features/quantize/QuantizePanel.tsx";
 import type { WorkbenchTab } from "../shell/tabs.ts";
 import { Segmented } from "../ui/Segmented.tsx";
-import styles from "./export.module.css";
+import styles from "../features/quantize/WriteKinds.module.css";
 
 const KINDS = [
   { id: "package", text: "Core ML package" },
