@@ -5,7 +5,7 @@
  * values too. Older files have `attn_kv_b` and keep the keys and values of each head.
  */
 import type { Value } from "../ir/graph.ts";
-import type { Decoder } from "./blocks.ts";
+import type { Decoder } from "./decoder.ts";
 import { TOKENS } from "./blocks.ts";
 import type { DenseHyper, DenseStyle } from "./dense.ts";
 import { DENSE, denseFacts, readDense } from "./dense.ts";

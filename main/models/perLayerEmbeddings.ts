@@ -5,7 +5,7 @@
 import type { Value } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
-import type { Decoder } from "./blocks.ts";
+import type { Decoder } from "./decoder.ts";
 import { TOKENS } from "./blocks.ts";
 import type { DenseLayer } from "./denseBlocks.ts";
 

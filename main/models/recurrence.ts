@@ -6,7 +6,7 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Shape } from "../ir/dim.ts";
 import type { Value } from "../ir/graph.ts";
 import { tensor } from "../ir/type.ts";
-import type { Decoder } from "./blocks.ts";
+import type { Decoder } from "./decoder.ts";
 
 /** The result of a step that reads a state and leaves another one: `build` gives both. */
 export function recur(

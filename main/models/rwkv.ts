@@ -4,8 +4,10 @@
  */
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
-import type { DecoderSizes, ModelOptions } from "./blocks.ts";
-import { Decoder, TOKENS } from "./blocks.ts";
+import type { ModelOptions } from "./blocks.ts";
+import type { DecoderSizes } from "./decoder.ts";
+import { TOKENS } from "./blocks.ts";
+import { Decoder } from "./decoder.ts";
 import type { LayerPlace } from "./denseBlocks.ts";
 import { readLayers, readNormEpsilon, vocabularySize } from "./dense.ts";
 import type { FamilySample, FamilySpec, SampleKeys } from "./family.ts";

@@ -3,7 +3,7 @@
  * last layer before them that sees as much as they do. The attention of the families that do so.
  */
 import type { Value } from "../ir/graph.ts";
-import type { Decoder } from "./blocks.ts";
+import type { Decoder } from "./decoder.ts";
 import type { DenseHyper, LayerSizes } from "./dense.ts";
 import type { DenseLayer } from "./denseBlocks.ts";
 import type { HyperReader } from "./hyperReader.ts";

@@ -2,7 +2,7 @@
 import type { Graph } from "../ir/graph.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import { tensor } from "../ir/type.ts";
-import { Decoder } from "../models/blocks.ts";
+import { Decoder } from "../models/decoder.ts";
 
 export const RECURRENT = { vocabulary: 48, width: 16, chunk: 4, capacity: 64 } as const;
 

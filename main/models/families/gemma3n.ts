@@ -7,7 +7,7 @@ import type { Value } from "../../ir/graph.ts";
 import { hostScalar } from "../../ir/hostTensor.ts";
 import type { OpBuilder } from "../../ops/opBuilder.ts";
 import { activate } from "../activation.ts";
-import type { Decoder } from "../blocks.ts";
+import type { Decoder } from "../decoder.ts";
 import { TOKENS } from "../blocks.ts";
 import type { DenseHyper } from "../dense.ts";
 import { DENSE, readDense } from "../dense.ts";

@@ -1,6 +1,6 @@
 /** Mamba and Mamba 2: layers of one state space each, with neither attention nor feed-forward network. */
-import type { DecoderSizes } from "../blocks.ts";
-import { Decoder } from "../blocks.ts";
+import type { DecoderSizes } from "../decoder.ts";
+import { Decoder } from "../decoder.ts";
 import { readLayers, readNormEpsilon, vocabularySize } from "../dense.ts";
 import type { FamilySample, SampleKeys } from "../family.ts";
 import { defineFamily } from "../family.ts";

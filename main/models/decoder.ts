@@ -1,0 +1,119 @@
+/** A decoder while it is built: what a step adds to a model's graph, which is its caches and its logits. */
+import { WorkbenchError } from "../diagnostics/errors.ts";
+import type { Dim } from "../ir/dim.ts";
+import type { Value, WeightSource } from "../ir/graph.ts";
+import { hostScalar } from "../ir/hostTensor.ts";
+import type { Rewind } from "../ir/rewind.ts";
+import type { TensorType } from "../ir/type.ts";
+import { scalar, tensor } from "../ir/type.ts";
+import type { AttentionRules, GraphSizes, Heads, ModelOptions, Scales, SharedHeads } from "./blocks.ts";
+import { CAPACITY, EMBEDDING, INPUTS, LOGITS, ModelGraph, ROWS, TOKENS } from "./blocks.ts";
+
+export interface DecoderSizes extends GraphSizes {
+  readonly tiedEmbedding: boolean;
+}
+
+export interface DecoderState {
+  readonly label: string;
+  readonly rewind: Rewind;
+}
+
+/** Keys and values of one layer, those of this step among them. */
+interface Caches {
+  readonly k: Value;
+  readonly v: Value;
+}
+
+/** A decoder while it is built: tokens of one step, caches of those before it, and logits. */
+export class Decoder extends ModelGraph {
+  /** Element type and positions of the caches, as they were asked for. */
+  readonly cache: Pick<ModelOptions, "capacity" | "cacheType">;
+  /** Tokens that were read before this step. */
+  readonly past: Value;
+  readonly #tiedEmbedding: boolean;
+  readonly #rows: Value;
+  readonly #caches = new Map<number, Caches>();
+
+  constructor(sizes: DecoderSizes, weights: WeightSource, options: ModelOptions) {
+    super(sizes, weights, options.largestStep, options.countsExperts);
+    const { builder } = this;
+    this.cache = options;
+    this.#tiedEmbedding = sizes.tiedEmbedding;
+    builder.limitSymbol(ROWS, options.largestRows);
+    if (options.capacity === CAPACITY) builder.limitSymbol(CAPACITY, options.largestCapacity ?? sizes.context);
+    this.past = builder.input(INPUTS.past, scalar("i32"), { label: INPUTS.past });
+    this.#rows = builder.input(INPUTS.rows, tensor("i32", [ROWS]), { label: INPUTS.rows });
+  }
+
+  positions(): Value {
+    return this.g.add([this.g.iota([], { shape: [TOKENS], axis: 0 }, "steps"), this.past], {}, "positions");
+  }
+
+  /** The wanted rows, normed, against the output matrix: the graph's result. */
+  head(x: Value, scales: Scales = {}, norm = "output_norm"): void {
+    const { vocabulary, width } = this.sizes;
+    const rows = this.scoped("final_norm", () =>
+      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), norm, width, "norm"),
+    );
+    this.scoped("head", () => {
+      const name = this.#tiedEmbedding ? EMBEDDING : "output.weight";
+      const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
+      const matrix = this.weight(name, [vocabulary, width]);
+      const plain = this.g.linear(bias[0] === undefined ? [rows, matrix] : [rows, matrix, bias[0]], {}, LOGITS);
+      // The parts of an embedding's adapter are those of its rows: they say nothing of the matrix as an output.
+      const logits = this.#tiedEmbedding ? plain : this.withLowRank(plain, rows, name, [vocabulary, width]);
+      this.builder.output(LOGITS, this.#finished(logits, scales));
+    });
+  }
+
+  /** A value that stays from step to step: how sessions can take it back, and what it becomes after this one. */
+  state(name: string, type: TensorType, options: DecoderState, next: (before: Value) => Value): Value {
+    const before = this.builder.state(name, type, options);
+    const after = next(before);
+    this.builder.setState(name, after);
+    return after;
+  }
+
+  /** Appends k and v to the layer's caches `k.<i>` and `v.<i>`, and attends over them. */
+  attend(layer: number, { q, k, ...rest }: Heads | SharedHeads, rules: AttentionRules): Value {
+    const cached = (role: "k" | "v", fresh: Value): Value => {
+      const [, kvHeads = 0, size = 0] = this.g.typeOf(fresh).shape;
+      const type = tensor(this.cache.cacheType, [kvHeads, this.cache.capacity, size]);
+      const label = `${role}_cache`;
+      return this.state(`${role}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
+        this.g.kv_append([cache, fresh, this.past], {}, label),
+      );
+    };
+    const keys = cached("k", k);
+    const caches = { k: keys, v: "v" in rest ? cached("v", rest.v) : keys };
+    this.#caches.set(layer, caches);
+    return this.#attendOver(q, caches, rules);
+  }
+
+  /** Attends over the caches of an earlier layer. */
+  attendOverLayer(layer: number, q: Value, rules: AttentionRules): Value {
+    const caches = this.#caches.get(layer);
+    if (caches === undefined) throw new WorkbenchError("BUG_INVARIANT", `[attention] layer ${layer} has no caches yet`);
+    return this.#attendOver(q, caches, rules);
+  }
+
+  #attendOver(q: Value, { k, v }: Caches, { sinks, ...attrs }: AttentionRules): Value {
+    const operands = [q, k, v, this.past] as const;
+    if (sinks === undefined) return this.g.attention_cached(operands, attrs, "attention");
+    const [, heads] = this.g.typeOf(q).shape;
+    const logits = this.vector(sinks, typeof heads === "number" ? heads : 0);
+    return this.g.attention_cached([...operands, logits], attrs, "attention");
+  }
+
+  protected room(): Dim {
+    return this.cache.capacity;
+  }
+
+  #finished(logits: Value, { logits: scale = 1, logitCap }: Scales): Value {
+    const { g } = this;
+    const factor = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
+    const scaled = scale === 1 ? logits : g.mul([logits, factor(scale)], {}, "scaled");
+    if (logitCap === undefined) return scaled;
+    return g.mul([g.tanh([g.mul([scaled, factor(1 / logitCap)])]), factor(logitCap)], {}, "capped");
+  }
+}
