@@ -1,6 +1,7 @@
 /**
  * Real public models (scripts/fetchModels.mjs): SmolLM2-135M-Instruct in Q4_1 gives llama.cpp's tokens; the folder of
- * all-MiniLM-L6-v2 becomes a GGUF that llama.cpp loads, with its weights as they are and the ids of Hugging Face's tokenizer.
+ * all-MiniLM-L6-v2 gives the ids of Hugging Face's tokenizer and the vectors of NumPy by BERT's formulas, and becomes a
+ * GGUF that llama.cpp loads.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,8 +10,9 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { convertModel, openModel } from "../node/library/index.ts";
 import { logprobsIn } from "./decoderRuns.ts";
-import { llamaForget, llamaLogprobs, llamaMissing, llamaTokenize } from "./llama.ts";
-import { repositoryRoot } from "./oracleProcess.ts";
+import { llamaEmbeddings, llamaForget, llamaLogprobs, llamaMissing, llamaTokenize } from "./llama.ts";
+import { numeric } from "./oracle.ts";
+import { repositoryRoot, sharedOracleProcess } from "./oracleProcess.ts";
 
 const fetched = spawnSync(process.execPath, [join(repositoryRoot, "scripts/fetchModels.mjs")], { encoding: "utf8" });
 const missing =
@@ -25,6 +27,14 @@ afterAll(async () => {
 const STORY =
   "The lighthouse stood on a rock far from the shore. Every evening the keeper, an old woman called Marta, climbed its 144 " +
   "steps, lit the lamp, and wrote what she had seen into a book: ships, storms, whales, once a balloon. ";
+
+const largestGap = (a: readonly number[], b: readonly number[]): number =>
+  a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
+
+function unit(vector: readonly number[]): readonly number[] {
+  const length = Math.hypot(...vector);
+  return vector.map((value) => value / length);
+}
 
 /** The place of the largest number, `but` left out. */
 function bestOf(row: Float64Array, but = -1): number {
@@ -65,7 +75,7 @@ describe.skipIf(missing !== undefined)(`real models ${missing ?? ""}`, () => {
     await model.close();
   });
 
-  it("all-MiniLM-L6-v2: its folder is a GGUF with its own weights and the ids of Hugging Face's tokenizer", async () => {
+  it("all-MiniLM-L6-v2: vectors of BERT's formulas from its folder, which becomes a GGUF that llama.cpp loads", async () => {
     const model = await openModel(models!.minilm);
     expect(model.file.metadata.number("bert.pooling_type")).toBe(1);
     const texts = [
@@ -82,6 +92,18 @@ describe.skipIf(missing !== undefined)(`real models ${missing ?? ""}`, () => {
     expect(texts.map((text) => [...model.tokenizer.encode(text)])).toEqual(ids);
     const [path] = await convertModel(model, join(folder, "minilm.gguf"));
     expect((await llamaTokenize(path!, texts)).map((one) => [...one])).toEqual(ids);
+    const embedder = await model.openEmbedder({ device: "cpu" });
+    const vectors = await embedder.embed(texts);
+    for (const [i, tokens] of ids.entries()) {
+      const mine = [...vectors[i]!.data];
+      const formula = numeric(
+        await sharedOracleProcess("python").ask("hf.embedding", { folder: models!.minilm, tokens }),
+      );
+      expect(largestGap(mine, [...formula.data])).toBeLessThan(1e-4);
+      // llama.cpp takes the tanh form of gelu, which is this far from erf's.
+      const theirs = await llamaEmbeddings(path!, tokens, "mean");
+      expect(largestGap(mine, unit([...theirs.row(0)]))).toBeLessThan(1e-3);
+    }
     await model.close();
   });
 });

@@ -87,14 +87,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
   ): Open => {
     const { cacheType, chunk, threads, countsExperts = false, signal = new AbortController().signal } = choice;
     return async (context) => {
-      const started = performance.now();
-      const paths = await mappablePaths(model, signal, () =>
-        onPhase({
-          name: "write",
-          sentence: "Writing the weights as a GGUF, which engines can map",
-          elapsedSeconds: (performance.now() - started) / 1000,
-        }),
-      );
+      const paths = await mappablePaths(model, signal, onPhase);
       if (!paths)
         throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here", {
           hint: "Open a file with weights, or name its folder.",

@@ -9,7 +9,7 @@ import { poolingOf } from "../../runtime/embedderModel.ts";
 import type { EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
 import type { OpenModel } from "./openModel.ts";
-import { pathsOf } from "./openModel.ts";
+import { mappablePaths } from "./openModel.ts";
 
 export interface EmbedderChoice {
   readonly device: string;
@@ -35,12 +35,12 @@ export async function openEmbedderOf(
   const pooling = poolingOf(file, choice.pooling ?? undefined);
   const chosen = devices.able(choice.device, "tokens", "embed");
   const device = devices.running(chosen);
-  const paths = pathsOf(model);
+  const { threads, signal, onPhase = () => undefined } = choice;
+  const paths = await mappablePaths(model, signal, onPhase);
   if (paths === undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", "[embed] the weights of this model are not here", {
       hint: "Open a file with weights, or name its folder.",
     });
-  const { threads, signal, onPhase = () => undefined } = choice;
   const made = await model.cachedLater(`embedder ${device.id} ${pooling} ${threads}`, async () => {
     if (device.openEmbedder === undefined)
       throw new WorkbenchError("ENV_NO_DEVICE", `[embed] device ${device.id}: it makes no vectors of texts`, {

@@ -9,6 +9,7 @@ import type { ModelDescription } from "../../models/describe.ts";
 import { describeModel } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { DevicePhase } from "../../runtime/devices/provider.ts";
 import type { WriteModel } from "./madeModel.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 
@@ -146,12 +147,12 @@ export const pathsOf = (model: OpenModel): readonly string[] | undefined =>
 export async function mappablePaths(
   model: OpenModel,
   signal: AbortSignal,
-  onWrite: () => void,
+  onPhase: (phase: DevicePhase) => void,
 ): Promise<readonly string[] | undefined> {
   const { data } = model;
   if (data.kind !== "made") return pathsOf(model);
   const { path } = await model.cachedLater("written as GGUF", async () => {
-    onWrite();
+    onPhase({ name: "write", sentence: "Writing the weights as a GGUF, which engines can map", elapsedSeconds: 0 });
     const written = await data.write(model.requireFile("run"), signal);
     model.onDispose(() => void written.remove());
     return written;

@@ -58,7 +58,8 @@ function block(layer: DenseLayer, x: Value, { positions, network }: BertHyper): 
 function fed(layer: DenseLayer, x: Value, network: FeedForward): Value {
   switch (network) {
     case "gelu":
-      return layer.feedForward(x, "gelu");
+      // These models were trained with erf; llama.cpp's tanh form differs from it in the fourth digit.
+      return layer.feedForward(x, "gelu_exact");
     case "gated gelu":
       return layer.gatedFeedForward(x, "gelu");
     case "gated silu":

@@ -227,7 +227,8 @@ export class Model {
       throw new WorkbenchError("ENV_NO_DEVICE", `[embedder] device ${device.id}: it makes no vectors of texts`, {
         hint: "Choose cpu.",
       });
-    const request = { source: this, file: this.file, paths: this.#paths, threads, pooling, signal };
+    const paths = await this.#mappablePaths(signal);
+    const request = { source: this, file: this.file, paths, threads, pooling, signal };
     const opened = await device.openEmbedder({ ...request, onPhase: () => undefined });
     return new Embedder(opened, this.file, this.tokenizer);
   }
