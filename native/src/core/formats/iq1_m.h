@@ -52,7 +52,8 @@ RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
     for (int i = 0; i < 2; ++i) {
       const int place = found.places[2 * pair + i];
       y.qs[2 * pair + i] = static_cast<uint8_t>(place);
-      high |= (place >> 8 | (found.minus[2 * pair + i] ? 8 : 0)) << (4 * i);
+      const int sign = static_cast<int>(found.minus[2 * pair + i]) << 3;
+      high |= (place >> 8 | sign) << (4 * i);
     }
     y.qh[pair] = static_cast<uint8_t>(high);
   }

@@ -23,11 +23,11 @@ inline constexpr float kShift = 0.125f;
 // A block of kGroups groups of N values; a shift for each kSpan of them.
 template <int kGroups, int N, int kSpan>
 struct Block {
-  float unit;
-  int scales[kGroups];
-  bool minus[kGroups * N / kSpan];
-  uint16_t places[kGroups * N / 8];
-  float codes[kGroups * N];
+  float unit = 0.0f;
+  int scales[kGroups] = {};
+  bool minus[kGroups * N / kSpan] = {};
+  uint16_t places[kGroups * N / 8] = {};
+  float codes[kGroups * N] = {};
 };
 
 // Entries for a span with one shift: near ones, or (`kBest`) those that fit best of all. The error.
