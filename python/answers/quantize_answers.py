@@ -49,7 +49,7 @@ def _array(tensor, dtype):
 
 
 def input_squares(path, tokens):
-    """What each matrix of a block multiplies in llama.cpp's own graph: {name: [sums of squares, rows]}, a row per expert."""
+    """What each matrix of a block multiplies in llama.cpp's own graph: {name: [sums of squares, rows]}, a row per expert or head."""
     found = {}
     names = {}
 
@@ -70,7 +70,11 @@ def input_squares(path, tokens):
         if not name.startswith("blk.") or x.type != 0:
             return True
         values = _array(x, np.float32).astype(np.float64)
-        if op == "MUL_MAT":
+        if op == "MUL_MAT" and weight.ne[2] > 1:
+            # A matrix for each head.
+            heads, rows = values.shape[1:3]
+            squares, counts = (values[0] ** 2).sum(1), np.full(heads, rows)
+        elif op == "MUL_MAT":
             squares, counts = (values.reshape(-1, values.shape[-1]) ** 2).sum(0)[None], [values[..., 0].size]
         else:
             ids = _array(c.cast(tensor.src[2], c.POINTER(_Tensor)).contents, np.int32)[0, 0]
