@@ -93,12 +93,16 @@ test("an old file with a tensor for each expert gives the logits of the file wit
 const WIDE = { embedding_length: 256, feed_forward_length: 256, "attention.head_count": 8 };
 const WIDE_EXPERTS = { expert_feed_forward_length: 256, expert_shared_feed_forward_length: 256 };
 const WIDE_NET = { "ssm.state_size": 64, "ssm.group_count": 2, "ssm.time_step_rank": 4, "ssm.inner_size": 256 };
+const WIDE_SPACE = { "ssm.state_size": 32, "ssm.group_count": 2, "ssm.time_step_rank": 4, "ssm.inner_size": 256 };
 
 describe.skipIf(missing !== undefined)(`recurrent families in their usual mix ${missing ?? ""}`, () => {
   test.each([
     ["lfm2moe", { ...WIDE, ...WIDE_EXPERTS }],
     ["qwen3next", { ...WIDE, ...WIDE_EXPERTS, ...WIDE_NET }],
     ["qwen35", { ...WIDE, ...WIDE_NET }],
+    ["mamba2", { ...WIDE_SPACE, embedding_length: 256 }],
+    ["nemotron_h", { ...WIDE, ...WIDE_SPACE, feed_forward_length: [0, 256, 0] }],
+    ["rwkv7", { embedding_length: 256, feed_forward_length: 256 }],
   ])("%s, q4_k_m", async (architecture, keys) => {
     const family = FAMILIES.find(({ architectures }) => architectures.includes(architecture))!;
     const sample = family.samples.findLast((each) => each.architecture === architecture)!;
