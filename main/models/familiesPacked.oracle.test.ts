@@ -24,7 +24,7 @@ afterAll(async () => {
 const cases = FAMILIES.filter(({ kind }) => kind === "decoder").flatMap((family) =>
   family.architectures.flatMap((architecture) => {
     const samples = family.samples.filter((sample) => sample.architecture === architecture);
-    return [...new Set([samples[0]!, samples.at(-1)!])].map(
+    return [...new Set([...samples.slice(0, 1), ...samples.slice(-1)])].map(
       (sample) => [`${architecture}, ${sample.title}`, family, sample] as const,
     );
   }),
