@@ -12,6 +12,9 @@ const failure = z.object({
   error: z.object({ code: z.string(), message: z.string().regex(/^\[[^\]]+\] \S/), hint: z.string().min(1) }),
 });
 
+/** Options without which a command's other ones are not read. */
+const NEEDED: Readonly<Record<string, string>> = { quantize: "--to q8_0", imatrix: "--text-file none.txt" };
+
 /** What is wrong, the exit code (2: the command line, 1: what it was given), and the words that say so. */
 const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = [
   ["inspct", 2, /\[rlx\] unknown command 'inspct'[^]*Did you mean inspect\?/],
@@ -19,7 +22,12 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["help nosuch", 2, /\[rlx\] unknown command 'nosuch' `rlx --help` shows what there is\./],
   ["nosuch --help", 2, /\[rlx\] unknown command 'nosuch'/],
   ...COMMAND_NAMES.map(
-    (name) => [`${name} --nope`, 2, new RegExp(`\\[rlx ${name}\\] unknown option '--nope'`)] as const,
+    (name) =>
+      [
+        `${name} ${NEEDED[name] ?? ""} --nope`.replace("  ", " "),
+        2,
+        new RegExp(`\\[rlx ${name}\\] unknown option '--nope'`),
+      ] as const,
   ),
   ["inspect one two", 2, /too many arguments/],
   ['inspect ""', 2, /no file named: got nothing/],
@@ -103,7 +111,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["serve DIR", 1, /got a folder, expected a file/],
   ["serve --port 70000", 2, /--port: got 70000, expected a whole number from 0 to 65535/],
   ["inspect FILE --key no.such.key", 1, /"no\.such\.key" is not in this file/],
-  ["run --prompt x DIR", 1, /got a folder, expected a file/],
+  ["run --prompt x DIR", 1, /got a folder without a config\.json/],
   ...["inspect", "graph", "run -p x", "score --text abc", "compile"].flatMap((name) => [
     [`${name} DIR/missing.gguf`, 1, /\[missing\.gguf\] cannot open the file: there is no such file/] as const,
     [`${name} DIR/not.gguf`, 1, /\[not\.gguf\] not a GGUF: got/] as const,

@@ -569,7 +569,7 @@ describe("answers", () => {
     const { code, out, err } = await rlx(["chat", SAMPLE, "--temperature", "0"], { home, input: "Hello\nBye\n" });
     expect(code).toBe(0);
     expect(out.trim().split("\n").length).toBe(2);
-    expect(err).toMatch(/cpu: 9 prompt tokens[^]*kept/);
+    expect(err).toMatch(/cpu: 9 prompt tokens[^]*17 of them reused/);
   });
 });
 
