@@ -14,7 +14,9 @@ import { llamaEmbeddings, llamaForget, llamaLogprobs, llamaMissing, llamaTokeniz
 import { numeric } from "./oracle.ts";
 import { repositoryRoot, sharedOracleProcess } from "./oracleProcess.ts";
 
-const fetched = spawnSync(process.execPath, [join(repositoryRoot, "scripts/fetchModels.mjs"), "--cached"], { encoding: "utf8" });
+const fetched = spawnSync(process.execPath, [join(repositoryRoot, "scripts/fetchModels.mjs"), "--cached"], {
+  encoding: "utf8",
+});
 const missing =
   llamaMissing() ?? (fetched.status === 0 ? undefined : `the real models are not fetched: ${fetched.stderr.trim()}`);
 const models = missing === undefined ? (JSON.parse(fetched.stdout) as Record<"smollm2" | "minilm", string>) : undefined;
