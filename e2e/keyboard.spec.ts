@@ -140,7 +140,7 @@ for (const { theme, width, height } of LOOKS)
     });
 
     await test.step("a benchmark is set and measured", async () => {
-      const panel = await view(page, "Alt+6", "Bench");
+      const panel = await view(page, "Alt+7", "Bench");
       for (const [label, value] of [
         ["Prompt tokens", "32"],
         ["Tokens to write", "8"],
@@ -156,7 +156,7 @@ for (const { theme, width, height } of LOOKS)
     });
 
     await test.step("a profile is recorded and its tokens are walked", async () => {
-      const panel = await view(page, "Alt+7", "Profile");
+      const panel = await view(page, "Alt+8", "Profile");
       await tabTo(page, panel.getByRole("button", { name: "Record", exact: true }));
       await page.keyboard.press("Enter");
       await expect(panel.getByRole("region", { name: "By operation, table" })).toContainText("linear", {
@@ -166,7 +166,7 @@ for (const { theme, width, height } of LOOKS)
     });
 
     await test.step("the package is written where it was asked for", async () => {
-      const panel = await view(page, "Alt+8", "Export");
+      const panel = await view(page, "Alt+9", "Export");
       const path = join(folder, `picked-${theme}-${width}.mlpackage`);
       await tabTo(page, panel.getByLabel("Where to write the package"));
       await page.keyboard.press("Control+A");

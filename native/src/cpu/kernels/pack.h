@@ -3,8 +3,15 @@
 
 #include "kernels.h"
 
-namespace rlx::kernels::RLX_ISA {
-
+#ifdef RLX_PACK_OF
+namespace rlx::kernels::RLX_PACK_OF {
 bool pack(const PackArgs&, PackSums* sums);
-
-}  // namespace rlx::kernels::RLX_ISA
+}
+namespace rlx::kernels::RLX_ISA {
+using RLX_PACK_OF::pack;
+}
+#else
+namespace rlx::kernels::RLX_ISA {
+bool pack(const PackArgs&, PackSums* sums);
+}
+#endif
