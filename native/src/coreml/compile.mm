@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 // A package becomes a compiled model at a stable place: the system ties what it specialises for a
 // device to that path.
@@ -85,11 +86,13 @@ Compiled compile(const std::string& package, const std::string& target, const Ca
     // Made here: a block inside a lambda would hold what the lambda captured by reference by
     // reference, too.
     auto answer = std::make_shared<Answer<std::string>>();
-    auto quiet = std::make_shared<QuietOutput>();
+    auto quiet = std::make_shared<std::optional<QuietOutput>>(std::in_place);
     [MLModel compileModelAtURL:url_of(package)
              completionHandler:^(NSURL* compiled, NSError* error) {
                const std::string path = compiled ? text_of(compiled.path) : "";
-               (void)quiet;  // held until the compiler is done, even after the caller has stopped waiting
+               // Held until the compiler is done, even after the caller has stopped waiting; given back before the
+               // caller goes on, which may write or redirect at once.
+               quiet->reset();
                if (answer->abandoned()) return remove_temporary(path);
                answer->give(path, compiled ? nullptr : std::make_unique<Failure>(failure_of(error, "compile")));
              }];
