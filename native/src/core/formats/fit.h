@@ -348,9 +348,9 @@ RLX_INLINE LineBlock<kGroups, N> line_block(const float* x, Columns columns, int
 // Codes and multiples of a block whose groups have a scale only: value = unit * multiple * code. `Codes` says which codes there are.
 template <int kGroups, int N>
 struct ScaleBlock {
-  float unit;
-  int multiples[kGroups];
-  float codes[kGroups * N];
+  float unit = 0.0f;
+  int multiples[kGroups] = {};
+  float codes[kGroups * N] = {};
 };
 
 // Codes and multiples for a unit as halves hold it, and their error.

@@ -159,10 +159,10 @@ RLX_INLINE Moments moments(const float* x, const float* w, const float* codes) {
 // A block of kGroups groups of N magnitudes with scales unit * (2 s + 1), s of 0..15.
 template <class Grid, int kGroups, int N>
 struct MagnitudeBlock {
-  float unit;
-  int scales[kGroups];
-  uint16_t places[kGroups * N / Grid::kWidth];
-  float codes[kGroups * N];
+  float unit = 0.0f;
+  int scales[kGroups] = {};
+  uint16_t places[kGroups * N / Grid::kWidth] = {};
+  float codes[kGroups * N] = {};
 };
 
 RLX_INLINE float odd_multiple(float unit, int s) { return unit * static_cast<float>(2 * s + 1); }
