@@ -3,6 +3,8 @@
 The library is the one that node-llama-cpp carries (bench/peers, pinned and locked). Only documented functions of
 llama.h are called. The two parameter structures are passed by value, so their layout belongs to one version of the
 library: `_check_layout` compares the defaults with known ones and refuses to go on when they do not fit.
+
+One file over 500 lines: most of it are these layouts and the declarations, which belong to one version together.
 """
 
 import ctypes as c

@@ -1,15 +1,10 @@
 // What families with recurrent layers read of a file's keys: which layers attend, what their states hold, and what is wrong.
 import { describe, expect, it } from "vitest";
-import { numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
-import type { GgufFile } from "../formats/gguf/file.ts";
-import { ggmlTypeByName } from "../formats/gguf/types.ts";
-import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import { readWith } from "./architecture.ts";
 import { lfm2 } from "./families/lfm2.ts";
 import { qwen35 } from "./families/qwen35.ts";
-import type { DecoderArchitecture, Family } from "./family.ts";
-
-type Keys = Readonly<Record<string, number | readonly number[]>>;
+import type { Keys } from "../testing/decoderKeys.ts";
+import { decoderOfKeys, headerOfKeys } from "../testing/decoderKeys.ts";
 
 const ATTENTION: Keys = {
   context_length: 64,
@@ -35,47 +30,38 @@ const CONVOLVED: Keys = {
   "shortconv.l_cache": 3,
 };
 
-const made = (name: string, keys: Keys): Promise<GgufFile> =>
-  makeHeaderOnly("made.gguf", {
-    entries: [
-      stringEntry("general.architecture", name),
-      ...Object.entries(keys).map(([key, value]) =>
-        typeof value === "number"
-          ? numberEntry(`${name}.${key}`, key.endsWith("epsilon") ? "f32" : "u32", value)
-          : numbersEntry(`${name}.${key}`, "u32", [...value]),
-      ),
-    ],
-    tensors: [{ name: "token_embd.weight", type: ggmlTypeByName("f32")!, dims: [32, 20] }],
-  });
-async function read(family: Family, name: string, keys: Keys): Promise<DecoderArchitecture> {
-  const model = family.read(await made(name, keys), name);
-  if (model.kind !== "decoder") throw new Error(`${name} is a decoder`);
-  return model;
-}
-
 describe("layers that do not attend", () => {
   it("have no cache; their states are counted apart", async () => {
-    const delta = await read(qwen35, "qwen35", DELTA);
+    const delta = await decoderOfKeys(qwen35, "qwen35", DELTA);
     expect(delta.sentence).toBe("A dense decoder of 8 layers; 2 attend, 6 have a gated delta net.");
     expect(delta.cache).toEqual({ elements: 2 * 2 * 2 * 8, product: "2 layers × 2 × 2 × 8" });
     expect(delta.recurrent?.elements).toBe(6 * (4 * 8 * 8 + 3 * (2 * 16 + 32)));
-    const convolved = await read(lfm2, "lfm2", CONVOLVED);
+    const convolved = await decoderOfKeys(lfm2, "lfm2", CONVOLVED);
     expect(convolved.sentence).toBe("A dense decoder of 3 layers; 1 attend, 2 have a short convolution.");
     expect(convolved.recurrent).toEqual({ elements: 2 * 2 * 32, product: "2 layers × 2 × 32" });
   });
 
   it("are listed, or all but one in so many", async () => {
-    const listed = await read(qwen35, "qwen35", { ...DELTA, "attention.recurrent_layers": [1, 1, 0, 1, 1, 0, 0, 1] });
+    const listed = await decoderOfKeys(qwen35, "qwen35", {
+      ...DELTA,
+      "attention.recurrent_layers": [1, 1, 0, 1, 1, 0, 0, 1],
+    });
     expect(listed.sentence).toContain("3 attend, 5 have");
-    expect((await read(qwen35, "qwen35", { ...DELTA, full_attention_interval: 2 })).sentence).toContain("4 attend");
+    expect((await decoderOfKeys(qwen35, "qwen35", { ...DELTA, full_attention_interval: 2 })).sentence).toContain(
+      "4 attend",
+    );
   });
 
   it("need no dense size in a file whose experts say their own", async () => {
     const { feed_forward_length: _, ...keys } = DELTA;
     const experts = { expert_count: 4, expert_used_count: 2, expert_feed_forward_length: 24 };
-    const mixture = await read(qwen35, "qwen35moe", { ...keys, ...experts, expert_shared_feed_forward_length: 24 });
+    const mixture = await decoderOfKeys(qwen35, "qwen35moe", {
+      ...keys,
+      ...experts,
+      expert_shared_feed_forward_length: 24,
+    });
     expect(mixture.feedForward).toBe(24);
-    await expect(read(qwen35, "qwen35", keys)).rejects.toMatchObject({ code: "INPUT_MISSING_KEY" });
+    await expect(decoderOfKeys(qwen35, "qwen35", keys)).rejects.toMatchObject({ code: "INPUT_MISSING_KEY" });
   });
 
   it.each([
@@ -87,14 +73,14 @@ describe("layers that do not attend", () => {
     ["a convolution over one token", lfm2, { ...CONVOLVED, "shortconv.l_cache": 1 }, "got 1, expected 2 or more"],
     ["no layer that attends", lfm2, { ...CONVOLVED, "attention.head_count_kv": [0, 0, 0] }, "expected more than 0"],
   ])("%s is refused", async (_what, family, keys, message) => {
-    await expect(read(family, family.name, keys)).rejects.toMatchObject({
+    await expect(decoderOfKeys(family, family.name, keys)).rejects.toMatchObject({
       code: "INPUT_MALFORMED",
       message: expect.stringContaining(message) as string,
     });
   });
 
   it("with key heads that differ are refused by name", async () => {
-    const result = readWith([lfm2], await made("lfm2", { ...CONVOLVED, "attention.head_count_kv": [1, 2, 0] }));
+    const result = readWith([lfm2], await headerOfKeys("lfm2", { ...CONVOLVED, "attention.head_count_kv": [1, 2, 0] }));
     expect(result.kind === "unsupported" && result.sentence).toContain("differ in lfm2.attention.head_count_kv");
   });
 });

@@ -1,17 +1,12 @@
 // What state spaces and RWKV read of a file's keys: what their layers are, what their states hold, and what is wrong.
 import { describe, expect, it } from "vitest";
-import { numberEntry, numbersEntry, stringEntry } from "../formats/gguf/encode.ts";
-import type { GgufFile } from "../formats/gguf/file.ts";
-import { ggmlTypeByName } from "../formats/gguf/types.ts";
-import { makeHeaderOnly } from "../formats/gguf/write.ts";
 import { mamba } from "./families/mamba.ts";
 import { nemotronH } from "./families/nemotronH.ts";
 import { rwkv6 } from "./families/rwkv6.ts";
 import { rwkv7 } from "./families/rwkv7.ts";
-import type { DecoderArchitecture, Family } from "./family.ts";
 import { sameButOnes } from "./tensorErrors.ts";
-
-type Keys = Readonly<Record<string, number | readonly number[]>>;
+import type { Keys } from "../testing/decoderKeys.ts";
+import { decoderOfKeys } from "../testing/decoderKeys.ts";
 
 const MAMBA2: Keys = {
   block_count: 3,
@@ -42,37 +37,19 @@ const RWKV: Keys = {
   time_decay_extra_dim: 4,
 };
 
-const made = (name: string, keys: Keys): Promise<GgufFile> =>
-  makeHeaderOnly("made.gguf", {
-    entries: [
-      stringEntry("general.architecture", name),
-      ...Object.entries(keys).map(([key, value]) =>
-        typeof value === "number"
-          ? numberEntry(`${name}.${key}`, key.endsWith("epsilon") ? "f32" : "u32", value)
-          : numbersEntry(`${name}.${key}`, "u32", [...value]),
-      ),
-    ],
-    tensors: [{ name: "token_embd.weight", type: ggmlTypeByName("f32")!, dims: [32, 20] }],
-  });
-async function read(family: Family, name: string, keys: Keys): Promise<DecoderArchitecture> {
-  const model = family.read(await made(name, keys), name);
-  if (model.kind !== "decoder") throw new Error(`${name} is a decoder`);
-  return model;
-}
-
 describe("state spaces and RWKV", () => {
   it("have no caches; their states are counted", async () => {
-    const pure = await read(mamba, "mamba2", MAMBA2);
+    const pure = await decoderOfKeys(mamba, "mamba2", MAMBA2);
     expect(pure.sentence).toBe("A decoder of 3 state spaces.");
     expect(pure.cache.elements).toBe(0);
     expect(pure.recurrent?.elements).toBe(3 * (3 * (64 + 2 * 2 * 8) + 64 * 8));
-    const rwkv = await read(rwkv6, "rwkv6", RWKV);
+    const rwkv = await decoderOfKeys(rwkv6, "rwkv6", RWKV);
     expect(rwkv.recurrent?.elements).toBe(2 * (32 * 16 + 2 * 32));
   });
 
   it("of Nemotron-H have one part in each layer, and lists go on behind the last one", async () => {
     const wanted = "A decoder of 4 layers with one part each: 1 × state space, 2 × attention, 1 × feed-forward.";
-    const layered = await read(nemotronH, "nemotron_h", LAYERED);
+    const layered = await decoderOfKeys(nemotronH, "nemotron_h", LAYERED);
     expect(layered.sentence).toBe(wanted);
     expect(layered.cache.elements).toBe(2 * 2 * 2 * 8);
     const guessing = {
@@ -82,7 +59,7 @@ describe("state spaces and RWKV", () => {
       "attention.head_count_kv": [0, 2, 0, 2, 2],
       feed_forward_length: [0, 0, 48, 0, 0],
     };
-    expect((await read(nemotronH, "nemotron_h", guessing)).sentence).toBe(wanted);
+    expect((await decoderOfKeys(nemotronH, "nemotron_h", guessing)).sentence).toBe(wanted);
   });
 
   it.each([
@@ -98,7 +75,7 @@ describe("state spaces and RWKV", () => {
     ["a head that does not divide", rwkv6, "rwkv6", { ...RWKV, "wkv.head_size": 12 }, "a divisor of 32"],
     ["another shift", rwkv7, "rwkv7", { ...RWKV, token_shift_count: 1 }, "got 1, expected 2"],
   ])("%s is refused", async (_what, family, name, keys, message) => {
-    await expect(read(family, name, keys)).rejects.toMatchObject({
+    await expect(decoderOfKeys(family, name, keys)).rejects.toMatchObject({
       code: "INPUT_MALFORMED",
       message: expect.stringContaining(message) as string,
     });
