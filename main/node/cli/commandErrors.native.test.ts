@@ -108,7 +108,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["profile FILE --trace DIR", 2, /--trace: got the folder/],
   ["profile FILE --trace FILE", 2, /--trace: \S+ exists and is no trace/],
   ["serve DIR/missing.gguf", 1, /\[missing\.gguf\] cannot open the file: there is no such file/],
-  ["serve DIR", 1, /got a folder, expected a file/],
+  ["serve DIR", 1, /got a folder without a config\.json/],
   ["serve --port 70000", 2, /--port: got 70000, expected a whole number from 0 to 65535/],
   ["inspect FILE --key no.such.key", 1, /"no\.such\.key" is not in this file/],
   ["run --prompt x DIR", 1, /got a folder without a config\.json/],

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { openFileSource } from "../files/fileByteSource.ts";
+import { modelFiles } from "../files/modelFiles.ts";
 import { startServer } from "../serve/server.ts";
 import { requireName, wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";
@@ -40,7 +40,7 @@ export async function serveCommand(
   const port = wholeNumber("port", options.port, 0, 65_535);
   if (file !== undefined) requireName(file);
   // Fails here too, not only in the window: the exit code has to say it.
-  if (file !== undefined) await (await openFileSource(resolve(file))).close();
+  if (file !== undefined) await (await modelFiles.open(resolve(file))).source.close();
   const out = outFolder();
   const newAddress = (): string => server.url(file === undefined ? undefined : resolve(file));
   const server = await startServer({
