@@ -18,9 +18,16 @@ export interface ByteSource {
 }
 
 /** A form that a GGUF is worked out from. No engine can map such bytes: they are written first (`rlx convert`). */
-export interface Made {
-  /** In a few words: "Hugging Face folder, 2 safetensors files". */
+export interface MadeFrom {
+  /** In a few words: "2 safetensors files". */
   readonly from: string;
+  /** Of a folder that no family reads: why. Its tensors stand under their own names, to be looked at and nothing else. */
+  readonly unread?: string;
+}
+
+export interface Made extends MadeFrom {
+  /** What is behind is worked out when it is read, so a reader of the header stops here. */
+  readonly headerBytes: number;
 }
 
 /** Finds the file next to this one that has the given name; undefined when there is none. */

@@ -8,6 +8,7 @@ it.each([
   ["a safetensors file", damagedSafetensors(false)],
   ["a safetensors file of a folder", damagedSafetensors(true)],
   ["config.json", damagedFile("config.json")],
+  ["modules.json", damagedFile("modules.json")],
   ["tokenizer.json", damagedFile("tokenizer.json")],
   ["tokenizer_config.json", damagedFile("tokenizer_config.json")],
   ["a GGUF of version 1", damagedForm(false)],

@@ -27,6 +27,11 @@ export function typeNamed(name: string): GgmlType {
 
 export const F32 = typeNamed("f32");
 
+const EXACT =
+  /(_norm|ffn_gate_inp|ffn_gate_inp_shexp|position_embd|token_types|rope_freqs|rope_factors_(long|short)|ssm_conv1d|shortconv\.conv)\.weight$/u;
+/** Tensors that ggml's operations take as f32 only. */
+export const isExactly32 = (name: string): boolean => EXACT.test(name);
+
 /** Numbers that are in memory, as f32. */
 export function floatsBytes(values: Float32Array, dims: readonly number[] = [values.length]): TensorBytes {
   const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
@@ -40,6 +45,13 @@ export function floatsBytes(values: Float32Array, dims: readonly number[] = [val
 
 /** The same bytes as a tensor of other sizes. */
 export const withDims = (tensor: TensorBytes, dims: readonly number[]): TensorBytes => ({ ...tensor, dims });
+
+/** Without the sizes of 1 behind the first. */
+export const withoutOnes = (tensor: TensorBytes): TensorBytes =>
+  withDims(
+    tensor,
+    tensor.dims.filter((dim, i) => i === 0 || dim !== 1),
+  );
 
 const rowBytesOf = ({ type, dims }: TensorBytes): number => packedBytes(type, dims[0] ?? 1);
 
@@ -97,26 +109,62 @@ export function joined(parts: readonly TensorBytes[], dims: readonly number[]): 
   };
 }
 
-/** Rows and columns of a matrix change places. The whole matrix is read for each range. */
+/**
+ * Rows and columns of each matrix change places. A matrix is read whole for a part of it; the last one stays as long as there is
+ * memory for it, because the next part is most often its neighbour.
+ */
 export function transposed(tensor: TensorBytes): TensorBytes {
-  const [columns = 1, rows = 1] = tensor.dims;
+  const [columns = 1, rows = 1, ...rest] = tensor.dims;
   const size = tensor.type.blockBytes;
-  invariant(tensor.dims.length === 2 && tensor.type.blockSize === 1, "a matrix of plain numbers");
+  if (tensor.dims.length < 2 || tensor.type.blockSize !== 1)
+    throw new WorkbenchError(
+      "INPUT_MALFORMED",
+      `[weights] got a tensor of ${tensor.dims.join(" × ")} ${tensor.type.name}, expected matrices of plain numbers`,
+      { hint: "config.json and the weights belong to different models." },
+    );
+  const matrixBytes = columns * rows * size;
+  let last: { readonly index: number; readonly bytes: WeakRef<Uint8Array> } | undefined;
+  const matrix = async (index: number, signal?: AbortSignal): Promise<Uint8Array> => {
+    const known = last?.index === index ? last.bytes.deref() : undefined;
+    if (known !== undefined) return known;
+    const bytes = turned(await tensor.read(index * matrixBytes, matrixBytes, signal), { columns, rows, size });
+    last = { index, bytes: new WeakRef(bytes) };
+    return bytes;
+  };
   return {
     ...tensor,
-    dims: [rows, columns],
+    dims: [rows, columns, ...rest],
     async read(offset, length, signal) {
-      const source = await tensor.read(0, tensor.byteLength, signal);
       const out = new Uint8Array(length);
-      for (let at = 0; at < length; at++) {
-        const place = offset + at;
-        const element = Math.floor(place / size);
-        const [row, column] = [element % rows, Math.floor(element / rows)];
-        out[at] = source[(row * columns + column) * size + (place % size)] ?? 0;
+      for (let at = 0; at < length;) {
+        const index = Math.floor((offset + at) / matrixBytes);
+        const begin = offset + at - index * matrixBytes;
+        const part = (await matrix(index, signal)).subarray(begin, begin + length - at);
+        out.set(part, at);
+        at += part.length;
       }
       return out;
     },
   };
+}
+
+interface MatrixShape {
+  readonly columns: number;
+  readonly rows: number;
+  /** Bytes of a number. */
+  readonly size: number;
+}
+
+/** A whole matrix. Numbers of two bytes and more move in pieces of two. */
+function turned(bytes: Uint8Array, { columns, rows, size }: MatrixShape): Uint8Array {
+  const pieces = Math.max(1, size / 2);
+  const from = size === 1 ? bytes : new Uint16Array(bytes.slice().buffer);
+  const to = size === 1 ? new Uint8Array(from.length) : new Uint16Array(from.length);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++)
+      for (let piece = 0; piece < pieces; piece++)
+        to[(column * rows + row) * pieces + piece] = from[(row * columns + column) * pieces + piece] ?? 0;
+  return new Uint8Array(to.buffer);
 }
 
 /** Each number through a function, as f32. */

@@ -56,6 +56,7 @@ describe("adapters", () => {
     ["a model", { "general.architecture": "llama" }, MODEL, /general\.type: got none/u],
     ["another kind of adapter", { ...KEYS, "adapter.type": "dora" }, PARTS, /adapter\.type: got "dora"/u],
     ["another architecture", { ...KEYS, "general.architecture": "qwen2" }, PARTS, /got "qwen2", expected "llama"/u],
+    ["an alpha that is no number", { ...KEYS, "adapter.lora.alpha": NaN }, PARTS, /alpha: got NaN/u],
     ["no tensors", KEYS, {}, /no tensors/u],
     ["a tensor of no pair", KEYS, { ...PARTS, "blk.0.attn_norm.weight": [8] }, /ends in \.lora_a or \.lora_b/u],
     ["half a pair", KEYS, { "blk.0.attn_q.weight.lora_a": [2, 8] }, /got no \.lora_b/u],

@@ -19,14 +19,36 @@ const EMBEDDING = "token_embd.weight";
 /** The model with these adapters; throws for a file that is none, or that belongs to another model. */
 export function withAdapters(model: GgufFile, choices: readonly AdapterChoice[]): GgufFile {
   if (choices.length === 0) return model;
+  for (const { name, made } of [model, ...choices.map(({ file }) => file)])
+    if (made !== undefined)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[adapter] ${name}: got ${made.from}, expected a GGUF as engines map it`,
+        {
+          hint: "Write it as a GGUF first, with `rlx convert`.",
+        },
+      );
   return model.withAdapters(
     choices.map(({ file, scale }, i) => {
       if (!Number.isFinite(scale))
-        throw new WorkbenchError("INPUT_ARGUMENT", `[${file.name}] scale: got ${scale}, expected a number`);
+        throw new WorkbenchError("INPUT_ARGUMENT", `[${file.name}] scale: got ${scale}, expected a number`, {
+          hint: "1 applies the adapter as it was trained.",
+        });
       checkFits(file, model);
       const alpha = file.metadata.optionalNumber("adapter.lora.alpha") ?? 0;
+      if (!Number.isFinite(alpha)) throw noAdapter(file, `adapter.lora.alpha: got ${alpha}, expected a number`);
       return { file, use: { name: file.name, prefix: `lora.${i}.`, alpha, scale } };
     }),
+  );
+}
+
+/** A file that is written holds the model alone. */
+export function requireNoAdapters({ name, adapters }: GgufFile, what: string): void {
+  if (adapters.length === 0) return;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[${what}] ${name}: got a model with ${adapters.length === 1 ? "an adapter" : `${adapters.length} adapters`}, expected one without`,
+    { hint: "Open the model without adapters: they stay files of their own." },
   );
 }
 

@@ -6,15 +6,17 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSink } from "../byteSink.ts";
 import type { TargetType, TensorBytes } from "../tensorBytes.ts";
-import { F32, converted, typeNamed } from "../tensorBytes.ts";
+import { F32, converted, isExactly32, typeNamed } from "../tensorBytes.ts";
+import { requireNoAdapters } from "./adapters.ts";
 import { numberEntry, withEntries } from "./encode.ts";
 import type { GgufFile, GgufTensor } from "./file.ts";
-import { DEFAULT_ALIGNMENT, alignUp } from "./header.ts";
+import { requireRead } from "./file.ts";
+import { alignUp } from "./header.ts";
 import type { GgmlType } from "./types.ts";
-import { fileTypeName } from "./types.ts";
+import { fileTypeNumber } from "./types.ts";
 import type { MetadataEntry } from "./values.ts";
 import type { GgufContents, TensorToWrite } from "./write.ts";
-import { encodeHeader, writeGguf } from "./write.ts";
+import { bytesOf, encodeHeader, tensorToWrite, writeGguf } from "./write.ts";
 
 export interface ConvertChoice {
   /** The type of matrices; what they have without it. */
@@ -44,11 +46,6 @@ export interface ConvertPlan {
 }
 
 const MOST_PARTS = 1000;
-const COPY_BYTES = 4 << 20;
-
-/** Tensors that ggml's operations take as f32 only. */
-const EXACT =
-  /(_norm|ffn_gate_inp|ffn_gate_inp_shexp|position_embd|token_types|rope_freqs|rope_factors_(long|short)|ssm_conv1d|shortconv\.conv)\.weight$/u;
 const FLOATS = ["f32", "f16", "bf16"];
 
 function targetOf(tensor: GgufTensor, type: TargetType | undefined): GgmlType {
@@ -56,20 +53,21 @@ function targetOf(tensor: GgufTensor, type: TargetType | undefined): GgmlType {
   const isNumber = tensor.type.element !== undefined && !/^([iu]\d+|f64)$/u.test(tensor.type.name);
   if (type === undefined || !isNumber) return tensor.type;
   // Vectors keep what they are unless it is half of a float.
-  if (dims.length < 2 || !name.endsWith(".weight") || EXACT.test(name))
+  if (dims.length < 2 || !name.endsWith(".weight") || isExactly32(name))
     return FLOATS.includes(tensor.type.name) ? F32 : tensor.type;
   const target = typeNamed(type);
   return (dims[0] ?? 1) % target.blockSize === 0 ? target : typeNamed("f16");
 }
 
 export function planConvert(file: GgufFile, choice: ConvertChoice): ConvertPlan {
+  requireRead(file, "convert");
+  requireNoAdapters(file, "convert");
   const planned = file.tensors.map((tensor) => {
     const target = targetOf(tensor, choice.type);
     const bytes = converted(bytesOf(file, tensor), target);
-    return { tensor, bytes, toWrite: toWrite(tensor.name, bytes) };
+    return { tensor, bytes, toWrite: tensorToWrite(tensor.name, bytes) };
   });
-  const alignment = alignmentOf(file);
-  const groups = groupsOf(planned, choice, alignment);
+  const groups = groupsOf(planned, choice, file.alignment);
   if (groups.length > MOST_PARTS)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
@@ -98,22 +96,6 @@ export function planConvert(file: GgufFile, choice: ConvertChoice): ConvertPlan 
 
 const five = (n: number): string => String(n).padStart(5, "0");
 
-const bytesOf = (file: GgufFile, tensor: GgufTensor): TensorBytes => ({
-  type: tensor.type,
-  dims: tensor.dims,
-  byteLength: tensor.byteLength,
-  read: (offset, length, signal) => file.readTensor(tensor, { offset, length, signal }),
-});
-
-const toWrite = (name: string, { type, dims, byteLength, read }: TensorBytes): TensorToWrite => ({
-  name,
-  type,
-  dims,
-  async *data() {
-    for (let at = 0; at < byteLength; at += COPY_BYTES) yield await read(at, Math.min(COPY_BYTES, byteLength - at));
-  },
-});
-
 interface Planned {
   readonly bytes: TensorBytes;
   readonly toWrite: TensorToWrite;
@@ -140,15 +122,11 @@ function groupsOf<T extends Planned>(
   return groups;
 }
 
-function alignmentOf(file: GgufFile): number {
-  return file.metadata.optionalCount("general.alignment") ?? DEFAULT_ALIGNMENT;
-}
-
 /** The file's keys: those of its parts go, the type of its matrices changes. */
 function entriesOf(file: GgufFile, { type }: ConvertChoice): readonly MetadataEntry[] {
   const kept = file.metadata.entries.filter(({ key }) => !key.startsWith("split."));
   if (type === undefined) return kept;
-  const number = Array.from({ length: 64 }, (_, i) => i).find((i) => fileTypeName(i)?.toLowerCase() === type);
+  const number = fileTypeNumber(type.toUpperCase());
   return withEntries(kept, {
     "general.file_type": number === undefined ? undefined : numberEntry("general.file_type", "u32", number),
     ...(type === "q8_0" && { "general.quantization_version": numberEntry("general.quantization_version", "u32", 2) }),
@@ -168,7 +146,7 @@ export interface ConvertProgress {
   readonly part: number;
 }
 
-/** Writes the parts; `sinks` in their order. None becomes visible before all are written; on failure none does. */
+/** Writes the parts; `sinks` in their order. None becomes visible before all are written. */
 export async function writeConverted(
   plan: ConvertPlan,
   sinks: readonly ByteSink[],

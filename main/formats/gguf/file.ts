@@ -178,6 +178,14 @@ export class GgufFile {
   }
 }
 
+/** For what writes another file of a model: a folder that no family reads has no form as a GGUF. */
+export function requireRead({ name, made }: GgufFile, who: string): void {
+  if (made?.unread === undefined) return;
+  throw new WorkbenchError("UNSUPPORTED_ARCHITECTURE", `[${who}] ${name}: ${made.unread}`, {
+    hint: "Its tensors can be looked at (rlx tensors, rlx check); to write it, use a model of a family that is read.",
+  });
+}
+
 function tensorsOf({ header, prefix = "" }: OpenPart, part: number): GgufTensor[] {
   return header.tensors.map((info) => ({
     name: prefix + info.name,

@@ -1,6 +1,6 @@
 /**
- * Tensor types that files carry and ggml does not know: types of forks, types that ggml took back,
- * and numbers that mean something else in an early file. Which of two meanings a number has is told
+ * Tensor types that files carry and ggml does not know: types of forks and of safetensors, types that
+ * ggml took back, and numbers that mean something else in an early file. Which of two meanings a number has is told
  * by the bytes up to the next tensor. Such a tensor is looked at and not run; its name says whose
  * type it is.
  */
@@ -15,7 +15,26 @@ interface Foreign {
 const IK = "ik_llama.cpp";
 const REMOVED = "a type that ggml has taken back: make the file again with a current llama.cpp";
 
-const FOREIGN: ReadonlyMap<number, Foreign> = new Map([
+/** Types of safetensors that no GGUF has; the numbers are of this program alone, for folders that are looked at. */
+const SAFETENSORS = [
+  "U8",
+  "BOOL",
+  "U16",
+  "U32",
+  "U64",
+  "C64",
+  "F8_E5M2",
+  "F8_E4M3",
+  "F8_E5M2FNUZ",
+  "F8_E4M3FNUZ",
+  "F8_E8M0",
+  "F6_E2M3",
+  "F6_E3M2",
+  "F4",
+];
+const FIRST_SAFETENSORS = 0x53_54_00_00;
+
+const FOREIGN: ReadonlyMap<number, Foreign> = new Map<number, Foreign>([
   ...(
     [
       [4, "q4_2"],
@@ -23,15 +42,11 @@ const FOREIGN: ReadonlyMap<number, Foreign> = new Map([
       [31, "q4_0_4_4"],
       [32, "q4_0_4_8"],
       [33, "q4_0_8_8"],
-    ] as const
-  ).map(removed),
-  ...(
-    [
       [36, "iq4_nl_4_4"],
       [37, "iq4_nl_4_8"],
       [38, "iq4_nl_8_8"],
     ] as const
-  ).map(removed),
+  ).map(([id, name]) => [id, { name, from: REMOVED }] as const),
   ...(
     [
       [133, "q6_0"],
@@ -54,11 +69,10 @@ const FOREIGN: ReadonlyMap<number, Foreign> = new Map([
       [158, "iq1_kt"],
     ] as const
   ).map(([id, name]) => [id, { name, from: IK }] as const),
+  ...SAFETENSORS.map((name, i) => [FIRST_SAFETENSORS + i, { name: name.toLowerCase(), from: "safetensors" }] as const),
 ]);
 
-function removed([id, name]: readonly [number, string]): readonly [number, Foreign] {
-  return [id, { name, from: REMOVED }];
-}
+export const safetensorsType = (name: string): GgmlType => foreignType(FIRST_SAFETENSORS + SAFETENSORS.indexOf(name));
 
 /** A type that this program cannot read. */
 export function foreignType(id: number): GgmlType {

@@ -51,7 +51,8 @@ export interface HeaderOptions {
 
 export async function readHeader(source: ByteSource, options: HeaderOptions = {}): Promise<GgufHeader> {
   const limits = options.limits ?? HEADER_LIMITS;
-  const first = await source.read(0, Math.min(FIRST_WINDOW, source.byteLength), options.signal);
+  const most = source.made === undefined ? FIRST_WINDOW : Math.min(source.made.headerBytes, limits.headerBytes);
+  const first = await source.read(0, Math.min(most, source.byteLength), options.signal);
   const cursor = new HeaderCursor(source.name, source.byteLength, limits, first);
   const steps = headerSteps(cursor, options.withoutData === true);
   for (;;) {

@@ -5,11 +5,9 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { openFileSource } from "../../node/files/fileByteSource.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { collectGarbage } from "../../testing/collectGarbage.ts";
-import type { Attack } from "../../testing/hostileGguf.ts";
 import { attack, touchModel } from "../../testing/hostileGguf.ts";
+import { attackAll } from "../../testing/longAttack.ts";
 import { writeBigFile } from "../../testing/bigGguf.ts";
-import { peakGrowth } from "../../testing/peakMemory.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { meteredSource } from "../byteSource.ts";
@@ -20,24 +18,6 @@ const folders: string[] = [];
 afterAll(async () => {
   for (const folder of folders) await rm(folder, { recursive: true, force: true });
 });
-
-/** Garbage is collected after so many files: how long it may lie is the machine's affair, what a file needs is ours. */
-const BATCH = 40;
-
-/** How often each end was met; all of it coded, in time and within memory. */
-async function attackAll(first: number, count: number, options: Attack): Promise<Map<string, number>> {
-  collectGarbage();
-  const growth = peakGrowth();
-  const ends = new Map<string, number>();
-  for (let done = 0; done < count; done += BATCH) {
-    const { faults, outcomes } = await attack(first + done, BATCH, options);
-    expect(faults).toEqual([]);
-    for (const [end, times] of outcomes) ends.set(end, (ends.get(end) ?? 0) + times);
-    collectGarbage();
-  }
-  expect(growth()).toBeLessThan(256 << 20);
-  return ends;
-}
 
 it("20 000 damaged headers give coded errors or an open file, within a second and 256 MiB", async () => {
   const ends = await attackAll(1_000_000, 20_000, {});

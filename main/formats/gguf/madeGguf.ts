@@ -2,7 +2,7 @@
  * The source of a GGUF that is nowhere written: its header, and tensors that are read, and changed,
  * when they are asked for. Everything lies where `writeGguf` would put it.
  */
-import type { ByteSource, Made } from "../byteSource.ts";
+import type { ByteSource, MadeFrom } from "../byteSource.ts";
 import type { Piece } from "../madeSource.ts";
 import { madeSource, pieceOf } from "../madeSource.ts";
 import type { TensorBytes } from "../tensorBytes.ts";
@@ -16,12 +16,12 @@ export interface MadeContents {
   readonly name: string;
   readonly entries: readonly MetadataEntry[];
   readonly tensors: readonly NamedTensor[];
-  readonly made: Made;
+  readonly made: MadeFrom;
   readonly close: () => Promise<void>;
 }
 
 export function madeGguf({ name, entries, tensors, made, close }: MadeContents): ByteSource {
-  const shapes = tensors.map(([tensor, { type, dims }]) => ({ name: tensor, type, dims }));
+  const shapes = tensors.map(([tensor, { type, dims, byteLength }]) => ({ name: tensor, type, dims, byteLength }));
   const { bytes, alignment, total } = encodeHeader({ entries, tensors: shapes });
   const pieces: Piece[] = [pieceOf(0, bytes)];
   let offset = alignUp(bytes.byteLength, alignment);
@@ -29,5 +29,5 @@ export function madeGguf({ name, entries, tensors, made, close }: MadeContents):
     pieces.push({ offset, byteLength, read });
     offset += alignUp(byteLength, alignment);
   }
-  return madeSource({ name, byteLength: total, pieces, made, close });
+  return madeSource({ name, byteLength: total, pieces, made: { ...made, headerBytes: bytes.byteLength }, close });
 }

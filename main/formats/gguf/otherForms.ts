@@ -32,8 +32,13 @@ export async function modernSource(source: ByteSource, options: HeaderOptions = 
   const loose = await readHeader(memorySource(source.name, bytes), { ...options, withoutData: true });
   const dataStart = alignUp(end, loose.alignment);
   const size = alignUp(bytes.byteLength, loose.alignment) + Math.max(0, source.byteLength - dataStart);
-  const whole = { name: source.name, byteLength: size, pieces: [pieceOf(0, bytes)], made, close: source.close };
-  const header = await readHeader(madeSource(whole), options);
+  const header = await readHeader(
+    madeSource({
+      ...{ name: source.name, byteLength: size, pieces: [pieceOf(0, bytes)] },
+      ...{ made: { ...made, headerBytes: bytes.byteLength }, close: source.close },
+    }),
+    options,
+  );
   return madeGguf({
     name: source.name,
     entries: header.entries,
@@ -114,10 +119,11 @@ function tensorOf(source: ByteSource, info: TensorInfo, dataStart: number, { big
   if (!bigEndian || type.blockBytes === 1) return plain;
   const unit = type.blockBytes;
   const halves = HALVES[type.name];
+  const isKnown = halves !== undefined || (type.blockSize === 1 && unit > 0);
   return {
     ...plain,
     async read(offset, length, signal) {
-      if (type.blockSize > 1 && halves === undefined)
+      if (!isKnown)
         throw new WorkbenchError(
           "UNSUPPORTED_TENSOR_TYPE",
           `[${source.name}] big-endian tensor ${quote(info.name)}: got ${type.name}, expected one of ${["f32", "f16", "bf16", ...Object.keys(HALVES)].join(", ")}`,

@@ -7,7 +7,10 @@
 import { WorkbenchError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import type { ByteSink } from "../byteSink.ts";
 import { memorySource } from "../byteSource.ts";
+import type { TensorBytes } from "../tensorBytes.ts";
+import { elementsOf } from "../tensorBytes.ts";
 import { concat, setLength, stringRaw } from "./encode.ts";
+import type { GgufTensor } from "./file.ts";
 import { GgufFile } from "./file.ts";
 import { DEFAULT_ALIGNMENT, MAGIC, alignUp, quote, readHeader } from "./header.ts";
 import { packedBytes } from "./types.ts";
@@ -20,6 +23,8 @@ export interface TensorShape {
   readonly type: GgmlType;
   /** The fastest dimension first. */
   readonly dims: readonly number[];
+  /** Of a type that is not known here: its sizes do not say how long it is. */
+  readonly byteLength?: number;
 }
 
 export interface TensorToWrite extends TensorShape {
@@ -61,7 +66,9 @@ export function encodeHeader(contents: GgufContents<TensorShape>): {
     offset += alignUp(sizeOf(tensor), alignment);
   }
   const bytes = concat(parts);
-  return { bytes, alignment, total: alignUp(bytes.byteLength, alignment) + offset };
+  // A file without tensors ends with its header, as gguf writers leave it.
+  const isEmpty = contents.tensors.length === 0;
+  return { bytes, alignment, total: isEmpty ? bytes.byteLength : alignUp(bytes.byteLength, alignment) + offset };
 }
 
 export async function writeGguf(
@@ -81,7 +88,6 @@ export async function writeGguf(
   const pad = (): Promise<void> => put(new Uint8Array(alignUp(written, alignment) - written));
   try {
     await put(bytes);
-    // A file without tensors ends with its header, as gguf writers leave it.
     if (contents.tensors.length > 0) await pad();
     for (const tensor of contents.tensors) {
       const start = written;
@@ -109,17 +115,23 @@ export function contentsOf(
   return {
     version: file.version,
     entries,
-    tensors: file.tensors.map((tensor) => ({
-      name: tensor.name,
-      type: tensor.type,
-      dims: tensor.dims,
-      async *data() {
-        for (let offset = 0; offset < tensor.byteLength; offset += COPY_BYTES)
-          yield await file.readTensor(tensor, { offset, length: Math.min(COPY_BYTES, tensor.byteLength - offset) });
-      },
-    })),
+    tensors: file.tensors.map((tensor) => tensorToWrite(tensor.name, bytesOf(file, tensor))),
   };
 }
+
+/** A tensor as it lies in its file. */
+export const bytesOf = (file: GgufFile, tensor: GgufTensor): TensorBytes => ({
+  ...tensor,
+  read: (offset, length, signal) => file.readTensor(tensor, { offset, length, signal }),
+});
+
+/** A tensor that is read in pieces when it is its turn. */
+export const tensorToWrite = (name: string, { type, dims, byteLength, read }: TensorBytes): TensorToWrite => ({
+  ...{ name, type, dims, byteLength },
+  async *data() {
+    for (let at = 0; at < byteLength; at += COPY_BYTES) yield await read(at, Math.min(COPY_BYTES, byteLength - at));
+  },
+});
 
 /** A model that is only a header: real keys, names and shapes, no data. Goes through the reader like any file. */
 export async function makeHeaderOnly(name: string, contents: GgufContents<TensorShape>): Promise<GgufFile> {
@@ -129,11 +141,8 @@ export async function makeHeaderOnly(name: string, contents: GgufContents<Tensor
   return new GgufFile([{ header, source }], false);
 }
 
-const sizeOf = (tensor: TensorShape): number =>
-  packedBytes(
-    tensor.type,
-    tensor.dims.reduce((product, dim) => product * dim, 1),
-  );
+const sizeOf = ({ type, dims, byteLength }: TensorShape): number =>
+  type.blockBytes === 0 ? (byteLength ?? 0) : packedBytes(type, elementsOf(dims));
 
 function alignmentOf(entries: readonly MetadataEntry[]): number {
   const value = entries.find((entry) => entry.key === "general.alignment")?.value;

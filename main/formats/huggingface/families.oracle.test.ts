@@ -17,11 +17,14 @@ import {
   withDecoder,
   worstGap,
 } from "../../testing/decoderRuns.ts";
-import { llamaForget, llamaLogprobs, llamaMissing } from "../../testing/llama.ts";
+import { embedderOn, worstShare } from "../../testing/embedderRuns.ts";
+import { llamaEmbeddings, llamaForget, llamaLogprobs, llamaMissing } from "../../testing/llama.ts";
 import { ask, numeric } from "../../testing/oracle.ts";
+import { TOY_ENCODERS, TOY_RERANKERS } from "../../testing/toyEncoders.ts";
 import { TOY_FOLDERS, TOY_ROWS, writeFolder } from "../../testing/toyFolders.ts";
 import type { ToyFolder } from "../../testing/toyFolders.ts";
 import { contentsOf, writeGguf } from "../gguf/write.ts";
+import { Json } from "../json.ts";
 import { openModelFile } from "../openModel.ts";
 import type { TensorBytes } from "../tensorBytes.ts";
 import { F32, converted } from "../tensorBytes.ts";
@@ -34,6 +37,7 @@ afterAll(async () => {
   if (missing === undefined) await llamaForget();
   rmSync(folder, { recursive: true, force: true });
 });
+const ALL = [...TOY_FOLDERS, ...TOY_ENCODERS, ...TOY_RERANKERS];
 const tokens = tokensFor(TOY_ROWS);
 
 async function openFolder(path: string) {
@@ -42,7 +46,7 @@ async function openFolder(path: string) {
 }
 
 async function convert(toy: ToyFolder): Promise<{ readonly model: string; readonly gguf: string }> {
-  const model = join(folder, `toy-${TOY_FOLDERS.indexOf(toy)}`);
+  const model = join(folder, `toy-${ALL.indexOf(toy)}`);
   await writeFolder(model, toy);
   const file = await openFolder(model);
   const gguf = `${model}.gguf`;
@@ -68,20 +72,55 @@ async function convert(toy: ToyFolder): Promise<{ readonly model: string; readon
 describe.skipIf(missing !== undefined)(`folders of Hugging Face ${missing ?? ""}`, () => {
   test.each(TOY_FOLDERS.map((toy) => [toy.title, toy] as const))("%s", async (_title, toy) => {
     const { model, gguf } = await convert(toy);
-    const { data, shape } = numeric(await ask("hf.logprobs", { folder: model, tokens: [...tokens] }));
+    const { source = [] } = toy;
+    const { data, shape } = numeric(await ask("hf.logprobs", { folder: model, tokens: [...tokens], source }));
     const truth = (t: number): Float64Array => data.subarray(t * TOY_ROWS, (t + 1) * TOY_ROWS);
     expect(shape).toEqual([LENGTH, TOY_ROWS]);
-    const theirs = await llamaLogprobs(gguf, [...tokens]);
+    const theirs = await llamaLogprobs(gguf, [...tokens], { source });
     const rows = Array.from({ length: LENGTH }, (_, t) => Float64Array.from(theirs.row(t)));
     expect(worstGap(rows, truth), "llama.cpp").toBeLessThan(1e-3);
     await withDecoder(engine, gguf, { cacheType: "f32", prepare: optimised, asGgml: true }, async (decoder) => {
-      const mine = await logprobsOf(decoder, tokens, LENGTH);
+      const mine = await logprobsOf(decoder, tokens, LENGTH, source);
       expect(worstGap(mine, truth), "NumPy").toBeLessThan(1e-3);
       expect(
         worstGap(mine, (t) => theirs.row(t)),
         "llama.cpp's own",
       ).toBeLessThan(1e-3);
     });
+  });
+
+  test.each(TOY_ENCODERS.map((toy) => [toy.title, toy] as const))("%s", async (_title, toy) => {
+    const { model, gguf } = await convert(toy);
+    const truth = numeric(await ask("hf.rows", { folder: model, tokens: [...tokens] }));
+    const theirs = await llamaEmbeddings(gguf, [...tokens], "none");
+    const mine = await embedderOn(engine, gguf, { pooling: "none", prepare: optimised }, (embedder) =>
+      embedder.embed(tokens),
+    );
+    expect([mine.rows, mine.width]).toEqual(truth.shape);
+    const exact = Float32Array.from(truth.data);
+    expect(worstShare(mine.data, exact), "NumPy").toBeLessThan(1e-3);
+    expect(worstShare(theirs.data, exact), "llama.cpp").toBeLessThan(1e-3);
+    if (toy.modules === undefined) return;
+    // What the folder says of one vector for the text.
+    const vector = await embedderOn(engine, gguf, { prepare: optimised }, (embedder) => embedder.embed(tokens));
+    const last = exact.subarray((mine.rows - 1) * mine.width);
+    const mean = last.map((_, column) => {
+      let sum = 0;
+      for (let row = 0; row < mine.rows; row++) sum += exact[row * mine.width + column] ?? 0;
+      return sum / mine.rows;
+    });
+    const isLast = toy.modules.some(({ config }) => config["pooling_mode_lasttoken"] === true);
+    expect(worstShare(vector.data, isLast ? last : mean), "pooled").toBeLessThan(1e-3);
+  });
+
+  test.each(TOY_RERANKERS.map((toy) => [toy.title, toy] as const))("%s", async (_title, toy) => {
+    const { model, gguf } = await convert(toy);
+    const truth = Float32Array.from(numeric(await ask("hf.scores", { folder: model, tokens: [...tokens] })).data);
+    const theirs = await llamaEmbeddings(gguf, [...tokens], "rank");
+    const mine = await embedderOn(engine, gguf, { prepare: optimised }, (embedder) => embedder.embed(tokens));
+    expect(mine.data.length).toBe(truth.length);
+    expect(worstShare(mine.data, truth), "NumPy").toBeLessThan(1e-3);
+    expect(worstShare(theirs.data, truth), "llama.cpp").toBeLessThan(1e-3);
   });
 
   test("a folder runs as it is", async () => {
@@ -97,9 +136,14 @@ describe.skipIf(missing !== undefined)(`folders of Hugging Face ${missing ?? ""}
     await model.close();
   });
 
-  test("every decoder of the table has a folder", () => {
-    const shown = new Set(TOY_FOLDERS.map(({ config }) => (config["architectures"] as readonly string[])[0]));
-    const without = HF_FAMILIES.filter(({ names }) => !names.some((name) => shown.has(name)));
-    expect(without.map(({ architecture }) => architecture)).toEqual(["bert"]);
+  test("every family of the table has a folder", () => {
+    const configs = ALL.map(({ config }) => ({ name: "toy", json: new Json(config) }));
+    const without = HF_FAMILIES.filter(
+      ({ names, isOf }) =>
+        !configs.some(
+          (config) => names.includes(String(config.json.list("architectures")[0])) && isOf?.(config) !== false,
+        ),
+    );
+    expect(without.map(({ architecture }) => architecture)).toEqual([]);
   });
 });

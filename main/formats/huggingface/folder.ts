@@ -1,8 +1,9 @@
 /**
  * A model of Hugging Face, opened like a GGUF: config.json, tokenizer.json and safetensors files
  * become the source of the GGUF that `rlx convert` would write. Only headers and the small files
- * are read; tensors are read, and changed, when they are asked for. A model of no known family, or
- * safetensors without a config.json, shows its tensors under their own names.
+ * are read; tensors are read, and changed, when they are asked for. A model of no known family, one
+ * that its family refuses, or safetensors without a config.json shows its tensors under their own
+ * names.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSource, SiblingOpener } from "../byteSource.ts";
@@ -10,16 +11,21 @@ import { stringEntry, numberEntry } from "../gguf/encode.ts";
 import { quote } from "../gguf/header.ts";
 import type { NamedTensor } from "../gguf/madeGguf.ts";
 import { madeGguf } from "../gguf/madeGguf.ts";
+import { fileTypeNumber } from "../gguf/types.ts";
 import type { MetadataEntry } from "../gguf/values.ts";
 import { isObject, Json, parseJson } from "../json.ts";
 import type { SafetensorsFile } from "../safetensors/header.ts";
 import { readSafetensors } from "../safetensors/header.ts";
-import type { HfFamily } from "./families.ts";
+import type { HfFamily } from "./parts.ts";
 import { HF_FAMILIES } from "./families.ts";
 import type { HfConfig } from "./keys.ts";
 import { entriesOf } from "./keys.ts";
+import type { DenseModule } from "./modules.ts";
+import { POOLING_FILE, denseModules, projection } from "./modules.ts";
+import { numberLists } from "./numbers.ts";
 import { tokenizerEntries } from "./tokenizer.ts";
-import { byName, familyTensors, storedBytes } from "./weights.ts";
+import { byName, familyTensors, shownBytes } from "./weights.ts";
+import { rankPooling, yesOrNo } from "./yesOrNo.ts";
 
 export interface HfOptions {
   readonly openSibling: SiblingOpener;
@@ -29,8 +35,6 @@ export interface HfOptions {
 /** Of a JSON file. The tokenizers of the largest vocabularies take 35 MB. */
 const MOST_JSON = 64 << 20;
 const MOST_FILES = 1000;
-/** Of sentence-transformers: how the vectors of the tokens become one. */
-export const POOLING_FILE = "1_Pooling/config.json";
 const INDEX = "model.safetensors.index.json";
 
 /** `given`: config.json or another JSON file of the folder, or a safetensors file. Closed on failure, with all that was opened. */
@@ -42,7 +46,9 @@ export async function huggingFaceSource(given: ByteSource, { openSibling, signal
     return source;
   };
   try {
-    const json = async (name: string): Promise<Json> => new Json(await readJson(await sibling(name), signal));
+    const json = async (name: string): Promise<Json> => new Json(await readJson(await sibling(name), isObject, signal));
+    const list = async (name: string): Promise<readonly unknown[]> =>
+      (await readJson(await sibling(name), isList, signal)) ?? [];
     const names = await weightNames(given, await json(INDEX), sibling);
     const files: SafetensorsFile[] = [];
     for (const name of names) {
@@ -57,13 +63,16 @@ export async function huggingFaceSource(given: ByteSource, { openSibling, signal
       settings: await json("tokenizer_config.json"),
       generation: await json("generation_config.json"),
       pooling: await json(POOLING_FILE),
+      dense: await denseModules(await list("modules.json"), { name: given.name, sibling, json, signal }),
       template: await readText(await sibling("chat_template.jinja"), signal),
+      readme: await readText(await sibling("README.md"), signal),
       files,
     };
-    const { entries, tensors } = contentsOf(model);
+    const { unread, ...contents } = await contentsOf(model, signal);
+    const from = files.length === 1 ? "safetensors" : `${files.length} safetensors files`;
     return madeGguf({
-      ...{ name: given.name, entries, tensors },
-      made: { from: files.length === 1 ? "safetensors" : `${files.length} safetensors files` },
+      ...{ name: given.name, ...contents },
+      made: { from, ...(unread !== undefined && { unread }) },
       close: async () => void (await Promise.allSettled(opened.map((source) => source.close()))),
     });
   } catch (error) {
@@ -108,10 +117,14 @@ async function weightNames(given: ByteSource, index: Json, sibling: SiblingOpene
 }
 
 function missingFile(given: string, name: string, names: readonly string[]): WorkbenchError {
-  return new WorkbenchError("INPUT_SPLIT", `[${given}] the model has ${names.length} files; missing: ${quote(name)}`, {
-    hint: "Put all files of the model into one folder, with the names they were published under.",
-    details: { missing: [name] },
-  });
+  return new WorkbenchError(
+    "INPUT_SPLIT",
+    `[${given}] missing: ${quote(name)}, ${names.length === 1 ? "the file" : `one of ${names.length} files`} of the weights`,
+    {
+      hint: "Put all files of the model into one folder, with the names they were published under.",
+      details: { missing: [name] },
+    },
+  );
 }
 
 async function readBytes(
@@ -130,14 +143,24 @@ async function readBytes(
   return source.read(0, source.byteLength, signal);
 }
 
-async function readJson(source: ByteSource | undefined, signal: AbortSignal | undefined): Promise<unknown> {
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+async function readJson<T>(
+  source: ByteSource | undefined,
+  isOfKind: (value: unknown) => value is T,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
   const bytes = await readBytes(source, signal);
   if (source === undefined || bytes === undefined) return undefined;
   const value = parseJson(source.name, bytes, "its text");
-  if (isObject(value)) return value;
-  throw new WorkbenchError("INPUT_MALFORMED", `[${source.name}] got JSON that is no object`, {
-    hint: "The file is damaged; download it again.",
-  });
+  if (isOfKind(value)) return value;
+  throw new WorkbenchError(
+    "INPUT_MALFORMED",
+    `[${source.name}] got JSON of another form than files of this name have`,
+    {
+      hint: "The file is damaged; download it again.",
+    },
+  );
 }
 
 async function readText(source: ByteSource | undefined, signal: AbortSignal | undefined): Promise<string | undefined> {
@@ -155,13 +178,18 @@ interface Folder {
   readonly generation: Json;
   /** Of sentence-transformers: how the vectors of the tokens become one. */
   readonly pooling: Json;
+  /** The matrices behind it. */
+  readonly dense: readonly DenseModule[];
   readonly template: string | undefined;
+  readonly readme: string | undefined;
   readonly files: readonly SafetensorsFile[];
 }
 
 interface Contents {
   readonly entries: readonly MetadataEntry[];
   readonly tensors: readonly NamedTensor[];
+  /** Why no family reads them. */
+  readonly unread?: string;
 }
 
 /** config.json of a model with several parts has that of the text in a group of its own. */
@@ -170,32 +198,63 @@ function textConfig({ config, name }: Folder): HfConfig {
   return { name, json: isObject(text) ? new Json({ ...config.value, ...text }) : config };
 }
 
-function contentsOf(folder: Folder): Contents {
+async function contentsOf(folder: Folder, signal: AbortSignal | undefined): Promise<Contents> {
   const named = folder.config.list("architectures").find((name) => typeof name === "string");
-  const family = HF_FAMILIES.find(({ names }) => named !== undefined && names.includes(named));
-  return family === undefined ? asTheyAre(folder, named) : ofFamily(folder, family);
+  if (named === undefined) return asTheyAre(folder, "unknown", "No config.json beside it names an architecture.");
+  const config = textConfig(folder);
+  const family = HF_FAMILIES.find(({ names, isOf }) => names.includes(named) && isOf?.(config) !== false);
+  if (family === undefined) return asTheyAre(folder, named, `Folders of a ${quote(named)} are not read.`);
+  try {
+    return await ofFamily(folder, family, config, signal);
+  } catch (error) {
+    // What this program cannot read can be looked at; what is damaged is said.
+    if (!(error instanceof WorkbenchError) || !error.code.startsWith("UNSUPPORTED_")) throw error;
+    const what = error.message.replace(/^\[[^\]]*\] /u, "");
+    return asTheyAre(folder, named, `This ${family.architecture} is not read: ${what}. ${error.hint ?? ""}`.trimEnd());
+  }
 }
 
-/** Names that are none of a family: the tensors can be looked at. */
-function asTheyAre(folder: Folder, named: string | undefined): Contents {
-  const architecture = folder.config.text("model_type") ?? named ?? "unknown";
+/** Tensors under their own names. */
+function asTheyAre(folder: Folder, named: string, unread: string): Contents {
   return {
-    entries: general(folder, architecture),
-    tensors: [...byName(folder.files)].map(([name, stored]) => [name, storedBytes(stored)] as const),
+    entries: general(folder, folder.config.text("model_type") ?? named),
+    tensors: [...byName(folder.files)].flatMap(([name, stored]) => {
+      const shown = shownBytes(stored);
+      return shown === undefined ? [] : [[name, shown] as const];
+    }),
+    unread,
   };
 }
 
-function ofFamily(folder: Folder, family: HfFamily): Contents {
-  const config = textConfig(folder);
-  const tensors = familyTensors(family, config, byName(folder.files));
+async function ofFamily(
+  folder: Folder,
+  family: HfFamily,
+  config: HfConfig,
+  signal: AbortSignal | undefined,
+): Promise<Contents> {
+  const stored = byName(folder.files);
+  const behind = projection(family, config.name, folder.dense);
+  const own = familyTensors(family, config, stored);
+  const head = yesOrNo(family, folder, own);
+  const tensors = [...behind.tensors, ...own, ...head.tensors];
   const rows = tensors.find(([name]) => name === "token_embd.weight")?.[1].dims[1] ?? 0;
   const { architecture } = family;
   return {
     entries: [
       ...general(folder, architecture),
       ...fileType(tensors),
-      ...entriesOf(architecture, { ...family.keys(config), vocab_size: rows, pooling_type: poolingType(folder) }),
+      ...entriesOf(config.name, architecture, {
+        ...{
+          pooling_type: poolingType(folder),
+          ...family.keys(config),
+          ...behind.keys,
+          ...rankPooling(head),
+          vocab_size: rows,
+        },
+      }),
       ...(family.lists?.(config) ?? []),
+      ...head.entries,
+      ...(await numberLists(family, config, stored, signal)),
       ...samplingEntries(folder.generation),
       ...(folder.tokenizer.get("model") === undefined
         ? []
@@ -214,19 +273,12 @@ const general = ({ config, name }: Folder, architecture: string): readonly Metad
   ),
 ];
 
-const FILE_TYPES: ReadonlyMap<string, number> = new Map([
-  ["f32", 0],
-  ["f16", 1],
-  ["bf16", 32],
-  ["q8_0", 7],
-]);
-
 /** The type of most of its numbers. */
 function fileType(tensors: readonly NamedTensor[]): readonly MetadataEntry[] {
   const bytes = new Map<string, number>();
   for (const [, { type, byteLength }] of tensors) bytes.set(type.name, (bytes.get(type.name) ?? 0) + byteLength);
   const [most] = [...bytes].toSorted((a, b) => b[1] - a[1]);
-  const number = FILE_TYPES.get(most?.[0] ?? "");
+  const number = fileTypeNumber((most?.[0] ?? "").toUpperCase());
   return number === undefined ? [] : [numberEntry("general.file_type", "u32", number)];
 }
 

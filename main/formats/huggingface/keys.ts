@@ -19,15 +19,22 @@ export type Keys = Readonly<Record<string, number | boolean | string | undefined
 
 /** Keys that hold floats even where their value is whole. */
 const FLOATS =
-  /freq_base|epsilon|rope\.scaling\.(factor|attn_factor|yarn)|_scale$|attention\.scale|softcapping|expert_weights_scale/u;
+  /freq_base|epsilon|rope\.scaling\.(factor|attn_factor|yarn)|_scale$|attention\.scale|softcapping|expert_weights_scale|clamp_kqv/u;
 
-export function entriesOf(architecture: string, keys: Keys): MetadataEntry[] {
+/** `file`: for messages. */
+export function entriesOf(file: string, architecture: string, keys: Keys): MetadataEntry[] {
   return Object.entries(keys).flatMap(([part, value]) => {
     const key = `${architecture}.${part}`;
     if (value === undefined) return [];
     if (typeof value === "boolean") return [boolEntry(key, value)];
     if (typeof value === "string") return [stringEntry(key, value)];
-    return [numberEntry(key, FLOATS.test(part) ? "f32" : "u32", value)];
+    if (FLOATS.test(part)) return [numberEntry(key, "f32", value)];
+    if (Number.isInteger(value) && value >= 0 && value < 2 ** 32) return [numberEntry(key, "u32", value)];
+    throw new WorkbenchError(
+      "INPUT_MALFORMED",
+      `[${file}] config.json makes ${key} ${value}: expected a whole number up to ${2 ** 32 - 1}`,
+      { hint: "The file is damaged; download it again.", details: { key } },
+    );
   });
 }
 
@@ -46,14 +53,43 @@ export function refuse(config: HfConfig, key: string, got: string, expected: str
   return new WorkbenchError(
     "UNSUPPORTED_ARCHITECTURE",
     `[${config.name}] config.json ${quote(key)}: got ${got}, expected ${expected}`,
-    { hint: "The model can be looked at, but not run or converted.", details: { key } },
+    { hint: "Use a GGUF of the model, if there is one.", details: { key } },
   );
 }
 
-export const headsOf = (config: HfConfig): number => needed(config, "num_attention_heads", "n_head");
-export const kvHeadsOf = (config: HfConfig): number => config.json.number("num_key_value_heads") ?? headsOf(config);
-export const widthOf = (config: HfConfig): number => needed(config, "hidden_size", "n_embd");
-export const layersOf = (config: HfConfig): number => needed(config, "num_hidden_layers", "n_layer");
+/** A setting that every model of the family has alike; another value is refused. */
+export function expect(config: HfConfig, key: string, expected: number | boolean | string): void {
+  const { json } = config;
+  const kinds = { number: json.number(key), boolean: json.flag(key), string: json.text(key) };
+  const given = kinds[typeof expected as keyof typeof kinds];
+  if (given !== undefined && given !== expected) throw refuse(config, key, String(given), String(expected));
+}
+
+/** More than any known model; lists are made of this length, rows divided by it. */
+const MOST = { "number of layers": 10_000, "number of heads": 1 << 16, "turned part of a head": 1 << 16 } as const;
+
+/** A number that lists are made by, or rows divided. */
+function counted(config: HfConfig, what: keyof typeof MOST, count: number): number {
+  if (Number.isSafeInteger(count) && count >= 0 && count <= MOST[what]) return count;
+  throw new WorkbenchError(
+    "INPUT_LIMIT",
+    `[${config.name}] config.json ${what}: got ${count}, expected a whole number up to ${MOST[what]}`,
+    { hint: "No known model comes near this; the file is probably damaged." },
+  );
+}
+
+export const headsOf = (config: HfConfig): number =>
+  counted(config, "number of heads", needed(config, "num_attention_heads", "n_head", "num_heads", "n_heads"));
+export function kvHeadsOf(config: HfConfig): number {
+  const { json } = config;
+  const isNew = json.flag("new_decoder_architecture");
+  // Falcon's: those of the newer models have a number, the older ones one for all heads.
+  if (isNew !== undefined && isNew !== true) return json.flag("multi_query") === true ? 1 : headsOf(config);
+  return counted(config, "number of heads", json.number("num_key_value_heads", "num_kv_heads") ?? headsOf(config));
+}
+export const widthOf = (config: HfConfig): number => needed(config, "hidden_size", "n_embd", "d_model", "dim");
+export const layersOf = (config: HfConfig): number =>
+  counted(config, "number of layers", needed(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers"));
 export const headSizeOf = (config: HfConfig): number =>
   config.json.number("head_dim") ?? Math.floor(widthOf(config) / headsOf(config));
 
@@ -71,7 +107,7 @@ export function commonKeys(config: HfConfig): Keys {
     "attention.layer_norm_epsilon": json.number("layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"),
     "attention.key_length": json.number("head_dim"),
     "attention.value_length": json.number("head_dim"),
-    expert_count: json.number("num_local_experts", "num_experts"),
+    expert_count: json.number("num_local_experts", "num_experts", "n_routed_experts"),
     expert_used_count: json.number("num_experts_per_tok"),
   };
 }
@@ -86,18 +122,31 @@ function ropeSettings({ json }: HfConfig): Json {
 export const ropeBase = (config: HfConfig): number | undefined =>
   config.json.number("rope_theta") ?? ropeSettings(config).number("rope_theta");
 
+/** How rope is stretched; "default" for not at all. */
+function ropeScaling(config: HfConfig): { readonly scaling: Json; readonly type: string } {
+  const older = config.json.child("rope_scaling");
+  const scaling = older.text("rope_type", "type") === undefined ? ropeSettings(config) : older;
+  return { scaling, type: scaling.text("rope_type", "type") ?? "default" };
+}
+
+/** Frequencies are divided by numbers that travel as a tensor: refused for a family whose GGUF form has none. */
+export function withoutRopeFactors(config: HfConfig, architecture: string): void {
+  const { type } = ropeScaling(config);
+  if (["llama3", "longrope", "su"].includes(type))
+    throw refuse(config, "rope_scaling", quote(type), `another one, for a ${architecture}`);
+}
+
 interface RopeKeys {
   readonly keys: Keys;
   /** Divisors of the frequencies, which travel as tensors. */
   readonly tensors: Readonly<Record<string, TensorBytes>>;
 }
 
-/** `turned`: dimensions of a head that turn. */
-export function ropeKeys(config: HfConfig, turned: number): RopeKeys {
+/** `dimensions` of a head turn. */
+export function ropeKeys(config: HfConfig, dimensions: number): RopeKeys {
   const { json } = config;
-  const older = json.child("rope_scaling");
-  const scaling = older.text("rope_type", "type") === undefined ? ropeSettings(config) : older;
-  const type = scaling.text("rope_type", "type") ?? "default";
+  const turned = counted(config, "turned part of a head", dimensions);
+  const { scaling, type } = ropeScaling(config);
   const keys: Keys = { "rope.freq_base": ropeBase(config), "rope.dimension_count": turned };
   const context = needed(config, "max_position_embeddings");
   const original =

@@ -4,10 +4,9 @@
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { boolEntry, numberEntry, numbersEntry, stringEntry, stringsEntry } from "../gguf/encode.ts";
-import { quote } from "../gguf/header.ts";
 import type { MetadataEntry } from "../gguf/values.ts";
 import { isObject, Json } from "../json.ts";
-import { isByteLevel, preTokenizerName } from "./preTokenizer.ts";
+import { UNLISTED, isByteLevel, preTokenizerName, stepsOf } from "./preTokenizer.ts";
 
 export interface TokenizerParts {
   /** For messages. */
@@ -52,11 +51,8 @@ function modelEntries(parts: TokenizerParts, model: Json, kind: string): readonl
     case "WordPiece":
       return wordPiece(parts, model);
     default:
-      throw new WorkbenchError(
-        "UNSUPPORTED_TOKENIZER",
-        `[${parts.name}] tokenizer.json model: got ${quote(kind)}, expected BPE, Unigram or WordPiece`,
-        { hint: "The model can be looked at, but its text cannot be read." },
-      );
+      // The tokenizer refuses it by this name; the model is run by token ids.
+      return [stringEntry("tokenizer.ggml.model", kind || UNLISTED)];
   }
 }
 
@@ -107,20 +103,23 @@ function spacedBpe(parts: TokenizerParts, model: Json): readonly MetadataEntry[]
 }
 
 function unigram(parts: TokenizerParts, model: Json): readonly MetadataEntry[] {
-  const list = model.list("vocab").map((item) => (Array.isArray(item) ? (item as readonly unknown[]) : []));
-  const vocabulary = vocabularyOf(parts, new Map(list.map(([text], id) => [String(text), id] as const)));
+  const list = model.list("vocab").map((item, id): readonly [string, number] => {
+    const [text, score] = Array.isArray(item) ? (item as readonly unknown[]) : [];
+    if (typeof text === "string" && typeof score === "number") return [text, score];
+    throw damaged(parts, `token ${id}: expected a text and a score`);
+  });
+  const vocabulary = vocabularyOf(parts, new Map(list.map(([text], id) => [text, id] as const)));
   const scores = new Float32Array(vocabulary.tokens.length);
-  for (const [id, [, score]] of list.entries())
-    if (id < scores.length) scores[id] = typeof score === "number" ? score : 0;
+  for (const [id, [, score]] of list.entries()) if (id < scores.length) scores[id] = score;
   const unknown = model.number("unk_id");
   if (unknown !== undefined && unknown < vocabulary.kinds.length) vocabulary.kinds[unknown] = KIND.unknown;
   for (const [id, text] of vocabulary.tokens.entries())
     if (vocabulary.kinds[id] === KIND.normal && BYTE.test(text)) vocabulary.kinds[id] = KIND.byte;
   const steps = normalizers(parts.tokenizer.child("normalizer"));
   const charsmap = steps.map((step) => step.text("precompiled_charsmap")).find((text) => text !== undefined);
-  const mergesSpaces = steps.some(
-    (step) => step.text("type") === "Replace" && /\{2,\}/u.test(step.child("pattern").text("Regex") ?? ""),
-  );
+  const mergesSpaces =
+    preTokenizers(parts.tokenizer.child("pre_tokenizer")).some((step) => step.text("type") === "WhitespaceSplit") ||
+    steps.some((step) => step.text("type") === "Replace" && /\{2,\}/u.test(step.child("pattern").text("Regex") ?? ""));
   return [
     stringEntry("tokenizer.ggml.model", "t5"),
     stringEntry("tokenizer.ggml.pre", "default"),
@@ -130,8 +129,7 @@ function unigram(parts: TokenizerParts, model: Json): readonly MetadataEntry[] {
     boolEntry("tokenizer.ggml.remove_extra_whitespaces", mergesSpaces),
     ...(charsmap === undefined
       ? []
-      : [numbersEntry("tokenizer.ggml.precompiled_charsmap", "u8", bytesOfBase64(charsmap))]),
-    ...(unknown === undefined ? [] : [numberEntry("tokenizer.ggml.unknown_token_id", "u32", unknown)]),
+      : [numbersEntry("tokenizer.ggml.precompiled_charsmap", "u8", bytesOfBase64(parts, charsmap))]),
   ];
 }
 
@@ -152,7 +150,6 @@ function wordPiece(parts: TokenizerParts, model: Json): readonly MetadataEntry[]
     stringEntry("tokenizer.ggml.model", "bert"),
     stringEntry("tokenizer.ggml.pre", "default"),
     ...tokensEntries(vocabulary),
-    numberEntry("tokenizer.ggml.token_type_count", "u32", parts.config.number("type_vocab_size") ?? 1),
     boolEntry("tokenizer.ggml.normalizer.lowercase", lowers),
     boolEntry("tokenizer.ggml.normalizer.strip_accents", normalizer?.flag("strip_accents") ?? lowers),
   ];
@@ -204,27 +201,27 @@ function vocabularyOf({ name, tokenizer, rows }: TokenizerParts, model: Readonly
   return { tokens: Array.from(tokens, (text, id) => text ?? `[PAD${id}]`), kinds, ids };
 }
 
-function mergesOf({ name }: TokenizerParts, model: Json): readonly (readonly [string, string])[] {
+const damaged = ({ name }: TokenizerParts, what: string): WorkbenchError =>
+  new WorkbenchError("INPUT_TOKENIZER", `[${name}] tokenizer.json ${what}`, {
+    hint: "The file is damaged; download it again.",
+  });
+
+function mergesOf(parts: TokenizerParts, model: Json): readonly (readonly [string, string])[] {
   return model.list("merges").map((merge, i) => {
     const [first, second, ...rest] =
       typeof merge === "string" ? merge.split(" ") : Array.isArray(merge) ? (merge as unknown[]) : [];
     if (typeof first === "string" && typeof second === "string" && rest.length === 0) return [first, second] as const;
-    throw new WorkbenchError("INPUT_TOKENIZER", `[${name}] tokenizer.json merge ${i}: expected two tokens`, {
-      hint: "The file is damaged; download it again.",
-    });
+    throw damaged(parts, `merge ${i}: expected two tokens`);
   });
 }
 
-const normalizers = (json: Json): readonly Json[] =>
-  json.text("type") === "Sequence" ? json.list("normalizers").flatMap((inner) => normalizers(new Json(inner))) : [json];
+const normalizers = (json: Json): readonly Json[] => stepsOf(json, "normalizers");
+const preTokenizers = (json: Json): readonly Json[] => stepsOf(json, "pretokenizers");
 
 /** A text begins with a space that the rules put there. */
 function putsSpace(tokenizer: Json): boolean {
   if (normalizers(tokenizer.child("normalizer")).some((step) => step.text("type") === "Prepend")) return true;
-  const before = tokenizer.child("pre_tokenizer");
-  const steps =
-    before.text("type") === "Sequence" ? before.list("pretokenizers").map((inner) => new Json(inner)) : [before];
-  return steps.some(
+  return preTokenizers(tokenizer.child("pre_tokenizer")).some(
     (step) =>
       step.text("type") === "Metaspace" &&
       (step.text("prepend_scheme") ?? (step.flag("add_prefix_space") === false ? "never" : "always")) !== "never",
@@ -233,12 +230,9 @@ function putsSpace(tokenizer: Json): boolean {
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-function bytesOfBase64(text: string): Uint8Array {
+function bytesOfBase64(parts: TokenizerParts, text: string): Uint8Array {
   const digits = Array.from(text.replace(/=*\s*$/u, ""), (char) => BASE64.indexOf(char));
-  if (digits.includes(-1))
-    throw new WorkbenchError("INPUT_TOKENIZER", "[tokenizer.json] precompiled_charsmap is not base64", {
-      hint: "The file is damaged; download it again.",
-    });
+  if (digits.includes(-1)) throw damaged(parts, "precompiled_charsmap: expected base64");
   const out = new Uint8Array(Math.floor((digits.length * 3) / 4));
   for (let i = 0; i < out.length; i++) {
     const at = Math.floor((i * 4) / 3);
@@ -269,6 +263,8 @@ function specialEntries(parts: TokenizerParts): readonly MetadataEntry[] {
     if (id !== undefined && id < parts.rows && !entries.some(({ key }) => key === keyOf(role)))
       entries.push(numberEntry(keyOf(role), "u32", id));
   };
+  const model = parts.tokenizer.child("model");
+  put("unknown", model.number("unk_id"));
   for (const [role, key] of Object.entries(ROLES)) {
     const text = settings.text(key) ?? settings.child(key).text("content");
     put(role, text === undefined ? undefined : ids.get(text));
@@ -282,7 +278,7 @@ function specialEntries(parts: TokenizerParts): readonly MetadataEntry[] {
     "eot",
     ends.find((id) => eos?.kind !== "number" || id !== eos.value),
   );
-  const before = frame(parts.tokenizer.child("post_processor"));
+  const before = { ...defaultFrame(model), ...frame(parts.tokenizer.child("post_processor")) };
   const bos = settings.flag("add_bos_token") ?? before.bos;
   const eosAdded = settings.flag("add_eos_token") ?? before.eos;
   return [
@@ -314,14 +310,17 @@ function allIds({ tokenizer }: TokenizerParts): ReadonlyMap<string, number> {
   return ids;
 }
 
+/** A GGUF that says nothing has an end behind the texts of a Unigram vocabulary; tokenizer.json has none. */
+const defaultFrame = (model: Json): ReturnType<typeof frame> =>
+  model.text("type") === "Unigram" ? { bos: false, eos: false } : {};
+
 /** What the post-processor puts before and behind a text; undefined where it says nothing. */
 function frame(json: Json): { readonly bos?: boolean; readonly eos?: boolean } {
+  return stepsOf(json, "processors").reduce((all, step) => ({ ...all, ...frameOf(step) }), {});
+}
+
+function frameOf(json: Json): ReturnType<typeof frame> {
   switch (json.text("type")) {
-    case "Sequence":
-      return json
-        .list("processors")
-        .map((inner) => frame(new Json(inner)))
-        .reduce((all, one) => ({ ...all, ...one }), {});
     case "TemplateProcessing": {
       const items = json.list("single").map((item) => (isObject(item) ? Object.keys(item)[0] : undefined));
       return { bos: items[0] === "SpecialToken", eos: items.length > 1 && items.at(-1) === "SpecialToken" };

@@ -5,14 +5,19 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NamedTensor } from "../gguf/madeGguf.ts";
 import { quote } from "../gguf/header.ts";
-import { ggmlTypeByName } from "../gguf/types.ts";
+import { safetensorsType } from "../gguf/foreignTypes.ts";
+import type { GgmlType } from "../gguf/types.ts";
+import { ggmlTypeByName, packedBytes } from "../gguf/types.ts";
 import type { SafetensorsFile, SafeTensor } from "../safetensors/header.ts";
 import type { TensorBytes } from "../tensorBytes.ts";
-import { F32, converted, joined, mapped, rowsFrom, transposed, withDims } from "../tensorBytes.ts";
-import type { Change, HfFamily, Target } from "./families.ts";
+import { F32, converted, elementsOf, isExactly32, joined } from "../tensorBytes.ts";
+import { changed } from "./changes.ts";
+import type { HfFamily, Target } from "./parts.ts";
 import { LEFT_OUT, PREFIXES } from "./families.ts";
 import type { HfConfig } from "./keys.ts";
-import { headsOf, kvHeadsOf } from "./keys.ts";
+import { layersOf, withoutRopeFactors } from "./keys.ts";
+import { mxfp4Bytes } from "./mxfp4.ts";
+import type { StoredBytes } from "./mxfp4.ts";
 
 /** What the element types of safetensors are in a GGUF. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -26,17 +31,18 @@ const TYPES: Readonly<Record<string, string>> = {
   I8: "i8",
 };
 
-/** Tensors that ggml's operations take as f32 only. */
-const EXACT = /(_norm|ffn_gate_inp|ffn_gate_inp_shexp|position_embd|token_types)\.weight$/u;
-
 export interface StoredTensor {
   readonly file: SafetensorsFile;
   readonly tensor: SafeTensor;
 }
 
+const typeOf = ({ tensor: { type } }: StoredTensor): GgmlType | undefined => ggmlTypeByName(TYPES[type] ?? "");
+
 /** Bytes of a stored tensor; its sizes of 1 in front are dropped where there are more than four. */
-export function storedBytes({ file: { source }, tensor }: StoredTensor): TensorBytes {
-  const type = ggmlTypeByName(TYPES[tensor.type] ?? "");
+export function storedBytes(stored: StoredTensor): TensorBytes {
+  const { file, tensor } = stored;
+  const { source } = file;
+  const type = typeOf(stored);
   if (type === undefined)
     throw new WorkbenchError(
       "UNSUPPORTED_TENSOR_TYPE",
@@ -56,12 +62,16 @@ export function storedBytes({ file: { source }, tensor }: StoredTensor): TensorB
       `[${source.name}] tensor ${quote(tensor.name)}: got sizes ${tensor.shape.join(" × ")}, expected at most four, none of them 0`,
       { hint: "A GGUF has no tensors of this form.", details: { tensor: tensor.name } },
     );
-  return {
-    type,
-    dims,
-    byteLength: tensor.byteLength,
-    read: (offset, length, signal) => source.read(tensor.offset + offset, length, signal),
-  };
+  return { type, dims, byteLength: tensor.byteLength, read: plainBytes(stored).read };
+}
+
+/** To be looked at: of any type, the fastest of more than four sizes as one. Undefined for a tensor without numbers. */
+export function shownBytes(stored: StoredTensor): TensorBytes | undefined {
+  const { shape, elements, byteLength, type } = stored.tensor;
+  if (elements === 0) return undefined;
+  const dims = shape.toReversed();
+  while (dims.length > 4) dims.splice(0, 2, (dims[0] ?? 1) * (dims[1] ?? 1));
+  return { type: typeOf(stored) ?? safetensorsType(type), dims, byteLength, read: plainBytes(stored).read };
 }
 
 /** All tensors by the names they have in the files. */
@@ -93,25 +103,33 @@ export function familyTensors(
   stored: ReadonlyMap<string, StoredTensor>,
 ): readonly NamedTensor[] {
   const rules = compiled(family);
-  const tied = config.json.flag("tie_word_embeddings") ?? family.isTied === true;
+  const tied = family.storedOutput !== true && (config.json.flag("tie_word_embeddings") ?? family.isTied === true);
   const made = new Map<string, TensorBytes>();
   const experts = new Map<string, TensorBytes[]>();
+  const layers = layersOf(config);
   for (const [name, tensor] of stored) {
-    if (LEFT_OUT.test(name)) continue;
+    if (isBehind(name, layers) || isScale(name, stored)) continue;
     const places = placesOf(rules, name);
-    if (places.length === 0) throw unknownTensor(family, config, name);
+    if (places === undefined && LEFT_OUT.test(withoutPrefix(name))) continue;
+    if (places === undefined) throw unknownTensor(family, config, name);
     for (const { target, expert } of places) {
-      if (tied && target.name === "output.weight") continue;
-      const bytes = finished(target.name, changed(storedBytes(tensor), target.change, config));
-      if (expert === undefined) put(config, made, target.name, bytes);
-      else {
-        const list = experts.get(target.name) ?? [];
-        list[expert] = bytes;
-        experts.set(target.name, list);
+      if ((tied && target.name === "output.weight") || (target.isCopy === true && made.has(target.name))) continue;
+      // Biases of norms are stored as they are.
+      const change = target.change === "plus one" && target.name.endsWith(".bias") ? undefined : target.change;
+      const own = whole(config, name, changed(bytesOf(name, tensor, stored), change, config));
+      const bytes = finished(target.name, own);
+      if (expert === undefined) {
+        put(config, made, target.name, bytes);
+        continue;
       }
+      const list = experts.get(target.name) ?? [];
+      if (list[expert] !== undefined) throw twice(config, target.name);
+      list[expert] = bytes;
+      experts.set(target.name, list);
     }
   }
   for (const [name, list] of experts) put(config, made, name, stacked(config, name, list));
+  if (family.more === undefined) withoutRopeFactors(config, family.architecture);
   for (const [name, tensor] of Object.entries(family.more?.(config) ?? {})) put(config, made, name, tensor);
   const embedding = made.get("token_embd.weight");
   if (family.ownOutput === true && embedding !== undefined && !made.has("output.weight"))
@@ -119,12 +137,51 @@ export function familyTensors(
   return inOrder([...made]);
 }
 
+/** Layers behind the last guess ahead; the trunk goes without them. */
+const isBehind = (name: string, layers: number): boolean =>
+  Number(/(?:^|\.)layers\.(\d{1,4})\./u.exec(name)?.[1] ?? -1) >= layers;
+
+/** Read with the blocks that they belong to. */
+const isScale = (name: string, stored: ReadonlyMap<string, StoredTensor>): boolean =>
+  name.endsWith("_scales") && stored.has(name.replace(/_scales$/u, "_blocks"));
+
+function bytesOf(name: string, tensor: StoredTensor, stored: ReadonlyMap<string, StoredTensor>): TensorBytes {
+  const scales = name.endsWith("_blocks") ? stored.get(name.replace(/_blocks$/u, "_scales")) : undefined;
+  if (scales === undefined) return storedBytes(tensor);
+  const packed = mxfp4Bytes(plainBytes(tensor), plainBytes(scales));
+  if (packed !== undefined && tensor.tensor.type === "U8" && scales.tensor.type === "U8") return packed;
+  throw new WorkbenchError(
+    "UNSUPPORTED_TENSOR_TYPE",
+    `[${tensor.file.source.name}] tensor ${quote(name)}: got blocks and scales that do not fit, expected MXFP4`,
+    { hint: "Download the model's files again, from one place.", details: { tensor: name } },
+  );
+}
+
+const plainBytes = ({ file: { source }, tensor }: StoredTensor): StoredBytes => ({
+  shape: tensor.shape,
+  read: (offset, length, signal) => source.read(tensor.offset + offset, length, signal),
+});
+
 function put(config: HfConfig, made: Map<string, TensorBytes>, name: string, tensor: TensorBytes): void {
-  if (made.has(name))
-    throw new WorkbenchError("INPUT_MALFORMED", `[${config.name}] two tensors of the model are ${quote(name)}`, {
-      hint: "The folder holds the weights twice, under two names: keep one of them.",
-    });
+  if (made.has(name)) throw twice(config, name);
   made.set(name, tensor);
+}
+
+const twice = (config: HfConfig, name: string): WorkbenchError =>
+  new WorkbenchError("INPUT_MALFORMED", `[${config.name}] two tensors of the model are ${quote(name)}`, {
+    hint: "The folder holds the weights twice, under two names: keep one of them.",
+  });
+
+/** What numbers of config.json make of a tensor has whole sizes, and its bytes are theirs. */
+function whole(config: HfConfig, name: string, tensor: TensorBytes): TensorBytes {
+  const { type, dims, byteLength } = tensor;
+  const isWhole = dims.every((size) => Number.isSafeInteger(size) && size > 0);
+  if (isWhole && packedBytes(type, elementsOf(dims)) === byteLength) return tensor;
+  throw new WorkbenchError(
+    "INPUT_MALFORMED",
+    `[${config.name}] the tensor ${quote(name)}: got sizes that become ${dims.join(" × ")}, expected whole ones`,
+    { hint: "config.json and the weights belong to different models.", details: { tensor: name } },
+  );
 }
 
 /** As ggml's own files have them: what is before the layers, the layers, what is behind. */
@@ -148,29 +205,35 @@ const asTargets = (value: HfFamily["tensors"][string]): readonly Target[] =>
   typeof value === "string" ? [{ name: value }] : "name" in value ? [value] : value;
 
 function compiled({ tensors }: HfFamily): readonly Rule[] {
-  return Object.entries(tensors).map(([name, value]) => ({
-    // Stacked experts have no ".weight" of their own in some files.
-    pattern: new RegExp(
-      `^${name.replaceAll(".", "\\.").replace("{i}", "(?<layer>\\d{1,4})").replace("{x}", "(?<expert>\\d{1,4})")}\\.(?<end>weight|bias)$`,
-      "u",
-    ),
-    targets: asTargets(value),
-  }));
+  return Object.entries(tensors).map(([name, value]) => {
+    const targets = asTargets(value);
+    const isWhole = targets.length === 0 || targets.some(({ end }) => end !== undefined);
+    const pattern = name
+      .replaceAll(".", "\\.")
+      .replace("{i}", "(?<layer>\\d{1,4})")
+      .replace("{x}", "(?<expert>\\d{1,4})");
+    return { pattern: new RegExp(`^${pattern}${isWhole ? "" : "(?<end>\\.(?:weight|bias))"}$`, "u"), targets };
+  });
 }
 
-function placesOf(rules: readonly Rule[], name: string): readonly Place[] {
-  const prefix = PREFIXES.find((start) => name.startsWith(start)) ?? "";
-  const own = name.slice(prefix.length);
+/** Files of one model may begin the names of its tensors with its kind, those of another not. */
+export const withoutPrefix = (name: string): string =>
+  name.slice((PREFIXES.find((start) => name.startsWith(start)) ?? "").length);
+
+/** Undefined for a name that no rule knows. */
+function placesOf(rules: readonly Rule[], name: string): readonly Place[] | undefined {
+  // Weights that adapters hang on keep their name in front of these words.
+  const own = withoutPrefix(name).replace(/\.parametrizations\.(weight|bias)\.original$/u, ".$1");
   for (const { pattern, targets } of rules) {
     const found = pattern.exec(own);
     if (found === null) continue;
     const { layer, expert, end = "" } = found.groups ?? {};
     return targets.map((target) => ({
-      target: { ...target, name: `${target.name.replace("{i}", layer ?? "")}.${end}` },
+      target: { ...target, name: `${target.name.replace("{i}", layer ?? "")}${target.end ?? end}` },
       expert: expert === undefined ? undefined : Number(expert),
     }));
   }
-  return [];
+  return undefined;
 }
 
 function unknownTensor(family: HfFamily, config: HfConfig, name: string): WorkbenchError {
@@ -206,60 +269,6 @@ function stacked(config: HfConfig, name: string, list: readonly TensorBytes[]): 
 
 /** Vectors, norms and what else ggml wants so are f32. */
 function finished(name: string, tensor: TensorBytes): TensorBytes {
-  const isPlain = tensor.dims.length <= 1 || name.endsWith(".bias") || EXACT.test(name);
+  const isPlain = tensor.dims.length <= 1 || name.endsWith(".bias") || isExactly32(name);
   return isPlain || tensor.type.name === "f64" ? converted(tensor, F32) : tensor;
-}
-
-function changed(tensor: TensorBytes, change: Change | undefined, config: HfConfig): TensorBytes {
-  switch (change) {
-    case undefined:
-      return tensor;
-    case "q rope":
-      return interleaved(tensor, headsOf(config), config);
-    case "k rope":
-      return interleaved(tensor, kvHeadsOf(config), config);
-    case "plus one":
-      return mapped(tensor, (value) => Math.fround(value + 1));
-    case "transpose":
-      return tensor.dims.length === 2 ? transposed(tensor) : tensor;
-    case "vector":
-      return withDims(
-        tensor,
-        tensor.dims.filter((dim, i) => i === 0 || dim !== 1),
-      );
-    case "first half":
-      return half(tensor, 0);
-    case "second half":
-      return half(tensor, 1);
-  }
-}
-
-/** Row 2j + s of a head was row s · size/2 + j: rope turns neighbours instead of halves. */
-function interleaved(tensor: TensorBytes, heads: number, config: HfConfig): TensorBytes {
-  const isBias = tensor.dims.length === 1;
-  const rows = tensor.dims.at(-1) ?? 0;
-  const size = rows / heads;
-  if (!Number.isInteger(size) || size % 2 !== 0)
-    throw new WorkbenchError(
-      "INPUT_MALFORMED",
-      `[${config.name}] a matrix of attention has ${rows} rows: expected an even number for each of ${heads} heads`,
-      { hint: "config.json and the weights belong to different models." },
-    );
-  const from = (row: number): number => {
-    const inside = row % size;
-    return row - inside + (inside % 2) * (size / 2) + (inside >> 1);
-  };
-  // The numbers of a bias are its rows.
-  return isBias ? withDims(rowsFrom(withDims(tensor, [1, rows]), from), [rows]) : rowsFrom(tensor, from);
-}
-
-/** Half of the rows of each matrix. */
-function half(tensor: TensorBytes, which: 0 | 1): TensorBytes {
-  const [columns = 1, rows = 1, ...rest] = tensor.dims;
-  const count = rows / 2;
-  return rowsFrom(tensor, (row) => Math.floor(row / count) * rows + which * count + (row % count), [
-    columns,
-    count,
-    ...rest,
-  ]);
 }

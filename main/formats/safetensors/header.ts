@@ -48,6 +48,8 @@ const BITS: ReadonlyMap<string, number> = new Map([
   ["BOOL", 8],
   ["F8_E5M2", 8],
   ["F8_E4M3", 8],
+  ["F8_E5M2FNUZ", 8],
+  ["F8_E4M3FNUZ", 8],
   ["F8_E8M0", 8],
   ["F6_E2M3", 6],
   ["F6_E3M2", 6],
@@ -111,7 +113,7 @@ function tensorOf(file: string, name: string, info: unknown, { dataStart, byteLe
   if (typeof dtype !== "string" || bits === undefined)
     throw malformed(
       file,
-      `type of ${label}: got ${quote(String(dtype))}, expected one of ${[...BITS.keys()].join(", ")}`,
+      `type of ${label}: got ${typeof dtype === "string" ? quote(dtype) : "no text"}, expected one of ${[...BITS.keys()].join(", ")}`,
     );
   if (!isCounts(shape) || shape.length > MOST_DIMS)
     throw malformed(file, `shape of ${label}: expected a list of at most ${MOST_DIMS} sizes`);
