@@ -434,10 +434,11 @@ class Context:
         pooling=None,
         watch=None,
         adapters=(),
+        sequences=1,
     ):
         self.model, self.lib, self.capacity = model, model.lib, capacity
         params = self.lib.llama_context_default_params()
-        params.n_ctx = capacity
+        params.n_ctx, params.n_seq_max = capacity, sequences
         params.n_batch = max(batch, 1)
         params.n_ubatch = min(ubatch, params.n_batch)
         params.n_threads = params.n_threads_batch = threads
@@ -507,6 +508,16 @@ class Context:
                     rows.append(np.ctypeslib.as_array(pointer, (self.model.n_vocab,)).copy())
         return np.stack(rows) if rows else None
 
+    def encode(self, tokens):
+        """Lets the encoder of an encoder-decoder read a text."""
+        for i, token in enumerate(tokens):
+            self.batch.token[i], self.batch.pos[i] = token, i
+            self.batch.n_seq_id[i], self.batch.seq_id[i][0], self.batch.logits[i] = 1, 0, 1
+        self.batch.n_tokens = len(tokens)
+        status = self.lib.llama_encode(self.pointer, self.batch)
+        if status != 0:
+            _fail(f"encode gave {status}")
+
     def embed(self, tokens, pooling):
         """The rows of one text: one for each token, or the pooled one."""
         for i, token in enumerate(tokens):
@@ -562,6 +573,37 @@ class Context:
             self.past += 1
             row = np.ctypeslib.as_array(self.lib.llama_get_logits_ith(self.pointer, 0), (self.model.n_vocab,))
             token = int(row.argmax())
+        return time.perf_counter() - start
+
+    def time_sequences(self, prompts, count):
+        """Seconds for `count` steps of one token for each sequence, in one batch, after their prompts."""
+        self.clear()
+
+        def put(at, token, position, sequence, wants):
+            self.batch.token[at], self.batch.pos[at] = token, position
+            self.batch.n_seq_id[at], self.batch.seq_id[at][0], self.batch.logits[at] = 1, sequence, wants
+
+        def drawn(at):
+            row = np.ctypeslib.as_array(self.lib.llama_get_logits_ith(self.pointer, at), (self.model.n_vocab,))
+            return int(row.argmax())
+
+        def decode(tokens):
+            self.batch.n_tokens = tokens
+            if self.lib.llama_decode(self.pointer, self.batch) != 0:
+                _fail("decode failed")
+
+        tokens = []
+        for sequence, prompt in enumerate(prompts):
+            for i, token in enumerate(prompt):
+                put(i, token, i, sequence, int(i == len(prompt) - 1))
+            decode(len(prompt))
+            tokens.append(drawn(len(prompt) - 1))
+        start = time.perf_counter()
+        for step in range(count):
+            for sequence, prompt in enumerate(prompts):
+                put(sequence, tokens[sequence], len(prompt) + step, sequence, 1)
+            decode(len(prompts))
+            tokens = [drawn(sequence) for sequence in range(len(prompts))]
         return time.perf_counter() - start
 
 

@@ -40,6 +40,9 @@ const DTYPE_SET: ReadonlySet<string> = new Set(DTYPES);
 
 export const isPacked = (type: ElementType): type is PackedType => PACKED_SET.has(type);
 export const isDType = (type: string): type is DType => DTYPE_SET.has(type);
+/** What the CPU engine unpacks: packed types, and floats of up to 32 bits. */
+export const isUnpacked = (type: ElementType): boolean =>
+  isPacked(type) || type === "f32" || type === "f16" || type === "bf16";
 export const isElementType = (type: string): type is ElementType => DTYPE_SET.has(type) || PACKED_SET.has(type);
 
 /** A plain dtype is a block of one. */

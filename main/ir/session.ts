@@ -222,6 +222,8 @@ export interface Scores {
 }
 
 export interface TokenResult extends RunResult {
+  /** Sessions in the largest of its steps, where the engine joins the steps of sessions that share a plan. */
+  readonly together?: number;
   readonly sampled?: SampledToken;
   /** Of a series: at least one. If there are fewer than asked for, the last is one of its endings. */
   readonly series?: readonly SampledToken[];

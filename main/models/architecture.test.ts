@@ -74,7 +74,7 @@ describe("the architecture", () => {
     const key = "llama.attention.sliding_window_pattern";
     const local = async (pattern?: ReturnType<typeof u32>): Promise<readonly boolean[]> => {
       const file = await headerFile("llama", { [size.key]: size, ...(pattern && { [key]: pattern }) });
-      const windows = readWindows(new HyperReader(file, "llama"), 4, { period: 4 });
+      const windows = readWindows(new HyperReader(file, "llama"), 4, { period: 4, isListed: true });
       return [0, 1, 2, 3].map((layer) => windows?.isLocal(layer) ?? false);
     };
     expect(await local()).toEqual([true, true, true, false]);
@@ -118,7 +118,8 @@ describe("the architecture", () => {
     const yarn = await rope("yarn", 4);
     expect(yarn.scaling).toEqual({ kind: "yarn", factor: 4, originalContext: 4096, betaFast: 32, betaSlow: 1 });
     expect(yarn.attentionFactor).toBeCloseTo(1.1386, 4);
-    expect(readArchitecture(await headerFile("qwen2", scaling("longrope", 4)))).toMatchObject({ kind: "unsupported" });
+    expect((await rope("longrope", 4)).scaling).toEqual({ kind: "linear", factor: 4 });
+    expect(readArchitecture(await headerFile("qwen2", scaling("dynamic", 4)))).toMatchObject({ kind: "unsupported" });
     const factors = await hyper("llama", {}, [shape("rope_freqs.weight", "f32", [32])]);
     expect(factors.rope.factorsTensor).toBe("rope_freqs.weight");
   });
@@ -190,7 +191,8 @@ describe("the architecture", () => {
     expect(reading.kind === "unsupported" && reading.sentence).toContain('"other.2" and 2 more.');
   });
 
-  it("leaves a classifier's head beside the decoder, and refuses an encoder", async () => {
+  it("leaves a classifier's head and numbers for rounding beside the decoder, and refuses an encoder", async () => {
+    await hyper("llama", {}, [shape("blk.0.attn_q.input_scale", "f32", [1])]);
     await hyper("qwen3", {}, [shape("cls.output.weight", "f32", [256, 2])]);
     const key = "qwen3.attention.causal";
     await hyper("qwen3", { [key]: boolEntry(key, true) });

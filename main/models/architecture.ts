@@ -60,6 +60,7 @@ export function readWith(families: readonly Family[], file: GgufFile): Architect
     return unsupported(
       `It holds no weights${file.metadata.has("tokenizer.ggml.model") ? ", only a vocabulary and keys" : ", only keys"}.`,
     );
+  if (file.made?.unread !== undefined) return unsupported(file.made.unread);
   if (name === undefined) return unsupported("The file does not name its architecture.");
   const family = families.find(({ architectures }) => architectures.includes(name));
   if (family === undefined) return unsupported(unknownSentence(families, file, name));
@@ -93,11 +94,16 @@ function tensorsOf(file: GgufFile, architecture: Architecture): readonly TensorS
   return architecture.tensors((name) => file.tensor(name) !== undefined, adaptersOf(file));
 }
 
+/** A number by which some engines round what an NVFP4 matrix multiplies. Here it is not rounded so. */
+const INPUT_SCALE = /\.input_scale$/u;
+
 /** Tensors of the file that its family's graph leaves out: answers without them could be wrong. */
 function unreadTensors(file: GgufFile, architecture: Architecture): readonly string[] {
   const read = new Set<string>();
   for (const { name } of tensorsOf(file, architecture)) read.add(name);
-  return file.tensors.map(({ name }) => name).filter((name) => !read.has(name) && !architecture.isBeside(name));
+  const isNeeded = (name: string): boolean =>
+    !read.has(name) && !architecture.isBeside(name) && !INPUT_SCALE.test(name);
+  return file.tensors.map(({ name }) => name).filter(isNeeded);
 }
 
 function leftOver(name: string, unread: readonly string[]): string {
@@ -125,6 +131,25 @@ export function requireDecoder(file: GgufFile): DecoderArchitecture {
     "UNSUPPORTED_MODEL_KIND",
     `[${file.name}] got an encoder (${architecture.name}), expected a decoder: it makes vectors of texts and writes none`,
     { hint: "Use `rlx embed`, or `rlx rerank` with a reranker." },
+  );
+}
+
+/** Why a model has no conversations, whatever its file says of a template; undefined where nothing speaks against them. */
+export function chatRefusal(file: GgufFile): string | undefined {
+  const reading = readArchitecture(file);
+  if (reading.kind !== "known" || reading.architecture.kind !== "decoder" || reading.architecture.encoder === undefined)
+    return undefined;
+  return "This is an encoder-decoder: it reads one text and writes what becomes of it, so it has no conversation with turns.";
+}
+
+/** A decoder that reads texts itself; an encoder-decoder is refused. */
+export function requireReadingDecoder(file: GgufFile): DecoderArchitecture {
+  const architecture = requireDecoder(file);
+  if (architecture.encoder === undefined) return architecture;
+  throw new WorkbenchError(
+    "UNSUPPORTED_MODEL_KIND",
+    `[${file.name}] got an encoder-decoder (${architecture.name}), expected a decoder that reads the text itself`,
+    { hint: "`rlx run` gives it a text as the prompt; what looks at a text alone (score, imatrix) is for decoders." },
   );
 }
 

@@ -12,6 +12,7 @@ import type { Graph, LowRank, Value, WeightSource } from "../ir/graph.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import type { Steps } from "../ir/steps.ts";
 import { formatType, sameShape, tensor } from "../ir/type.ts";
+import type { AttentionAttrs } from "../ops/attention/attention.ts";
 import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
 import { sizeValue } from "../ops/families/constants.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
@@ -39,7 +40,14 @@ export const ROWS = "R";
 /** Positions that the caches hold. */
 export const CAPACITY = "capacity";
 
-export const INPUTS = { tokens: "tokens", past: "past", rows: "logit_rows", length: "length" } as const;
+export const INPUTS = {
+  tokens: "tokens",
+  past: "past",
+  rows: "logit_rows",
+  length: "length",
+  /** Tokens of the text that an encoder read. */
+  sourceLength: "source_length",
+} as const;
 export const LOGITS = "logits";
 /** i32 [experts] */
 export const expertOutput = (layer: number): string => `experts.${layer}`;
@@ -95,13 +103,30 @@ export interface AttentionRules extends AttentionCachedAttrs {
   readonly sinks?: string;
 }
 
+/** q [T, heads, size] over keys and values [1, key heads, N, size] under a mask: [T, heads, size of a value]. */
+export function attendWhole(
+  g: OpBuilder,
+  q: Value,
+  [k, v]: readonly [Value, Value],
+  attrs: AttentionAttrs,
+  mask?: Value,
+): Value {
+  const [tokens = 0, heads = 0, width = 0] = g.typeOf(q).shape;
+  const [, , , size = 0] = g.typeOf(v).shape;
+  const rows = g.reshape([g.transpose([q], { perm: [1, 0, 2] })], { shape: [1, heads, tokens, width] });
+  const mixed = g.attention(mask === undefined ? [rows, k, v] : [rows, k, v, mask], attrs);
+  const back = g.transpose([g.reshape([mixed], { shape: [heads, tokens, size] })], { perm: [1, 0, 2] });
+  return g.reshape([back], { shape: [tokens, heads, size] }, "attention");
+}
+
 /** A model while it is built: its tokens, embedding and layers, and what their products and norms are made of. */
 export abstract class ModelGraph {
   readonly sizes: GraphSizes;
   readonly g: OpBuilder;
+  /** The ids of the step's tokens, i32 [T]. */
+  readonly tokens: Value;
   protected readonly builder: GraphBuilder;
   readonly #weights: WeightSource;
-  readonly #tokens: Value;
   readonly #countsExperts: boolean;
 
   protected constructor(sizes: GraphSizes, weights: WeightSource, largestStep: number, countsExperts = false) {
@@ -112,7 +137,7 @@ export abstract class ModelGraph {
     this.#weights = weights;
     this.#countsExperts = countsExperts;
     builder.limitSymbol(TOKENS, largestStep);
-    this.#tokens = builder.input(INPUTS.tokens, tensor("i32", [TOKENS]), { label: INPUTS.tokens });
+    this.tokens = builder.input(INPUTS.tokens, tensor("i32", [TOKENS]), { label: INPUTS.tokens });
   }
 
   /** i32 [T] */
@@ -120,7 +145,7 @@ export abstract class ModelGraph {
   /** What each token takes from those that it sees: [T, heads, size]. */
   abstract attend(layer: number, heads: Heads | SharedHeads, rules: AttentionRules): Value;
   /** What the graph gives, from the stream behind the last layer. */
-  abstract head(x: Value, scales?: Scales, norm?: string): void;
+  abstract head(x: Value, scales?: Scales, norm?: string | false): void;
   /** Positions that there is room for. */
   protected abstract room(): Dim;
 
@@ -135,12 +160,15 @@ export abstract class ModelGraph {
 
   /** The tokens' rows of a matrix with one for each, as f32. */
   tokenRows(name: string, columns: number, label: string): Value {
-    const { vocabulary } = this.sizes;
-    const rowsOf = (table: Value, as?: string): Value =>
-      this.#asF32(this.g.gather([table, this.#tokens], { axis: 0 }, as));
-    const rows = rowsOf(this.weight(name, [vocabulary, columns]), label);
+    return this.pickedRows(name, [this.sizes.vocabulary, columns], this.tokens, label);
+  }
+
+  /** The rows of a matrix at `ids`, as f32. */
+  pickedRows(name: string, [count, columns]: readonly [number, number], ids: Value, label: string): Value {
+    const rowsOf = (table: Value, as?: string): Value => this.#asF32(this.g.gather([table, ids], { axis: 0 }, as));
+    const rows = rowsOf(this.weight(name, [count, columns]), label);
     return this.#withAdapters(rows, name, ({ a, b }, rank) =>
-      this.g.linear([rowsOf(this.weight(a, [vocabulary, rank])), this.weight(b, [columns, rank])]),
+      this.g.linear([rowsOf(this.weight(a, [count, rank])), this.weight(b, [columns, rank])]),
     );
   }
 
@@ -199,6 +227,13 @@ export abstract class ModelGraph {
     return this.#asF32(this.g.gather([this.weight(name, shape), first], { axis: 0 }, "first_row"));
   }
 
+  /** The tokens' rows of a table of whole numbers. */
+  tokenNumbers(name: string, columns: number, label: string): Value {
+    const table = this.weight(name, [this.sizes.vocabulary, columns]);
+    const rows = this.g.gather([table, this.tokens], { axis: 0 }, label);
+    return this.g.typeOf(rows).dtype === "i32" ? rows : this.g.cast([rows], { to: "i32" });
+  }
+
   /** A norm's scale or a bias, as f32. */
   vector(name: string, size: number): Value {
     return this.#asF32(this.weight(name, [size]));
@@ -210,8 +245,8 @@ export abstract class ModelGraph {
   }
 
   /** A norm of the family's kind; `name` without its `.weight`. */
-  norm(x: Value, name: string, size: number, label: string): Value {
-    const { norm, normEpsilon: eps } = this.sizes;
+  norm(x: Value, name: string, size: number, label: string, eps = this.sizes.normEpsilon): Value {
+    const { norm } = this.sizes;
     if (norm === "bare") return this.plainNorm(x, size, label);
     const weight = this.vector(`${name}.weight`, size);
     const bias = `${name}.bias`;
@@ -239,17 +274,22 @@ export abstract class ModelGraph {
   linear(x: Value, name: string, [out, inner]: readonly [number, number], label: string): Value {
     const bias = `${name}.bias`;
     if (!this.has(bias)) return this.product(x, name, [out, inner], label);
-    if (this.has(`${name}.scale`))
+    if (this.scaleOf(name) !== undefined)
       return this.g.add([this.product(x, name, [out, inner], label), this.vector(bias, out)], {}, `${label}_biased`);
     const biased = this.g.linear([x, this.weight(`${name}.weight`, [out, inner]), this.vector(bias, out)], {}, label);
     return this.withLowRank(biased, x, `${name}.weight`, [out, inner]);
   }
 
+  /** The name of a matrix's second scale where the file has one: writers of NVFP4 use two names. */
+  scaleOf(name: string): string | undefined {
+    return [`${name}.scale`, `${name}.weight.scale`].find((each) => this.has(each));
+  }
+
   /** The product, by the matrix's scale where the file has one. */
   product(x: Value, name: string, shape: readonly [number, number], label: string): Value {
     const product = this.g.linear([x, this.weight(`${name}.weight`, shape)], {}, label);
-    const scale = `${name}.scale`;
-    const scaled = this.has(scale) ? this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`) : product;
+    const scale = this.scaleOf(name);
+    const scaled = scale === undefined ? product : this.g.mul([product, this.vector(scale, 1)], {}, `${label}_scaled`);
     return this.withLowRank(scaled, x, `${name}.weight`, shape);
   }
 
@@ -258,6 +298,29 @@ export abstract class ModelGraph {
     const each = this.g.iota([], { shape: [TOKENS, shape[0]], axis: 1 });
     const product = this.g.linear_grouped([x, this.weight(`${name}.weight`, shape), each], { own: true }, label);
     return this.withLowRankEach(product, [x, each], name, shape);
+  }
+
+  /** The same where the file has the matrices of [groups, out, inner] as the rows of one. */
+  linearGroups(x: Value, name: string, shape: readonly [number, number, number], label: string): Value {
+    const [groups, out, inner] = shape;
+    const each = this.g.iota([], { shape: [TOKENS, groups], axis: 1 });
+    const weight = this.#inGroups(`${name}.weight`, shape);
+    const product = this.g.linear_grouped([x, weight, each], { own: true }, label);
+    return this.#withAdapters(product, `${name}.weight`, ({ a, b }, rank) => {
+      const taken = this.g.linear([x, this.weight(a, [rank, inner])]);
+      return this.g.linear_grouped([taken, this.#inGroups(b, [groups, out, rank]), each], { own: true });
+    });
+  }
+
+  /** The rows of a matrix as matrices of their own: the bytes are the same. */
+  #inGroups(name: string, [groups, out, inner]: readonly [number, number, number]): Value {
+    const whole = [groups * out, inner];
+    const type = this.#weights.tensorType(name, whole);
+    const model = this.#weights.name ?? this.sizes.name;
+    if (!type) throw noTensor(model, name);
+    if (!sameShape(type.shape, whole)) throw wrongShape(model, name, formatType(type), whole);
+    const source = { file: this.#weights.identity, tensor: name };
+    return this.builder.param(name, { ...type, shape: [groups, out, inner] }, source);
   }
 
   /** Products by picked matrices of [count, out, inner], with what adapters add to them. */
@@ -295,10 +358,9 @@ export abstract class ModelGraph {
     }, product);
   }
 
-  /** Cosines and sines of the step's positions. */
-  ropeAngles(rope: Rope): RopeAngles {
+  /** Cosines and sines of the step's positions, or of others. */
+  ropeAngles(rope: Rope, positions = this.positions()): RopeAngles {
     const { dims, base, scaling, attentionFactor } = rope;
-    const positions = this.positions();
     const factors = this.#ropeFactors(rope);
     const [cos, sin] = this.g.rope_table(
       factors === undefined ? [positions] : [positions, factors],
@@ -318,8 +380,11 @@ export abstract class ModelGraph {
     return [cos, sin];
   }
 
-  #ropeFactors({ dims, factorsTensor, longFactors }: Rope): Value | undefined {
-    if (factorsTensor !== undefined) return this.vector(factorsTensor, dims / 2);
+  #ropeFactors({ dims, factorsTensor, factorsCount = dims / 2, longFactors }: Rope): Value | undefined {
+    if (factorsTensor !== undefined) {
+      const factors = this.vector(factorsTensor, factorsCount);
+      return factorsCount === dims / 2 ? factors : this.g.narrow([factors], { axis: 0, start: 0, length: dims / 2 });
+    }
     if (longFactors === undefined) return undefined;
     const long = this.vector(longFactors.long, dims / 2);
     const short = this.vector(longFactors.short, dims / 2);

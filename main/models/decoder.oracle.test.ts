@@ -44,7 +44,7 @@ const withModel = <T>(
   prepare: (graph: Graph) => Graph,
   work: (m: DecoderModel) => Promise<T>,
   asGgml = cacheType === "f32",
-): Promise<T> => withDecoder(engine, path, { cacheType, prepare, asGgml }, work);
+): Promise<T> => withDecoder(engine, path, { cacheType, prepare, asGgml, threads: 2 }, work);
 
 const meanKl = (
   exact: Pick<Rows<Float64Array>, "row">,
@@ -137,7 +137,7 @@ async function expectSmallKl(
     1e-9,
   );
   for (const arithmetic of ARITHMETIC)
-    await withDecoder(on, path, { ...arithmetic, prepare: optimised }, async (decoder) => {
+    await withDecoder(on, path, { ...arithmetic, prepare: optimised, threads: 2 }, async (decoder) => {
       const whole = await ours(decoder, tokens, LENGTH);
       const single = await ours(decoder, tokens, 1);
       const what = `${arithmetic.cacheType} cache`;

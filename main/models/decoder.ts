@@ -19,7 +19,7 @@ export interface DecoderState {
 }
 
 /** Keys and values of one layer, those of this step among them. */
-interface Caches {
+export interface Caches {
   readonly k: Value;
   readonly v: Value;
 }
@@ -50,11 +50,12 @@ export class Decoder extends ModelGraph {
   }
 
   /** The wanted rows, normed, against the output matrix: the graph's result. */
-  head(x: Value, scales: Scales = {}, norm = "output_norm"): void {
+  head(x: Value, scales: Scales = {}, norm: string | false = "output_norm"): void {
     const { vocabulary, width } = this.sizes;
-    const rows = this.scoped("final_norm", () =>
-      this.norm(this.g.gather([x, this.#rows], { axis: 0 }, "rows"), norm, width, "norm"),
-    );
+    const rows = this.scoped("final_norm", () => {
+      const wanted = this.g.gather([x, this.#rows], { axis: 0 }, "rows");
+      return norm === false ? wanted : this.norm(wanted, norm, width, "norm");
+    });
     this.scoped("head", () => {
       const name = this.#tiedEmbedding ? EMBEDDING : "output.weight";
       const bias = this.has("output.bias") ? [this.vector("output.bias", vocabulary)] : [];
@@ -75,29 +76,50 @@ export class Decoder extends ModelGraph {
   }
 
   /** Appends k and v to the layer's caches `k.<i>` and `v.<i>`, and attends over them. */
-  attend(layer: number, { q, k, ...rest }: Heads | SharedHeads, rules: AttentionRules): Value {
-    const cached = (role: "k" | "v", fresh: Value): Value => {
-      const [, kvHeads = 0, size = 0] = this.g.typeOf(fresh).shape;
-      const type = tensor(this.cache.cacheType, [kvHeads, this.cache.capacity, size]);
-      const label = `${role}_cache`;
-      return this.state(`${role}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
-        this.g.kv_append([cache, fresh, this.past], {}, label),
-      );
+  attend(layer: number, { q, ...kept }: Heads | SharedHeads, rules: AttentionRules): Value {
+    return this.attendOver(q, this.#append(layer, kept), rules, layer);
+  }
+
+  /** The same where `bias` [T, capacity], which is added to the scores, says what is seen: [T, heads, size]. */
+  attendBiased(layer: number, { q, ...kept }: Heads | SharedHeads, bias: Value, scale: number): Value {
+    const { g } = this;
+    const { k, v } = this.#append(layer, kept);
+    const batch = (x: Value): Value => {
+      const { dtype, shape } = g.typeOf(x);
+      return g.reshape([dtype === "f32" ? x : g.cast([x], { to: "f32" })], { shape: [1, ...shape] });
     };
-    const keys = cached("k", k);
-    const caches = { k: keys, v: "v" in rest ? cached("v", rest.v) : keys };
+    const [keys, queries] = [batch(k), batch(g.transpose([q], { perm: [1, 0, 2] }))];
+    const mask = g.reshape([bias], { shape: [1, 1, ...g.typeOf(bias).shape] });
+    const mixed = g.attention([queries, keys, k === v ? keys : batch(v), mask], { scale, mask: "bias" }, "attention");
+    const [, heads = 0, , size = 0] = g.typeOf(mixed).shape;
+    return g.transpose([g.reshape([mixed], { shape: [heads, TOKENS, size] })], { perm: [1, 0, 2] });
+  }
+
+  /** Appends rows [T, heads, size] to the cache `<name>.<layer>`; gives it with them: [heads, capacity, size]. */
+  cached(name: string, layer: number, fresh: Value): Value {
+    const [, heads = 0, size = 0] = this.g.typeOf(fresh).shape;
+    const type = tensor(this.cache.cacheType, [heads, this.cache.capacity, size]);
+    const label = `${name}_cache`;
+    return this.state(`${name}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
+      this.g.kv_append([cache, fresh, this.past], {}, label),
+    );
+  }
+
+  #append(layer: number, { k, ...rest }: Omit<Heads, "q"> | Omit<SharedHeads, "q">): Caches {
+    const keys = this.cached("k", layer, k);
+    const caches = { k: keys, v: "v" in rest ? this.cached("v", layer, rest.v) : keys };
     this.#caches.set(layer, caches);
-    return this.#attendOver(q, caches, rules);
+    return caches;
   }
 
   /** Attends over the caches of an earlier layer. */
   attendOverLayer(layer: number, q: Value, rules: AttentionRules): Value {
     const caches = this.#caches.get(layer);
     if (caches === undefined) throw new WorkbenchError("BUG_INVARIANT", `[attention] layer ${layer} has no caches yet`);
-    return this.#attendOver(q, caches, rules);
+    return this.attendOver(q, caches, rules, layer);
   }
 
-  #attendOver(q: Value, { k, v }: Caches, { sinks, ...attrs }: AttentionRules): Value {
+  protected attendOver(q: Value, { k, v }: Caches, { sinks, ...attrs }: AttentionRules, _layer: number): Value {
     const operands = [q, k, v, this.past] as const;
     if (sinks === undefined) return this.g.attention_cached(operands, attrs, "attention");
     const [, heads] = this.g.typeOf(q).shape;

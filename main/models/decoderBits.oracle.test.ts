@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)(`bit for bit ${missing ?? ""}`, () => {
     ): Promise<void> {
       const { path } = await made;
       for (const prepare of graphs)
-        await withDecoder(engine, path, { cacheType: "f32", prepare, chunk: CHUNK }, async (decoder) => {
+        await withDecoder(engine, path, { cacheType: "f32", prepare, chunk: CHUNK, threads: 2 }, async (decoder) => {
           const tokens = tokensFor(decoder.architecture.vocabulary, length);
           const theirs = await llamaLogprobs(path, [...tokens], undefined, peer);
           for (const chunk of [Math.min(length, CHUNK), 17, 1])

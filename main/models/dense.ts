@@ -23,6 +23,8 @@ export interface DenseHyper {
   readonly headDim: number;
   readonly rope: Rope;
   readonly normEpsilon: number;
+  /** Of the norms behind attention and feed-forward; normEpsilon when absent. */
+  readonly postNormEpsilon?: number;
   readonly vocabulary: number;
   readonly context: number;
   readonly tiedEmbedding: boolean;
@@ -36,8 +38,8 @@ export interface DenseHyper {
   readonly draftLayers?: number;
   /** False for layers that remember in another way than by keys and values; absent where all attend. */
   readonly attends?: ((layer: number) => boolean) | undefined;
-  /** The norm before the output matrix; output_norm when absent. */
-  readonly lastNorm?: string;
+  /** The norm before the output matrix; output_norm when absent, none where it is false. */
+  readonly lastNorm?: string | false;
   /** Factors on streams and logits. */
   readonly scales?: Scales | undefined;
   /** Of attention scores; 1/√head size when absent. */
@@ -117,7 +119,7 @@ export function readDense(keys: HyperReader, style: DenseStyle): DenseHyper {
     localRope: windows?.rope && localRope(keys, turn, windows.rope),
     draftLayers,
     attends: style.attention === "where keys" ? (layer) => (counts[layer]?.kvHeads ?? 0) > 0 : undefined,
-    experts: experts && readExperts(keys, feedForward, experts),
+    experts: experts && readExperts(keys, { layers, feedForward }, experts),
     ofLayer: style.layersDiffer === true ? (layer) => counts[layer] ?? {} : undefined,
   };
 }
@@ -142,7 +144,7 @@ function readCounts(
 ): readonly Counts[] {
   const each = (key: string, fallback?: number | readonly number[]): readonly number[] => {
     if (attention !== "where keys") return keys.positivePerLayer(key, layers, { mayDiffer, fallback });
-    const { count, has } = keys.sameWhereAny(key, layers, typeof fallback === "number" ? fallback : undefined);
+    const { count, has } = keys.sameWhereAny(key, layers, fallback);
     return Array.from({ length: layers }, (_, layer) => (has(layer) ? count : 0));
   };
   const heads = each("attention.head_count");
@@ -151,6 +153,7 @@ function readCounts(
   const inExperts = experts === undefined ? undefined : keys.optionalCount("expert_feed_forward_length");
   const feedForward = each("feed_forward_length", inExperts);
   return heads.map((count, i): Counts => {
+    if (count > 65_536) throw keys.badKey("attention.head_count", count, "at most 65536");
     const shared = kvHeads[i] ?? count;
     if (shared > 0 && count % shared !== 0)
       throw keys.malformed(`${count} heads cannot share ${shared} key/value heads: expected a multiple`);
@@ -216,8 +219,12 @@ export function denseFacts(h: DenseHyper): readonly ModelFact[] {
     ...expertFacts(h.experts),
     { label: "heads, kv heads", value: `${rangeOf(h, (of) => of.heads)}, ${rangeOf(h, (of) => of.kvHeads)}` },
     { label: "head size", value: rangeOf(h, (of) => of.headDim) },
-    { label: "rope base", value: h.rope.base },
-    { label: "rope scaling", value: ropeScalingText(h.rope) },
+    ...(h.rope.dims === 0
+      ? []
+      : [
+          { label: "rope base", value: h.rope.base },
+          { label: "rope scaling", value: ropeScalingText(h.rope) },
+        ]),
     ...windowFacts(h),
     { label: "context", value: h.context },
     ...(h.draftLayers === undefined || h.draftLayers === 0

@@ -3,6 +3,7 @@
  * [kv_heads, capacity, head_dim]. A family's file reads like its block: norms, heads, rope,
  * attention, feed-forward.
  */
+import { invariant } from "../diagnostics/errors.ts";
 import type { Graph, Value, WeightSource } from "../ir/graph.ts";
 import { staticDim } from "../ir/dim.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
@@ -15,6 +16,7 @@ import type { Activation, Xielu } from "./activation.ts";
 import { activate } from "./activation.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { mixture } from "./experts.ts";
+import { three, two } from "./parts.ts";
 import type { Rope } from "./rope.ts";
 
 /** A decoder of blocks that look alike; `block` builds one of them, `begin` what comes before the first, `end` behind the last. */
@@ -63,6 +65,15 @@ interface Positions {
   readonly temperatures: Value | undefined;
 }
 
+/** The branches of a layer; `cross` looks at what an encoder read. */
+type Part = "attention" | "cross" | "ffn";
+
+const PART_NORMS: Readonly<Record<Part, string>> = {
+  attention: "attn_norm",
+  cross: "cross_attn_norm",
+  ffn: "ffn_norm",
+};
+
 /** Where a layer stands. */
 export interface LayerPlace<G extends ModelGraph = Decoder> {
   readonly d: G;
@@ -90,17 +101,12 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
     return { d: this.#decoder, index: this.index, block: this.#name("") };
   }
 
-  part(name: "attention" | "ffn", build: () => Value): Value {
+  part(name: Part, build: () => Value): Value {
     return this.#decoder.scoped(name, build);
   }
 
   /** x + build(norm(x)), in the scope of the part. */
-  residual(
-    part: "attention" | "ffn",
-    x: Value,
-    build: (h: Value) => Value,
-    norm = part === "attention" ? "attn_norm" : "ffn_norm",
-  ): Value {
+  residual(part: Part, x: Value, build: (h: Value) => Value, norm = PART_NORMS[part]): Value {
     return this.part(part, () => this.add(x, build(this.norm(x, norm, "norm"))));
   }
 
@@ -119,8 +125,8 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
     attention: (input: Value) => Value,
     feedForward: (input: Value) => Value = (input) => this.gatedFeedForward(input),
   ): Value {
-    const attended = this.part("attention", () => this.add(x, this.norm(attention(x), "post_attention_norm")));
-    return this.part("ffn", () => this.add(attended, this.norm(feedForward(attended), "post_ffw_norm")));
+    const attended = this.part("attention", () => this.add(x, this.#postNorm(attention(x), "post_attention_norm")));
+    return this.part("ffn", () => this.add(attended, this.#postNorm(feedForward(attended), "post_ffw_norm")));
   }
 
   /** Norms before and behind each branch. */
@@ -151,6 +157,10 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
 
   norm(x: Value, name: string, label = name): Value {
     return this.#decoder.norm(x, this.#name(name), this.#hyper.width, label);
+  }
+
+  #postNorm(x: Value, name: string): Value {
+    return this.#decoder.norm(x, this.#name(name), this.#hyper.width, name, this.#hyper.postNormEpsilon);
   }
 
   /** True where only the newest positions are seen. */
@@ -198,8 +208,7 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
     const { width, heads, kvHeads, headDim } = this.#hyper;
     const [queries, keys] = [heads * headDim, kvHeads * headDim];
     const flat = d.linear(h, this.#name("attn_qkv"), [queries + 2 * keys, width], "qkv");
-    const [q, k, v] = d.g.split([this.#clamped(flat)], { axis: 1, sizes: [queries, keys, keys] }, "q_k_v");
-    if (q === undefined || k === undefined || v === undefined) throw new Error("split gives three parts");
+    const [q, k, v] = three(d.g, this.#clamped(flat), [queries, keys, keys], "q_k_v");
     return { q: this.#asHeads(q, "q"), k: this.#asHeads(k, "k"), v: this.#asHeads(v, "v") };
   }
 
@@ -209,9 +218,16 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
     const { width, heads, headDim } = this.#hyper;
     const flat = d.linear(h, this.#name("attn_q"), [2 * heads * headDim, width], "q_and_gate");
     const both = d.g.reshape([flat], { shape: [TOKENS, heads, 2 * headDim] });
-    const [q, gate] = d.g.split([both], { axis: 2, sizes: [headDim, headDim] }, "q_gate");
-    if (q === undefined || gate === undefined) throw new Error("split gives two parts");
+    const [q, gate] = two(d.g, both, [headDim, headDim], "q_gate");
     return { q, k: this.project(h, "k"), v: this.project(h, "v"), gate };
+  }
+
+  /** A gate for what each head gives, from a matrix of its own: [T, heads, head_dim]. */
+  gate(h: Value): Value {
+    const d = this.#decoder;
+    const { width, heads, headDim } = this.#hyper;
+    const flat = d.linear(h, this.#name("attn_gate"), [heads * headDim, width], "gate");
+    return d.g.reshape([flat], { shape: [TOKENS, heads, headDim] }, "gate_heads");
   }
 
   /** h through attn_q, attn_k or attn_v, as heads [T, heads, head_dim]. */
@@ -257,10 +273,11 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
     return { q: this.#projectNormed(h, "q"), k: this.#projectNormed(h, "k"), v: this.project(h, "v") };
   }
 
-  rope(x: Value, role: "q" | "k"): Value {
+  /** The first dimensions of each head turned; their pairs are the model's, or as said. */
+  rope(x: Value, role: "q" | "k", pairing?: Rope["pairing"]): Value {
     const { rope: everywhere, localRope } = this.#hyper;
     const rope = this.isLocal ? (localRope ?? everywhere) : everywhere;
-    const style = rope.pairing === "adjacent" ? "pairs" : "neox";
+    const style = (pairing ?? rope.pairing) === "adjacent" ? "pairs" : "neox";
     return this.#decoder.g.rope([x, ...this.#positions.anglesOf(rope)], { dims: rope.dims, style }, `${role}_rope`);
   }
 
@@ -296,9 +313,13 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
 
   /** The same with a gate for each result of each head. */
   attendGated(heads: Heads, gate: Value): Value {
+    return this.outputGated(this.mixed(heads), gate);
+  }
+
+  /** What the heads saw through a gate, projected to the width. */
+  outputGated(mixed: Value, gate: Value): Value {
     const { g } = this.#decoder;
-    const open = g.sigmoid([gate], {}, "open");
-    return this.output(g.mul([this.mixed(heads), open], {}, "gated"));
+    return this.output(g.mul([mixed, g.sigmoid([gate], {}, "open")], {}, "gated"));
   }
 
   /** Attends over the caches of an earlier layer, and projects to the width: this layer has none. */
@@ -312,6 +333,11 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
       ...this.#attentionRules(),
       ...(softmax === "with sinks" && { sinks: this.#name("attn_sinks.weight") }),
     });
+  }
+
+  /** The same over what `bias` [T, capacity] leaves of the scores. */
+  mixedBiased(this: DenseLayer<Decoder>, heads: Heads | SharedHeads, bias: Value): Value {
+    return this.#decoder.attendBiased(this.index, heads, bias, this.#attentionRules().scale);
   }
 
   #attentionRules(): AttentionRules {
@@ -346,7 +372,7 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
   /** The layer's experts; `logits` makes what they are picked by, in families whose router does not read h. */
   experts(h: Value, logits: () => Value): Value {
     const { experts } = this.#hyper;
-    if (experts === undefined) throw new Error(`layer ${this.index} has no experts`);
+    invariant(experts, `layer ${this.index} has no experts`);
     return mixture(this.#decoder, experts, this.#name(""), h, logits);
   }
 
@@ -376,8 +402,7 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
         up: d.linear(h, this.#name("ffn_up"), [feedForward, width], "up"),
       };
     const both = d.linear(h, this.#name("ffn_up"), [2 * feedForward, width], "gate_up");
-    const [gate, up] = d.g.split([both], { axis: 1, sizes: [feedForward, feedForward] }, "gate_and_up");
-    if (gate === undefined || up === undefined) throw new Error("split gives two parts");
+    const [gate, up] = two(d.g, both, [feedForward, feedForward], "gate_and_up");
     return { gate, up };
   }
 

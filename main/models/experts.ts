@@ -13,9 +13,10 @@ import { activate } from "./activation.ts";
 import type { ModelGraph } from "./blocks.ts";
 import { TOKENS } from "./blocks.ts";
 import type { HyperReader } from "./hyperReader.ts";
+import { two } from "./parts.ts";
 
-/** What makes weights of the router's logits; `chosen` takes the softmax over the picked ones alone. */
-export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus";
+/** What makes weights of the router's logits; `chosen` picks by the logits and takes the softmax, or the sigmoid, of these alone. */
+export type Gating = "softmax" | "sigmoid" | "chosen" | "sqrtsoftplus" | "chosen sigmoid";
 const GATINGS: readonly (Gating | undefined)[] = [undefined, "softmax", "sigmoid", "chosen", "sqrtsoftplus"];
 
 /**
@@ -52,20 +53,35 @@ export interface Experts {
   readonly latent?: number | undefined;
   /** True for layers that have experts; the others have one network. */
   readonly isMixture: (layer: number) => boolean;
+  /** Layers up to this one have a table of the experts of each token. */
+  readonly listedLayers?: number;
+  /** What gate and up of a layer are held to, where they are; the gate before its activation. */
+  readonly limits?: ((layer: number) => Limits) | undefined;
   /** An old file, with a tensor for each expert. */
   readonly isSplit: boolean;
+}
+
+/** Undefined where there is none. */
+export interface Limits {
+  readonly experts: number | undefined;
+  readonly shared: number | undefined;
 }
 
 /** Where the size stands: its own key is that of one of so many, or of all; a dense layer's or an expert's. */
 type SharedWidth = "key" | "count" | "key or count" | "whole key or count" | "expert" | "key or feed_forward_length";
 
 export interface ExpertRules {
-  /** Where the file has no expert_gating_func. */
+  /** Where the file does not say it. */
   readonly gating: Gating;
+  /** Which of expert_gating_func and expert_weights_scale say something in files of the family. */
+  readonly reads?: "gating" | "scale" | "gating and scale";
   /** "file": as expert_weights_norm says. */
   readonly normalise: boolean | "file";
-  /** The key of an expert's inner size; expert_feed_forward_length when absent. */
-  readonly width?: "feed_forward_length";
+  /**
+   * Where an expert's inner size stands, if not in expert_feed_forward_length: feed_forward_length has it, or where the
+   * other key is missing, that of all experts of a token.
+   */
+  readonly width?: "feed_forward_length" | "all of a token";
   /** Where the inner size of the shared network comes from; absent for families without one. */
   readonly shared?: { readonly width: SharedWidth; readonly gated: boolean; readonly share?: number };
   readonly weighsInputs?: boolean;
@@ -73,18 +89,29 @@ export interface ExpertRules {
 }
 
 /** The file's experts; undefined where it has none. `feedForward` is an expert's inner size where no key says it. */
-export function readExperts(keys: HyperReader, feedForward: number, rules: ExpertRules): Experts | undefined {
+export function readExperts(
+  keys: HyperReader,
+  { layers, feedForward }: { readonly layers: number; readonly feedForward: number },
+  rules: ExpertRules,
+): Experts | undefined {
   const count = keys.optionalCount("expert_count") ?? 0;
   if (count === 0) return undefined;
   const used = keys.positive("expert_used_count");
   if (used > count) throw keys.badKey("expert_used_count", used, `at most the ${count} experts`);
-  const ownWidth = rules.width === undefined ? keys.optionalCount("expert_feed_forward_length") : undefined;
-  const width = ownWidth ?? feedForward;
+  const ownWidth = rules.width === "feed_forward_length" ? 0 : (keys.optionalCount("expert_feed_forward_length") ?? 0);
+  const otherwise = rules.width === "all of a token" ? Math.floor(feedForward / used) : feedForward;
+  const width = ownWidth === 0 ? otherwise : ownWidth;
   const first = keys.optionalCount("leading_dense_block_count") ?? 0;
   const step = keys.optionalCount("interleave_moe_layer_step") ?? 1;
   const isMixture = (layer: number): boolean => layer >= first && (step <= 1 || (layer + 1) % step === 0);
-  const gating = GATINGS[keys.optionalCount("expert_gating_func") ?? 0] ?? rules.gating;
-  const scale = keys.optionalNumber("expert_weights_scale") ?? 0;
+  const isSplit = keys.has(`blk.${first}.ffn_gate.0.weight`);
+  // Each of them becomes a part of the graph.
+  const mixtures = Array.from({ length: layers }, (_, layer) => isMixture(layer)).filter(Boolean).length;
+  if (isSplit && 3 * count * mixtures > keys.file.tensors.length)
+    throw keys.badKey("expert_count", count, `three tensors for each expert of ${mixtures} layers`);
+  const { reads = "" } = rules;
+  const gating = (reads.includes("gating") ? readGating(keys) : undefined) ?? rules.gating;
+  const scale = reads.includes("scale") ? (keys.optionalNumber("expert_weights_scale") ?? 0) : 0;
   const normalise = rules.normalise === "file" ? keys.isTrue("expert_weights_norm") : rules.normalise;
   return {
     count,
@@ -99,8 +126,15 @@ export function readExperts(keys: HyperReader, feedForward: number, rules: Exper
     weighsInputs: rules.weighsInputs ?? false,
     activation: rules.activation ?? "silu",
     latent: keys.optionalCount("moe_latent_size") || undefined,
-    isSplit: keys.has(`blk.${first}.ffn_gate.0.weight`),
+    isSplit,
   };
+}
+
+/** Undefined where the file leaves it to the family. */
+function readGating(keys: HyperReader): Gating | undefined {
+  const code = keys.optionalCount("expert_gating_func") ?? 0;
+  if (code < GATINGS.length) return GATINGS[code];
+  throw keys.badKey("expert_gating_func", code, `0 to ${GATINGS.length - 1}`);
 }
 
 function readGroups(keys: HyperReader, experts: number): Experts["groups"] {
@@ -148,7 +182,7 @@ export function mixture(
   );
   const { shared } = x;
   if (shared === undefined) return sum;
-  const beside = d.scoped("shared", () => sharedNetwork(d, x.activation, shared, block, h));
+  const beside = d.scoped("shared", () => sharedNetwork(d, x, shared, block, h));
   const both = d.g.add([sum, beside], {}, "with_shared");
   return shared.share === 1 ? both : d.g.mul([both, d.g.constant(hostScalar("f32", shared.share))], {}, "shared_part");
 }
@@ -173,6 +207,10 @@ interface Routed {
 function route(d: ModelGraph, x: Experts, block: string, logits: Value): Routed {
   const { g } = d;
   const probabilities = gated(g, logits, x.gating);
+  if (layerOf(block) < (x.listedLayers ?? 0)) {
+    const ids = d.tokenNumbers(`${block}ffn_gate_tid2eid.weight`, x.used, "listed");
+    return { ids, weights: weighed(g, takeEach(g, probabilities, ids, x.count), x) };
+  }
   const bias = `${block}exp_probs_b.bias`;
   // The bias decides who is picked, and has no part in the weights.
   const biased = d.has(bias) ? g.add([probabilities, d.vector(bias, x.count)], {}, "biased") : probabilities;
@@ -192,6 +230,7 @@ function gated(g: OpBuilder, logits: Value, gating: Gating): Value {
     case "sqrtsoftplus":
       return g.sqrt([g.softplus([logits], {})], {}, "probabilities");
     case "chosen":
+    case "chosen sigmoid":
       return logits;
   }
 }
@@ -219,9 +258,14 @@ function takeEach(g: OpBuilder, values: Value, ids: Value, columns: number): Val
 }
 
 function weighed(g: OpBuilder, taken: Value, x: Experts): Value {
-  const soft = x.gating === "chosen" ? g.softmax([taken], { axis: -1 }, "weights") : taken;
+  const soft = softOf(g, taken, x.gating);
   const shared = x.normalise ? g.div([soft, sumOf(g, soft)], {}, "normalised") : soft;
   return x.scale === 1 ? shared : g.mul([shared, g.constant(hostScalar("f32", x.scale))], {}, "scaled");
+}
+
+function softOf(g: OpBuilder, taken: Value, gating: Gating): Value {
+  if (gating === "chosen") return g.softmax([taken], { axis: -1 }, "weights");
+  return gating === "chosen sigmoid" ? g.sigmoid([taken], {}, "weights") : taken;
 }
 
 /** Not below the smallest half float, so that a sum of nothing divides nothing. */
@@ -243,11 +287,11 @@ function pickedExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids
   const width = x.latent ?? d.sizes.width;
   const product = (rows: Value, name: string, out: number, inner: number, label: string): Value => {
     const w = d.weight(`${block}${name}.weight`, [x.count, out, inner]);
-    const [scale, bias] = [`${block}${name}.scale`, `${block}${name}.bias`];
+    const [scale, bias] = [d.scaleOf(`${block}${name}`), `${block}${name}.bias`];
     const added = d.has(bias) ? d.matrix(bias, [x.count, out]) : undefined;
     const adapted = (value: Value): Value =>
       d.withLowRankEach(value, [rows, ids], `${block}${name}`, [x.count, out, inner]);
-    if (!d.has(scale))
+    if (scale === undefined)
       return adapted(g.linear_grouped(added === undefined ? [rows, w, ids] : [rows, w, ids, added], {}, label));
     const scales = g.reshape([g.gather([d.vector(scale, x.count), ids], { axis: 0 })], { shape: [TOKENS, x.used, 1] });
     const scaled = g.mul([g.linear_grouped([rows, w, ids], {}, label), scales], {}, `${label}_scaled`);
@@ -263,23 +307,27 @@ function pickedExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids
     if (isUngated(x.activation)) return activate(g, own("up"), UNGATED[x.activation]);
     const isFused = d.has(`${block}ffn_gate_up_exps.weight`);
     const [gate, up] = isFused
-      ? halves(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), x.width)
+      ? two(g, product(rows, "ffn_gate_up_exps", 2 * x.width, width, "gate_up"), [x.width, x.width], "gate_and_up")
       : [own("gate"), own("up")];
-    return activated(g, gate, up, x.activation);
+    return activated(g, ...held(g, gate, up, x.limits?.(layerOf(block)).experts), x.activation);
   };
   const down = product(mixed(), "ffn_down_exps", width, x.width, "down");
   const weighted = x.weighsInputs ? down : g.mul([down, each], {}, "weighted");
   return g.reduce([weighted], { kind: "sum", axes: [1] }, "sum");
 }
 
-function halves(g: OpBuilder, both: Value, size: number): readonly [Value, Value] {
-  const [gate, up] = g.split([both], { axis: 2, sizes: [size, size] }, "gate_and_up");
-  if (gate === undefined || up === undefined) throw new WorkbenchError("BUG_INVARIANT", "[split] expected two outputs");
-  return [gate, up];
-}
-
 const UNGATED: Readonly<Record<Ungated, Activation>> = { "gelu alone": "gelu", squared: "relu2" };
 const isUngated = (activation: ExpertActivation): activation is Ungated => activation in UNGATED;
+
+/** Gate up to the limit, up within ± it. */
+function held(g: OpBuilder, gate: Value, up: Value, limit: number | undefined): readonly [gate: Value, up: Value] {
+  if (limit === undefined) return [gate, up];
+  const [most, least] = [limit, -limit].map((value) => g.constant(hostScalar("f32", Math.fround(value)))) as [
+    Value,
+    Value,
+  ];
+  return [g.minimum([gate, most]), g.minimum([g.maximum([up, least]), most])];
+}
 
 function activated(g: OpBuilder, gate: Value, up: Value, activation: Exclude<ExpertActivation, Ungated>): Value {
   if (activation !== "limited") return g.mul([activate(g, gate, activation), up], {}, "gated");
@@ -311,14 +359,15 @@ function splitExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids,
   return sum;
 }
 
-function sharedNetwork(d: ModelGraph, activation: ExpertActivation, shared: Shared, block: string, h: Value): Value {
+function sharedNetwork(d: ModelGraph, x: Experts, shared: Shared, block: string, h: Value): Value {
   const { g } = d;
   const { width } = d.sizes;
   const own = (name: "gate" | "up"): Value => d.linear(h, `${block}ffn_${name}_shexp`, [shared.width, width], name);
-  const mixed =
-    activation === "squared"
-      ? activate(g, own("up"), "relu2")
-      : g.mul([g.silu([own("gate")], {}, "activation"), own("up")], {}, "gated");
+  const gated = (): Value => {
+    const [gate, up] = held(g, own("gate"), own("up"), x.limits?.(layerOf(block)).shared);
+    return g.mul([g.silu([gate], {}, "activation"), up], {}, "gated");
+  };
+  const mixed = x.activation === "squared" ? activate(g, own("up"), "relu2") : gated();
   const down = d.linear(mixed, `${block}ffn_down_shexp`, [width, shared.width], "down");
   if (!shared.gated) return down;
   const vector = g.reshape([d.vector(`${block}ffn_gate_inp_shexp.weight`, width)], { shape: [1, width] });

@@ -16,14 +16,17 @@ import { packageReader, packageWriter } from "../node/files/packageDirectory.ts"
 import { loadAddon } from "../node/native/addon.ts";
 import { findMlxEngine } from "../node/native/mlxAddon.ts";
 import { openMlxDecoder } from "../runtime/devices/mlx.ts";
+import { readerIn } from "../runtime/packageSession.ts";
 import { decoderExport, weightsOf } from "../testing/decoderExport.ts";
-import { LENGTH, logprobsOf, optimised, tokensFor, withDecoder, worstGap } from "../testing/decoderRuns.ts";
+import { LENGTH, logprobsOf, optimised, sourceOf, tokensFor, withDecoder, worstGap } from "../testing/decoderRuns.ts";
 import { llamaForget, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
-import { oracleMissing } from "../testing/oracle.ts";
+import { oracleMissing, validatePackage } from "../testing/oracle.ts";
 import { reasonNotFound } from "../testing/skipping.ts";
 import { TOY_VOCABULARY, writeToy } from "../testing/toyFiles.ts";
+import { requireDecoder } from "./architecture.ts";
 import { INPUTS, LOGITS } from "./blocks.ts";
 import { FAMILIES } from "./families/index.ts";
+import type { FamilySample } from "./family.ts";
 import { gptOss } from "./families/gptOss.ts";
 import { llama4 } from "./families/llama4.ts";
 
@@ -50,15 +53,15 @@ const cases = [
   ["gpt-oss, experts in mxfp4", { family: gptOss, sample: last(gptOss.samples), type: "mxfp4" }] as const,
 ];
 const tokens = tokensFor(TOY_VOCABULARY);
-const onCpu = (path: string, chunk = LENGTH): Promise<Float64Array[]> =>
+const onCpu = (path: string, sample: FamilySample): Promise<Float64Array[]> =>
   withDecoder(engine, path, { cacheType: "f32", prepare: optimised, asGgml: false }, (decoder) =>
-    logprobsOf(decoder, tokens, chunk),
+    logprobsOf(decoder, tokens, LENGTH, sourceOf(sample)),
   );
 
 describe.skipIf(missing !== undefined || noMlx !== undefined)(`on MLX ${missing ?? noMlx ?? ""}`, () => {
   test.each(cases)("%s", async (_name, { family, sample, type }) => {
     const { path, exact } = await writeToy(folder, family, sample, type);
-    const wanted = await onCpu(exact);
+    const wanted = await onCpu(exact, sample);
     const file = await openGguf(await openFileSource(path));
     const model = openMlxDecoder(found as MlxEngine, file, [path], {
       mode: "compiled",
@@ -68,7 +71,7 @@ describe.skipIf(missing !== undefined || noMlx !== undefined)(`on MLX ${missing 
     });
     for (const chunk of [LENGTH, 1])
       expect(
-        worstGap(await logprobsOf(model, tokens, chunk), (t) => wanted[t]!),
+        worstGap(await logprobsOf(model, tokens, chunk, sourceOf(sample)), (t) => wanted[t]!),
         `runs of ${chunk}`,
       ).toBeLessThan(1e-4);
     model.dispose();
@@ -77,6 +80,7 @@ describe.skipIf(missing !== undefined || noMlx !== undefined)(`on MLX ${missing 
 });
 
 const PROMPT = 24;
+const CONTEXT = 64;
 const best = (row: Float64Array): number => row.indexOf(Math.max(...row));
 
 function logSoftmax(row: Float32Array): Float64Array {
@@ -88,19 +92,28 @@ function logSoftmax(row: Float32Array): Float64Array {
 describe.skipIf(missing !== undefined)(`as a package ${missing ?? ""}`, () => {
   test.each(cases)("%s", async (name, { family, sample, type }) => {
     const { path, exact } = await writeToy(folder, family, sample, type);
-    const wanted = (await onCpu(exact)).slice(PROMPT - 1);
+    const short = { ...sample, ...(sample.source !== undefined && { source: Math.min(sample.source, CONTEXT) }) };
+    const wanted = (await onCpu(exact, short)).slice(PROMPT - 1);
     const file = await openGguf(await openFileSource(path));
     for (const profile of ["exact", "gpu"] as const) {
       const directory = join(folder, `${name}-${profile}.mlpackage`);
-      const request = decoderExport(file, { profile, context: 64, cacheType: "f32", verify: true });
+      const request = decoderExport(file, { profile, context: CONTEXT, cacheType: "f32", verify: true });
       await exportPackage(request, { directory: await packageWriter(directory), weights: weightsOf(file) });
+      // Packages of one graph at two sizes: models.oracle.test.ts.
+      if (profile === "gpu" && sample.source !== undefined)
+        expect(await validatePackage(directory)).toMatchObject({ errors: 0, warnings: 0 });
       const reader = packageReader(directory);
       const opened = await openPackage(reader);
       const names = { tokens: INPUTS.tokens, past: INPUTS.past, rows: INPUTS.rows, logits: LOGITS };
-      const decoder = new PackageDecoder(new Simulator(opened), bindingsOf(opened.userDefined), names);
-      const rows = [logSoftmax(await decoder.step(tokens.subarray(0, PROMPT), 0, [PROMPT - 1]))];
-      for (let i = 0; i < 8; i++)
-        rows.push(logSoftmax(await decoder.step(tokens.subarray(PROMPT + i, PROMPT + i + 1), PROMPT + i, [0])));
+      const simulator = new Simulator(opened);
+      const decoder = new PackageDecoder(simulator, bindingsOf(opened.userDefined), names);
+      const encoder = readerIn(simulator, opened.userDefined, requireDecoder(file).encoder);
+      const inputs = (await encoder?.read(Int32Array.from(sourceOf(short)))) ?? {};
+      const rows = [logSoftmax(await decoder.step(tokens.subarray(0, PROMPT), 0, [PROMPT - 1], { inputs }))];
+      for (let i = 0; i < 8; i++) {
+        const next = tokens.subarray(PROMPT + i, PROMPT + i + 1);
+        rows.push(logSoftmax(await decoder.step(next, PROMPT + i, [0], { inputs })));
+      }
       await reader.close();
       if (profile === "exact") expect(rows.map(best)).toEqual(wanted.slice(0, rows.length).map(best));
       const kl = rows.map((row, i) =>

@@ -1,7 +1,7 @@
 /**
- * A model family, of decoders or of encoders: one file that owns the keys it reads, the tensors it expects, its graph, and the values of
- * `general.architecture` it answers for. Its hyper-parameters are its own type; the rest of the program sees
- * only the `Architecture` made from them.
+ * A model family, of decoders or of encoders: one file that owns the keys it reads, the tensors it
+ * expects, its graph, and the values of `general.architecture` it answers for. Its hyper-parameters
+ * are its own type; the rest of the program sees only the `Architecture` made from them.
  */
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { Graph, LowRank, WeightSource } from "../ir/graph.ts";
@@ -83,10 +83,25 @@ interface ModelReading extends TextSizes {
   readonly isBeside: (tensor: string) => boolean;
 }
 
+/** The encoder of an encoder-decoder: it reads a whole text once, before the decoder's first step. */
+export interface SourceEncoder {
+  /** The decoder's first token. */
+  readonly start: number;
+  /** True for a tensor that no step of the decoder reads. */
+  readonly isOwn: (tensor: string) => boolean;
+  /**
+   * The graph of a whole text: `tokens` i32[T] and `length` i32[] in; for each layer of the decoder the keys and values
+   * that it looks at, f32[key heads, T, size], out. The decoder's steps take them as inputs of these names.
+   */
+  readonly graph: (weights: WeightSource, options: Pick<EmbedOptions, "largestText">) => Steps<Graph>;
+}
+
 /** Reads a text step by step and guesses what comes next; some make vectors of whole texts besides. */
 export interface DecoderArchitecture extends ModelReading, ModelSizes {
   readonly kind: "decoder";
   readonly embedder: Embedder | undefined;
+  /** Of an encoder-decoder, whose steps take besides what the encoder gives and `source_length` i32[]. */
+  readonly encoder: SourceEncoder | undefined;
   /**
    * The graph of one step: `tokens` i32[T], `past` i32[] and `logit_rows` i32[R] in, `logits`
    * f32[R, vocabulary] out, and the family's own states.
@@ -103,9 +118,12 @@ export interface EncoderArchitecture extends ModelReading {
 /** The model of one file, as its family read it. */
 export type Architecture = DecoderArchitecture | EncoderArchitecture;
 
-/** Keys of a header without the architecture's name in front; numbers are u32, or f32 where they have a fraction. */
+/** Keys of a header without the architecture's name in front; numbers are u32, f32 where they have a fraction, and big ones u64. */
 export type SampleKeys = Readonly<
-  Record<string, number | boolean | string | readonly number[] | readonly boolean[] | readonly string[]>
+  Record<
+    string,
+    number | boolean | string | readonly number[] | readonly boolean[] | readonly string[] | readonly bigint[]
+  >
 >;
 
 /** A small file of the family: it drives every automatic test, as an op's samples do. */
@@ -121,6 +139,8 @@ export interface FamilySample {
   readonly marks?: Readonly<Record<string, readonly number[]>>;
   /** Layers behind the last one that guess tokens ahead. */
   readonly drafts?: number;
+  /** Tokens of the text that tests of an encoder-decoder let the encoder read. */
+  readonly source?: number;
   /** Tensors that such files have and the graph does not read, with their shapes. */
   readonly beside?: Readonly<Record<string, readonly number[]>>;
 }
@@ -149,6 +169,14 @@ export interface FamilySpec<H> extends Spec<H> {
   readonly sizes: (hyper: H) => ModelSizes;
   readonly graph: (hyper: H, weights: WeightSource, options: ModelOptions) => Steps<Graph>;
   readonly embedder?: EmbedderSpec<H>;
+  readonly encoder?: SourceEncoderSpec<H>;
+}
+
+/** What an encoder-decoder reads with. */
+interface SourceEncoderSpec<H> {
+  readonly start: (hyper: H) => number;
+  readonly isOwn: SourceEncoder["isOwn"];
+  readonly graph: (hyper: H, weights: WeightSource, options: Pick<EmbedOptions, "largestText">) => Steps<Graph>;
 }
 
 export interface EncoderSpec<H> extends Spec<H> {
@@ -208,6 +236,12 @@ function embedderOf<H>({ reading, graph }: EmbedderSpec<H>, hyper: H): Embedder 
   return read && { ...read, graph: (weights, options) => graph(hyper, weights, options) };
 }
 
+const encoderOf = <H>({ start, isOwn, graph }: SourceEncoderSpec<H>, hyper: H): SourceEncoder => ({
+  start: start(hyper),
+  isOwn,
+  graph: (weights, options) => graph(hyper, weights, options),
+});
+
 /** The largest part of what a graph of whole texts reads: with scores where there is a head for them. */
 const anyText = ({ pooling, labels }: EmbedderReading): EmbedOptions => ({
   pooling: labels.length > 0 ? "rank" : pooling,
@@ -235,23 +269,22 @@ function defined<H, A extends Architecture>(
 export function defineFamily<H>(spec: FamilySpec<H>): DefinedFamily<H> {
   return defined("decoder", spec, (hyper, name): DecoderArchitecture => {
     const embedder = spec.embedder && embedderOf(spec.embedder, hyper);
+    const encoder = spec.encoder && encoderOf(spec.encoder, hyper);
+    const builds = [
+      (weights: WeightSource) => spec.graph(hyper, weights, ANY_OPTIONS),
+      ...(embedder === undefined ? [] : [(weights: WeightSource) => embedder.graph(weights, anyText(embedder))]),
+      ...(encoder === undefined ? [] : [(weights: WeightSource) => encoder.graph(weights, { largestText: 1 })]),
+    ];
     return {
       ...spec.sizes(hyper),
       ...readingOf(spec, hyper, name),
       kind: "decoder",
       embedder,
-      tensors: (isPresent, adapters = []) => [
-        ...new Map(
-          [
-            tensorsRead((weights) => spec.graph(hyper, weights, ANY_OPTIONS), isPresent, adapters),
-            embedder === undefined
-              ? []
-              : tensorsRead((weights) => embedder.graph(weights, anyText(embedder)), isPresent, adapters),
-          ]
-            .flat()
-            .map((tensor) => [tensor.name, tensor] as const),
-        ).values(),
-      ],
+      encoder,
+      tensors: (isPresent, adapters = []) => {
+        const read = builds.flatMap((build) => tensorsRead(build, isPresent, adapters));
+        return [...new Map(read.map((tensor) => [tensor.name, tensor] as const)).values()];
+      },
       graph: (weights, options) => spec.graph(hyper, weights, options),
     };
   });

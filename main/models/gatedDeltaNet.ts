@@ -2,13 +2,14 @@
  * The gated delta net: a layer that remembers by a matrix for each head instead of keys and values.
  * The matrix and the last inputs of the convolution before it are states with checkpoints.
  */
-import { WorkbenchError } from "../diagnostics/errors.ts";
+import { invariant } from "../diagnostics/errors.ts";
 import type { Value } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
-import { tensor } from "../ir/type.ts";
 import { TOKENS } from "./blocks.ts";
 import type { LayerPlace } from "./denseBlocks.ts";
 import type { HyperReader } from "./hyperReader.ts";
+import { three, two } from "./parts.ts";
+import { recur } from "./recurrence.ts";
 import { shortConvolution } from "./shortConvolution.ts";
 
 export interface DeltaNet {
@@ -20,6 +21,8 @@ export interface DeltaNet {
   readonly taps: number;
   /** Which key head a value head h takes: "runs", h / (value heads per key head); "rounds", h mod key heads. */
   readonly sharing: "runs" | "rounds";
+  /** What makes a gate of z for the results; silu when absent. */
+  readonly gate?: "sigmoid";
 }
 
 export function readDeltaNet(keys: HyperReader, sharing: DeltaNet["sharing"]): DeltaNet {
@@ -60,25 +63,37 @@ export function deltaNetStates({ keyHeads, valueHeads, size, taps }: DeltaNet): 
   return [elements, `(${valueHeads} × ${size} × ${size} + ${taps - 1} × ${channels})`];
 }
 
+/** What the gated delta rule takes: q, k and v [T, heads, size]; `gate` [T, heads], or as q; `beta` [T, heads]. */
+export interface Remembering {
+  readonly q: Value;
+  readonly k: Value;
+  readonly v: Value;
+  /** The logarithm of what is kept. */
+  readonly gate: Value;
+  /** How much is learned. */
+  readonly beta: Value;
+}
+
+/** What the layer's memory answers, [T, heads, size]; it is a state. */
+export function remembered({ d, index }: LayerPlace, { q, k, v, gate, beta }: Remembering): Value {
+  const [, heads = 0, size = 0] = d.g.typeOf(v).shape;
+  return recur(d, `delta.${index}`, [heads, size, size], "memory", (before) =>
+    d.g.gated_delta([q, k, v, gate, beta, before], {}, "gated_delta"),
+  );
+}
+
 export function gatedDeltaNet(place: LayerPlace, h: Value, net: DeltaNet): Value {
-  const { d, index, block } = place;
+  const { d, block } = place;
   const { g } = d;
   const { valueHeads, size } = net;
   const inner = valueHeads * size;
   const { mixed, z } = projected(place, h, net);
   const { beta, gate } = d.scoped("gates", () => gates(place, h, net));
   const [q, k, v] = convolved(place, mixed, net);
-  let result = v;
-  const type = tensor("f32", [valueHeads, size, size]);
-  d.state(`delta.${index}`, type, { label: "memory", rewind: "checkpoint" }, (before) => {
-    const [out, after] = g.gated_delta([q, k, v, gate, beta, before], {}, "gated_delta");
-    if (out === undefined || after === undefined)
-      throw new WorkbenchError("BUG_INVARIANT", "[gated_delta] expected two outputs");
-    result = out;
-    return after;
-  });
+  const result = remembered(place, { q, k, v, gate, beta });
   const normed = d.norm(result, `${block}ssm_norm`, size, "norm");
-  const open = g.silu([g.reshape([z], { shape: [TOKENS, valueHeads, size] })], {}, "open");
+  const shaped = g.reshape([z], { shape: [TOKENS, valueHeads, size] });
+  const open = net.gate === "sigmoid" ? g.sigmoid([shaped], {}, "open") : g.silu([shaped], {}, "open");
   const flat = g.reshape([g.mul([normed, open], {}, "gated")], { shape: [TOKENS, inner] }, "merge_heads");
   return d.linear(flat, `${block}ssm_out`, [d.sizes.width, inner], "output");
 }
@@ -106,12 +121,12 @@ function projected({ d, block }: LayerPlace, h: Value, { keyHeads, valueHeads, s
     .split([heads], { axis: 2, sizes: [size, size, each, each] }, "parts")
     .map((part, i) => d.g.reshape([part], { shape: [TOKENS, i < 2 ? keys : inner] }));
   const z = parts.pop();
-  if (z === undefined) throw new Error("split gives four parts");
+  invariant(z, "split gives four parts");
   return { mixed: d.g.concat(parts, { axis: 1 }, "q_k_v"), z };
 }
 
 /** How much is learned, and the logarithm of what is kept: [T, value heads]. */
-function gates({ d, block }: LayerPlace, h: Value, net: DeltaNet): { readonly beta: Value; readonly gate: Value } {
+function gates({ d, block }: LayerPlace, h: Value, net: DeltaNet): Pick<Remembering, "beta" | "gate"> {
   const { g } = d;
   const { valueHeads } = net;
   const { b, a } = gateInputs({ d, block }, h, net);
@@ -137,11 +152,9 @@ function gateInputs(
   const each = valueHeads / keyHeads;
   const flat = d.linear(h, `${block}ssm_ba`, [2 * valueHeads, width], "b_and_a");
   const heads = d.g.reshape([flat], { shape: [TOKENS, keyHeads, 2 * each] });
-  const [b, a] = d.g
-    .split([heads], { axis: 2, sizes: [each, each] }, "b_a")
-    .map((part) => d.g.reshape([part], { shape: [TOKENS, valueHeads] }));
-  if (b === undefined || a === undefined) throw new Error("split gives two parts");
-  return { b, a };
+  const [b, a] = two(d.g, heads, [each, each], "b_a");
+  const flattened = (part: Value): Value => d.g.reshape([part], { shape: [TOKENS, valueHeads] });
+  return { b: flattened(b), a: flattened(a) };
 }
 
 /** q, k and v [T, value heads, size] behind the convolution; q and k have length 1. */
@@ -152,15 +165,14 @@ function convolved(place: LayerPlace, mixed: Value, net: DeltaNet): readonly [q:
   const [keys, inner] = [keyHeads * size, valueHeads * size];
   const weight = d.matrix(`${block}ssm_conv1d.weight`, [2 * keys + inner, taps]);
   const active = g.silu([shortConvolution(place, mixed, weight)], {}, "active");
-  const [q, k, v] = g.split([active], { axis: 1, sizes: [keys, keys, inner] }, "convolved");
-  if (q === undefined || k === undefined || v === undefined) throw new Error("split gives three parts");
+  const [q, k, v] = three(g, active, [keys, keys, inner], "convolved");
   const heads = (x: Value): Value =>
     shared(place, unit(place, g.reshape([x], { shape: [TOKENS, keyHeads, size] })), net);
   return [heads(q), heads(k), g.reshape([v], { shape: [TOKENS, valueHeads, size] }, "v")];
 }
 
 /** x / |x|, head by head; what is shorter than the norm's epsilon is divided by that. */
-function unit({ d }: LayerPlace, x: Value): Value {
+export function unit({ d }: LayerPlace, x: Value): Value {
   const { g } = d;
   const length = g.sqrt([g.reduce([g.mul([x, x])], { kind: "sum", axes: [2], keepDims: true })]);
   const least = g.constant(hostScalar("f32", Math.fround(d.sizes.normEpsilon)));

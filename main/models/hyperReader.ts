@@ -1,6 +1,10 @@
 /** Reads the hyper-parameters of one architecture from a file's keys, and says what is wrong with them. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
+import { describeKind } from "../formats/gguf/metadata.ts";
+import type { FixedType } from "../formats/gguf/values.ts";
+
+const NOT_WHOLE: ReadonlySet<FixedType> = new Set<FixedType>(["f32", "f64", "bool"]);
 
 export class HyperReader {
   readonly file: GgufFile;
@@ -38,6 +42,16 @@ export class HyperReader {
     if (value?.kind !== "fixedArray") return this.optionalCount(key);
     const { array } = value;
     return Array.from({ length: Math.min(array.length, 65_536) }, (_, i) => array.numberAt(i) !== 0);
+  }
+
+  /** Whole numbers as the key lists them, of up to 64 bits; empty where it is absent. */
+  wholeNumbers(key: string): readonly bigint[] {
+    const value = this.file.metadata.get(this.#key(key));
+    if (value === undefined) return [];
+    if (value.kind !== "fixedArray" || NOT_WHOLE.has(value.type))
+      throw this.badKey(key, describeKind(value), "a list of whole numbers");
+    const { array } = value;
+    return Array.from({ length: Math.min(array.length, 65_536) }, (_, i) => BigInt(array.valueAt(i)));
   }
 
   number(key: string): number {
@@ -108,7 +122,7 @@ export class HyperReader {
   sameWhereAny(
     key: string,
     layers: number,
-    fallback?: number,
+    fallback?: number | readonly number[],
   ): { readonly count: number; readonly has: (layer: number) => boolean } {
     const each = this.perLayer(key, layers, fallback);
     const given = new Set(each.filter((count) => count !== 0));

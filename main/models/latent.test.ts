@@ -72,21 +72,27 @@ describe("latent attention", () => {
     expect(shapeOf(await read({ block_count: 48 }), "blk.0.attn_q.weight")).toBeUndefined();
   });
 
-  it("ends the context where an indexer would begin to choose, and says so", async () => {
-    const indexed = { family: deepseek32 };
-    const short = await read({ "attention.indexer.top_k": 48 }, indexed);
-    expect([short.context, short.warnings.length]).toEqual([48, 1]);
-    expect(short.warnings[0]).toContain("ends at 48 of 64 positions");
-    expect(short.isBeside("blk.2.indexer.attn_q_b.weight")).toBe(true);
-    expect(short.isBeside("blk.2.attn_q_b.weight")).toBe(false);
-    const whole = await read({ "attention.indexer.top_k": 2048 }, indexed);
-    expect([whole.context, whole.warnings]).toEqual([64, []]);
-    await expect(read({}, indexed)).rejects.toMatchObject({ code: "INPUT_MISSING_KEY" });
-    await expect(
-      read({ ...WITHOUT_MLA, "attention.head_count_kv": 4, "attention.indexer.top_k": 8 }, indexed),
-    ).rejects.toMatchObject({
-      code: "INPUT_MALFORMED",
+  it("keeps a key of the indexer for each position of the layers that choose", async () => {
+    const indexer = {
+      "attention.indexer.head_count": 4,
+      "attention.indexer.key_length": 16,
+      "attention.indexer.top_k": 8,
+    };
+    const indexed = await read(indexer, { family: deepseek32 });
+    expect([indexed.context, indexed.warnings]).toEqual([64, []]);
+    expect(indexed).toMatchObject({
+      cache: { elements: 3 * (8 + 6) + 3 * 16, product: "3 layers × (8 + 6) + 3 layers × 16" },
     });
+    expect(indexed.facts).toContainEqual({ label: "indexer", value: "4 heads of 16, 8 positions are seen" });
+    expect(shapeOf(indexed, "blk.2.indexer.attn_q_b.weight")).toEqual([64, 20]);
+    for (const broken of [
+      { ...indexer, ...WITHOUT_MLA, "attention.head_count_kv": 4 },
+      { ...indexer, "attention.q_lora_rank": 0 },
+      { ...indexer, "attention.indexer.key_length": 4 },
+      { ...indexer, "attention.indexer.types": 0 },
+    ])
+      await expect(read(broken, { family: deepseek32 })).rejects.toMatchObject({ code: "INPUT_MALFORMED" });
+    await expect(read({}, { family: deepseek32 })).rejects.toMatchObject({ code: "INPUT_MISSING_KEY" });
   });
 
   it("takes the gating of GLM-4.7-Flash from its vocabulary", async () => {

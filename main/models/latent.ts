@@ -8,10 +8,11 @@ import type { Value } from "../ir/graph.ts";
 import type { Decoder } from "./decoder.ts";
 import { TOKENS } from "./blocks.ts";
 import type { DenseHyper, DenseStyle } from "./dense.ts";
-import { DENSE, denseFacts, readDense } from "./dense.ts";
+import { DENSE, attendingLayers, denseFacts, readDense } from "./dense.ts";
 import type { DenseLayer } from "./denseBlocks.ts";
 import type { FamilySpec } from "./family.ts";
 import type { HyperReader } from "./hyperReader.ts";
+import { two } from "./parts.ts";
 
 export interface Latent {
   /** The inner size of the two products that make queries; 0 where one matrix makes them. */
@@ -20,7 +21,7 @@ export interface Latent {
   readonly rank: number;
   /** Dimensions of a query that do not turn. */
   readonly still: number;
-  /** Dimensions that turn. */
+  /** Dimensions whose key all heads share; they turn, except in models without rope. */
   readonly turning: number;
   readonly valueDim: number;
   /** The cache holds latents, not keys and values. */
@@ -64,20 +65,21 @@ export function readLatent(keys: HyperReader, { queryRank, canAbsorb, ...style }
 
 /**
  * Yarn's magnitude: one part stays with sine and cosine, the other is on the scores, for turned and still parts
- * alike; `staysOnScores` where a file's own number leaves sine and cosine as they are.
+ * alike. A file's own number is "said"; "on scores" where it leaves sine and cosine as they are, "unsaid" where the
+ * family has none.
  */
 export function yarnMagnitudes(
   keys: HyperReader,
   h: LatentHyper,
-  staysOnScores: boolean,
+  own: "said" | "on scores" | "unsaid",
 ): Pick<LatentHyper, "rope" | "attentionScale"> {
   const { scaling } = h.rope;
   const given = keys.optionalNumber("rope.scaling.attn_factor") ?? 1;
   // Converters write a tenth of the model's own number.
-  const log = (keys.optionalNumber("rope.scaling.yarn_log_multiplier") ?? 0) / 0.1;
+  const log = own === "unsaid" ? 0 : (keys.optionalNumber("rope.scaling.yarn_log_multiplier") ?? 0) / 0.1;
   const factor = scaling.kind === "none" ? 1 : scaling.factor;
   const grown = (by: number): number => 1 + 0.1 * by * Math.log(factor);
-  const isOwn = staysOnScores && log !== 0;
+  const isOwn = own === "on scores" && log !== 0;
   const turned = scaling.kind !== "yarn" || factor <= 1 || isOwn ? 1 : grown(1) / grown(log);
   const whole = given * (scaling.kind === "yarn" ? turned : grown(1)) * grown(log);
   return {
@@ -99,9 +101,10 @@ export const LATENT: Pick<FamilySpec<LatentHyper>, keyof typeof DENSE> = {
   ...DENSE,
   sizes: (h) => {
     const { elements, product } = cacheOf(h);
+    const layers = attendingLayers(h);
     return {
       ...DENSE.sizes(h),
-      cache: { elements: h.layers * elements, product: `${h.layers} layers × ${product}` },
+      cache: { elements: layers * elements, product: `${layers} ${layers === 1 ? "layer" : "layers"} × ${product}` },
     };
   },
   facts: (h) => {
@@ -116,20 +119,31 @@ export const LATENT: Pick<FamilySpec<LatentHyper>, keyof typeof DENSE> = {
   },
 };
 
-/** Attention over normed rows, projected to the width. */
-export function latentAttention(d: Decoder, layer: DenseLayer, h: LatentHyper, input: Value): Value {
+/** What a layer sees, [T, capacity], to be added to its scores: from its rows and from what its queries are made of. */
+type Sight = (input: Value, queryLatent: Value) => Value;
+
+/** Attention over normed rows, projected to the width; everything before a token is seen, or what `sight` leaves. */
+export function latentAttention(
+  d: Decoder,
+  layer: DenseLayer<Decoder>,
+  h: LatentHyper,
+  input: Value,
+  sight?: Sight,
+): Value {
   const { g } = d;
   const { rank, still, turning, isAbsorbed } = h.latent;
   const name = (tensor: string): string => `blk.${layer.index}.${tensor}`;
-  const [qStill, qTurning] = inTwo(d, queries(d, layer, h, input), [still, turning], "q_parts");
+  const fromLatent = h.latent.queryRank === 0 ? undefined : queryLatent(d, layer, h, input);
+  const [qStill, qTurning] = two(d.g, queries(d, layer, h, fromLatent ?? input), [still, turning], "q_parts");
   const made = d.linear(input, name("attn_kv_a_mqa"), [rank + turning, h.width], "latent_and_key");
-  const [raw, keyPart] = inTwo(d, made, [rank, turning], "latent_parts");
+  const [raw, keyPart] = two(d.g, made, [rank, turning], "latent_parts");
   const latent = d.norm(raw, name("attn_kv_a_norm"), rank, "latent");
-  const qTurned = layer.rope(qTurning, "q");
-  const kTurned = layer.rope(g.reshape([keyPart], { shape: [TOKENS, 1, turning] }), "k");
+  const turned = (x: Value, role: "q" | "k"): Value => (h.rope.dims === 0 ? x : layer.rope(x, role));
+  const qTurned = turned(qTurning, "q");
+  const kTurned = turned(g.reshape([keyPart], { shape: [TOKENS, 1, turning] }), "k");
   return layer.output(
     isAbsorbed
-      ? overLatents(d, layer, h, { qStill, qTurned, latent, kTurned })
+      ? overLatents(d, layer, h, { qStill, qTurned, latent, kTurned }, sight && sight(input, fromLatent ?? input))
       : overHeads(d, layer, h, { qStill, qTurned, latent, kTurned }),
   );
 }
@@ -146,30 +160,36 @@ interface Made {
   readonly kTurned: Value;
 }
 
-/** [T, heads, headDim], from one matrix or from two with a norm between. */
-function queries(d: Decoder, layer: DenseLayer, h: LatentHyper, input: Value): Value {
+/** What queries are made of where two matrices make them: [T, query rank], normed. */
+function queryLatent(
+  d: Decoder,
+  { index }: DenseLayer,
+  { latent: { queryRank }, width }: LatentHyper,
+  input: Value,
+): Value {
+  const made = d.linear(input, `blk.${index}.attn_q_a`, [queryRank, width], "q_a");
+  return d.norm(made, `blk.${index}.attn_q_a_norm`, queryRank, "q_a_norm");
+}
+
+/** [T, heads, headDim], from the rows, or from what the first of two matrices made of them. */
+function queries(d: Decoder, { index }: DenseLayer, h: LatentHyper, x: Value): Value {
   const { queryRank } = h.latent;
-  const name = (tensor: string): string => `blk.${layer.index}.${tensor}`;
   const inner = h.heads * h.headDim;
   const flat =
     queryRank === 0
-      ? d.linear(input, name("attn_q"), [inner, h.width], "q")
-      : d.linear(
-          d.norm(
-            d.linear(input, name("attn_q_a"), [queryRank, h.width], "q_a"),
-            name("attn_q_a_norm"),
-            queryRank,
-            "q_a_norm",
-          ),
-          name("attn_q_b"),
-          [inner, queryRank],
-          "q",
-        );
+      ? d.linear(x, `blk.${index}.attn_q`, [inner, h.width], "q")
+      : d.linear(x, `blk.${index}.attn_q_b`, [inner, queryRank], "q");
   return d.g.reshape([flat], { shape: [TOKENS, h.heads, h.headDim] }, "q_heads");
 }
 
 /** One key head over the latents; each head's own matrix takes its query in, and its result out. */
-function overLatents(d: Decoder, layer: DenseLayer, h: LatentHyper, made: Made): Value {
+function overLatents(
+  d: Decoder,
+  layer: DenseLayer<Decoder>,
+  h: LatentHyper,
+  made: Made,
+  bias: Value | undefined,
+): Value {
   const { g } = d;
   const { rank, still, valueDim } = h.latent;
   const name = (tensor: string): string => `blk.${layer.index}.${tensor}`;
@@ -179,7 +199,8 @@ function overLatents(d: Decoder, layer: DenseLayer, h: LatentHyper, made: Made):
     q: g.concat([taken, made.qTurned], { axis: 2 }, "q_over_latents"),
     k: g.concat([key, made.kTurned], { axis: 2 }, "latent_key"),
   });
-  const seen = g.narrow([layer.mixed(heads)], { axis: 2, start: 0, length: rank }, "seen_latent");
+  const mixed = bias === undefined ? layer.mixed(heads) : layer.mixedBiased(heads, bias);
+  const seen = g.narrow([mixed], { axis: 2, start: 0, length: rank }, "seen_latent");
   return d.linearEach(seen, name("attn_v_b"), [h.heads, valueDim, rank], "values");
 }
 
@@ -190,7 +211,7 @@ function overHeads(d: Decoder, layer: DenseLayer, h: LatentHyper, made: Made): V
   const { rank, still, turning, valueDim } = h.latent;
   const flat = d.linear(made.latent, `blk.${layer.index}.attn_kv_b`, [heads * (still + valueDim), rank], "kv");
   const each = g.reshape([flat], { shape: [TOKENS, heads, still + valueDim] }, "kv_heads");
-  const [kStill, v] = inTwo(d, each, [still, valueDim], "kv_parts");
+  const [kStill, v] = two(d.g, each, [still, valueDim], "kv_parts");
   const kTurned = g.expand([made.kTurned], { shape: [TOKENS, heads, turning] });
   return layer.mixed(
     layer.warmed({
@@ -199,10 +220,4 @@ function overHeads(d: Decoder, layer: DenseLayer, h: LatentHyper, made: Made): V
       v,
     }),
   );
-}
-
-function inTwo(d: Decoder, x: Value, sizes: readonly [number, number], label: string): readonly [Value, Value] {
-  const [first, second] = d.g.split([x], { axis: -1, sizes }, label);
-  if (first === undefined || second === undefined) throw new Error("split gives two parts");
-  return [first, second];
 }

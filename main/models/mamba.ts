@@ -8,7 +8,8 @@ import { TOKENS } from "./blocks.ts";
 import type { LayerPlace } from "./denseBlocks.ts";
 import type { ModelFact } from "./family.ts";
 import type { HyperReader } from "./hyperReader.ts";
-import { recur, three, two } from "./recurrence.ts";
+import { three, two } from "./parts.ts";
+import { recur } from "./recurrence.ts";
 import { shortConvolution } from "./shortConvolution.ts";
 
 /** Sizes of both generations. */
@@ -74,7 +75,8 @@ function convolved(place: LayerPlace, x: Value, [taps, channels]: readonly [numb
   const { d, block } = place;
   const weight = d.matrix(`${block}ssm_conv1d.weight`, [channels, taps]);
   const name = `${block}ssm_conv1d.bias`;
-  const mixed = shortConvolution(place, x, weight, d.has(name) ? d.vector(name, channels) : undefined);
+  const bias = d.has(name) ? d.vector(name, channels) : undefined;
+  const mixed = shortConvolution(place, x, weight, { bias });
   return d.g.silu([mixed], {}, "convolved");
 }
 
@@ -85,10 +87,10 @@ export function mamba1(place: LayerPlace, m: Mamba1, h: Value): Value {
   const { width } = d.sizes;
   const { taps, inner, state, rank } = m;
   const both = d.linear(h, `${block}ssm_in`, [2 * inner, width], "x_z");
-  const [entering, gate] = two(d, both, [inner, inner], "x_and_z");
+  const [entering, gate] = two(d.g, both, [inner, inner], "x_and_z");
   const x = convolved(place, entering, [taps, inner]);
   const selected = d.linear(x, `${block}ssm_x`, [rank + 2 * state, inner], "selection");
-  const [low, ...written] = three(d, selected, [rank, state, state], "dt_b_c");
+  const [low, ...written] = three(d.g, selected, [rank, state, state], "dt_b_c");
   const normed = (value: Value, role: "dt" | "b" | "c", size: number): Value => {
     if (m.norms === "none") return value;
     const label = `${role}_norm`;
@@ -118,9 +120,9 @@ export function mamba2(place: LayerPlace, m: Mamba2, h: Value): Value {
   const { taps, inner, state, heads, groups } = m;
   const [size, shared] = [inner / heads, groups * state];
   const all = d.linear(h, `${block}ssm_in`, [2 * inner + 2 * shared + heads, width], "z_x_b_c_dt");
-  const [gate, entering, low] = three(d, all, [inner, inner + 2 * shared, heads], "z_xbc_dt");
+  const [gate, entering, low] = three(d.g, all, [inner, inner + 2 * shared, heads], "z_xbc_dt");
   const mixed = convolved(place, entering, [taps, inner + 2 * shared]);
-  const [flat, b, c] = three(d, mixed, [inner, shared, shared], "x_b_c");
+  const [flat, b, c] = three(d.g, mixed, [inner, shared, shared], "x_b_c");
   const x = g.reshape([flat], { shape: [TOKENS, heads, size] }, "x_heads");
   const biased = g.add([low, d.vector(`${block}ssm_dt.bias`, heads)], {}, "dt");
   const step = g.reshape([g.softplus([biased], {}, "step")], { shape: [TOKENS, heads, 1] });

@@ -2,6 +2,7 @@
  * Embeddings of their own for each layer: a token has a row for every layer, mixed with a projection of its
  * embedding. A layer gates them by its stream and adds them to it.
  */
+import { invariant } from "../diagnostics/errors.ts";
 import type { Value } from "../ir/graph.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -38,7 +39,7 @@ export class PerLayerEmbeddings {
   /** What the layer adds to its stream: norm(proj(gelu(gate(x)) · its embedding)). */
   of(layer: DenseLayer, x: Value, width: number): Value {
     const all = this.#all;
-    if (all === undefined) throw new Error("the embeddings of the layers come before the first layer");
+    invariant(all, "the embeddings of the layers come before the first layer");
     const { g } = layer;
     const size = this.#size;
     return layer.scoped("per_layer", () => {

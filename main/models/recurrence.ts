@@ -27,25 +27,3 @@ export function recur(
   if (result === undefined) throw new WorkbenchError("BUG_INVARIANT", `[${name}] the state was not used`);
   return result;
 }
-
-function parts(d: Decoder, x: Value, sizes: readonly number[], label: string): readonly Value[] {
-  return d.g.split([x], { axis: d.g.typeOf(x).shape.length - 1, sizes }, label);
-}
-
-type Two<T> = readonly [T, T];
-type Three<T> = readonly [T, T, T];
-const missing = (): WorkbenchError => new WorkbenchError("BUG_INVARIANT", "[split] expected as many parts as sizes");
-
-/** Two parts of x along its last axis. */
-export function two(d: Decoder, x: Value, sizes: Two<number>, label: string): Two<Value> {
-  const [a, b] = parts(d, x, sizes, label);
-  if (a === undefined || b === undefined) throw missing();
-  return [a, b];
-}
-
-/** Three parts of x along its last axis. */
-export function three(d: Decoder, x: Value, sizes: Three<number>, label: string): Three<Value> {
-  const [a, b, c] = parts(d, x, sizes, label);
-  if (a === undefined || b === undefined || c === undefined) throw missing();
-  return [a, b, c];
-}

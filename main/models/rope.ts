@@ -26,6 +26,8 @@ export interface Rope {
   readonly attentionFactor: number;
   /** Tensor of dims/2 divisors, one per frequency (how llama3 scaling travels); applies on top of `scaling`. */
   readonly factorsTensor: string | undefined;
+  /** Divisors that the tensor has, where they are more than dims/2: the first of them are used. */
+  readonly factorsCount?: number;
   /** Two such tensors: one for contexts of more positions than that, one for others. */
   readonly longFactors?: { readonly long: string; readonly short: string; readonly above: number } | undefined;
 }
@@ -81,9 +83,13 @@ function originalContext(keys: HyperReader, context: number): number {
 /** What yarn multiplies sine and cosine by; a file may take back part of it. */
 function magnitudeOf(keys: HyperReader, { hasYarnKeys = false }: RopeStyle, scaling: RopeScaling): number {
   if (scaling.kind !== "yarn" || scaling.factor <= 1) return 1;
-  const grown = (by: number): number => 1 + 0.1 * by * Math.log(scaling.factor);
-  return grown(1) / grown(hasYarnKeys ? (keys.optionalNumber("rope.scaling.yarn_log_multiplier") ?? 0) : 0);
+  const back = hasYarnKeys ? (keys.optionalNumber("rope.scaling.yarn_log_multiplier") ?? 0) : 0;
+  return scalingMagnitude(scaling) / (1 + 0.1 * back * Math.log(scaling.factor));
 }
+
+/** The magnitude that comes of scaling alone. */
+export const scalingMagnitude = (scaling: RopeScaling): number =>
+  scaling.kind === "yarn" && scaling.factor > 1 ? 1 + 0.1 * Math.log(scaling.factor) : 1;
 
 /** True in files whose positions have parts for time, height and width. In text the parts are equal. */
 export function hasRopeSections(keys: HyperReader): boolean {
@@ -91,12 +97,13 @@ export function hasRopeSections(keys: HyperReader): boolean {
   return typeof sections === "object" && sections[0] === true && sections[1] === true;
 }
 
-function readScaling(keys: HyperReader, { hasYarnKeys, hasLongFactors }: RopeStyle, context: number): RopeScaling {
+function readScaling(keys: HyperReader, { hasYarnKeys }: RopeStyle, context: number): RopeScaling {
   const type = keys.optionalText("rope.scaling.type") ?? "linear";
   const given = keys.optionalNumber("rope.scaling.factor") ?? keys.optionalNumber("rope.scale_linear") ?? 0;
   const factor = given === 0 ? 1 : given;
   if (!(factor > 0) || !Number.isFinite(factor)) throw keys.badKey("rope.scaling.factor", factor, "more than 0");
-  switch (type === "longrope" && hasLongFactors === true ? "linear" : type) {
+  // Longrope's divisors are tensors; without them it is linear.
+  switch (type === "longrope" ? "linear" : type) {
     case "none":
       return { kind: "none" };
     case "linear":

@@ -27,15 +27,18 @@ export function readRwkv(keys: HyperReader): RwkvHyper {
   const width = keys.positive("embedding_length");
   const headSize = keys.positive("wkv.head_size");
   if (width % headSize !== 0) throw keys.badKey("wkv.head_size", headSize, `a divisor of ${width}`);
+  const { layers } = readLayers(keys);
   const shifts = keys.optionalCount("token_shift_count") ?? 2;
   if (shifts !== 2) throw keys.badKey("token_shift_count", shifts, "2");
   return {
     name: keys.name,
-    layers: readLayers(keys).layers,
+    layers,
     width,
     heads: width / headSize,
     headSize,
-    feedForward: keys.positive("feed_forward_length"),
+    feedForward: Math.max(
+      ...keys.positivePerLayer("feed_forward_length", layers, { mayDiffer: false, fallback: undefined }),
+    ),
     vocabulary: vocabularySize(keys, width),
     context: keys.positive("context_length"),
     norm: "layer",

@@ -31,7 +31,7 @@ let decoder: DecoderModel;
 beforeAll(async () => {
   file = await openGguf(await openFileSource(path));
   tokenizer = createTokenizer(file);
-  decoder = openDecoder(loadAddon(), file, [path], { threads: 2, cacheType: "f32" });
+  decoder = openDecoder(loadAddon(), file, [path], { threads: 1, cacheType: "f32" });
 });
 afterAll(async () => {
   decoder.dispose();

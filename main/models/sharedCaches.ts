@@ -37,9 +37,10 @@ export const isUnusedKey = (tensor: string, { cacheOf, layers }: DenseHyper): bo
 
 /** Normed heads, turned; values normed without a weight, from the keys where the layer has no attn_v. */
 export function attendShared(layer: DenseLayer<Decoder>, h: Value, source: number): Value {
-  const q = layer.rope(layer.headNorm(layer.project(h, "q"), "q"), "q");
+  const fused = layer.has("attn_qkv.weight") ? layer.heads(h) : undefined;
+  const q = layer.rope(layer.headNorm(fused?.q ?? layer.project(h, "q"), "q"), "q");
   if (source !== layer.index) return layer.attendOverLayer(q, source);
-  const keys = layer.project(h, "k");
-  const values = layer.has("attn_v.weight") ? layer.project(h, "v") : keys;
+  const keys = fused?.k ?? layer.project(h, "k");
+  const values = fused?.v ?? (layer.has("attn_v.weight") ? layer.project(h, "v") : keys);
   return layer.attend({ q, k: layer.rope(layer.headNorm(keys, "k"), "k"), v: layer.valueNorm(values) });
 }

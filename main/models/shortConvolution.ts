@@ -7,8 +7,20 @@ import { tensor } from "../ir/type.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { LayerPlace } from "./denseBlocks.ts";
 
-/** x [T, channels] through `weight` [channels, taps], which ends in the newest token; and the bias [channels]. */
-export function shortConvolution({ d, index }: LayerPlace, x: Value, weight: Value, bias?: Value): Value {
+export interface ConvolutionParts {
+  /** [channels] */
+  readonly bias?: Value | undefined;
+  /** What the state is called beside the layer's number, where a layer has more than one. */
+  readonly state?: string;
+}
+
+/** x [T, channels] through `weight` [channels, taps], which ends in the newest token. */
+export function shortConvolution(
+  { d, index }: LayerPlace,
+  x: Value,
+  weight: Value,
+  { bias, state = "conv" }: ConvolutionParts = {},
+): Value {
   const [channels, taps] = d.g.typeOf(weight).shape;
   if (typeof channels !== "number" || typeof taps !== "number" || taps < 2)
     throw new WorkbenchError(
@@ -17,7 +29,7 @@ export function shortConvolution({ d, index }: LayerPlace, x: Value, weight: Val
     );
   let result = x;
   const type = tensor("f32", [taps - 1, channels]);
-  d.state(`conv.${index}`, type, { label: "last_inputs", rewind: "checkpoint" }, (before) => {
+  d.state(`${state}.${index}`, type, { label: "last_inputs", rewind: "checkpoint" }, (before) => {
     const operands = bias === undefined ? ([x, before, weight] as const) : ([x, before, weight, bias] as const);
     const [mixed, after] = d.g.short_conv_cached(operands, {}, "short_conv");
     if (mixed === undefined || after === undefined)

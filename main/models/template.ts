@@ -8,6 +8,7 @@ import type { Graph } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
 import { requireArchitecture } from "./architecture.ts";
 import { CAPACITY, INPUTS, ROWS, TOKENS } from "./blocks.ts";
+import { SOURCE } from "./encoderDecoder.ts";
 
 /** Most tokens of a prompt in one run: enough for full speed, few enough to show progress. */
 export const CHUNK = 512;
@@ -19,6 +20,7 @@ export const TEMPLATE = {
   tokens: TOKENS,
   rows: ROWS,
   capacity: CAPACITY,
+  source: SOURCE,
   input: INPUTS.tokens,
   bucket: PREFILL_BUCKET,
 } as const;
@@ -26,6 +28,10 @@ export const TEMPLATE = {
 /** True for the graph of a whole text; that of a step has a past. */
 export const isWholeText = ({ inputs, nodes }: Graph): boolean =>
   inputs.some((id) => nodes[id]?.attrs["name"] === INPUTS.length);
+
+/** True for a step of an encoder-decoder: it takes what the encoder read. */
+export const readsSource = ({ inputs, nodes }: Graph): boolean =>
+  inputs.some((id) => nodes[id]?.attrs["name"] === INPUTS.sourceLength);
 
 export interface TemplateOptions {
   /** Element type of keys and values. */
@@ -36,6 +42,13 @@ export interface TemplateOptions {
   readonly largestCapacity?: number;
   /** With an output for each layer with experts, of what its router picked. */
   readonly countsExperts?: boolean;
+}
+
+/** The encoder's graph of a whole text, for decoders that have one. */
+export function encoderTemplate(file: GgufFile): Steps<Graph> | undefined {
+  const architecture = requireArchitecture(file);
+  if (architecture.kind !== "decoder" || architecture.encoder === undefined) return undefined;
+  return architecture.encoder.graph(weightSourceOf(file), { largestText: architecture.context });
 }
 
 export function template(file: GgufFile, options: TemplateOptions): Steps<Graph> {

@@ -3,6 +3,7 @@
  * token may see every other, or those before it; rows from `length` on are padding that no token sees, so that
  * a graph of a fixed size serves shorter texts. What makes one vector of the tokens' rows is the pooling.
  */
+import { invariant } from "../diagnostics/errors.ts";
 import type { Dim } from "../ir/dim.ts";
 import type { Value, WeightSource } from "../ir/graph.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
@@ -10,8 +11,9 @@ import { scalar } from "../ir/type.ts";
 import { maskedScore } from "../ops/families/constants.ts";
 import type { Activation } from "./activation.ts";
 import { activate } from "./activation.ts";
+import type { AttentionAttrs } from "../ops/attention/attention.ts";
 import type { AttentionRules, GraphSizes, Heads } from "./blocks.ts";
-import { INPUTS, ModelGraph, TOKENS } from "./blocks.ts";
+import { INPUTS, ModelGraph, TOKENS, attendWhole } from "./blocks.ts";
 import type { EmbedOptions } from "./family.ts";
 
 export const EMBEDDING = "embedding";
@@ -33,11 +35,18 @@ export interface Projection {
   readonly inner: number;
 }
 
+/** Added to the scores of a layer. */
+export interface ScoreBias {
+  /** Layers that name the same share one. */
+  readonly name: string;
+  /** [heads, T, T], from what a key's position is away from the query's. */
+  readonly scores: (distance: Value, heads: number) => Value;
+}
+
 export interface TextRules {
   /** A token sees those before it, or all of them. */
   readonly sight: "causal" | "both ways";
-  /** Added to the scores [heads, T, T], from what a key's position is away from the query's. */
-  readonly bias?: (d: TextGraph, distance: Value, heads: number) => Value;
+  readonly bias?: (d: ModelGraph, layer: number) => ScoreBias;
   readonly rank?: RankHead | undefined;
   readonly projection?: Projection | undefined;
   /** The norm behind the last layer; none without it. */
@@ -66,43 +75,36 @@ export class TextGraph extends ModelGraph {
     return TOKENS;
   }
 
-  attend(_layer: number, { q, k, v }: Heads, { scale, softcap, window }: AttentionRules): Value {
+  attend(layer: number, { q, k, v }: Heads, { scale, softcap, window }: AttentionRules): Value {
     const { g } = this;
     const [, heads = 0] = g.typeOf(q).shape;
-    const [, , size = 0] = g.typeOf(v).shape;
     const standing = (x: Value): Value => {
       const [, count = 0, width = 0] = g.typeOf(x).shape;
       return g.reshape([g.transpose([x], { perm: [1, 0, 2] })], { shape: [1, count, TOKENS, width] });
     };
-    const attrs = { scale, ...(softcap !== undefined && { softcap }) };
-    const operands = [standing(q), standing(k), standing(v)] as const;
-    const mixed = this.#attention(operands, attrs, window, typeof heads === "number" ? heads : 0);
-    const rows = g.transpose([g.reshape([mixed], { shape: [heads, TOKENS, size] })], { perm: [1, 0, 2] });
-    return g.reshape([rows], { shape: [TOKENS, heads, size] }, "attention");
+    const { mask, ...seen } = this.#seen(layer, window, typeof heads === "number" ? heads : 0);
+    const attrs = { scale, ...(softcap !== undefined && { softcap }), ...seen.attrs };
+    return attendWhole(g, q, [standing(k), standing(v)], attrs, mask);
   }
 
-  #attention(
-    operands: readonly [Value, Value, Value],
-    attrs: { readonly scale: number; readonly softcap?: number },
+  /** What each token sees: a kind of mask, with the mask itself where it has one. */
+  #seen(
+    layer: number,
     window: number | undefined,
     heads: number,
-  ): Value {
-    const { g } = this;
-    const { sight, bias } = this.#rules;
+  ): { readonly attrs: Pick<AttentionAttrs, "mask" | "window">; readonly mask?: Value } {
+    const { sight } = this.#rules;
     // Padding lies behind the text, where a causal token does not look.
-    if (sight === "causal")
-      return window === undefined
-        ? g.attention(operands, { ...attrs, mask: "causal" })
-        : g.attention(operands, { ...attrs, mask: "sliding", window });
-    const key = `${window ?? ""}`;
+    if (sight === "causal") return { attrs: window === undefined ? { mask: "causal" } : { mask: "sliding", window } };
+    const bias = this.#rules.bias?.(this, layer);
+    const key = `${window ?? ""} ${bias?.name ?? ""}`;
     const mask = this.#masks.get(key) ?? this.scoped("mask", () => this.#mask(window, bias, heads));
     this.#masks.set(key, mask);
-    const isPlain = window === undefined && bias === undefined;
-    return g.attention([...operands, mask], { ...attrs, mask: isPlain ? "custom" : "bias" });
+    return { attrs: { mask: window === undefined && bias === undefined ? "custom" : "bias" }, mask };
   }
 
   /** Which tokens belong to the text: bool [1, T]; with a window or a bias, what is added to the scores. */
-  #mask(window: number | undefined, bias: TextRules["bias"], heads: number): Value {
+  #mask(window: number | undefined, bias: ScoreBias | undefined, heads: number): Value {
     const { g } = this;
     const inText = g.compare([this.positions(), this.length], { op: "lt" }, "in_text");
     if (window === undefined && bias === undefined) return g.reshape([inText], { shape: [1, TOKENS] }, "mask");
@@ -117,10 +119,13 @@ export class TextGraph extends ModelGraph {
     const seen = g.where([isOwn, flag(1), known]);
     const visible = window === undefined ? seen : g.where([this.#inWindow(distance, window), seen, flag(0)]);
     const nothing = g.constant(hostScalar("f32", maskedScore("f32")));
-    const added = bias === undefined ? g.constant(hostScalar("f32", 0)) : bias(this, distance, heads);
-    const full = g.expand([added], { shape: [heads, TOKENS, TOKENS] });
-    const each = g.expand([g.reshape([visible], { shape: [1, TOKENS, TOKENS] })], { shape: [heads, TOKENS, TOKENS] });
-    return g.reshape([g.where([each, full, nothing])], { shape: [1, heads, TOKENS, TOKENS] }, "mask");
+    // Without a bias all heads share one mask: a square of a long text is large.
+    const count = bias === undefined ? 1 : heads;
+    const shape = [count, TOKENS, TOKENS];
+    const added = bias === undefined ? g.constant(hostScalar("f32", 0)) : bias.scores(distance, heads);
+    const each = g.expand([g.reshape([visible], { shape: [1, TOKENS, TOKENS] })], { shape });
+    const scores = g.where([each, g.expand([added], { shape }), nothing]);
+    return g.reshape([scores], { shape: [1, count, TOKENS, TOKENS] }, "mask");
   }
 
   /** `window` does not count the query's own position: a window of n + 1 looks ⌊(n + 1) / 2⌋ to each side. */
@@ -176,7 +181,7 @@ export class TextGraph extends ModelGraph {
     const { g } = this;
     const { width } = this.sizes;
     const { rank } = this.#rules;
-    if (rank === undefined) throw new Error("a graph without a rank head is not asked for scores");
+    invariant(rank, "a graph without a rank head is not asked for scores");
     const row = rank.row === "mean" ? this.#mean(x) : rank.row === "last" ? this.#last(x) : this.#first(x);
     const inner = rank.inner ?? width;
     let scores = row;
@@ -200,7 +205,7 @@ export class TextGraph extends ModelGraph {
 
 /** Scores fall with the distance, in each head by another slope: as if positions were told by forgetting. */
 export function alibi(largest: number): NonNullable<TextRules["bias"]> {
-  return ({ g }, distance, heads) => {
+  const scores = ({ g }: ModelGraph, distance: Value, heads: number): Value => {
     const whole = 2 ** Math.floor(Math.log2(heads));
     const [even, odd] = [2 ** (-largest / whole), 2 ** (-largest / 2 / whole)];
     const slopes = Array.from({ length: heads }, (_, h) =>
@@ -216,4 +221,5 @@ export function alibi(largest: number): NonNullable<TextRules["bias"]> {
       "alibi",
     );
   };
+  return (d) => ({ name: "alibi", scores: (distance, heads) => scores(d, distance, heads) });
 }

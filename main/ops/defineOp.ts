@@ -101,6 +101,8 @@ export type Lowering<E, V, Attrs, A extends Arity> =
       readonly when?: (node: NodeInfo<Attrs>) => true | string;
       /** Operands it reads in fp32, whatever the backend's floats: a weight that only it reads is stored in fp32. */
       readonly reads32?: readonly number[];
+      /** The operand that is a matrix whose rows Core ML can calculate in parts. */
+      readonly splits?: number;
     }
   | Decomposed<Attrs, A>
   | { readonly kind: "unsupported"; readonly reason: string };

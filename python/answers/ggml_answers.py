@@ -3,6 +3,7 @@
 import ctypes as c
 import os
 import struct
+import time
 import types
 
 import gguf
@@ -15,6 +16,15 @@ _base = None
 
 def quantize(type, values, importance=None):
     """Packs f32 rows into blocks as ggml does; `importance` is one weight per column."""
+    return _quantize(type, values, importance)[0].tobytes()
+
+
+def quantize_seconds(type, values, importance=None, repeats=1):
+    """Processor time in which ggml packs these rows on one thread, each time."""
+    return [_quantize(type, values, importance)[1] for _ in range(repeats)]
+
+
+def _quantize(type, values, importance):
     lib, kind = _library(), _kind(type)
     rows, columns = values.shape
     source = np.ascontiguousarray(values, dtype=np.float32)
@@ -22,10 +32,12 @@ def quantize(type, values, importance=None):
         raise ValueError(f"{type} needs importance weights")
     out = np.zeros(rows * _row_bytes(kind, columns), dtype=np.uint8)
     weights = None if importance is None else np.ascontiguousarray(importance, dtype=np.float32)
+    start = time.process_time()
     written = lib.ggml_quantize_chunk(kind, source.ctypes.data, out.ctypes.data, 0, rows, columns, _address(weights))
+    seconds = time.process_time() - start
     if written != out.nbytes:
         raise RuntimeError(f"{type}: ggml wrote {written} bytes, expected {out.nbytes}")
-    return out.tobytes()
+    return out, seconds
 
 
 def dequantize(type, data, count):

@@ -48,8 +48,19 @@ def suppressed(path):
 
 
 def logits(path, tokens, options=None):
-    """Raw logits [tokens, vocabulary] at every position. options: cache, flash, threads, repack, capacity."""
-    return _with_context(path, options, len(tokens), lambda ctx: ctx.decode([int(t) for t in tokens]))
+    """Raw logits [tokens, vocabulary] at every position. options: cache, flash, threads, repack, capacity, source.
+
+    `source` are the tokens of a text that an encoder reads first.
+    """
+    chosen = dict(options or {})
+    source = [int(t) for t in chosen.pop("source", [])]
+
+    def run(ctx):
+        if source:
+            ctx.encode(source)
+        return ctx.decode([int(t) for t in tokens])
+
+    return _with_context(path, chosen, max(len(tokens), len(source)), run)
 
 
 def logprobs(path, tokens, options=None):
@@ -124,6 +135,19 @@ def bench(path, prompt=512, generate=64, repeats=3, options=None):
         return result
 
     return _with_context(path, chosen, prompt + generate + 8, run)
+
+
+def sequences(path, prompts, generate=64, options=None):
+    """Seconds for as many steps of all sequences together, after a warm-up (f16 cache, flash attention)."""
+    chosen = {"cache": "f16", "flash": True, "sequences": len(prompts), **(options or {})}
+    most = max(len(prompt) for prompt in prompts) + generate + 8
+
+    def run(ctx):
+        ctx.time_sequences(prompts, 2)
+        return {"seconds": ctx.time_sequences(prompts, generate)}
+
+    # A sequence has at least 256 positions there.
+    return _with_context(path, chosen, len(prompts) * max(most, 256), run)
 
 
 def first_token(path, tokens, options=None):

@@ -99,7 +99,7 @@ def input_squares(path, tokens):
 
 
 def statistics(path, against=None, bars=16):
-    """Per tensor by the gguf package and NumPy: min, max, mean, std, zeros, NaN, infinities, dead rows, histogram, error."""
+    """Per tensor by the gguf package and NumPy: min, max, mean, std, zeros, NaN, infinities, dead rows, histogram, distance."""
     import gguf
 
     def tensors(name):
@@ -115,7 +115,17 @@ def statistics(path, against=None, bars=16):
         if name in other:
             y = other[name].astype(np.float64)
             both = np.isfinite(x - y)
-            rest = float(np.sqrt(((x - y)[both] ** 2).sum() / (y[both] ** 2).sum()))
+            apart, theirs, ours = (x - y)[both], y[both], x[both]
+            per_row = np.where(both, (x - y) ** 2, 0).reshape(rows.shape).sum(1)
+            energy = np.where(both, y**2, 0).reshape(rows.shape).sum(1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                worst = int(np.nanargmax(np.sqrt(per_row / energy)))
+            rest = [
+                float(np.sqrt((apart**2).sum() / (theirs**2).sum())),
+                float(np.sqrt((apart**2).mean())),
+                float(ours @ theirs / np.sqrt((ours @ ours) * (theirs @ theirs))),
+                worst,
+            ]
         numbers = [good.min(), good.max(), good.mean(), good.std(), (x == 0).sum(), np.isnan(x).sum(), np.isinf(x).sum()]
         dead = int((rows == 0).all(1).sum()) if x.ndim > 1 else 0
         counts = np.histogram(good, bars, (good.min(), good.max()))[0]

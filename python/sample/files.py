@@ -76,6 +76,9 @@ def write_exact(source: Path, target: Path) -> None:
     entries = []
     for tensor in reader.tensors:
         shape = tuple(int(size) for size in reversed(tensor.shape.tolist()))
+        if tensor.tensor_type == Ggml.I32:
+            entries.append(Entry(tensor.name, shape, Ggml.I32, [tensor.data]))
+            continue
         pieces = _exact_pieces(tensor.tensor_type, tensor.data, shape[-1])
         entries.append(Entry(tensor.name, shape, Ggml.F32, pieces))
     write_file(writer, target, entries)

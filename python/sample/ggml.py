@@ -17,7 +17,7 @@ from gguf import GGML_QUANT_SIZES
 from gguf import GGMLQuantizationType as Ggml
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_PLAIN: dict[Ggml, np.dtype] = {Ggml.F32: np.dtype("<f4"), Ggml.F16: np.dtype("<f2")}
+_PLAIN: dict[Ggml, np.dtype] = {Ggml.F32: np.dtype("<f4"), Ggml.F16: np.dtype("<f2"), Ggml.I32: np.dtype("<i4")}
 
 
 def _find_library() -> Path:

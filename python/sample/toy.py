@@ -22,7 +22,7 @@ from .shapes import PRESETS
 from .vocabulary import add_vocabulary
 
 # Tensors that stay f32 in every file.
-_PLAIN = ("_norm.weight", "token_types.weight", "attn_rel_b.weight", "altup_predict_coef.weight", "altup_correct_coef.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d")
+_PLAIN = ("_norm.weight", "token_types.weight", "attn_rel_b.weight", "altup_predict_coef.weight", "altup_correct_coef.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight", "ssm_conv1d_q.weight", "ssm_conv1d_k.weight", "ssm_conv1d_v.weight", "ple_conv1d.weight", "shortconv.conv.weight", "ssm_a", "ssm_d", "hc_attn_fn.weight", "hc_ffn_fn.weight", "output_hc_fn.weight", "_ape.weight")
 
 # So do these of RWKV: rows that are multiplied, and matrices so small that quantisers leave them.
 _RWKV_PLAIN = re.compile(r"\.time_mix_(first|w\d|v\d|a\d|g\d|decay_w\d|lerp_fused)\.weight$")
@@ -55,10 +55,22 @@ def _random(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
         return noise * np.float32(0.5)
     if ".ffn_down" in name or ".ssm_out" in name:
         return noise * np.float32(1.2 / math.sqrt(shape[-1])) * _FED
-    return noise * np.float32((2.2 if name == "output.weight" else 1.2) / math.sqrt(shape[-1]))
+    spread = 2.2 if name == "output.weight" else 1.2
+    if name.startswith(("enc.", "dec.")) and name.endswith("attn_q.weight"):
+        # T5 does not divide scores by the root of a head's size: its queries are that much smaller.
+        spread *= 0.2
+    return noise * np.float32(spread / math.sqrt(shape[-1]))
+
+
+def _picks(name: str, shape: tuple[int, ...], experts: int, seed: int) -> np.ndarray:
+    """Experts for each token, no expert twice."""
+    order = np.random.default_rng([seed, zlib.crc32(name.encode())]).random((shape[0], experts)).argsort(axis=1)
+    return np.ascontiguousarray(order[:, : shape[1]].astype("<i4"))
 
 
 def _key(writer: GGUFWriter, key: str, kind: str, value: object) -> None:
+    if kind == "array uint64":
+        value = [int(each) for each in value]  # text, for what JSON carries is a double
     if kind.startswith("array "):
         writer.add_key_value(key, value, GGUFValueType.ARRAY, GGUFValueType[kind[6:].upper()])
     else:
@@ -89,6 +101,10 @@ def write_toy(architecture, keys, tensors, vocabulary, out, exact=None, file_typ
     for name, sizes in tensors:
         shape = tuple(sizes)
         plain = len(shape) == 1 or name.endswith(_PLAIN) or not name.endswith(".weight") or _RWKV_PLAIN.search(name)
+        if name.endswith("ffn_gate_tid2eid.weight"):
+            experts = next(value for key, _, value in keys if key.endswith("expert_count"))
+            entries.append(Entry(name, shape, Ggml.I32, [_picks(name, shape, experts, seed)]))
+            continue
         kind = Ggml.F32 if plain else _kind(file_type, name, shape[-1], tied)
         values = _random(name, shape, seed)
         if architecture == "gemma4" and name == "rope_freqs.weight":

@@ -20,7 +20,7 @@ export const apertus = defineFamily({
   name: "apertus",
   architectures: ["apertus"],
   read: (keys) => {
-    const h = readDense(keys, { rope: { pairing: "halves", factors: "rope_freqs.weight" } });
+    const h = readDense(keys, { rope: { pairing: "halves", factors: "rope_freqs.weight", hasLongFactors: true } });
     const [alphaN, alphaP, beta, epsilon] = ["alpha_n", "alpha_p", "beta", "eps"].map((name) =>
       keys.numbersPerLayer(`xielu.${name}`, h.layers),
     );

@@ -30,7 +30,12 @@ export const bailingmoe2 = defineFamily({
   read: (keys) =>
     readDense(keys, {
       rope: { pairing: "halves" },
-      experts: { gating: "softmax", normalise: "file", shared: { width: "key or count", gated: false } },
+      experts: {
+        gating: "softmax",
+        reads: "gating and scale",
+        normalise: "file",
+        shared: { width: "key or count", gated: false },
+      },
     }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

@@ -31,9 +31,10 @@ export const cohere2moe = defineFamily({
       ...readDense(keys, {
         rope: { pairing: "adjacent" },
         norm: keys.optionalNumber("attention.layer_norm_rms_epsilon") === undefined ? "layer" : "rms",
-        windows: { period: 1, isDenseFirst: true },
+        windows: { period: 1, isDenseFirst: true, isListed: true },
         experts: {
           gating: "sigmoid",
+          reads: "gating and scale",
           normalise: "file",
           shared: { width: "whole key or count", gated: false, share: 0.5 },
         },

@@ -21,7 +21,7 @@ export const deepseek = defineFamily({
   read: (keys) =>
     readDense(keys, {
       rope: { pairing: "adjacent", factors: "rope_freqs.weight" },
-      experts: { gating: "softmax", normalise: false, shared: { width: "count", gated: false } },
+      experts: { gating: "softmax", reads: "scale", normalise: false, shared: { width: "count", gated: false } },
     }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

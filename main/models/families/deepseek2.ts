@@ -48,11 +48,16 @@ export const deepseek2 = defineFamily<LatentHyper>({
       canAbsorb: true,
       experts: {
         gating: gatingOf(layers, vocabulary),
+        reads: "gating and scale",
         normalise: "file",
         shared: { width: "count", gated: false },
       },
     });
-    return { ...h, ...yarnMagnitudes(keys, h, keys.name === "deepseek2"), temperature: temperatureOf(keys) };
+    return {
+      ...h,
+      ...yarnMagnitudes(keys, h, keys.name === "deepseek2" ? "on scores" : "said"),
+      temperature: temperatureOf(keys),
+    };
   },
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x, d) => layer.preNorm(x, (input) => latentAttention(d, layer, h, input))),

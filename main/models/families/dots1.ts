@@ -27,7 +27,12 @@ export const dots1 = defineFamily({
   read: (keys) =>
     readDense(keys, {
       rope: { pairing: "halves" },
-      experts: { gating: "sigmoid", normalise: "file", shared: { width: "count", gated: false } },
+      experts: {
+        gating: "sigmoid",
+        reads: "gating and scale",
+        normalise: "file",
+        shared: { width: "count", gated: false },
+      },
     }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

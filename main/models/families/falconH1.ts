@@ -36,7 +36,10 @@ export const falconH1 = defineFamily<FalconH1Hyper>({
   ...DENSE,
   name: "falconH1",
   architectures: ["falcon-h1"],
-  read: (keys) => ({ ...readDense(keys, { rope: { pairing: "halves" } }), mixer: readMamba2(keys) }),
+  read: (keys) => ({
+    ...readDense(keys, { rope: { pairing: "halves" } }),
+    mixer: readMamba2(keys),
+  }),
   sizes: (h) => mixedSizes(h, ...mamba2Held(h.mixer), h.layers),
   sentence: ({ layers }) => `A decoder of ${layers} layers, each with attention and a state space side by side.`,
   facts: (h) => [...DENSE.facts(h), ...mamba2Facts(h.mixer)],

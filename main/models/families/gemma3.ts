@@ -42,7 +42,13 @@ export const gemma3 = defineFamily({
       },
     }),
     sampleOf("gemma3", "seven layers, one of them sees all", {
-      keys: { ...KEYS, block_count: 7, "attention.sliding_window": 24, final_logit_softcapping: 6 },
+      keys: {
+        ...KEYS,
+        block_count: 7,
+        "attention.sliding_window": 24,
+        final_logit_softcapping: 6,
+        "rope.scaling.attn_factor": 0.9,
+      },
     }),
     sampleOf("gemma3", "no windows", {
       keys: { "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1_000_000 },

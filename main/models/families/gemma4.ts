@@ -27,7 +27,7 @@ function read(keys: HyperReader): Gemma4Hyper {
     throw keys.malformed("gemma4.attention.sliding_window_pattern: got nothing, expected true or false for each layer");
   const h = readDense(keys, {
     rope: { pairing: "halves", factors: "rope_freqs.weight" },
-    windows: { period: 6, rope: { base: 10_000, isScaled: false } },
+    windows: { period: 6, isListed: true, rope: { base: 10_000, isScaled: false } },
     experts: { gating: "softmax", normalise: true, activation: "gelu" },
     layersDiffer: true,
   });
@@ -45,6 +45,8 @@ function read(keys: HyperReader): Gemma4Hyper {
   return {
     ...h,
     ofLayer,
+    // One divisor for each pair of a head, also where a part of it is turned.
+    rope: { ...rope, factorsCount: h.headDim / 2 },
     cacheOf: cachesOf(keys, layers - shared, { ...h, ofLayer }),
     localRope: { ...localRope, dims: localDims(keys, localSize, rope), factorsTensor: undefined },
     attentionScale: 1,
@@ -149,6 +151,10 @@ export const gemma4 = defineFamily<Gemma4Hyper>({
       "rope.scaling.type": "linear",
       "rope.scaling.factor": 4,
       final_logit_softcapping: 0,
+    }),
+    sample("a part of the heads turned where all is seen", {
+      "rope.dimension_count": 16,
+      final_logit_softcapping: 8,
     }),
     sample(
       "keys as values, key heads of their own in each layer",

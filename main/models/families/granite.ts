@@ -26,7 +26,8 @@ export function graniteFactors(keys: HyperReader): Pick<DenseHyper, "attentionSc
   const factor = (key: string): number => keys.optionalNumber(key) || 1;
   const attentionScale = keys.optionalNumber("attention.scale") ?? 0;
   return {
-    turns: !keys.isFalse("rope.scaling.finetuned"),
+    // The mixtures turn theirs, whatever the file says.
+    turns: keys.name === "granitemoe" || !keys.isFalse("rope.scaling.finetuned"),
     attentionScale: attentionScale === 0 ? undefined : attentionScale,
     scales: {
       embedding: factor("embedding_scale"),
@@ -43,7 +44,10 @@ export const granite = defineFamily({
   read: (keys) => {
     const experts = { gating: "softmax", normalise: true, shared: { width: "key", gated: false } } as const;
     return {
-      ...readDense(keys, { rope: { pairing: "adjacent", factors: "rope_freqs.weight" }, experts }),
+      ...readDense(keys, {
+        rope: { pairing: "adjacent", factors: "rope_freqs.weight", hasLongFactors: true },
+        experts,
+      }),
       ...graniteFactors(keys),
     };
   },

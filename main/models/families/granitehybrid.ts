@@ -35,7 +35,11 @@ export const granitehybrid = defineFamily({
   read: (keys) => {
     const experts = { gating: "softmax", normalise: true, shared: { width: "key", gated: false } } as const;
     return {
-      ...readDense(keys, { rope: { pairing: "adjacent" }, attention: "where keys", experts }),
+      ...readDense(keys, {
+        rope: { pairing: "adjacent", factors: "rope_freqs.weight" },
+        attention: "where keys",
+        experts,
+      }),
       ...graniteFactors(keys),
       mixer: readMamba2(keys),
     };
@@ -54,13 +58,16 @@ export const granitehybrid = defineFamily({
   samples: [
     hybrid("small", [0, 2], {}),
     hybrid("four layers, groups, own output", [0, 0, 3, 0], { "ssm.group_count": 3, "ssm.conv_kernel": 3 }, true),
-    hybrid("with rope, another size of heads", [1, 0, 0], {
-      "rope.scaling.finetuned": true,
-      "attention.key_length": 32,
-      "attention.value_length": 32,
-      "ssm.time_step_rank": 4,
-      "ssm.group_count": 2,
-    }),
+    {
+      ...hybrid("with rope and its divisors, another size of heads", [1, 0, 0], {
+        "rope.scaling.finetuned": true,
+        "attention.key_length": 32,
+        "attention.value_length": 32,
+        "ssm.time_step_rank": 4,
+        "ssm.group_count": 2,
+      }),
+      marks: { "rope_freqs.weight": [16] },
+    },
     hybrid("experts and a shared one", [0, 2, 0], {
       expert_count: 6,
       expert_used_count: 2,

@@ -8,6 +8,7 @@ import { commandR } from "./commandR.ts";
 import { deepseek } from "./deepseek.ts";
 import { deepseek2 } from "./deepseek2.ts";
 import { deepseek32 } from "./deepseek32.ts";
+import { deepseek4 } from "./deepseek4.ts";
 import { dots1 } from "./dots1.ts";
 import { ernie } from "./ernie.ts";
 import { exaone4 } from "./exaone4.ts";
@@ -29,15 +30,18 @@ import { granitehybrid } from "./granitehybrid.ts";
 import { hunyuan } from "./hunyuan.ts";
 import { internlm2 } from "./internlm2.ts";
 import { jamba } from "./jamba.ts";
+import { kimiLinear } from "./kimiLinear.ts";
 import { lfm2 } from "./lfm2.ts";
 import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
+import { llamaEmbed } from "./llamaEmbed.ts";
 import { mamba } from "./mamba.ts";
 import { minicpm } from "./minicpm.ts";
 import { minicpm3 } from "./minicpm3.ts";
 import { minimaxM2 } from "./minimaxM2.ts";
 import { mistral3 } from "./mistral3.ts";
 import { modernBert } from "./modernBert.ts";
+import { museGlimmer } from "./museGlimmer.ts";
 import { nemotron } from "./nemotron.ts";
 import { nemotronH } from "./nemotronH.ts";
 import { olmo } from "./olmo.ts";
@@ -50,12 +54,14 @@ import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
 import { qwen35 } from "./qwen35.ts";
 import { qwen3next } from "./qwen3next.ts";
+import { qwen4exp } from "./qwen4exp.ts";
 import { rwkv6 } from "./rwkv6.ts";
 import { rwkv7 } from "./rwkv7.ts";
 import { seed_oss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
 import { starcoder2 } from "./starcoder2.ts";
+import { t5 } from "./t5.ts";
 import { t5encoder } from "./t5encoder.ts";
 
 export const FAMILIES: readonly Family[] = [
@@ -67,6 +73,7 @@ export const FAMILIES: readonly Family[] = [
   deepseek,
   deepseek2,
   deepseek32,
+  deepseek4,
   dots1,
   ernie,
   exaone4,
@@ -88,15 +95,18 @@ export const FAMILIES: readonly Family[] = [
   hunyuan,
   internlm2,
   jamba,
+  kimiLinear,
   lfm2,
   llama,
   llama4,
+  llamaEmbed,
   mamba,
   minicpm,
   minicpm3,
   minimaxM2,
   mistral3,
   modernBert,
+  museGlimmer,
   nemotron,
   nemotronH,
   olmo,
@@ -109,11 +119,13 @@ export const FAMILIES: readonly Family[] = [
   qwen3,
   qwen3next,
   qwen35,
+  qwen4exp,
   rwkv6,
   rwkv7,
   seed_oss,
   smollm3,
   stablelm,
   starcoder2,
+  t5,
   t5encoder,
 ];

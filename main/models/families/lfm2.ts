@@ -8,6 +8,7 @@ import { DENSE, mixedSentence, mixedSizes, readDense } from "../dense.ts";
 import type { LayerPlace } from "../denseBlocks.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
+import { three } from "../parts.ts";
 import { sampleOf, samplesOf } from "../samples.ts";
 import { shortConvolution } from "../shortConvolution.ts";
 
@@ -20,8 +21,7 @@ interface Lfm2Hyper extends DenseHyper {
 function gatedConvolution(place: LayerPlace, h: Value, { width, taps }: Lfm2Hyper): Value {
   const { d, block } = place;
   const flat = d.linear(h, `${block}shortconv.in_proj`, [3 * width, width], "b_c_x");
-  const [b, c, x] = d.g.split([flat], { axis: 1, sizes: [width, width, width] }, "parts");
-  if (b === undefined || c === undefined || x === undefined) throw new Error("split gives three parts");
+  const [b, c, x] = three(d.g, flat, [width, width, width], "parts");
   const weight = d.matrix(`${block}shortconv.conv.weight`, [width, taps]);
   const mixed = shortConvolution(place, d.g.mul([b, x], {}, "gated_input"), weight);
   return d.linear(d.g.mul([c, mixed], {}, "gated"), `${block}shortconv.out_proj`, [width, width], "output");
@@ -55,7 +55,9 @@ export const lfm2 = defineFamily<Lfm2Hyper>({
       ...readDense(keys, {
         rope: { pairing: "halves" },
         attention: "where keys",
-        experts: { gating: "sigmoid", normalise: true },
+        experts: { gating: "sigmoid", reads: "gating", normalise: true },
+        // All that attend see a window where the file names one.
+        ...(keys.name === "lfm2" && { windows: { period: 0 } }),
       }),
       lastNorm: "token_embd_norm",
       taps,
@@ -74,8 +76,14 @@ export const lfm2 = defineFamily<Lfm2Hyper>({
     ),
   samples: [
     ...samplesOf("lfm2", { keys: KEYS, output: "tied", equalHeads: true }),
-    sampleOf("lfm2", "two taps, attention first, one key head", {
-      keys: { ...KEYS, "shortconv.l_cache": 2, block_count: 2, "attention.head_count_kv": [1, 0] },
+    sampleOf("lfm2", "two taps, attention first, one key head, a window", {
+      keys: {
+        ...KEYS,
+        "shortconv.l_cache": 2,
+        block_count: 2,
+        "attention.head_count_kv": [1, 0],
+        "attention.sliding_window": 16,
+      },
       output: "tied",
     }),
     ...samplesOf("lfm2moe", { keys: EXPERTS, output: "tied", always: /exp_probs_b/u, equalHeads: true }),

@@ -2,12 +2,17 @@
  * Llama 2 and 3, Mistral and their kin: rope on neighbouring pairs (the converter permuted q and k
  * for it), no head norms.
  */
+import type { Value } from "../../ir/graph.ts";
 import { DENSE, readDense } from "../dense.ts";
+import type { DenseLayer } from "../denseBlocks.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 import { SMALL_KEYS } from "../samples.ts";
 
 const KEYS = { ...SMALL_KEYS, "attention.layer_norm_rms_epsilon": 1.5e-5 };
+
+export const llamaBlock = (layer: DenseLayer, x: Value): Value =>
+  layer.preNorm(x, (input) => layer.attend(layer.turned(layer.heads(input))));
 
 export const llama = defineFamily({
   ...DENSE,
@@ -15,13 +20,10 @@ export const llama = defineFamily({
   architectures: ["llama"],
   read: (keys) =>
     readDense(keys, {
-      rope: { pairing: "adjacent", factors: "rope_freqs.weight" },
+      rope: { pairing: "adjacent", factors: "rope_freqs.weight", hasLongFactors: true },
       experts: { gating: "softmax", normalise: true },
     }),
-  graph: (h, weights, options) =>
-    denseGraph(h, weights, options, (layer, x) =>
-      layer.preNorm(x, (input) => layer.attend(layer.turned(layer.heads(input)))),
-    ),
+  graph: (h, weights, options) => denseGraph(h, weights, options, llamaBlock),
   samples: [
     {
       title: "products with scales, divisors of rope",

@@ -7,7 +7,7 @@ import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
 import { samplesOf, sampleOf } from "../samples.ts";
-import { readWindows } from "../windows.ts";
+import { localRope, readWindows } from "../windows.ts";
 
 const CHUNK = 8192;
 const KEYS = {
@@ -31,17 +31,19 @@ export const llama4 = defineFamily({
     const h = readDense(keys, {
       rope: { pairing: "adjacent", factors: "rope_freqs.weight" },
       experts: {
-        gating: "sigmoid",
+        gating: "chosen sigmoid",
         normalise: false,
         weighsInputs: true,
         shared: { width: "expert", gated: false },
       },
     });
+    const rope = { base: "same", isScaled: true } as const;
     const pattern = readWindows(keys, h.layers, { period: 4, size: CHUNK });
     return {
       ...h,
       unusedWindow: 0,
       windows: pattern && { ...pattern, size: CHUNK, isChunked: true },
+      localRope: localRope(keys, h.rope, rope),
       temperature: { scale: 0.1, offset: 1, each: CHUNK },
       hasHeadNorm: h.experts?.count !== 128,
     };
@@ -61,7 +63,7 @@ export const llama4 = defineFamily({
       keys: { ...KEYS, expert_count: 128, expert_used_count: 3 },
     }),
     sampleOf("llama4", "five layers, experts in each, divisors of rope", {
-      keys: { ...KEYS, block_count: 5, interleave_moe_layer_step: 1, expert_used_count: 2 },
+      keys: { ...KEYS, block_count: 5, interleave_moe_layer_step: 1, expert_used_count: 2, "rope.freq_base_swa": 5000 },
       marks: { "rope_freqs.weight": [8] },
     }),
   ],

@@ -13,7 +13,7 @@ export const minicpm = defineFamily({
   name: "minicpm",
   architectures: ["minicpm"],
   read: (keys) => {
-    const h = readDense(keys, { rope: { pairing: "adjacent", factors: "rope_freqs.weight" } });
+    const h = readDense(keys, { rope: { pairing: "adjacent", factors: "rope_freqs.weight", hasLongFactors: true } });
     const factor = (key: string, otherwise: number): number => keys.optionalNumber(key) ?? otherwise;
     return {
       ...h,
@@ -21,7 +21,7 @@ export const minicpm = defineFamily({
         embedding: factor("embedding_scale", 12) || 1,
         residual: factor("residual_scale", 1.4 / Math.sqrt(h.layers)) || 1,
         // Old files lack the key. The factor is then the one that llama.cpp takes.
-        logits: 1 / factor("logit_scale", 256 / h.width),
+        logits: 1 / (factor("logit_scale", 256 / h.width) || 1),
       },
     };
   },
@@ -35,5 +35,14 @@ export const minicpm = defineFamily({
       optional: BIASES,
     }),
     sampleOf("minicpm", "no factors in the file", { keys: KEYS, full: true }),
+    sampleOf("minicpm", "divisors of a long context", {
+      keys: {
+        ...KEYS,
+        "rope.scaling.type": "longrope",
+        "rope.scaling.original_context_length": 32,
+        "rope.scaling.attn_factor": 1.19,
+      },
+      marks: { "rope_factors_long.weight": [8], "rope_factors_short.weight": [8] },
+    }),
   ],
 });

@@ -23,7 +23,7 @@ export const minimaxM2 = defineFamily({
   read: (keys) =>
     readDense(keys, {
       rope: { pairing: "halves" },
-      experts: { gating: "sigmoid", normalise: true, width: "feed_forward_length" },
+      experts: { gating: "sigmoid", reads: "gating", normalise: true, width: "feed_forward_length" },
     }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

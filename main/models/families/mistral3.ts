@@ -24,7 +24,7 @@ export const mistral3 = defineFamily({
   architectures: ["mistral3"],
   read: (keys) => {
     const h = readDense(keys, {
-      rope: { pairing: "adjacent", factors: "rope_freqs.weight", hasYarnKeys: true },
+      rope: { pairing: "adjacent", factors: "rope_freqs.weight", hasLongFactors: true, hasYarnKeys: true },
       experts: { gating: "softmax", normalise: true, width: "feed_forward_length" },
     });
     const scale = keys.optionalNumber("attention.temperature_scale") ?? 0;

@@ -82,6 +82,7 @@ export const nemotronH = defineFamily<NemotronHHyper>({
       attention: "where keys",
       experts: {
         gating: "sigmoid",
+        reads: "scale",
         normalise: "file",
         activation: "squared",
         shared: { width: "key", gated: false },

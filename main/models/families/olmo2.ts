@@ -13,7 +13,11 @@ export const olmo2 = defineFamily({
   ...DENSE,
   name: "olmo2",
   architectures: ["olmo2"],
-  read: (keys) => readDense(keys, { rope: { pairing: "halves" }, windows: { period: 4, rope: { isScaled: false } } }),
+  read: (keys) =>
+    readDense(keys, {
+      rope: { pairing: "halves" },
+      windows: { period: 4, rope: { isScaled: false, attentionFactor: 1 } },
+    }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>
       layer.postNorm(x, (input) => layer.attend(layer.turned(layer.wideNormed(input)))),

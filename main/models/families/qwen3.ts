@@ -21,7 +21,10 @@ export const qwen3 = defineFamily({
   name: "qwen3",
   architectures: ["qwen3", "qwen3moe"],
   read: (keys): DenseEmbedderHyper => ({
-    ...readDense(keys, { rope: { pairing: "halves" }, experts: { gating: "softmax", normalise: true } }),
+    ...readDense(keys, {
+      rope: { pairing: "halves" },
+      experts: { gating: "softmax", normalise: true, width: "all of a token" },
+    }),
     embedder: readEmbedder(keys),
   }),
   graph: (h, weights, options) => denseGraph(h, weights, options, block),
@@ -66,14 +69,14 @@ export const qwen3 = defineFamily({
       keys: { ...KEYS, expert_count: 4, expert_used_count: 2, expert_feed_forward_length: 64 },
     },
     {
-      title: "one layer",
+      title: "one layer, the size of the experts of a token",
       architecture: "qwen3moe",
       keys: {
         ...KEYS,
         block_count: 1,
+        feed_forward_length: 320,
         expert_count: 4,
         expert_used_count: 2,
-        expert_feed_forward_length: 160,
         "rope.freq_base": 1000000,
       },
     },

@@ -13,7 +13,12 @@ export const qwen35 = defineFamily({
   name: "qwen35",
   architectures: ["qwen35", "qwen35moe"],
   read: (keys) =>
-    readDelta(keys, "rounds", { gating: "softmax", normalise: true, shared: { width: "key", gated: true } }),
+    readDelta(keys, "rounds", {
+      gating: "softmax",
+      normalise: true,
+      width: "all of a token",
+      shared: { width: "key", gated: true },
+    }),
   samples: [
     ...samplesOf("qwen35", { keys: KEYS }),
     sampleOf("qwen35", "a layer that guesses ahead, three key heads, layers as listed", {

@@ -13,6 +13,7 @@ export const qwen3next = defineFamily({
     readDelta(keys, "runs", {
       gating: "softmax",
       normalise: true,
+      width: "all of a token",
       shared: { width: "key or feed_forward_length", gated: true },
     }),
   samples: [

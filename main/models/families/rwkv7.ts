@@ -128,7 +128,7 @@ export const rwkv7 = defineFamily<Rwkv7Hyper>({
   },
   // llama.cpp's recurrence reads past the end of heads that are no multiple of 64.
   samples: [
-    sample("small", [2, 128, 64, 96], {}),
+    sample("small", [2, 128, 64, 96], { feed_forward_length: [96, 96] }),
     sample("one head, three layers", [3, 64, 64, 160], { "attention.decay_lora_rank": 5 }),
     sample("heads of 128", [1, 256, 128, 128], {}),
     sample("other ranks", [2, 64, 64, 60], {

@@ -2,7 +2,7 @@ import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
-import type { Dim } from "../../ir/dim.ts";
+import type { Dim, Shape } from "../../ir/dim.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -174,6 +174,12 @@ const mlxAttention = (
   return blind ? mixed.map((value) => mlxWithoutBlindRows(e, value, visible)) : mixed;
 };
 
+/** A bias that the CPU kernel reads: of the full size, where batches or heads may share one. */
+const fitsKernel = (mask: Shape, full: Shape): boolean =>
+  mask.length === 4 &&
+  sameShape(mask.slice(2), full.slice(2)) &&
+  [0, 1].every((axis) => mask[axis] === 1 || mask[axis] === full[axis]);
+
 export const attention: Op<"attention", AttentionAttrs, Range<3, 4>> = defineOp({
   name: "attention",
   summary:
@@ -213,9 +219,9 @@ attend(x0, x1, x2, keep, x3 if a["mask"] == "bias" else 0.0)
       }),
       when: ({ attrs, inputs: [, , , mask], outputs: [out], inputs: [, k] }) =>
         attrs.mask !== "bias" ||
-        (mask && out && k && sameShape(mask.shape, [...out.shape.slice(0, 3), k.shape[2] ?? 0]))
+        (mask && out && k && fitsKernel(mask.shape, [...out.shape.slice(0, 3), k.shape[2] ?? 0]))
           ? true
-          : "the CPU kernel takes a bias of the full size [B,H,Sq,Sk]: expand it first",
+          : "the CPU kernel takes a bias [B,H,Sq,Sk], or one for all batches or heads: expand it first",
     }),
     coreml: decomposed(decompose),
     mlx: { kind: "native", emit: mlxAttention, when: mlxTakesAttention },
@@ -256,6 +262,14 @@ attend(x0, x1, x2, keep, x3 if a["mask"] == "bias" else 0.0)
       { scale: 0.5, mask: "sliding", window: 1 },
       { bindings: { T: 5 } },
     ),
+    sample("bias that all heads share", normals(40, [2, 4, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4], [2, 1, 3, 5]), {
+      scale: 0.5,
+      mask: "bias",
+    }),
+    sample("bias that all batches share", normals(44, [2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4], [1, 2, 3, 5]), {
+      scale: 0.5,
+      mask: "bias",
+    }),
     sample("bias, grouped heads", normals(17, [2, 4, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4], [2, 4, 3, 5]), {
       scale: 0.5,
       mask: "bias",

@@ -20,7 +20,7 @@ import { rms_norm } from "../norm/rms_norm.ts";
 import { lines } from "../families/oracle.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
-export interface AttentionBlockAttrs extends Omit<AttentionCachedAttrs, "chunk">, RopeAttrs {
+export interface AttentionBlockAttrs extends AttentionCachedAttrs, RopeAttrs {
   /** Of the norms of q and k; absent without them. */
   readonly eps?: number;
 }
@@ -30,57 +30,74 @@ interface Parts<T> {
   readonly norm: (x: T, gamma: T, eps: number) => T;
   readonly turn: (x: T, cos: T, sin: T) => T;
   readonly append: (cache: T, rows: T, past: T) => T;
-  readonly attend: (q: T, keys: T, values: T, past: T) => T;
+  readonly attend: (operands: InputsOf<Range<4, 5>, T>) => T;
+}
+
+type Operands<T> = InputsOf<Range<8, 11>, T>;
+
+/** What may stand behind the first eight operands: the norms' weights where there is an eps, then the sinks. */
+function optional<T>([, , , , , , , , ...rest]: Operands<T>, { eps }: AttentionBlockAttrs) {
+  const [qGamma, kGamma] = eps === undefined ? [] : rest;
+  return { qGamma, kGamma, sinks: rest[eps === undefined ? 0 : 2] };
 }
 
 function compute<T>(
-  [q, k, v, cos, sin, kCache, vCache, past, qGamma, kGamma]: InputsOf<Range<8, 10>, T>,
-  { eps }: AttentionBlockAttrs,
+  operands: Operands<T>,
+  attrs: AttentionBlockAttrs,
   { norm, turn, append, attend }: Parts<T>,
 ): readonly T[] {
+  const [q, k, v, cos, sin, kCache, vCache, past] = operands;
+  const { qGamma, kGamma, sinks } = optional(operands, attrs);
+  const { eps } = attrs;
   const turned = (x: T, gamma: T | undefined): T =>
     turn(gamma === undefined || eps === undefined ? x : norm(x, gamma, eps), cos, sin);
   const keys = append(kCache, turned(k, kGamma), past);
   const values = append(vCache, v, past);
-  return [attend(turned(q, qGamma), keys, values, past), keys, values];
+  const query = turned(q, qGamma);
+  const seen =
+    sinks === undefined ? ([query, keys, values, past] as const) : ([query, keys, values, past, sinks] as const);
+  return [attend(seen), keys, values];
 }
 
 const typed = (attrs: AttentionBlockAttrs): Parts<TensorType> => ({
   norm: (x, gamma) => inferNorm("attention_block", [x, gamma]),
   turn: (x, cos, sin) => tensor(inferRope("attention_block", [x, cos, sin], attrs.dims).dtype, x.shape),
   append: (cache, rows, past) => inferAppend("attention_block", [cache, rows, past]),
-  attend: (q, keys, values, past) => attention_cached.infer([q, keys, values, past], attrs, []),
+  attend: (operands) => attention_cached.infer(operands, attrs, []),
 });
 
 const calculated = (attrs: AttentionBlockAttrs): Parts<HostTensor> => ({
   norm: (x, gamma, eps) => rms_norm.reference([x, gamma], { eps }, []),
   turn: (x, cos, sin) => rope.reference([x, cos, sin], attrs, []),
   append: (cache, rows, past) => kv_append.reference([cache, rows, past], {}, []),
-  attend: (q, keys, values, past) => attention_cached.reference([q, keys, values, past], attrs, []),
+  attend: (operands) => attention_cached.reference(operands, attrs, []),
 });
 
-const built = (g: OpBuilder, { dims, style, scale, softcap, window }: AttentionBlockAttrs): Parts<Value> => ({
+const built = (g: OpBuilder, { dims, style, scale, softcap, window, chunk }: AttentionBlockAttrs): Parts<Value> => ({
   norm: (x, gamma, eps) => g.rms_norm([x, gamma], { eps }),
   turn: (x, cos, sin) => g.rope([x, cos, sin], { dims, style }),
   append: (cache, rows, past) => g.kv_append([cache, rows, past]),
-  attend: (q, keys, values, past) =>
-    g.attention_cached([q, keys, values, past], {
+  attend: (operands) =>
+    g.attention_cached(operands, {
       scale,
       ...(softcap === undefined ? {} : { softcap }),
       ...(window === undefined ? {} : { window }),
+      ...(chunk === undefined ? {} : { chunk }),
     }),
 });
 
-const decompose = (g: OpBuilder, inputs: InputsOf<Range<8, 10>, Value>, attrs: AttentionBlockAttrs): readonly Value[] =>
+const decompose = (g: OpBuilder, inputs: Operands<Value>, attrs: AttentionBlockAttrs): readonly Value[] =>
   compute(inputs, attrs, built(g, attrs));
 
 function emit(
   e: CpuEmitter,
-  [q, k, v, cos, sin, kCache, vCache, past, qGamma, kGamma]: InputsOf<Range<8, 10>, CpuValue>,
+  operands: Operands<CpuValue>,
   attrs: AttentionBlockAttrs,
   { outputs }: NodeInfo<AttentionBlockAttrs>,
 ): readonly CpuValue[] {
-  return e.instr("attention_block", [q, k, v, qGamma, kGamma, cos, sin, kCache, vCache, past], outputs, {
+  const [q, k, v, cos, sin, kCache, vCache, past] = operands;
+  const { qGamma, kGamma, sinks } = optional(operands, attrs);
+  return e.instr("attention_block", [q, k, v, qGamma, kGamma, cos, sin, kCache, vCache, past, sinks], outputs, {
     ...cpuAttentionParams(attrs),
     interleaved: attrs.style === "pairs",
     eps: attrs.eps ?? 0,
@@ -100,11 +117,11 @@ function takes(node: NodeInfo<AttentionBlockAttrs>): true | string {
 
 const half = (input: SampleInput): SampleInput => ({ ...input, type: tensor("f16", input.type.shape) });
 
-export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8, 10>, "many"> = defineOp({
+export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8, 11>, "many"> = defineOp({
   name: "attention_block",
   summary:
-    "Norms of q and k (if given), rope on both, k and v written into their caches, and attention over those; gives the result and the caches.",
-  arity: { least: 8, most: 10 },
+    "Norms of q and k (with eps), rope on both, k and v written into their caches, and attention over those, with sinks if given; gives the result and the caches. Without norms the sinks are the ninth operand.",
+  arity: { least: 8, most: 11 },
   operands: [
     "query",
     "key",
@@ -116,6 +133,7 @@ export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8
     "past",
     "query gamma",
     "key gamma",
+    "sinks",
   ],
   outputs: "many",
   results: ["result", "key cache", "value cache"],
@@ -123,16 +141,17 @@ export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8
     scale: attr.float(),
     softcap: attr.optional(attr.float()),
     window: attr.optional(attr.int(0)),
+    chunk: attr.optional(attr.int(1)),
     dims: attr.int(2),
     style: attr.oneOf(["neox", "pairs"]),
     eps: attr.optional(attr.float()),
   },
   infer: (inputs, attrs) => {
-    const expected = attrs.eps === undefined ? 8 : 10;
-    if (inputs.length !== expected)
+    const least = attrs.eps === undefined ? 8 : 10;
+    if (inputs.length !== least && inputs.length !== least + 1)
       throw new WorkbenchError(
         "IR_STRUCTURE",
-        `[attention_block] operands: got ${inputs.length}, expected ${expected}: both norms with eps, none without`,
+        `[attention_block] operands: got ${inputs.length}, expected ${least}, or ${least + 1} with sinks: both norms with eps, none without`,
       );
     return compute(inputs, attrs, typed(attrs));
   },
@@ -144,6 +163,7 @@ export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8
       "rms = lambda x, e: x / np.sqrt(np.mean(np.square(x), -1, keepdims=True) + e)",
       "norm = lambda x, i: rms(x, a['eps']) * xs[i] if 'eps' in a else x",
       'go = lambda x: turn(x, x3, x4, a["dims"], a["style"])',
+      "sinks = xs[-1] if len(xs) % 2 else None",
       "K, V = append(x5, go(norm(x1, 9)), int(x7)), append(x6, x2, int(x7))",
       `
 def attend(q, k, v, past):
@@ -151,10 +171,12 @@ def attend(q, k, v, past):
     y = np.zeros((q.shape[0], q.shape[1], v.shape[2]))
     for t, h in np.ndindex(q.shape[:2]):
         first = max(0, past + t - a["window"]) if "window" in a else 0
+        first = max(first, (past + t) // a["chunk"] * a["chunk"]) if "chunk" in a else first
         g = h * k.shape[0] // q.shape[1]
         w = a["scale"] * k[g, first : past + t + 1] @ q[t, h]
         w = a["softcap"] * np.tanh(w / a["softcap"]) if "softcap" in a else w
-        y[t, h] = scipy.special.softmax(w) @ v[g, first : past + t + 1]
+        w = np.append(w, sinks[h]) if sinks is not None else w
+        y[t, h] = scipy.special.softmax(w)[: past + t + 1 - first] @ v[g, first : past + t + 1]
     return y
 `.trim(),
       "(attend(go(norm(x0, 8)), K, V, int(x7)), K, V)",
@@ -185,6 +207,37 @@ def attend(q, k, v, past):
       "pairs, part of the head, values of another size",
       [...normals(17, [2, 3, 5], [2, 3, 5], [2, 3, 3], [2, 2], [2, 2], [3, 4, 5], [3, 4, 3]), scalarInput(0)],
       { scale: 0.5, dims: 4, style: "pairs" },
+    ),
+    sample(
+      "sinks, window",
+      [
+        ...normals(41, [3, 4, 6], [3, 2, 6], [3, 2, 6], [3, 3], [3, 3], [2, 9, 6], [2, 9, 6]),
+        scalarInput(4),
+        normal(48, [4]),
+      ],
+      { scale: 0.4, window: 2, dims: 6, style: "neox" },
+    ),
+    sample(
+      "sinks, norms, chunks, one token, symbolic",
+      [
+        ...normals(51, ["T", 4, 4], ["T", 2, 4], ["T", 2, 4], ["T", 2], ["T", 2], [2, 9, 4], [2, 9, 4]),
+        scalarInput(6),
+        normal(58, [4]),
+        normal(59, [4]),
+        normal(60, [4]),
+      ],
+      { scale: 0.5, chunk: 4, dims: 4, style: "pairs", eps: 1e-6 },
+      { bindings: { T: 1 } },
+    ),
+    sample(
+      "sinks, more tokens and keys than the CPU engine takes at once",
+      [
+        ...normals(61, [9, 4, 8], [9, 2, 8], [9, 2, 8], [9, 4], [9, 4], [2, 300, 8], [2, 300, 8]),
+        scalarInput(280),
+        normal(68, [4]),
+      ],
+      { scale: 0.4, dims: 8, style: "neox" },
+      { differentiable: false },
     ),
     sample(
       "half caches, softcap, norms, symbolic",

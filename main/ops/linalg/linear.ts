@@ -77,7 +77,7 @@ export const linear: Op<"linear", NoAttrs, Range<2, 3>> = defineOp({
   traits: ["pure"],
   backends: {
     cpu: cpuLinear,
-    coreml: milNative((e, [x, w, bias]) => milLinear(e, x, w, bias)),
+    coreml: { ...milNative((e, [x, w, bias]) => milLinear(e, x, w, bias)), splits: 1 },
     mlx: mlxCall("linear"),
   },
   samples: withDoubles([

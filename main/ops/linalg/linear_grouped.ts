@@ -62,8 +62,9 @@ function infer([x, w, ids, bias]: InputsOf<Arity, TensorType>, { own }: LinearGr
 }
 
 /**
- * A slot for each matrix: one batch of products. Few rows: each slot's matrix is picked and multiplied. Many, or a number that is not known: every row meets every matrix,
- * and the wanted products are picked, which needs less memory than a matrix for each slot.
+ * A slot for each matrix: one batch of products. Few rows: each slot's matrix is picked and
+ * multiplied. Many, or a number that is not known: every row meets every matrix, and the wanted
+ * products are picked, which needs less memory than a matrix for each slot.
  */
 function decompose(
   g: OpBuilder,

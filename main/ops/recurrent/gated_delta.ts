@@ -1,6 +1,6 @@
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import { staticDim } from "../../ir/dim.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
@@ -108,7 +108,7 @@ function decompose(g: OpBuilder, [q, k, v, gate, beta, state]: Operands<Value>):
     return [h.add([t, h.constant(hostScalar("i32", 1))]), after, h.kv_append([made, fresh, t])];
   });
   const [, after, made] = g.while(operands, { carried: 3, maxIterations: tokens }, "tokens", [always, body]);
-  if (after === undefined || made === undefined) throw new Error("a loop gives what it carries");
+  invariant(after !== undefined && made !== undefined, "a loop gives what it carries");
   return [g.transpose([made], { perm: [1, 0, 2] }), after];
 }
 
@@ -164,6 +164,7 @@ export const gated_delta: Op<"gated_delta", NoAttrs, 6, "many"> = defineOp({
     sample("several tokens", operandsOf(1, [4, 2, 3, 5]), {}),
     sample("one token", operandsOf(7, [1, 3, 5, 3]), {}),
     sample("a gate for each channel", operandsOf(13, [3, 2, 3, 3], "one a channel"), {}),
+    sample("more tokens than MLX takes at once", operandsOf(31, [70, 2, 4, 5]), {}, { differentiable: false }),
     sample("symbolic, wide values", operandsOf(19, ["T", 2, 4, 37]), {}, { bindings: { T: 3 }, differentiable: false }),
   ]),
 });

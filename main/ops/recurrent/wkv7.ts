@@ -126,7 +126,7 @@ const wkv = (
 export const wkv7: Op<"wkv7", NoAttrs, 7, "many"> = defineOp({
   name: "wkv7",
   summary:
-    "The recurrence of RWKV 7 for each head: state ← state · (diag(decay) + a bᵀ) + v kᵀ, y = state r. Gives y [T, H, N] and the state [H, N, N] behind the last token.",
+    "The recurrence of RWKV 7 for each head: state ← state · (diag(decay) + a bᵀ) + v kᵀ, y = state r. Gives y [T, H, N] and the state [H, N, N] behind the last token. Decays are above 0.",
   arity: 7,
   operands: ["r", "decay", "k", "v", "a", "b", "state"],
   outputs: "many",
@@ -158,6 +158,7 @@ def turn(state, token):
   samples: withDoubles([
     wkv("several tokens", 1, [5, 2, 3]),
     wkv("one token, odd sizes", 11, [1, 3, 5]),
+    wkv("more tokens than MLX takes at once", 31, [37, 2, 6], { differentiable: false }),
     // A gradient unrolls a loop of known length only.
     wkv("symbolic", 21, ["T", 2, 4], { bindings: { T: 6 }, differentiable: false }),
   ]),

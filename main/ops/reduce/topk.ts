@@ -15,6 +15,8 @@ import { integers, normal, sample, values, withDoubles } from "../families/sampl
 
 export interface TopkAttrs {
   readonly k: number;
+  /** Any of equals may come; the CPU engine takes those that its sort leaves, as ggml does. */
+  readonly ties?: "any";
 }
 
 /** NaN before every number; equal infinities have no difference. */
@@ -26,12 +28,12 @@ function largestFirst(a: number, b: number): number {
 export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
   name: "topk",
   summary:
-    "The k largest elements of the last axis, largest first, and their positions; the first of equals, NaN before all.",
+    "The k largest elements of the last axis, largest first, and their positions; the first of equals, or with `ties` any of them, NaN before all.",
   arity: 1,
   operands: ["x"],
   outputs: "many",
   results: ["values", "positions"],
-  attributes: { k: attr.int(1) },
+  attributes: { k: attr.int(1), ties: attr.optional(attr.oneOf(["any"])) },
   infer: ([x], { k }) => {
     const dtype = dtypeAmong("numbers", x.dtype, "topk");
     const size = x.shape.at(-1);
@@ -73,7 +75,10 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
   batching: { kind: "rule", rule: ({ g, inputs, attrs }) => g.topk(inputs, attrs) },
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("topk", { takes: NUMBERS, params: ({ k }) => ({ k }) }),
+    cpu: cpuKernel("topk", {
+      takes: NUMBERS,
+      params: ({ k, ties }) => ({ k, ...(ties === "any" && { anyOfEquals: true }) }),
+    }),
     coreml: milNative((e, [x], { k }) => e.ops("topk", { x, k, axis: -1, ascending: false }, 2)),
     mlx: mlxCall("topk", { takes: "numbers", attrs: ({ k }) => ({ k }) }),
   },
@@ -81,6 +86,8 @@ export const topk: Op<"topk", TopkAttrs, 1, "many"> = defineOp({
     sample("three of seven", [normal(1, [3, 7])], { k: 3 }),
     sample("all, symbolic rows", [normal(2, ["T", 5])], { k: 5 }, { bindings: { T: 2 } }),
     sample("one", [normal(3, [9])], { k: 1 }),
+    sample("any of equals", [normal(7, [3, 40])], { k: 6, ties: "any" }),
+    sample("any of equals, NaN", [values([1, NaN, 3, 2, 0])], { k: 3, ties: "any" }, { differentiable: false }),
     sample("ties: the first", [values([1, 4, 2, 4, 4])], { k: 2 }, { differentiable: false }),
     sample(
       "NaN is the largest",

@@ -81,7 +81,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
     coreml: milNative((e, [x, indices], { axis }, node) => {
       const [table] = node.inputs;
       const rows = table?.shape.length === 2 && normalizeAxis(axis, 2, "gather") === 0;
-      if (rows && x.weight !== undefined) return e.rows(x, indices);
+      if (rows) return e.rows(x, indices);
       const plain = x.weight === undefined ? x : e.dense(x);
       return e.op("gather", { x: plain, indices, axis, batch_dims: 0, validate_indices: false });
     }),
