@@ -46,11 +46,14 @@ export class Arguments {
     return this.text(value) ?? this.#refuse(value, "a text");
   }
 
+  /** Truth values are whole numbers in Python. */
   whole(value: RuntimeValue | undefined, otherwise: number): number {
-    if (value === undefined) return otherwise;
-    return value.type === "IntegerValue" && typeof value.value === "number"
-      ? value.value
-      : this.#refuse(value, "a whole number");
+    return value === undefined ? otherwise : this.requiredWhole(value);
+  }
+
+  requiredWhole(value: RuntimeValue | undefined): number {
+    const isWhole = value?.type === "IntegerValue" || value?.type === "BooleanValue";
+    return isWhole ? Number(value.value) : this.#refuse(value, "a whole number");
   }
 
   flag(value: RuntimeValue | undefined): boolean {

@@ -156,6 +156,8 @@ const HOSTILE: Readonly<Record<string, string>> = {
   "a long text taken apart by replacing":
     "{% set t = 'a ' * 2000000 %}{% for i in range(9999) %}{% set u = t|replace(' ', '') %}{% endfor %}",
   "a long text turned round": "{% set t = 'a,' * 2000000 %}{% for i in range(9999) %}{% set u = t[::-1] %}{% endfor %}",
+  "a long word wrapped into lines of one character": "{{ ('a' * 950000)|wordwrap(1) }}",
+  "long texts put in groups": "{% set t = 'a' * 1000000 %}{{ ([{'a': t}] * 9999)|groupby('a')|list|length }}",
   "parentheses without end": `{{ ${"(".repeat(50_000)}1${")".repeat(50_000)} }}`,
   "lists without end": `{{ ${"[".repeat(50_000)}${"]".repeat(50_000)} }}`,
   "ifs without end": `${"{% if 1 %}".repeat(9000)}${"{% endif %}".repeat(9000)}`,
@@ -186,6 +188,21 @@ describe("a hostile template", () => {
     const { code, milliseconds } = outcomeOf(source);
     expect(code).toBe("INPUT_TEMPLATE");
     expect(milliseconds).toBeLessThan(1000);
+  });
+
+  it("a large macro is made in every turn of a loop in a moment", () => {
+    const macro = `{% macro m(x) %}${"{{ x }}".repeat(15_000)}{% endmacro %}`;
+    const { code, milliseconds } = failure(`{% for i in range(2000) %}${macro}{% endfor %}`);
+    expect(code).toBe("none");
+    expect(milliseconds).toBeLessThan(1000);
+  });
+
+  it("parts of a long text are no list: slices, ends, and what is cut off", () => {
+    const long = "'ab👍' * 20000";
+    expect(render(`{% set t = ${long} %}{{ t[-2:] }}{{ t[:5:2] }}{{ t|first }}{{ t|last }}{{ t|truncate(6) }}`)).toBe(
+      "b👍a👍ba👍ab👍...",
+    );
+    expect(render(`{% set t = ${long} %}{{ (t|reverse)[:2] }}{{ t[30000:30003] }}`)).toBe("👍bab👍");
   });
 
   it("does not take memory, all of the above together", { timeout: 60_000 }, () => {

@@ -8,6 +8,7 @@ import type { Json } from "../diagnostics/errors.ts";
 import { finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
 import { strftime } from "./strftime.ts";
+import { templateError } from "./budget.ts";
 import type { TemplateLimits } from "./budget.ts";
 import { parseTemplate, runTemplate } from "./sandbox.ts";
 import type { TokenizerSource } from "../tokenizer/rules.ts";
@@ -139,7 +140,10 @@ export function chatTemplate(
         add_generation_prompt: addGenerationPrompt,
         bos_token: text(tokenizer.bos),
         eos_token: text(tokenizer.eos),
-        strftime_now: (format: unknown) => (typeof format === "string" ? strftime(now, format) : ""),
+        strftime_now: (format: unknown) => {
+          if (typeof format !== "string") throw templateError("strftime_now is given no text");
+          return strftime(now, format);
+        },
       };
       return runTemplate(program, values, limits);
     },

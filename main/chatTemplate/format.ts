@@ -1,8 +1,10 @@
-/** Python's two ways to put values into a text: `'%s' % x` and `'{}'.format(x)`, in their simple forms. */
+/** Python's two ways to put values into a text: `'%s' % x` and `'{}'.format(x)`. */
 import type { Arguments } from "./arguments.ts";
 import type { TemplateBudget } from "./budget.ts";
 import { templateError } from "./budget.ts";
-import { kindOf, numberOf, textOf, written } from "./values.ts";
+import { attributeOf } from "./containers.ts";
+import { firstCharacters, formatted, numberIn } from "./numberFormat.ts";
+import { kindOf, numberOf, numberValue, partsOf, textOf, textValue, written } from "./values.ts";
 import type { RuntimeValue } from "./values.ts";
 
 /** A text in parts, each asked for before the next is made. */
@@ -21,7 +23,7 @@ export class Parts {
   }
 }
 
-const PERCENT = /%(?:([-0]?)(\d*)(?:\.(\d+))?([a-zA-Z])|%)|%/gu;
+const PERCENT = /%(?:(?:\(([^()]*)\))?([-0+ #]*)(\d*)(?:\.(\d*))?([a-zA-Z])|%)|%/gu;
 
 export function formatPercent(pattern: string, right: RuntimeValue, budget: TemplateBudget): string {
   const values: readonly RuntimeValue[] =
@@ -30,7 +32,7 @@ export function formatPercent(pattern: string, right: RuntimeValue, budget: Temp
   let used = 0;
   let start = 0;
   for (const match of pattern.matchAll(PERCENT)) {
-    const [whole, flag = "", width = "", precision, letter] = match;
+    const [whole, name, flags = "", width = "", precision, letter] = match;
     parts.add(pattern.slice(start, match.index));
     start = match.index + whole.length;
     if (whole === "%") throw templateError("a text to be filled with % has a form that is not supported");
@@ -38,11 +40,11 @@ export function formatPercent(pattern: string, right: RuntimeValue, budget: Temp
       parts.add("%");
       continue;
     }
-    const value = values[used++];
+    const value = name === undefined ? values[used++] : partsOf(right)?.get(name);
     if (value === undefined) throw templateError("a text to be filled with % has fewer values than places");
-    const text = converted(letter, value, precision === undefined ? undefined : Number(precision), budget);
-    budget.text(Math.max(text.length, Number(width)));
-    parts.add(padded(text, flag, Number(width), "sr".includes(letter)));
+    budget.text(Number(width));
+    const digits = precision === undefined ? undefined : Number(precision);
+    parts.add(percentPart(letter, value, { flags, width: Number(width), precision: digits }, budget));
   }
   if (used < values.length && right.type !== "ObjectValue" && right.type !== "ArrayValue")
     throw templateError("a text to be filled with % has more values than places");
@@ -50,63 +52,65 @@ export function formatPercent(pattern: string, right: RuntimeValue, budget: Temp
   return parts.text;
 }
 
-function converted(letter: string, value: RuntimeValue, precision: number | undefined, budget: TemplateBudget): string {
-  if (letter === "s") return shortened(textOf(value, budget), precision);
-  if (letter === "r") return shortened(written(value, budget), precision);
+interface PercentForm {
+  readonly flags: string;
+  readonly width: number;
+  readonly precision: number | undefined;
+}
+
+function percentPart(
+  letter: string,
+  value: RuntimeValue,
+  { flags, width, precision }: PercentForm,
+  budget: TemplateBudget,
+): string {
+  const isLeft = flags.includes("-");
+  const text = letter === "s" ? textOf(value, budget) : letter === "r" ? written(value, budget) : undefined;
+  if (text !== undefined) {
+    const short = firstCharacters(text, precision);
+    return isLeft ? short.padEnd(width) : short.padStart(width);
+  }
   const number = numberOf(value);
   if (number === undefined) throw templateError(`%${letter} is given ${kindOf(value)}, expected a number`);
-  if ((letter === "d" || letter === "i") && precision === undefined && Number.isSafeInteger(Math.trunc(number)))
-    return String(Math.trunc(number));
-  if (letter === "f" && Number.isFinite(number) && Math.abs(number) < 1e21 && (precision ?? 6) <= 60)
-    return fixed(number, precision ?? 6);
-  throw templateError(`%${letter} in this form is not supported`);
+  const isWhole = "diu".includes(letter);
+  if (!isWhole && !"xXofFeEgG".includes(letter)) throw templateError(`%${letter} is not supported`);
+  if (isWhole && precision !== undefined) throw templateError(`%${letter} in this form is not supported`);
+  return numberIn(isWhole ? numberValue(Math.trunc(number), false) : value, {
+    fill: flags.includes("0") && !isLeft ? "0" : " ",
+    align: isLeft ? "<" : flags.includes("0") ? "=" : ">",
+    sign: flags.includes("+") ? "+" : flags.includes(" ") ? " " : "",
+    isAlternate: flags.includes("#"),
+    width,
+    group: "",
+    precision,
+    letter: isWhole ? "d" : letter,
+  });
 }
 
-const shortened = (text: string, characters: number | undefined): string =>
-  characters === undefined
-    ? text
-    : Array.from(text.slice(0, 2 * characters))
-        .slice(0, characters)
-        .join("");
-
-function padded(text: string, flag: string, width: number, isText: boolean): string {
-  if (flag === "-") return text.padEnd(width);
-  if (flag !== "0" || isText) return text.padStart(width);
-  const sign = text.startsWith("-") ? "-" : "";
-  return sign + text.slice(sign.length).padStart(width - sign.length, "0");
-}
-
-/** Formats with fixed decimals; ties round to even (JavaScript rounds up). */
-export function fixed(number: number, decimals: number): string {
-  const size = Math.abs(number);
-  const exact = size.toFixed(Math.min(100, decimals + 40));
-  const point = exact.indexOf(".");
-  const cut = decimals === 0 ? exact.slice(0, point) : exact.slice(0, point + 1 + decimals);
-  const isMiddle = /^50*$/u.test(exact.slice(point + 1 + decimals));
-  const rounded = isMiddle && /[02468]$/u.test(cut) ? cut : size.toFixed(decimals);
-  return `${number < 0 || Object.is(number, -0) ? "-" : ""}${rounded}`;
-}
-
-const BRACES = /\{\{|\}\}|\{(\w*)\}|[{}]/gu;
+const BRACES = /\{\{|\}\}|\{([^{}!:]*)(?:!([rs]))?(?::([^{}]*))?\}|[{}]/gu;
 
 export function formatBraces(pattern: string, args: Arguments, budget: TemplateBudget): string {
   const parts = new Parts(budget);
   let next = 0;
   let start = 0;
   for (const match of pattern.matchAll(BRACES)) {
-    const [whole, name] = match;
+    const [whole, field, conversion, description = ""] = match;
     parts.add(pattern.slice(start, match.index));
     start = match.index + whole.length;
     if (whole === "{{" || whole === "}}") parts.add(whole.slice(1));
-    else if (name === undefined)
-      throw templateError("format with more than names or numbers in braces is not supported");
+    else if (field === undefined) throw templateError("format with braces in braces is not supported");
     else {
-      const value = name === "" ? args.positional[next++] : (args.positional[placeOf(name)] ?? args.named.get(name));
-      if (value === undefined) throw templateError("format has fewer values than places");
-      parts.add(textOf(value, budget));
+      const [, name = "", path = ""] = /^([^.[]*)([\s\S]*)$/u.exec(field) ?? [];
+      const given = name === "" ? args.positional[next++] : (args.positional[placeOf(name)] ?? args.named.get(name));
+      if (given === undefined) throw templateError("format has fewer values than places");
+      const value = path === "" ? given : attributeOf(given, pathOf(path));
+      const text = conversion === "r" ? textValue(written(value, budget)) : value;
+      parts.add(formatted(conversion === "s" ? textValue(textOf(value, budget)) : text, description, budget));
     }
   }
   parts.add(pattern.slice(start));
   return parts.text;
 }
 const placeOf = (name: string): number => (/^\d+$/u.test(name) ? Number(name) : -1);
+/** ".a[0]" as "a.0". */
+const pathOf = (path: string): string => path.replace(/\[([^\]]*)\]/gu, ".$1").replace(/^\./u, "");

@@ -10,26 +10,38 @@ import type { Environment } from "@huggingface/jinja";
 import { Arguments } from "./arguments.ts";
 import { templateError } from "./budget.ts";
 import type { TemplateBudget } from "./budget.ts";
-import { SINGLE_CHECKS, pairCheck } from "./checks.ts";
-import { FILTERS, TEXT_FILTERS, pairs } from "./filters.ts";
-import type { FilterContext } from "./filters.ts";
-import { CAN_GROW, grownLength } from "./growth.ts";
-import { Evaluated, asNode, asStatement, filterNode, known, nameOf, outputsOf, valueOf } from "./nodes.ts";
+import { passes } from "./checks.ts";
+import { groupPart } from "./containers.ts";
+import { BARE_FILTERS, FILTERS, TEXT_FILTERS } from "./filters.ts";
+import type { FilterContext } from "./filter.ts";
+import { recursionOf } from "./loops.ts";
+import { CONTAINER_METHODS } from "./methods.ts";
+import { Evaluated, asNode, asStatement, filterNode, known, nameOf, nodesOf, outputsOf } from "./nodes.ts";
 import type { Node, Statement, TemplateProgram } from "./nodes.ts";
 import { binaryValue } from "./operators.ts";
 import { ValueSizes, isContainer } from "./sizes.ts";
 import type { Value } from "./sizes.ts";
-import { capture, closeMacro, runStatement } from "./statements.ts";
-import type { Runner } from "./statements.ts";
+import type { Runner } from "./runner.ts";
+import { sliced } from "./slices.ts";
+import { runNamedBlock, runStatement } from "./statements.ts";
 import { TEXT_METHODS } from "./textMethods.ts";
-import { EMPTY_TEXT, emptyFor } from "./undefinedValues.ts";
-import type { LiteralNode } from "./undefinedValues.ts";
-import { NONE, UNDEFINED, dictionary, elements, isSafe, isUndefined, keyOf, kindOf, listValue } from "./values.ts";
+import {
+  UNDEFINED,
+  dictionary,
+  elements,
+  functionValue,
+  isSafe,
+  isUndefined,
+  keyOf,
+  kindOf,
+  numberOf,
+} from "./values.ts";
 import { partsOf, textLike, textOf, textValue, truthValue } from "./values.ts";
 import type { DictionaryKey, RuntimeValue } from "./values.ts";
 
 export class GuardedInterpreter extends Interpreter {
   readonly #budget: TemplateBudget;
+  readonly #program: TemplateProgram;
   readonly #outputs: ReadonlySet<unknown>;
   readonly #sizes: ValueSizes;
   readonly #runner: Runner;
@@ -38,11 +50,18 @@ export class GuardedInterpreter extends Interpreter {
   constructor(environment: Environment, program: TemplateProgram, budget: TemplateBudget) {
     super(environment);
     this.#budget = budget;
+    this.#program = program;
     this.#outputs = outputsOf(program);
-    this.#runner = { budget, evaluate: (node, scope) => this.evaluate(asStatement(node), scope) };
+    this.#runner = { budget, root: environment, evaluate: (node, scope) => this.evaluate(asStatement(node), scope) };
+    if (program.blocks.size > 0) environment.setVariable("self", this.#self(program, environment));
     this.#sizes = new ValueSizes(budget.limits.work / 8, () =>
       templateError("its values are too large or nested too deep"),
     );
+  }
+
+  /** What the whole template writes. */
+  write(): string {
+    return textOf(this.evaluate(asStatement(this.#program), this.#runner.root), this.#budget);
   }
 
   override evaluate(statement: Statement | undefined, environment: Environment): RuntimeValue {
@@ -64,11 +83,17 @@ export class GuardedInterpreter extends Interpreter {
 
   #value(statement: Statement, environment: Environment): RuntimeValue {
     const prepared = this.#prepared(statement, environment);
-    if (prepared instanceof Evaluated) return prepared.result;
-    const result = super.evaluate(prepared, environment);
-    if (statement.type === "Macro")
-      closeMacro(environment.lookupVariable(nameOf(asNode((statement as unknown as Node)["name"]))), environment);
-    return result;
+    return prepared instanceof Evaluated ? prepared.result : super.evaluate(prepared, environment);
+  }
+
+  /** The named blocks, to be written once more: `self.title()`. */
+  #self({ blocks }: TemplateProgram, environment: Environment): RuntimeValue {
+    return dictionary(
+      [...blocks].map(([name, block]) => [
+        name,
+        functionValue(() => textValue(runNamedBlock(block, environment, this.#runner))),
+      ]),
+    );
   }
 
   /** What a step made: texts and lists have a largest size, and making them is work. */
@@ -91,15 +116,6 @@ export class GuardedInterpreter extends Interpreter {
   #prepared(statement: Statement, environment: Environment): Statement {
     const node = statement as unknown as Node;
     switch (statement.type) {
-      case "FilterStatement":
-        return this.#filter(
-          {
-            ...node,
-            type: "FilterExpression",
-            operand: new Evaluated(textValue(capture(node["body"], environment, this.#runner))),
-          },
-          environment,
-        );
       case "FilterExpression":
         return this.#filter(node, environment);
       case "CallExpression":
@@ -121,27 +137,15 @@ export class GuardedInterpreter extends Interpreter {
     const filter = asNode(node["filter"]);
     const isCall = filter.type === "CallExpression";
     const name = nameOf(isCall ? asNode(filter["callee"]) : filter);
-    let operand = this.#defined(this.#evaluated(node["operand"], environment), emptyFor(name), environment);
-    if (WRITING_FILTERS.has(name) || (TEXT_FILTERS.has(name) && isContainer(operand.result.type)))
-      this.#payDeep(operand.result, SORTING_FILTERS.has(name) ? 20 : 1);
-    else if (!CHEAP_FILTERS.has(name)) this.#budget.spend(shallowWork(operand.result));
     const own = FILTERS.get(name);
-    if (own !== undefined) {
-      const args = isCall ? this.#given(name, filter, environment) : new Arguments(name, [], new Map());
-      return known(own(operand.result, args, this.#context(environment)));
-    }
-    if (TEXT_FILTERS.has(name)) operand = new Evaluated(textValue(textOf(operand.result, this.#budget)));
-    if (!isCall || !CAN_GROW.has(name)) {
-      this.#checkGrowth(name, operand.result, []);
-      return asStatement({ ...node, operand });
-    }
-    const args = this.#arguments(filter, environment);
-    this.#checkGrowth(
-      name,
-      operand.result,
-      args.map((arg) => valueOf(arg)),
-    );
-    return asStatement({ ...node, operand, filter: { ...filter, args } });
+    if (own === undefined) throw templateError(`it has a filter ${name.slice(0, 50)}, which is not known`);
+    const operand = this.#evaluated(node["operand"], environment).result;
+    if (WRITING_FILTERS.has(name) || (TEXT_FILTERS.has(name) && isContainer(operand.type)))
+      this.#payDeep(operand, SORTING_FILTERS.has(name) ? 20 : 1);
+    else if (!CHEAP_FILTERS.has(name)) this.#budget.spend(shallowWork(operand));
+    const args = isCall ? this.#given(name, filter, environment) : new Arguments(name, [], new Map());
+    if (BARE_FILTERS.has(name)) args.matched();
+    return known(own(operand, args, this.#context(environment)));
   }
 
   #context(environment: Environment): FilterContext {
@@ -149,59 +153,53 @@ export class GuardedInterpreter extends Interpreter {
       budget: this.#budget,
       apply: (name, value, args) => this.evaluate(filterNode(name, value, args), environment),
       passes: (name, value, args) => {
-        const paired = pairCheck(name, value, args, this.#budget);
-        if (paired !== undefined) return paired;
-        args.matched();
-        const test = { type: "Identifier", value: name };
-        const node = { type: "TestExpression", operand: new Evaluated(value), negate: false, test };
-        return this.evaluate(asStatement(node), environment).__bool__().value;
+        this.#budget.spend(1 + shallowWork(value));
+        return passes(name, value, args, this.#budget);
       },
     };
   }
 
   #test(node: Node, environment: Environment): Statement {
-    const operand = this.#evaluated(node["operand"], environment);
-    this.#budget.spend(shallowWork(operand.result));
-    const own = SINGLE_CHECKS.get(nameOf(asNode(node["test"])));
-    if (own === undefined) return asStatement({ ...node, operand });
-    return known(truthValue(own(operand.result) !== (node["negate"] === true)));
+    const operand = this.#evaluated(node["operand"], environment).result;
+    const name = nameOf(asNode(node["test"]));
+    const args = this.#given(name, node, environment);
+    this.#budget.spend(shallowWork(operand));
+    return known(truthValue(passes(name, operand, args, this.#budget) !== (node["negate"] === true)));
   }
 
   #call(node: Node, environment: Environment): Statement {
     const callee = asNode(node["callee"]);
-    if (callee.type !== "MemberExpression" || callee["computed"] === true) return asStatement(node);
+    if (callee.type !== "MemberExpression" || callee["computed"] === true) {
+      const called = this.#evaluated(callee, environment);
+      const again = recursionOf(called.result);
+      if (again === undefined) return asStatement({ ...node, callee: called });
+      const { iterable } = this.#given("loop", node, environment).matched("iterable");
+      return known(again(iterable ?? UNDEFINED));
+    }
     const name = nameOf(asNode(callee["property"]));
     const object = this.#object(callee, environment);
     if (SORTING_FILTERS.has(name)) this.#payDeep(object.result, 20);
     else this.#budget.spend(shallowWork(object.result));
     const { value } = object.result;
-    const method = typeof value === "string" ? TEXT_METHODS.get(name) : undefined;
-    if (isSafe(object.result) && UNSAFE_METHODS.has(name))
-      throw templateError(`${name} of a text marked as safe is not supported`);
-    if (typeof value === "string" && method !== undefined) {
+    if (typeof value === "string") {
+      const method = TEXT_METHODS.get(name);
+      if (method === undefined) throw templateError(`${name.slice(0, 50)} of a text is not known`);
+      if (isSafe(object.result) && UNSAFE_METHODS.has(name))
+        throw templateError(`${name} of a text marked as safe is not supported`);
       const made = method(value, this.#given(name, node, environment), this.#budget);
       return known(typeof made.value === "string" ? textLike(object.result, made.value) : made);
     }
     // In a call a dictionary's method goes before its key: a JSON schema has keys named "items".
-    const ofDictionary = partsOf(object.result) === undefined ? undefined : DICTIONARY_METHODS.get(name);
-    if (ofDictionary !== undefined)
-      return known(ofDictionary(object.result, this.#given(name, node, environment), this.#budget));
-    if (!CAN_GROW.has(name)) return asStatement({ ...node, callee: { ...callee, object } });
-    const args = this.#arguments(node, environment);
-    this.#checkGrowth(
-      name,
-      object.result,
-      args.map((arg) => valueOf(arg)),
-    );
-    return asStatement({ ...node, callee: { ...callee, object }, args });
+    const method = CONTAINER_METHODS.get(object.result.type)?.get(name);
+    if (method !== undefined) return known(method(object.result, this.#given(name, node, environment), this.#budget));
+    return asStatement({ ...node, callee: { ...callee, object } });
   }
 
   #binary(node: Node, environment: Environment): Statement {
     const operator = asNode(node["operator"])["value"];
     if (operator === "and" || operator === "or") return asStatement(node);
-    const empty = operator === "~" ? EMPTY_TEXT : undefined;
-    const left = this.#defined(this.#evaluated(node["left"], environment), empty, environment);
-    const right = this.#defined(this.#evaluated(node["right"], environment), empty, environment);
+    const left = this.#evaluated(node["left"], environment);
+    const right = this.#evaluated(node["right"], environment);
     for (const [side, other] of [
       [left, right],
       [right, left],
@@ -211,8 +209,7 @@ export class GuardedInterpreter extends Interpreter {
       const compares = operator !== "in" && operator !== "not in" && !isContainer(other.result.type);
       if ((writes || compares) && isContainer(side.result.type)) this.#payDeep(side.result, 1);
     }
-    const own = binaryValue(operator, left.result, right.result, this.#budget);
-    return own === undefined ? asStatement({ ...node, left, right }) : known(own);
+    return known(binaryValue(operator, left.result, right.result, this.#budget));
   }
 
   #object(node: Node, environment: Environment): Evaluated {
@@ -225,18 +222,28 @@ export class GuardedInterpreter extends Interpreter {
   #member(node: Node, environment: Environment): Statement {
     const object = this.#object(node, environment);
     // A slice walks over the whole text or list.
-    if (asNode(node["property"]).type === "SliceExpression") {
+    const place = asNode(node["property"]);
+    if (place.type === "SliceExpression") {
       this.#budget.spend(shallowWork(object.result) * 8);
-      return asStatement({ ...node, object });
+      const bound = (part: unknown): RuntimeValue | undefined =>
+        part === undefined ? undefined : this.#evaluated(part, environment).result;
+      return known(
+        sliced(object.result, [bound(place["start"]), bound(place["stop"]), bound(place["step"])], this.#budget),
+      );
     }
-    if (node["computed"] !== true) return asStatement({ ...node, object });
+    if (node["computed"] !== true) {
+      const half = groupPart(object.result, nameOf(place));
+      return half === undefined ? asStatement({ ...node, object }) : known(half);
+    }
     const property = this.#evaluated(node["property"], environment);
     const parts = partsOf(object.result);
     const part = keyOf(property.result);
     if (parts !== undefined && typeof part !== "string")
       return known((part === undefined ? undefined : parts.get(part)) ?? UNDEFINED);
     const text = object.result.value;
-    const at = property.result.type === "IntegerValue" ? property.result.value : undefined;
+    const at = property.result.type === "FloatValue" ? undefined : numberOf(property.result);
+    if (Array.isArray(text) && at !== undefined) return known(elements(object.result).at(at) ?? UNDEFINED);
+    if (Array.isArray(text) && typeof part !== "string") return known(UNDEFINED);
     if (typeof text !== "string" || typeof at !== "number") return asStatement({ ...node, object, property });
     this.#budget.spend(shallowWork(object.result) * 4);
     const character = /[\ud800-\udfff]/.test(text) ? Array.from(text).at(at) : text.at(at);
@@ -254,35 +261,28 @@ export class GuardedInterpreter extends Interpreter {
     return dictionary(entries);
   }
 
-  #defined(operand: Evaluated, empty: LiteralNode | undefined, environment: Environment): Evaluated {
-    return isUndefined(operand.result) && empty !== undefined ? this.#evaluated(empty, environment) : operand;
-  }
-
   #evaluated(node: unknown, environment: Environment): Evaluated {
     return new Evaluated(this.evaluate(asStatement(asNode(node)), environment));
-  }
-
-  #arguments(call: Node, environment: Environment): (Node | Evaluated)[] {
-    const args: unknown = call["args"];
-    if (!Array.isArray(args)) throw templateError("a call without arguments");
-    return args.map((arg: unknown) => {
-      const node = asNode(arg);
-      if (node.type.includes("Spread")) throw templateError("arguments are spread where that is not supported");
-      if (node.type !== "KeywordArgumentExpression") return this.#evaluated(node, environment);
-      return { ...node, value: this.#evaluated(node["value"], environment) };
-    });
   }
 
   /** The values of the arguments, each paid as what is walked over once. */
   #given(name: string, call: Node, environment: Environment): Arguments {
     const positional: RuntimeValue[] = [];
     const named = new Map<string, RuntimeValue>();
-    for (const arg of this.#arguments(call, environment)) {
-      const value = arg instanceof Evaluated ? arg : arg["value"];
-      if (!(value instanceof Evaluated)) throw templateError("an argument of a form that is not known");
-      this.#budget.spend(shallowWork(value.result));
-      if (arg instanceof Evaluated) positional.push(value.result);
-      else named.set(nameOf(asNode(arg["key"])), value.result);
+    const add = (key: string, value: RuntimeValue): void => {
+      if (named.has(key)) throw templateError(`${name} is given ${key.slice(0, 50)} twice`);
+      named.set(key, value);
+    };
+    for (const arg of nodesOf(call["args"])) {
+      const isSpread = arg.type === "SpreadExpression" || arg.type === "KeywordSpreadExpression";
+      const isNamed = arg.type === "KeywordArgumentExpression";
+      const value = this.#evaluated(isSpread ? arg["argument"] : isNamed ? arg["value"] : arg, environment).result;
+      this.#budget.spend(shallowWork(value));
+      if (arg.type === "SpreadExpression") positional.push(...elements(value, this.#budget));
+      else if (isNamed) add(nameOf(asNode(arg["key"])), value);
+      else if (isSpread)
+        for (const [key, part] of partsOf(value) ?? []) add(typeof key === "string" ? key : "a number", part);
+      else positional.push(value);
     }
     return new Arguments(name, positional, named);
   }
@@ -291,36 +291,10 @@ export class GuardedInterpreter extends Interpreter {
   #payDeep(value: Value, factor: number): void {
     this.#budget.spend(isContainer(value.type) ? this.#sizes.of(value).cells * factor : shallowWork(value));
   }
-
-  #checkGrowth(name: string, operand: Value, args: readonly (Value | undefined)[]): void {
-    const sought = args[0]?.value;
-    // Each place may be one where something is put in or taken out.
-    if (name === "replace" && typeof operand.value === "string") this.#budget.spend(operand.value.length / 8);
-    if (typeof operand.value === "string" && typeof sought === "string") this.#budget.search(operand.value, sought);
-    const { limits } = this.#budget;
-    const grown = grownLength(name, operand, args);
-    if (grown.pieces > limits.items) throw templateError("a text in too many pieces");
-    if (grown.characters > limits.textCharacters) this.#budget.text(grown.characters);
-  }
 }
 
 /** Those of which Jinja2 escapes the arguments, or marks each part of the result. */
 const UNSAFE_METHODS: ReadonlySet<string> = new Set(["replace", "format", "join", "split", "rsplit", "splitlines"]);
-
-type DictionaryMethod = (value: RuntimeValue, args: Arguments, budget: TemplateBudget) => RuntimeValue;
-const DICTIONARY_METHODS: ReadonlyMap<string, DictionaryMethod> = new Map<string, DictionaryMethod>([
-  [
-    "get",
-    (value, args) => {
-      const { key, default: otherwise } = args.matched("key", "default");
-      const name = key === undefined ? undefined : keyOf(key);
-      return (name === undefined ? undefined : partsOf(value)?.get(name)) ?? otherwise ?? NONE;
-    },
-  ],
-  ["keys", (value, args, budget) => (args.matched(), listValue(elements(value, budget)))],
-  ["values", (value, args) => (args.matched(), listValue([...(partsOf(value)?.values() ?? [])]))],
-  ["items", (value, args, budget) => (args.matched(), listValue(pairs(value, budget)))],
-]);
 
 /** Steps that hand on a text instead of making one. */
 const REFERENCES: ReadonlySet<string> = new Set(["Identifier", "MemberExpression", "StringLiteral"]);

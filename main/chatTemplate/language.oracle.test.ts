@@ -113,6 +113,9 @@ const PIECES: Readonly<Record<string, readonly string[]>> = {
   "writes the date": [
     "{{ strftime_now('%j %-j [%Z] %Y %d') }}",
     "{{ strftime_now('%e %F %T %D %R %f %w %u %h %C %k %l %P %n%t%% %-e %-k') }}",
+    "{{ strftime_now('%c|%x|%X|%r|%U|%W|%V|%G|%g|%_d|%_m|%^a|%^B|%#p|%0e|%-V|%') }}",
+    "{{ strftime_now(5) }}",
+    "{{ strftime_now() }}",
   ],
 };
 

@@ -1,28 +1,27 @@
 /**
  * Cuts a template into text and tags by Jinja2's rules for white space: `trim_blocks`,
- * `lstrip_blocks`, the signs `-` and `+` at either end of a tag, and raw blocks. The library reads
- * the inside of each tag; it would cut the text by other rules.
+ * `lstrip_blocks`, the signs `-` and `+` at either end of a tag, and raw blocks.
  */
-import { tokenize } from "@huggingface/jinja";
 import { templateError } from "./budget.ts";
+import { tagTokens } from "./tagLexer.ts";
+import type { TagToken } from "./tagLexer.ts";
 import { isBlank, stripped } from "./textMethods.ts";
 
-export type TemplateToken = ReturnType<typeof tokenize>[number];
-
-/** Inside a tag, the library takes time quadratic in a run of white space. */
-const LONGEST_WHITE_SPACE = 500;
-const SPACE_RUN = new RegExp(`\\s{${LONGEST_WHITE_SPACE + 1}}`, "u");
+/** A piece of a template: text as it stands, or a tag that writes (`{{`) or acts (`{%`). */
+export type Piece =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "output" | "statement"; readonly tokens: readonly TagToken[] };
 
 const OPEN = /\{([%{#])([-+]?)/gu;
 const RAW = /\{%[-+]?\s*raw\s*(-?)%\}/uy;
 const END_RAW = /\{%([-+]?)\s*endraw\s*([-+]?)%\}/gu;
 
-export function templateTokens(template: string): TemplateToken[] {
+export function templatePieces(template: string): readonly Piece[] {
   const source = template.replace(/\r\n?/gu, "\n").replace(/\n$/u, "");
-  const tokens: TemplateToken[] = [];
+  const pieces: Piece[] = [];
   let at = 0;
   const write = (text: string): void => {
-    if (text !== "") tokens.push({ value: text, type: "Text" });
+    if (text !== "") pieces.push({ kind: "text", text });
   };
   /** The text up to a tag; `sign` is the tag's, and only blocks and comments take the blanks before them away. */
   const writeUntil = (end: number, sign: string, isBlock: boolean): void => {
@@ -58,12 +57,12 @@ export function templateTokens(template: string): TemplateToken[] {
     } else {
       const close = kind === "%" ? "%}" : "}}";
       const { end, sign: closing } = tagEnd(source, inside, close);
-      tokens.push(...tagTokens(kind, source.slice(inside, end), close));
+      pieces.push({ kind: kind === "%" ? "statement" : "output", tokens: tagTokens(source.slice(inside, end)) });
       closeAt(end + closing.length + 2, closing, kind === "%");
     }
   }
   write(source.slice(at));
-  return tokens;
+  return pieces;
 }
 
 function textBefore(text: string, sign: string, isBlock: boolean, startsLine: boolean): string {
@@ -97,9 +96,4 @@ function textEnd(source: string, from: number): number {
     else if (source[at] === source[from]) return at;
   }
   throw templateError("a text in a tag is not closed");
-}
-
-function tagTokens(kind: string, inside: string, close: string): readonly TemplateToken[] {
-  if (SPACE_RUN.test(inside)) throw templateError(`a tag has more than ${LONGEST_WHITE_SPACE} blanks in a row`);
-  return tokenize(`{${kind} ${inside} ${close}`);
 }

@@ -2,16 +2,24 @@
 import type { Interpreter } from "@huggingface/jinja";
 import type { Arguments } from "./arguments.ts";
 import { templateError } from "./budget.ts";
-import type { Value } from "./sizes.ts";
 import type { RuntimeValue } from "./values.ts";
 
-export type TemplateProgram = Parameters<Interpreter["run"]>[0];
 export type Statement = NonNullable<Parameters<Interpreter["evaluate"]>[0]>;
 
 export interface Node {
   readonly type: string;
   readonly [field: string]: unknown;
 }
+
+export interface TemplateProgram extends Node {
+  readonly type: "Program";
+  readonly body: readonly Node[];
+  /** The named ones, wherever they stand. */
+  readonly blocks: ReadonlyMap<string, Node>;
+}
+
+/** The name of what a block has written, for the filters on it. No template can write it. */
+export const CAPTURED = "(captured)";
 
 /** A value in the place of an expression that has been evaluated already. */
 export class Evaluated {
@@ -52,11 +60,6 @@ export function filterNode(name: string, value: RuntimeValue, { positional, name
   return asStatement({ type: "FilterExpression", operand: new Evaluated(value), filter });
 }
 
-export function valueOf(arg: Node | Evaluated): Value | undefined {
-  if (arg instanceof Evaluated) return arg.result;
-  return arg["value"] instanceof Evaluated ? arg["value"].result : undefined;
-}
-
 /** Expressions, whose values are written to the output; statements write their contents themselves. */
 export function outputsOf(program: TemplateProgram): ReadonlySet<unknown> {
   const outputs = new Set<unknown>();
@@ -79,10 +82,12 @@ const STATEMENTS: ReadonlySet<string> = new Set([
   "Set",
   "If",
   "For",
+  "With",
+  "Block",
+  "OtherTemplate",
   "Macro",
   "CallStatement",
   "FilterStatement",
   "Break",
   "Continue",
-  "Comment",
 ]);

@@ -3,16 +3,16 @@ import type { TemplateBudget } from "./budget.ts";
 import { templateError } from "./budget.ts";
 import { formatPercent } from "./format.ts";
 import { areEqual, elements, isSafe, isUndefined, keyOf, kindOf, listValue, numberOf, numberValue } from "./values.ts";
-import { order, partsOf, safeValue, textLike, textOf, textValue, truthValue } from "./values.ts";
+import { order, partsOf, safeValue, textLike, textOf, textValue, truthValue, tupleValue } from "./values.ts";
 import type { RuntimeValue } from "./values.ts";
 
-/** Undefined for what is left to the library. */
+/** Of every operator but `and` and `or`, which need not look at both sides. */
 export function binaryValue(
   operator: unknown,
   left: RuntimeValue,
   right: RuntimeValue,
   budget: TemplateBudget,
-): RuntimeValue | undefined {
+): RuntimeValue {
   switch (operator) {
     case "==":
       return truthValue(areEqual(left, right, budget));
@@ -32,18 +32,55 @@ export function binaryValue(
     case "+":
       return sum(left, right, budget);
     case "*":
-      return typeof left.value === "number" ? repeated(right, left, budget) : repeated(left, right, budget);
+      return repeated(right, left, budget) ?? repeated(left, right, budget) ?? arithmetic(operator, left, right);
     case "%":
-      if (typeof left.value !== "string") return remainder(left, right);
+      if (typeof left.value !== "string") return arithmetic(operator, left, right);
       if (isSafe(left)) throw templateError("a text marked as safe is filled with %, which is not supported");
       return textValue(formatPercent(left.value, right, budget));
+    case "-":
     case "/":
     case "//":
-      if (numberOf(right) === 0) throw templateError("it divides by zero");
-      return undefined;
+    case "**":
+      return arithmetic(operator, left, right);
     default:
-      return undefined;
+      throw templateError("it has an operator that is not known");
   }
+}
+
+type Arithmetic = "+" | "-" | "*" | "/" | "//" | "%" | "**";
+
+/** Numbers, and truth values as numbers. */
+function arithmetic(operator: Arithmetic, left: RuntimeValue, right: RuntimeValue): RuntimeValue {
+  const [a, b] = [numberOf(left), numberOf(right)];
+  if (a === undefined || b === undefined)
+    throw templateError(`it computes ${kindOf(left)} ${operator} ${kindOf(right)}`);
+  if (b === 0 && ["/", "//", "%"].includes(operator)) throw templateError("it divides by zero");
+  const isFloat = left.type === "FloatValue" || right.type === "FloatValue";
+  switch (operator) {
+    case "+":
+      return numberValue(a + b, isFloat);
+    case "-":
+      return numberValue(a - b, isFloat);
+    case "*":
+      return numberValue(a * b, isFloat);
+    case "/":
+      return numberValue(a / b, true);
+    case "//":
+      return numberValue(Math.floor(a / b), isFloat);
+    case "%":
+      return numberValue(remainder(a, b), isFloat);
+    case "**": {
+      const power = a ** b;
+      if (!Number.isFinite(power)) throw templateError("a power that is no finite number");
+      return numberValue(power, isFloat || b < 0);
+    }
+  }
+}
+
+/** With the sign of the divisor, as Python's. */
+function remainder(a: number, b: number): number {
+  const rest = a % b;
+  return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -64,7 +101,7 @@ function joined(left: string, right: string, budget: TemplateBudget): RuntimeVal
   return textValue(left + right);
 }
 
-function sum(left: RuntimeValue, right: RuntimeValue, budget: TemplateBudget): RuntimeValue | undefined {
+function sum(left: RuntimeValue, right: RuntimeValue, budget: TemplateBudget): RuntimeValue {
   if (typeof left.value === "string" && typeof right.value === "string") {
     if (!isSafe(left) && !isSafe(right)) return joined(left.value, right.value, budget);
     const text = [left, right]
@@ -73,15 +110,18 @@ function sum(left: RuntimeValue, right: RuntimeValue, budget: TemplateBudget): R
     budget.text(text.length);
     return safeValue(text);
   }
-  // The library would write the other side out.
-  if (typeof left.value === "string" || typeof right.value === "string")
-    throw templateError(`it adds ${kindOf(left)} and ${kindOf(right)}`);
-  return undefined;
+  if (Array.isArray(left.value) && left.type === right.type) {
+    const items = [...elements(left), ...elements(right)];
+    budget.items(items.length);
+    return left.type === "TupleValue" ? tupleValue(items) : listValue(items);
+  }
+  return arithmetic("+", left, right);
 }
 
 function repeated(what: RuntimeValue, times: RuntimeValue, budget: TemplateBudget): RuntimeValue | undefined {
   const isList = Array.isArray(what.value);
-  if ((typeof what.value !== "string" && !isList) || times.type !== "IntegerValue") return undefined;
+  if ((typeof what.value !== "string" && !isList) || !["IntegerValue", "BooleanValue"].includes(times.type))
+    return undefined;
   const count = Math.max(0, numberOf(times) ?? 0);
   if (typeof what.value === "string") {
     budget.text(what.value.length * count);
@@ -89,19 +129,8 @@ function repeated(what: RuntimeValue, times: RuntimeValue, budget: TemplateBudge
   }
   const items = elements(what);
   budget.items(items.length * count);
-  return listValue(items.length === 0 ? [] : Array.from({ length: count }, () => items).flat());
-}
-
-/** With the sign of the divisor, as Python's. */
-function remainder(left: RuntimeValue, right: RuntimeValue): RuntimeValue | undefined {
-  const [a, b] = [numberOf(left), numberOf(right)];
-  if (a === undefined || b === undefined) return undefined;
-  if (b === 0) throw templateError("it divides by zero");
-  const rest = a % b;
-  return numberValue(
-    rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest,
-    left.type === "FloatValue" || right.type === "FloatValue",
-  );
+  const all = items.length === 0 ? [] : Array.from({ length: count }, () => items).flat();
+  return what.type === "TupleValue" ? tupleValue(all) : listValue(all);
 }
 
 export function isIn(left: RuntimeValue, right: RuntimeValue, budget: TemplateBudget): boolean {
@@ -126,7 +155,7 @@ export function compares(
   budget: TemplateBudget,
 ): boolean {
   if (typeof left.value === "string") budget.spend(left.value.length / 32);
-  const difference = order(left, right);
+  const difference = order(left, right, budget);
   if (difference === undefined) throw templateError(`it asks whether ${kindOf(left)} ${operator} ${kindOf(right)}`);
   switch (operator) {
     case "<":

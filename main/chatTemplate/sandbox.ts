@@ -3,24 +3,19 @@
  * @huggingface/jinja's, under the guard of interpreter.ts: work is counted, and sizes are limited
  * before anything large is made.
  */
-import { Environment, parse } from "@huggingface/jinja";
+import { Environment } from "@huggingface/jinja";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { TEMPLATE_LIMITS, TemplateBudget, templateError } from "./budget.ts";
 import type { TemplateLimits } from "./budget.ts";
+import { GLOBALS } from "./globals.ts";
 import { GuardedInterpreter } from "./interpreter.ts";
-import { templateTokens } from "./lexer.ts";
 import type { TemplateProgram } from "./nodes.ts";
-import type { Value } from "./sizes.ts";
-import { checkLoopControls } from "./statements.ts";
+import { parseProgram } from "./parser.ts";
 
 export function parseTemplate(source: string, limits: TemplateLimits = TEMPLATE_LIMITS): TemplateProgram {
   if (source.length > limits.templateCharacters)
     throw templateError(`it is ${source.length} characters long, expected at most ${limits.templateCharacters}`);
-  return guarded(() => {
-    const program = parse(templateTokens(source));
-    checkLoopControls(program);
-    return program;
-  });
+  return guarded(() => parseProgram(source));
 }
 
 export function runTemplate(
@@ -32,8 +27,8 @@ export function runTemplate(
     const environment = new Environment();
     for (const [name, value] of Object.entries({ ...constants, range: boundedRange(limits), ...variables }))
       environment.set(name, value);
-    const result: Value = new GuardedInterpreter(environment, program, new TemplateBudget(limits)).run(program);
-    return String(result.value);
+    for (const [name, value] of GLOBALS) if (!environment.variables.has(name)) environment.setVariable(name, value);
+    return new GuardedInterpreter(environment, program, new TemplateBudget(limits)).write();
   });
 }
 

@@ -3,7 +3,7 @@ import type { Arguments } from "./arguments.ts";
 import type { TemplateBudget } from "./budget.ts";
 import { templateError } from "./budget.ts";
 import { formatBraces } from "./format.ts";
-import { TEXT_FORMS } from "./textForms.ts";
+import { swapped, TEXT_FORMS } from "./textForms.ts";
 import { elements, listValue, numberValue, textLength, textValue, truthValue } from "./values.ts";
 import type { RuntimeValue } from "./values.ts";
 
@@ -50,7 +50,9 @@ export const WORD_WORK = 2;
 
 export const capitalized = (text: string): string => {
   const [first = ""] = text;
-  return first.toUpperCase() + text.slice(first.length).toLowerCase();
+  // The large form of a letter may be several, as of ß.
+  const [large = "", ...more] = first.toUpperCase();
+  return large + more.join("").toLowerCase() + text.slice(first.length).toLowerCase();
 };
 
 /** Found from the right; texts that overlap are the reason that this is not splitting from the left. */
@@ -102,6 +104,18 @@ function occurrences(text: string, part: string): number {
   return count;
 }
 
+function tabless(text: string, size: number): string {
+  let column = 0;
+  let made = "";
+  for (const character of text) {
+    const isTab = character === "\t";
+    const step = isTab ? (size === 0 ? 0 : size - (column % size)) : 1;
+    made += isTab ? " ".repeat(step) : character;
+    column = character === "\n" || character === "\r" ? 0 : column + step;
+  }
+  return made;
+}
+
 /** Of what is split, before the parts are made. */
 function payParts(text: string, separator: RegExp | string, budget: TemplateBudget): void {
   if (typeof separator === "string") budget.search(text, separator);
@@ -112,13 +126,82 @@ function payParts(text: string, separator: RegExp | string, budget: TemplateBudg
   budget.spend(text.length / 8);
 }
 
+/** The part of a text from one place to another, in characters as Python counts them. */
+function region(text: string, start: number | undefined, end: number | undefined): string | undefined {
+  if (start === undefined && end === undefined) return text;
+  const characters = Array.from(text);
+  const place = (at: number): number => Math.max(0, at < 0 ? at + characters.length : at);
+  const from = place(start ?? 0);
+  if (from > characters.length) return undefined;
+  return characters.slice(from, Math.max(from, end === undefined ? characters.length : place(end))).join("");
+}
+
+const bound = (args: Arguments, value: RuntimeValue | undefined): number | undefined =>
+  value === undefined || value.type === "NullValue" ? undefined : args.whole(value, 0);
+
+/** Where a part is; -1 where it is not, or with `refuses` an error. */
 const find =
-  (last: boolean): TextMethod =>
+  (last: boolean, refuses = false): TextMethod =>
   (text, args, budget) => {
-    const part = args.requiredText(args.matched("sub").sub);
+    const { sub, start, end } = args.matched("sub", "start", "end");
+    const part = args.requiredText(sub);
     budget.search(text, part);
-    const at = last ? text.lastIndexOf(part) : text.indexOf(part);
-    return numberValue(at < 0 ? -1 : textLength(text.slice(0, at)), false);
+    const from = bound(args, start);
+    const searched = region(text, from, bound(args, end));
+    const at = searched === undefined ? -1 : last ? searched.lastIndexOf(part) : searched.indexOf(part);
+    if (at < 0 && refuses) throw templateError(`${args.name} of a text that is not there`);
+    if (at < 0) return numberValue(-1, false);
+    const skipped = from === undefined ? 0 : Math.max(0, from < 0 ? from + textLength(text) : from);
+    return numberValue(skipped + textLength((searched ?? "").slice(0, at)), false);
+  };
+
+/** Whether a text begins or ends with a part, or with one of several. */
+const edge =
+  (isPart: (text: string, part: string) => boolean): TextMethod =>
+  (text, args, budget) => {
+    const { prefix, start, end } = args.matched("prefix", "start", "end");
+    const parts = prefix?.type === "TupleValue" ? elements(prefix) : [prefix];
+    const searched = region(text, bound(args, start), bound(args, end));
+    return truthValue(
+      parts.some((part) => {
+        const sought = args.requiredText(part);
+        budget.spend(1 + sought.length / 32);
+        return searched !== undefined && isPart(searched, sought);
+      }),
+    );
+  };
+
+/** The first `most` of the places, all where it is below 0; the size of the result is asked for before it is made. */
+export function replaced(text: string, old: string, other: string, most: number, budget: TemplateBudget): string {
+  budget.search(text, old);
+  budget.spend(text.length / 8);
+  const count = Math.min(most < 0 ? Infinity : most, occurrences(text, old));
+  budget.text(text.length + count * Math.max(0, other.length));
+  if (most < 0 && old !== "") return text.replaceAll(old, () => other);
+  if (old === "") {
+    budget.items(Math.min(count, text.length + 1));
+    const characters = Array.from(text);
+    return [...characters, ""].map((character, i) => (i < count ? other : "") + character).join("");
+  }
+  const parts = splitLeft(text, old, most);
+  return parts.join(other);
+}
+
+export function centered(text: string, width: number, fill: string, budget: TemplateBudget): string {
+  budget.text(Math.max(0, width));
+  const missing = Math.max(0, width - textLength(text));
+  // Python puts the odd one to the left where the width is odd.
+  const left = Math.floor(missing / 2) + (missing & width & 1);
+  return fill.repeat(left) + text + fill.repeat(missing - left);
+}
+
+/** Takes no arguments. `characters`: for a unit of work. */
+const changed =
+  (change: (text: string) => string, characters = 16): TextMethod =>
+  (text, args, budget) => {
+    args.matched();
+    budget.spend(text.length / characters);
+    return textValue(change(text));
   };
 
 export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, TextMethod>([
@@ -126,24 +209,49 @@ export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, Tex
   ["strip", strip("both")],
   ["lstrip", strip("left")],
   ["rstrip", strip("right")],
-  ["capitalize", (text) => textValue(capitalized(text))],
-  [
-    "title",
-    (text, _, budget) => {
-      budget.spend(text.length / WORD_WORK);
-      return textValue(text.replace(/\p{Cased}+/gu, (word) => capitalized(word)));
-    },
-  ],
+  ["capitalize", changed(capitalized)],
+  ["title", changed((text) => text.replace(/\p{Cased}+/gu, (word) => capitalized(word)), WORD_WORK)],
   ["find", find(false)],
   ["rfind", find(true)],
+  ["index", find(false, true)],
+  ["rindex", find(true, true)],
+  ["startswith", edge((text, part) => text.startsWith(part))],
+  ["endswith", edge((text, part) => text.endsWith(part))],
   [
     "count",
     (text, args, budget) => {
-      const part = args.requiredText(args.matched("sub").sub);
+      const { sub, start, end } = args.matched("sub", "start", "end");
+      const part = args.requiredText(sub);
       budget.search(text, part);
-      return numberValue(occurrences(text, part), false);
+      const searched = region(text, bound(args, start), bound(args, end));
+      return numberValue(searched === undefined ? 0 : occurrences(searched, part), false);
     },
   ],
+  [
+    "replace",
+    (text, args, budget) => {
+      const { old, new: other, count } = args.matched("old", "new", "count");
+      return textValue(replaced(text, args.requiredText(old), args.requiredText(other), args.whole(count, -1), budget));
+    },
+  ],
+  [
+    "center",
+    (text, args, budget) => {
+      const { width, fillchar } = args.matched("width", "fillchar");
+      const fill = args.text(fillchar) ?? " ";
+      if (textLength(fill) !== 1) throw templateError("center is given a text, expected one character");
+      return textValue(centered(text, args.requiredWhole(width), fill, budget));
+    },
+  ],
+  [
+    "expandtabs",
+    (text, args, budget) => {
+      const size = args.whole(args.matched("tabsize").tabsize, 8);
+      budget.text(text.length + occurrences(text, "\t") * Math.max(0, size));
+      return textValue(tabless(text, Math.max(0, size)));
+    },
+  ],
+  ["casefold", changed((text) => text.toLowerCase().replaceAll("ß", "ss"))],
   [
     "join",
     (text, args, budget) => {
@@ -200,7 +308,7 @@ export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, Tex
       return textValue(text.endsWith(suffix) ? text.slice(0, text.length - suffix.length) : text);
     },
   ],
-  ["upper", (text) => textValue(text.toUpperCase())],
-  ["lower", (text) => textValue(text.toLowerCase())],
-  ["isdigit", (text) => truthValue(/^[\p{Nd}²³¹⁰⁴-⁹₀-₉]+$/u.test(text))],
+  ["swapcase", changed(swapped, WORD_WORK)],
+  ["upper", changed((text) => text.toUpperCase())],
+  ["lower", changed((text) => text.toLowerCase())],
 ]);

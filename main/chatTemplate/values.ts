@@ -33,6 +33,9 @@ export const listValue = (items: readonly RuntimeValue[]): RuntimeValue => new L
 export const tupleValue = (items: readonly RuntimeValue[]): RuntimeValue => new TupleValue(items);
 export const dictionary = (entries: Iterable<readonly [DictionaryKey, RuntimeValue]>): RuntimeValue =>
   new DictionaryValue(new Map(entries));
+/** A dictionary whose parts its own functions change. */
+export const changingDictionary = (parts: ReadonlyMap<DictionaryKey, RuntimeValue>): RuntimeValue =>
+  new DictionaryValue(parts);
 export const functionValue = (body: FunctionBody): RuntimeValue => new FunctionValue(body);
 export const numberValue = (number: number, isFloat: boolean): RuntimeValue =>
   isFloat ? new FloatValue(number) : new IntegerValue(number);
@@ -44,6 +47,10 @@ export function partsOf({ type, value }: RuntimeValue): ReadonlyMap<DictionaryKe
   const isDictionary = type === "ObjectValue" || type === "KeywordArgumentsValue";
   return isDictionary && value instanceof Map ? value : undefined;
 }
+
+/** The names of a namespace, to be read and set; undefined for every other value. */
+export const namesOf = ({ type, value }: RuntimeValue): Map<string, RuntimeValue> | undefined =>
+  type === "NamespaceValue" && value instanceof Map ? value : undefined;
 
 /** The key that a value is; undefined for one that is none here. */
 export const keyOf = (value: RuntimeValue): DictionaryKey | undefined =>
@@ -171,13 +178,25 @@ export function areEqual(a: RuntimeValue, b: RuntimeValue, budget: TemplateBudge
   return left === right;
 }
 
-/** Below zero where a comes first. Numbers with numbers, texts with texts; undefined for what has no order. */
-export function order(a: RuntimeValue, b: RuntimeValue): number | undefined {
+/**
+ * Below zero where a comes first. Numbers with numbers, texts with texts, lists by their first
+ * parts that differ; undefined for what has no order.
+ */
+export function order(a: RuntimeValue, b: RuntimeValue, budget: TemplateBudget): number | undefined {
   const [first, second] = [numberOf(a), numberOf(b)];
   // Not a number minus anything is not a number, and then no comparison holds.
   if (first !== undefined && second !== undefined)
     return first === second ? 0 : first < second ? -1 : first > second ? 1 : NaN;
-  return typeof a.value === "string" && typeof b.value === "string" ? textOrder(a.value, b.value) : undefined;
+  if (typeof a.value === "string" && typeof b.value === "string") return textOrder(a.value, b.value);
+  if (!Array.isArray(a.value) || !Array.isArray(b.value) || a.type !== b.type) return undefined;
+  const [left, right]: readonly (readonly RuntimeValue[])[] = [a.value, b.value];
+  return listOrder(left ?? [], right ?? [], budget);
+}
+
+function listOrder(a: readonly RuntimeValue[], b: readonly RuntimeValue[], budget: TemplateBudget): number | undefined {
+  const at = a.findIndex((item, i) => i >= b.length || !areEqual(item, b[i] ?? UNDEFINED, budget));
+  const [left, right] = [a[at], b[at]];
+  return left === undefined || right === undefined ? a.length - b.length : order(left, right, budget);
 }
 
 /** By code points, where JavaScript compares the halves of a pair. */
@@ -227,7 +246,3 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 /** What a value is, for messages. */
 export const kindOf = ({ type }: RuntimeValue): string => KINDS[type] ?? "a value";
-
-/** What a function does, to be read and replaced; undefined for every other value. */
-export const functionOf = (value: RuntimeValue): { value: FunctionBody } | undefined =>
-  value.type === "FunctionValue" ? (value as unknown as { value: FunctionBody }) : undefined;
