@@ -5,7 +5,7 @@
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Grammar, Range } from "./rules.ts";
-import { GRAMMAR_LIMITS, tooLarge } from "./rules.ts";
+import { GRAMMAR_LIMITS, tokenPoint, tooLarge } from "./rules.ts";
 
 /** No text of the grammar goes on from here. */
 export const DEAD = 0;
@@ -14,9 +14,9 @@ export const DEAD = 0;
 const EMPTY = 0;
 const UNKNOWN = -1;
 
-const LIMITS = { stacksOfState: 2000, stacks: 1_000_000, moves: 16_000_000 } as const;
+const LIMITS = { stacksOfState: 2000, stacks: 1_000_000, moves: 16_000_000, maskBytes: 1 << 26 } as const;
 
-const tooAmbiguous = (): WorkbenchError =>
+export const tooAmbiguous = (): WorkbenchError =>
   new WorkbenchError("INPUT_LIMIT", "[grammar] the text can be read in too many ways, or is nested too deep", {
     hint: "Write the grammar so that its next characters tell the alternatives apart.",
   });
@@ -56,6 +56,20 @@ export class GrammarAutomaton {
     for (let at = this.#classes.of(first), end = this.#classes.of(last); at <= end; at++)
       if (this.#move(state, at) !== DEAD) return true;
     return false;
+  }
+
+  /** The state of a text that may be read in the ways of both. */
+  both(first: number, second: number): number {
+    if (first === DEAD || first === second) return second;
+    if (second === DEAD) return first;
+    const stacks = new Set([...(this.#states[first] ?? []), ...(this.#states[second] ?? [])]);
+    return this.#state([...stacks].sort((a, b) => a - b));
+  }
+
+  /** The tokens that may come next by their names. */
+  *tokensIn(state: number, size: number): Generator<readonly [first: number, last: number]> {
+    for (const [characterClass, first, last] of this.#classes.behind(tokenPoint(0), tokenPoint(size)))
+      if (this.#move(state, characterClass) !== DEAD) yield [first - tokenPoint(0), last - tokenPoint(0)];
   }
 
   mayEnd(state: number): boolean {
@@ -182,11 +196,23 @@ class CharacterClasses {
     return low;
   }
 
+  /** The stretches from one point up to another: their class, their first point and their last. */
+  *behind(from: number, end: number): Generator<readonly [characterClass: number, first: number, last: number]> {
+    for (let at = this.of(from); at < this.count; at++) {
+      const first = Math.max(from, this.#firsts[at] ?? 0);
+      const last = Math.min(end, this.#firsts[at + 1] ?? end) - 1;
+      if (first > last) return;
+      yield [at, first, last];
+    }
+  }
+
   /** Which classes these characters are. */
   maskOf(ranges: readonly Range[]): Uint8Array {
     const key = ranges.join(";");
     const known = this.#masks.get(key);
     if (known !== undefined) return known;
+    const most = Math.floor(LIMITS.maskBytes / this.count);
+    if (this.#masks.size >= most) throw tooLarge("different sets of characters", most);
     const mask = new Uint8Array(this.count);
     for (const [first, last] of ranges) mask.fill(1, this.of(first), this.of(last) + 1);
     this.#masks.set(key, mask);

@@ -1,7 +1,7 @@
 /** Which tokens may come next in a text that a grammar constrains. A token may end within a character; the next one goes on there. */
 import type { GrammarAutomaton } from "./automaton.ts";
-import { DEAD } from "./automaton.ts";
-import { LAST_CODE_POINT } from "./rules.ts";
+import { DEAD, tooAmbiguous } from "./automaton.ts";
+import { LAST_CODE_POINT, tokenPoint } from "./rules.ts";
 import type { VocabularyTrie } from "./vocabularyTrie.ts";
 
 /** Masks that are kept: most texts come back to few states, such as that within a string. */
@@ -77,6 +77,9 @@ export class TokenMasks {
       for (let at = tokenStarts[node] ?? 0, end = tokenStarts[node + 1] ?? 0; at < end; at++) allow(tokens[at] ?? 0);
       node++;
     }
+    if (from.missing === 0)
+      for (const [first, last] of this.automaton.tokensIn(from.state, trie.size))
+        for (let id = first; id <= last; id++) if (!endings.has(id)) allow(id);
     if (from.missing === 0 && this.automaton.mayEnd(from.state)) for (const id of endings) allow(id);
     return mask;
   }
@@ -99,8 +102,21 @@ export class ConstrainedTokens {
     for (; this.#read < tokens.length; this.#read++) {
       const token = tokens[this.#read] ?? -1;
       if (endings.has(token)) continue;
-      for (const byte of bytes(token)) this.#place = stepByte(this.#masks.automaton, this.#place, byte);
+      this.#place = this.#behind(bytes(token), token);
     }
+  }
+
+  /** A token is read by its text, by its name, or both. */
+  #behind(bytes: Uint8Array, token: number): Place {
+    const { automaton } = this.#masks;
+    const from = this.#place;
+    const named = from.missing === 0 ? automaton.next(from.state, tokenPoint(token)) : DEAD;
+    let spelt = from;
+    for (const byte of bytes) spelt = stepByte(automaton, spelt, byte);
+    if (named === DEAD) return spelt;
+    if (bytes.length === 0 || spelt.state === DEAD) return { state: named, value: 0, missing: 0 };
+    if (spelt.missing > 0) throw tooAmbiguous();
+    return { ...spelt, state: automaton.both(spelt.state, named) };
   }
 
   allowed(): Uint32Array {

@@ -4,11 +4,26 @@
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Element, Grammar, Range, Sequence } from "./rules.ts";
-import { GRAMMAR_LIMITS, inverted, joined, LAST_CODE_POINT, leftRecursive, RuleBuilder, tooLarge } from "./rules.ts";
+import {
+  GRAMMAR_LIMITS,
+  inverted,
+  joined,
+  LAST_CODE_POINT,
+  leftRecursive,
+  RuleBuilder,
+  tokenPoint,
+  tooLarge,
+} from "./rules.ts";
 
-export function parseGbnf(text: string): Grammar {
+/** The tokens that a grammar may name. */
+export interface TokenNames {
+  readonly size: number;
+  readonly idOf: (text: string) => number | undefined;
+}
+
+export function parseGbnf(text: string, tokens: TokenNames = { size: 0, idOf: () => undefined }): Grammar {
   if (text.length > GRAMMAR_LIMITS.text) throw tooLarge("characters", GRAMMAR_LIMITS.text);
-  return new GbnfReader(text).read();
+  return new GbnfReader(text, tokens).read();
 }
 
 interface Named {
@@ -32,13 +47,15 @@ const COUNT = /\d+/uy;
 
 class GbnfReader {
   readonly #text: string;
+  readonly #tokens: TokenNames;
   readonly #builder = new RuleBuilder();
   readonly #names = new Map<string, Named>();
   #at = 0;
   #depth = 0;
 
-  constructor(text: string) {
+  constructor(text: string, tokens: TokenNames) {
     this.#text = text;
+    this.#tokens = tokens;
   }
 
   read(): Grammar {
@@ -118,12 +135,34 @@ class GbnfReader {
         return [this.#group()];
       case "<":
       case "!":
-        throw this.#wrong("got a token, expected characters: tokens by name or id are not supported here");
+        return [this.#token()];
       default: {
         const name = this.#match(NAME);
         return name === undefined ? undefined : [{ kind: "rule", rule: this.#named(name, start).rule }];
       }
     }
+  }
+
+  /** A token of the vocabulary by its text (`<think>`) or id (`<[151667]>`), or any other one (`!<think>`). */
+  #token(): Element {
+    const start = this.#at;
+    const isNot = this.#here() === "!";
+    if (isNot) this.#at++;
+    const [name] = /^<[^<>\s]{1,200}>/u.exec(this.#text.slice(this.#at, this.#at + 202)) ?? [];
+    if (name === undefined) throw this.#wrong("got a token without its end, expected <text> or <[id]>", start);
+    const number = /^<\[(\d{1,9})\]>$/u.exec(name)?.[1];
+    const id = number === undefined ? this.#tokens.idOf(name) : Number(number);
+    const { size } = this.#tokens;
+    if (id === undefined || id >= size)
+      throw this.#wrong(`got the token ${name}, expected one of the vocabulary of ${size} tokens`, start);
+    this.#at += name.length;
+    const [first, last] = [tokenPoint(0), tokenPoint(size - 1)];
+    const point = tokenPoint(id);
+    const others: readonly Range[] = [
+      [first, point - 1],
+      [point + 1, last],
+    ];
+    return { kind: "characters", ranges: isNot ? others.filter(([low, high]) => low <= high) : [[point, point]] };
   }
 
   #group(): Element {

@@ -114,6 +114,7 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""} ${abse
     let tokenizer: Tokenizer;
     let source: ConstraintSource;
     let comparable: Uint8Array;
+    let whole: Uint8Array;
     beforeAll(async () => {
       const file = await openGguf(await openFileSource(path));
       tokenizer = createTokenizer(file);
@@ -123,16 +124,17 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""} ${abse
       comparable = Uint8Array.from({ length: tokenizer.size }, (_each, id) =>
         tokenizer.endings.has(id) || (bytes(id).length > 0 && isPartOfUtf8(bytes(id))) ? 1 : 0,
       );
+      whole = Uint8Array.from({ length: tokenizer.size }, (_each, id) => (isWholeUtf8([...bytes(id)]) ? 1 : 0));
     });
 
     /** Random texts of a grammar, token by token by our masks, up to some length. */
-    function beginnings(masks: TokenMasks, random: Random): number[][] {
+    function beginnings(masks: TokenMasks, random: Random, isChosen: (id: number) => boolean): number[][] {
       return Array.from({ length: PREFIXES }, (_each, i) => {
         const tokens: number[] = [];
         const text = new ConstrainedTokens(masks);
         const length = i * (1 + random.integer(4));
         while (tokens.length < length) {
-          const choices = [...bits(text.allowed())].filter((id) => !tokenizer.endings.has(id));
+          const choices = [...bits(text.allowed())].filter((id) => !tokenizer.endings.has(id) && isChosen(id));
           if (choices.length === 0) break;
           tokens.push(random.pick(choices));
           text.read(tokens);
@@ -144,11 +146,15 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""} ${abse
     /** Tokens whose bytes are no part of UTF-8, and control tokens: llama.cpp lets some of them into a text, we let none. */
     const isComparable = (id: number): boolean => comparable[id] === 1;
 
-    async function compare(grammar: string, random: Random): Promise<"refused" | "too ambiguous" | number> {
-      const masks = new TokenMasks(new GrammarAutomaton(parseGbnf(grammar)), source);
+    async function compare(
+      grammar: string,
+      random: Random,
+      isText = (_id: number): boolean => true,
+    ): Promise<"refused" | "too ambiguous" | number> {
+      const masks = new TokenMasks(new GrammarAutomaton(parseGbnf(grammar, tokenizer)), source);
       let prefixes: number[][];
       try {
-        prefixes = beginnings(masks, random);
+        prefixes = beginnings(masks, random, isText);
       } catch (error) {
         // llama.cpp would take for ever.
         expect(error).toMatchObject({ code: "INPUT_LIMIT" });
@@ -165,7 +171,10 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""} ${abse
         const mine = new Set(bits(text.allowed()));
         const wrong = Array.from(theirs[i]!.keys()).filter(
           (id) =>
-            isComparable(id) && !(isWithin && tokenizer.endings.has(id)) && mine.has(id) !== (theirs[i]![id] === 1),
+            isComparable(id) &&
+            isText(id) &&
+            !(isWithin && tokenizer.endings.has(id)) &&
+            mine.has(id) !== (theirs[i]![id] === 1),
         );
         const shown = wrong
           .slice(0, 5)
@@ -183,6 +192,30 @@ describe.skipIf(missing !== undefined)(`beside llama.cpp ${missing ?? ""} ${abse
         if (typeof compared === "number") pairs += compared;
       }
       expect(pairs).toBeGreaterThan(150);
+    });
+
+    /** Parts of characters by their names: llama.cpp reads them as text besides. */
+    const isWholeText = (id: number): boolean => isComparable(id) && whole[id] === 1;
+
+    test("tokens by their ids, and others than these", { timeout: 120_000 }, async () => {
+      const random = seededRandom(5);
+      for (let i = 0; i < 8; i++) {
+        const draw = (): number => {
+          for (;;) {
+            const id = random.integer(tokenizer.size);
+            if (isWholeText(id) && !tokenizer.endings.has(id)) return id;
+          }
+        };
+        const [a, b, c] = [draw(), draw(), draw()];
+        const grammar = random.pick([
+          `root ::= <[${a}]> [a-z]+ <[${b}]>`,
+          `root ::= (<[${a}]> | <[${b}]> | "x")+ "y"`,
+          `root ::= [a-c]* !<[${a}]> (<[${b}]> <[${c}]>)* "z"`,
+          `root ::= !<[${a}]>+ <[${a}]> "!"`,
+          `root ::= ("a" | <[${a}]>)+ [^q]*`,
+        ]);
+        expect(typeof (await compare(grammar, random, isWholeText)), grammar).toBe("number");
+      }
     });
 
     test("JSON", { timeout: 120_000 }, async () => {

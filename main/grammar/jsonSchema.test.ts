@@ -87,6 +87,11 @@ test.each<readonly [unknown, readonly unknown[], readonly unknown[]]>([
   [{ type: "string", format: "uuid" }, ["01234567-89ab-cdef-0123-456789abcdef"], ["0123"]],
   [{ oneOf: [{ type: "boolean" }, { allOf: [{ type: "null" }] }] }, [true, null], [0]],
   [{ minimum: 5 }, [5, 17], [4, -9]],
+  [
+    { properties: { a: { anyOf: [{ type: "null" }, { type: "boolean" }] }, b: { $ref: "#/properties/a/anyOf/1" } } },
+    [{ a: null, b: true }],
+    [{ b: null }],
+  ],
 ])("%j", (schema, whole, others) => {
   const automaton = automatonOf(schema);
   for (const value of whole) expect(takes(automaton, written(value)), written(value)).toBe(true);
@@ -121,6 +126,69 @@ test("bounds of whole numbers hold exactly", () => {
   expect([2, 3, 4, 5].map((value) => takes(open, String(value)))).toEqual([false, true, true, false]);
 });
 
+test("bounds of fractions hold exactly", () => {
+  const random = seededRandom(9);
+  const draw = (): number => (random.integer(4000) - 2000) / 10 ** random.integer(4);
+  for (let i = 0; i < 120; i++) {
+    const [low, high] = [draw(), draw()].toSorted((a, b) => a - b);
+    if (low === high) continue;
+    const [isOpenLow, isOpenHigh] = [random.integer(2) === 1, random.integer(2) === 1];
+    const isLowGiven = random.integer(5) > 0;
+    const automaton = automatonOf({
+      type: "number",
+      ...(isLowGiven && { [isOpenLow ? "exclusiveMinimum" : "minimum"]: low }),
+      [isOpenHigh ? "exclusiveMaximum" : "maximum"]: high,
+    });
+    const near = [low!, high!].flatMap((bound) => [bound, bound - 0.001, bound + 0.001, Math.trunc(bound)]);
+    for (const value of [...near, 0, ...Array.from({ length: 40 }, draw)]) {
+      const text = String(Number(value.toFixed(4)) + 0);
+      const number = Number(text);
+      const isAbove = !isLowGiven || (isOpenLow ? number > low! : number >= low!);
+      const isBelow = isOpenHigh ? number < high! : number <= high!;
+      for (const form of [text, text.includes(".") ? `${text}0` : `${text}.00`])
+        expect(takes(automaton, form), `${form} in ${low} to ${high}`).toBe(isAbove && isBelow);
+    }
+    expect(takes(automaton, "01") || takes(automaton, "1.") || takes(automaton, "")).toBe(false);
+  }
+});
+
+/** The engine's own expressions say what a pattern takes. */
+test.each([
+  "^a+b?$",
+  "^(\\([0-9]{3}\\))?[0-9]{3}-[0-9]{4}$",
+  "^[a-z][a-z0-9_]*$",
+  "abc",
+  "^ab|cd$",
+  "^(ab|c)*d{2,3}$",
+  "^[^a-c\\s]{1,3}$",
+  "^\\w+@\\w+\\.(com|org)$",
+  '^"[^"\\\\]*"$',
+  "^.\\n?.$",
+  "^(?:a|(?<name>b))\\d\\D$",
+  "^[\\]\\-a\\u00e9]+?$",
+  "^日本?.{0,2}$",
+  "",
+  "^$",
+  "[0-9]$",
+  "^\\x41[\\w-]\\S*$",
+])("the pattern %s", (pattern) => {
+  const automaton = automatonOf({ type: "string", pattern });
+  const expression = new RegExp(pattern, "u");
+  const random = seededRandom(pattern.length + 1);
+  const letters = Array.from('aaabbcd0123-_@."\\ \n()]é日本zA' + pattern.replaceAll(/[\\^$()[\]{}?*+|]/gu, ""));
+  const words = ["", "ab", "aab", "(123)456-7890", "456-7890", "a@b.com", '"x"', "dd", "abddd", "xabcx", "b1x", "AA-"];
+  const drawn = Array.from({ length: 600 }, () =>
+    Array.from({ length: random.integer(7) }, () => random.pick(letters)).join(""),
+  );
+  const seen = new Set<boolean>();
+  for (const text of [...words, ...drawn]) {
+    const expected = expression.test(text);
+    seen.add(expected);
+    expect(takes(automaton, JSON.stringify(text)), JSON.stringify(text)).toBe(expected);
+  }
+  expect(seen.has(true)).toBe(true);
+});
+
 test("every random text of a grammar is JSON", () => {
   const random = seededRandom(12);
   const letters = [...'{}[]",: 0123456789-+.eEtruefalsn\\abcnamegtvix日'];
@@ -149,14 +217,22 @@ describe("refused", () => {
   test.each<readonly [unknown, string]>([
     [false, "#: got false"],
     [{ type: "strin" }, '#/type: got "strin", expected one of object'],
-    [{ type: "string", pattern: "a" }, "#/pattern: this word is not supported here, beside type"],
-    [{ type: "number", minimum: 1 }, "#/minimum: this word is not supported here"],
+    [{ type: "string", pattern: "a", maxLength: 3 }, "#/maxLength: this word is not supported here, beside type"],
+    [{ type: "string", pattern: "(?=a)" }, '#/pattern: got "=a)" at 3, expected characters'],
+    [{ type: "string", pattern: "(a)\\1" }, '#/pattern: got "\\\\1" at 4, expected characters'],
+    [{ type: "string", pattern: "a^b" }, '#/pattern: got "^b" at 2, expected characters'],
+    [{ type: "string", pattern: "a{3,2}" }, "#/pattern: got the count {3,2}"],
+    [{ type: "string", pattern: "\\u0001" }, "#/pattern: it asks for characters that a text here"],
+    [{ type: "number", minimum: 1, exclusiveMaximum: 1 }, "#: got bounds without a number between them"],
+    [{ type: "number", minimum: 1e-20 }, "#/minimum: got 1e-20, expected a number of at most 15 digits"],
     [{ properties: { a: { type: "object", patternProperties: {} } } }, "#/properties/a/patternProperties"],
     [{ properties: { a: {} }, required: ["b"] }, '#/required: got "b", expected a name of properties'],
     [{ properties: { a: {} }, additionalProperties: true }, "#/additionalProperties: got properties beside"],
     [{ $ref: "#/$defs/x" }, "#/$ref: got #/$defs/x, which is not in the schema"],
     [{ $ref: "http://a/b" }, "#/$ref: got"],
     [{ $ref: "#" }, "leads to itself"],
+    [{ $ref: "#a", $defs: {} }, '#/$ref: got "#a", expected a place'],
+    [{ type: ["constructor"] }, '#/type: got "constructor", expected one of'],
     [{ anyOf: [] }, "#/anyOf: expected a list of schemas"],
     [{ type: "integer", minimum: 5, maximum: 4 }, "#: got bounds without a whole number"],
     [{ type: "array", minItems: 3, maxItems: 2 }, "#/maxItems: got 2, expected 3 or more"],
@@ -172,6 +248,8 @@ describe("refused", () => {
     let deep: object = {};
     for (let i = 0; i < 1000; i++) deep = { type: "array", items: deep };
     expect(() => automatonOf(deep)).toThrow(/schemas within schemas/);
+    for (const nest of [(inner: string) => `{"const": ${inner}}`, (inner: string) => `{"type": ${inner}}`])
+      expect(() => jsonSchemaGrammar(nest("[".repeat(100_000) + "]".repeat(100_000)))).toThrow(/values within values/);
     const wide = Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`p${i}`, { type: "string" }]));
     expect(() => automatonOf({ properties: wide })).toThrow(expect.objectContaining({ code: "INPUT_LIMIT" }) as Error);
   });

@@ -17,6 +17,9 @@ export interface Grammar {
 
 export const LAST_CODE_POINT = 0x10ffff;
 
+/** A token that a grammar names is one more character, behind those of Unicode. */
+export const tokenPoint = (id: number): number => LAST_CODE_POINT + 1 + id;
+
 /** Grammars come from anywhere: what they may cost. */
 export const GRAMMAR_LIMITS = {
   /** Characters of its text. */
@@ -25,6 +28,8 @@ export const GRAMMAR_LIMITS = {
   elements: 200_000,
   /** Groups within groups. */
   depth: 200,
+  /** Values within values of a schema. */
+  values: 2000,
   /** Of one repetition. */
   repetitions: 2000,
   /** Stretches of characters between the bounds of all ranges. */
@@ -122,6 +127,32 @@ export function leftRecursive({ rules }: Grammar): number | undefined {
   return found < 0 ? undefined : found;
 }
 
+/**
+ * The rules that hold: an alternative of theirs has elements that all hold. Each element is looked
+ * at once, in whatever order the rules stand.
+ */
+export function rulesThatHold(rules: Grammar["rules"], doCharacters: boolean): ReadonlySet<number> {
+  const held = new Set<number>();
+  const todo: number[] = [];
+  const hold = (rule: number): void => {
+    if (!held.has(rule)) todo.push(rule);
+    held.add(rule);
+  };
+  const waiting: { readonly rule: number; left: number }[][] = rules.map(() => []);
+  rules.forEach((alternatives, rule) => {
+    for (const sequence of alternatives) {
+      if (!doCharacters && sequence.some(({ kind }) => kind === "characters")) continue;
+      const needed = sequence.flatMap((element) => (element.kind === "rule" ? [element.rule] : []));
+      if (needed.length === 0) hold(rule);
+      const alternative = { rule, left: needed.length };
+      for (const other of needed) waiting[other]?.push(alternative);
+    }
+  });
+  for (let next = todo.pop(); next !== undefined; next = todo.pop())
+    for (const alternative of waiting[next] ?? []) if (--alternative.left === 0) hold(alternative.rule);
+  return held;
+}
+
 interface Beginning {
   readonly to: number;
   readonly isLast: boolean;
@@ -129,14 +160,8 @@ interface Beginning {
 
 /** The rules that may begin each rule. */
 function firstRules(rules: Grammar["rules"]): Beginning[][] {
-  const nullable = new Set<number>();
+  const nullable = rulesThatHold(rules, false);
   const canBeEmpty = (element: Element): boolean => element.kind === "rule" && nullable.has(element.rule);
-  for (let before = -1; before !== nullable.size;) {
-    before = nullable.size;
-    rules.forEach((alternatives, rule) => {
-      if (alternatives.some((sequence) => sequence.every(canBeEmpty))) nullable.add(rule);
-    });
-  }
   return rules.map((alternatives) =>
     alternatives.flatMap((sequence) => {
       const end = sequence.findIndex((element) => !canBeEmpty(element));

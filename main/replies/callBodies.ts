@@ -5,7 +5,7 @@
 import type { Json } from "../diagnostics/errors.ts";
 import { GEMMA, LiteralText, PYTHON } from "./literals.ts";
 import type { CallArguments, ParameterTypes, WrittenCall } from "./reply.ts";
-import { isRecord, partOf } from "./reply.ts";
+import { isOfType, isRecord, isTextOnly, partOf } from "./reply.ts";
 
 export type CallBody = (text: string, types: ParameterTypes) => readonly WrittenCall[] | undefined;
 
@@ -46,18 +46,20 @@ function allOf<T>(items: readonly T[], read: (item: T) => WrittenCall | undefine
 /** `{"name": …, "arguments": {…}}`, a list of them, or several in a row. */
 export const jsonCalls: CallBody = (text) => {
   const inner = text.replace(/^\s*```(?:json)?/u, "").replace(/```\s*$/u, "");
-  const whole = parsedJson(inner);
-  // One a line, with or without a comma or semicolon between.
-  const values =
-    whole ??
-    parsedJson(
-      `[${inner
-        .trim()
-        .replace(/\}\s*[,;]?\s*\n\s*\{/gu, "},{")
-        .replace(/\}\s*;\s*\{/gu, "},{")}]`,
-    );
+  const values = parsedJson(inner) ?? parsedJson(`[${inner.trim().replace(BETWEEN_CALLS, inList)}]`);
   return values === undefined ? undefined : allOf(Array.isArray(values) ? values : [values], callOf);
 };
+
+/**
+ * One a line, with or without a comma or semicolon between. Each blank can be taken in one way
+ * only, so that many cost little.
+ */
+const BETWEEN_CALLS = /\}([\s,;]*)\{/gu;
+const inList = (found: string, between: string): string =>
+  /[;\n]/u.test(between) && /^[,;]?$/u.test(between.replaceAll(/\s/gu, "")) ? "},{" : found;
+
+/** Firefunction: a list of calls behind a word. */
+export const functools: CallBody = (text, types) => jsonCalls(text.replace(/^\s*functools/u, ""), types);
 
 /** A whole answer that is one JSON call, and not some other JSON. */
 export const bareJson: CallBody = (text) => {
@@ -114,10 +116,16 @@ export const deepseek: CallBody = between("<｜tool▁call▁begin｜>", "<｜to
   return namedJson("<｜tool▁sep｜>")(block === null ? text : `${block[1] ?? ""}<｜tool▁sep｜>${block[2] ?? ""}`, types);
 });
 
-/** A value without quotation marks: a text where the tool says so, else JSON where it is that, else a text. */
-function bareValue(text: string, type: Json | undefined): Json {
-  if (type === "string") return text;
-  return parsedJson(text.trim()) ?? PYTHON_WORDS.get(text.trim()) ?? text;
+/**
+ * A value without quotation marks: a text where the tool takes nothing else, else JSON that it
+ * takes, else a text.
+ */
+function bareValue(text: string, types: readonly string[] | undefined): Json {
+  if (types !== undefined && isTextOnly(types)) return text;
+  const word = PYTHON_WORDS.get(text.trim());
+  const parsed = word === undefined ? parsedJson(text.trim()) : word;
+  if (parsed === undefined) return text;
+  return types?.includes("string") !== true || types.some((type) => isOfType(parsed, type)) ? parsed : text;
 }
 const PYTHON_WORDS = new Map<string, Json>([
   ["True", true],
@@ -202,7 +210,7 @@ export const invokeTags: CallBody = (text, types) => {
     const given = pairs(body, tagged(body, '<parameter name="', "</parameter>"), (parameter) => {
       const [key = ""] = parameter.head.split('"');
       const isText = parameter.head.includes('string="true"');
-      return [key, bareValue(withoutFrame(parameter.body), isText ? "string" : types(name, key))];
+      return [key, bareValue(withoutFrame(parameter.body), isText ? ["string"] : types(name, key))];
     });
     return given === undefined ? undefined : { name, arguments: given };
   });

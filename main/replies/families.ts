@@ -7,6 +7,7 @@ import {
   argumentTags,
   bareJson,
   deepseek,
+  functools,
   functionTags,
   gemma,
   invokeTags,
@@ -41,8 +42,11 @@ export interface CallStyle {
 }
 
 export interface ReplyStyle {
-  /** Marks for parts of an answer; `channels`: headers say what each part is (Harmony). */
-  readonly kind: "marks" | "channels";
+  /**
+   * Marks for parts of an answer; `channels`: headers say what each part is (Harmony);
+   * `recipients`: each part begins with a line that says whom it is for (Functionary 3.2).
+   */
+  readonly kind: "marks" | "channels" | "recipients";
   readonly reasoning: readonly Marks[];
   readonly calls: CallStyle | null;
   /** Text that is shown nowhere. */
@@ -124,7 +128,7 @@ const CALLS: readonly Row<CallStyle>[] = [
   }),
   calls("Command R7B", ["<|START_ACTION|>"], jsonCalls, { open: "<|START_ACTION|>", close: ["<|END_ACTION|>"] }),
   calls("Command R", ["Action:", "tool_name"], jsonCalls, { open: "Action:\n```json", close: ["```"] }),
-  calls("Firefunction", ["functools"], jsonCalls, { open: "functools", close: [], isFirst: true }),
+  calls("Firefunction", ["functools"], functools, { open: "functools[", close: [], isPart: true }),
   calls("GigaChat", ["<|function_call|>"], jsonCalls, { open: "<|function_call|>", close: ["<|message_sep|>"] }),
   calls("Functionary", ["<function=", "</function>"], functionTags, FUNCTION_TAGS),
   calls(
@@ -165,6 +169,14 @@ export function replyStyle(template: string): ReplyStyle {
       silent: [],
       beginsThinking: false,
     };
+  if (RECIPIENT_SIGNS.some(holds))
+    return {
+      kind: "recipients",
+      reasoning: [],
+      calls: { family: "Functionary 3.2", marks: [] },
+      silent: [],
+      beginsThinking: false,
+    };
   const beginsThinking = holds(FINAL_RESPONSE);
   const named = REASONING.filter(fits).map(({ value }) => value);
   const reasoning = named.some(({ open }) => open === USUAL.open) ? named : [...named, USUAL];
@@ -198,4 +210,9 @@ export const marksOf = (style: ReplyStyle): readonly string[] =>
 export const CHANNEL_OPENS: readonly string[] = ["<|start|>", "<|channel|>"];
 export const CHANNEL_ENDS: readonly string[] = ["<|end|>", "<|return|>", "<|call|>", ...CHANNEL_OPENS];
 export const HEADER_ENDS: readonly string[] = ["<|message|>"];
-const CHANNEL_MARKS: readonly string[] = [...HEADER_ENDS, ...CHANNEL_ENDS, "<|constrain|>"];
+export const CHANNEL_MARKS: readonly string[] = [...HEADER_ENDS, ...CHANNEL_ENDS, "<|constrain|>"];
+
+export const RECIPIENT_OPEN = ">>>";
+/** Whom words are for. */
+export const EVERYONE = "all";
+const RECIPIENT_SIGNS: readonly string[] = [`${RECIPIENT_OPEN}${EVERYONE}`, `${RECIPIENT_OPEN}\${recipient}`];

@@ -26,6 +26,25 @@ const WORDS = new Map<string, Json>([
   ["False", false],
   ["None", null],
 ]);
+const ESCAPES = new Map([
+  ["\\", "\\"],
+  ['"', '"'],
+  ["'", "'"],
+  ["a", "\x07"],
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+  ["v", "\v"],
+  ["\n", ""],
+]);
+const HEX_DIGITS = new Map([
+  ["x", 2],
+  ["u", 4],
+  ["U", 8],
+]);
+const LAST_CODE_POINT = 0x10ffff;
 
 class NoLiteral extends Error {}
 
@@ -137,10 +156,24 @@ export class LiteralText {
         this.#at = at + 1;
         return inner;
       }
-      if (character === "\\") at += 1;
-      inner += character === "\\" ? escaped(this.#text[at] ?? "") : character;
+      const escape = character === "\\" ? this.#escape(at) : undefined;
+      at += escape?.skipped ?? 0;
+      inner += escape?.text ?? character;
     }
     return this.#fail();
+  }
+
+  /** The backslash at this place, as Python reads it: what is no escape keeps its backslash. */
+  #escape(at: number): { readonly text: string; readonly skipped: number } {
+    const letter = this.#text[at + 1] ?? "";
+    const digits = HEX_DIGITS.get(letter);
+    if (digits !== undefined) {
+      const code = this.#text.slice(at + 2, at + 2 + digits);
+      const value = /^[\da-fA-F]+$/u.test(code) && code.length === digits ? parseInt(code, 16) : Infinity;
+      if (value > LAST_CODE_POINT) return this.#fail();
+      return { text: String.fromCodePoint(value), skipped: 1 + digits };
+    }
+    return { text: ESCAPES.get(letter) ?? `\\${letter}`, skipped: 1 };
   }
 
   #matched(pattern: RegExp): string | undefined {
@@ -158,5 +191,3 @@ export class LiteralText {
     throw new NoLiteral(`at ${this.#at}`);
   }
 }
-
-const escaped = (letter: string): string => (letter === "n" ? "\n" : letter === "t" ? "\t" : letter);

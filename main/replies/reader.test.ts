@@ -4,14 +4,23 @@ import type { Json } from "../diagnostics/errors.ts";
 import { replyStyle } from "./families.ts";
 import { ReplyReader } from "./reader.ts";
 import type { CallArguments, Reply, ReplyPart, ReplyPiece } from "./reply.ts";
-import { parameterTypes } from "./reply.ts";
+import { parameterTypes, toolNames } from "./reply.ts";
 
 const TOOLS: readonly Json[] = [
   {
     type: "function",
     function: {
       name: "weather",
-      parameters: { type: "object", properties: { city: { type: "string" }, days: { type: "integer" } } },
+      parameters: {
+        type: "object",
+        properties: {
+          city: { type: "string" },
+          days: { type: "integer" },
+          zip: { anyOf: [{ type: "string" }, { type: "null" }] },
+          unit: { enum: ["1", "2"] },
+          note: { type: ["string", "null"] },
+        },
+      },
     },
   },
 ];
@@ -24,7 +33,8 @@ interface Given {
 /** The answer in pieces of one character and as a whole: both read the same, and no character is lost. */
 function read(template: string, answer: string, { prompt = "", tools = TOOLS }: Given = {}) {
   const results = [1, 3, Infinity].map((size) => {
-    const options = { prompt, hasTools: tools.length > 0, types: parameterTypes(tools), earlierCalls: 0 };
+    const given = { types: parameterTypes(tools), toolNames: toolNames(tools) };
+    const options = { prompt, hasTools: tools.length > 0, ...given, earlierCalls: 0 };
     const reader = new ReplyReader(replyStyle(template), options);
     const pieces: ReplyPiece[] = [];
     for (let at = 0; at < answer.length; at += size) pieces.push(...reader.push(answer.slice(at, at + size)));
@@ -92,6 +102,11 @@ const ANSWERS: Readonly<Record<string, readonly [template: string, answer: strin
     "<tool_call>\n<function=weather>\n<parameter=city>\n12\n</parameter>\n<parameter=days>\n12\n</parameter>\n<parameter=more>\n[1, {}]\n</parameter>\n</function>\n</tool_call>",
     said({ calls: [weather({ city: "12", days: 12, more: [1, {}] })] }),
   ],
+  "GLM, what may be a text or nothing": [
+    "<arg_key> </think>",
+    "<tool_call>weather<arg_key>zip</arg_key><arg_value>12345</arg_value><arg_key>unit</arg_key><arg_value>1</arg_value><arg_key>note</arg_key><arg_value>null</arg_value></tool_call>",
+    said({ calls: [weather({ zip: "12345", unit: "1", note: null })] }),
+  ],
   GLM: [
     "<arg_key> </think>",
     "<think>hm</think>\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>12</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>",
@@ -106,6 +121,16 @@ const ANSWERS: Readonly<Record<string, readonly [template: string, answer: strin
     "[TOOL_CALLS] [ARGS]",
     '[TOOL_CALLS]weather[ARGS]{"city": "Rom"}[TOOL_CALLS]weather[CALL_ID]abcdefghi[ARGS]{}',
     said({ calls: [weather({ city: "Rom" }), weather({}, "abcdefghi")] }),
+  ],
+  "Mistral, without an id where one could be": [
+    "[TOOL_CALLS] [ARGS]",
+    "[TOOL_CALLS]weather[CALL_ID][ARGS]{}",
+    said({ calls: [weather({})] }),
+  ],
+  "a call of nothing": [
+    "<function= </function>",
+    "<function=>{}</function>",
+    said({ content: "<function=>{}</function>", notes: ["A tool call could not be read; it stays text."] }),
   ],
   Kimi: [
     "<|tool_calls_section_begin|>",
@@ -157,6 +182,11 @@ const ANSWERS: Readonly<Record<string, readonly [template: string, answer: strin
     "<|tool_call_start|>",
     '<|tool_call_start|>[weather(city="Rom", deep={"a": [True, None]})]<|tool_call_end|>Looking.',
     said({ content: "Looking.", calls: [weather({ city: "Rom", deep: { a: [true, null] } })] }),
+  ],
+  "LFM2, escapes as Python reads them": [
+    "<|tool_call_start|>",
+    String.raw`<|tool_call_start|>[weather(city="\u00e9\x41\n\d+\\\'\U0001F642")]<|tool_call_end|>`,
+    said({ calls: [weather({ city: "éA\n\\d+\\'🙂" })] }),
   ],
   "Command R": [
     "Action: tool_name",
@@ -226,6 +256,14 @@ describe("an answer", () => {
     expect(read("<|python_tag|>", answer, { tools: [] }).reply).toEqual(said({ content: answer }));
   });
 
+  it("with many line ends is read in a moment", () => {
+    const start = process.cpuUsage();
+    const calls = `{"name": "a"}${"\n".repeat(20_000)}x{"name": "b"}`;
+    expect(read("<tool_call>", `<tool_call>${calls}</tool_call>`).reply.calls).toEqual([]);
+    const { user, system } = process.cpuUsage(start);
+    expect((user + system) / 1e6).toBeLessThan(2);
+  });
+
   it("full of marks is read in a moment", () => {
     const reader = new ReplyReader(replyStyle("<arg_key> </think>"), {
       prompt: "",
@@ -238,5 +276,28 @@ describe("an answer", () => {
     for (let i = 0; i < 2000; i++) reader.push('"</tool_call>{"<tool_call>{"name"');
     expect(reader.finish().reply.calls).toEqual([]);
     expect(performance.now() - began).toBeLessThan(5000);
+  });
+});
+
+describe("recipients (Functionary 3.2)", () => {
+  const prompt = "assistant\n\n>>>";
+  const answerTo = (answer: string, given: Given = {}) => read(">>>all", answer, { prompt, ...given });
+
+  it("words, calls, and code for python", () => {
+    expect(answerTo("all\nHello.")).toMatchObject({ reply: said({ content: "Hello." }), answer: "Hello." });
+    const text = 'all\nLooking.\n>>>weather\n{"city": "a>>>all b"}\n>>>weather\n{"days": 2}';
+    expect(answerTo(text).reply).toEqual(
+      said({ content: "Looking.", calls: [weather({ city: "a>>>all b" }), weather({ days: 2 }, "call00002")] }),
+    );
+    expect(answerTo("python\nprint(1)\n").reply.calls).toEqual([
+      { id: "call00001", name: "python", arguments: { code: "print(1)\n" } },
+    ]);
+  });
+
+  it("words that only look so stay words, and a call that is no JSON is noted", () => {
+    const prompts = "all\n>>> x = 1\n>>>other\n>>> y";
+    expect(answerTo(prompts).reply).toEqual(said({ content: ">>> x = 1\n>>>other\n>>> y" }));
+    expect(answerTo("weather\nRome").reply).toMatchObject({ content: "Rome", calls: [], notes: [expect.any(String)] });
+    expect(answerTo(">>>weather\n{}", { prompt: "" }).reply.calls).toEqual([weather({})]);
   });
 });

@@ -5,8 +5,8 @@
 import type { CallBody } from "./callBodies.ts";
 import { LONGEST_CALL, parsedJson } from "./callBodies.ts";
 import type { CallMarks, Marks, ReplyStyle } from "./families.ts";
-import { CHANNEL_ENDS, CHANNEL_OPENS, HEADER_ENDS, marksOf } from "./families.ts";
-import type { ParameterTypes, Reply, ReplyPart, ReplyPiece, ToolCall, WrittenCall } from "./reply.ts";
+import { CHANNEL_ENDS, CHANNEL_OPENS, EVERYONE, HEADER_ENDS, marksOf, RECIPIENT_OPEN } from "./families.ts";
+import type { CallArguments, ParameterTypes, Reply, ReplyPart, ReplyPiece, ToolCall, WrittenCall } from "./reply.ts";
 import { isRecord } from "./reply.ts";
 
 export interface ReaderOptions {
@@ -14,6 +14,8 @@ export interface ReaderOptions {
   readonly prompt: string;
   readonly hasTools: boolean;
   readonly types: ParameterTypes;
+  /** Names of the tools: where a line says whom a part is for, others are words. */
+  readonly toolNames?: readonly string[];
   /** Numbers the calls of a conversation: those that stand in it already. */
   readonly earlierCalls: number;
 }
@@ -29,10 +31,14 @@ type Section =
       readonly isPart: boolean;
       readonly needsTools: boolean;
     }
-  /** Harmony: says what the text behind it is. */
+  /** Says what the text behind it is. */
   | { readonly kind: "header" };
 
 const ANSWER: Section = { kind: "answer" };
+
+/** Anything longer is no name and no id. */
+const LONGEST_NAME = 1000;
+const LONGEST_ID = 200;
 
 interface Found {
   readonly at: number;
@@ -54,6 +60,8 @@ export class ReplyReader {
   readonly #calls: ToolCall[] = [];
   readonly #notes: string[] = [];
   readonly #controls: readonly string[];
+  /** Lines that begin a part. */
+  readonly #recipients: readonly string[];
   #hasAnswer = false;
   #isPlain = true;
 
@@ -61,6 +69,7 @@ export class ReplyReader {
     this.#style = style;
     this.#options = options;
     this.#controls = marksOf(style);
+    this.#recipients = [EVERYONE, ...(options.toolNames ?? [])].map((name) => `${RECIPIENT_OPEN}${name}\n`);
     this.#section = beginning(style, options.prompt);
     this.#skipsBlanks = this.#section.kind === "reasoning";
   }
@@ -145,6 +154,7 @@ export class ReplyReader {
 
   #marks(): readonly string[] {
     const section = this.#section;
+    if (this.#style.kind === "recipients") return section.kind === "header" ? ["\n"] : this.#recipients;
     if (section.kind === "header") return HEADER_ENDS;
     if (this.#style.kind === "channels") return CHANNEL_ENDS;
     if (section.kind === "reasoning")
@@ -188,6 +198,10 @@ export class ReplyReader {
       this.#give(pieces, "call", mark.length);
       return;
     }
+    if (this.#style.kind === "recipients") {
+      this.#passRecipient(pieces, mark);
+      return;
+    }
     if (section.kind === "header") {
       this.#section = channelOf(this.#text);
       this.#text = "";
@@ -215,6 +229,16 @@ export class ReplyReader {
     }
     this.#give(pieces, "mark", mark.length);
     this.#skipsBlanks = true;
+  }
+
+  #passRecipient(pieces: ReplyPiece[], mark: string): void {
+    const isHeader = this.#section.kind === "header";
+    const name = isHeader ? this.#text : mark.slice(RECIPIENT_OPEN.length, -1);
+    if (isHeader) this.#text = "";
+    else this.#close(mark, false);
+    this.#isPlain = false;
+    this.#section = recipientOf(name.trim());
+    this.#give(pieces, "mark", mark.length);
   }
 
   get #isChannel(): boolean {
@@ -247,7 +271,7 @@ export class ReplyReader {
   #readCall(section: Extract<Section, { readonly kind: "call" }>, text: string, mark: string): void {
     const isTooLong = text.length > LONGEST_CALL;
     const found = isTooLong ? undefined : section.body(text, this.#options.types);
-    if (found !== undefined) {
+    if (found?.every(({ name }) => name !== "" && name.length <= LONGEST_NAME) === true) {
       for (const call of found) this.#calls.push(this.#numbered(call));
       return;
     }
@@ -265,17 +289,29 @@ export class ReplyReader {
   /** Nine letters and digits: Mistral's template asks for that. */
   #numbered({ id, name, arguments: given }: WrittenCall): ToolCall {
     const number = this.#options.earlierCalls + this.#calls.length + 1;
-    return { id: id ?? `call${String(number).padStart(5, "0")}`, name, arguments: given };
+    const isGiven = id !== undefined && id !== "" && id.length <= LONGEST_ID;
+    return { id: isGiven ? id : `call${String(number).padStart(5, "0")}`, name, arguments: given };
   }
 }
 
-function beginning(style: ReplyStyle, prompt: string): Section {
+/** What the end of a prompt has begun: a header, or reasoning that one of the closings ends. */
+export function beginningOf(
+  style: ReplyStyle,
+  prompt: string,
+): { readonly isBegun: boolean; readonly closings?: readonly string[] } {
   const end = prompt.trimEnd();
-  if (style.kind === "channels") return end.endsWith("<|start|>assistant") ? { kind: "header" } : ANSWER;
+  if (style.kind === "channels") return { isBegun: end.endsWith("<|start|>assistant") };
+  if (style.kind === "recipients") return { isBegun: end.endsWith(RECIPIENT_OPEN) };
   const opened = style.reasoning.find(({ open }) => end.endsWith(open));
-  if (opened !== undefined) return { kind: "reasoning", close: opened.close };
-  if (style.beginsThinking) return { kind: "reasoning", close: style.reasoning.flatMap(({ close }) => close) };
-  return ANSWER;
+  if (opened !== undefined) return { isBegun: true, closings: opened.close };
+  if (style.beginsThinking) return { isBegun: true, closings: style.reasoning.flatMap(({ close }) => close) };
+  return { isBegun: false };
+}
+
+function beginning(style: ReplyStyle, prompt: string): Section {
+  const { isBegun, closings } = beginningOf(style, prompt);
+  if (closings !== undefined) return { kind: "reasoning", close: closings };
+  return isBegun ? { kind: "header" } : ANSWER;
 }
 
 const sectionOf = (marks: Marks | CallMarks): Section =>
@@ -293,20 +329,27 @@ const sectionOf = (marks: Marks | CallMarks): Section =>
 /** `…<|channel|>commentary to=functions.name <|constrain|>json`. */
 function channelOf(header: string): Section {
   const recipient = /\bto=(?:functions\.)?([\w.:/-]+)/u.exec(header)?.[1];
-  if (recipient !== undefined)
-    return {
-      kind: "call",
-      close: [],
-      open: "",
-      isPart: false,
-      needsTools: false,
-      body: (text) => {
-        const given = text.trim() === "" ? {} : parsedJson(text);
-        return isRecord(given) ? [{ name: recipient, arguments: given }] : undefined;
-      },
-    };
+  if (recipient !== undefined) return callTo(recipient, () => undefined);
   return /<\|channel\|>\s*analysis\b/u.test(header) ? { kind: "reasoning", close: [] } : ANSWER;
 }
+
+/** Code stands there as it is. */
+const recipientOf = (name: string): Section =>
+  name === EVERYONE ? ANSWER : callTo(name, (text) => (name === "python" ? { code: text } : undefined));
+
+/** A call whose name is known; `other` reads what is no JSON. */
+const callTo = (name: string, other: (text: string) => CallArguments | undefined): Section => ({
+  kind: "call",
+  close: [],
+  open: "",
+  isPart: false,
+  needsTools: false,
+  body: (text) => {
+    const parsed = text.trim() === "" ? {} : parsedJson(text);
+    const given = isRecord(parsed) ? parsed : other(text);
+    return given === undefined ? undefined : [{ name, arguments: given }];
+  },
+});
 
 /** The first of the marks in a text; of two at one place the longer. */
 function firstOf(text: string, marks: readonly string[]): Found | undefined {
