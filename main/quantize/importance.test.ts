@@ -40,12 +40,23 @@ describe("importance matrices", () => {
     expect([...importance.of("b", 1, 1)![0]!]).toEqual([1]);
   });
 
+  it.each<readonly [string, Float64Array, Float64Array]>([
+    ["sums that are no numbers", Float64Array.of(1, Infinity, 1, 1), Float64Array.of(3, 3)],
+    ["a count for some experts only", Float64Array.of(1, 1, 1, 1), Float64Array.of(3)],
+  ])("refuse %s", async (_, sums, counts) => {
+    const sink = memorySink();
+    await writeImportance(sink, new Map([["w", { columns: 2, sums, counts }]]), { text: "t", chunks: 1, chunk: 3 });
+    await expect(read(sink.bytes())).rejects.toMatchObject({ code: "INPUT_MALFORMED" });
+  });
+
   it.each([
     ["nothing", Buffer.alloc(0)],
     ["text", Buffer.from("this is no matrix at all")],
     ["no weights", oldForm([])],
     ["less than it says", oldForm([["a", 2, [4, 8]]]).subarray(0, 20)],
     ["a name of negative length", Buffer.concat([int(1), int(-5)])],
+    ["a mean that is no number", oldForm([["a", 2, [4, NaN]]])],
+    ["a negative mean", oldForm([["a", 2, [-4, 8]]])],
   ])("refuse %s", async (_, bytes) => {
     await expect(read(bytes)).rejects.toMatchObject({ code: "INPUT_MALFORMED" });
   });

@@ -22,10 +22,6 @@ export class Importance {
     this.#means = means;
   }
 
-  get size(): number {
-    return this.#means.size;
-  }
-
   /** One for each matrix of the tensor; undefined for a tensor that the text did not reach. */
   of(tensor: string, columns: number, matrices: number): readonly Float32Array[] | undefined {
     const means = this.#means.get(tensor);
@@ -75,19 +71,44 @@ export function writeImportance(sink: ByteSink, inputs: GatheredInputs, source: 
   });
 }
 
-/** A GGUF, or the older form of llama.cpp without a name for itself. */
+/** A GGUF, or the older form of llama.cpp without a name for itself. The source is closed in any case. */
 export async function readImportance(source: ByteSource): Promise<Importance> {
-  const front = await source.read(0, Math.min(4, source.byteLength));
-  if (new TextDecoder().decode(front) !== "GGUF") return readOld(source);
-  const file = await openGguf(source);
-  if (file.metadata.optionalString("general.type") === "imatrix") return readGguf(file);
-  throw new WorkbenchError("INPUT_ARGUMENT", `[imatrix] ${file.name}: got a model, expected an importance matrix`, {
-    hint: "Make one with rlx imatrix.",
-  });
+  try {
+    const front = await source.read(0, Math.min(4, source.byteLength));
+    const isGguf = new TextDecoder().decode(front) === "GGUF";
+    const means = isGguf ? await readGguf(await openGguf(source)) : await readOld(source);
+    if (means.size === 0) throw noImportance(source.name);
+    for (const [name, values] of means)
+      if (!values.every((value) => value >= 0 && value < Infinity))
+        throw malformed(source.name, `${quote(name)}: got means that are negative or no numbers, expected squares`);
+    return new Importance(means);
+  } finally {
+    await source.close();
+  }
 }
 
+const MAKE_ONE = { hint: "Make one with rlx imatrix." };
+const noImportance = (name: string): WorkbenchError =>
+  new WorkbenchError("INPUT_MALFORMED", `[imatrix] ${name}: got other bytes, expected an importance matrix`, MAKE_ONE);
+const malformed = (name: string, what: string): WorkbenchError =>
+  new WorkbenchError("INPUT_MALFORMED", `[imatrix] ${name}: ${what}`, {
+    hint: "The file is damaged, or from another program.",
+  });
+
+type Means = ReadonlyMap<string, Float32Array>;
+
 /** For each weight `<name>.in_sum2` and `<name>.counts`. */
-async function readGguf(file: GgufFile): Promise<Importance> {
+async function readGguf(file: GgufFile): Promise<Means> {
+  if (file.metadata.optionalString("general.type") !== "imatrix")
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[imatrix] ${file.name}: got a model, expected an importance matrix`,
+      MAKE_ONE,
+    );
+  if (file.byteLength > LARGEST)
+    throw new WorkbenchError("INPUT_LIMIT", `[imatrix] ${file.name}: got ${file.byteLength} bytes, expected fewer`, {
+      hint: "No known model has an importance matrix this large; the file is probably damaged.",
+    });
   const means = new Map<string, Float32Array>();
   for (const sums of file.tensors) {
     const name = SUMS.exec(sums.name)?.[1];
@@ -95,24 +116,27 @@ async function readGguf(file: GgufFile): Promise<Importance> {
     const counts = await floatsOf(file, file.requireTensor(`${name}.counts`));
     const values = await floatsOf(file, sums);
     const columns = sums.dims[0] ?? 1;
+    if (counts.length * columns !== values.length)
+      throw malformed(
+        file.name,
+        `${quote(sums.name)}: got ${counts.length} counts, expected ${values.length / columns}`,
+      );
     means.set(
       name,
       values.map((sum, i) => meanOf(sum, counts[Math.floor(i / columns)] ?? 0)),
     );
   }
-  return new Importance(means);
+  return means;
 }
 
 const SUMS = /^(.+)\.in_sum2$/u;
-const LARGEST_OLD = 1 << 30;
+/** All of it is held in memory. The largest known ones, of models with 256 experts, take 1 GB. */
+const LARGEST = 2 ** 32;
 
 /** A count of weights, and for each: its name, a number of runs, and means times that number. */
-async function readOld(source: ByteSource): Promise<Importance> {
-  const refused = (): WorkbenchError =>
-    new WorkbenchError("INPUT_MALFORMED", `[imatrix] ${source.name}: got other bytes, expected an importance matrix`, {
-      hint: "Make one with rlx imatrix.",
-    });
-  if (source.byteLength > LARGEST_OLD) throw refused();
+async function readOld(source: ByteSource): Promise<Means> {
+  const refused = (): WorkbenchError => noImportance(source.name);
+  if (source.byteLength > LARGEST) throw refused();
   const bytes = await source.read(0, source.byteLength);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
@@ -135,19 +159,12 @@ async function readOld(source: ByteSource): Promise<Importance> {
       Float32Array.from({ length: count }, (_, i) => meanOf(view.getFloat32(start + 4 * i, true), runs)),
     );
   }
-  if (means.size === 0) throw refused();
-  return new Importance(means);
+  return means;
 }
 
 async function floatsOf(file: GgufFile, tensor: GgufTensor): Promise<Float32Array> {
   if (tensor.type.name !== "f32")
-    throw new WorkbenchError(
-      "INPUT_MALFORMED",
-      `[imatrix] ${quote(tensor.name)}: got ${tensor.type.name}, expected f32`,
-      {
-        hint: "The file is damaged, or from another program.",
-      },
-    );
+    throw malformed(file.name, `${quote(tensor.name)}: got ${tensor.type.name}, expected f32`);
   const bytes = await file.readTensor(tensor);
   return new Float32Array(bytes.slice().buffer);
 }

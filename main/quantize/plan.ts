@@ -1,11 +1,15 @@
 /** What quantising a file will do: the type of every tensor, and the size of the result, before anything is read. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { requireNoAdapters } from "../formats/gguf/adapters.ts";
 import { numberEntry, withEntries } from "../formats/gguf/encode.ts";
 import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
+import { requireRead } from "../formats/gguf/file.ts";
+import { quote } from "../formats/gguf/header.ts";
 import type { GgmlType } from "../formats/gguf/types.ts";
 import { ggmlTypeByName, packedBytes } from "../formats/gguf/types.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { encodeHeader } from "../formats/gguf/write.ts";
+import { isUnpacked } from "../ir/dtype.ts";
 import type { ModelFacts, Recipe } from "./recipes.ts";
 import { fileTypeOf, isQuantised, typeFor } from "./recipes.ts";
 
@@ -46,16 +50,19 @@ export interface QuantizePlan {
 }
 
 export function planQuantize(file: GgufFile, options: QuantizeOptions): QuantizePlan {
+  requireRead(file, "quantize");
+  requireNoAdapters(file, "quantize");
   // A wrong name is refused even where no tensor asks for it.
   for (const name of [options.output, options.embedding, ...(options.overrides ?? []).map(({ type }) => type)])
     if (name !== undefined) typeNamed(name);
+  for (const { pattern } of options.overrides ?? []) requireMatch(file, pattern);
   const model = factsOf(file, options.importance === true);
   const places = blockPlaces(file);
   const tensors = file.tensors.map((tensor) => plannedTensor(tensor, places.get(tensor.name) ?? 0, model, options));
   const byteLength = tensors.reduce((sum, tensor) => sum + tensor.byteLength, 0);
   const elements = tensors.reduce((sum, { tensor }) => sum + tensor.elements, 0);
   const entries = entriesFor(file, options.recipe);
-  const shapes = tensors.map(({ tensor: { name, dims }, type }) => ({ name, type, dims }));
+  const shapes = tensors.map(({ tensor: { name, dims }, type, byteLength }) => ({ name, type, dims, byteLength }));
   return {
     recipe: options.recipe,
     entries,
@@ -78,19 +85,23 @@ const entriesFor = (file: GgufFile, recipe: Recipe): readonly MetadataEntry[] =>
 
 function plannedTensor(tensor: GgufTensor, block: number, model: ModelFacts, options: QuantizeOptions): PlannedTensor {
   const { name, dims } = tensor;
-  const planned = (type: GgmlType, standsInFor?: string): PlannedTensor => ({
-    tensor,
-    type,
-    byteLength: packedBytes(type, tensor.elements),
-    ...(standsInFor === undefined ? {} : { standsInFor }),
-  });
+  const planned = (type: GgmlType, standsInFor?: string): PlannedTensor => {
+    const isKept = type.id === tensor.type.id;
+    if (!isKept) requirePackable(tensor, type);
+    return {
+      tensor,
+      type,
+      byteLength: isKept ? tensor.byteLength : packedBytes(type, tensor.elements),
+      ...(standsInFor === undefined ? {} : { standsInFor }),
+    };
+  };
   const chosen = chosenType(name, options);
   const columns = dims[0] ?? 1;
   if (chosen !== undefined) {
     if (columns % chosen.blockSize !== 0)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
-        `[quantize] ${name} as ${chosen.name}: got rows of ${columns}, expected a multiple of ${chosen.blockSize}`,
+        `[quantize] ${quote(name)} as ${chosen.name}: got rows of ${columns}, expected a multiple of ${chosen.blockSize}`,
         { hint: "Choose a type with smaller blocks for it." },
       );
     return planned(chosen);
@@ -100,8 +111,19 @@ function plannedTensor(tensor: GgufTensor, block: number, model: ModelFacts, opt
   return planned(type, standsInFor);
 }
 
+/** The CPU engine packs what it unpacks, but for the form that ggml gives to activations. */
+function requirePackable({ name, type: from }: GgufTensor, to: GgmlType): void {
+  const elements = [from.element, to.element];
+  if (to.element !== "q8_k" && elements.every((element) => element !== undefined && isUnpacked(element))) return;
+  throw new WorkbenchError(
+    "UNSUPPORTED_TENSOR_TYPE",
+    `[quantize] ${quote(name)}: got ${from.name} to pack as ${to.name}, expected floats or a packed type`,
+    { hint: "Choose another type for this tensor, or start from a file in f16, bf16 or f32." },
+  );
+}
+
 function chosenType(name: string, { overrides = [], output, embedding }: QuantizeOptions): GgmlType | undefined {
-  const own = overrides.find(({ pattern }) => patternOf(pattern).test(name))?.type;
+  const own = overrides.find(({ pattern }) => isMatch(name, pattern))?.type;
   const type = own ?? (name === "output.weight" ? output : name === "token_embd.weight" ? embedding : undefined);
   return type === undefined ? undefined : typeNamed(type);
 }
@@ -114,9 +136,28 @@ function typeNamed(name: string): GgmlType {
   });
 }
 
-function patternOf(text: string): RegExp {
-  const parts = text.split(/\*+/u).map((part) => part.replace(/[\\^$.*+?()[\]{}|]/gu, "\\$&"));
-  return new RegExp(parts.length === 1 ? parts.join("") : `^${parts.join(".*")}$`, "u");
+/** A pattern for nothing is a slip, which would stay unseen in the file. */
+function requireMatch(file: GgufFile, pattern: string): void {
+  if (file.tensors.some(({ name }) => isMatch(name, pattern))) return;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] pattern ${quote(pattern)}: got no tensor with such a name`, {
+    hint: "rlx tensors lists the names; * stands for anything.",
+  });
+}
+
+/** Each part of a pattern is taken at its first place: that is enough, and costs no more than the name is long. */
+function isMatch(name: string, pattern: string): boolean {
+  const [first = "", ...inner] = pattern.split("*");
+  const last = inner.pop();
+  if (last === undefined) return name.includes(pattern);
+  const end = name.length - last.length;
+  if (!name.startsWith(first) || !name.endsWith(last) || first.length > end) return false;
+  let at = first.length;
+  for (const part of inner) {
+    const found = name.indexOf(part, at);
+    if (found < 0 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
 }
 
 /** For each weight in a block, how many blocks before it have such a weight. */

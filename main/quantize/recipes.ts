@@ -1,7 +1,7 @@
 /**
  * Recipes: which type each weight gets. A recipe has one type for most of them; a few roles get more bits, or less, by the
  * place of their block. The choices are llama.cpp's, so that "Q4_K_M" means the same file everywhere
- * (recipes.oracle.test.ts compares them with its own for every recipe).
+ * (recipes.oracle.test.ts compares them with its own for every recipe that needs no importance matrix).
  */
 import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgmlType } from "../formats/gguf/types.ts";

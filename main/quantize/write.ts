@@ -1,11 +1,10 @@
 /** Writes a file in other types, tensor by tensor and a piece of rows at a time, and measures what each lost. */
-import { throwIfCancelled, WorkbenchError } from "../diagnostics/errors.ts";
+import { invariant, throwIfCancelled, WorkbenchError } from "../diagnostics/errors.ts";
 import type { ByteSink } from "../formats/byteSink.ts";
 import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
-import type { GgmlType } from "../formats/gguf/types.ts";
+import { quote } from "../formats/gguf/header.ts";
 import type { TensorToWrite } from "../formats/gguf/write.ts";
-import { writeGguf } from "../formats/gguf/write.ts";
-import type { ElementType } from "../ir/dtype.ts";
+import { bytesOf, tensorToWrite, writeGguf } from "../formats/gguf/write.ts";
 import type { Repack } from "../ir/repack.ts";
 import type { Importance } from "./importance.ts";
 import type { PlannedTensor, QuantizePlan } from "./plan.ts";
@@ -57,11 +56,11 @@ export async function writeQuantized(
   sink: ByteSink,
   options: WriteOptions,
 ): Promise<QuantizeReport> {
-  if (options.importance === undefined && needsImportance(plan.recipe)) {
+  try {
+    checkImportance(plan, options.importance);
+  } catch (error) {
     await sink.abandon();
-    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${plan.recipe}: got no importance matrix, expected one`, {
-      hint: "Give one, or choose a recipe with more bits, such as q3_k_m.",
-    });
+    throw error;
   }
   const reports: TensorReport[] = [];
   const all: Sums = { energy: 0, error: 0 };
@@ -102,11 +101,33 @@ export async function writeQuantized(
     name: planned.tensor.name,
     type: planned.type,
     dims: planned.tensor.dims,
+    byteLength: planned.byteLength,
     data: () => pieces(planned),
   }));
   const bytes = await writeGguf(sink, { entries: plan.entries, tensors }, { signal: options.signal });
   return { bytes, tensors: reports, relativeError: relative(all) };
 }
+
+/** It is there where the recipe needs one, and is that of this model. */
+function checkImportance({ recipe, tensors }: QuantizePlan, importance: Importance | undefined): void {
+  if (importance === undefined) {
+    if (!needsImportance(recipe)) return;
+    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ${recipe}: got no importance matrix, expected one`, {
+      hint: "Give one, or choose a recipe with more bits, such as q3_k_m.",
+    });
+  }
+  const known = tensors.filter(({ tensor }) => importance.of(tensor.name, ...matricesOf(tensor)) !== undefined);
+  if (known.length === 0)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[imatrix] got none of the model's weights, expected some of them", {
+      hint: "This importance matrix was made for another model.",
+    });
+}
+
+/** Columns of a row, and how many matrices there are. */
+const matricesOf = ({ dims, elements }: GgufTensor): readonly [columns: number, matrices: number] => {
+  const [columns = 1, rows = 1] = dims;
+  return [columns, elements / columns / rows];
+};
 
 const relative = ({ energy, error }: Sums): number => (energy === 0 ? 0 : Math.sqrt(error / energy));
 
@@ -116,11 +137,20 @@ async function* piecesOf(
   sums: Sums,
   options: WriteOptions,
 ): AsyncGenerator<Uint8Array> {
-  const columns = tensor.dims[0] ?? 1;
+  if (type.id === tensor.type.id) {
+    for await (const bytes of tensorToWrite(tensor.name, bytesOf(file, tensor)).data()) {
+      throwIfCancelled(options.signal);
+      yield bytes;
+    }
+    return;
+  }
+  const [from, to] = [tensor.type.element, type.element];
+  invariant(from !== undefined && to !== undefined, `[quantize] the plan packs ${tensor.name}`);
+  const [columns, matrices] = matricesOf(tensor);
   const rows = tensor.elements / columns;
   const rowBytes = tensor.byteLength / rows;
-  const matrixRows = tensor.dims[1] ?? 1;
-  const importance = options.importance?.of(tensor.name, columns, rows / matrixRows);
+  const matrixRows = rows / matrices;
+  const importance = options.importance?.of(tensor.name, columns, matrices);
   // A piece never crosses from one expert to the next: each has an importance of its own.
   const most = Math.max(1, Math.floor(PIECE / rowBytes));
   for (let row = 0; row < rows;) {
@@ -132,31 +162,19 @@ async function* piecesOf(
       length: count * rowBytes,
       signal: options.signal,
     });
-    if (type.id === tensor.type.id) yield bytes;
-    else {
-      const from = elementOf(tensor, tensor.type);
-      const to = elementOf(tensor, type);
-      const own = importance?.[Math.min(expert, importance.length - 1)] ?? null;
-      const packed = await options.repack({ from, bytes, to, columns, importance: own }, options.signal);
-      if (packed.notFinite > 0) throw notFinite(tensor, packed.notFinite, row, count);
-      sums.energy += packed.energy;
-      sums.error += packed.error;
-      yield packed.bytes;
-    }
+    const own = importance?.[expert] ?? null;
+    const packed = await options.repack({ from, bytes, to, columns, importance: own }, options.signal);
+    if (packed.notFinite > 0) throw notFinite(tensor, packed.notFinite, row, count);
+    sums.energy += packed.energy;
+    sums.error += packed.error;
+    yield packed.bytes;
     row += count;
   }
-}
-
-function elementOf(tensor: GgufTensor, type: GgmlType): ElementType {
-  if (type.element !== undefined) return type.element;
-  throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[quantize] ${tensor.name}: ${type.name} cannot be converted`, {
-    hint: "Keep this tensor as it is, or start from a file in f16, bf16 or f32.",
-  });
 }
 
 const notFinite = ({ name }: GgufTensor, count: number, row: number, rows: number): WorkbenchError =>
   new WorkbenchError(
     "INPUT_MALFORMED",
-    `[quantize] ${name}: got ${count} values that are not finite in rows ${row} to ${row + rows - 1}, expected numbers`,
+    `[quantize] ${quote(name)}: got values that are not finite, ${count} in rows ${row} to ${row + rows - 1}, expected numbers`,
     { hint: "The file is damaged: download or convert it again." },
   );
