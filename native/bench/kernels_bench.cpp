@@ -1,5 +1,5 @@
 // Micro-benchmark of the CPU kernels. Prints one JSON object.
-//   kernels_bench [--isa NAME] [--threads 1,2] [--repeats N] [--only matvec|gemm|attention]
+//   kernels_bench [--isa NAME] [--threads 1,2] [--repeats N] [--only matvec|few|cached|gemm|types|attention] [--types a,b]
 // Matvec rates are weight bytes per second and their ratio to a plain read loop interleaved with
 // them.
 #include <memory>
@@ -16,6 +16,7 @@ struct Options {
   std::vector<int> threads = {1, 2};
   int repeats = 5;
   std::string only;
+  std::vector<Type> types;  // of `--only types`
 };
 
 struct Range {
@@ -142,9 +143,11 @@ void bench_cached(const Options& o, Type type, size_t k, size_t tokens) {
     rate.push_back(100.0 * static_cast<double>(m.bytes()) / (thread_seconds() - t0) / 1e9);
   }
   char text[256];
-  std::snprintf(text, sizeof text,
-                R"({"kernel":"matvec_cached","type":"%s","k":%zu,"tokens":%zu,"gbs":%.2f,"best_gbs":%.2f})",
-                type_info(type).name, k, tokens, median(rate), best(rate));
+  std::snprintf(
+      text, sizeof text,
+      R"({"kernel":"matvec_cached","type":"%s","k":%zu,"tokens":%zu,"gbs":%.2f,"best_gbs":%.2f,"best_gops":%.2f})",
+      type_info(type).name, k, tokens, median(rate), best(rate),
+      best(rate) * 2.0 * static_cast<double>(n * k * tokens) / static_cast<double>(m.bytes()));
   line(text);
 }
 
@@ -270,12 +273,21 @@ Options parse(int argc, char** argv) {
     if (key == "--isa") isa = argv[i + 1];
     if (key == "--repeats") o.repeats = std::atoi(argv[i + 1]);
     if (key == "--only") o.only = value;
+    if (key == "--types") {
+      for (size_t t = 0; t < kTypeCount; ++t) {
+        if ((',' + value + ',').find(std::string(",") + kTypeInfo[t].name + ',') != std::string::npos)
+          o.types.push_back(static_cast<Type>(t));
+      }
+    }
     if (key == "--threads") {
       o.threads.clear();
       for (const char* p = argv[i + 1]; *p != 0; ++p) {
         if (*p >= '1' && *p <= '9') o.threads.push_back(*p - '0');
       }
     }
+  }
+  if (o.types.empty()) {
+    for (size_t t = static_cast<size_t>(kFirstPacked); t < kTypeCount; ++t) o.types.push_back(static_cast<Type>(t));
   }
   o.table = dispatch(isa);
   if (o.table == nullptr) {
@@ -308,6 +320,20 @@ int main(int argc, char** argv) {
     for (Type t : {Type::q8_0, Type::q4_0, Type::q4_k, Type::q5_k, Type::q6_k, Type::f16}) {
       for (size_t tokens : {16, 128, 512}) bench_gemm(o, t, 1024, 3072, tokens);
       bench_gemm(o, t, 8192, 2048, 512);
+    }
+  }
+  // One token of each of several sequences: few rows, from the second cache.
+  if (o.only == "few") {
+    for (Type t : o.types) {
+      for (size_t tokens : {1, 2, 3, 4, 5, 6, 8, 16}) bench_cached(o, t, 2048, tokens);
+    }
+  }
+  // Every packed type: one token from the second cache, and a prompt.
+  if (o.only == "types") {
+    for (Type t : o.types) {
+      bench_cached(o, t, 2048, 1);
+      if (type_info(t).block <= 32) bench_cached(o, t, 1152, 1);  // a row that ends in half a chunk
+      bench_gemm(o, t, 2048, 1024, 128);
     }
   }
   if (o.only.empty() || o.only == "attention") {

@@ -161,7 +161,7 @@ void test_prefetch_tuner() {
   CHECK(PrefetchTuner(*rlx::kernels::dispatch_for(rlx::kernels::Isa::scalar)).of(Type::q4_k, 1024) == nullptr);
   const auto& best = *rlx::kernels::dispatch(nullptr);
   const PrefetchTuner tuner(best);
-  CHECK(tuner.of(Type::f32, 1024) == nullptr && tuner.of(Type::q2_k, 1024) == nullptr);
+  CHECK(tuner.of(Type::f32, 1024) == nullptr && tuner.of(Type::bf16, 1024) == nullptr);
   if (!rlx::kernels::is_x86(best.isa)) return;
   CHECK(tuner.of(Type::q4_k, 1024) == tuner.of(Type::q4_k, 4096));
   CHECK(tuner.of(Type::q4_k, 1024) != tuner.of(Type::q5_k, 1024));
@@ -403,7 +403,9 @@ int main() {
   test_errors();
   test_memory();
   core_tests::test_mapped_files();
+  core_tests::test_rows();
   core_tests::test_stored_error();
+  core_tests::test_joint_steps();
   test_philox();
   test_prefetch_trials();
   test_prefetch_tuner();

@@ -33,6 +33,8 @@ inline bool same(const char* a, const char* b) { return std::strcmp(a, b) == 0; 
 // Each in a file of its own.
 void test_threads();
 void test_mapped_files();
+void test_rows();
 void test_stored_error();
+void test_joint_steps();
 
 }  // namespace core_tests

@@ -1,5 +1,7 @@
 #include "engine.h"
 
+#include <algorithm>
+
 namespace rlx::binding {
 
 Napi::Value to_error(Napi::Env env, const Error& error) {
@@ -30,29 +32,47 @@ void Engine::close() {
 }
 
 Napi::Value Engine::submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish,
-                           JobOptions options) {
+                           const JobOptions& options) {
   if (options.aside && !aside_) aside_ = std::make_unique<Lane>();
   auto job = std::make_shared<Job>(env);
   job->id = next_job_++;
   job->work = std::move(work);
   job->finish = std::move(finish);
+  job->subject = options.subject;
+  job->is_joint = options.joins != nullptr;
   if (jobs_.empty()) back_.Ref(env);
   jobs_[job->id] = job;
+  if (job->is_joint) options.joins(job);
   (options.aside ? aside_ : lane_)->push([this, job] {
-    try {
-      if (job->cancel.load()) throw Error(Code::cancelled, "Cancelled.");
-      job->work(*job);
-    } catch (const std::exception&) {
-      job->error = std::make_unique<Error>(current_error("engine"));
+    if (!job->is_settled) {
+      try {
+        // A joint one ends itself.
+        if (!job->is_joint && job->cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+        job->work(*job);
+      } catch (const std::exception&) {
+        job->error = std::make_unique<Error>(current_error("engine"));
+      }
+      settle(*job);
     }
     job->work = nullptr;
-    const double id = job->id;
-    back_.NonBlockingCall([this, id](Napi::Env env, Napi::Function) { finish_job(env, id); });
   });
   Napi::Object result = Napi::Object::New(env);
   result.Set("job", Napi::Number::New(env, job->id));
   result.Set("promise", job->deferred.Promise());
   return result;
+}
+
+void Engine::settle(Job& job) {
+  if (job.is_settled) return;
+  job.is_settled = true;
+  const double id = job.id;
+  back_.NonBlockingCall([this, id](Napi::Env env, Napi::Function) { finish_job(env, id); });
+}
+
+bool Engine::is_queued(const void* subject) const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [subject](const auto& entry) {
+    return entry.second->subject == subject && !entry.second->is_joint;
+  });
 }
 
 void Engine::finish_job(Napi::Env env, double id) {

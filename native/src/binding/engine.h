@@ -21,13 +21,19 @@ struct Job {
   std::function<void(Job&)> work;                // on the engine thread
   std::function<Napi::Value(Napi::Env)> finish;  // on the JavaScript thread
   std::unique_ptr<Error> error;
+  const void* subject = nullptr;
+  bool is_joint = false;
+  bool is_settled = false;  // of the engine thread: JavaScript has been told of its end
   Napi::Promise::Deferred deferred;
   double id = 0;
   explicit Job(Napi::Env env) : deferred(env) {}
 };
 
 struct JobOptions {
-  bool aside = false;  // on a second lane, which is made for the first of these
+  bool aside = false;             // on a second lane, which is made for the first of these
+  const void* subject = nullptr;  // the session that it works with
+  // Called before the job is on its lane. Such a job may be settled before its turn.
+  std::function<void(const std::shared_ptr<Job>&)> joins = nullptr;
 };
 
 class Engine {
@@ -37,9 +43,13 @@ class Engine {
 
   // Queues work; the answer is {job, promise}.
   Napi::Value submit(Napi::Env env, std::function<void(Job&)> work, std::function<Napi::Value(Napi::Env)> finish,
-                     JobOptions options = {});
+                     const JobOptions& options = {});
   bool cancel(double id);
   void close();
+  // Tells JavaScript that the job has ended. On the engine thread; once is enough.
+  void settle(Job& job);
+  // True if a job that is not joint stands for this session or works with it.
+  bool is_queued(const void* subject) const;
 
   // Tells JavaScript's collector the bytes behind a handle, until the handle goes, so that it finds
   // a lost handle sooner.
@@ -48,6 +58,7 @@ class Engine {
   bool dispose(Napi::Env env, double handle);
 
   Handles handles;
+  std::shared_ptr<void> part;  // what the engine's own binding keeps beside them
   Lane& lane() { return *lane_; }
   size_t jobs() const { return jobs_.size(); }
 

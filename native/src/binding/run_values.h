@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -38,8 +39,10 @@ inline std::optional<SampleRequest> sample_request(const Napi::Value& value) {
     const Napi::Array list = given.As<Napi::Array>();
     for (uint32_t i = 0; i < list.Length(); i++) {
       const Napi::Object entry = object_of(list.Get(i), "logitBias");
-      request.biases.emplace_back(static_cast<int32_t>(size_of(entry.Get("id"), "logitBias")),
-                                  static_cast<float>(entry.Get("bias").ToNumber().DoubleValue()));
+      const size_t id = size_of(entry.Get("id"), "logitBias");
+      const double bias = number_of(entry.Get("bias"), "logitBias");
+      if (id > INT32_MAX || std::isnan(bias)) reject("logitBias", "ids of tokens and numbers");
+      request.biases.emplace_back(static_cast<int32_t>(id), static_cast<float>(bias));
     }
   }
   request.seed = static_cast<uint32_t>(size_of(object.Get("seed"), "seed"));
@@ -102,6 +105,7 @@ inline Napi::Object sampled_token(Napi::Env env, const Sampled& sampled) {
 inline Napi::Value run_result(Napi::Env env, const RunResult& result) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("seconds", result.seconds);
+  if (result.together > 0) object.Set("together", static_cast<double>(result.together));
   Napi::Object outputs = Napi::Object::New(env);
   for (const Fetched& fetched : result.outputs) {
     Napi::Object output = Napi::Object::New(env);

@@ -61,7 +61,7 @@ Napi::Value submit_run(const Napi::CallbackInfo& info, Work&& work) {
     const auto result = std::make_shared<RunResult>();
     return engine_of(info).submit(
         info.Env(), [session, request, result, work](Job& job) { *result = work(*session, *request, job); },
-        [result](Napi::Env env) { return run_result(env, *result); });
+        [result](Napi::Env env) { return run_result(env, *result); }, {.subject = session.get()});
   });
 }
 
@@ -73,7 +73,7 @@ Napi::Value save_session(const Napi::CallbackInfo& info) {
     const auto saved = std::make_shared<std::vector<uint8_t>>();
     return engine_of(info).submit(
         info.Env(), [session, positions, saved](Job&) { *saved = session->save(positions); },
-        [saved](Napi::Env env) { return copy_bytes(env, saved->data(), saved->size()); });
+        [saved](Napi::Env env) { return copy_bytes(env, saved->data(), saved->size()); }, {.subject = session.get()});
   });
 }
 
@@ -86,7 +86,7 @@ Napi::Value restore_session(const Napi::CallbackInfo& info) {
     const auto saved = std::make_shared<std::vector<uint8_t>>(bytes.data, bytes.data + bytes.size);
     return engine_of(info).submit(
         info.Env(), [session, positions, saved](Job&) { session->restore(positions, saved->data(), saved->size()); },
-        [](Napi::Env env) { return env.Undefined(); });
+        [](Napi::Env env) { return env.Undefined(); }, {.subject = session.get()});
   });
 }
 
@@ -95,7 +95,8 @@ Napi::Value reset_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const auto session = session_of<Session>(info);
     return engine_of(info).submit(
-        info.Env(), [session](Job&) { session->reset(); }, [](Napi::Env env) { return env.Undefined(); });
+        info.Env(), [session](Job&) { session->reset(); }, [](Napi::Env env) { return env.Undefined(); },
+        {.subject = session.get()});
   });
 }
 

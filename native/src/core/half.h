@@ -6,8 +6,15 @@
 #include <cstdint>
 #include <cstring>
 
+// Under sanitizers a function stays one: what is inlined everywhere takes them minutes to compile.
+#ifdef __SANITIZE_ADDRESS__
+#define RLX_INLINE static inline
+#define RLX_LAMBDA
+#else
 #define RLX_INLINE static inline __attribute__((always_inline))
 #define RLX_LAMBDA __attribute__((always_inline))
+#endif
+// A member is inlined always: instruction sets share its name, and hand over vectors differently.
 #define RLX_MEMBER __attribute__((always_inline))
 
 namespace rlx {

@@ -9,8 +9,8 @@
 
 namespace rlx {
 
-// The steps in their order: logit biases, penalties, temperature, top-k, top-p, min-p, draw. Chains with other steps are drawn
-// in TypeScript: main/runtime/sampling/chain.ts has them all.
+// The steps in their order: logit biases, penalties, temperature, top-k, top-p, min-p, draw. Chains
+// with other steps are drawn in TypeScript: main/runtime/sampling/chain.ts has them all.
 struct SampleRequest {
   double temperature = 0;                         // 0: the most probable token
   size_t top_k = 0;                               // 0: off

@@ -59,6 +59,7 @@ struct RunResult {
   std::optional<Scored> scored;
   std::optional<Profile> profile;
   double seconds = 0;
+  size_t together = 0;  // sessions in its largest joint step; 0 for a run that cannot be joined
 };
 
 }  // namespace rlx

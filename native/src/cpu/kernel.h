@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../core/error.h"
@@ -94,6 +95,13 @@ class Op {
   virtual std::vector<TunedProduct> products() const { return {}; }
   // Bytes that one run reads from weights and caches: the profile computes bandwidth from them.
   virtual size_t traffic() const;
+  // True for products with weights: an op of the same instruction, made anew, can take the rows of
+  // several sessions at once, so that the weights are read once for all of them. `shared` tells of
+  // each operand whether all sessions of the plan have the same.
+  virtual bool joins(const std::vector<bool>&) const { return false; }
+  // Before bind(): these ops of the same instruction, each bound in its session, give the operands
+  // and take the results instead of this op's own.
+  void join(std::vector<const Op*> members) { members_ = std::move(members); }
 
   // Set by bind().
   size_t thread_bytes = 0;  // private scratch
@@ -120,6 +128,16 @@ class Op {
   bool follows_ggml() const { return c.params.flag("asGgml") && kernels::is_x86(c.kernels.isa); }
   // A run-time failure (a bad index): the run ends with this message. Safe on any thread.
   void stop(const char* message, Code code = Code::run_failed) const;
+  // Calls visit(op) for each op whose rows this one takes, in order: itself unless it was joined.
+  template <class Visit>
+  void each_member(Visit&& visit) const {
+    if (members_.empty()) return visit(*this);
+    for (const Op* member : members_) visit(*member);
+  }
+  bool is_joined() const { return !members_.empty(); }
+
+ private:
+  std::vector<const Op*> members_;
 };
 
 struct KernelEntry {

@@ -19,6 +19,7 @@ struct Work {
   const RepackRows& rows;
   size_t count, step;  // rows, and rows of a piece
   Repacked& result;
+  std::vector<std::vector<float>>& values;  // of a piece, for each thread
   const std::atomic<bool>& cancel;
   std::atomic<size_t> next = 0;
   std::mutex mutex = {};
@@ -34,9 +35,9 @@ void convert(const Work& work, size_t row, size_t count, std::vector<float>& val
   work.table.pack({rows.to, values.data(), count, rows.columns, rows.importance, out}, sums);
 }
 
-void work_through(void* argument, size_t) {
+void work_through(void* argument, size_t thread) {
   Work& work = *static_cast<Work*>(argument);
-  std::vector<float> values(work.step * work.rows.columns);
+  std::vector<float>& values = work.values[thread];
   PackSums sums;
   while (!work.cancel.load(std::memory_order_relaxed)) {
     const size_t row = work.next.fetch_add(work.step);
@@ -70,9 +71,14 @@ Repacked repack(const Dispatch& table, Pool& pool, size_t threads, const RepackR
                 const std::atomic<bool>& cancel) {
   check(table, rows);
   const size_t count = rows.bytes / row_bytes(rows.from, rows.columns);
+  if (count == 0) return {};
   Repacked result{std::vector<uint8_t>(count * row_bytes(rows.to, rows.columns)), {}};
-  Work work{table, rows, count, std::max<size_t>(1, kPiece / rows.columns), result, cancel};
-  pool.run(threads, work_through, &work);
+  const size_t step = std::max<size_t>(1, kPiece / rows.columns);
+  // Here, for nothing may be thrown on the threads of a pool.
+  std::vector<std::vector<float>> values(std::min(threads, (count + step - 1) / step));
+  for (std::vector<float>& own : values) own.resize(step * rows.columns);
+  Work work{table, rows, count, step, result, values, cancel};
+  pool.run(values.size(), work_through, &work);
   if (cancel.load()) fail(Code::cancelled, "Cancelled.");
   return result;
 }

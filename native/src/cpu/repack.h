@@ -22,7 +22,8 @@ struct Repacked {
   kernels::PackSums sums;
 };
 
-// Throws INPUT_ARGUMENT for sizes that do not fit, UNSUPPORTED_TENSOR_TYPE where nothing packs the type, CANCELLED when asked to.
+// Throws INPUT_ARGUMENT for sizes that do not fit, UNSUPPORTED_TENSOR_TYPE where nothing packs the
+// type, CANCELLED when asked to.
 Repacked repack(const kernels::Dispatch&, Pool&, size_t threads, const RepackRows&, const std::atomic<bool>& cancel);
 
 }  // namespace rlx

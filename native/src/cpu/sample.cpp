@@ -112,7 +112,8 @@ std::vector<Candidate> candidates(const kernels::Dispatch& kernels, const float*
   }
 }
 
-// The logits after biases and penalties: a copy in `work`, or themselves where nothing changes them.
+// The logits after biases and penalties: a copy in `work`, or themselves where nothing changes
+// them.
 const float* adjusted_logits(const float* logits, size_t vocabulary, const SampleRequest& request, Pages& work) {
   const auto biases = biased_tokens(request, vocabulary);
   const auto penalised = penalised_tokens(request, vocabulary);

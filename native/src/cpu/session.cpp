@@ -27,6 +27,49 @@ size_t bind_shape(const TensorPlan& plan, const std::vector<size_t>& symbols, Te
 
 }  // namespace
 
+// A barrier stands before an instruction that reads what was written, or writes what was read or
+// written, since the last one. A decision counts as a barrier, and every turn of a loop ends with
+// one. So after a jump no more is pending than on the straight way.
+std::vector<Wait> waits_of(const std::vector<const Op*>& ops) {
+  struct Range {
+    const uint8_t* begin;
+    const uint8_t* end;
+  };
+  std::vector<Range> reads;
+  std::vector<Range> writes;
+  bool shared = false;
+  const auto meets = [](const std::vector<Range>& ranges, const Tensor& tensor) {
+    for (const Range& range : ranges)
+      if (tensor.data < range.end && range.begin < tensor.data + tensor.bytes) return true;
+    return false;
+  };
+  std::vector<Wait> waits(ops.size(), Wait::none);
+  for (size_t i = 0; i < ops.size(); i++) {
+    const Op& op = *ops[i];
+    if (op.controls()) {
+      waits[i] = Wait::decision;
+      reads.clear();
+      writes.clear();
+      shared = false;
+      continue;
+    }
+    bool wait = shared && op.shared_bytes != 0;
+    for (const Tensor* tensor : op.c.in) wait = wait || (tensor != nullptr && meets(writes, *tensor));
+    for (const Tensor* tensor : op.c.out) wait = wait || meets(writes, *tensor) || meets(reads, *tensor);
+    if (wait) {
+      waits[i] = Wait::barrier;
+      reads.clear();
+      writes.clear();
+      shared = false;
+    }
+    shared = shared || op.shared_bytes != 0;
+    for (const Tensor* tensor : op.c.in)
+      if (tensor != nullptr) reads.push_back({tensor->data, tensor->data + tensor->bytes});
+    for (const Tensor* tensor : op.c.out) writes.push_back({tensor->data, tensor->data + tensor->bytes});
+  }
+  return waits;
+}
+
 Session::Session(std::shared_ptr<Plan> plan, SessionOptions options)
     : plan_(std::move(plan)), options_(std::move(options)) {
   symbols_.assign(plan_->symbols.size(), 0);
@@ -59,6 +102,7 @@ void Session::make_ops() {
     }
     ops_.push_back(instruction.kernel->make(context));
   }
+  for (const auto& op : ops_) is_straight_ = is_straight_ && !op->controls();
   for (const auto& op : ops_)
     if (op->target() > ops_.size()) fail(Code::ir_structure, "[plan] %s leads out of the plan", op->c.name);
 }
@@ -117,7 +161,12 @@ void Session::bind() {
     shares_ = std::make_unique<Share[]>(shares);
     share_count_ = shares;
   }
-  place_barriers();
+  std::vector<const Op*> ops;
+  ops.reserve(ops_.size());
+  for (const auto& op : ops_) ops.push_back(op.get());
+  waits_ = waits_of(ops);
+  static std::atomic<uint64_t> bindings{0};
+  binding_ = ++bindings;
   bound_ = true;
 }
 
@@ -128,48 +177,6 @@ void Session::tune(size_t at, const Op& op) {
   if (products.empty()) return;
   if (!trials_[at]) trials_[at] = std::make_unique<ProductTrials>(*options_.tuner, products, options_.threads);
   active_[at] = trials_[at].get();
-}
-
-// A barrier stands before an instruction that reads what was written, or writes what was read or
-// written, since the last one. A decision counts as a barrier, and every turn of a loop ends with
-// one. So after a jump no more is pending than on the straight way.
-void Session::place_barriers() {
-  struct Range {
-    const uint8_t* begin;
-    const uint8_t* end;
-  };
-  std::vector<Range> reads;
-  std::vector<Range> writes;
-  bool shared = false;
-  const auto meets = [](const std::vector<Range>& ranges, const Tensor& tensor) {
-    for (const Range& range : ranges)
-      if (tensor.data < range.end && range.begin < tensor.data + tensor.bytes) return true;
-    return false;
-  };
-  waits_.assign(ops_.size(), Wait::none);
-  for (size_t i = 0; i < ops_.size(); i++) {
-    const Op& op = *ops_[i];
-    if (op.controls()) {
-      waits_[i] = Wait::decision;
-      reads.clear();
-      writes.clear();
-      shared = false;
-      continue;
-    }
-    bool wait = shared && op.shared_bytes != 0;
-    for (const Tensor* tensor : op.c.in) wait = wait || (tensor != nullptr && meets(writes, *tensor));
-    for (const Tensor* tensor : op.c.out) wait = wait || meets(writes, *tensor) || meets(reads, *tensor);
-    if (wait) {
-      waits_[i] = Wait::barrier;
-      reads.clear();
-      writes.clear();
-      shared = false;
-    }
-    shared = shared || op.shared_bytes != 0;
-    for (const Tensor* tensor : op.c.in)
-      if (tensor != nullptr) reads.push_back({tensor->data, tensor->data + tensor->bytes});
-    for (const Tensor* tensor : op.c.out) writes.push_back({tensor->data, tensor->data + tensor->bytes});
-  }
 }
 
 void Session::bind_symbols(const RunRequest& request) {
@@ -230,27 +237,64 @@ const Tensor& Session::output(const std::string& name) const {
   fail(Code::input_argument, "[run] no output named %s", name.c_str());
 }
 
-// Draws a token from the last row of the logits; runs again and draws until the series ends.
-std::vector<Sampled> Session::draw(Pool& pool, const RunRequest& request, SampleRequest sampling,
-                                   const std::atomic<bool>& cancel) {
-  std::vector<Sampled> result;
-  for (;;) {
-    const Tensor& logits = output(request.logits);
-    const float* row = logits.f32() + (logits.rows() - 1) * logits.last();
-    result.push_back(sample(*options_.kernels, pool, options_.threads, row, logits.last(), sampling, work_));
-    const int32_t token = result.back().id();
-    if (!request.series || result.size() == request.series->count || request.series->ends_with(token)) return result;
-    sampling.add_recent({&token, 1});
-    sampling.step++;
-    integer_input(request.series->token) = token;
-    integer_input(request.series->position)++;
+const Tensor& Session::logits(const RunRequest& request) const {
+  const Tensor& logits = output(request.logits);
+  if (logits.dtype != DType::f32 || logits.count == 0)
+    fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
+  return logits;
+}
+
+// Draws a token from the last row of the logits.
+Sampled Session::sample(Pool& pool, size_t threads, const RunRequest& request, const SampleRequest& sampling) {
+  const Tensor& all = logits(request);
+  const float* row = all.f32() + (all.rows() - 1) * all.last();
+  return rlx::sample(*options_.kernels, pool, threads, row, all.last(), sampling, work_);
+}
+
+bool Session::take(const RunRequest& request, Drawing& drawing, Sampled sampled) {
+  drawing.drawn.push_back(std::move(sampled));
+  const int32_t token = drawing.drawn.back().id();
+  if (!request.series || drawing.drawn.size() == request.series->count || request.series->ends_with(token)) return true;
+  drawing.sampling.add_recent({&token, 1});
+  drawing.sampling.step++;
+  integer_input(request.series->token) = token;
+  integer_input(request.series->position)++;
+  return false;
+}
+
+void Session::end(const RunRequest& request, Drawing drawing, RunResult& result) {
+  std::vector<Sampled>& drawn = drawing.drawn;
+  // Nothing follows an ending.
+  if (!drawn.empty() && (!request.series || !request.series->ends_with(drawn.back().id())))
+    for (const Sampled& sampled : drawn) drawn_.push_back(sampled.id());
+  if (request.series)
+    result.series = std::move(drawn);
+  else if (!drawn.empty())
+    result.sampled = std::move(drawn.front());
+  for (const std::string& name : request.fetch) {
+    const Tensor& tensor = output(name);
+    Fetched fetched{name, tensor.dtype, {tensor.shape, tensor.shape + tensor.rank}, {}};
+    fetched.bytes.assign(tensor.data, tensor.data + tensor.bytes);
+    result.outputs.push_back(std::move(fetched));
+  }
+  if (plan_->weights) plan_->weights->check();
+}
+
+// Draws after the first step; runs again and draws until the series ends.
+void Session::draw(Pool& pool, const RunRequest& request, Drawing& drawing, const std::atomic<bool>& cancel) {
+  while (!take(request, drawing, sample(pool, options_.threads, request, drawing.sampling))) {
     try {
       compute(pool, cancel, nullptr);
     } catch (const Error& error) {
       if (error.code() != Code::cancelled) throw;
-      fail(Code::cancelled, "Cancelled after %zu of %zu tokens.", result.size(), request.series->count);
+      fail(Code::cancelled, "Cancelled after %zu of %zu tokens.", drawing.drawn.size(), request.series->count);
     }
   }
+}
+
+bool Session::joins(const Session& other) const {
+  return plan_ == other.plan_ && options_.threads == other.options_.threads &&
+         options_.kernels == other.options_.kernels;
 }
 
 // While all threads wait. A jump back makes the items of the instructions in between available
@@ -362,7 +406,7 @@ void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* prof
     profile->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);
 }
 
-RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
+Drawing Session::begin(const RunRequest& request) {
   if (request.series && (!request.sample || request.profile || request.score || !request.fetch.empty()))
     fail(Code::input_argument, "[run] a series draws tokens, and gives nothing else");
   if (request.series && (request.series->count == 0 || request.series->token == request.series->position))
@@ -376,39 +420,25 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
     for (const std::string& name : {request.series->token, request.series->position}) integer_input(name);
   std::vector<int32_t> followed = std::exchange(drawn_, {});
   if (request.follow.empty()) followed.clear();
+  Drawing drawing;
+  if (request.sample) drawing.sampling = *request.sample;
+  drawing.sampling.add_recent(followed);
+  return drawing;
+}
 
+RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
+  Drawing drawing = begin(request);
   RunResult result;
   const double start = now();
   if (request.profile) result.profile.emplace();
   compute(pool, cancel, request.profile ? &*result.profile : nullptr);
-  if (request.sample || request.score) {
-    const Tensor& logits = output(request.logits);
-    if (logits.dtype != DType::f32 || logits.count == 0)
-      fail(Code::input_argument, "[run] output %s holds no logits", request.logits.c_str());
-    if (request.sample) {
-      SampleRequest sampling = *request.sample;
-      sampling.add_recent(followed);
-      std::vector<Sampled> drawn = draw(pool, request, std::move(sampling), cancel);
-      // Nothing follows an ending.
-      if (!request.series || !request.series->ends_with(drawn.back().id()))
-        for (const Sampled& sampled : drawn) drawn_.push_back(sampled.id());
-      if (request.series)
-        result.series = std::move(drawn);
-      else
-        result.sampled = std::move(drawn.front());
-    }
-    if (request.score)
-      result.scored =
-          score(*options_.kernels, pool, options_.threads, logits.f32(), logits.rows(), logits.last(), *request.score);
+  if (request.sample) draw(pool, request, drawing, cancel);
+  if (request.score) {
+    const Tensor& all = logits(request);
+    result.scored = score(*options_.kernels, pool, options_.threads, all.f32(), all.rows(), all.last(), *request.score);
   }
-  for (const std::string& name : request.fetch) {
-    const Tensor& tensor = output(name);
-    Fetched fetched{name, tensor.dtype, {tensor.shape, tensor.shape + tensor.rank}, {}};
-    fetched.bytes.assign(tensor.data, tensor.data + tensor.bytes);
-    result.outputs.push_back(std::move(fetched));
-  }
+  end(request, std::move(drawing), result);
   result.seconds = now() - start;
-  if (plan_->weights) plan_->weights->check();
   return result;
 }
 

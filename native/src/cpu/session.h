@@ -27,6 +27,17 @@ struct SessionOptions {
   std::vector<std::pair<std::string, size_t>> symbols;  // sizes that states need, fixed for the session's life
 };
 
+// What a thread waits for before an instruction.
+enum class Wait : uint8_t { none, barrier, decision };
+// Where the instructions of a list need one. The ops are bound.
+std::vector<Wait> waits_of(const std::vector<const Op*>& ops);
+
+// A run that draws tokens, between its steps.
+struct Drawing {
+  SampleRequest sampling;
+  std::vector<Sampled> drawn;
+};
+
 class Session {
  public:
   Session(std::shared_ptr<Plan> plan, SessionOptions options);
@@ -46,22 +57,35 @@ class Session {
   size_t state_bytes() const;
   size_t state_bytes(size_t positions) const;
   const Plan& plan() const { return *plan_; }
-  std::atomic<bool> busy{false};
+
+  // A run in parts: begin, then a step, and where it draws sample and take, until take answers
+  // true; then end. Steps are the session's own, or joint ones (joint_step.h).
+  Drawing begin(const RunRequest& request);
+  void step(Pool& pool, const std::atomic<bool>& cancel) { compute(pool, cancel, nullptr); }
+  Sampled sample(Pool& pool, size_t threads, const RunRequest& request, const SampleRequest& sampling);
+  // True when the token is the last one; otherwise the inputs are those of the next step.
+  bool take(const RunRequest& request, Drawing& drawing, Sampled sampled);
+  void end(const RunRequest& request, Drawing drawing, RunResult& result);
+  // True if steps of the two may be joint: the same plan, run alike.
+  bool joins(const Session& other) const;
+  size_t threads() const { return options_.threads; }
+  // True for a plan that goes straight from its first instruction to its last.
+  bool is_straight() const { return is_straight_; }
 
  private:
+  friend class JointStep;
   void bind();
   void bind_tensor(size_t index);
   void tune(size_t at, const Op& op);
-  void place_barriers();
   void decide(size_t at);
   void stamp(size_t at);
   void make_ops();
   void bind_symbols(const RunRequest& request);
   void set_inputs(const RunRequest& request);
+  const Tensor& logits(const RunRequest& request) const;
   [[noreturn]] void fail_cancelled() const;
   void compute(Pool& pool, const std::atomic<bool>& cancel, Profile* profile);
-  std::vector<Sampled> draw(Pool& pool, const RunRequest& request, SampleRequest sampling,
-                            const std::atomic<bool>& cancel);
+  void draw(Pool& pool, const RunRequest& request, Drawing& drawing, const std::atomic<bool>& cancel);
   size_t input(const std::string& name) const;
   int32_t& integer_input(const std::string& name);
   template <bool kProfile>
@@ -74,12 +98,13 @@ class Session {
   SessionOptions options_;
   std::vector<size_t> symbols_;
   bool bound_ = false;
+  bool is_straight_ = true;
+  uint64_t binding_ = 0;  // another number each time that it is bound, in any session
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<std::unique_ptr<ProductTrials>> trials_;  // of each op; made when it first runs with one token
   std::vector<ProductTrials*> active_;                  // those that go on with the sizes of this run, or null
-  enum class Wait : uint8_t { none, barrier, decision };
-  std::vector<Wait> waits_;          // before this instruction
+  std::vector<Wait> waits_;                             // before this instruction
   std::vector<size_t> first_share_;  // of an instruction's first phase; `threads` shares for each phase
   std::unique_ptr<Share[]> shares_;
   size_t share_count_ = 0;

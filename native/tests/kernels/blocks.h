@@ -10,6 +10,11 @@ inline const Type kPacked[] = {RLX_PACKED_TYPES(RLX_TYPE)};
 inline const Type kAll[] = {Type::f32, Type::f16, Type::bf16, RLX_PACKED_TYPES(RLX_TYPE)};
 #undef RLX_TYPE
 
+// Columns of so many chunks and one block, or 32 values.
+inline size_t one_more_block(Type type, size_t chunks) {
+  return chunks * kChunk + std::max<size_t>(32, type_info(type).block);
+}
+
 // Byte offsets of the f16 fields of a block.
 inline std::vector<size_t> half_fields(Type type) {
   switch (type) {

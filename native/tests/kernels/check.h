@@ -116,6 +116,16 @@ inline void check(const char* what, bool ok) {
   if (!ok) fail("%s", what);
 }
 
+// A set that takes this function from an earlier one has nothing of its own to show.
+template <class Function>
+bool borrows(const Dispatch& k, Function Dispatch::* function) {
+  Isa found[kIsaCount];
+  const size_t count = available_isas(found);
+  for (size_t i = 0; i < count; ++i)
+    if (found[i] < k.isa && dispatch_for(found[i])->*function == k.*function) return true;
+  return false;
+}
+
 }  // namespace test
 
 #define TEST_JOIN2(a, b) a##b

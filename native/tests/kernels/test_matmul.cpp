@@ -7,10 +7,10 @@ using namespace test;
 
 TEST_CASE("matmul: every type, decode and prompt token counts") {
   for (Type type : kAll) {
+    const Problem whole = make(type, one_more_block(type, 2), 77, 37, 7);
     for (size_t tokens : {1, 2, 3, 4, 5, 6, 7, 13, 37}) {
       for (size_t n : {1, 31, 32, 77}) {
-        const size_t width = type_info(type).block > 32 ? 768 : 544;
-        const Problem p = make(type, width, n, tokens, 7 * tokens + n);
+        const Problem p = part_of(whole, n, tokens);
         const std::vector<float> y = run(k, p);
         check_product(p, y, limit_of(p));
       }
@@ -35,8 +35,9 @@ TEST_CASE("matmul: rows of 32, 96, 1024 and odd float widths") {
 TEST_CASE("matmul: rows on both sides of where activations are packed more tightly") {
   for (Type type : kPacked) {
     for (size_t width : {4864, 5120, 5376}) {
+      const Problem whole = make(type, width, 17, 5, width);
       for (size_t tokens : {1, 2, 3, 4, 5}) {
-        const Problem p = make(type, width, 17, tokens, width + tokens);
+        const Problem p = part_of(whole, 17, tokens);
         const std::vector<float> y = run(k, p);
         check_product(p, y, limit_of(p));
       }
@@ -47,7 +48,7 @@ TEST_CASE("matmul: rows on both sides of where activations are packed more tight
 TEST_CASE("matmul: rows of no length give zeros") {
   for (Type type : kAll) {
     for (size_t tokens : {0, 1, 5, 6}) {
-      const Problem p = make(type, 0, 33, tokens, 1);
+      const Problem p = operands(type, 0, 33, tokens, 1);
       for (float v : run(k, p)) check("zero", v == 0.0f);
     }
   }
@@ -89,13 +90,13 @@ TEST_CASE("matmul: closer than 8-bit activations with one scale a block") {
 TEST_CASE("matmul: decode and prompt paths agree") {
   for (Type type : kAll) {
     for (size_t width : {768, 1024, 2048, 3072, 4096, 5120}) {
-      Problem p = make(type, width, 40, 7, width);
+      const Problem p = operands(type, width, 40, 7, width);
       const std::vector<float> all = run(k, p);
       // Few tokens of 32-blocks: one lane in four carries the offset of its whole block and is
       // rounded to f32 with it, once a chunk.
       const double limit = 4e-6 * std::max(1.0, std::sqrt(static_cast<double>(width) / 1024));
       for (size_t t = 0; t < p.tokens; ++t) {
-        Problem one = {type, p.k, p.n, 1, buffer(p.stride() * p.n), {}, {}, 0.0};
+        Problem one = {type, p.k, p.n, 1, buffer(p.stride() * p.n), {}};
         std::memcpy(one.w.get(), p.w.get(), p.stride() * p.n);
         one.x.assign(p.x.begin() + static_cast<long>(t * p.k), p.x.begin() + static_cast<long>((t + 1) * p.k));
         const std::vector<float> y = run(k, one);
@@ -120,7 +121,7 @@ TEST_CASE("matmul: the largest products do not overflow") {
         for (float sign : {1.0f, -1.0f}) {
           for (size_t width : {512, 5120}) {
             const size_t bytes = row_bytes(type, width) * 3;
-            Problem p = {type, width, 3, tokens, buffer(bytes), std::vector<float>(tokens * width, sign), {}, 0.0};
+            Problem p = {type, width, 3, tokens, buffer(bytes), std::vector<float>(tokens * width, sign)};
             extreme_blocks(type, p.w.get(), 3 * width / type_info(type).block, fill);
             multiply(p);
             const std::vector<float> y = run(k, p);
@@ -136,7 +137,7 @@ TEST_CASE("matmul: bias, scale, residual and gated pairs") {
   for (Type type : {Type::f16, Type::q8_0, Type::q4_k, Type::q6_k}) {
     for (size_t tokens : {1, 11}) {
       const Problem p = make(type, 512, 45, tokens, 21);
-      Problem up = make(type == Type::q4_k ? Type::q6_k : type, 512, 45, tokens, 22);
+      Problem up = operands(type == Type::q4_k ? Type::q6_k : type, 512, 45, tokens, 22);
       up.x = p.x;
       multiply(up);
       Random random(4);
@@ -205,16 +206,16 @@ TEST_CASE("matmul: infinities and NaN stay visible, zeros stay zero, tiny values
   for (Type type : {Type::q8_0, Type::q4_k, Type::q6_k, Type::q4_1}) {
     for (size_t tokens : {1, 7}) {
       for (float odd : {INFINITY, -INFINITY, NAN}) {
-        Problem p = make(type, 512, 5, tokens, 8);
+        Problem p = operands(type, 512, 5, tokens, 8);
         p.x[300] = odd;
         const std::vector<float> y = run(k, p);
         for (size_t n = 0; n < p.n; ++n) check("token 0 is not finite", !std::isfinite(y[n]));
         for (size_t i = p.n; i < y.size(); ++i) check("other tokens are", std::isfinite(y[i]));
       }
-      Problem zero = make(type, 512, 5, tokens, 8);
+      Problem zero = operands(type, 512, 5, tokens, 8);
       for (float& v : zero.x) v = 0.0f;
       for (float v : run(k, zero)) check("zero", v == 0.0f);
-      Problem tiny = make(type, 512, 5, tokens, 8);
+      Problem tiny = operands(type, 512, 5, tokens, 8);
       for (float& v : tiny.x) v *= 1e-25f;
       multiply(tiny);
       const std::vector<float> y = run(k, tiny);

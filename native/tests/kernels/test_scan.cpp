@@ -66,3 +66,33 @@ TEST_CASE("scan: a step of RWKV 7") {
     check("scan guard", state.back() == kGuard);
   }
 }
+
+TEST_CASE("scan: a step of the gated delta rule, columns of a wider state") {
+  for (const size_t columns : {1, 7, 16, 33, 64, 70})
+    for (const size_t rows : {1, 5, 32}) {
+      const size_t stride = columns + 3;
+      std::vector<float> state = numbers(rows * stride, columns), y(columns + 1, kGuard);
+      const std::vector<float> decays = numbers(rows, 2), q = numbers(rows, 3), key = numbers(rows, 4),
+                               v = numbers(columns, 5);
+      const float beta = 0.75f, scale = 0.5f;
+      std::vector<double> after = wide(state), sums(columns);
+      for (size_t j = 0; j < columns; ++j) {
+        double known = 0;
+        for (size_t i = 0; i < rows; ++i) {
+          after[i * stride + j] *= static_cast<double>(decays[i]);
+          known += after[i * stride + j] * static_cast<double>(key[i]);
+        }
+        known = (static_cast<double>(v[j]) - known) * static_cast<double>(beta);
+        for (size_t i = 0; i < rows; ++i) {
+          after[i * stride + j] += static_cast<double>(key[i]) * known;
+          sums[j] += after[i * stride + j] * static_cast<double>(q[i]) * static_cast<double>(scale);
+        }
+      }
+      rlx::kernels::scan_table(k.isa).delta(
+          {state.data(), decays.data(), q.data(), key.data(), v.data(), y.data(), beta, scale, rows, columns, stride});
+      // What lies between the columns and the next row stays as it was.
+      check_close("delta state", state.data(), after.data(), after.size(), 1e-5);
+      check_close("delta result", y.data(), sums.data(), columns, 1e-5);
+      check("delta guard", y.back() == kGuard);
+    }
+}

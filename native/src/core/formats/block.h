@@ -79,8 +79,8 @@ struct Coded {
   }
 };
 
-// Coded types with 16 whole scales: value = factor * scale * code. `read_whole` of a block gives its
-// codes, scales and factor. Products of factor and scale are exact.
+// Coded types with 16 whole scales: value = factor * scale * code. `read_whole` of a block gives
+// its codes, scales and factor. Products of factor and scale are exact.
 template <class Block>
 __attribute__((always_inline)) inline void scale_whole(const Block& x,
                                                        float (*read_whole)(const Block&, int8_t*, int8_t*),

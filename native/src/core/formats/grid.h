@@ -6,6 +6,9 @@
 
 #include "block.h"
 #include "grids.h"
+#if defined(__AVX512VBMI__)
+#include "grid_avx512.h"
+#endif
 
 namespace rlx::formats::grid {
 

@@ -1,5 +1,5 @@
-// Fits for packing into the types whose codes come from a table: which entry stands best for some values, and the scales of
-// their groups. Magnitudes and signs are apart; IQ1 has its own search.
+// Fits for packing into the types whose codes come from a table: which entry stands best for some
+// values, and the scales of their groups. Magnitudes and signs are apart; IQ1 has its own search.
 #pragma once
 
 #include "fit.h"
@@ -13,7 +13,8 @@ using fit::load;
 using fit::store;
 using fit::sum;
 
-// The tables: how many values an entry has, what a value may be, and which of these is nearest to `x`.
+// The tables: how many values an entry has, what a value may be, and which of these is nearest to
+// `x`.
 struct Iq2Levels {
   static constexpr int kWidth = 8, kLevels = 3;
   static constexpr float kTop = 43.0f;
@@ -48,7 +49,8 @@ struct Iq3SGrid {
   RLX_MEMBER static Eight level(Eight x) { return fit::clamp(fit::nearest((x - 1.0f) * 0.5f), 0.0f, 7.0f); }
 };
 
-// A table as columns, and the entry nearest to each combination of levels. Made when it is first needed.
+// A table as columns, and the entry nearest to each combination of levels. Made when it is first
+// needed.
 template <class Grid>
 struct Search {
   static constexpr int kWidth = Grid::kWidth, kLevels = Grid::kLevels;
@@ -57,14 +59,18 @@ struct Search {
   static_assert(kWidth == 4 || kLevels == 3);
 
   float columns[kWidth][kEntries];
+  float rows[kEntries][kWidth];
   uint16_t nearest[kCombinations];
+  // The place among the levels of value i of an entry.
+  RLX_MEMBER static int level(int entry, int i) {
+    constexpr int bits = 16 / kWidth;
+    return (Grid::kEntries[entry] >> (bits * i)) & ((1 << bits) - 1);
+  }
 
   // Inlined, as all here: each instruction set makes its own.
   RLX_MEMBER Search() {
-    constexpr int bits = 16 / kWidth;
     for (int e = 0; e < kEntries; ++e) {
-      for (int i = 0; i < kWidth; ++i)
-        columns[i][e] = static_cast<float>(Grid::kValues[(Grid::kEntries[e] >> (bits * i)) & ((1 << bits) - 1)]);
+      for (int i = 0; i < kWidth; ++i) rows[e][i] = columns[i][e] = static_cast<float>(Grid::kValues[level(e, i)]);
     }
     for (int c = 0; c < kCombinations; ++c) {
       float x[kWidth];
@@ -86,10 +92,25 @@ static const Search<Grid>& search_of() {
   return made;
 }
 
-// The entries for N values times `inverse`: each value to its nearest level, then the entry nearest to those. `codes` gets theirs.
+// The entry nearest to eight levels of three; `codes` gets its values.
+template <class Grid>
+RLX_INLINE uint16_t near_eight(const Search<Grid>& search, Eight levels, float* codes) {
+  const Eight powers = {2187.0f, 729.0f, 243.0f, 81.0f, 27.0f, 9.0f, 3.0f, 1.0f};
+  const uint16_t place = search.nearest[static_cast<int>(sum(levels * powers))];
+  store(load(search.rows[place]), codes);
+  return place;
+}
+
+// The entries for N values times `inverse`: each value to its nearest level, then the entry nearest
+// to those. `codes` gets theirs.
 template <class Grid, int N>
 RLX_INLINE void near_places(const Search<Grid>& search, const float* x, float inverse, uint16_t* places, float* codes) {
   constexpr int W = Grid::kWidth;
+  if constexpr (W == 8) {
+    for (int u = 0; u < N / 8; ++u)
+      places[u] = near_eight<Grid>(search, Grid::level(load(x + 8 * u) * inverse), codes + 8 * u);
+    return;
+  }
   float levels[N];
   for (int i = 0; i < N; i += 8) store(Grid::level(load(x + i) * inverse), levels + i);
   for (int u = 0; u < N / W; ++u) {
@@ -127,7 +148,7 @@ RLX_INLINE void best_places(const Search<Grid>& search, const float* x, const fl
     for (int i = 1; i < 8; ++i) lane = least[i] < least[lane] ? i : lane;
     const int place = static_cast<int>(at[lane]);
     places[u] = static_cast<uint16_t>(place);
-    for (int i = 0; i < W; ++i) codes[W * u + i] = search.columns[i][place];
+    for (int i = 0; i < W; ++i) codes[W * u + i] = search.rows[place][i];
   }
 }
 
@@ -265,8 +286,8 @@ RLX_INLINE MagnitudeBlock<Grid, kGroups, N> magnitude_block(const float* x, cons
   return best;
 }
 
-// Magnitudes and signs of a block, and their weights. Where the signs of eight must be even, the value that matters least turns:
-// its magnitude is then below 0.
+// Magnitudes and signs of a block, and their weights. Where the signs of eight must be even, the
+// value that matters least turns: its magnitude is then below 0.
 struct Signed {
   float x[256], w[256];
   uint8_t signs[32];

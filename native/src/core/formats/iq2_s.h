@@ -18,7 +18,26 @@ struct Block {
   uint8_t scales[8];
 };
 
+#if defined(__AVX512VBMI__)
+RLX_INLINE __m512i places(const Block& x) {
+  uint64_t high;
+  std::memcpy(&high, x.qh, 8);
+  alignas(64) static constexpr uint8_t kPairs[64] = {
+      0,  0, 2,  0, 4,  0, 6,  0, 8,  0, 10, 0, 12, 0, 14, 0, 16, 0, 18, 0, 20, 0, 22, 0, 24, 0, 26, 0, 28, 0, 30, 0,
+      32, 0, 34, 0, 36, 0, 38, 0, 40, 0, 42, 0, 44, 0, 46, 0, 48, 0, 50, 0, 52, 0, 54, 0, 56, 0, 58, 0, 60, 0, 62, 0};
+  const __m512i pairs =
+      _mm512_multishift_epi64_epi8(_mm512_load_si512(kPairs), _mm512_set1_epi64(static_cast<int64_t>(high)));
+  const __m512i top = _mm512_slli_epi16(_mm512_and_si512(pairs, _mm512_set1_epi16(3)), 8);
+  return _mm512_or_si512(grid::places_of(x.qs), top);
+}
+#endif
+
 RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
+#if defined(__AVX512VBMI__)
+  grid::store_odd_scales(x.scales, scales);
+  const __m256i signs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x.signs));
+  grid::store_eights(grids::kIq2S, grids::kIq2SValues, places(x), signs, codes);
+#else
   for (int group = 0; group < 16; ++group) {
     const int scale = (x.scales[group / 2] >> (4 * (group % 2))) & 15;
     scales[group] = static_cast<int8_t>(2 * scale + 1);
@@ -27,6 +46,7 @@ RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
     const unsigned place = x.qs[eight] | ((x.qh[eight / 4] >> (2 * (eight % 4))) & 3u) << 8;
     grid::store_signed(grid::kIq2S[place], grid::kSigns[x.signs[eight]], codes);
   }
+#endif
   return load_half(x.d) * 0.125f;
 }
 

@@ -17,6 +17,12 @@ struct Block {
 };
 
 RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
+#if defined(__AVX512VBMI__)
+  grid::store_odd_scales(x.scales, scales);
+  const __m512i q = _mm512_loadu_si512(x.qs);
+  const __m256i signs = grid::even_signs(_mm512_cvtepi16_epi8(_mm512_srli_epi16(q, 9)));
+  grid::store_eights(grids::kIq2Xs, grids::kIq2XsValues, q, signs, codes);
+#else
   for (int group = 0; group < 16; ++group) {
     const int scale = (x.scales[group / 2] >> (4 * (group % 2))) & 15;
     scales[group] = static_cast<int8_t>(2 * scale + 1);
@@ -25,6 +31,7 @@ RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
     const uint32_t q = load_u16(x.qs + 2 * eight);
     grid::store_signed(grid::kIq2Xs[q & 511], grid::kEvenSigns[q >> 9], codes);
   }
+#endif
   return load_half(x.d) * 0.125f;
 }
 

@@ -17,6 +17,14 @@ struct Block {
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);
+#if defined(__AVX512VBMI__)
+  const __m512i q = _mm512_loadu_si512(x.qs);
+  const __m256i rest = _mm512_cvtepi64_epi32(_mm512_srli_epi64(q, 32));
+  const __m256 half = _mm256_add_ps(_mm256_set1_ps(0.5f), _mm256_cvtepi32_ps(_mm256_srli_epi32(rest, 28)));
+  _mm256_storeu_ps(scales, _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(d), half), _mm256_set1_ps(0.25f)));
+  grid::store_eights(grids::kIq2Xxs, grids::kIq2XxsValues, grid::places_of(_mm512_cvtepi64_epi32(q)),
+                     grid::even_signs_of(rest), codes);
+#else
   for (int group = 0; group < 8; ++group) {
     const uint8_t* places = x.qs + 8 * group;
     const uint32_t rest = load_u32(places + 4);
@@ -24,6 +32,7 @@ RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
     for (int l = 0; l < 4; ++l, codes += 8)
       grid::store_signed(grid::kIq2Xxs[places[l]], grid::kEvenSigns[(rest >> (7 * l)) & 127], codes);
   }
+#endif
 }
 
 RLX_INLINE void unpack(const Block& x, float* y) {

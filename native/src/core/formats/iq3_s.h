@@ -20,6 +20,20 @@ struct Block {
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);
+#if defined(__AVX512VBMI__)
+  const __m256i nibbles = _mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(load_u32(x.scales))),
+                                            _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+  const __m256i twice = _mm256_slli_epi32(_mm256_and_si256(nibbles, _mm256_set1_epi32(15)), 1);
+  const __m256 odd = _mm256_cvtepi32_ps(_mm256_add_epi32(twice, _mm256_set1_epi32(1)));
+  _mm256_storeu_ps(scales, _mm256_mul_ps(_mm256_set1_ps(d), odd));
+  uint64_t signs[4];
+  std::memcpy(signs, x.signs, sizeof signs);
+  for (int i = 0; i < 2; ++i) {
+    const __m512i low = grid::places_of(x.qs + 32 * i);
+    const __m512i places = _mm512_mask_add_epi16(low, load_u32(x.qh + 4 * i), low, _mm512_set1_epi16(256));
+    grid::store_fours(grids::kIq3S, grids::kIq3SValues, places, signs + 2 * i, codes + 128 * i);
+  }
+#else
   for (int group = 0; group < 8; ++group) {
     const int scale = (x.scales[group / 2] >> (4 * (group % 2))) & 15;
     scales[group] = d * static_cast<float>(1 + 2 * scale);
@@ -31,6 +45,7 @@ RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
       grid::store_signed(grid::two(grid::kIq3S[first], grid::kIq3S[second]), grid::kSigns[signs[l]], codes);
     }
   }
+#endif
 }
 
 RLX_INLINE void unpack(const Block& x, float* y) {

@@ -18,6 +18,16 @@ struct Block {
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);
+#if defined(__AVX512VBMI__)
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x.rest));
+  const __m256 half = _mm256_add_ps(_mm256_set1_ps(0.5f), _mm256_cvtepi32_ps(_mm256_srli_epi32(words, 28)));
+  _mm256_storeu_ps(scales, _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(d), half), _mm256_set1_ps(0.5f)));
+  alignas(32) uint64_t signs[4];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(signs), grid::even_signs_of(words));
+  for (int i = 0; i < 2; ++i)
+    grid::store_fours(grids::kIq3Xxs, grids::kIq3XxsValues, grid::places_of(x.qs + 32 * i), signs + 2 * i,
+                      codes + 128 * i);
+#else
   for (int group = 0; group < 8; ++group) {
     const uint8_t* places = x.qs + 8 * group;
     const uint32_t rest = load_u32(x.rest + 4 * group);
@@ -27,6 +37,7 @@ RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
       grid::store_signed(eight, grid::kEvenSigns[(rest >> (7 * l)) & 127], codes);
     }
   }
+#endif
 }
 
 RLX_INLINE void unpack(const Block& x, float* y) {

@@ -52,9 +52,9 @@ RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
   float w[32], codes[32];
   const float square = columns.importance == nullptr ? fit::mean_square<32>(x) : columns.mean_square;
   fit::weigh<32>(x, columns.importance, square, w);
-  const float d = fit::as_half(fit::scale_for<32>(x, w, Values{}, -127.0f, 2.0f, 9));
+  const float d = fit::as_half(fit::scale_for(fit::Group<32>{x, w}, Values{}, fit::peak<32>(x), -127.0f, 2.0f, 9));
   fit::store_half(d, y.d);
-  fit::error_with<32>(x, w, Values{}, d, codes);
+  fit::codes_with<32>(x, Values{}, d, codes);
   store_places(codes, y.qs);
 }
 

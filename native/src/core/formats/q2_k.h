@@ -14,6 +14,21 @@ struct Block {
   uint8_t d[2], dmin[2];
 };
 
+// value = factor * scale * code - dmin * minimum, whole scales and minimums of 16 values; the
+// factor.
+RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales, int8_t* minimums) {
+  for (int i = 0; i < 16; ++i) {
+    scales[i] = static_cast<int8_t>(x.scales[i] & 15);
+    minimums[i] = static_cast<int8_t>(x.scales[i] >> 4);
+  }
+  for (int half = 0; half < 2; ++half) {
+    for (int j = 0; j < 4; ++j, codes += 32) {
+      for (int i = 0; i < 32; ++i) codes[i] = static_cast<int8_t>((x.qs[32 * half + i] >> (2 * j)) & 3);
+    }
+  }
+  return load_half(x.d);
+}
+
 RLX_INLINE void unpack(const Block& x, float* y) {
   const float d = load_half(x.d), dmin = load_half(x.dmin);
   for (int half = 0; half < 2; ++half) {

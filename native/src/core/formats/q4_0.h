@@ -20,18 +20,20 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   }
 }
 
-// Without an importance ggml's rule, byte for byte: the value with the largest magnitude gets code 0.
+// Without an importance ggml's rule, byte for byte: the largest magnitude gets code 0.
 RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
-  float d = fit::peak<32>(x) / -8.0f;
+  const float peak = fit::peak<32>(x);
+  float d = peak / -8.0f;
   if (columns.importance != nullptr) {
     float w[32];
     fit::weigh<32>(x, columns.importance, columns.mean_square, w);
-    d = fit::scale_for<32>(x, w, fit::Whole{-8.0f, 7.0f}, -8.0f, 0.1f, 9);
+    d = fit::scale_for(fit::Group<32>{x, w}, fit::Whole{-8.0f, 7.0f}, peak, -8.0f, 0.1f, 9);
   }
   const float inverse = fit::inverse_of(d);
   fit::store_half(d, y.d);
-  const auto code = [inverse](float v) { return static_cast<uint8_t>(fit::clamp(v * inverse + 8.5f, 0.0f, 15.0f)); };
-  for (int i = 0; i < 16; ++i) y.qs[i] = static_cast<uint8_t>(code(x[i]) | code(x[i + 16]) << 4);
+  fit::Bytes codes[4];
+  for (int i = 0; i < 4; ++i) codes[i] = fit::bytes_of(fit::clamp(fit::load(x + 8 * i) * inverse + 8.5f, 0.0f, 15.0f));
+  fit::store_nibbles(codes, y.qs);
 }
 
 }  // namespace rlx::formats::q4_0

@@ -35,10 +35,10 @@ RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
   const float inverse = fit::inverse_of(d);
   fit::store_half(d, y.d);
   fit::store_half(low, y.m);
-  const auto code = [inverse, low](float v) {
-    return static_cast<uint8_t>(fit::clamp((v - low) * inverse + 0.5f, 0.0f, 15.0f));
-  };
-  for (int i = 0; i < 16; ++i) y.qs[i] = static_cast<uint8_t>(code(x[i]) | code(x[i + 16]) << 4);
+  fit::Bytes codes[4];
+  for (int i = 0; i < 4; ++i)
+    codes[i] = fit::bytes_of(fit::clamp((fit::load(x + 8 * i) - low) * inverse + 0.5f, 0.0f, 15.0f));
+  fit::store_nibbles(codes, y.qs);
 }
 
 }  // namespace rlx::formats::q4_1

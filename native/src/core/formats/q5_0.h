@@ -24,25 +24,21 @@ RLX_INLINE void unpack(const Block& x, float* y) {
   }
 }
 
-// Without an importance ggml's rule, byte for byte: the value with the largest magnitude gets code 0.
+// Without an importance ggml's rule, byte for byte: the largest magnitude gets code 0.
 RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
-  float d = fit::peak<32>(x) / -16.0f;
+  const float peak = fit::peak<32>(x);
+  float d = peak / -16.0f;
   if (columns.importance != nullptr) {
     float w[32];
     fit::weigh<32>(x, columns.importance, columns.mean_square, w);
-    d = fit::scale_for<32>(x, w, fit::Whole{-16.0f, 15.0f}, -16.0f, 0.1f, 9);
+    d = fit::scale_for(fit::Group<32>{x, w}, fit::Whole{-16.0f, 15.0f}, peak, -16.0f, 0.1f, 9);
   }
   const float inverse = fit::inverse_of(d);
   fit::store_half(d, y.d);
-  uint32_t fifth = 0;
-  for (int i = 0; i < 16; ++i) {
-    const auto code = [inverse](float v) {
-      return static_cast<uint32_t>(fit::clamp(v * inverse + 16.5f, 0.0f, 31.0f));
-    };
-    const uint32_t a = code(x[i]), b = code(x[i + 16]);
-    y.qs[i] = static_cast<uint8_t>((a & 15) | (b & 15) << 4);
-    fifth |= (a >> 4) << i | (b >> 4) << (i + 16);
-  }
+  fit::Bytes codes[4];
+  for (int i = 0; i < 4; ++i) codes[i] = fit::bytes_of(fit::clamp(fit::load(x + 8 * i) * inverse + 16.5f, 0.0f, 31.0f));
+  fit::store_nibbles(codes, y.qs);
+  const uint32_t fifth = fit::bits_of(codes, 4);
   std::memcpy(y.qh, &fifth, 4);
 }
 

@@ -39,15 +39,11 @@ RLX_INLINE void pack(const float* x, fit::Columns columns, Block& y) {
   const float inverse = fit::inverse_of(d);
   fit::store_half(d, y.d);
   fit::store_half(low, y.m);
-  uint32_t fifth = 0;
-  for (int i = 0; i < 16; ++i) {
-    const auto code = [inverse, low](float v) {
-      return static_cast<uint32_t>(fit::clamp((v - low) * inverse + 0.5f, 0.0f, 31.0f));
-    };
-    const uint32_t a = code(x[i]), b = code(x[i + 16]);
-    y.qs[i] = static_cast<uint8_t>((a & 15) | (b & 15) << 4);
-    fifth |= (a >> 4) << i | (b >> 4) << (i + 16);
-  }
+  fit::Bytes codes[4];
+  for (int i = 0; i < 4; ++i)
+    codes[i] = fit::bytes_of(fit::clamp((fit::load(x + 8 * i) - low) * inverse + 0.5f, 0.0f, 31.0f));
+  fit::store_nibbles(codes, y.qs);
+  const uint32_t fifth = fit::bits_of(codes, 4);
   std::memcpy(y.qh, &fifth, 4);
 }
 

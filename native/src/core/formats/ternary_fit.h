@@ -1,5 +1,6 @@
-// Fits for packing into IQ1: value = scale * (t + shift), t of -1, 0, 1 from the table, shift of an eighth up or down for each span
-// of values. Scales of groups are odd multiples of a unit, up to 15.
+// Fits for packing into IQ1: value = scale * (t + shift), t of -1, 0, 1 from the table, shift of an
+// eighth up or down for each span of values. Scales of groups are odd multiples of a unit, up to
+// 15.
 #pragma once
 
 #include "grid_fit.h"
@@ -40,14 +41,9 @@ RLX_INLINE float span(const Search& search, const float* x, const float* w, floa
     grid::best_places<Grid, N>(search, moved, w, scale, places, codes);
   } else {
     const float inverse = fit::inverse_of(scale);
-    float levels[N];
-    for (int i = 0; i < N; i += 8)
-      store(fit::clamp(fit::nearest(load(x + i) * inverse - shift), -1.0f, 1.0f) + 1.0f, levels + i);
     for (int u = 0; u < N / 8; ++u) {
-      int combination = 0;
-      for (int i = 0; i < 8; ++i) combination = combination * 3 + static_cast<int>(levels[8 * u + i]);
-      places[u] = search.nearest[combination];
-      for (int i = 0; i < 8; ++i) codes[8 * u + i] = search.columns[i][places[u]];
+      const Eight level = fit::clamp(fit::nearest(load(x + 8 * u) * inverse - shift), -1.0f, 1.0f) + 1.0f;
+      places[u] = grid::near_eight<Grid>(search, level, codes + 8 * u);
     }
   }
   for (int i = 0; i < N; i += 8) store(load(codes + i) + shift, codes + i);
@@ -98,7 +94,8 @@ RLX_INLINE float scale_of(const Search& search, const float* x, const float* w) 
   return best_scale;
 }
 
-// Near entries and scales for a unit (`kBest`: the best entries for the scales as they are). The error.
+// Near entries and scales for a unit (`kBest`: the best entries for the scales as they are). The
+// error.
 template <int kGroups, int N, int kSpan, bool kBest>
 RLX_INLINE float settle(const Search& search, const float* x, const float* w, const float* scales, float unit,
                         Block<kGroups, N, kSpan>& block) {

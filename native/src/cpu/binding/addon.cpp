@@ -10,7 +10,9 @@
 #include "../../binding/convert.h"
 #include "../../binding/session_calls.h"
 #include "../bandwidth.h"
+#include "../joint.h"
 #include "../kernel.h"
+#include "../measure_rows.h"
 #include "../plan.h"
 #include "../repack.h"
 #include "../session.h"
@@ -20,7 +22,7 @@ namespace rlx::binding {
 namespace {
 
 // Raised when a function here changes its meaning; main/node/native/addon.ts holds the same number.
-constexpr int kAbi = 8;
+constexpr int kAbi = 9;
 
 const kernels::Dispatch& kernels_named(const Napi::Value& value) {
   if (value.IsUndefined() || value.IsNull()) return *kernels::dispatch(nullptr);
@@ -159,10 +161,38 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
   });
 }
 
+// The runs of this engine that wait to be joined, or are.
+std::shared_ptr<Joint> joint_of(Engine& engine) {
+  if (!engine.part) engine.part = std::make_shared<Joint>();
+  return std::static_pointer_cast<Joint>(engine.part);
+}
+
 Napi::Value run(const Napi::CallbackInfo& info) {
-  Engine& engine = engine_of(info);
-  return submit_run<Session>(info, [&engine](Session& session, const RunRequest& request, Job& job) {
-    return session.run(engine.lane().pool(), request, job.cancel);
+  return guarded(info.Env(), [&] {
+    Engine& engine = engine_of(info);
+    const auto session = session_of<Session>(info);
+    const auto run = std::make_shared<JointRun>();
+    run->session = session;
+    run->request = run_request(object_of(info[1], "request"));
+    const auto finish = [run](Napi::Env env) { return run_result(env, run->result); };
+    if (!Joint::takes(*session, run->request)) {
+      return engine.submit(
+          info.Env(),
+          [run, &engine](Job& job) { run->result = run->session->run(engine.lane().pool(), run->request, job.cancel); },
+          finish, {.subject = session.get()});
+    }
+    run->early = !engine.is_queued(session.get());
+    const auto joint = joint_of(engine);
+    const auto joins = [run, joint, &engine](const std::shared_ptr<Job>& job) {
+      run->cancel = &job->cancel;
+      run->done = [job, &engine](std::unique_ptr<Error> error) {
+        job->error = std::move(error);
+        engine.settle(*job);
+      };
+      joint->add(run);
+    };
+    return engine.submit(info.Env(), [run, joint, &engine](Job&) { joint->drive(engine.lane().pool(), run); }, finish,
+                         {.subject = session.get(), .joins = joins});
   });
 }
 
@@ -174,7 +204,7 @@ Napi::Value fork_session(const Napi::CallbackInfo& info) {
     const auto copy = std::make_shared<std::shared_ptr<Session>>();
     return engine.submit(
         info.Env(), [session, positions, copy](Job&) { *copy = session->fork(positions); },
-        [&engine, copy](Napi::Env env) { return session_handle(env, engine, *copy); });
+        [&engine, copy](Napi::Env env) { return session_handle(env, engine, *copy); }, {.subject = session.get()});
   });
 }
 
@@ -243,7 +273,8 @@ Napi::Value stored_error(const Napi::CallbackInfo& info) {
   });
 }
 
-// (from type, packed bytes, to type, columns, importance | null, threads, isa?) → {bytes, energy, error, weighted, notFinite}. The
+// (from type, packed bytes, to type, columns, importance | null, threads, isa?) → {bytes, energy,
+// error, weighted, notFinite}. The arrays are copied: they may be changed or given away at once.| null, threads, isa?) → {bytes, energy, error, weighted, notFinite}. The
 // arrays are copied: they may be changed or given away at once.
 Napi::Value repack(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
@@ -286,6 +317,88 @@ Napi::Value repack(const Napi::CallbackInfo& info) {
           result.Set("notFinite", static_cast<double>(made.sums.not_finite));
           return result;
         });
+  });
+}
+
+Napi::Object distance_value(Napi::Env env, const RowDistance& distance) {
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("compared", distance.compared);
+  result.Set("error", distance.error);
+  result.Set("energy", distance.energy);
+  result.Set("product", distance.product);
+  result.Set("own", distance.own);
+  result.Set("worstRow", distance.worst_row);
+  result.Set("worstError", distance.worst_error);
+  result.Set("worstEnergy", distance.worst_energy);
+  return result;
+}
+
+Napi::Value measured_value(Napi::Env env, const MeasuredRows& made, bool compares) {
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("count", made.count);
+  result.Set("zeros", made.zeros);
+  result.Set("nans", made.nans);
+  result.Set("infinities", made.infinities);
+  result.Set("min", made.min);
+  result.Set("max", made.max);
+  result.Set("mean", made.mean);
+  result.Set("spread", made.spread);
+  result.Set("firstNotFinite", made.first_not_finite);
+  result.Set("largest", made.largest);
+  auto flags = Napi::Uint8Array::New(env, made.flags.size());
+  if (!made.flags.empty()) std::memcpy(flags.Data(), made.flags.data(), made.flags.size());
+  result.Set("flags", flags);
+  auto counts = Napi::Float64Array::New(env, made.counts.size());
+  if (!made.counts.empty()) std::memcpy(counts.Data(), made.counts.data(), made.counts.size() * sizeof(double));
+  result.Set("counts", counts);
+  result.Set("distance", compares ? Napi::Value(distance_value(env, made.distance)) : env.Null());
+  return result;
+}
+
+// ({type, bytes, columns, against: {type, bytes} | null, histogram: {from, to, bars} | null}, threads,
+// isa?) → the numbers of these rows. The arrays are copied.| null, histogram: {from, to, bars} | null}, threads, isa?) → the numbers of these rows.
+// The arrays are copied.
+Napi::Value measure(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    struct Own {
+      std::vector<uint8_t> data, other;
+      RowsToMeasure rows;
+      MeasuredRows result;
+    };
+    const auto own = std::make_shared<Own>();
+    const Napi::Object object = object_of(info[0], "rows");
+    const Bytes data = bytes_of(object.Get("bytes"), "bytes");
+    own->data.assign(data.data, data.data + data.size);
+    own->rows = {type_named(object.Get("type")), own->data.data(), own->data.size(),
+                 size_of(object.Get("columns"), "columns")};
+    const Napi::Value against = object.Get("against");
+    if (!against.IsNull() && !against.IsUndefined()) {
+      const Napi::Object other = object_of(against, "against");
+      const Bytes bytes = bytes_of(other.Get("bytes"), "against");
+      own->other.assign(bytes.data, bytes.data + bytes.size);
+      own->rows.other_type = type_named(other.Get("type"));
+      own->rows.compares = true;
+      own->rows.other = own->other.data();
+      own->rows.other_bytes = own->other.size();
+    }
+    const Napi::Value histogram = object.Get("histogram");
+    if (!histogram.IsNull() && !histogram.IsUndefined()) {
+      const Napi::Object bars = object_of(histogram, "histogram");
+      own->rows.from = number_of(bars.Get("from"), "from");
+      own->rows.to = number_of(bars.Get("to"), "to");
+      own->rows.bars = size_of(bars.Get("bars"), "bars");
+      if (own->rows.bars < 1 || own->rows.bars > 4096) reject("bars", "1 to 4096");
+    }
+    const size_t threads = size_of(info[1], "threads");
+    if (threads < 1 || threads > 1024) reject("threads", "1 to 1024");
+    const kernels::Dispatch& table = kernels_named(info[2]);
+    Engine& engine = engine_of(info);
+    return engine.submit(
+        info.Env(),
+        [own, &table, &engine, threads](Job& job) {
+          own->result = rlx::measure_rows(table, engine.lane().pool(), threads, own->rows, job.cancel);
+        },
+        [own](Napi::Env env) { return measured_value(env, own->result, own->rows.compares); });
   });
 }
 
@@ -335,6 +448,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
                     {"halve", halve},
                     {"storedError", stored_error},
                     {"repack", repack},
+                    {"measure", measure},
                     {"bandwidth", bandwidth}});
   return exports;
 }

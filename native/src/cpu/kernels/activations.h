@@ -6,10 +6,11 @@
 //   lanes   [tokens][lane_bytes]  Form::lanes32 only: i32 [8], minus the sums of the blocks
 //   sums    [tokens][8] f32       sum of the values of each 32 (whole numbers, exact)
 //   scales  [tokens] f32          x = scale * value
-//   sums16  [tokens][16] i16      Form::groups only: minus the sum of the values of each 16
+//   sums16  [tokens][16] i16      i8_groups256 only: minus the sum of the values of each 16
 // Float forms have values only.
 #pragma once
 
+#include "base.h"
 #include "kernels.h"
 #include "simd/half.h"
 
@@ -48,8 +49,8 @@ RLX_INLINE void split_planes(const int16_t* values, int8_t* high, int8_t* low) {
 
 // Largest magnitude of an int16 activation. With K blocks a chunk of 256 products must fit int32,
 // |scale * quant| <= 128 * 32 (Q6_K) and 4096 * 2016 * 256 < 2^31. Sums of products that share a
-// lane must fit int16: at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K). Types of
-// whole scales stay below Q6_K: 31 * 43 and 4 * 43 * 126 (IQ2_XS, IQ2_S).
+// lane must fit int16: at most 4 * 63 * 126 = 31752 (Q6_K) and 8 * 31 * 126 = 31248 (Q5_K). Types
+// of whole scales stay below Q6_K: 31 * 43 and 4 * 43 * 126 (IQ2_XS, IQ2_S).
 inline constexpr int kActMax256 = 2016;
 inline constexpr int kGroupFactor = 16, kGroupQuant = kActMax256 / kGroupFactor;
 // 127 * 128: a plane of units of 128 is int8. All paths round alike.
@@ -60,19 +61,29 @@ static_assert(int64_t{4} * 128 * 256 * kActMax32 < int64_t{1} << 31);
 RLX_INLINE constexpr bool holds_floats(ActKind kind) { return kind == ActKind::f32 || kind == ActKind::f16; }
 RLX_INLINE constexpr bool is_k_block(Type t) { return act_kind(t) == ActKind::i8_groups256; }
 
+// From this many tokens on rows go through panels. Unpacking one pays off late on x86, where
+// products of five tokens at a time are faster up to ten (docs/performance/batching.md). On arm64
+// that is not measured.
+#if defined(RLX_ISA_NEON)
+inline constexpr size_t kPanelMinTokens = kGemmLeastTokens;
+#else
+inline constexpr size_t kPanelMinTokens = kGemmMinTokens;
+#endif
+
 struct ActLayout {
   Form form;
   size_t value_bytes;      // of a chunk of one token
   size_t lane_bytes = 0;   // the same of `lanes`
   size_t gap = 0;          // bytes between the values and lanes and what follows
   bool backwards = false;  // the values of the last chunk come first
+  bool has_sums16 = false;
 
   bool has_sums() const { return form != Form::floats; }
   // Room behind the arrays that vector loads of the last entries may touch.
   static constexpr size_t kBehind = 64;
   size_t bytes(size_t k, size_t tokens) const {
     const size_t sums = has_sums() ? 8 * sizeof(float) + sizeof(float) : 0;
-    const size_t sums16 = form == Form::groups ? 16 * sizeof(int16_t) : 0;
+    const size_t sums16 = has_sums16 ? 16 * sizeof(int16_t) : 0;
     const size_t all = chunks_of(k) * tokens * (value_bytes + lane_bytes + sums + sums16) + gap + kBehind;
     return (all + 63) / 64 * 64;
   }
@@ -89,10 +100,10 @@ inline constexpr size_t kGroupPlane = kChunk + 64;
 #endif
 inline constexpr size_t kActGap = 512;
 
-RLX_INLINE ActLayout act_layout(ActKind kind, [[maybe_unused]] size_t k, [[maybe_unused]] size_t tokens) {
+RLX_INLINE ActLayout layout_of_values(ActKind kind, [[maybe_unused]] size_t k, [[maybe_unused]] size_t tokens) {
   if (holds_floats(kind)) return {Form::floats, kChunk * sizeof(float)};
   const bool is_groups = kind == ActKind::i8_groups256;
-  [[maybe_unused]] const bool is_few = tokens < kGemmMinTokens;
+  [[maybe_unused]] const bool is_few = tokens < kPanelMinTokens;
 #if defined(RLX_ISA_NEON)
   // Products of bytes only.
   if (is_groups && is_few) return {Form::groups, kGroupPlane};
@@ -114,6 +125,15 @@ RLX_INLINE ActLayout act_layout(ActKind kind, [[maybe_unused]] size_t k, [[maybe
 #endif
 #endif
 }
+
+RLX_INLINE ActLayout act_layout(ActKind kind, size_t k, size_t tokens) {
+  ActLayout layout = layout_of_values(kind, k, tokens);
+  layout.has_sums16 = kind == ActKind::i8_groups256;
+  return layout;
+}
+
+}  // namespace rlx::kernels::RLX_ISA
+namespace rlx::kernels::RLX_BASE {
 
 // The arrays of one prepared buffer.
 struct ActView {
@@ -141,6 +161,9 @@ struct ActView {
     return reinterpret_cast<const int16_t*>(scales(chunks)) + chunk * tokens * 16;
   }
 };
+
+}  // namespace rlx::kernels::RLX_BASE
+namespace rlx::kernels::RLX_ISA {
 
 RLX_INLINE ActView view_act(const ActLayout& layout, const void* act, size_t k, size_t tokens) {
   const size_t chunks = chunks_of(k);

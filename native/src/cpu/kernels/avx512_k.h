@@ -212,6 +212,56 @@ RLX_INLINE void rows_in_fours45(const RowsTask& task, const uint8_t* row, size_t
   }
 }
 
+// A row of whole fours against T of several tokens, whose sums are those of each token alone, bit
+// for bit.
+template <class Block, int T>
+RLX_INLINE void row_in_fours45(const RowsTask& task, const uint8_t* row, F* total) {
+  const Block* blocks = reinterpret_cast<const Block*>(row);
+  const ActView& act = task.act;
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; c < task.k / kChunk; c += 4) {
+    prefetch_ahead<4 * sizeof(Block)>(task.prefetch, reinterpret_cast<const uint8_t*>(blocks + c));
+    __m512i heads = _mm512_zextsi128_si512(load128(&blocks[c]));
+    heads = _mm512_inserti32x4(heads, load128(&blocks[c + 1]), 1);
+    heads = _mm512_inserti32x4(heads, load128(&blocks[c + 2]), 2);
+    heads = _mm512_inserti32x4(heads, load128(&blocks[c + 3]), 3);
+    const __m512i bytes = scales_and_mins(heads);
+    const __m256 factors = factors_of(heads);
+    // d and dmin times the scale of the activations, through memory, whose side can spread them.
+    alignas(32) float each[T][8];
+    unrolled<T>([&](auto t) RLX_LAMBDA {
+      const size_t at = task.t0 + t;
+      const auto of = [&](size_t i) RLX_LAMBDA { return act.scales(c + i)[at]; };
+      const __m256 scales = _mm256_setr_ps(of(0), of(0), of(1), of(1), of(2), of(2), of(3), of(3));
+      _mm256_store_ps(each[t], _mm256_mul_ps(factors, scales));
+    });
+    __asm__("" : "+m"(each));
+    unrolled<4>([&](auto i) RLX_LAMBDA {
+      const Quants45 quants = quants45(blocks[c + i]);
+      const __m512i scale = scales_of(bytes, i);
+      unrolled<T>([&](auto t) RLX_LAMBDA {
+        const int8_t* x = act.planes(c + i, task.t0 + t);
+        const __m512i words = _mm512_mullo_epi16(scale, load512(x + kChunk));
+        const __m512i sum = _mm512_dpwssd_epi32(_mm512_setzero_si512(), products45(quants, x), words);
+        total[t] = ffma(_mm512_cvtepi32_ps(sum), fset(each[t][2 * i]), total[t]);
+      });
+    });
+    const __m512i mins[2] = {mins_of(bytes, 0), mins_of(bytes, 1)};
+    unrolled<T>([&](auto t) RLX_LAMBDA {
+      const auto sums = [&](size_t i) RLX_LAMBDA {
+        const int16_t* of = act.sums16(c + i) + 16 * (task.t0 + t);
+        return _mm512_inserti64x4(_mm512_castsi256_si512(load256(of)), load256(of + 16 * act.tokens), 1);
+      };
+      const __m512i first = sums(0), last = sums(2);
+      const __m512i low =
+          _mm512_dpwssd_epi32(_mm512_madd_epi16(mins[0], starts_of(first, last)), mins[1], ends_of(first, last));
+      const __m512i which = _mm512_setr_epi32(1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7);  // dmin of these
+      const F dmin = _mm512_permutexvar_ps(which, _mm512_castps256_ps512(_mm256_load_ps(each[t])));
+      total[t] = ffma(_mm512_cvtepi32_ps(low), dmin, total[t]);
+    });
+  }
+}
+
 template <class Block, int T>
 RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   const Block* b = reinterpret_cast<const Block*>(row);
@@ -230,14 +280,19 @@ RLX_INLINE void row_q45(const RowsTask& task, const uint8_t* row, F* total) {
   for (int t = 0; t < T; ++t) total[t] = total[t] - _mm512_zextps256_ps512(low[t]);
 }
 
-// A chunk of Q6_K with its 256 quants (32 added) as bytes, in the places of Chunk45. Its sub-blocks
-// have 16 quants, so the first and the last of each 32 have a scale of their own.
+// A chunk of Q6_K, Q3_K or Q2_K with its 256 quants as bytes, in the places of Chunk45. Their
+// sub-blocks have 16 quants, so the first and the last of each 32 have a scale of their own.
 struct Chunk6 {
   __m512i even[2], odd[2];
   __m512i scale[2];  // of every lane of 16 bits, as the products are packed
-  __m256i scales;    // of the sub-blocks in order, 16 bits
-  __m128 d;
+  __m256i scales;    // of the sub-blocks in order, 16 bits; of Q2_K the minimums
+  __m128 d;          // and dmin
 };
+// What is added to the quants, as a power of two.
+template <class Block>
+inline constexpr int kOffsetBits = sizeof(Block) == sizeof(BlockQ6K) ? 5 : 2;
+template <class Block>
+inline constexpr bool kIsQ2 = sizeof(Block) == sizeof(BlockQ2K);
 
 // Two bits of each byte moved to bits 4 and 5: those from `first` on, in every second lane of 128
 // bits four further up.
@@ -273,43 +328,128 @@ RLX_INLINE Chunk6 unpack6(const BlockQ6K& b) {
   return r;
 }
 
-template <int T>
+// Bit `first` of each byte moved to bit 2, in the next lanes of 128 bits those two further up.
+RLX_INLINE __m512i bits_to_third(int first) {
+  const auto m = [](int bit) RLX_LAMBDA { return static_cast<long long>(1ull << (40 + bit)); };
+  return _mm512_setr_epi64(m(first), m(first), m(first + 2), m(first + 2), m(first + 4), m(first + 4), m(first + 6),
+                           m(first + 6));
+}
+
+// Six bits each: low halves in bytes 0-7, high ones in bytes 8-11. (16 bytes are loaded, from two
+// before them on, which are of the same block.)
+RLX_INLINE __m256i scales_of(const BlockQ3K& b) {
+  const __m128i x = load128(b.scales - 2);
+  const __m128i twice = _mm_shuffle_epi8(x, _mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, 6, 7, 8, 9));
+  const __m128i fours =
+      _mm_shuffle_epi8(x, _mm_setr_epi8(10, 11, 12, 13, 10, 11, 12, 13, 10, 11, 12, 13, 10, 11, 12, 13));
+  const __m128i low = _mm_and_si128(_mm_srlv_epi64(twice, _mm_set_epi64x(4, 0)), _mm_set1_epi8(15));
+  const __m128i top = _mm_and_si128(_mm_srlv_epi32(fours, _mm_setr_epi32(0, 2, 4, 6)), _mm_set1_epi8(3));
+  const __m128i six = _mm_or_si128(low, _mm_slli_epi16(top, 4));
+  return _mm256_cvtepi8_epi16(_mm_sub_epi8(six, _mm_set1_epi8(32)));
+}
+
+// Q2_K and Q3_K: quants of two bits, to which Q3_K adds a third.
+template <class Block>
+RLX_INLINE Chunk6 unpack23(const Block& b) {
+  const __m512i even = _mm512_setr_epi64(0, 0, 4, 4, 0, 0, 4, 4), odd = _mm512_setr_epi64(2, 2, 6, 6, 2, 2, 6, 6);
+  const __m512i low2 = _mm512_set1_epi8(3), x = load512_once(b.qs);
+  const __m512i q[2] = {_mm512_shuffle_i64x2(x, x, 0xa0), _mm512_shuffle_i64x2(x, x, 0xf5)};
+  Chunk6 r;
+  for (int i = 0; i < 2; ++i) {
+    r.even[i] = _mm512_and_si512(_mm512_srlv_epi64(q[i], even), low2);
+    r.odd[i] = _mm512_and_si512(_mm512_srlv_epi64(q[i], odd), low2);
+    if constexpr (!kIsQ2<Block>) {
+      const __m512i high = _mm512_broadcast_i32x4(load128(b.hmask + 16 * i));
+      r.even[i] = _mm512_or_si512(r.even[i], _mm512_gf2p8affine_epi64_epi8(high, bits_to_third(0), 0));
+      r.odd[i] = _mm512_or_si512(r.odd[i], _mm512_gf2p8affine_epi64_epi8(high, bits_to_third(1), 0));
+    }
+  }
+  __m256i scales;
+  if constexpr (kIsQ2<Block>) {
+    const __m128i both = load128(b.scales), low4 = _mm_set1_epi8(15);
+    scales = _mm256_cvtepu8_epi16(_mm_and_si128(both, low4));
+    r.scales = _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(both, 4), low4));
+    r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(load_u32(b.d))));
+  } else {
+    scales = r.scales = scales_of(b);
+    r.d = _mm_cvtph_ps(_mm_cvtsi32_si128(load_u16(b.d)));
+  }
+  for (int i = 0; i < 2; ++i) r.scale[i] = scales_at(scales, i);
+  return r;
+}
+RLX_INLINE Chunk6 unpack_chunk6(const BlockQ6K& b) { return unpack6(b); }
+template <class Block>
+RLX_INLINE Chunk6 unpack_chunk6(const Block& b) {
+  return unpack23(b);
+}
+
+template <class Block, int T>
 RLX_INLINE void add6(const Chunk6& w, const RowsTask& task, size_t c, F* total) {
   const auto dot = [](__m512i quants, const int8_t* x)
                        RLX_LAMBDA { return _mm512_dpbusd_epi32(_mm512_setzero_si512(), quants, load512(x)); };
   for (int t = 0; t < T; ++t) {
     const size_t at = task.t0 + static_cast<size_t>(t);
     const int8_t* x = task.act.planes(c, at);
-    // Minus 32 of every quant.
-    const __m256i offset = _mm256_slli_epi32(_mm256_madd_epi16(w.scales, load256(task.act.sums16(c) + 16 * at)), 5);
-    __m512i acc = _mm512_zextsi256_si512(offset);
+    // Minus what is added to every quant, or minimums times minus the sums.
+    const __m256i sums = _mm256_madd_epi16(w.scales, load256(task.act.sums16(c) + 16 * at));
+    __m512i acc = _mm512_setzero_si512();
+    if constexpr (!kIsQ2<Block>) acc = _mm512_zextsi256_si512(_mm256_slli_epi32(sums, kOffsetBits<Block>));
     for (int i = 0; i < 2; ++i) {
       const __m512i words = _mm512_packs_epi32(dot(w.even[i], x + 64 * i), dot(w.odd[i], x + 128 + 64 * i));
       acc = _mm512_dpwssd_epi32(acc, words, _mm512_mullo_epi16(w.scale[i], load512(x + kChunk)));
     }
-    const __m128 ds = _mm_mul_ss(w.d, _mm_load_ss(task.act.scales(c) + at));
+    const __m128 ds = _mm_mul_ps(w.d, _mm_set1_ps(task.act.scales(c)[at]));
     total[t] = ffma(_mm512_cvtepi32_ps(acc), _mm512_broadcastss_ps(ds), total[t]);
+    if constexpr (kIsQ2<Block>) {
+      const __m256 low = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), second_everywhere(ds));
+      total[t] = total[t] + _mm512_zextps256_ps512(low);
+    }
   }
 }
 
-template <int T>
+template <class Block, int T>
 RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, F* total) {
-  const BlockQ6K* b = reinterpret_cast<const BlockQ6K*>(row);
+  const Block* b = reinterpret_cast<const Block*>(row);
   for (int t = 0; t < T; ++t) total[t] = fzero();
   each_chunk<T>(
       task.k / kChunk,
       [&](size_t c) RLX_LAMBDA {
         if (task.k < 4 * kChunk)
-          prefetch_ahead<sizeof(BlockQ6K)>(task.prefetch, row + c * sizeof(BlockQ6K));
+          prefetch_ahead<sizeof(Block)>(task.prefetch, row + c * sizeof(Block));
         else if (c % 4 == 0)
-          prefetch_ahead<4 * sizeof(BlockQ6K)>(task.prefetch, row + c * sizeof(BlockQ6K));
-        return unpack6(b[c]);
+          prefetch_ahead<4 * sizeof(Block)>(task.prefetch, row + c * sizeof(Block));
+        return unpack_chunk6(b[c]);
       },
-      [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<T>(chunk, task, c, total); });
+      [&](const Chunk6& chunk, size_t c) RLX_LAMBDA { add6<Block, T>(chunk, task, c, total); });
 }
 
 // Whole scales: codes have signs, which move to the activations. So they need no offset, and the
 // products of four fit 16 bits up to 64.
+struct SizedChunk {
+  __m512i sizes[4];  // in the places of Chunk6: even, then odd
+  __mmask64 minus[4];
+  __m512i scale[2];
+  float factor;
+};
+
+template <int T>
+RLX_INLINE void add_sized(const SizedChunk& w, const RowsTask& task, size_t c, F* total) {
+  for (int t = 0; t < T; ++t) {
+    const size_t at = task.t0 + static_cast<size_t>(t);
+    const int8_t* x = task.act.planes(c, at);
+    const auto dot = [&](int i) RLX_LAMBDA {
+      const __m512i a = load512(x + 64 * i), zero = _mm512_setzero_si512();
+      return _mm512_dpbusd_epi32(zero, w.sizes[i], _mm512_mask_sub_epi8(a, w.minus[i], zero, a));
+    };
+    __m512i acc = _mm512_setzero_si512();
+    for (int i = 0; i < 2; ++i) {
+      const __m512i words = _mm512_packs_epi32(dot(i), dot(i + 2));
+      acc = _mm512_dpwssd_epi32(acc, words, _mm512_mullo_epi16(w.scale[i], load512(x + kChunk)));
+    }
+    total[t] = ffma(_mm512_cvtepi32_ps(acc), fset(w.factor * task.act.scales(c)[at]), total[t]);
+  }
+}
+
 template <int T>
 RLX_INLINE void add_whole(const WholeChunk& w, const RowsTask& task, size_t c, F* total) {
   const __m512i q[4] = {load512(w.codes), load512(w.codes + 64), load512(w.codes + 128), load512(w.codes + 192)};
@@ -318,27 +458,48 @@ RLX_INLINE void add_whole(const WholeChunk& w, const RowsTask& task, size_t c, F
   // In the places of Chunk6: the first 16 of sub-blocks 0 2 4 6, the last, then those of 1 3 5 7.
   const __m512i codes[4] = {starts_of(first[0], first[1]), starts_of(last[0], last[1]), ends_of(first[0], first[1]),
                             ends_of(last[0], last[1])};
-  __m512i sizes[4];
-  __mmask64 minus[4];
+  SizedChunk sized;
   for (int i = 0; i < 4; ++i) {
-    sizes[i] = _mm512_abs_epi8(codes[i]);
-    minus[i] = _mm512_movepi8_mask(codes[i]);
+    sized.sizes[i] = _mm512_abs_epi8(codes[i]);
+    sized.minus[i] = _mm512_movepi8_mask(codes[i]);
   }
   const __m256i scales = _mm256_cvtepi8_epi16(load128(w.scales));
-  const __m512i scale[2] = {scales_at(scales, 0), scales_at(scales, 1)};
-  for (int t = 0; t < T; ++t) {
-    const size_t at = task.t0 + static_cast<size_t>(t);
-    const int8_t* x = task.act.planes(c, at);
-    const auto dot = [&](int i) RLX_LAMBDA {
-      const __m512i a = load512(x + 64 * i), zero = _mm512_setzero_si512();
-      return _mm512_dpbusd_epi32(zero, sizes[i], _mm512_mask_sub_epi8(a, minus[i], zero, a));
-    };
-    __m512i acc = _mm512_setzero_si512();
-    for (int i = 0; i < 2; ++i) {
-      const __m512i words = _mm512_packs_epi32(dot(i), dot(i + 2));
-      acc = _mm512_dpwssd_epi32(acc, words, _mm512_mullo_epi16(scale[i], load512(x + kChunk)));
-    }
-    total[t] = ffma(_mm512_cvtepi32_ps(acc), fset(w.factor * task.act.scales(c)[at]), total[t]);
+  for (int i = 0; i < 2; ++i) sized.scale[i] = scales_at(scales, i);
+  sized.factor = w.factor;
+  add_sized<T>(sized, task, c, total);
+}
+
+// IQ2_XS and IQ2_S: eights are brought to their places before they are looked up.
+RLX_INLINE __m512i eights_in_place(__m512i places) {
+  alignas(64) static constexpr uint16_t kOrder[32] = {0, 1, 8,  9,  16, 17, 24, 25, 2, 3, 10, 11, 18, 19, 26, 27,
+                                                      4, 5, 12, 13, 20, 21, 28, 29, 6, 7, 14, 15, 22, 23, 30, 31};
+  return _mm512_permutexvar_epi16(load512(kOrder), places);
+}
+RLX_INLINE void look_up2(const BlockIq2Xs& b, SizedChunk& out) {
+  using namespace formats;
+  const __m512i q = eights_in_place(load512_once(b.qs));
+  const __m256i signs = grid::even_signs(_mm512_cvtepi16_epi8(_mm512_srli_epi16(q, 9)));
+  grid::look_up_eights(grids::kIq2Xs, grids::kIq2XsValues, q, signs, out.sizes, out.minus);
+}
+RLX_INLINE void look_up2(const BlockIq2S& b, SizedChunk& out) {
+  using namespace formats;
+  const __m512i q = eights_in_place(iq2_s::places(b)), signs = eights_in_place(grid::places_of(b.signs));
+  grid::look_up_eights(grids::kIq2S, grids::kIq2SValues, q, _mm512_cvtepi16_epi8(signs), out.sizes, out.minus);
+}
+template <class Block, int T>
+RLX_INLINE void row_iq2(const RowsTask& task, const uint8_t* row, F* total) {
+  const Block* b = reinterpret_cast<const Block*>(row);
+  for (int t = 0; t < T; ++t) total[t] = fzero();
+  for (size_t c = 0; c < task.k / kChunk; ++c) {
+    if (c % 4 == 0) prefetch_ahead<4 * sizeof(Block)>(task.prefetch, row + c * sizeof(Block));
+    SizedChunk chunk;
+    look_up2(b[c], chunk);
+    alignas(16) int8_t odd[16];
+    formats::grid::store_odd_scales(b[c].scales, odd);
+    const __m256i scales = _mm256_cvtepi8_epi16(load128(odd));
+    for (int i = 0; i < 2; ++i) chunk.scale[i] = scales_at(scales, i);
+    chunk.factor = load_half(b[c].d) * 0.125f;
+    add_sized<T>(chunk, task, c, total);
   }
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 template <class Block, size_t kElements, size_t kGroup, class Read>
 RLX_INLINE void read_chunk(const uint8_t* p, size_t n, CodedChunk& out, Read read) {
-  constexpr size_t each = kElements / 32, shared = kGroup / 32;
+  constexpr size_t span = kGroup < 32 ? kGroup : 32, each = kElements / span, shared = kGroup / span;
   const Block* blocks = reinterpret_cast<const Block*>(p);
   const auto one = [&](size_t b) RLX_LAMBDA {
     float scales[kElements / kGroup];
@@ -26,7 +26,7 @@ ReadChunk chunk_reader(Type type) {
   switch (type) {
 #define RLX_READER(name)                                                                                              \
   case Type::name:                                                                                                    \
-    if constexpr (formats::name::kGroup >= 32) {                                                                      \
+    if constexpr (!has_whole_scales(Type::name)) {                                                                    \
       return [](const uint8_t* p, size_t n, CodedChunk& out) {                                                        \
         using formats::name::Block, formats::name::kElements, formats::name::kGroup;                                  \
         read_chunk<Block, kElements, kGroup>(p, n, out, [](const Block& x, int8_t* codes, float* scales) RLX_LAMBDA { \
@@ -51,6 +51,12 @@ ReadWhole whole_reader(Type type) {
     };
     RLX_WHOLE_TYPES(RLX_READER)
 #undef RLX_READER
+    case Type::q2_k:
+      return [](const uint8_t* p, size_t, WholeChunk& out) {
+        const auto& block = *reinterpret_cast<const formats::q2_k::Block*>(p);
+        out.factor = formats::q2_k::read_whole(block, out.codes, out.scales, out.minimums);
+        out.unit = load_half(block.dmin);
+      };
     default: return nullptr;
   }
 }

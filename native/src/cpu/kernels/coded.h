@@ -1,7 +1,7 @@
 // Coded types (core/formats/block.h). With a scale for 32 values or more, a chunk of a row becomes
-// eight 32-blocks of bytes with their scales, and the kernels of Q8_0 take those. With whole scales
-// of 16 values it becomes bytes and scales as Q6_K has them. Other types with small groups are
-// unpacked and multiplied in f32.
+// eight 32-blocks of bytes with their scales, and the kernels of Q8_0 take those; with fine scales
+// (of 16 values) it has two scales for each block. With whole scales of 16 values it becomes bytes
+// and scales as Q6_K has them, and Q2_K becomes the same with whole minimums.
 #pragma once
 
 #include "internal.h"
@@ -13,7 +13,7 @@ struct CodedBlock {
 };
 struct alignas(64) CodedChunk {
   int8_t codes[kChunk];
-  float scales[8];
+  float scales[16];  // of 32 values, with fine scales of 16
 
   const CodedBlock* blocks() const { return reinterpret_cast<const CodedBlock*>(codes); }
 };
@@ -25,14 +25,17 @@ using ReadChunk = void (*)(const uint8_t* p, size_t n, CodedChunk& out);
 // Null for types that have no such form.
 ReadChunk chunk_reader(Type);
 
-// value = factor * scale * code; a scale for each 16. What a scale times a code comes to is in
+// value = factor * scale * code - unit * minimum; a scale and a minimum for each 16 (minimums and
+// their unit: Q2_K only). What a scale times a code comes to is in
 // activations.h. k is whole chunks.
 struct alignas(64) WholeChunk {
   int8_t codes[kChunk];
   int8_t scales[16];
-  float factor;
+  int8_t minimums[16];
+  float factor, unit;
 };
 using ReadWhole = void (*)(const uint8_t* p, size_t n, WholeChunk& out);
+RLX_INLINE bool has_minimums16(Type t) { return t == Type::q2_k; }
 // Null for types that have no such form.
 ReadWhole whole_reader(Type);
 

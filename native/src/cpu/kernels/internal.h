@@ -23,7 +23,10 @@ struct Floats {
   RLX_INLINE float one(Element v) { return v; }
 };
 
+}  // namespace rlx::kernels::RLX_ISA
+
 // ---- products: raw dot results, before the epilogue ------------------------------------------------
+namespace rlx::kernels::RLX_BASE {
 
 // Rows n0..n1 against tokens t0..t1 of a small buffer: out[(t - t0) * kRowStep + (n - n0)], n1 - n0
 // <= kRowStep, for one token <= kTokenRows.
@@ -40,18 +43,40 @@ struct RowsTask {
   Prefetch prefetch = Prefetch::none;
 };
 void rows_packed(const RowsTask&);
+void rows_float(const RowsTask&);
+void rows_ggml(const RowsTask&, size_t matrix_rows);  // any number of tokens; the order depends on the whole matrix
 
-// rows(Index<T>) for the T tokens of a task that is not the panels' business.
+// The same for many tokens, through a panel of kRowStep rows. out[(t - t0) * kRowStep + r].
+struct PanelTask {
+  RowsTask rows;
+  void* panel;
+};
+void panel_float(const PanelTask&);
+
+}  // namespace rlx::kernels::RLX_BASE
+namespace rlx::kernels::RLX_ISA {
+
+void panel_packed(const PanelTask&);
+
+// rows(Index<T>, task) for the T tokens of a task that is not the panels' business: at most five at
+// a time, because their sums stay in registers. More come in groups that are as equal as can be,
+// and the weights of the second one lie in a cache.
 template <class Rows>
 RLX_INLINE void for_few_tokens(const RowsTask& task, Rows rows) {
-  static_assert(kGemmMinTokens == 6);
-  switch (task.t1 - task.t0) {
-    case 1: return rows(Index<1>{});
-    case 2: return rows(Index<2>{});
-    case 3: return rows(Index<3>{});
-    case 4: return rows(Index<4>{});
-    case 5: return rows(Index<5>{});
-    default: return;
+  constexpr size_t most = 5;
+  const size_t tokens = task.t1 - task.t0, groups = (tokens + most - 1) / most;
+  for (size_t g = 0; g < groups; ++g) {
+    RowsTask part = task;
+    part.t0 = task.t0 + tokens * g / groups;
+    part.t1 = task.t0 + tokens * (g + 1) / groups;
+    part.out = task.out + (part.t0 - task.t0) * kRowStep;
+    switch (part.t1 - part.t0) {
+      case 1: rows(Index<1>{}, part); break;
+      case 2: rows(Index<2>{}, part); break;
+      case 3: rows(Index<3>{}, part); break;
+      case 4: rows(Index<4>{}, part); break;
+      default: rows(Index<5>{}, part); break;
+    }
   }
 }
 
@@ -76,27 +101,21 @@ RLX_INLINE void prefetch_ahead(Prefetch prefetch, const uint8_t* piece) {
   }
 }
 
-void rows_float(const RowsTask&);
-void rows_ggml(const RowsTask&, size_t matrix_rows);  // any number of tokens; the order depends on the whole matrix
-
-// The same for many tokens, through a panel of kRowStep rows. out[(t - t0) * kRowStep + r].
-struct PanelTask {
-  RowsTask rows;
-  void* panel;
-};
-void panel_packed(const PanelTask&);
-void panel_float(const PanelTask&);
-
 // ---- entries of the table ----------------------------------------------------------------------------
+
+// What depends on the form of activations for many tokens, each set has itself.
+size_t act_bytes(ActKind, size_t k, size_t tokens);
+void prepare(const PrepareArgs&);
+void matmul(const MatmulArgs&, void* scratch);
+
+}  // namespace rlx::kernels::RLX_ISA
+namespace rlx::kernels::RLX_BASE {
 
 void dequantize(Type, const void* row, float* y, size_t k);
 void f32_to_f16(const float* x, uint16_t* y, size_t n);
 void f16_to_f32(const uint16_t* x, float* y, size_t n);
 void f32_to_bf16(const float* x, uint16_t* y, size_t n);
 void bf16_to_f32(const uint16_t* x, float* y, size_t n);
-size_t act_bytes(ActKind, size_t k, size_t tokens);
-void prepare(const PrepareArgs&);
-void matmul(const MatmulArgs&, void* scratch);
 void attention_prompt(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
 void attention_ggml(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
 void attention_decode(const AttentionArgs&, size_t kv_head, size_t key0, size_t key1, float* partial, void* scratch);
@@ -114,4 +133,4 @@ void reduce(Reduce, const float* x, size_t ldx, float* y, size_t r0, size_t r1, 
 size_t argmax(const float* x, size_t n);
 size_t top_k(const float* x, size_t n, TopEntry* out, size_t count);
 
-}  // namespace rlx::kernels::RLX_ISA
+}  // namespace rlx::kernels::RLX_BASE

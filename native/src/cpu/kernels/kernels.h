@@ -79,6 +79,9 @@ static constexpr bool has_whole_scales(Type t) {
   }
 }
 
+// Coded types with scales of 16 values that are not whole.
+static constexpr bool has_fine_scales(Type t) { return coded_group(t) == 16 && !has_whole_scales(t); }
+
 // ------------------------------------------------------------------------------------------ activations
 
 // Elements per activation chunk (one scale each).
@@ -99,19 +102,21 @@ static constexpr ActKind act_kind(Type t) {
     case Type::q4_1:
     case Type::q5_0:
     case Type::q5_1: return ActKind::i16_block32;
+    case Type::q2_k:
     case Type::q4_k:
     case Type::q5_k:
     case Type::q6_k: return ActKind::i8_groups256;
     // Coded types become 32-blocks of bytes while they are read, or with whole scales K blocks.
     default:
       if (has_whole_scales(t)) return ActKind::i8_groups256;
-      return coded_group(t) >= 32 ? ActKind::i16_block32 : ActKind::f32;
+      return coded_group(t) != 0 ? ActKind::i16_block32 : ActKind::f32;
   }
 }
 
-// From this many prepared tokens on, `matmul` goes through the tiled (prompt) path. The layout of
-// prepared activations depends on it, so it goes by the `tokens` of the buffer, not by t1 - t0.
-inline constexpr size_t kGemmMinTokens = 6;
+// From how many prepared tokens on `matmul` goes through the tiled (prompt) path: an instruction
+// set begins between these two (activations.h). The layout of prepared activations depends on it,
+// so it goes by the `tokens` of the buffer, not by t1 - t0.
+inline constexpr size_t kGemmLeastTokens = 6, kGemmMinTokens = 11;
 
 struct PrepareArgs {
   ActKind kind;
@@ -164,6 +169,10 @@ struct MatmulArgs {
   const float* bias = nullptr;
   const float* add = nullptr;
   size_t ldadd = 0;
+  // Where the row of each token is, instead of y and add with their distances: rows of several
+  // sessions.
+  float* const* y_rows = nullptr;
+  const float* const* add_rows = nullptr;
   // Second matrix of a gated pair.
   Glu glu = Glu::none;
   Type type2 = Type::f32;

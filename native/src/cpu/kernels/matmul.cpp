@@ -39,8 +39,8 @@ void raw_rows(const Weights& w, const MatmulArgs& a, size_t n0, size_t rows, siz
       w.prefetch};
   if (a.as_ggml && (type == Type::f16 || type == Type::f32)) return rows_ggml(task, a.rows);
   // With 16 lanes few running sums keep up with memory, and halves need no buffer.
-  if (W == 16 && type == Type::f16 && a.tokens < kGemmMinTokens) return rows_ggml(task, a.rows);
-  if (a.tokens < kGemmMinTokens) {
+  if (W == 16 && type == Type::f16 && a.tokens < kPanelMinTokens) return rows_ggml(task, a.rows);
+  if (a.tokens < kPanelMinTokens) {
     if (is_float_kind(type)) return rows_float(task);
     return rows_packed(task);
   }
@@ -59,7 +59,9 @@ F silu_behind_vectors(F x, size_t n) {
 
 // The epilogue of one token: rows n0 .. n0 + rows.
 void finish(const MatmulArgs& a, const float* first, const float* second, size_t n0, size_t rows, size_t t) {
-  float* y = a.y + t * a.ldy + n0;
+  float* y = (a.y_rows != nullptr ? a.y_rows[t] : a.y + t * a.ldy) + n0;
+  const bool adds = a.add != nullptr || a.add_rows != nullptr;
+  const float* add_row = a.add_rows != nullptr ? a.add_rows[t] : adds ? a.add + t * a.ldadd : nullptr;
   const F scale = fset(a.scale);
   for (size_t i = 0; i < rows; i += W) {
     const size_t n = min_size(W, rows - i);
@@ -77,8 +79,8 @@ void finish(const MatmulArgs& a, const float* first, const float* second, size_t
         v = v * u;
       }
     }
-    if (a.add != nullptr) {
-      const float* add = a.add + t * a.ldadd + n0 + i;
+    if (adds) {
+      const float* add = add_row + n0 + i;
       v = v + (whole ? fload(add) : fload_n(add, n));
     }
     if (whole) {
@@ -133,7 +135,7 @@ void matmul_many(const MatmulArgs& a, const Scratch& s, bool gated) {
 
 void matmul(const MatmulArgs& a, void* scratch) {
   const bool gated = a.glu != Glu::none && a.w2 != nullptr;
-  if (a.tokens < kGemmMinTokens) {
+  if (a.tokens < kPanelMinTokens) {
     matmul_few(a, split(scratch, (a.t1 - a.t0) * (kFewRows / kRowStep)), gated);
   } else {
     matmul_many(a, split(scratch, min_size(a.t1 - a.t0, kPanelTokens)), gated);

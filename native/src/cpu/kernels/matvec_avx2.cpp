@@ -209,7 +209,8 @@ RLX_INLINE void row_q6(const RowsTask& task, const uint8_t* row, float* out) {
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
-// Whole scales: as Q6_K, but codes have signs, which move to the activations, and no offset.
+// Whole scales: as Q6_K, but codes have signs, which move to the activations, and no offset. Whole
+// minimums meet minus the sums of the activations.
 template <int T>
 RLX_INLINE void add_whole(const WholeChunk& w, const RowsTask& task, size_t c, F* total) {
   const __m256i words16 = _mm256_cvtepi8_epi16(load128(w.scales));
@@ -236,6 +237,12 @@ RLX_INLINE void add_whole(const WholeChunk& w, const RowsTask& task, size_t c, F
   for (int t = 0; t < T; ++t) {
     const float scale = w.factor * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
     total[t] = ffma(_mm256_cvtepi32_ps(sums[t]), fset(scale), total[t]);
+    if (has_minimums16(task.type)) {
+      const size_t at = task.t0 + static_cast<size_t>(t);
+      const __m256i low =
+          _mm256_madd_epi16(_mm256_cvtepi8_epi16(load128(w.minimums)), load256(task.act.sums16(c) + 16 * at));
+      total[t] = ffma(_mm256_cvtepi32_ps(low), fset(w.unit * task.act.scales(c)[at]), total[t]);
+    }
   }
 }
 
@@ -280,6 +287,7 @@ RLX_INLINE __m256i quants(const BlockQ5_0& b) {
 RLX_INLINE __m256i quants(const BlockQ5_1& b) { return _mm256_or_si256(nibbles(b.qs), fifth_bits(b.qh)); }
 
 RLX_INLINE __m256i quants(const CodedBlock& b) { return load256(b.qs); }
+struct FineBlock : CodedBlock {};
 
 template <class Block>
 RLX_INLINE F eight_scales(const Block* b) {
@@ -287,11 +295,28 @@ RLX_INLINE F eight_scales(const Block* b) {
 }
 RLX_INLINE F eight_scales(const CodedBlock* b) { return _mm256_loadu_ps(chunk_of(b).scales); }
 
+// The scale of a block in all lanes; of each half of it in those that its products are in.
+template <class Block>
+struct BlockScales {
+  Scales d;
+  explicit BlockScales(const Block* b) : d(scales_of(eight_scales(b) * fset(1.0f / 256))) {}
+  __attribute__((always_inline)) F of(int i) const { return d.everywhere(i); }
+};
+template <>
+struct BlockScales<FineBlock> {
+  const float* d;
+  explicit BlockScales(const FineBlock* b) : d(chunk_of(b).scales) {}
+  __attribute__((always_inline)) F of(int i) const {
+    const F both = _mm256_set_m128(_mm_set1_ps(d[2 * i + 1]), _mm_set1_ps(d[2 * i]));
+    return both * fset(1.0f / 256);
+  }
+};
+
 // Eight blocks. Bytes at even places move to the top of their words, those at odd places are there:
 // both count 256 times (see kActMax32).
 template <class Block, int T>
 RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) {
-  const Scales d = scales_of(eight_scales(b) * fset(1.0f / 256));
+  const BlockScales<Block> d(b);
   F part[T];
   for (int t = 0; t < T; ++t) part[t] = fzero();
   unrolled<8>([&](auto i) RLX_LAMBDA {
@@ -300,7 +325,7 @@ RLX_INLINE void add32(const Block* b, const RowsTask& task, size_t c, F* total) 
     for (int t = 0; t < T; ++t) {
       const int16_t* x = task.act.words(c, task.t0 + static_cast<size_t>(t)) + 32 * i;
       const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(even, load256(x)), _mm256_madd_epi16(odd, load256(x + 16)));
-      part[t] = ffma(_mm256_cvtepi32_ps(p), d.everywhere(i), part[t]);
+      part[t] = ffma(_mm256_cvtepi32_ps(p), d.of(i), part[t]);
     }
   });
   for (int t = 0; t < T; ++t) {
@@ -328,12 +353,12 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, float* out
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
 
-template <int T>
+template <class Block, int T>
 RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, float* out) {
   F total[T];
   for (int t = 0; t < T; ++t) total[t] = fzero();
   each_read_chunk<CodedChunk>(task, read, row, [&](const CodedChunk& chunk, size_t c) RLX_LAMBDA {
-    add32<CodedBlock, T>(chunk.blocks(), task, c, total);
+    add32<Block, T>(static_cast<const Block*>(chunk.blocks()), task, c, total);
   });
   for (int t = 0; t < T; ++t) out[static_cast<size_t>(t) * kRowStep] = fsum(total[t]);
 }
@@ -376,18 +401,23 @@ void rows_of(const RowsTask& shared) {
   if (const ReadWhole read = whole_reader(task.type)) {
     return each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_whole<T>(task, read, row, out); });
   }
-  if (const ReadChunk read = chunk_reader(task.type))
-    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_coded<T>(task, read, row, out); });
+  const ReadChunk read = chunk_reader(task.type);
+  if (read == nullptr) return;
+  if (has_fine_scales(task.type)) {
+    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_coded<FineBlock, T>(task, read, row, out); });
+  } else {
+    each_row(task, [&](const uint8_t* row, float* out) RLX_LAMBDA { row_coded<CodedBlock, T>(task, read, row, out); });
+  }
 }
 
 }  // namespace
 
 void rows_packed(const RowsTask& task) {
-  for_few_tokens(task, [&](auto tokens) RLX_LAMBDA {
+  for_few_tokens(task, [](auto tokens, const RowsTask& part) RLX_LAMBDA {
     if constexpr (tokens == 1) {
-      if (task.act.tokens == 1) return rows_of<1, true>(task);
+      if (part.act.tokens == 1) return rows_of<1, true>(part);
     }
-    rows_of<tokens, false>(task);
+    rows_of<tokens, false>(part);
   });
 }
 

@@ -75,11 +75,27 @@ void rows_q45(const RowsTask& task) {
       default: return rows_fours45<Block, kAnyFours>(task);
     }
   }
+  if (task.act.tokens > 1 && task.k % (4 * kChunk) == 0)
+    return by_sixteen<T>(task,
+                         [&](const uint8_t* row, F* total) RLX_LAMBDA { row_in_fours45<Block, T>(task, row, total); });
   by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q45<Block, T>(task, row, total); });
 }
-template <int T>
+template <class Block, int T>
 void rows_q6(const RowsTask& task) {
-  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q6<T>(task, row, total); });
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_q6<Block, T>(task, row, total); });
+}
+// One after the other: in two places they would be as fast, at most.
+template <class Block, int T>
+void rows_in_turn(const RowsTask& task) {
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_block32<Block, T>(task, row, total); });
+}
+template <class Block, int T>
+void rows_iq2(const RowsTask& task) {
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_iq2<Block, T>(task, row, total); });
+}
+template <class Block, int T>
+void rows_chunks(const RowsTask& task) {
+  by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_chunks<Block, T>(task, row, total); });
 }
 template <class Block, int T>
 void rows_coded(const RowsTask& task) {
@@ -97,20 +113,39 @@ void rows_of(const RowsTask& task) {
     case Type::q5_1: return rows_block32<BlockQ5_1, T>(task);
     case Type::q4_k: return rows_q45<BlockQ4K, T>(task);
     case Type::q5_k: return rows_q45<BlockQ5K, T>(task);
-    case Type::q6_k: return rows_q6<T>(task);
+    case Type::q6_k: return rows_q6<BlockQ6K, T>(task);
+    case Type::q3_k: return rows_q6<BlockQ3K, T>(task);
+    case Type::q2_k: return rows_q6<BlockQ2K, T>(task);
+    case Type::iq2_xs: return rows_iq2<BlockIq2Xs, T>(task);
+    case Type::iq2_s: return rows_iq2<BlockIq2S, T>(task);
+    case Type::iq4_nl: return rows_in_turn<BlockIq4Nl, T>(task);
+    case Type::mxfp4: return rows_in_turn<BlockMxfp4, T>(task);
+    case Type::iq4_xs: return rows_chunks<BlockIq4Xs, T>(task);
+    case Type::tq2_0: return rows_chunks<BlockTq2, T>(task);
     default: break;
   }
   if (const ReadWhole read = whole_reader(task.type)) {
     return by_sixteen<T>(task, [&](const uint8_t* row, F* total) RLX_LAMBDA { row_whole<T>(task, read, row, total); });
   }
+  if (has_fine_scales(task.type)) return rows_coded<FineBlock, T>(task);
   if (coded_largest(task.type) <= kSmallLargest) return rows_coded<SmallBlock, T>(task);
   rows_coded<CodedBlock, T>(task);
 }
 
 }  // namespace
 
+// Eight tokens, as many as a model answers at once, are faster together with K blocks: 172 billion
+// operations a second of Q4_K, and 161 in two groups. (Q8_0: 106, and 109 in two groups.)
 void rows_packed(const RowsTask& task) {
-  for_few_tokens(task, [&](auto tokens) RLX_LAMBDA { rows_of<tokens>(task); });
+  if (task.t1 - task.t0 == 8) {
+    switch (task.type) {
+      case Type::q4_k: return rows_q45<BlockQ4K, 8>(task);
+      case Type::q5_k: return rows_q45<BlockQ5K, 8>(task);
+      case Type::q6_k: return rows_q6<BlockQ6K, 8>(task);
+      default: break;
+    }
+  }
+  for_few_tokens(task, [](auto tokens, const RowsTask& part) RLX_LAMBDA { rows_of<tokens>(part); });
 }
 
 }  // namespace rlx::kernels::RLX_ISA

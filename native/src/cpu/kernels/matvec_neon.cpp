@@ -25,6 +25,13 @@ RLX_INLINE float scale_of(const Block* b, size_t i) {
 }
 RLX_INLINE float scale_of(const CodedBlock* b, size_t i) { return chunk_of(b).scales[i]; }
 
+// Coded blocks with a scale for each half.
+struct FineBlock : CodedBlock {};
+template <class Block>
+inline constexpr bool kIsFine = false;
+template <>
+inline constexpr bool kIsFine<FineBlock> = true;
+
 // `n` blocks of chunk c.
 template <class Block, int T>
 RLX_INLINE void add32(const Block* b, size_t n, const RowsTask& task, size_t c, F* total) {
@@ -36,13 +43,27 @@ RLX_INLINE void add32(const Block* b, size_t n, const RowsTask& task, size_t c, 
   }
   for (size_t i = 0; i < n; ++i) {
     const Bytes32 q = quants(b[i]);
-    const float d = scale_of(b, i);
-    for (int t = 0; t < T; ++t) {
-      const size_t at = task.t0 + static_cast<size_t>(t);
-      const int8_t* planes = task.act.planes(c, at) + 32 * i;
-      const int32x4_t p = join(dot32(q, planes), dot32(q, planes + kChunk), 256);
-      part[t] = vfmaq_n_f32(part[t], vcvtq_f32_s32(p), d);
-      if constexpr (kHasMin<Block>) low[t] += load_half(b[i].m) * task.act.sums(c)[8 * at + i];
+    if constexpr (kIsFine<Block>) {
+      const float* d = chunk_of(b).scales + 2 * i;
+      for (int t = 0; t < T; ++t) {
+        const int8_t* planes = task.act.planes(c, task.t0 + static_cast<size_t>(t)) + 32 * i;
+        const int32x4_t zero = vdupq_n_s32(0);
+        const int32x4_t first =
+            join(dot4(zero, q.low, vld1q_s8(planes)), dot4(zero, q.low, vld1q_s8(planes + kChunk)), 256);
+        const int32x4_t last =
+            join(dot4(zero, q.high, vld1q_s8(planes + 16)), dot4(zero, q.high, vld1q_s8(planes + kChunk + 16)), 256);
+        part[t] = vfmaq_n_f32(part[t], vcvtq_f32_s32(first), d[0]);
+        part[t] = vfmaq_n_f32(part[t], vcvtq_f32_s32(last), d[1]);
+      }
+    } else {
+      const float d = scale_of(b, i);
+      for (int t = 0; t < T; ++t) {
+        const size_t at = task.t0 + static_cast<size_t>(t);
+        const int8_t* planes = task.act.planes(c, at) + 32 * i;
+        const int32x4_t p = join(dot32(q, planes), dot32(q, planes + kChunk), 256);
+        part[t] = vfmaq_n_f32(part[t], vcvtq_f32_s32(p), d);
+        if constexpr (kHasMin<Block>) low[t] += load_half(b[i].m) * task.act.sums(c)[8 * at + i];
+      }
     }
   }
   for (int t = 0; t < T; ++t) {
@@ -59,11 +80,11 @@ RLX_INLINE void row_block32(const RowsTask& task, const uint8_t* row, F* total) 
   for (size_t c = 0; 8 * c < count; ++c) add32<Block, T>(b + 8 * c, min_size(8, count - 8 * c), task, c, total);
 }
 
-template <int T>
+template <class Block, int T>
 RLX_INLINE void row_coded(const RowsTask& task, ReadChunk read, const uint8_t* row, F* total) {
   for (int t = 0; t < T; ++t) total[t] = fzero();
   each_read_chunk<CodedChunk>(task, read, row, [&](const CodedChunk& chunk, size_t c) RLX_LAMBDA {
-    add32<CodedBlock, T>(chunk.blocks(), 8, task, c, total);
+    add32<Block, T>(static_cast<const Block*>(chunk.blocks()), 8, task, c, total);
   });
 }
 
@@ -179,6 +200,18 @@ RLX_INLINE void row_whole(const RowsTask& task, ReadWhole read, const uint8_t* r
       const float scale = w.factor * task.act.scales(c)[task.t0 + static_cast<size_t>(t)];
       total[t] = vfmaq_n_f32(total[t], vcvtq_f32_s32(acc[t]), scale);
     }
+    if (!has_minimums16(task.type)) return;
+    for (int t = 0; t < T; ++t) {  // times minus the sums of the activations
+      const size_t at = task.t0 + static_cast<size_t>(t);
+      int32x4_t low = vdupq_n_s32(0);
+      for (int i = 0; i < 16; i += 8) {
+        const int16x8_t minimums = vmovl_s8(vld1_s8(w.minimums + i)),
+                        minus = vld1q_s16(task.act.sums16(c) + 16 * at + static_cast<size_t>(i));
+        low = vmlal_s16(low, vget_low_s16(minimums), vget_low_s16(minus));
+        low = vmlal_high_s16(low, minimums, minus);
+      }
+      total[t] = vfmaq_n_f32(total[t], vcvtq_f32_s32(low), w.unit * task.act.scales(c)[at]);
+    }
   });
 }
 
@@ -196,7 +229,10 @@ RLX_INLINE void one_row(const RowsTask& task, const uint8_t* row, F* total) {
     default: break;
   }
   if (const ReadWhole read = whole_reader(task.type)) return row_whole<T>(task, read, row, total);
-  if (const ReadChunk read = chunk_reader(task.type)) row_coded<T>(task, read, row, total);
+  const ReadChunk read = chunk_reader(task.type);
+  if (read == nullptr) return;
+  if (has_fine_scales(task.type)) return row_coded<FineBlock, T>(task, read, row, total);
+  row_coded<CodedBlock, T>(task, read, row, total);
 }
 
 template <int T>
@@ -211,7 +247,7 @@ void rows_of(const RowsTask& task) {
 }  // namespace
 
 void rows_packed(const RowsTask& task) {
-  for_few_tokens(task, [&](auto tokens) RLX_LAMBDA { rows_of<tokens>(task); });
+  for_few_tokens(task, [](auto tokens, const RowsTask& part) RLX_LAMBDA { rows_of<tokens>(part); });
 }
 
 }  // namespace rlx::kernels::RLX_ISA

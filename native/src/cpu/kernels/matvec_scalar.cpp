@@ -13,16 +13,23 @@ float dot_chunk(const RowsTask& task, const UnpackedChunk& u, size_t chunk, size
     int32_t acc = 0;
     for (size_t i = 0; i < kChunk; ++i) acc += static_cast<int32_t>(u.q[i]) * x[i];
     part = static_cast<float>(acc) * u.scale[0];
-    if (has_min(task.type)) {
+    if (min_of(task.type) == Min::of32) {
       for (int j = 0; j < 8; ++j) part += sums[j] * u.min[j];
+    }
+    if (min_of(task.type) == Min::of16) {
+      const int16_t* minus = task.act.sums16(chunk) + 16 * t;
+      int32_t low = 0;
+      for (int j = 0; j < 16; ++j) low += static_cast<int32_t>(u.minimums[j]) * minus[j];
+      part += static_cast<float>(low) * u.min[0];
     }
     return part * task.act.scales(chunk)[t];
   }
-  for (size_t b = 0; b < (n + 31) / 32; ++b) {
+  const size_t span = has_fine_scales(task.type) ? 16 : 32;
+  for (size_t b = 0; b < (n + span - 1) / span; ++b) {
     int32_t acc = 0;
-    for (size_t i = 32 * b; i < 32 * b + 32; ++i) acc += static_cast<int32_t>(u.q[i]) * x[i];
+    for (size_t i = span * b; i < span * (b + 1); ++i) acc += static_cast<int32_t>(u.q[i]) * x[i];
     part += static_cast<float>(acc) * u.scale[b];
-    if (has_min(task.type)) part += sums[b] * u.min[b];
+    if (min_of(task.type) == Min::of32) part += sums[b] * u.min[b];
   }
   return part * task.act.scales(chunk)[t];
 }
@@ -35,7 +42,7 @@ void rows_packed(const RowsTask& task) {
     for (size_t t = task.t0; t < task.t1; ++t) task.out[(t - task.t0) * kRowStep + r] = 0.0f;
     for (size_t c = 0; c < chunks_of(task.k); ++c) {
       int16_t q[kChunk];
-      UnpackedChunk u = {q, {}, {}};
+      UnpackedChunk u = {q, {}, {}, {}};
       const size_t n = min_size(kChunk, task.k - c * kChunk);
       unpack_chunk(task.type, row + row_bytes(task.type, c * kChunk), n, u);
       for (size_t t = task.t0; t < task.t1; ++t) {

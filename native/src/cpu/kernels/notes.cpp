@@ -5,24 +5,24 @@ namespace rlx::kernels {
 namespace {
 
 constexpr const char* kGroupsOf32 =
-    "matmul q8_0 q8_k q4_0 q4_1 q5_0 q5_1 iq4_nl iq4_xs iq3_s iq3_xxs iq2_xxs iq1_s mxfp4 tq1_0 tq2_0 q1_0 q2_0";
-constexpr const char* kKBlocks = "matmul q4_k q5_k q6_k q3_k iq2_s iq2_xs iq1_m";
+    "matmul q8_0 q8_k q4_0 q4_1 q5_0 q5_1 iq4_nl iq4_xs iq3_s iq3_xxs iq2_xxs iq1_s mxfp4 nvfp4 tq1_0 tq2_0 q1_0 q2_0";
+constexpr const char* kKBlocks = "matmul q4_k q5_k q6_k q2_k q3_k iq2_s iq2_xs iq1_m";
 
 constexpr KernelNote kScalar[] = {
-    {"matmul f32 f16 bf16 q2_k nvfp4", "f32, exact dequantisation"},
+    {"matmul f32 f16 bf16", "f32, exact dequantisation"},
     {"matmul of other types", "int16 activations, plain loops"},
     {"attention", "f32, four lanes"},
 };
 #if defined(RLX_HAVE_X86)
 constexpr KernelNote kAvx2[] = {
-    {"matmul f32 f16 bf16 q2_k nvfp4", "f32 FMA, exact dequantisation"},
+    {"matmul f32 f16 bf16", "f32 FMA, exact dequantisation"},
     {kGroupsOf32, "int16 activations, vpmaddwd"},
     {kKBlocks, "8-bit activations, a factor for every 8; decode vpmaddubsw, prompt vpmaddwd"},
     {"attention", "f32 FMA, 8 lanes, f16 cache by F16C"},
     {"matmul f32 f16, attention, with an f32 cache", "ggml's order of sums and its roundings"},
 };
 constexpr KernelNote kAvx512[] = {
-    {"matmul f32 f16 bf16 q2_k nvfp4", "f32 FMA, exact dequantisation"},
+    {"matmul f32 f16 bf16", "f32 FMA, exact dequantisation"},
     {kGroupsOf32, "15-bit activations; decode vpdpbusd on two byte planes, prompt vpdpwssd"},
     {kKBlocks, "8-bit activations, a factor for every 8; decode vpdpbusd, prompt vpdpwssd"},
     {"attention", "f32 FMA, 16 lanes, f16 cache by F16C"},
@@ -40,19 +40,19 @@ constexpr KernelNote kAmx[] = {
 #endif
 #if defined(RLX_HAVE_ARM)
 constexpr KernelNote kNeon[] = {
-    {"matmul f32 f16 bf16 q2_k nvfp4", "f32 FMA, exact dequantisation"},
+    {"matmul f32 f16 bf16", "f32 FMA, exact dequantisation"},
     {kGroupsOf32, "two byte planes of activations, smull and pairwise adds"},
     {kKBlocks, "8-bit activations, a factor for every 8; smull and pairwise adds"},
     {"attention", "f32 FMA, 4 lanes"},
 };
 constexpr KernelNote kNeonDot[] = {
-    {"matmul f32 f16 bf16 q2_k nvfp4", "f32 FMA, exact dequantisation"},
+    {"matmul f32 f16 bf16", "f32 FMA, exact dequantisation"},
     {kGroupsOf32, "two byte planes of activations, sdot"},
     {kKBlocks, "8-bit activations, a factor for every 8; sdot, prompt on two planes"},
     {"attention", "f32 FMA, 4 lanes"},
 };
 constexpr KernelNote kNeonI8mm[] = {
-    {"matmul f32 f16 bf16 q2_k nvfp4", "f32 FMA, exact dequantisation"},
+    {"matmul f32 f16 bf16", "f32 FMA, exact dequantisation"},
     {kGroupsOf32, "two byte planes of activations; decode sdot, prompt smmla"},
     {kKBlocks, "8-bit activations, a factor for every 8; decode sdot, prompt smmla on two planes"},
     {"attention", "f32 FMA, 4 lanes"},

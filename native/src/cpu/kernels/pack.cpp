@@ -1,4 +1,5 @@
-// Rows of floats as packed blocks, and what that costs: each block is unpacked again and compared, while it is in the cache.
+// Rows of floats as packed blocks, and what that costs: each block is unpacked again and compared,
+// while it is in the cache.
 #include "pack.h"
 
 #include "blocks.h"
@@ -9,22 +10,43 @@ namespace {
 
 constexpr size_t kRun = 256;
 
-// Sums in double over runs of f32 sums: a row may have a million columns.
-void compare(const float* x, const float* y, const float* importance, size_t count, PackSums* sums) {
+// The sums of one run of values.
+struct RunSums {
   float energy = 0.0f, error = 0.0f, weighted = 0.0f;
-  for (size_t i = 0; i < count; ++i) {
+  size_t not_finite = 0;
+};
+
+// Sums of doubles over runs of f32 sums: a row may have a million columns.
+void compare(const float* x, const float* y, const float* importance, size_t count, PackSums* sums) {
+  using namespace formats::fit;
+  Eight energy = all(0.0f), error = all(0.0f), weighted = all(0.0f);
+  formats::fit::Mask finite = {};
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const Eight v = load(x + i);
+    const formats::fit::Mask good = v - v == all(0.0f);
+    const Eight own = good ? v : all(0.0f), rest = good ? v - load(y + i) : all(0.0f);
+    finite += good;
+    energy += own * own;
+    error += rest * rest;
+    if (importance != nullptr) weighted += load(importance + i) * rest * rest;
+  }
+  RunSums run{sum(energy), sum(error), importance == nullptr ? sum(error) : sum(weighted), i};
+  for (int lane = 0; lane < 8; ++lane) run.not_finite += static_cast<size_t>(static_cast<ptrdiff_t>(finite[lane]));
+  for (; i < count; ++i) {
     const float rest = x[i] - y[i];
     if (!(x[i] - x[i] == 0.0f)) {
-      ++sums->not_finite;
+      ++run.not_finite;
       continue;
     }
-    energy += x[i] * x[i];
-    error += rest * rest;
-    weighted += (importance == nullptr ? 1.0f : importance[i]) * rest * rest;
+    run.energy += x[i] * x[i];
+    run.error += rest * rest;
+    run.weighted += (importance == nullptr ? 1.0f : importance[i]) * rest * rest;
   }
-  sums->energy += static_cast<double>(energy);
-  sums->error += static_cast<double>(error);
-  sums->weighted += static_cast<double>(weighted);
+  sums->energy += static_cast<double>(run.energy);
+  sums->error += static_cast<double>(run.error);
+  sums->weighted += static_cast<double>(run.weighted);
+  sums->not_finite += run.not_finite;
 }
 
 float mean_square(const float* x, size_t count) {
@@ -37,7 +59,7 @@ float mean_square(const float* x, size_t count) {
   return static_cast<float>(sum / static_cast<double>(count));
 }
 
-// f32, f16 and bf16: a row at a time.
+// f32, f16 and bf16: a run at a time, whatever row it is of.
 void convert_rows(const PackArgs& a, PackSums* sums) {
   float back[kRun];
   const size_t count = a.rows * a.columns;
@@ -64,15 +86,19 @@ template <class Block, size_t kElements>
 bool pack_rows(const PackArgs& a, PackSums* sums) {
   if constexpr (Packable<Block>) {
     auto* out = static_cast<Block*>(a.out);
-    float back[kElements];
+    float back[kRun];
     for (size_t row = 0; row < a.rows; ++row) {
       const float* x = a.values + row * a.columns;
       const float square = a.importance == nullptr ? 0.0f : mean_square(x, a.columns);
-      for (size_t at = 0; at < a.columns; at += kElements, ++out) {
-        const float* importance = a.importance == nullptr ? nullptr : a.importance + at;
-        pack(x + at, formats::fit::Columns{importance, square}, *out);
-        unpack(*out, back);
-        compare(x + at, back, importance, kElements, sums);
+      for (size_t from = 0; from < a.columns; from += kRun) {
+        const size_t n = min_size(kRun, a.columns - from);
+        const float* importance = a.importance == nullptr ? nullptr : a.importance + from;
+        for (size_t at = 0; at < n; at += kElements, ++out) {
+          const float* own = importance == nullptr ? nullptr : importance + at;
+          pack(x + from + at, formats::fit::Columns{own, square}, *out);
+          unpack(*out, back + at);
+        }
+        compare(x + from, back, importance, n, sums);
       }
     }
   }

@@ -1,4 +1,5 @@
-// Rows of floats as blocks of a packed type. How a block is packed stands in its type's header in core/formats.
+// Rows of floats as blocks of a packed type. How a block is packed stands in its type's header in
+// core/formats.
 #pragma once
 
 #include "kernels.h"

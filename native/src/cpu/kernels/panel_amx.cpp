@@ -20,10 +20,12 @@ static_assert(W == kTile);
 
 struct Panel {
   alignas(64) int32_t planes[2][kGroups][kWords][kTile];  // four weights of a row in a word
-  alignas(64) float scale[kGroups][8][kTile];
+  alignas(64) float scale[kGroups][16][kTile];
   alignas(64) float min[kGroups][8][kTile];
-  alignas(64) int32_t sums[16][kTile][kTile];  // what tiles are stored to: [token][row]
-  alignas(64) int8_t rest[kTile][2 * kChunk];  // the planes of the last tokens, if they fill no tile
+  alignas(64) int32_t minimums[kGroups][8][kTile];  // pairs of those of 16
+  alignas(64) float parts[kTile][kTile];            // of half a chunk with fine scales: [token][row]
+  alignas(64) int32_t sums[16][kTile][kTile];       // what tiles are stored to: [token][row]
+  alignas(64) int8_t rest[kTile][2 * kChunk];       // the planes of the last tokens, if they fill no tile
 };
 static_assert(sizeof(Panel) <= kPanelBytes);
 
@@ -51,15 +53,16 @@ void build(const RowsTask& task, size_t chunk, Panel& panel) {
     alignas(64) int8_t high[kTile][kChunk], low[kTile][kChunk];
     for (size_t i = 0; i < kTile; ++i) {
       alignas(64) int16_t q[kChunk];
-      UnpackedChunk u = {q, {}, {}};
+      UnpackedChunk u = {q, {}, {}, {}};
       if (g * kTile + i < task.rows) {
         unpack_chunk(task.type, first + (g * kTile + i) * task.row_bytes, n, u);
       } else {
         memset(q, 0, sizeof q);
       }
+      for (size_t j = 0; j < 16; ++j) panel.scale[g][j][i] = folded ? u.scale[0] : u.scale[j];
       for (size_t j = 0; j < 8; ++j) {
-        panel.scale[g][j][i] = folded ? u.scale[0] : u.scale[j];
         panel.min[g][j][i] = u.min[j];
+        memcpy(&panel.minimums[g][j][i], u.minimums + 2 * j, sizeof(int32_t));
       }
       if (folded) {
         split_planes<kPlaneBits256>(q, high[i], low[i]);
@@ -80,6 +83,7 @@ struct Tokens {
   size_t stride;
   size_t count;
   const float* sums;
+  const int16_t* sums16;  // K blocks only
   const float* scales;
   float* out;
 };
@@ -98,7 +102,7 @@ RLX_INLINE void ask_for_next(const Tokens& t, size_t token) {
   __builtin_prefetch(t.out + (kTile + token) * kRowStep + kTile);
 }
 
-template <bool Min>
+template <Min kMin>
 void tile_block256(const Tokens& t, Panel& panel, size_t g) {
   _tile_zero(4);
   _tile_zero(5);
@@ -120,28 +124,38 @@ void tile_block256(const Tokens& t, Panel& panel, size_t g) {
   _tile_stored(7, panel.sums[3], 64);
   const F scale = fload(panel.scale[g][0]);
   F min[8];
-  if constexpr (Min) unrolled<8>([&](auto j) RLX_LAMBDA { min[j] = fload(panel.min[g][j]); });
+  I pairs[8];
+  if constexpr (kMin == Min::of32) unrolled<8>([&](auto j) RLX_LAMBDA { min[j] = fload(panel.min[g][j]); });
+  if constexpr (kMin == Min::of16) {
+    min[0] = fload(panel.min[g][0]);
+    unrolled<8>([&](auto j) RLX_LAMBDA { pairs[j] = iload(panel.minimums[g][j]); });
+  }
   for (size_t token = 0; token < t.count; ++token) {
     if (g == 0) ask_for_next(t, token);
     const I middle = _mm512_add_epi32(iload(panel.sums[1][token]), iload(panel.sums[2][token]));
     const I upper = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[0][token]), kPlaneBits256), middle);
     F part = ifloat(_mm512_add_epi32(_mm512_slli_epi32(upper, kPlaneBits256), iload(panel.sums[3][token]))) * scale;
-    if constexpr (Min) {
+    if constexpr (kMin == Min::of32) {
       unrolled<8>([&](auto j) RLX_LAMBDA { part = ffma(fset(t.sums[8 * token + j]), min[j], part); });
+    }
+    if constexpr (kMin == Min::of16) {
+      I low = izero();
+      unrolled<8>([&](auto j) RLX_LAMBDA { low = idot(low, pairs[j], ipair(t.sums16 + 16 * token + 2 * j)); });
+      part = ffma(ifloat(low), min[0], part);
     }
     add_scaled(t, token, part);
   }
 }
 
-#define RLX_MULTIPLY(b, high, low)                          \
-  do {                                                      \
-    _tile_zero(high);                                       \
-    _tile_zero(low);                                        \
-    _tile_loadd(0, t.planes + 32 * (b), t.stride);          \
-    _tile_loadd(1, t.planes + kChunk + 32 * (b), t.stride); \
-    _tile_loadd(2, panel.planes[0][g][8 * (b)], 64);        \
-    _tile_dpbssd(high, 0, 2);                               \
-    _tile_dpbssd(low, 1, 2);                                \
+#define RLX_MULTIPLY(b, high, low)                                      \
+  do {                                                                  \
+    _tile_zero(high);                                                   \
+    _tile_zero(low);                                                    \
+    _tile_loadd(0, t.planes + kSpan * (from + (b)), t.stride);          \
+    _tile_loadd(1, t.planes + kChunk + kSpan * (from + (b)), t.stride); \
+    _tile_loadd(2, panel.planes[0][g][kSpan / 4 * (from + (b))], 64);   \
+    _tile_dpbssd(high, 0, 2);                                           \
+    _tile_dpbssd(low, 1, 2);                                            \
   } while (false)
 #define RLX_STORE(b, high, low)                     \
   do {                                              \
@@ -150,9 +164,10 @@ void tile_block256(const Tokens& t, Panel& panel, size_t g) {
   } while (false)
 
 // A block is stored while the next one is multiplied, and all are before any is scaled: a sum that
-// is read while its tile is still being stored waits for that.
-template <bool Min>
-void tile_block32(const Tokens& t, size_t blocks, Panel& panel, size_t g) {
+// is read while its tile is still being stored waits for that. `blocks`, at most 8, from `from` on,
+// of kSpan weights with a scale each; those of a chunk with fine scales come in two halves.
+template <Min kMin, size_t kSpan>
+void tile_block32(const Tokens& t, size_t from, size_t blocks, bool ends, Panel& panel, size_t g) {
   RLX_MULTIPLY(0, 4, 5);
   for (size_t b = 0; b < blocks; b += 2) {
     if (b + 1 < blocks) RLX_MULTIPLY(b + 1, 6, 7);
@@ -162,38 +177,60 @@ void tile_block32(const Tokens& t, size_t blocks, Panel& panel, size_t g) {
   }
   F scale[8], min[8];
   unrolled<8>([&](auto b) RLX_LAMBDA {
-    scale[b] = fload(panel.scale[g][b]);
-    if constexpr (Min) min[b] = fload(panel.min[g][b]);
+    scale[b] = fload(panel.scale[g][from + b]);
+    if constexpr (kMin == Min::of32) min[b] = fload(panel.min[g][b]);
   });
   const auto add = [&](size_t token, auto b, F part) RLX_LAMBDA {
     const I whole = _mm512_add_epi32(_mm512_slli_epi32(iload(panel.sums[2 * b][token]), kPlaneBits32),
                                      iload(panel.sums[2 * b + 1][token]));
     part = ffma(ifloat(whole), scale[b], part);
-    if constexpr (Min) part = ffma(fset(t.sums[8 * token + b]), min[b], part);
+    if constexpr (kMin == Min::of32) part = ffma(fset(t.sums[8 * token + b]), min[b], part);
     return part;
   };
   for (size_t token = 0; token < t.count; ++token) {
-    if (g == 0) ask_for_next(t, token);
-    F part = fzero();
+    if (g == 0 && from == 0) ask_for_next(t, token);
+    F part = from == 0 ? fzero() : fload(panel.parts[token]);
     if (blocks == 8) {
       unrolled<8>([&](auto b) RLX_LAMBDA { part = add(token, b, part); });
     } else {
       for (size_t b = 0; b < blocks; ++b) part = add(token, b, part);
     }
-    add_scaled(t, token, part);
+    if (ends)
+      add_scaled(t, token, part);
+    else
+      fstore(panel.parts[token], part);
   }
 }
 #undef RLX_MULTIPLY
 #undef RLX_STORE
 
-template <bool Min>
+template <Min kMin>
+void tile_chunk(const RowsTask& task, const Tokens& t, size_t n, Panel& panel, size_t g) {
+  if (is_k_block(task.type)) return tile_block256<kMin>(t, panel, g);
+  if constexpr (kMin == Min::none) {
+    if (has_fine_scales(task.type)) {
+      const size_t spans = (n + 15) / 16, first = min_size(spans, 8);
+      tile_block32<kMin, 16>(t, 0, first, spans == first, panel, g);
+      if (spans > first) tile_block32<kMin, 16>(t, first, spans - first, true, panel, g);
+      return;
+    }
+  }
+  tile_block32<kMin, 32>(t, 0, (n + 31) / 32, true, panel, g);
+}
+
+template <Min kMin>
 void run_tokens(const RowsTask& task, size_t chunk, Panel& panel) {
   const ActView& act = task.act;
-  const size_t blocks = (min_size(kChunk, task.k - chunk * kChunk) + 31) / 32;
+  const size_t n = min_size(kChunk, task.k - chunk * kChunk);
   for (size_t token = task.t0; token < task.t1; token += kTile) {
     const size_t count = min_size(kTile, task.t1 - token);
-    Tokens t = {act.planes(chunk, token),    act.value_bytes,           count,
-                act.sums(chunk) + 8 * token, act.scales(chunk) + token, task.out + (token - task.t0) * kRowStep};
+    Tokens t = {act.planes(chunk, token),
+                act.value_bytes,
+                count,
+                act.sums(chunk) + 8 * token,
+                act.sums16(chunk) + 16 * token,
+                act.scales(chunk) + token,
+                task.out + (token - task.t0) * kRowStep};
     if (count < kTile) {
       memcpy(panel.rest, t.planes, count * sizeof panel.rest[0]);
       memset(panel.rest[count], 0, (kTile - count) * sizeof panel.rest[0]);
@@ -201,12 +238,7 @@ void run_tokens(const RowsTask& task, size_t chunk, Panel& panel) {
       t.stride = sizeof panel.rest[0];
       __asm__ __volatile__("" : : : "memory");
     }
-    for (size_t g = 0; g < kGroups; ++g, t.out += kTile) {
-      if (is_k_block(task.type))
-        tile_block256<Min>(t, panel, g);
-      else
-        tile_block32<Min>(t, blocks, panel, g);
-    }
+    for (size_t g = 0; g < kGroups; ++g, t.out += kTile) tile_chunk<kMin>(task, t, n, panel, g);
   }
 }
 
@@ -217,22 +249,24 @@ void panel_packed(const PanelTask& p) {
   Panel& panel = *static_cast<Panel*>(p.panel);
   memset(task.out, 0, (task.t1 - task.t0) * kRowStep * sizeof(float));
   // Tiles 0 and 1 have activations, 2 and 3 weights, the others sums. 32-blocks have half the bytes
-  // of a token, and words of a weight.
+  // of a token, and words of a weight, and fine scales a quarter of them.
   const bool folded = is_k_block(task.type);
+  const size_t span = folded ? 64 : has_fine_scales(task.type) ? 16 : 32;
   TileConfig config;
   for (int tile = 0; tile < 8; ++tile) {
-    config.rows[tile] = tile < 2 || tile > 3 || folded ? kTile : kTile / 2;
-    config.row_bytes[tile] = tile < 2 && !folded ? 32 : 64;
+    config.rows[tile] = static_cast<uint8_t>(tile < 2 || tile > 3 ? kTile : span / 4);
+    config.row_bytes[tile] = static_cast<uint16_t>(tile < 2 ? span : 64);
   }
   // Not _tile_loadconfig: some versions of GCC believe that it reads eight bytes and leave out the
   // others' stores.
   __asm__ __volatile__("ldtilecfg %0" : : "m"(config));
   for (size_t c = 0; c < chunks_of(task.k); ++c) {
     build(task, c, panel);
-    if (has_min(task.type))
-      run_tokens<true>(task, c, panel);
-    else
-      run_tokens<false>(task, c, panel);
+    switch (min_of(task.type)) {
+      case Min::none: run_tokens<Min::none>(task, c, panel); break;
+      case Min::of32: run_tokens<Min::of32>(task, c, panel); break;
+      case Min::of16: run_tokens<Min::of16>(task, c, panel); break;
+    }
   }
   // Or the system would save 8 KB of tiles whenever this thread makes room for another.
   _tile_release();

@@ -4,7 +4,8 @@
 // A panel is kRowStep rows x 256 weights in groups of kGroup consecutive weights per row: [256 /
 // kGroup][rows][kGroup]. Without i8mm a group is 4 weights and a lane of a dot product is a row.
 // With it a group is 8 weights and vmmla multiplies two rows by two tokens at once. Sub-blocks (32,
-// or 16 for Q6_K and types of whole scales) are exact in int32; K blocks are exact over the whole chunk.
+// or 16 for Q6_K and types of whole scales) are exact in int32; K blocks are exact over the whole
+// chunk.
 #include "coded.h"
 #include "internal.h"
 #include "simd/quants_neon.h"
@@ -22,17 +23,18 @@ inline constexpr size_t kTokens = 4;  // of a register tile
 
 struct Panel {
   int8_t q[kRowStep / kRows][kChunk / kGroup][kRows][kGroup];
-  float scale[kRowStep / kRows][8][kRows];      // of 32-blocks; [0] is d of K blocks
-  float min[kRowStep / kRows][8][kRows];        // already negative for K blocks
-  int32_t factor[kRowStep / kRows][16][kRows];  // integer sub-block scales of K blocks
+  float scale[kRowStep / kRows][16][kRows];       // of 32-blocks or fine ones; [0] is d of K blocks
+  float min[kRowStep / kRows][8][kRows];          // already negative for K blocks
+  int32_t factor[kRowStep / kRows][16][kRows];    // integer sub-block scales of K blocks
+  int32_t minimums[kRowStep / kRows][16][kRows];  // whole ones of 16, in units of min[0]
 };
 static_assert(sizeof(Panel) <= kPanelBytes);
 
 // One chunk of a row: quants as bytes, and its scales.
 struct ByteChunk {
   int8_t q[kChunk];
-  float scale[8], min[8];
-  int32_t factor[16];
+  float scale[16], min[8];
+  int32_t factor[16], minimums[16];
 };
 
 template <class Block>
@@ -109,13 +111,17 @@ void unpack(Type type, const uint8_t* p, size_t n, ByteChunk& out) {
     memcpy(out.q, chunk.codes, sizeof out.q);
     for (int j = 0; j < 16; ++j) out.factor[j] = chunk.scales[j];
     out.scale[0] = chunk.factor;
+    if (has_minimums16(type)) {
+      for (int j = 0; j < 16; ++j) out.minimums[j] = chunk.minimums[j];
+      out.min[0] = chunk.unit;
+    }
     return;
   }
   if (const ReadChunk read = chunk_reader(type)) {
     CodedChunk chunk;
     read(p, n, chunk);
     memcpy(out.q, chunk.codes, sizeof out.q);
-    memcpy(out.scale, chunk.scales, sizeof out.scale);
+    memcpy(out.scale, chunk.scales, (has_fine_scales(type) ? 16 : 8) * sizeof(float));
   }
 }
 
@@ -131,11 +137,12 @@ void build(const RowsTask& task, size_t chunk, Panel& panel) {
     }
     const size_t s = r / kRows, i = r % kRows;
     for (size_t g = 0; g < kChunk / kGroup; ++g) memcpy(panel.q[s][g][i], u.q + g * kGroup, kGroup);
-    for (int j = 0; j < 8; ++j) {
+    for (int j = 0; j < 8; ++j) panel.min[s][j][i] = u.min[j];
+    for (int j = 0; j < 16; ++j) {
       panel.scale[s][j][i] = u.scale[j];
-      panel.min[s][j][i] = u.min[j];
+      panel.factor[s][j][i] = u.factor[j];
+      panel.minimums[s][j][i] = u.minimums[j];
     }
-    for (int j = 0; j < 16; ++j) panel.factor[s][j][i] = u.factor[j];
   }
 }
 
@@ -180,7 +187,9 @@ RLX_INLINE void plane_dot(const ActView& act, size_t chunk, size_t t0, size_t pl
 #endif
 }
 
-constexpr size_t sub_block_of(Type type) { return type == Type::q6_k || has_whole_scales(type) ? 16 : 32; }
+constexpr size_t sub_block_of(Type type) {
+  return type == Type::q6_k || type == Type::q2_k || coded_group(type) == 16 ? 16 : 32;
+}
 
 // factor * high + low of one sub-block.
 template <int T>
@@ -225,7 +234,14 @@ void tile(const RowsTask& task, size_t chunk, size_t t0, const Panel& panel, siz
     unrolled<2>([&](auto h) RLX_LAMBDA {
       F v = part[t][h];
       if (k_block) v = vcvtq_f32_s32(whole[t][h]) * fload(panel.scale[s][0] + 4 * h);
-      for (size_t j = 0; j < 8; ++j) v = ffma(fset(sums[j]), fload(panel.min[s][j] + 4 * h), v);
+      if (has_minimums16(task.type)) {
+        const int16_t* minus = act.sums16(chunk) + 16 * (t0 + t);
+        int32x4_t low = vdupq_n_s32(0);
+        for (size_t j = 0; j < 16; ++j) low = vmlaq_n_s32(low, vld1q_s32(panel.minimums[s][j] + 4 * h), minus[j]);
+        v = ffma(vcvtq_f32_s32(low), fload(panel.min[s][0] + 4 * h), v);
+      } else {
+        for (size_t j = 0; j < 8; ++j) v = ffma(fset(sums[j]), fload(panel.min[s][j] + 4 * h), v);
+      }
       float* to = out + t * kRowStep + 4 * h;
       fstore(to, ffma(v, fset(act.scales(chunk)[t0 + t]), fload(to)));
     });

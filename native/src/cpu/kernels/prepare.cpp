@@ -183,7 +183,7 @@ void prepare(const PrepareArgs& a) {
       float& scale = writable(view.scales(c))[t];
       scale = a.kind == ActKind::i8_groups256 ? quantise_groups(x, g) : quantise_chunk(x, n, g.values);
       float* sums = writable(view.sums(c)) + 8 * t;
-      store_sums(g.values, sums, layout.form == Form::groups ? writable(view.sums16(c)) + 16 * t : nullptr);
+      store_sums(g.values, sums, layout.has_sums16 ? writable(view.sums16(c)) + 16 * t : nullptr);
       int8_t* bytes = reinterpret_cast<int8_t*>(out);
       switch (layout.form) {
         case Form::floats: break;

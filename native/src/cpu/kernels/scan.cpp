@@ -15,8 +15,8 @@ RLX_INLINE void store_part(float* p, F v, size_t n) {
   }
 }
 
-// Calls f(offset, count, sum) for whole vectors, with two sums in turn, then once for the rest; gives the
-// sum of all.
+// Calls f(offset, count, sum) for whole vectors, with two sums in turn, then once for the rest;
+// gives the sum of all.
 template <class Body>
 RLX_INLINE float summed(size_t n, Body body) {
   F even = fzero(), odd = fzero();
@@ -66,9 +66,43 @@ void wkv7(const Wkv7Step& s) {
   }
 }
 
+// kVectors vectors of columns from `from` on, of which the last has `n`. Products and sums are
+// rounded one by one, so that every instruction set has the same bits.
+template <size_t kVectors>
+RLX_INLINE void delta_columns(const DeltaStep& s, size_t from, size_t n) {
+  const auto lanes = [n](size_t vector) { return vector + 1 == kVectors ? n : static_cast<size_t>(W); };
+  F known[kVectors], sum[kVectors];
+  for (size_t v = 0; v < kVectors; v++) known[v] = sum[v] = fzero();
+  for (size_t row = 0; row < s.rows; row++) {
+    const float* line = s.state + row * s.stride + from;
+    const F decay = fset(s.decays[row]), k = fset(s.k[row]);
+    for (size_t v = 0; v < kVectors; v++) known[v] = known[v] + load_part(line + v * W, lanes(v)) * decay * k;
+  }
+  const F beta = fset(s.beta);
+  for (size_t v = 0; v < kVectors; v++) known[v] = (load_part(s.v + from + v * W, lanes(v)) - known[v]) * beta;
+  for (size_t row = 0; row < s.rows; row++) {
+    float* line = s.state + row * s.stride + from;
+    const F decay = fset(s.decays[row]), k = fset(s.k[row]), q = fset(s.q[row]);
+    for (size_t v = 0; v < kVectors; v++) {
+      const F fresh = load_part(line + v * W, lanes(v)) * decay + k * known[v];
+      store_part(line + v * W, fresh, lanes(v));
+      sum[v] = sum[v] + fresh * q;
+    }
+  }
+  const F scale = fset(s.scale);
+  for (size_t v = 0; v < kVectors; v++) store_part(s.y + from + v * W, sum[v] * scale, lanes(v));
+}
+
+void delta(const DeltaStep& s) {
+  constexpr size_t kAtOnce = 4;
+  size_t from = 0;
+  for (; from + kAtOnce * W <= s.columns; from += kAtOnce * W) delta_columns<kAtOnce>(s, from, W);
+  for (; from < s.columns; from += W) delta_columns<1>(s, from, min_size(W, s.columns - from));
+}
+
 }  // namespace
 
 extern const ScanTable kScanTable;
-const ScanTable kScanTable = {scan, wkv7};
+const ScanTable kScanTable = {scan, wkv7, delta};
 
 }  // namespace rlx::kernels::RLX_ISA

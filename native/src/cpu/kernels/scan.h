@@ -23,9 +23,21 @@ struct Wkv7Step {
   size_t rows;
 };
 
+// Some columns of state [rows, columns], whose rows lie `stride` apart: state ← decay · state, then
+// + k ⊗ beta (v − stateᵀ k); y = scale · stateᵀ q.
+struct DeltaStep {
+  float* state;
+  const float* decays;  // of each row of the state
+  const float *q, *k, *v;
+  float* y;
+  float beta, scale;
+  size_t rows, columns, stride;
+};
+
 struct ScanTable {
   void (*scan)(const ScanStep&);
   void (*wkv7)(const Wkv7Step&);
+  void (*delta)(const DeltaStep&);
 };
 const ScanTable& scan_table(Isa isa);
 

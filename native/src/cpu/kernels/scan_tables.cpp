@@ -12,13 +12,9 @@ RLX_SCANS(scalar)
 RLX_SCANS(avx2)
 RLX_SCANS(avx512)
 #endif
-#if defined(RLX_HAVE_AMX)
-RLX_SCANS(amx)
-#endif
 #if defined(RLX_HAVE_ARM)
 RLX_SCANS(neon)
 RLX_SCANS(neon_dot)
-RLX_SCANS(neon_i8mm)
 #endif
 #undef RLX_SCANS
 
@@ -26,15 +22,13 @@ const ScanTable& scan_table(Isa isa) {
   switch (isa) {
 #if defined(RLX_HAVE_X86)
     case Isa::avx2: return avx2::kScanTable;
-    case Isa::avx512: return avx512::kScanTable;
-#endif
-#if defined(RLX_HAVE_AMX)
-    case Isa::amx: return amx::kScanTable;
+    case Isa::avx512:
+    case Isa::amx: return avx512::kScanTable;
 #endif
 #if defined(RLX_HAVE_ARM)
     case Isa::neon: return neon::kScanTable;
-    case Isa::neon_dot: return neon_dot::kScanTable;
-    case Isa::neon_i8mm: return neon_i8mm::kScanTable;
+    case Isa::neon_dot:
+    case Isa::neon_i8mm: return neon_dot::kScanTable;
 #endif
     default: return scalar::kScanTable;
   }

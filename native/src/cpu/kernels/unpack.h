@@ -8,15 +8,22 @@
 
 namespace rlx::kernels::RLX_ISA {
 
-// weight[i] = scale[i / 32] * q[i] + min[i / 32]. K blocks fold the integer sub-block scale into q,
-// so that all eight `scale` are equal and only scale[0] is set.
+// weight[i] = scale[i / 32] * q[i] + min[i / 32], with fine scales scale[i / 16]. K blocks fold the
+// integer sub-block scale into q, so that all `scale` are equal and only scale[0] is set. With
+// minimums of 16 what is taken off is min[0] * minimums[i / 16].
 struct UnpackedChunk {
   int16_t* q;  // [256]
-  float scale[8];
+  float scale[16];
   float min[8];
+  int16_t minimums[16];
 };
 
-RLX_INLINE bool has_min(Type t) { return t == Type::q4_1 || t == Type::q5_1 || t == Type::q4_k || t == Type::q5_k; }
+// Minimums of a type: none, of 32 values, or whole ones of 16.
+enum class Min { none, of32, of16 };
+RLX_INLINE Min min_of(Type t) {
+  if (has_minimums16(t)) return Min::of16;
+  return t == Type::q4_1 || t == Type::q5_1 || t == Type::q4_k || t == Type::q5_k ? Min::of32 : Min::none;
+}
 
 // Low nibbles, then high nibbles, of 16 bytes as 32 words less `subtract`. The compiler unrolls
 // loops of 16 before it would vectorise them, so this one is written out.
@@ -121,6 +128,19 @@ RLX_INLINE void unpack_q6(const BlockQ6K& b, UnpackedChunk& out) {
   }
 }
 
+// Codes times their scales. (Written out: see unpack_nibbles.)
+RLX_INLINE void multiply_whole(const WholeChunk& chunk, int16_t* q) {
+#if defined(__AVX2__)
+  unrolled<16>([&](auto j) RLX_LAMBDA {
+    const __m256i codes = _mm256_cvtepi8_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(chunk.codes + 16 * j)));
+    const __m256i product = _mm256_mullo_epi16(codes, _mm256_set1_epi16(chunk.scales[j]));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + 16 * j), product);
+  });
+#else
+  for (size_t i = 0; i < kChunk; ++i) q[i] = static_cast<int16_t>(chunk.codes[i] * chunk.scales[i / 16]);
+#endif
+}
+
 // The chunk of `n` weights at p; q is zero behind n.
 RLX_INLINE void unpack_chunk(Type type, const uint8_t* p, size_t n, UnpackedChunk& out) {
   switch (type) {
@@ -132,16 +152,20 @@ RLX_INLINE void unpack_chunk(Type type, const uint8_t* p, size_t n, UnpackedChun
   if (const ReadWhole read = whole_reader(type)) {
     WholeChunk chunk;
     read(p, n, chunk);
-    for (size_t i = 0; i < kChunk; ++i) out.q[i] = static_cast<int16_t>(chunk.codes[i] * chunk.scales[i / 16]);
+    multiply_whole(chunk, out.q);
     out.scale[0] = chunk.factor;
     memset(out.min, 0, sizeof out.min);
+    if (has_minimums16(type)) {
+      for (size_t j = 0; j < 16; ++j) out.minimums[j] = chunk.minimums[j];
+      out.min[0] = chunk.unit;
+    }
     return;
   }
   if (const ReadChunk read = chunk_reader(type)) {
     CodedChunk chunk;
     read(p, n, chunk);
     for (size_t i = 0; i < kChunk; ++i) out.q[i] = chunk.codes[i];
-    memcpy(out.scale, chunk.scales, sizeof out.scale);
+    memcpy(out.scale, chunk.scales, (has_fine_scales(type) ? 16 : 8) * sizeof(float));
     memset(out.min, 0, sizeof out.min);
     return;
   }

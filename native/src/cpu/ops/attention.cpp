@@ -66,6 +66,13 @@ class CacheAttention : public AttentionBase {
     if (!plain_ && decode_) partial_bytes_ = rounded(kernels::attention_partial_floats(base_) * sizeof(float));
   }
 
+  // After bind_attention.
+  void bind_sinks(const Tensor* sinks) {
+    if (sinks == nullptr) return;
+    expect(sinks->count == heads_, "sinks: one for each head");
+    base_.sinks = sinks->f32();
+  }
+
   kernels::AttentionArgs args_at(int64_t past, const float* q) const {
     kernels::AttentionArgs args = base_;
     args.past = static_cast<size_t>(past);
@@ -136,10 +143,7 @@ class Attention final : public CacheAttention {
   }
   void bind() override {
     bind_attention(in(0), in(1), in(2), in(3), out());
-    if (maybe(4) != nullptr) {
-      expect(maybe(4)->count == heads_, "sinks: one for each head");
-      base_.sinks = maybe(4)->f32();
-    }
+    bind_sinks(maybe(4));
     thread_bytes = scratch_bytes_;
     shared_bytes = decode_ ? kv_heads_ * kernels::key_splits(capacity_) * partial_bytes_ : 0;
   }
@@ -182,13 +186,13 @@ class Attention final : public CacheAttention {
   }
 };
 
-// (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past) → result, k cache, v cache (in
-// place)
+// (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past, sinks?) → result, k cache, v cache
+// (in place)
 class AttentionBlock final : public CacheAttention {
  public:
   explicit AttentionBlock(const OpContext& context) : CacheAttention(context) {
-    if (c.in.size() != 10 || c.out.size() != 3)
-      reject(Code::ir_structure, "operands: got %zu in and %zu out, expected 10 and 3", c.in.size(), c.out.size());
+    if (c.in.size() != 11 || c.out.size() != 3)
+      reject(Code::ir_structure, "operands: got %zu in and %zu out, expected 11 and 3", c.in.size(), c.out.size());
     for (size_t i = 0; i < 7; i++)
       if (c.in[i] != nullptr)
         expect_type(c.in[i], DType::f32, "operand");
@@ -197,6 +201,7 @@ class AttentionBlock final : public CacheAttention {
     check_cache_type(c.in[7]);
     check_cache_type(c.in[8]);
     expect_type(c.in[9], DType::i32, "past");
+    if (maybe(10) != nullptr) expect_type(maybe(10), DType::f32, "sinks");
     expect_type(c.out[0], DType::f32, "result");
     expect_type(c.out[1], in(7).dtype, "k cache");
     expect_type(c.out[2], in(8).dtype, "v cache");
@@ -220,6 +225,7 @@ class AttentionBlock final : public CacheAttention {
     expect(c.in[3] == nullptr || in(3).count == dim_, "the norm of q does not fit");
     expect(c.in[4] == nullptr || in(4).count == dim_, "the norm of k does not fit");
     if (rotary_.cos != nullptr) check_rotary(rotary_, tokens_, dim_);
+    bind_sinks(maybe(10));
     together_ = decode_ && !plain_;
     if (together_) {
       q_bytes_ = rounded(group_ * tokens_ * dim_ * sizeof(float));

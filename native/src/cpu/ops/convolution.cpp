@@ -62,7 +62,7 @@ class Convolution final : public ConvolutionBase {
   void bind() override {
     ConvolutionBase::bind();
     sum_ = large_ * w_.taps();
-    direct_ = small_ < kernels::kGemmMinTokens && sum_ <= kShortSum;
+    direct_ = small_ < kernels::kGemmLeastTokens && sum_ <= kShortSum;
     if (direct_) {
       rows_ = batch_ * groups_ * small_ * w_.rows.windows;
       grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, w_.columns.windows * sum_));

@@ -3,7 +3,8 @@
 //
 // One token: every thread makes its own copy of the prepared activations, which costs less than a
 // barrier; then rows are handed out. Many tokens: first all threads prepare into shared memory,
-// then tiles of rows are handed out.
+// then tiles of rows are handed out. Joined, the tokens are those of several sessions, each with
+// operands and results of its own.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -34,15 +35,15 @@ class LinearBase : public Op {
     const Tensor& x = in(0);
     expect(x.rank > 0, "the operand is a scalar");
     k_ = x.last();
-    tokens_ = x.rows();
+    take_rows();
     if (norm_ != nullptr) expect(norm_->count == k_, "the norm's weight does not fit the last dim");
     std::fill(std::begin(kinds_), std::end(kinds_), false);
     items_ = 0;
     for (Matrix& m : matrices_) bind_matrix(m);
-    if (add_ != nullptr) expect(add_->count == matrices_[0].y->count, "the residual has another size");
+    if (add_ != nullptr && !is_joined()) expect(add_->count == matrices_[0].y->count, "the residual has another size");
     alone_ = tokens_ <= 1;
-    // The prepared copies, one for each kind of weight, and with a norm and many tokens the
-    // normalised rows.
+    // The prepared copies, one for each kind of weight, and the rows themselves where they are
+    // normalised or come from several sessions.
     size_t bytes = 0;
     for (size_t kind = 0; kind < kernels::kActKinds; kind++) {
       act_at_[kind] = bytes;
@@ -55,7 +56,7 @@ class LinearBase : public Op {
       thread_bytes = scratch_at_ + matmul_scratch;
     } else {
       scratch_at_ = 0;
-      shared_bytes = bytes + (normalise_ ? tokens_ * k_ * sizeof(float) : 0);
+      shared_bytes = bytes + (normalise_ || is_joined() ? tokens_ * k_ * sizeof(float) : 0);
       thread_bytes = matmul_scratch;
     }
     prepare_grain_ = std::max<size_t>(1, 8192 / std::max<size_t>(1, k_));
@@ -80,6 +81,11 @@ class LinearBase : public Op {
     uint8_t* scratch = thread.scratch + scratch_at_;
     const uint8_t* prepared = alone_ ? thread.scratch : shared;
     multiply(m, item, prepared, scratch, thread.tuning);
+  }
+  bool joins(const std::vector<bool>& shared) const override {
+    for (size_t i = 1; i < shared.size(); i++)
+      if (!shared[i] && !(i == 2 && add_ != nullptr)) return false;
+    return true;
   }
   std::vector<TunedProduct> products() const override {
     std::vector<TunedProduct> products;
@@ -118,7 +124,8 @@ class LinearBase : public Op {
   void bind_matrix(Matrix& m) {
     expect(m.w->rank == 2 && m.w->shape[1] == k_, "the matrix does not fit the operand");
     m.rows = m.w->shape[0];
-    expect(m.y->count == tokens_ * m.rows && m.y->last() == m.rows, "the result has another shape");
+    // The rows of others are checked where they are bound.
+    if (!is_joined()) expect(m.y->count == tokens_ * m.rows && m.y->last() == m.rows, "the result has another shape");
     expect(k_ % kernels::type_info(m.type).block == 0, "a row is not whole blocks");
     if (m.bias != nullptr) expect(m.bias->count == m.rows, "the bias does not fit");
     kinds_[static_cast<size_t>(kind_of(m.type))] = true;
@@ -138,9 +145,51 @@ class LinearBase : public Op {
     items_ += ceil_div(m.rows, m.chunk);
   }
 
+  // Counts the tokens, and of joined ops notes where each one's rows are.
+  void take_rows() {
+    tokens_ = 0;
+    x_rows_.clear();
+    add_rows_.clear();
+    y_rows_.assign(matrices_.size(), {});
+    each_member([&](const Op& op) {
+      const auto& member = static_cast<const LinearBase&>(op);
+      const Tensor& x = *member.c.in[0];
+      const size_t rows = x.rows();
+      tokens_ += rows;
+      if (!is_joined()) return;
+      expect(x.last() == k_, "the operands of sessions have other sizes");
+      for (const Matrix& m : member.matrices_)
+        expect(m.y->count == rows * m.w->shape[0], "the results of sessions have other sizes");
+      if (add_ != nullptr) expect(member.add_->count == member.matrices_[0].y->count, "a residual has another size");
+      for (size_t row = 0; row < rows; row++) {
+        x_rows_.push_back(x.f32() + row * k_);
+        if (add_ != nullptr) add_rows_.push_back(member.add_->f32() + row * matrices_[0].w->shape[0]);
+        for (size_t i = 0; i < matrices_.size(); i++) {
+          const Tensor& y = *member.matrices_[i].y;
+          y_rows_[i].push_back(y.f32() + row * matrices_[i].w->shape[0]);
+        }
+      }
+    });
+  }
+
+  // The rows of several sessions, normalised or as they are, one behind the other.
+  void gather(size_t t0, size_t t1, float* rows) {
+    for (size_t t = t0; t < t1; t++) {
+      float* row = rows + t * k_;
+      if (normalise_)
+        c.kernels.rms_norm(x_rows_[t], k_, norm_ == nullptr ? nullptr : norm_->f32(), eps_, row, k_, 0, 1, k_);
+      else
+        std::memcpy(row, x_rows_[t], k_ * sizeof(float));
+    }
+  }
+
   void prepare(size_t t0, size_t t1, uint8_t* base) {
     const float* x = in(0).f32();
-    if (normalise_) {
+    if (is_joined()) {
+      auto* rows = reinterpret_cast<float*>(base + normed_at_);
+      gather(t0, t1, rows);
+      x = rows;
+    } else if (normalise_) {
       auto* normed = reinterpret_cast<float*>(base + normed_at_);
       c.kernels.rms_norm(x, k_, norm_ == nullptr ? nullptr : norm_->f32(), eps_, normed, k_, t0, t1, k_);
       x = normed;
@@ -167,7 +216,10 @@ class LinearBase : public Op {
     args.y = m.y->f32();
     args.ldy = m.rows;
     args.bias = m.bias == nullptr ? nullptr : m.bias->f32();
-    if (add_ != nullptr) {
+    if (is_joined()) {
+      args.y_rows = y_rows_[static_cast<size_t>(&m - matrices_.data())].data();
+      args.add_rows = add_ == nullptr ? nullptr : add_rows_.data();
+    } else if (add_ != nullptr) {
       args.add = add_->f32();
       args.ldadd = m.rows;
     }
@@ -193,6 +245,9 @@ class LinearBase : public Op {
   size_t k_ = 0, tokens_ = 0, items_ = 0, prepare_grain_ = 1;
   bool alone_ = true;
   const bool as_ggml_ = follows_ggml();
+  // Of joined ops, for each token; results for each matrix.
+  std::vector<const float*> x_rows_, add_rows_;
+  std::vector<std::vector<float*>> y_rows_;
   bool kinds_[kernels::kActKinds] = {};
   size_t act_at_[kernels::kActKinds] = {};
   size_t normed_at_ = 0, scratch_at_ = 0;

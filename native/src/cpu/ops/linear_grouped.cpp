@@ -1,7 +1,9 @@
 // Each row by the matrix of its expert: y[t, j] = w[experts[t, j]] · x[t, j] (+ bias).
 //
-// One token: every thread prepares the few rows by itself, and rows of the chosen matrices are handed out. Many tokens: slots are
-// sorted by expert, so that each matrix is read once for all of its rows; then groups are prepared, multiplied, and put back.
+// One token: every thread prepares the few rows by itself, and rows of the chosen matrices are
+// handed out. Many tokens: slots are sorted by expert, so that each matrix is read once for all of
+// its rows; then groups are prepared, multiplied, and put back. Joined, the tokens are those of
+// several sessions.
 #include <algorithm>
 #include <cstring>
 
@@ -30,15 +32,20 @@ class LinearGrouped final : public Op {
   void bind() override {
     const Tensor &x = in(0), &w = in(1), &experts = in(2);
     expect(x.rank == 3 && w.rank == 3 && experts.rank == 2, "operands have other ranks");
-    tokens_ = experts.shape[0];
     each_ = experts.shape[1];
+    tokens_ = 0;
+    each_member([&](const Op& member) { tokens_ += member.c.in[2]->shape[0]; });
     slots_ = tokens_ * each_;
     own_row_ = x.shape[1] == each_;
     experts_ = w.shape[0];
     n_ = w.shape[1];
     k_ = w.shape[2];
-    expect(x.shape[0] == tokens_ && (own_row_ || x.shape[1] == 1) && x.shape[2] == k_, "the operand does not fit");
-    expect(out().count == slots_ * n_, "the result has another size");
+    expect((own_row_ || x.shape[1] == 1) && x.shape[2] == k_, "the operand does not fit");
+    // The rows of others are checked where they are bound.
+    if (!is_joined()) {
+      expect(x.shape[0] == tokens_, "the operand does not fit");
+      expect(out().count == slots_ * n_, "the result has another size");
+    }
     expect(k_ % kernels::type_info(type_).block == 0, "a row is not whole blocks");
     if (maybe(3) != nullptr) expect(maybe(3)->count == experts_ * n_, "the bias does not fit");
     row_bytes_ = kernels::row_bytes(type_, k_);
@@ -57,9 +64,12 @@ class LinearGrouped final : public Op {
       shared_bytes = 0;
       return;
     }
-    // A group's buffer takes at most as many bytes a row as one of a single row, or as the sixth part of one of six.
-    const size_t many = c.kernels.act_bytes(kind_, k_, kernels::kGemmMinTokens);
-    const size_t a_row = std::max(single, ceil_div(many, kernels::kGemmMinTokens));
+    take_slots();
+    // A group's buffer takes at most as many bytes a row as one of a single row, or as a part of one
+    // of the fewest that go through panels.
+    size_t a_row = single;
+    for (const size_t rows : {kernels::kGemmLeastTokens, kernels::kGemmMinTokens})
+      a_row = std::max(a_row, ceil_div(c.kernels.act_bytes(kind_, k_, rows), rows));
     size_t bytes = 0;
     const auto take = [&](size_t size) {
       const size_t at = bytes;
@@ -104,6 +114,7 @@ class LinearGrouped final : public Op {
   }
 
   // The matrices that are read: at most one for each slot.
+  bool joins(const std::vector<bool>& shared) const override { return shared[1] && (shared.size() < 4 || shared[3]); }
   size_t traffic() const override { return groups_ * n_ * row_bytes_ + in(0).bytes + out().bytes; }
 
  private:
@@ -114,12 +125,40 @@ class LinearGrouped final : public Op {
   struct Sorted {
     size_t groups;
   };
+  // Where a slot's operands and result are, of many tokens.
+  struct Slot {
+    const float* x;
+    const int32_t* expert;
+    float* y;
+    const LinearGrouped* op;
+  };
+
+  void take_slots() {
+    all_.clear();
+    all_.reserve(slots_);
+    each_member([&](const Op& op) {
+      const auto* member = static_cast<const LinearGrouped*>(&op);
+      const Tensor &x = *op.c.in[0], &experts = *op.c.in[2];
+      const size_t slots = experts.shape[0] * each_;
+      expect(experts.shape[1] == each_ && x.shape[0] == experts.shape[0] && x.shape[1] == (own_row_ ? each_ : 1) &&
+                 x.shape[2] == k_ && op.c.out[0]->count == slots * n_,
+             "the operands of sessions have other sizes");
+      for (size_t slot = 0; slot < slots; slot++)
+        all_.push_back({op.c.in[0]->f32() + (own_row_ ? slot : slot / each_) * k_, op.c.in[2]->i32() + slot,
+                        op.c.out[0]->f32() + slot * n_, member});
+    });
+  }
 
   // Stops the run where an index is outside.
   bool is_expert(int32_t index) const {
     if (index >= 0 && static_cast<size_t>(index) < experts_) return true;
     stop("an expert's index is outside the weight");
     return false;
+  }
+  // Of many tokens. A slot without an expert stops its own session; the others go on, and it counts
+  // for the first.
+  size_t expert_of(const Slot& slot) const {
+    return slot.op->is_expert(*slot.expert) ? static_cast<size_t>(*slot.expert) : 0;
   }
 
   kernels::MatmulArgs product(size_t expert, size_t chunk, size_t tokens, const Thread& thread) const {
@@ -155,10 +194,7 @@ class LinearGrouped final : public Op {
     uint32_t* order = at<uint32_t>(order_at_);
     Group* groups = at<Group>(group_at_);
     std::fill_n(count, experts_ + 1, 0);
-    for (size_t slot = 0; slot < slots_; slot++) {
-      if (!is_expert(in(2).i32()[slot])) return;
-      count[in(2).i32()[slot] + 1]++;
-    }
+    for (const Slot& slot : all_) count[expert_of(slot) + 1]++;
     size_t bytes = 0, made = 0;
     for (size_t expert = 0; expert < experts_; expert++) {
       const uint32_t rows = count[expert + 1];
@@ -167,7 +203,7 @@ class LinearGrouped final : public Op {
       groups[made++] = {static_cast<uint32_t>(expert), count[expert], rows, bytes};
       bytes += rounded(c.kernels.act_bytes(kind_, k_, rows));
     }
-    for (size_t slot = 0; slot < slots_; slot++) order[count[in(2).i32()[slot]]++] = static_cast<uint32_t>(slot);
+    for (size_t slot = 0; slot < slots_; slot++) order[count[expert_of(all_[slot])]++] = static_cast<uint32_t>(slot);
     sorted.groups = made;
   }
 
@@ -181,8 +217,7 @@ class LinearGrouped final : public Op {
       const size_t t0 = std::max<size_t>(from, group->first), t1 = std::min<size_t>(to, group->first + group->rows);
       float* rows = at<float>(rows_at_);
       for (size_t row = t0; row < t1; row++) {
-        const size_t slot = at<uint32_t>(order_at_)[row];
-        std::memcpy(rows + row * k_, in(0).f32() + (own_row_ ? slot : slot / each_) * k_, k_ * sizeof(float));
+        std::memcpy(rows + row * k_, all_[at<uint32_t>(order_at_)[row]].x, k_ * sizeof(float));
       }
       c.kernels.prepare({kind_, rows + group->first * k_, k_, k_, group->rows, t0 - group->first, t1 - group->first, 0,
                          kernels::chunks_of(k_), shared + act_at_ + group->act});
@@ -201,8 +236,7 @@ class LinearGrouped final : public Op {
   void put_back(size_t from, size_t to) const {
     if (at<Sorted>(sorted_at_)->groups == 0) return;
     for (size_t row = from; row < to; row++)
-      std::memcpy(out().f32() + at<uint32_t>(order_at_)[row] * n_, at<float>(product_at_) + row * n_,
-                  n_ * sizeof(float));
+      std::memcpy(all_[at<uint32_t>(order_at_)[row]].y, at<float>(product_at_) + row * n_, n_ * sizeof(float));
   }
 
   template <class T>
@@ -210,6 +244,7 @@ class LinearGrouped final : public Op {
     return reinterpret_cast<T*>(shared + offset);
   }
 
+  std::vector<Slot> all_;
   kernels::Type type_ = kernels::Type::f32;
   ActKind kind_ = ActKind::f32;
   bool own_row_ = false, alone_ = true;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "../kernels/scan.h"
 #include "doubles.h"
 #include "scan.h"
 #include "tables.h"
@@ -37,19 +38,27 @@ class ShortConv final : public Op {
     expect(in(1).shape[0] == taps_ - 1 && in(1).shape[1] == channels_, "the rows before have another size");
     if (maybe(3) != nullptr) expect(in(3).count == channels_, "the bias has another size");
     expect(out(0).count == in(0).count && out(1).count == in(1).count, "a result has another size");
+    thread_bytes = taps_ * kBlock * sizeof(T);
   }
   size_t items(size_t) const override { return ceil_div(channels_, kBlock); }
-  void run(size_t, size_t item, Thread&) override {
+  void run(size_t, size_t item, Thread& thread) override {
     const size_t from = item * kBlock, to = std::min(channels_, from + kBlock);
     const T* weight = in(2).template as<T>();
     const T* bias = maybe(3) == nullptr ? nullptr : in(3).template as<T>();
     T* y = out(0).template as<T>();
-    for (size_t t = 0; t < tokens_; t++)
-      for (size_t channel = from; channel < to; channel++) {
-        T sum = 0;
-        for (size_t j = 0; j < taps_; j++) sum += row(t + j)[channel] * weight[channel * taps_ + j];
-        y[t * channels_ + channel] = bias == nullptr ? sum : sum + bias[channel];
+    // A tap of all channels after the other, so that channels are side by side.
+    T* taps = reinterpret_cast<T*>(thread.scratch);
+    for (size_t j = 0; j < taps_; j++)
+      for (size_t i = 0; i < to - from; i++) taps[j * kBlock + i] = weight[(from + i) * taps_ + j];
+    for (size_t t = 0; t < tokens_; t++) {
+      T sum[kBlock] = {};
+      for (size_t j = 0; j < taps_; j++) {
+        const T *x = row(t + j) + from, *tap = taps + j * kBlock;
+        for (size_t i = 0; i < to - from; i++) sum[i] += x[i] * tap[i];
       }
+      T* line = y + t * channels_ + from;
+      for (size_t i = 0; i < to - from; i++) line[i] = bias == nullptr ? sum[i] : sum[i] + bias[from + i];
+    }
     // Each row comes from one behind it, so the memory may be the same.
     T* after = out(1).template as<T>();
     for (size_t r = 0; r + 1 < taps_; r++)
@@ -71,7 +80,7 @@ class ShortConv final : public Op {
 template <class T>
 class GatedDelta final : public Op {
  public:
-  static constexpr size_t kColumns = 32;
+  static constexpr size_t kColumns = 64;
 
   explicit GatedDelta(const OpContext& context) : Op(context) {
     arity(6, 6, 2);
@@ -91,9 +100,10 @@ class GatedDelta final : public Op {
     expect(out(0).count == in(2).count && out(1).count == in(5).count, "a result has another size");
     gates_ = in(3).count == rows ? 1 : size_;
     blocks_ = ceil_div(wide_, kColumns);
+    thread_bytes = size_ * sizeof(T);
   }
   size_t items(size_t) const override { return heads_ * blocks_; }
-  void run(size_t, size_t item, Thread&) override {
+  void run(size_t, size_t item, Thread& thread) override {
     const size_t head = item / blocks_, from = item % blocks_ * kColumns;
     const size_t columns = std::min(kColumns, wide_ - from);
     T* state = out(1).template as<T>() + head * size_ * wide_ + from;
@@ -101,26 +111,37 @@ class GatedDelta final : public Op {
     if (state != before)
       for (size_t i = 0; i < size_; i++) std::memcpy(state + i * wide_, before + i * wide_, columns * sizeof(T));
     const T scale = 1 / std::sqrt(static_cast<T>(size_));
+    T* decays = reinterpret_cast<T*>(thread.scratch);
     for (size_t t = 0; t < tokens_; t++) {
       const size_t row = t * heads_ + head;
-      token(state, columns, row, in(2).template as<T>() + row * wide_ + from,
-            out(0).template as<T>() + row * wide_ + from, scale);
+      const T *q = in(0).template as<T>() + row * size_, *k = in(1).template as<T>() + row * size_;
+      const T* v = in(2).template as<T>() + row * wide_ + from;
+      T* y = out(0).template as<T>() + row * wide_ + from;
+      fade(in(3).template as<T>() + row * gates_, decays);
+      const T beta = in(4).template as<T>()[row];
+      if constexpr (std::is_same_v<T, float>) {
+        kernels::scan_table(c.kernels.isa).delta({state, decays, q, k, v, y, beta, scale, size_, columns, wide_});
+      } else {
+        token(state, decays, columns, q, k, v, beta, scale, y);
+      }
     }
   }
 
  private:
-  void token(T* state, size_t columns, size_t row, const T* v, T* y, T scale) const {
-    const T* q = in(0).template as<T>() + row * size_;
-    const T* k = in(1).template as<T>() + row * size_;
-    const T* gate = in(3).template as<T>() + row * gates_;
-    const T beta = in(4).template as<T>()[row];
+  void fade(const T* gate, T* decays) const {
+    if (gates_ == 1) {
+      std::fill_n(decays, size_, std::exp(gate[0]));
+      return;
+    }
+    for (size_t i = 0; i < size_; i++) decays[i] = std::exp(gate[i]);
+  }
+  void token(T* state, const T* decays, size_t columns, const T* q, const T* k, const T* v, T beta, T scale,
+             T* y) const {
     T known[kColumns] = {}, sum[kColumns] = {};
-    T decay = std::exp(gate[0]);
     for (size_t i = 0; i < size_; i++) {
-      if (gates_ != 1) decay = std::exp(gate[i]);
       T* s = state + i * wide_;
       for (size_t j = 0; j < columns; j++) {
-        s[j] *= decay;
+        s[j] *= decays[i];
         known[j] += s[j] * k[i];
       }
     }

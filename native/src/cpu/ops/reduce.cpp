@@ -256,9 +256,10 @@ class TopK final : public Op {
   }
   void bind() override {
     k_ = c.params.size("k", 0);
+    any_ = c.params.flag("anyOfEquals") && in(0).dtype == DType::f32;
     expect(in(0).rank > 0 && k_ >= 1 && k_ <= in(0).last(), "k is not between 1 and the last dim");
     expect(out(0).count == in(0).rows() * k_ && out(1).count == out(0).count, "a result has another size");
-    thread_bytes = in(0).dtype == DType::f32 ? k_ * sizeof(kernels::TopEntry) : in(0).last() * sizeof(int32_t);
+    thread_bytes = in(0).dtype == DType::f32 && !any_ ? k_ * sizeof(kernels::TopEntry) : in(0).last() * sizeof(int32_t);
   }
   size_t items(size_t) const override { return in(0).rows(); }
   void run(size_t, size_t row, Thread& thread) override {
@@ -266,6 +267,11 @@ class TopK final : public Op {
       return with_number(in(0).dtype, [&]<class T>(T) { sorted<T>(row, reinterpret_cast<int32_t*>(thread.scratch)); });
     const size_t n = in(0).last();
     const float* x = in(0).f32() + row * n;
+    if (any_) {
+      if (std::none_of(x, x + n, [](float value) { return is_nan(value); }))
+        return sorted_as_it_comes(row, reinterpret_cast<int32_t*>(thread.scratch));
+      return sorted<float>(row, reinterpret_cast<int32_t*>(thread.scratch));
+    }
     float* values = out(0).f32() + row * k_;
     int32_t* places = out(1).i32() + row * k_;
     // NaN is larger than every number; the kernel passes over it.
@@ -279,6 +285,17 @@ class TopK final : public Op {
   }
 
  private:
+  // Which of equals are taken is as the library's sort leaves them: ggml sorts in the same way.
+  void sorted_as_it_comes(size_t row, int32_t* order) const {
+    const size_t n = in(0).last();
+    const float* x = in(0).f32() + row * n;
+    for (size_t i = 0; i < n; i++) order[i] = static_cast<int32_t>(i);
+    std::partial_sort(order, order + k_, order + n, [x](int32_t a, int32_t b) { return x[a] > x[b]; });
+    for (size_t i = 0; i < k_; i++) {
+      out(0).f32()[row * k_ + i] = x[order[i]];
+      out(1).i32()[row * k_ + i] = order[i];
+    }
+  }
   template <class T>
   void sorted(size_t row, int32_t* order) const {
     const size_t n = in(0).last();
@@ -294,6 +311,7 @@ class TopK final : public Op {
     }
   }
   size_t k_ = 0;
+  bool any_ = false;
 };
 
 constexpr KernelEntry kTable[] = {

@@ -21,7 +21,8 @@ Arrays linear(const Invocation& c) {
   const array y = product(c.in(0), c.inputs.at(1), c.shape());
   return {c.has(2) ? mx::add(y, c.in(2)) : y};
 }
-// Each row of x [T, 1 or k, in] by the matrix of its expert: MLX picks the matrices while it multiplies.
+// Each row of x [T, 1 or k, in] by the matrix of its expert: MLX picks the matrices while it
+// multiplies.
 Arrays linear_grouped(const Invocation& c) {
   const Held* held = c.inputs.at(1).weight;
   const array& x = c.in(0);

@@ -1,4 +1,4 @@
-// Fourier transforms and recurrent layers; the gated delta rule, token by token.
+// Fourier transforms and recurrent layers.
 #include "family.h"
 
 #include <mlx/fft.h>
@@ -75,36 +75,9 @@ Arrays lstm(const Invocation& c) {
   return {layer_in, mx::stack(h_end, 0), mx::stack(c_end, 0)};
 }
 
-// q, k [T, H, N], v [T, H, V], gate [T, H] or [T, H, N], beta [T, H], state [H, N, V].
-Arrays gated_delta(const Invocation& c) {
-  const array &q = c.in(0), &v = c.in(2);
-  const int tokens = q.shape(0), heads = q.shape(1), size = q.shape(2), wide = v.shape(2);
-  const bool shared = c.in(3).ndim() == 2;
-  const array queries = mx::multiply(q, like(1 / std::sqrt(static_cast<double>(size)), q));
-  const array kept = mx::exp(c.in(3));
-  const auto now = [heads](const array& x, int t, int rows, int columns) {
-    mx::Shape from(x.ndim(), 0), to = x.shape();
-    from[0] = t;
-    to[0] = t + 1;
-    return mx::reshape(mx::slice(x, from, to), {heads, rows, columns});
-  };
-  array state = c.in(5);
-  Arrays rows;
-  for (int t = 0; t < tokens; t++) {
-    const array decayed = mx::multiply(state, now(kept, t, shared ? 1 : size, 1));
-    const array known = mx::matmul(now(c.in(1), t, 1, size), decayed);
-    const array change = mx::multiply(mx::subtract(now(v, t, 1, wide), known), now(c.in(4), t, 1, 1));
-    state = mx::add(decayed, mx::multiply(now(c.in(1), t, size, 1), change));
-    rows.push_back(mx::reshape(mx::matmul(now(queries, t, 1, size), state), {1, heads, wide}));
-  }
-  const array result = rows.empty() ? mx::zeros({0, heads, wide}, v.dtype()) : mx::concatenate(rows, 0);
-  return {result, state};
-}
-
 const Function kTable[] = {
     {"fft", 1, 1, fft},
     {"lstm", 4, 6, lstm},
-    {"gated_delta", 6, 6, gated_delta},
 };
 
 }  // namespace
