@@ -44,9 +44,14 @@ const DIFFERENT: Readonly<Record<string, string>> = {
   conv: "padding is zeros, which are multiplied",
   conv_transpose: "padding is zeros, which are multiplied",
   fft: "a transform in fewer steps multiplies by other zeros",
+  gated_delta: "MLX multiplies all pairs of tokens of a block, later ones by zero",
   selective_scan: "all pairs of tokens are multiplied by the decay between them, and by zero where one overflows",
   while: "a condition over NaN may never end the loop",
+  wkv7: "MLX multiplies all pairs of tokens of a block, later ones by zero",
 };
+
+/** Where an op was asked for any of several answers: the places of equal numbers. */
+const isFree = (sample: AnySample, output: string): boolean => sample.attrs["ties"] === "any" && output === "y1";
 
 const cpu = loadAddon();
 const mlx = findMlxEngine();
@@ -152,7 +157,8 @@ describe("NaN and infinities mean the same on every device", () => {
         for (const [device, run] of devices) {
           const results = await run(graph, given, given.bindings);
           for (const [output, want] of Object.entries(results === undefined ? {} : wanted))
-            expect(firstDifference(results![output]!, want), `${device}, ${plain.title}, ${output}`).toBeUndefined();
+            if (!isFree(plain, output))
+              expect(firstDifference(results![output]!, want), `${device}, ${plain.title}, ${output}`).toBeUndefined();
         }
       }
   });

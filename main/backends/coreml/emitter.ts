@@ -28,7 +28,7 @@ export interface CoremlEmitter {
   readonly cast: (x: MilValue, dtype: MilDtype) => MilValue;
   /** x · weightᵀ (+ bias): weight [out, in], plain or packed. */
   readonly linear: (x: MilValue, weight: MilValue, bias?: MilValue) => MilValue;
-  /** Rows of a table [rows, columns], plain or packed, by int32 ids: ids.shape + [columns]. */
+  /** Rows of a table [rows, columns], plain, packed or computed, by int32 ids: ids.shape + [columns]. */
   readonly rows: (table: MilValue, ids: MilValue) => MilValue;
   /** A weight, plain or packed, as a plain tensor. Costs operators for split forms: prefer `linear` and `rows`. */
   readonly dense: (weight: MilValue) => MilValue;
@@ -83,4 +83,6 @@ export interface CoremlRule<Inputs, Attrs> {
   readonly when?: (node: NodeInfo<Attrs>) => true | string;
   /** Operands that it calculates with in fp32 in every program: a plain weight that nothing else reads is stored so. */
   readonly reads32?: readonly number[];
+  /** The operand that is a matrix whose rows it can calculate in parts. */
+  readonly splits?: number;
 }

@@ -16,6 +16,7 @@ import { lowerProgram } from "./lowering/lower.ts";
 import { partition } from "./hybrid/partition.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
+import { leversOf } from "./levers.ts";
 import type { ShapeFlexibility } from "./flexible.ts";
 import { flexibleSizes, mergeSizes } from "./flexible.ts";
 import type { ModelMetadata } from "./features.ts";
@@ -34,6 +35,8 @@ import { readSmallParts, writeWeights } from "./weights/write.ts";
 export interface Variant {
   readonly name: string;
   readonly bindings: Bindings;
+  /** Another graph than the request's. */
+  readonly graph?: Graph;
 }
 
 /** Symbols of a decoder template. */
@@ -90,6 +93,36 @@ export function flexibleVariants(
   if (flexibility === "fixed" || fixed.length === 1) return { variants: fixed };
   const between = STEP_SIZES.filter((tokens) => tokens < Math.min(symbols.bucket, target.context));
   return { variants: [...fixed, ...between.map((tokens) => sized(`prefill_${tokens}`, tokens))] };
+}
+
+/**
+ * An encoder-decoder: the encoder is a function of the largest text, and a step takes what it gave. Its decoder begins with one
+ * token, so there is no prefill.
+ */
+export function sourceVariants(
+  target: Pick<PlanTarget, "os" | "context">,
+  symbols: Omit<DecoderSymbols, "input" | "bucket"> & { readonly source: string },
+  encoder: Graph,
+  flexibility: ShapeFlexibility,
+): readonly Variant[] {
+  const { tokens, rows, capacity, source } = symbols;
+  if (systemOf(target.os).opset === "CoreML7")
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      "[export] got a system whose packages have one function, expected two: an encoder-decoder reads with one and writes with the other",
+      { hint: "Choose macOS 15, iOS 18 or newer." },
+    );
+  if (flexibility === "native")
+    throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] an encoder-decoder is made for fixed lengths only", {
+      hint: "Unset RLX_COREML_NATIVE_FLEX.",
+    });
+  return [
+    {
+      name: "decode",
+      bindings: { [tokens]: 1, [rows]: 1, [capacity]: target.context, [source]: target.context },
+    },
+    { name: "read", bindings: { [tokens]: target.context }, graph: encoder },
+  ];
 }
 
 /** Lengths of texts that functions are made for, below the largest one. */
@@ -171,7 +204,7 @@ export const BINDINGS_KEY = "rlx.bindings";
 function* functionSources(request: ExportRequest): Steps<readonly FunctionSource[]> {
   const sources: FunctionSource[] = [];
   for (const variant of request.variants) {
-    const bound = yield* specialize(request.table, request.graph, variant.bindings);
+    const bound = yield* specialize(request.table, variant.graph ?? request.graph, variant.bindings);
     const legal = yield* request.prepare(bound, variant.name);
     const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
     yield;
@@ -206,6 +239,7 @@ function* lower(
     folds,
     small,
     buildInfo,
+    levers: leversOf(request.target),
   };
   const lowered = yield* lowerProgram(sources, options);
   if (request.merge === undefined) return lowered;

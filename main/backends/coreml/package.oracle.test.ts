@@ -56,7 +56,12 @@ function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
     emitter(name, caches = "state") {
       const builder = new MilFunctionBuilder(name, opset, new NameTable());
       const float = profile === "exact" ? "fp32" : "fp16";
-      const made = new FunctionEmitter(builder, plan, { float, caches, folds: new Map(), small: new Map() }, () => []);
+      const made = new FunctionEmitter(
+        builder,
+        plan,
+        { float, caches, folds: new Map(), small: new Map(), picksByProduct: false, splitRows: new Map() },
+        () => [],
+      );
       emitters.push(made);
       return made;
     },

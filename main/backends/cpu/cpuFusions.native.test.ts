@@ -22,6 +22,9 @@ import { numbersOf } from "../../testing/nativeTensors.ts";
 import { randomCase } from "../../testing/randomGraphs.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../../testing/tinyModels.ts";
 import { loadAddon } from "../../node/native/addon.ts";
+import { gptOss } from "../../models/families/gptOss.ts";
+import { llama4 } from "../../models/families/llama4.ts";
+import { sampleHeader, toyTensors } from "../../testing/toyFiles.ts";
 
 const engine = loadAddon();
 const folder = mkdtempSync(join(tmpdir(), "rlx-cpu-patterns-"));
@@ -161,6 +164,35 @@ describe.each(["llama", "qwen2", "qwen3"] as const)("tiny %s", (family) => {
       }
     },
   );
+});
+
+const ATTENDING = [
+  ["sinks", gptOss, "small"],
+  ["chunks", llama4, "128 experts, heads without a norm"],
+] as const;
+test.each(ATTENDING)("the attention block takes %s, and gives what its parts give", async (_what, family, title) => {
+  const sample = family.samples.find((each) => each.title === title)!;
+  const tensors = new Map(await toyTensors(family, sample));
+  const model = family.read(await sampleHeader(family, sample), sample.architecture);
+  if (model.kind !== "decoder") throw new Error("expected a decoder");
+  const weights = {
+    identity: "toy",
+    has: (name: string) => tensors.has(name),
+    tensorType: (name: string) => tensor("f32", tensors.get(name) ?? []),
+  };
+  const graph = finish(model.graph(weights, { ...TINY_OPTIONS, capacity: 40, largestStep: 24 }));
+  // With a window of 16 or chunks: the first tokens are no longer seen.
+  const steps = [Array.from({ length: 24 }, (_, i) => (i * 37 + 5) % 300), [7], [9, 21]].map((tokens, i) => ({
+    tokens: hostTensor("i32", [tokens.length], tokens),
+    past: hostScalar("i32", [0, 24, 25][i]!),
+    logit_rows: hostTensor("i32", [1], [tokens.length - 1]),
+  }));
+  const [parts, whole] = [compileNow(graph, { backend: "cpu", passes: [] }), compileNow(graph, { backend: "cpu" })];
+  const want = await runPlan(parts.graph, tinyParam, steps);
+  const got = await runPlan(whole.graph, tinyParam, steps);
+  expect(got.kernels).toContain("attention_block");
+  expect(want.kernels).not.toContain("attention_block");
+  steps.forEach((_, i) => expectClose(got.outputs[i]!["logits"]!, want.outputs[i]!["logits"]!, 2e-5));
 });
 
 test("states that change places, are passed on, appended to and shown as they were: three steps equal the reference", async () => {

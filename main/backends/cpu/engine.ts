@@ -4,6 +4,7 @@
  */
 import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
+import type { MeasuredRows, RowsToMeasure } from "../../ir/measure.ts";
 import type { RepackedRows, RowsToRepack } from "../../ir/repack.ts";
 import type { MappedFiles } from "../../ir/weightPlace.ts";
 import type { Disposable, EngineCounts, TokenSession } from "../../ir/session.ts";
@@ -85,6 +86,8 @@ export interface CpuEngine {
   storedError(rows: StoredRows, signal?: AbortSignal): Promise<StoredSums>;
   /** Rows in another type, and what that lost. The arrays are copied. Throws UNSUPPORTED_TENSOR_TYPE for a type that nothing packs. */
   repack(rows: RowsToRepack, threads: number, signal?: AbortSignal): Promise<RepackedRows>;
+  /** Statistics of rows of f32, f16, bf16 or a packed type. The arrays are copied. */
+  measure(rows: RowsToMeasure, threads: number, signal?: AbortSignal): Promise<MeasuredRows>;
   /** Bytes per second that this many threads read from memory: the peak bandwidth of a profile. */
   readBandwidth(threads: number, bytes: number, seconds: number, signal?: AbortSignal): Promise<number>;
 }

@@ -69,7 +69,7 @@ export const CPU_KERNELS = [
   "softmax", // (x) real {axis}
   "log_softmax", // (x) real {axis}
   "cumsum", // (x) num {axis, exclusive, reverse}
-  "topk", // (x) num {k} over the last axis → values, i32 indices; largest first, lowest index on ties
+  "topk", // (x) num {k, anyOfEquals?} over the last axis → values, i32 indices; largest first, lowest index on ties
   // Data movement.
   "copy", // (x) any: same bytes under another type (reshape)
   "transpose", // (x) any {perm}
@@ -108,8 +108,8 @@ export const CPU_KERNELS = [
   // magnitude · cos, sin(position · frequency / factor), the angle in double; {asGgml, base, stretch, kept}: in f32
   "rope_tables",
   "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can; new of the cache's type (any float), or f32 into f16
-  "attention", // (q, k cache, v cache, past i32[]) {scale, softcap: 0 off, window: keys seen, own included; 0 off} → [T, heads, head_dim]
-  // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,D], q norm?, k norm?, cos?, sin?, k cache, v cache, past) {as attention; interleaved, eps,
+  "attention", // (q, k cache, v cache, past i32[], sinks [heads]?) {scale, softcap: 0 off, window: keys seen, own included; 0 off, chunk: 0 off} → [T, heads, head_dim]
+  // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,D], q norm?, k norm?, cos?, sin?, k cache, v cache, past, sinks?) {as attention; interleaved, eps,
   // normQ, normK} → result, k cache, v cache in place: norms and rotation of q and k, the appends, attention
   "attention_block",
   "attention_general", // (q [..,Hq,Sq,D], k [..,Hkv,Sk,D], v [..,Hkv,Sk,Dv], mask?) {scale, softcap, window, mask}: 0 none, 1 causal, 2 sliding window, 3 keep [B,Sk], 4 bias [B,H,Sq,Sk]

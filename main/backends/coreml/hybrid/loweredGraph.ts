@@ -10,6 +10,7 @@ import type { Steps } from "../../../ir/steps.ts";
 import type { TensorType } from "../../../ir/type.ts";
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { CoremlRule, MilValue } from "../emitter.ts";
+import type { LoweringLevers } from "../levers.ts";
 import type { FeatureBinding, LoweredProgram } from "../lowering/lower.ts";
 import type { RuleOf } from "../lowering/source.ts";
 import { lowerProgram } from "../lowering/lower.ts";
@@ -39,6 +40,7 @@ export interface LoweringRequest {
   readonly small?: SmallParts;
   /** false: facts of every operator on its own. The route is the same (a test holds it to that). */
   readonly share?: boolean;
+  readonly levers?: LoweringLevers;
 }
 
 /** A Core ML part with its function. */
@@ -113,7 +115,7 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
   const functionNames = new Map(
     coreml.map((p) => [p.index, coreml.length === 1 ? (request.functionName ?? "main") : `segment_${p.index}`]),
   );
-  const { profile, opset, folds, small, share = true } = request;
+  const { profile, opset, folds, small, share = true, levers } = request;
   const lowered =
     coreml.length === 0
       ? undefined
@@ -125,6 +127,7 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
             opset,
             ...(folds === undefined ? {} : { folds }),
             ...(small === undefined ? {} : { small }),
+            ...(levers === undefined ? {} : { levers }),
           },
         );
   const functions = new Map<number, LoweredPart>();

@@ -8,6 +8,7 @@ import type { OpTable } from "../../../ir/opTable.ts";
 import { finish } from "../../../ir/steps.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import type { LoweredProgram } from "../lowering/lower.ts";
+import { leversOf } from "../levers.ts";
 import type { FunctionPlan } from "../plan/predict.ts";
 import { planOf } from "../plan/predict.ts";
 import type { PlanTarget } from "../plan/target.ts";
@@ -42,10 +43,13 @@ export interface Route extends RouteColumns {
   readonly plans: ReadonlyMap<number, FunctionPlan>;
   /** MIL function of a Core ML part by part index. */
   readonly functionNames: ReadonlyMap<number, string>;
+  /** Of each Core ML part: its operators with their facts, and the nodes that they compute. */
+  readonly functions: LoweredGraph["functions"];
 }
 
 export function routeGraph(graph: Graph, { target, ...options }: RouteOptions): Route {
-  const made = lowerGraph(graph, { ...options, profile: target.profile, opset: systemOf(target.os).opset });
+  const levers = leversOf(target);
+  const made = lowerGraph(graph, { ...options, profile: target.profile, opset: systemOf(target.os).opset, levers });
   return finish(routeLowered(finish(made), target));
 }
 
@@ -67,6 +71,7 @@ export function* routeLowered(made: LoweredGraph, target: PlanTarget): Steps<Rou
     lowered,
     plans,
     functionNames,
+    functions: made.functions,
     ...routeColumns(made, plans),
   };
 }

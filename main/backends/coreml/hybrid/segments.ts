@@ -81,6 +81,8 @@ interface Draft {
   readonly device: Exclude<RouteDevice, "none">;
   readonly part: number;
   readonly nodes: readonly number[];
+  /** Nodes that its operators belong to, whatever device these count for; absent where they are its own. */
+  readonly about?: readonly number[];
   readonly cost: number;
   readonly inputs: ReadonlyMap<string, CrossingValue>;
   readonly outputs: ReadonlyMap<string, CrossingValue>;
@@ -195,11 +197,13 @@ function coremlDrafts(lowered: LoweredPart, plan: FunctionPlan, columns: NodeCol
   return plan.runs.map((run, r): Draft => {
     const code = codeOf(run.device);
     const own: number[] = [];
+    const about = new Set<number>();
     let cost = 0;
     for (let i = run.first; i <= run.last; i++) {
       cost += costs[which[i] as number] as number;
       for (let n = nodeStart[i] as number; n < (nodeStart[i + 1] as number); n++) {
         const id = nodes[n] as number;
+        about.add(id);
         if (columns.device[id] !== code || listed[id] === r) continue;
         listed[id] = r;
         own.push(id);
@@ -211,6 +215,7 @@ function coremlDrafts(lowered: LoweredPart, plan: FunctionPlan, columns: NodeCol
       device: run.device,
       part: part.index,
       nodes: own.sort((a, b) => a - b),
+      ...(own.length === 0 && { about: [...about] }),
       cost,
       inputs: new Map([
         ...valuesByKey("part", boundTo(part.inputs, inputs, "input")),
@@ -250,7 +255,7 @@ function segmentOf(graph: Graph, draft: Draft, index: number, total: number): Ro
     index,
     device: draft.device,
     part: draft.part,
-    title: titleOf(graph, draft.nodes),
+    title: titleOf(graph, draft.about ?? draft.nodes),
     nodes: draft.nodes,
     inputs: [...draft.inputs.values()].map((v) => v.name),
     outputs: [...draft.outputs.values()].map((v) => v.name),

@@ -23,6 +23,8 @@ const legal = (graph: Graph): Graph => finish(legalise(graph, "coreml")).graph;
 /** How a plan says which of its operators are alike is the one thing that sharing may change. */
 const report = (route: Route) => ({
   ...route,
+  // Facts are shared by kinds, or each operator has its own.
+  functions: null,
   plans: new Map([...route.plans].map(([part, plan]) => [part, { ...plan, distinct: null, which: null }])),
 });
 const alone = (graph: Graph, target: PlanTarget) =>

@@ -13,12 +13,13 @@ import type { BuiltBlock, MilFunctionBuilder } from "../mil/builder.ts";
 import { unpackValues } from "../mil/fromProto.ts";
 import { requireVersion } from "../mil/opTable.ts";
 import type { MilArgs, MilOpName } from "../mil/ops.generated.ts";
-import type { MilConstant, MilData, MilDtype, MilOpset, MilValue } from "../mil/types.ts";
+import type { CacheLayout, MilConstant, MilData, MilDtype, MilOpset, MilValue } from "../mil/types.ts";
 import { elementCount, packedByteLength, tensorType } from "../mil/types.ts";
 import type { WeightPart } from "../weights/forms.ts";
 import type { PlannedPart, PlannedWeight, SmallParts, WeightPlan, WeightTensor } from "../weights/plan.ts";
 import { BLOB_ELEMENTS, partKey } from "../weights/plan.ts";
 import { attend } from "./attention.ts";
+import { pickByProduct, rowPartsOf, rowsOfParts } from "./rowParts.ts";
 
 /** A planned weight as values of this function. */
 interface WeightValues {
@@ -59,6 +60,10 @@ export interface EmitterOptions {
   readonly folds: ReadonlyMap<string, number>;
   /** Data of weights too small for the weight file (`readSmallParts`); zeros stand in until it is known. */
   readonly small: SmallParts;
+  /** Whether rows of computed tensors are picked by a product. */
+  readonly picksByProduct: boolean;
+  /** Rows of a part, by the tensors that are stored in parts. */
+  readonly splitRows: ReadonlyMap<string, number>;
 }
 
 /** From this size on integers go to the weight file; floats do from BLOB_ELEMENTS on. */
@@ -71,6 +76,10 @@ export class FunctionEmitter implements CoremlEmitter {
   readonly #plan: WeightPlan;
   readonly #folds: ReadonlyMap<string, number>;
   readonly #small: SmallParts;
+  readonly #picksByProduct: boolean;
+  readonly #splitRows: ReadonlyMap<string, number>;
+  /** The parts of a weight by its name. */
+  readonly #rowParts = new Map<string, readonly WeightTensor[]>();
   #weights = new Map<string, WeightValues>();
   #once = new Map<string, MilValue>();
   readonly #lowerRegion: LowerRegion;
@@ -87,6 +96,8 @@ export class FunctionEmitter implements CoremlEmitter {
     this.caches = options.caches;
     this.#folds = options.folds;
     this.#small = options.small;
+    this.#picksByProduct = options.picksByProduct;
+    this.#splitRows = options.splitRows;
   }
 
   /** The opset that op rules write for. */
@@ -107,15 +118,32 @@ export class FunctionEmitter implements CoremlEmitter {
 
   ops<N extends MilOpName>(type: N, args: MilArgs[N]): readonly MilValue[] {
     invariant(!type.startsWith("constexpr_") && type !== "const", `${type} is not for rules`);
-    for (const given of Object.values<unknown>(args))
-      invariant(
-        !(typeof given === "object" && given !== null && "cache" in given),
-        `[${type}] a cache in two pieces is only for attention`,
-      );
+    const whole = (value: unknown): unknown => (isCacheInPieces(value) ? this.#joined(value, value.cache) : value);
+    const given = Object.fromEntries(
+      Object.entries<unknown>(args).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.map(whole) : whole(value),
+      ]),
+    ) as MilArgs[N];
     return this.builder.ops(
       type as Parameters<MilFunctionBuilder["ops"]>[0],
-      this.#newest ? (args as never) : (this.#withoutNewer(type, args) as never),
+      this.#newest ? (given as never) : (this.#withoutNewer(type, given) as never),
     );
+  }
+
+  /** The cache with its new keys in their places, for operators that are not attention. */
+  #joined(value: MilValue, { stored, fresh, past }: CacheLayout): MilValue {
+    const count = this.sizes(fresh, "cache")[1] ?? 0;
+    return this.once(`joined ${value.name} ${fresh.name}`, () => {
+      const steps = this.constant(
+        "int32",
+        [count],
+        Int32Array.from({ length: count }, (_, i) => i),
+      );
+      const indices = this.op("add", { x: steps, y: past });
+      const updates = this.cast(fresh, stored.type.dtype);
+      return this.op("scatter", { data: stored, indices, updates, axis: 1, mode: "update", validate_indices: false });
+    });
   }
 
   /** Without the arguments that this opset does not have yet. */
@@ -225,6 +253,8 @@ export class FunctionEmitter implements CoremlEmitter {
   /** The value that stands for a model weight until a rule uses it. */
   weight(tensor: WeightTensor): MilValue {
     const handle = { name: tensor.name, shape: tensor.shape };
+    const size = this.#splitRows.get(tensor.name);
+    if (size !== undefined) return this.#splitWeight(tensor, size);
     const { planned, main, rest, fold } = this.#weightValues(tensor);
     if (rest === undefined && fold === 0) return { ...main, weight: handle };
     return {
@@ -234,6 +264,25 @@ export class FunctionEmitter implements CoremlEmitter {
       bindings: [],
       weight: handle,
     };
+  }
+
+  #splitWeight(tensor: WeightTensor, size: number): MilValue {
+    const parts = rowPartsOf(tensor, size);
+    this.#rowParts.set(tensor.name, parts);
+    for (const part of parts) this.#weightValues(part);
+    return {
+      name: tensor.name,
+      type: tensorType(this.float, tensor.shape),
+      constness: "no",
+      bindings: [],
+      weight: { name: tensor.name, shape: tensor.shape },
+    };
+  }
+
+  /** The parts of a weight that is stored so. */
+  #partsIn(value: MilValue): readonly MilValue[] | undefined {
+    const parts = value.weight && this.#rowParts.get(value.weight.name);
+    return parts?.map((part) => this.weight(part));
   }
 
   #weightValues(tensor: WeightTensor): WeightValues {
@@ -291,6 +340,8 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   linear(x: MilValue, weight: MilValue, bias?: MilValue): MilValue {
+    const parts = this.#partsIn(weight);
+    if (parts !== undefined) return this.#linearInParts(x, parts, bias);
     const known = this.#known(weight);
     const shape = this.sizes(x, "linear");
     const rows = shape.slice(0, -1);
@@ -306,6 +357,12 @@ export class FunctionEmitter implements CoremlEmitter {
     y = this.#unfold(y, known.fold);
     if (!inside && bias !== undefined) y = this.op("add", { x: y, y: bias });
     return this.#shaped(y, [...rows, out]);
+  }
+
+  #linearInParts(x: MilValue, parts: readonly MilValue[], bias: MilValue | undefined): MilValue {
+    const values = parts.map((part) => this.linear(x, part));
+    const y = this.op("concat", { values, axis: -1, interleave: false });
+    return bias === undefined ? y : this.op("add", { x: y, y: bias });
   }
 
   /** A weight that was computed cannot be the operand of `linear`. */
@@ -337,7 +394,15 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   rows(table: MilValue, ids: MilValue): MilValue {
+    const tensors = table.weight && this.#rowParts.get(table.weight.name);
+    if (tensors !== undefined)
+      return rowsOfParts(
+        this,
+        ids,
+        tensors.map((tensor) => ({ tensor, rows: (own) => this.rows(this.weight(tensor), own) })),
+      );
     const known = this.#known(table);
+    if (known === undefined && this.#picksByProduct && isPickable(table)) return pickByProduct(this, table, ids);
     const gather = (x: MilValue): MilValue =>
       this.op("gather", { x, indices: ids, axis: 0, batch_dims: 0, validate_indices: false });
     if (known === undefined) return gather(table);
@@ -357,6 +422,9 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   dense(weight: MilValue): MilValue {
+    const parts = this.#partsIn(weight);
+    if (parts !== undefined)
+      return this.op("concat", { values: parts.map((part) => this.dense(part)), axis: 0, interleave: false });
     const known = this.#known(weight);
     if (known === undefined) return weight;
     const whole = known.rest === undefined ? known.main : this.#addRest(known.main, known.rest, known);
@@ -398,7 +466,7 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   appendToCache(cache: MilValue, values: MilValue, past: MilValue): MilValue {
-    if (this.#passedCaches.has(cache.name)) return { ...cache, cache: { stored: cache, fresh: values } };
+    if (this.#passedCaches.has(cache.name)) return { ...cache, cache: { stored: cache, fresh: values, past } };
     const [heads = 0, , size = 0] = this.sizes(cache, "kv_append");
     const count = this.sizes(values, "kv_append")[1] ?? 0;
     const read = this.#states.get(cache.name);
@@ -421,6 +489,15 @@ export class FunctionEmitter implements CoremlEmitter {
     return attend(this, args);
   }
 }
+
+const isCacheInPieces = (given: unknown): given is MilValue & { readonly cache: CacheLayout } =>
+  typeof given === "object" && given !== null && "cache" in given && given.cache !== undefined;
+
+/** More rows than a step has tokens are no step's: a product over them would cost more than the way to the CPU. */
+const MOST_PICKED = 1024;
+
+const isPickable = ({ constness, type }: MilValue): boolean =>
+  constness === "no" && (type.dtype === "fp16" || type.dtype === "fp32") && (type.shape[0] ?? Infinity) <= MOST_PICKED;
 
 /** Slice arguments without strides and masks, written out as the framework wants them. */
 const PLAIN_SLICE = {

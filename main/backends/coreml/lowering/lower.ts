@@ -14,17 +14,19 @@ import { rewindOf } from "../../../ir/rewind.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
+import type { LoweringLevers } from "../levers.ts";
+import { NO_LEVERS } from "../levers.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilFunction, MilOpset, MilProgram, MilType, MilValue } from "../mil/types.ts";
 import { tensorType, typeText } from "../mil/types.ts";
 import type { WeightProfile } from "../weights/forms.ts";
-import { floatOf } from "../weights/forms.ts";
+import { floatOf, keepsStates } from "../weights/forms.ts";
 import type { SmallParts } from "../weights/plan.ts";
 import { WeightPlan } from "../weights/plan.ts";
-import type { CacheMode } from "./functionEmitter.ts";
 import { FunctionEmitter, stateShape } from "./functionEmitter.ts";
 import { tensorOf, weightsRead32 } from "./reads32.ts";
+import { weightsToSplit } from "./rowParts.ts";
 import type { FunctionSource, RuleOf } from "./source.ts";
 
 export interface LoweringOptions {
@@ -36,6 +38,7 @@ export interface LoweringOptions {
   /** Data of weights that stand in the program itself (`readSmallParts`). */
   readonly small?: SmallParts;
   readonly buildInfo?: Readonly<Record<string, string>>;
+  readonly levers?: LoweringLevers;
 }
 
 /** How one feature of a function stands for something of the graph. */
@@ -70,14 +73,10 @@ export function* lowerProgram(sources: readonly FunctionSource[], options: Lower
   const plan = new WeightPlan(options.profile, new BlobPlan(), weightsRead32(sources, options.rules));
   const float = floatOf(options.profile);
   const functions: LoweredFunction[] = [];
-  for (const source of sources) functions.push(yield* new FunctionLowering(source, plan, float, options).run());
+  const splits = weightsToSplit(sources, options.rules, (options.levers ?? NO_LEVERS).rowLimit);
+  for (const source of sources) functions.push(yield* new FunctionLowering(source, plan, float, options, splits).run());
   const program: MilProgram = { functions: functions.map((f) => f.mil), buildInfo: options.buildInfo ?? {} };
   return { program, functions, plan, opset: options.opset, float };
-}
-
-/** Caches are Core ML state only where that works: fp16, CoreML8, not for the Neural Engine. */
-export function cacheMode(profile: WeightProfile, opset: MilOpset): CacheMode {
-  return profile === "gpu" && (opset === "CoreML8" || opset === "CoreML9") ? "state" : "functional";
 }
 
 /** A package's states start as zeros. */
@@ -102,13 +101,22 @@ class FunctionLowering {
   readonly #values: (readonly MilValue[])[] = [];
   readonly #states = new Map<number, string>();
 
-  constructor(source: FunctionSource, plan: WeightPlan, float: "fp16" | "fp32", options: LoweringOptions) {
+  constructor(
+    source: FunctionSource,
+    plan: WeightPlan,
+    float: "fp16" | "fp32",
+    options: LoweringOptions,
+    splits: ReadonlyMap<string, number>,
+  ) {
     this.#graph = source.graph;
     this.#rules = options.rules;
     this.#builder = new MilFunctionBuilder(source.name, options.opset, new NameTable());
+    const levers = options.levers ?? NO_LEVERS;
     const emitting = {
       float,
-      caches: cacheMode(options.profile, options.opset),
+      caches: keepsStates(options.profile, options.opset, levers.states) ? ("state" as const) : ("functional" as const),
+      picksByProduct: levers.picksByProduct,
+      splitRows: splits,
       folds: options.folds ?? new Map(),
       small: options.small ?? new Map(),
     };
@@ -195,13 +203,13 @@ class FunctionLowering {
         },
       );
     const shape = staticShape(type, "param");
-    const whole = type.dtype === "i32" || type.dtype === "i64" || type.dtype === "bool";
-    if (whole)
+    if (type.dtype === "i64" || type.dtype === "bool")
       throw new WorkbenchError(
         "UNSUPPORTED_TENSOR_TYPE",
-        `[coreml] weight ${String(node.attrs["tensor"])} is ${formatType(type)}, expected floats`,
+        `[coreml] weight ${String(node.attrs["tensor"])} is ${formatType(type)}, expected floats or i32`,
       );
-    return this.#emitter.weight({ name: tensorOf(node), type: type.dtype, shape });
+    const weight = this.#emitter.weight({ name: tensorOf(node), type: type.dtype, shape });
+    return type.dtype === "i32" ? this.#emitter.cast(this.#emitter.dense(weight), "int32") : weight;
   }
 
   #constant(node: Node, graph: Graph = this.#graph): MilValue {

@@ -97,6 +97,8 @@ export interface WeightHandle {
 export interface CacheLayout {
   readonly stored: MilValue;
   readonly fresh: MilValue;
+  /** Where the fresh keys belong. */
+  readonly past: MilValue;
 }
 
 export type MilBinding =

@@ -23,6 +23,8 @@ export interface DecoderNames {
 }
 
 export interface StepOptions {
+  /** Inputs that stay the same from step to step: what an encoder has read. */
+  readonly inputs?: Readonly<Record<string, ArrayBufferView>>;
   readonly signal?: AbortSignal;
   readonly onOperation?: (functionName: string, index: number, milliseconds: number) => void;
 }
@@ -63,7 +65,9 @@ export class PackageDecoder {
     this.#state = runner.newState();
     this.#bindings = bindings;
     this.#names = names;
+    // The others are an encoder's.
     const functions = Object.entries(bindings)
+      .filter(([, list]) => list.some((b) => b.kind === "input" && b.name === names.past))
       .map(([name, list]) => stepFunction(name, list, names))
       .sort((a, b) => a.tokens - b.tokens);
     const [decode] = functions;
@@ -229,7 +233,8 @@ export class PackageDecoder {
     const inputs: Record<string, PackageTensor> = {};
     for (const b of f.bindings) {
       const shape = b.shape.map((size, d) => (b.free?.includes(d) === true ? tokens.length : size));
-      if (b.kind === "input") inputs[b.feature] = packageTensor(b.dtype, shape, given[b.name] ?? this.#unknown(b.name));
+      if (b.kind === "input")
+        inputs[b.feature] = packageTensor(b.dtype, shape, given[b.name] ?? this.#numbers(b.name, options));
       else if (b.kind === "stateIn") inputs[b.feature] = this.#cache(b);
     }
     const predict: PackageRunOptions = {
@@ -251,7 +256,9 @@ export class PackageDecoder {
     return logits;
   }
 
-  #unknown(input: string): never {
+  #numbers(input: string, { inputs }: StepOptions): ArrayLike<number> {
+    const values = inputs?.[input];
+    if (values instanceof Float32Array || values instanceof Int32Array) return values;
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[${this.label}] the model wants an input ${input} that a decoder does not have`,

@@ -59,17 +59,24 @@ export class PackageEmbedder {
     };
     const inputs: Record<string, PackageTensor> = {};
     for (const b of f.bindings) {
-      const data = given[b.name];
       if (b.kind !== "input") continue;
-      invariant(data, `the package wants an input ${b.name} that a text does not have`);
+      const data = given[b.name] ?? this.#unknown(b.name);
       inputs[b.feature] = packageTensor(b.dtype, b.shape, data);
     }
     const made = await this.#runner.function(f.name).predict(inputs, signal === undefined ? {} : { signal });
     const output = f.bindings.find((b) => b.kind === "output" && b.name === this.#names.embedding);
     const value = output && made[output.feature];
-    invariant(value, "the function gave no embedding");
+    invariant(value, `${f.name} gave no ${this.#names.embedding}`);
     const [all = 1, width = 0] = value.shape;
     const rows = all === f.tokens && all > 1 ? tokens.length : all;
     return { rows, width, data: Float32Array.from(value.data.subarray(0, rows * width)) };
+  }
+
+  #unknown(input: string): never {
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[${this.#runner.label}] the package wants an input ${input} that a text does not have`,
+      { hint: "Export the model again." },
+    );
   }
 }

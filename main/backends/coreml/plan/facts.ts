@@ -140,6 +140,7 @@ class Walk {
   readonly #byType = new Map<MilType, Omit<Known, "value">>();
   readonly #byText = new Map<string, Omit<Known, "value">>();
   readonly #share: boolean;
+  readonly #hasState: boolean;
   readonly kinds: OpFacts[] = [];
   readonly #kindOfState = new Map<number, number>();
   readonly kindOf: number[] = [];
@@ -152,8 +153,9 @@ class Walk {
   readonly lastUse: number[] = [];
   weightBytes = 0;
 
-  constructor(share: boolean) {
+  constructor(share: boolean, hasState: boolean) {
     this.#share = share;
+    this.#hasState = hasState;
   }
 
   value(name: string, type: MilType, madeBy: number): Known {
@@ -217,7 +219,7 @@ class Walk {
    * other operator has, because blocks are not compared.
    */
   #nested(op: MilOperation, position: number): number {
-    const inside = new Walk(false);
+    const inside = new Walk(false, this.#hasState);
     for (const [name, known] of this.#known) inside.#known.set(name, known);
     const read = new Set<number>();
     const total = { ...NO_WORK };
@@ -286,6 +288,9 @@ class Walk {
       tensors.push(type);
       activation += bytesOf(type);
     }
+    // A state is written in place: what moves is the update, not the cache that it goes into.
+    const update = this.#hasState && op.type === "slice_update" ? inputs.get("update") : undefined;
+    if (update !== undefined) activation = 2 * update.bytes;
     if (MIL_OPERATORS.get(op.type)?.picks === true)
       [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
     const free = isFree(op.type);
@@ -305,7 +310,8 @@ class Walk {
 }
 
 export function* functionFacts(f: MilFunction, { share = true }: FactsOptions = {}): Steps<FunctionFacts> {
-  const walk = new Walk(share);
+  const hasState = f.inputs.some((i) => i.type.kind === "state");
+  const walk = new Walk(share, hasState);
   for (const input of f.inputs) walk.value(input.name, input.type, -1);
   for (const [index, op] of f.operations.entries()) {
     if (index % SLICE === 0) yield;
@@ -324,7 +330,7 @@ export function* functionFacts(f: MilFunction, { share = true }: FactsOptions = 
       madeBy: Int32Array.from(walk.madeBy),
       lastUse: Int32Array.from(walk.lastUse),
     },
-    hasState: f.inputs.some((i) => i.type.kind === "state"),
+    hasState,
     weightBytes: walk.weightBytes,
   };
 }

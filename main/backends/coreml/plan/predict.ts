@@ -23,11 +23,14 @@ const RATES: { readonly [D in PlacedDevice]: { readonly gflops: number; readonly
   gpu: { gflops: 120, gbytes: 40 },
   cpu: { gflops: 20, gbytes: 10 },
 };
-/** Milliseconds per run of operators on a device. The Neural Engine's is the chip's dispatch floor. */
+/** Milliseconds per run of operators on a device. */
 const LAUNCH = { gpu: 0.1, cpu: 0.1 } as const;
+/** The Neural Engine's is the chip's dispatch floor. */
+export const launchMs = (device: PlacedDevice, target: Pick<PlanTarget, "chip">): number =>
+  device === "ane" ? chipOf(target.chip).dispatchFloorMs : LAUNCH[device];
 /** Milliseconds for moving values onto a device, beside their bytes. */
-const TRANSFER = { ane: 0.09, gpu: 0.23, cpu: 0.23 } as const;
-const TRANSFER_BYTES_PER_MS = 10e6;
+export const TRANSFER = { ane: 0.09, gpu: 0.23, cpu: 0.23 } as const satisfies Readonly<Record<PlacedDevice, number>>;
+export const TRANSFER_BYTES_PER_MS = 10e6;
 
 const ALLOWED: { readonly [U in Units]: readonly PlacedDevice[] } = {
   "cpu-ane": ["ane", "cpu"],
@@ -139,7 +142,7 @@ function problemOf(facts: FunctionFacts, costs: Float64Array, target: PlanTarget
     count: kindOf.length,
     costs: spread,
     cutBytes: cutBytes(facts),
-    launch: [chipOf(target.chip).dispatchFloorMs, LAUNCH.gpu, LAUNCH.cpu],
+    launch: DEVICES.map((d) => launchMs(d, target)),
     transfer: DEVICES.map((d) => TRANSFER[d]),
     bytesPerMs: TRANSFER_BYTES_PER_MS,
   };
@@ -184,7 +187,13 @@ function supportMask(costs: Float64Array, kind: number): number {
   return mask;
 }
 
-/** Per kind, max(arithmetic, memory) per device; weights count as they are streamed: packed on GPU and CPU, fp16 on the Neural Engine. */
+/** Bytes that an operator moves on a device. Weights count as they are streamed: packed on GPU and CPU, fp16 on the Neural Engine. */
+export const movedOn = (op: OpFacts, device: PlacedDevice): { readonly weights: number; readonly values: number } =>
+  device === "ane"
+    ? { weights: op.denseWeightBytes, values: op.activationBytes * paddingFactor(op) }
+    : { weights: op.storedWeightBytes, values: op.activationBytes };
+
+/** Per kind, max(arithmetic, memory) per device. */
 function costsOf(
   facts: FunctionFacts,
   findings: readonly (readonly Finding[])[],
@@ -196,11 +205,10 @@ function costsOf(
     DEVICES.forEach((device, d) => {
       if (!allowed.includes(device) || (device === "ane" && ineligible)) return;
       const { gflops, gbytes } = RATES[device];
-      const moved =
-        device === "ane"
-          ? op.activationBytes * paddingFactor(op) + op.denseWeightBytes
-          : op.activationBytes + op.storedWeightBytes;
-      costs[i * DEVICES.length + d] = op.free ? 0 : Math.max(op.flops / (gflops * 1e6), moved / (gbytes * 1e6));
+      const { weights, values } = movedOn(op, device);
+      costs[i * DEVICES.length + d] = op.free
+        ? 0
+        : Math.max(op.flops / (gflops * 1e6), (weights + values) / (gbytes * 1e6));
     });
   });
   return costs;

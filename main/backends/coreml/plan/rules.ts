@@ -8,7 +8,7 @@
 import type { FunctionFacts, OpFacts } from "./facts.ts";
 import { constantNumbers, constantText } from "./facts.ts";
 import type { PlanTarget } from "./target.ts";
-import { chipOf } from "./target.ts";
+import { aneEdge, chipOf } from "./target.ts";
 
 export type Verdict = "hard" | "soft";
 
@@ -222,7 +222,7 @@ export const RULES: readonly Rule[] = [
       : undefined,
   ),
   rule("ane-size", "hard", "Dimensions beyond the hardware's limits", "ane-guide", (op, target) => {
-    const edge = generation(target) >= 4 ? 65536 : 16384;
+    const edge = aneEdge(chipOf(target.chip));
     const big = op.tensors.flatMap((t) => [...t.shape].slice(-2)).find((d) => d !== null && d > edge);
     const channels = spatial(op) ? Math.max(0, ...op.tensors.map((t): number => t.shape[1] ?? 0)) : 0;
     if (big !== undefined && big !== null)

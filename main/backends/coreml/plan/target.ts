@@ -4,7 +4,9 @@
  */
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { MilOpset } from "../mil/types.ts";
+import type { TargetOptions } from "../levers.ts";
 import type { WeightProfile } from "../weights/forms.ts";
+import { keepsStates } from "../weights/forms.ts";
 
 export interface Chip {
   readonly id: string;
@@ -55,6 +57,9 @@ export const CHIPS = [
 ] as const satisfies readonly Chip[];
 export type ChipId = (typeof CHIPS)[number]["id"];
 
+/** Most elements that its Neural Engine holds along width or height. */
+export const aneEdge = ({ generation }: Chip): number => (generation >= 4 ? 65_536 : 16_384);
+
 export interface System {
   readonly id: string;
   readonly title: string;
@@ -97,15 +102,19 @@ export interface PlanTarget {
   readonly profile: WeightProfile;
   readonly context: number;
   readonly phase: Phase;
+  /** Absent: all off. */
+  readonly options?: TargetOptions;
 }
 
 /** As a user states it: `auto` lets the profile follow the units. */
 export interface StatedTarget {
+  /** A family, or a variant of one: placement follows the family. */
   readonly chip: string;
   readonly os: string;
   readonly units: Units;
   readonly profile: WeightProfile | "auto";
   readonly context: number;
+  readonly options?: TargetOptions | undefined;
 }
 
 /** Packed weights under CPU + ANE would land on the CPU, so those units get fp16; and before macOS 15 nothing else exists. */
@@ -133,7 +142,10 @@ function find<T extends { readonly id: string }>(list: readonly T[], id: string,
   );
 }
 
-export const chipOf = (id: string): (typeof CHIPS)[number] => find(CHIPS, id, "chip");
+/** The family of a variant: "m4-pro" and "m4-max-16" are an m4. The Neural Engine and its rules are the family's. */
+export const familyOf = (id: string): string => /^(m\d+)-(?:pro|max|ultra)(?:-\d+)?$/.exec(id)?.[1] ?? id;
+
+export const chipOf = (id: string): (typeof CHIPS)[number] => find(CHIPS, familyOf(id), "chip");
 export const systemOf = (id: string): (typeof SYSTEMS)[number] => find(SYSTEMS, id, "system");
 
 export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
@@ -145,7 +157,33 @@ export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
       `[target] ${profile} weights need macOS 15: got ${systemOf(os).title}`,
       { hint: "Choose macOS 15 or the ane profile." },
     );
-  return { chip, os, units: stated.units, profile, context: stated.context, phase };
+  const { options, context } = stated;
+  if (options?.states === true && (systemOf(os).opset === "CoreML7" || profile === "exact"))
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      `[target] states are f16 and need macOS 15: got ${profile} weights on ${systemOf(os).title}`,
+      { hint: "Choose macOS 15 and weights other than exact, or leave the states option off." },
+    );
+  const prefillUnits = options?.prefillUnits ?? stated.units;
+  if (prefillUnits !== stated.units && keepsStates(profile, systemOf(os).opset, options?.states === true))
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      `[target] units of its own for prefill need caches that calls pass: got ${profile} weights, whose caches are states`,
+      { hint: "Choose the ane profile and leave the states option off: a state belongs to one loaded model." },
+    );
+  // Weights are the package's, of both functions: they follow from the units of decode.
+  const units = phase === "prefill" ? prefillUnits : stated.units;
+  return { chip, os, units, profile, context, phase, ...(options !== undefined && { options }) };
+}
+
+/** What is on, beside the units of prefill, which the units say. */
+function optionWords(options: TargetOptions | undefined): readonly string[] {
+  if (options === undefined) return [];
+  return [
+    ...(options.splitRows ? ["matrices split"] : []),
+    ...(options.islands ? ["islands joined"] : []),
+    ...(options.states ? ["caches as states"] : []),
+  ];
 }
 
 /** "M2 family · macOS 15 · CPU and Neural Engine · ane weights · 4096 tokens · decode". */
@@ -158,5 +196,6 @@ export function targetTitle(target: PlanTarget): string {
     `${target.profile} weights`,
     `${target.context} tokens`,
     target.phase,
+    ...optionWords(target.options),
   ].join(" · ");
 }

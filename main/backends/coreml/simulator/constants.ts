@@ -38,7 +38,8 @@ export class Constants {
         return packageTensor(type.dtype, shape, copyOf(data.values));
       case "blob":
         return keep
-          ? this.kept(`${data.offset}`, () => this.#record(data.offset, type, shape))
+          ? // Constants of other shapes may share a record.
+            this.kept(`${data.offset} ${shape.join()}`, () => this.#record(data.offset, type, shape))
           : this.#record(data.offset, type, shape);
     }
   }

@@ -16,7 +16,7 @@ import { PACKED_TYPES, isPacked } from "../../../ir/dtype.ts";
 import type { HeldBytes } from "../../../ir/heldBytes.ts";
 import { PACKED } from "../../../quant/registry.ts";
 import type { PrecisionPolicy } from "../../../ir/precision.ts";
-import type { MilDtype } from "../mil/types.ts";
+import type { MilDtype, MilOpset } from "../mil/types.ts";
 import { MIL_DTYPES } from "../mil/types.ts";
 
 export const WEIGHT_PROFILES = ["gpu", "ane", "exact"] as const;
@@ -33,6 +33,10 @@ export const PROFILE_PRECISION = { gpu: "f16", ane: "f16", exact: "f32" } as con
 /** Element type of a program's float arithmetic and of its plain weights. */
 export const floatOf = (profile: WeightProfile): "fp16" | "fp32" =>
   PROFILE_PRECISION[profile] === "f32" ? "fp32" : "fp16";
+
+/** Whether caches are Core ML states: only where that works (f16, CoreML8), and for the Neural Engine only where it is asked for. */
+export const keepsStates = (profile: WeightProfile, opset: MilOpset, asked: boolean): boolean =>
+  (opset === "CoreML8" || opset === "CoreML9") && (profile === "gpu" || (profile === "ane" && asked));
 
 export type WeightForm =
   | { readonly kind: "plain"; readonly dtype: "fp16" | "fp32" }
@@ -71,7 +75,7 @@ const BLOCKS: { readonly [T in PackedType]?: number } = {
 export const MAPPED_TYPES: readonly PackedType[] = Object.keys(BLOCKS) as PackedType[];
 
 /** Weights that a package can hold. */
-export const STORED_TYPES: readonly ElementType[] = ["f32", "f16", "bf16", ...PACKED_TYPES];
+export const STORED_TYPES: readonly ElementType[] = ["f32", "f16", "bf16", ...PACKED_TYPES, "i32"];
 
 export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
   switch (type) {
@@ -80,6 +84,9 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
     case "bf16":
     case "f64":
       return plain(profile);
+    // Tables of whole numbers are floats in the file: exact up to 2^24.
+    case "i32":
+      return { kind: "plain", dtype: "fp32" };
     case "q8_0":
     case "q5_0":
     case "q6_k":

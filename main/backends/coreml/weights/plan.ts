@@ -16,6 +16,8 @@ export interface WeightTensor {
   readonly name: string;
   readonly type: ElementType;
   readonly shape: readonly number[];
+  /** Where it is a range of rows of a larger one: that one's name, and its first row. */
+  readonly part?: { readonly tensor: string; readonly firstRow: number };
 }
 
 export interface PlannedPart {

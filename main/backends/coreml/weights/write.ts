@@ -24,6 +24,7 @@ export interface WeightBytes {
 }
 
 export interface WeightReport {
+  /** Of the tensor, or of a range of its rows. */
   readonly name: string;
   readonly type: string;
   readonly shape: readonly number[];
@@ -139,7 +140,9 @@ export async function readSmallParts(plan: WeightPlan, source: WeightBytes, sign
     const wanted = weight.parts.filter((p) => p.record === undefined);
     if (wanted.length === 0) continue;
     const count = elementCount(weight.shape);
-    const bytes = await source.read(weight.name, 0, fileBytes(weight.type, count), signal);
+    const { name, part } = weight;
+    const start = part === undefined ? 0 : fileBytes(weight.type, part.firstRow * rowElements(weight));
+    const bytes = await source.read(part?.tensor ?? name, start, fileBytes(weight.type, count), signal);
     const parts = new RowConverter(weight.type, weight.form, 0, source.dequantize).convert(bytes, count);
     for (const { part } of wanted)
       small.set(partKey(weight.name, part), (parts.get(part) ?? new Uint8Array(0)).slice());
@@ -210,7 +213,9 @@ async function settledTogether(work: readonly Promise<void>[]): Promise<void> {
 
 function readJob(job: Job, source: WeightBytes, signal: AbortSignal | undefined): Promise<Uint8Array> {
   const rowBytes = fileBytes(job.weight.type, job.state.columns);
-  return source.read(job.weight.name, job.firstRow * rowBytes, job.rows * rowBytes, signal);
+  const { name, part } = job.weight;
+  const first = (part?.firstRow ?? 0) + job.firstRow;
+  return source.read(part?.tensor ?? name, first * rowBytes, job.rows * rowBytes, signal);
 }
 
 async function writeParts(job: Job, parts: ConvertedRows, sink: PositionedSink): Promise<void> {

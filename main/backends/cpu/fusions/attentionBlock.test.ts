@@ -32,7 +32,8 @@ const CHANGES = [
   "bf16 cache",
   "half q",
 ] as const;
-type Change = (typeof CHANGES)[number] | "none" | "norms" | "old shown" | "new read after";
+type Change =
+  (typeof CHANGES)[number] | "none" | "norms" | "sinks" | "norms and sinks" | "chunks" | "old shown" | "new read after";
 
 function attention(change: Change): Graph {
   const b = new GraphBuilder(opTable, "attention");
@@ -53,15 +54,20 @@ function attention(change: Change): Graph {
   const [kCache, vCache] = [cache("K"), cache("V", is("wide values"))];
   const style = { dims: 4, style: "neox" } as const;
   const normed = (x: Value, eps: number): Value => g.rms_norm([x, gamma], { eps });
-  const qn = is("norms", "one norm", "other eps") ? normed(q, 1e-5) : q;
-  const kn = is("norms", "other eps") ? normed(k, is("other eps") ? 1e-6 : 1e-5) : k;
+  const qn = is("norms", "norms and sinks", "one norm", "other eps") ? normed(q, 1e-5) : q;
+  const kn = is("norms", "norms and sinks", "other eps") ? normed(k, is("other eps") ? 1e-6 : 1e-5) : k;
   const qr = is("no rope") ? qn : g.rope([qn, cos, sin], style);
   const kr = g.rope([kn, cos, is("other angles") ? sin2 : sin], style);
   const K = g.kv_append([kCache, kr, is("other position") ? other! : past!]);
   const V = g.kv_append([vCache, v, past!]);
   if (is("new read before")) b.output("seen", g.neg([K]));
   const [keys, values] = is("caches swapped") ? [V, K] : [K, V];
-  const y = g.attention_cached([qr, keys, values, past!], { scale: 0.5, window: 3 });
+  const seen = is("chunks") ? { chunk: 3 } : { window: 3 };
+  const sink = is("sinks", "norms and sinks")
+    ? b.param("sinks", tensor(dtype, [2]), { file: "f", tensor: "sinks" })
+    : undefined;
+  const operands = [qr, keys, values, past!] as const;
+  const y = g.attention_cached(sink === undefined ? operands : [...operands, sink], { scale: 0.5, ...seen });
   b.output("y", y);
   if (is("q read")) b.output("q", g.neg([qr]));
   if (is("old read")) b.output("old", g.neg([vCache]));
@@ -97,6 +103,16 @@ describe("attention block", () => {
     const { ops, nodes } = fused("norms");
     expect(ops).toEqual(["attention_block"]);
     expect([nodes[0]!.attrs["eps"], nodes[0]!.inputs.length]).toEqual([1e-5, 10]);
+  });
+  it.each([
+    ["sinks", 9, { window: 3 }],
+    ["norms and sinks", 11, { window: 3, eps: 1e-5 }],
+    ["chunks", 8, { chunk: 3 }],
+  ] as const)("takes in %s", (change, operands, more) => {
+    const { ops, nodes } = fused(change);
+    expect(ops).toEqual(["attention_block"]);
+    expect(nodes[0]!.inputs).toHaveLength(operands);
+    expect(nodes[0]!.attrs).toEqual({ scale: 0.5, dims: 4, style: "neox", ...more });
   });
   it.each(["old shown", "new read after"] as const)("is made also with %s", (change) =>
     expect(fused(change).ops).toContain("attention_block"),

@@ -2,8 +2,8 @@
  * Given:  %q' = rope(rms_norm(%q, %qGamma)?, %cos, %sin)
  *         %k' = rope(rms_norm(%k, %kGamma)?, %cos, %sin)
  *         %K = kv_append(%kCache, %k', %past)   %V = kv_append(%vCache, %v, %past)
- *         %y = attention_cached(%q', %K, %V, %past)
- * Result: %y, %K, %V = attention_block(%q, %k, %v, %cos, %sin, %kCache, %vCache, %past, %qGamma?, %kGamma?)
+ *         %y = attention_cached(%q', %K, %V, %past, %sinks?)
+ * Result: %y, %K, %V = attention_block(%q, %k, %v, %cos, %sin, %kCache, %vCache, %past, %qGamma?, %kGamma?, %sinks?)
  *
  * Only where nothing else reads what disappears, and where the caches are states that may be updated in place.
  */
@@ -78,8 +78,6 @@ export const attentionBlock: Fusion = {
     (node, { map, replace }) => {
       if (node.op !== "attention_cached") return undefined;
       const [qValue, , , past, sinks] = node.inputs;
-      if (sinks !== undefined || node.attrs["chunk"] !== undefined)
-        return pattern.miss(node, "the kernel has neither sinks nor chunks");
       const [kAppend, vAppend] = [pattern.operand(node, 1, "kv_append"), pattern.operand(node, 2, "kv_append")];
       if (!kAppend || !vAppend || !past) return pattern.miss(node, "the caches do not come straight from kv_append");
       const [kCache, kValue, kPast] = kAppend.inputs;
@@ -97,7 +95,8 @@ export const attentionBlock: Fusion = {
       const parts = [q.norm, q.rope, k.norm, k.rope, kAppend, vAppend].filter((part) => part !== undefined);
       const gammas = q.gamma && k.gamma ? [q.gamma, k.gamma] : [];
       const angles = q.rope.inputs.slice(1);
-      const operands = [q.source, k.source, v, ...angles, kCache, vCache, past, ...gammas].map(map);
+      const perHead = sinks === undefined ? [] : [sinks];
+      const operands = [q.source, k.source, v, ...angles, kCache, vCache, past, ...gammas, ...perHead].map(map);
       const { dims, style } = q.rope.attrs;
       const attrs = { ...node.attrs, dims, style, ...(q.norm ? { eps: q.norm.attrs["eps"] } : {}) };
       const fused = replace(parts);
