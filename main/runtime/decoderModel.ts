@@ -3,12 +3,15 @@ import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { Graph } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
-import type { Disposable } from "../ir/session.ts";
+import type { Disposable, GraphSession } from "../ir/session.ts";
 import type { LocateWeight, MappedFiles } from "../ir/weightPlace.ts";
 import { requireDecoder } from "../models/architecture.ts";
 import type { DecoderArchitecture } from "../models/family.ts";
-import { CHUNK, template } from "../models/template.ts";
+import { CHUNK, encoderTemplate, template } from "../models/template.ts";
 import { DecoderSession } from "./decoderSession.ts";
+import { PromptPace } from "./promptPace.ts";
+import type { SourceReader } from "./sourceText.ts";
+import { outputNames, readerOver } from "./sourceText.ts";
 import type { CompiledGraph } from "./device.ts";
 
 /** What a decoder's plan depends on besides the file. */
@@ -49,6 +52,14 @@ export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph
   return options.prepare === undefined ? built : options.prepare(built);
 }
 
+/** The prepared graph of the encoder that reads texts for the decoder; undefined where the decoder has none. */
+function encoderGraph(file: GgufFile, { prepare }: DecoderPlanOptions): Graph | undefined {
+  const steps = encoderTemplate(file);
+  if (steps === undefined) return undefined;
+  const built = finish(steps);
+  return prepare === undefined ? built : prepare(built);
+}
+
 /** The files of a model, as they were when their headers were read. */
 export function mappedFiles({ parts }: GgufFile, paths: readonly string[]): MappedFiles {
   const identities = parts.flatMap(({ identity }) => identity ?? []);
@@ -63,10 +74,45 @@ export const locateIn =
     return { file: part, offset, bytes: byteLength };
   };
 
+/** Compiles an encoder's graph as the decoder's was; what it gives must outlive the call. */
+type CompileEncoder = (graph: Graph) => CompiledGraph;
+
+/** One session of the encoder for each number of threads: it has no states. */
+function readersOver(
+  file: GgufFile,
+  options: DecoderPlanOptions,
+  compile: CompileEncoder,
+): { readonly readerFor: (threads: number | undefined) => SourceReader | undefined; readonly dispose: () => void } {
+  const graph = encoderGraph(file, options);
+  const { encoder, context } = requireDecoder(file);
+  if (graph === undefined || encoder === undefined) return { readerFor: () => undefined, dispose: () => undefined };
+  const compiled = compile(graph);
+  const sessions = new Map<number | undefined, GraphSession>();
+  return {
+    readerFor(threads) {
+      const session = sessions.get(threads) ?? compiled.open(threads === undefined ? {} : { threads });
+      sessions.set(threads, session);
+      return readerOver(session, outputNames(graph), { start: encoder.start, largestText: context });
+    },
+    dispose() {
+      for (const session of sessions.values()) session.dispose();
+      sessions.clear();
+      compiled.dispose();
+    },
+  };
+}
+
 /** Sessions in tokens over a compiled decoder, whatever the device. */
-export function decoderOver(file: GgufFile, options: DecoderPlanOptions, compiled: CompiledGraph): DecoderModel {
+export function decoderOver(
+  file: GgufFile,
+  options: DecoderPlanOptions,
+  compiled: CompiledGraph,
+  compile: CompileEncoder,
+): DecoderModel {
   const architecture = requireDecoder(file);
   const chunk = chunkOf(options, architecture);
+  const { readerFor, dispose } = readersOver(file, options, compile);
+  const pace = new PromptPace(chunk);
   return {
     architecture,
     compiled,
@@ -78,10 +124,15 @@ export function decoderOver(file: GgufFile, options: DecoderPlanOptions, compile
         capacity,
         vocabulary: architecture.vocabulary,
         chunk,
+        pace,
         rewind: compiled.rewind,
+        reader: readerFor(threads),
       });
     },
-    dispose: () => compiled.dispose(),
+    dispose: () => {
+      dispose();
+      compiled.dispose();
+    },
   };
 }
 

@@ -17,17 +17,31 @@ import type {
 import { toWireError, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
 import type { Rewind } from "../ir/rewind.ts";
+import type { PromptPace } from "./promptPace.ts";
 import type { DrawOptions, DrawSteps } from "./tokenStream.ts";
 import { TokenStream } from "./tokenStream.ts";
 import { takesAllSteps, tokensOf } from "./tokenRuns.ts";
+import type { SourceReader, SourceText } from "./sourceText.ts";
+import { checkText, nothingRead } from "./sourceText.ts";
 
 export interface DecoderFacts {
   readonly capacity: number;
   readonly vocabulary: number;
   /** Most tokens of one run. */
   readonly chunk: number;
+  /** Of all sessions of the decoder: how many tokens of a prompt run at once. Absent: `chunk`. */
+  readonly pace?: PromptPace;
   /** How its states can be taken back. */
   readonly rewind: Rewind;
+  /** Of an encoder-decoder: its steps need a text that was read. */
+  readonly reader?: SourceReader | undefined;
+}
+
+/** What a session begins with. */
+interface SessionStart {
+  readonly tokens: readonly number[];
+  readonly checkpoints: readonly Checkpoint[];
+  readonly source: SourceText | undefined;
 }
 
 /** A copy of the states as they were after so many tokens. */
@@ -82,12 +96,13 @@ export class DecoderSession implements Disposable {
   #read: number | undefined;
   /** Oldest first; each is of a beginning of the session's tokens. */
   #checkpoints: readonly Checkpoint[];
+  /** What the encoder has read, for decoders that have one. */
+  #source: SourceText | undefined;
 
   constructor(
     session: GraphSession,
     facts: DecoderFacts,
-    tokens: readonly number[] = [],
-    checkpoints: readonly Checkpoint[] = [],
+    { tokens, checkpoints, source }: SessionStart = { tokens: [], checkpoints: [], source: undefined },
   ) {
     this.#session = session;
     this.#runner = tokensOf(session);
@@ -95,6 +110,7 @@ export class DecoderSession implements Disposable {
     this.#tokens = [...tokens];
     this.#read = tokens.length;
     this.#checkpoints = checkpoints;
+    this.#source = source;
   }
 
   get threads(): number {
@@ -112,6 +128,54 @@ export class DecoderSession implements Disposable {
     return this.#session.bytes(this.past).used;
   }
 
+  /** The same of a full context. */
+  get largestCacheBytes(): number {
+    return this.#session.bytes(this.facts.capacity).used;
+  }
+  /** Tokens of a prompt that run at once now. */
+  get chunk(): number {
+    return this.facts.pace?.chunk ?? this.facts.chunk;
+  }
+
+  /** Tokens of the text that an encoder has read; undefined where there is none. */
+  get source(): Int32Array | undefined {
+    return this.#source?.tokens;
+  }
+
+  /**
+   * Tokens to feed for a prompt: the prompt. An encoder reads it, unless it has read the same already; then the decoder
+   * begins with its first token, and what the session held behind another text is forgotten.
+   */
+  async begin(prompt: ArrayLike<number>, signal?: AbortSignal): Promise<ArrayLike<number>> {
+    const { reader } = this.facts;
+    if (reader === undefined) return prompt;
+    const source = await this.#sourceOf(reader, prompt, signal);
+    if (source !== this.#source) this.truncate(0);
+    this.#source = source;
+    return [reader.start];
+  }
+
+  /** What the encoder gives for a text: what there is, or read now. */
+  async #sourceOf(reader: SourceReader, text: ArrayLike<number>, signal?: AbortSignal): Promise<SourceText> {
+    if (this.#source !== undefined && this.hasRead(text)) return this.#source;
+    checkText(text, reader.largestText);
+    this.#checkVocabulary(text);
+    const tokens = Int32Array.from(text);
+    return { tokens, inputs: await reader.read(tokens, signal) };
+  }
+
+  /** The encoder has then read nothing: for benchmarks. */
+  forgetText(): void {
+    this.truncate(0);
+    this.#source = undefined;
+  }
+
+  /** True if the text is the one that the encoder has read. */
+  hasRead(text: ArrayLike<number>): boolean {
+    const read = this.#source?.tokens;
+    return read?.length === text.length && read.every((token, i) => token === text[i]);
+  }
+
   /** Appends tokens; answers the token that was drawn after the last, when one was asked for. */
   async feed(tokens: ArrayLike<number>, options: FeedOptions = {}): Promise<SampledToken | undefined> {
     this.#check(tokens);
@@ -124,7 +188,7 @@ export class DecoderSession implements Disposable {
     for (let at = 0; at < tokens.length;) {
       if (at === checkpointAt) await this.#keepCheckpoint();
       const end = checkpointAt !== undefined && at < checkpointAt ? checkpointAt : tokens.length;
-      const count = Math.min(this.facts.chunk, end - at);
+      const count = Math.min(this.chunk, end - at);
       const part = Int32Array.from({ length: count }, (_, i) => tokens[at + i] ?? 0);
       at += count;
       const last = at === tokens.length;
@@ -132,6 +196,7 @@ export class DecoderSession implements Disposable {
         last && options.sample ? { rows: Int32Array.of(count - 1), sample: options.sample } : { rows: NO_ROWS };
       const fetch = options.outputs === undefined ? {} : { fetch: options.outputs.names };
       const result = await this.#run(part, { ...drawn, ...fetch }, options);
+      this.facts.pace?.took(count, result.seconds);
       sampled = result.sampled;
       options.outputs?.take(result.outputs);
       options.onProgress?.(at, tokens.length);
@@ -161,6 +226,7 @@ export class DecoderSession implements Disposable {
         return this.#submit(token === "ahead" ? undefined : Int32Array.of(token), past + at, want, signal);
       },
       commit: (token) => this.#tokens.push(token),
+      ended: this.facts.pace?.generates() ?? ((): void => undefined),
     };
     return new TokenStream(first, steps, { ...options, count });
   }
@@ -233,39 +299,47 @@ export class DecoderSession implements Disposable {
   async fork(): Promise<DecoderSession> {
     await this.#current("fork");
     const fork = await this.#session.fork(this.past);
-    return new DecoderSession(fork, this.facts, this.#tokens, this.#checkpoints);
+    return new DecoderSession(fork, this.facts, {
+      tokens: this.#tokens,
+      checkpoints: this.#checkpoints,
+      source: this.#source,
+    });
   }
 
-  /** Tokens and cache as bytes: a count, the tokens, the states. */
+  /** Tokens and cache as bytes: a count, the tokens, the states. Behind an encoder, the text comes before them, in the same form. */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
     await this.#current("save");
     const states = await this.#session.save(this.past);
-    const head = Int32Array.from([this.past, ...this.#tokens]);
+    const source = this.facts.reader === undefined ? [] : [this.#source?.tokens.length ?? 0, ...(this.source ?? [])];
+    const head = Int32Array.from([...source, this.past, ...this.#tokens]);
     const saved = new Uint8Array(head.byteLength + states.byteLength);
     saved.set(new Uint8Array(head.buffer), 0);
     saved.set(states, head.byteLength);
     return saved;
   }
 
-  async restore(saved: Uint8Array): Promise<void> {
+  /** A text that an encoder had read is read again. */
+  async restore(saved: Uint8Array, signal?: AbortSignal): Promise<void> {
     const aligned = saved.slice();
-    const [past = -1] = aligned.byteLength >= 4 ? new Int32Array(aligned.buffer, 0, 1) : [];
-    const states = 4 * (past + 1);
-    if (past < 0 || past > this.facts.capacity || aligned.byteLength < states)
-      throw new WorkbenchError(
-        "INPUT_ARGUMENT",
-        `[decoder] saved state: ${saved.byteLength} bytes do not hold ${past} tokens of at most ${this.facts.capacity}`,
-      );
-    const putBack = (): Promise<void> => this.#session.restore(past, aligned.subarray(states));
+    const numbers = new Int32Array(aligned.buffer, 0, Math.floor(aligned.byteLength / 4));
+    const { reader, capacity } = this.facts;
+    const text = reader === undefined ? NO_TOKENS : countedTokens(numbers, 0, reader.largestText);
+    const begin = reader === undefined ? 0 : text.length + 1;
+    const tokens = countedTokens(numbers, begin, capacity);
+    const past = tokens.length;
+    const states = aligned.subarray(4 * (begin + past + 1));
+    const source = reader && text.length > 0 ? await this.#sourceOf(reader, text, signal) : undefined;
+    const putBack = (): Promise<void> => this.#session.restore(past, states);
     await putBack().catch(async (error: unknown) => {
       // A failed run may have lost caches, which a restore of no positions leaves as they are.
       if (past > 0 || toWireError(error).code !== "RUN_FAILED") throw error;
       await this.#session.reset();
       await putBack();
     });
+    this.#source = source;
     this.#read = past;
     this.#checkpoints = [];
-    this.#tokens = Array.from(new Int32Array(aligned.buffer, 4, past));
+    this.#tokens = Array.from(tokens);
   }
 
   dispose(): void {
@@ -323,12 +397,17 @@ export class DecoderSession implements Disposable {
   }
 
   #check(tokens: ArrayLike<number>): void {
+    if (this.facts.reader !== undefined && this.#source === undefined) throw nothingRead();
     if (this.past + tokens.length > this.facts.capacity)
       throw new WorkbenchError(
         "RUN_CONTEXT_FULL",
         `[decoder] the context is full: ${this.past} tokens and ${tokens.length} more, it holds ${this.facts.capacity}`,
         { hint: "Start a new conversation, shorten the prompt, or open the model with a larger context." },
       );
+    this.#checkVocabulary(tokens);
+  }
+
+  #checkVocabulary(tokens: ArrayLike<number>): void {
     for (let i = 0; i < tokens.length; i++) {
       const token = tokens[i];
       if (token === undefined || !Number.isInteger(token) || token < 0 || token >= this.facts.vocabulary)
@@ -354,7 +433,7 @@ export class DecoderSession implements Disposable {
     signal: AbortSignal | undefined,
     profile = false,
   ): Promise<TokenResult> {
-    const inputs = { [INPUTS.past]: Int32Array.of(past), [INPUTS.rows]: want.rows };
+    const inputs = { ...this.#source?.inputs, [INPUTS.past]: Int32Array.of(past), [INPUTS.rows]: want.rows };
     const request: TokenRun = {
       ...(tokens === undefined
         ? { inputs, follow: INPUTS.tokens }
@@ -372,6 +451,17 @@ export class DecoderSession implements Disposable {
     if (!isNumber(result)) throw notNumbers();
     return result;
   }
+}
+
+/** Tokens of a saved state, behind their count. */
+function countedTokens(saved: Int32Array, at: number, most: number): Int32Array {
+  const count = saved[at] ?? -1;
+  if (count < 0 || count > most || saved.length < at + 1 + count)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[decoder] saved state: ${4 * saved.length} bytes do not hold ${count} tokens of at most ${most}`,
+    );
+  return saved.slice(at + 1, at + 1 + count);
 }
 
 /** Greedy drawing and scoring go through logits that are not numbers without noticing: a damaged file would look like a silent model. */

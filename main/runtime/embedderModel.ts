@@ -4,6 +4,7 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { Disposable } from "../ir/session.ts";
+import type { Steps } from "../ir/steps.ts";
 import { finish } from "../ir/steps.ts";
 import { requireEmbedder } from "../models/architecture.ts";
 import { INPUTS } from "../models/blocks.ts";
@@ -117,14 +118,23 @@ export function eachNormalised({ rows, width, data }: TextRows): TextRows {
   return { rows, width, data: all };
 }
 
+function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += (a[i] ?? 0) * (b[i] ?? 0);
+  return sum;
+}
+
+/** 0 where one of them is nothing but zeros. */
+export const cosine = (a: Float32Array, b: Float32Array): number => dot(normalised(a), normalised(b));
+
 /** Cosines of every vector with every other, [n, n]. */
-export function similarities(rows: readonly Float32Array[]): Float32Array {
+export function* similarities(rows: readonly Float32Array[]): Steps<Float32Array> {
   const units = rows.map((row) => normalised(row));
-  const all = new Float32Array(rows.length ** 2);
-  units.forEach((a, i) => {
-    units.forEach((b, j) => {
-      all[i * rows.length + j] = a.reduce((sum, x, k) => sum + x * (b[k] ?? 0), 0);
-    });
-  });
+  const count = rows.length;
+  const all = new Float32Array(count ** 2);
+  for (const [i, a] of units.entries()) {
+    yield;
+    for (const [j, b] of units.slice(0, i + 1).entries()) all[i * count + j] = all[j * count + i] = dot(a, b);
+  }
   return all;
 }

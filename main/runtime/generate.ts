@@ -91,19 +91,22 @@ export async function* generate(
   const now = options.now ?? ((): number => performance.now() / 1000);
   const clock: Clock = { start: now(), promptEnd: undefined, first: undefined, last: undefined, generated: 0 };
   const prompt = Array.from(options.prompt);
+  const { reader } = session.facts;
   if (prompt.length === 0)
     throw new WorkbenchError("INPUT_ARGUMENT", "[generate] the prompt is empty", {
       hint: "Give at least one token; most models begin with BOS.",
     });
   const { capacity } = session.facts;
-  if (prompt.length > capacity)
+  if (prompt.length > capacity && reader === undefined)
     throw new WorkbenchError(
       "RUN_CONTEXT_FULL",
       `[generate] the prompt: got ${prompt.length} tokens, expected at most ${capacity}, which the context holds`,
       { hint: "Shorten it, or give a larger context where the model knows one." },
     );
-  const shared = session.shared(prompt);
-  const reused = session.reuse(prompt);
+  // An encoder reads a prompt as a whole, or has read it.
+  const known = session.hasRead(prompt) ? prompt.length : 0;
+  const shared = reader === undefined ? session.shared(prompt) : known;
+  const reused = reader === undefined ? session.reuse(prompt) : known;
   const { rewind } = session.facts;
   const recomputed =
     shared > reused && rewind !== "positions"
@@ -122,8 +125,10 @@ export async function* generate(
     cacheBytes: session.cacheBytes,
   });
 
-  const sampling = startChain(options.sampling, prompt, options.alternatives ?? 0);
-  const first = yield* feedPrompt(session, prompt, reused, { ...options, sample: sampling([], 0) }, stats);
+  const written = reader === undefined ? prompt : [reader.start];
+  const sampling = startChain(options.sampling, written, options.alternatives ?? 0);
+  const take = reader === undefined ? feedPrompt : readPrompt;
+  const first = yield* take(session, prompt, reused, { ...options, sample: sampling([], 0) }, stats);
   clock.promptEnd = now();
   if (first === undefined) {
     yield { kind: "done", reason: "cancelled", stats: stats() };
@@ -194,7 +199,7 @@ async function* feedPrompt(
   yield { kind: "prompt", done: reused, total, reused };
   // Chunk by chunk here, so that progress is an event of this stream.
   for (let at = reused; at < total;) {
-    const end = Math.min(total, at + session.facts.chunk);
+    const end = Math.min(total, at + session.chunk);
     const last = end === total;
     const sample = last ? { sample: options.sample } : {};
     let cancelled = false;
@@ -211,6 +216,23 @@ async function* feedPrompt(
     if (last) return sampled;
   }
   return undefined;
+}
+
+/** The same where an encoder reads the prompt: the decoder then begins with its first token. */
+async function* readPrompt(
+  session: DecoderSession,
+  prompt: readonly number[],
+  reused: number,
+  { signal, sample }: GenerateOptions & { readonly sample: SampleOptions },
+): AsyncGenerator<GenerateEvent, SampledToken | undefined, void> {
+  const total = prompt.length;
+  yield { kind: "prompt", done: reused, total, reused };
+  const fed = await orCancelled(session.begin(prompt, signal));
+  if (fed === undefined) return undefined;
+  session.reuse(fed);
+  const sampled = await orCancelled(session.feed(fed, { signal, sample }));
+  yield { kind: "prompt", done: total, total, reused };
+  return sampled;
 }
 
 async function orCancelled<T>(step: Promise<T>): Promise<T | undefined> {

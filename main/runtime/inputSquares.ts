@@ -13,6 +13,7 @@ import type { FetchedTensor, GraphSession } from "../ir/session.ts";
 import { copyNode, prune } from "../ir/rewrite.ts";
 import { finish } from "../ir/steps.ts";
 import { INPUTS, ROWS, TOKENS } from "../models/blocks.ts";
+import { requireReadingDecoder } from "../models/architecture.ts";
 import { template } from "../models/template.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
@@ -52,6 +53,7 @@ export interface Gathered {
 
 /** A rest that fills no chunk is left out; a text of less than one is a chunk of its own. */
 export async function gatherInputs(file: GgufFile, tokens: Int32Array, options: GatherOptions): Promise<Gathered> {
+  requireReadingDecoder(file);
   const chunk = Math.min(options.chunk, tokens.length);
   if (chunk < 1) throw new WorkbenchError("INPUT_ARGUMENT", "[imatrix] the text: got no tokens, expected at least 1");
   const sizes = { largestStep: chunk, largestRows: chunk, largestCapacity: chunk };

@@ -5,13 +5,18 @@
 import type { RunResult, GraphRun, GraphSession } from "../ir/session.ts";
 import { bindingsOf } from "../backends/coreml/export.ts";
 import { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
+import type { FeatureBinding } from "../backends/coreml/lowering/lower.ts";
 import { PackageEmbedder } from "../backends/coreml/package/packageEmbedder.ts";
 import type { PackageRunner } from "../backends/coreml/package/packageRunner.ts";
+import type { PackageTensor } from "../backends/coreml/package/packageTensor.ts";
+import { packageTensor } from "../backends/coreml/package/packageTensor.ts";
 import { invariant, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
+import type { SourceEncoder } from "../models/family.ts";
 import { EMBEDDING } from "../models/textGraph.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import type { EmbedderModel } from "./embedderModel.ts";
+import type { SourceReader } from "./sourceText.ts";
 
 function integers(request: GraphRun, name: string, label: string): Int32Array {
   const data = request.inputs[name];
@@ -27,6 +32,41 @@ export const decoderIn = (runner: PackageRunner, userDefined: Readonly<Record<st
     rows: INPUTS.rows,
     logits: LOGITS,
   });
+
+/** What reads texts for the decoder of a package: its encoder, where the model has one. */
+export function readerIn(
+  runner: PackageRunner,
+  userDefined: Readonly<Record<string, string>>,
+  encoder: SourceEncoder | undefined,
+): SourceReader | undefined {
+  if (encoder === undefined) return undefined;
+  const isLength = (b: FeatureBinding): boolean => b.kind === "input" && b.name === INPUTS.length;
+  const [name, bindings] = Object.entries(bindingsOf(userDefined)).find(([, list]) => list.some(isLength)) ?? [];
+  if (name === undefined || bindings === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${runner.label}] the package: got no encoder, expected one`, {
+      hint: "Export the model again.",
+    });
+  const largestText = bindings.find((b) => b.kind === "input" && b.name === INPUTS.tokens)?.shape[0] ?? 0;
+  return {
+    start: encoder.start,
+    largestText,
+    async read(tokens, signal) {
+      const padded = new Int32Array(largestText);
+      padded.set(tokens);
+      const length = Int32Array.of(tokens.length);
+      const given: Readonly<Record<string, Int32Array>> = { [INPUTS.tokens]: padded, [INPUTS.length]: length };
+      const inputs: Record<string, PackageTensor> = {};
+      for (const b of bindings)
+        if (b.kind === "input") inputs[b.feature] = packageTensor(b.dtype, b.shape, given[b.name] ?? []);
+      const made = await runner.function(name).predict(inputs, signal === undefined ? {} : { signal });
+      const outputs = bindings.flatMap((b): (readonly [string, ArrayBufferView])[] => {
+        const value = made[b.feature];
+        return b.kind === "output" && value !== undefined ? [[b.name, value.data]] : [];
+      });
+      return { ...Object.fromEntries(outputs), [INPUTS.sourceLength]: length };
+    },
+  };
+}
 
 /** The embedder of a package that was exported from a graph of whole texts. */
 export function embedderIn(
@@ -63,12 +103,10 @@ export function packageSession(decoder: PackageDecoder, options: PackageSessionO
       const [past] = integers(request, INPUTS.past, label);
       const rows = [...integers(request, INPUTS.rows, label)];
       invariant(past !== undefined, "past has one number");
-      const data = await decoder.step(
-        integers(request, INPUTS.tokens, label),
-        past,
-        rows,
-        signal === undefined ? {} : { signal },
-      );
+      const data = await decoder.step(integers(request, INPUTS.tokens, label), past, rows, {
+        inputs: request.inputs,
+        ...(signal === undefined ? {} : { signal }),
+      });
       return {
         seconds: (performance.now() - started) / 1000,
         outputs:
@@ -99,7 +137,7 @@ export function packageSession(decoder: PackageDecoder, options: PackageSessionO
 /** A session over it that feeds prompts in chunks; `chunk` replaces the package's own. */
 export function packageDecoderSession(
   decoder: PackageDecoder,
-  options: PackageSessionOptions & { readonly chunk?: number } = {},
+  options: PackageSessionOptions & { readonly chunk?: number; readonly reader?: SourceReader | undefined } = {},
 ): DecoderSession {
   const { capacity, vocabulary, chunk, rewind } = decoder;
   return new DecoderSession(packageSession(decoder, options), {
@@ -107,5 +145,6 @@ export function packageDecoderSession(
     vocabulary,
     chunk: options.chunk ?? chunk,
     rewind,
+    reader: options.reader,
   });
 }

@@ -110,14 +110,16 @@ export async function recordRuns(
   const total = options.promptTokens + options.generateTokens;
   session.truncate(0);
   // Once without a clock: the first touch of weights and caches is not what a profile is about.
-  await session.feed(prompt.subarray(0, Math.min(16, prompt.length)), { sample, signal: options.signal });
+  const { signal } = options;
+  await session.feed(await session.begin(prompt.subarray(0, Math.min(16, prompt.length)), signal), { sample, signal });
   session.truncate(0);
+  const fed = await session.begin(prompt, signal);
   began = performance.now() / 1000;
   options.onBegin?.();
-  let drawn = await session.feed(prompt, { sample, signal: options.signal, onRun: record(false) });
+  let drawn = await session.feed(fed, { sample, signal, onRun: record(false) });
   options.onProgress?.(options.promptTokens / total);
   for (let i = 0; i < options.generateTokens && drawn !== undefined; i++) {
-    drawn = await session.feed([drawn.id], { sample, signal: options.signal, onRun: record(true) });
+    drawn = await session.feed([drawn.id], { sample, signal, onRun: record(true) });
     options.onProgress?.((options.promptTokens + i + 1) / total);
   }
 }

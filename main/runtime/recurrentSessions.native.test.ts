@@ -1,4 +1,4 @@
-// Sessions of families with recurrent states, on the CPU engine, on MLX and as a package in the simulator: what was reused, forked
+// Sessions of families with recurrent states, or with a cache beside keys and values, on the CPU engine, on MLX and as a package in the simulator: what was reused, forked
 // or restored goes on as a run of the same tokens from nothing.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,10 +11,14 @@ import type { MlxEngine } from "../backends/mlx/engine.ts";
 import { compileNow } from "../compiler/compile.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
+import { deepseek32 } from "../models/families/deepseek32.ts";
+import { deepseek4 } from "../models/families/deepseek4.ts";
 import { falconH1 } from "../models/families/falconH1.ts";
+import { kimiLinear } from "../models/families/kimiLinear.ts";
 import { lfm2 } from "../models/families/lfm2.ts";
 import { mamba } from "../models/families/mamba.ts";
 import { qwen35 } from "../models/families/qwen35.ts";
+import { qwen4exp } from "../models/families/qwen4exp.ts";
 import { rwkv7 } from "../models/families/rwkv7.ts";
 import type { Family } from "../models/family.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
@@ -84,10 +88,16 @@ const WAYS: readonly (readonly [string, Way, number])[] = [
 const FAMILIES: readonly (readonly [string, Family])[] = [
   ["lfm2", lfm2],
   ["qwen35", qwen35],
+  ["qwen4exp", qwen4exp],
   ["mamba", mamba],
   ["falcon-h1", falconH1],
   ["rwkv7", rwkv7],
+  ["kimi-linear", kimiLinear],
+  ["deepseek32", deepseek32],
+  ["deepseek4", deepseek4],
 ];
+/** They go back by positions; the others by checkpoints. */
+const CACHED = ["deepseek32", "deepseek4"];
 
 const last = (session: DecoderSession, token: number): Promise<Float32Array> => session.logits([token], [0]);
 const gap = (a: Float32Array, b: Float32Array): number => Math.max(...a.map((x, i) => Math.abs(x - (b[i] ?? NaN))));
@@ -112,13 +122,15 @@ describe.each(FAMILIES)("%s", (name, family) => {
       return row;
     };
     const session = open();
-    expect(session.facts.rewind).toBe("checkpoint");
+    const isRecurrent = !CACHED.includes(name);
+    expect(session.facts.rewind).toBe(isRecurrent ? "checkpoint" : "positions");
     await session.feed(PROMPT);
     await session.feed([7, 8, 9]);
-    // Another turn goes on from the checkpoint before the prompt's last token.
+    // Another turn goes on from the checkpoint before the prompt's last token, or behind it.
     const other = [...PROMPT, 50, 51];
-    expect(session.reuse(other)).toBe(PROMPT.length - 1);
-    await session.feed([...PROMPT.slice(-1), 50]);
+    const reused = isRecurrent ? PROMPT.length - 1 : PROMPT.length;
+    expect(session.reuse(other)).toBe(reused);
+    await session.feed([...PROMPT.slice(reused), 50]);
     expect(gap(await last(session, 51), await fresh(other))).toBeLessThan(bound);
     // A place without a checkpoint: the tokens before it run again.
     session.truncate(5);

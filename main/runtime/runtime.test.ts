@@ -7,12 +7,13 @@ import { opTable, typedBuilder } from "../ops/index.ts";
 import type { TokenResult, SampledToken, GraphSession, SampleOptions, TokenRun, TokenRunner } from "../ir/session.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import { streamingDetokenizer } from "../tokenizer/detokenizer.ts";
+import { runBench } from "./bench.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import { inputsOf, symbolReader, symbolsOf } from "./device.ts";
 import type { GenerateEvent, GenerateOptions } from "./generate.ts";
 import { GREEDY, GREEDY_DRAW, generate } from "./generate.ts";
 import { deviation, median, medianInterval, quantile, seededRandom } from "./statistics.ts";
-import { LEAST_REPEATS, intervalName } from "../contract/views/run.ts";
+import { LEAST_REPEATS, intervalName } from "../contract/views/bench.ts";
 import { StopText } from "./stopText.ts";
 
 describe("stop strings", () => {
@@ -238,6 +239,23 @@ const reason = (events: readonly GenerateEvent[]): string | undefined => {
   const last = events.at(-1);
   return last?.kind === "done" ? last.reason : undefined;
 };
+
+test("a benchmark fills the cache up to its depth, once, and measures behind it", async () => {
+  const script = new Script();
+  const session = sessionOver(script);
+  const tests = await runBench(session, { promptTokens: 3, generateTokens: 2, depth: 5, repeats: 2, warmup: 0 });
+  // Four tokens at once: five fill the cache in two runs. Then the prompt, and two steps, all at position five, twice.
+  expect(script.pasts).toEqual([0, 4, 5, 5, 6, 5, 5, 6]);
+  expect(script.ran[0]).toHaveLength(4);
+  expect(tests.map(({ test: name, tokens, depth, rates }) => [name, tokens, depth, rates.length])).toEqual([
+    ["pp", 3, 5, 2],
+    ["tg", 2, 5, 2],
+  ]);
+  // The same prompt in the same round of every benchmark.
+  const other = new Script();
+  await runBench(sessionOver(other), { promptTokens: 3, generateTokens: 0, depth: 5, repeats: 1, warmup: 0 });
+  expect(other.ran).toEqual(script.ran.slice(0, 3));
+});
 
 describe("series of tokens", () => {
   const drawing = async (script: Script, options: Partial<GenerateOptions>, capacity = 200) => {

@@ -39,6 +39,8 @@ export interface DrawSteps {
   readonly submit: (run: DrawRun, signal: AbortSignal) => Promise<TokenResult>;
   /** This token was run: the cache holds it. */
   readonly commit: (token: number) => void;
+  /** No more runs are asked for. */
+  readonly ended: () => void;
 }
 
 export interface DrawnToken extends SampledToken {
@@ -107,6 +109,7 @@ export class TokenStream implements AsyncIterableIterator<DrawnToken, void, void
     this.#ready.length = 0;
     this.#options.signal?.removeEventListener("abort", this.#forward);
     this.#stopper.abort();
+    this.#steps.ended();
     await Promise.allSettled(left.map(({ result }) => result));
     return { done: true, value: undefined };
   }

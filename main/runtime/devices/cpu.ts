@@ -16,6 +16,7 @@ import type { Rewind } from "../../ir/rewind.ts";
 import { graphRewind } from "../../ir/rewind.ts";
 import type { TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, MappedFiles, WeightFiles } from "../../ir/weightPlace.ts";
+import type { ElementType } from "../../ir/dtype.ts";
 import { WEIGHTS } from "../../backends/cpu/rules.ts";
 import { opOf } from "../../ops/index.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../decoderModel.ts";
@@ -156,6 +157,9 @@ function sessionOver(inputs: readonly GraphInput[], handle: TokenSession): Token
 
 // --------------------------------------------------------------------------------------- decoders
 
+/** Weights, and tables of whole numbers. */
+const TENSORS: readonly ElementType[] = [...WEIGHTS, "i32"];
+
 export interface DecoderOptions extends DecoderPlanOptions {
   readonly threads: number;
 }
@@ -165,11 +169,11 @@ export interface DecoderOptions extends DecoderPlanOptions {
  * the options, and on nothing else: no weight is read, no path is in it.
  */
 export function decoderArtifact(file: GgufFile, options: DecoderPlanOptions): CpuArtifact {
-  const other = otherTypes(typeShares(file.tensors), WEIGHTS);
+  const other = otherTypes(typeShares(file.tensors), TENSORS);
   if (other.length > 0)
     throw new WorkbenchError(
       "UNSUPPORTED_TENSOR_TYPE",
-      `[${file.name}] its weights: got ${other.join(", ")}, expected ${WEIGHTS.join(", ")}`,
+      `[${file.name}] its weights: got ${other.join(", ")}, expected ${TENSORS.join(", ")}`,
       { hint: "These can be inspected, but not run on the CPU: use a file of another type." },
     );
   return compileArtifact(decoderGraph(file, options), {
@@ -187,10 +191,11 @@ export function openDecoder(
   artifact: CpuArtifact = decoderArtifact(requireData(file), options),
 ): DecoderModel {
   requireData(file);
-  return decoderOver(
-    file,
-    options,
-    loadArtifact(engine, artifact, { threads: options.threads, files: mappedFiles(file, paths) }),
+  const { threads, asGgml = options.cacheType === "f32" } = options;
+  const files = mappedFiles(file, paths);
+  const weights = { ...files, locate: locateIn(file) };
+  return decoderOver(file, options, loadArtifact(engine, artifact, { threads, files }), (graph) =>
+    loadArtifact(engine, compileArtifact(graph, { weights, asGgml }), { threads, files }),
   );
 }
 
@@ -248,6 +253,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
   return {
     id: CPU,
     title: "CPU",
+    backend: CPU,
     capabilities: {
       tokens: true,
       measure: true,
@@ -258,7 +264,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
       graphs: true,
       segments: "Runs the host segments, whatever is chosen here.",
     },
-    weightTypes: WEIGHTS,
+    weightTypes: TENSORS,
     reads: { unit: "cpu", held: heldAsStored, form: "as the file packs them" },
     kept: { cacheType },
     probe() {

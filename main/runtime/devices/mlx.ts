@@ -182,7 +182,7 @@ export function openMlxDecoder(
     ...(options.fastRope === undefined ? {} : { fastRope: options.fastRope }),
   });
   const compiled = device.compile(graph);
-  return { ...decoderOver(file, options, compiled), compiled };
+  return { ...decoderOver(file, options, compiled, device.compile), compiled };
 }
 
 // --------------------------------------------------------------------------------------- provider
@@ -228,7 +228,8 @@ export interface MlxProviderOptions extends DecoderCompile {
 /** A run is cancelled between evaluations: where MLX is slow, prompts are cut smaller. */
 const CPU_CHUNK = 64;
 /** Every type comes into one of MLX's own forms (main/backends/mlx/weightForms.ts). */
-const WEIGHTS: readonly ElementType[] = ["f32", "f16", "bf16", ...PACKED_TYPES];
+/** Weights, and tables of whole numbers. */
+const WEIGHTS: readonly ElementType[] = ["f32", "f16", "bf16", ...PACKED_TYPES, "i32"];
 
 export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): DeviceProvider {
   // MLX's attention wants one element type: a cache of another would be widened in every step.
@@ -237,6 +238,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
   return {
     id,
     title: "MLX",
+    backend: "mlx",
     capabilities: {
       tokens: true,
       measure: true,

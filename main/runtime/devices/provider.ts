@@ -136,6 +136,8 @@ export interface DeviceProvider<Source = unknown, Decoder extends DeviceDecoder 
   /** Lower case letters, digits and hyphens. */
   readonly id: string;
   readonly title: string;
+  /** The runtime that it is, or that it simulates; absent where it is one of its own. */
+  readonly backend?: Exclude<Backend, "webgpu">;
   readonly capabilities: DeviceCapabilities;
   /** Element types of weights that it runs, as a file has them. */
   readonly weightTypes: readonly ElementType[];

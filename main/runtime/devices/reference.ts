@@ -246,7 +246,13 @@ export async function openReference(
   // Refused before anything is read.
   const compiled = device.compile(graph);
   await read(graph);
-  return decoderOver(file, options, compiled);
+  const encoders: Graph[] = [];
+  const model = decoderOver(file, options, compiled, (encoder) => {
+    encoders.push(encoder);
+    return device.compile(encoder);
+  });
+  for (const encoder of encoders) await read(encoder);
+  return model;
 }
 
 /** The same for vectors of whole texts. */

@@ -51,8 +51,8 @@ test("hints that make no sense are left out with a sentence, and hints of anothe
 test("a sequence switches off the steps that it does not name", () => {
   const { values, notes } = hintsOf(
     float("top_p", 0.8),
-    stringEntry("general.sampling.sequence", "top_k;Temp;top-n-sigma"),
+    stringEntry("general.sampling.sequence", "top_k;Temp;top-n-sigma;constructor"),
   );
   expect(values).toEqual({ topP: 1, minP: 0, repeatPenalty: 1, xtcProbability: 0 });
-  expect(notes.join(" ")).toContain('steps that are not here: "top_n_sigma"');
+  expect(notes.join(" ")).toContain('steps that are not here: "top_n_sigma", "constructor"');
 });

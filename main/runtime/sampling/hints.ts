@@ -45,9 +45,12 @@ const SEQUENCE: Readonly<Record<string, Partial<SamplingNumbers>>> = {
   xtc: { xtcProbability: 0 },
   temperature: { temperature: 1 },
 };
-const OTHER_NAMES: Readonly<Record<string, string>> = {
-  ...{ temp: "temperature", typ_p: "typical", typical_p: "typical", nucleus: "top_p" },
-};
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ["temp", "temperature"],
+  ["typ_p", "typical"],
+  ["typical_p", "typical"],
+  ["nucleus", "top_p"],
+]);
 
 export function samplingHints(metadata: Metadata): SamplingHints {
   const values: Partial<Record<SamplingNumber, number>> = {};
@@ -68,7 +71,9 @@ export function samplingHints(metadata: Metadata): SamplingHints {
   if (sequence.kind !== "string") notes.push(`${PREFIX}sequence is left out: it is no text.`);
   else {
     const names = metadata.string(`${PREFIX}sequence`).split(";").map(stepName);
-    const unknown = names.filter((name) => !(name in SEQUENCE)).map((name) => JSON.stringify(name.slice(0, 40)));
+    const unknown = names
+      .filter((name) => !Object.hasOwn(SEQUENCE, name))
+      .map((name) => JSON.stringify(name.slice(0, 40)));
     for (const [step, off] of Object.entries(SEQUENCE)) if (!names.includes(step)) Object.assign(values, off);
     if (unknown.length > 0)
       notes.push(`${PREFIX}sequence names steps that are not here: ${unknown.slice(0, 8).join(", ")}.`);
@@ -79,7 +84,7 @@ export function samplingHints(metadata: Metadata): SamplingHints {
 
 function stepName(text: string): string {
   const name = text.trim().toLowerCase().replaceAll("-", "_");
-  return OTHER_NAMES[name] ?? name;
+  return OTHER_NAMES.get(name) ?? name;
 }
 
 /** As the file's author wrote it: 0.8, not the float32 beside it. */

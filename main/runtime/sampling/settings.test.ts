@@ -14,6 +14,7 @@ const source = {
   size: WORDS.length,
   endings: new Set<number>(),
   pieceBytes: (id: number) => new TextEncoder().encode(WORDS[id]),
+  idOf: (text: string) => (WORDS.includes(text) ? WORDS.indexOf(text) : undefined),
   encode: (text: string) => Int32Array.from([...text], (letter) => Math.max(0, WORDS.indexOf(letter))),
 };
 const prepare = (settings: Partial<SamplingSettings>) => finish(prepareSampling({ ...GREEDY, ...settings }, source));

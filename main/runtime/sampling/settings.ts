@@ -16,7 +16,7 @@ import {
 import type { Steps } from "../../ir/steps.ts";
 import type { BreakerSource } from "./dry.ts";
 import { breakersOf } from "./dry.ts";
-import type { AnswerForm, GrammarVocabulary } from "./grammars.ts";
+import type { AnswerForm, AnswerForms, GrammarVocabulary } from "./grammars.ts";
 import { constraintOf } from "./grammars.ts";
 
 /** What every engine draws by, and how many of the last tokens the penalties look at. */
@@ -75,10 +75,17 @@ export interface SamplingSource extends BreakerSource, GrammarVocabulary {
   readonly suppressed?: readonly number[];
 }
 
-/** Looks up tokens, reads the grammar, and leaves out what is off. A grammar's first use of a vocabulary takes a moment. */
-export function* prepareSampling(settings: SamplingSettings, source: SamplingSource): Steps<PreparedSampling> {
+/**
+ * Looks up tokens, reads the grammar, and leaves out what is off. A grammar's first use of a vocabulary takes a moment.
+ * `forms`: what the conversation says of the answer's form.
+ */
+export function* prepareSampling(
+  settings: SamplingSettings,
+  source: SamplingSource,
+  forms: AnswerForms = {},
+): Steps<PreparedSampling> {
   checkRanges(settings);
-  const form = formOf(settings);
+  const form = formOf(settings, forms);
   const constraint = form === undefined ? {} : { constraint: yield* constraintOf(form, source) };
   const { temperature, topK, topP, minP, repeatPenalty, repeatLast, seed } = settings;
   const number = (name: SamplingNumber): number => settings[name] ?? SAMPLING_DEFAULTS[name];
@@ -120,12 +127,23 @@ export function* prepareSampling(settings: SamplingSettings, source: SamplingSou
   };
 }
 
-function formOf({ grammar, jsonSchema }: SamplingSettings): AnswerForm | undefined {
+function formOf(
+  { grammar, jsonSchema }: SamplingSettings,
+  { form: calls, jsonForm }: AnswerForms,
+): AnswerForm | undefined {
   if (grammar !== undefined && jsonSchema !== undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", "[sampling] got a grammar and a JSON schema, expected one of them");
+  if (calls !== undefined && (grammar ?? jsonSchema) !== undefined)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      "[sampling] got a tool choice beside a grammar or a JSON schema, expected one of them",
+      { hint: "Leave the tool choice at auto, or leave the grammar out." },
+    );
+  if (calls !== undefined) return calls;
   if (grammar !== undefined) return { kind: "grammar", text: grammar };
   if (jsonSchema === undefined) return undefined;
-  return { kind: "jsonSchema", text: typeof jsonSchema === "string" ? jsonSchema : JSON.stringify(jsonSchema) };
+  const text = typeof jsonSchema === "string" ? jsonSchema : JSON.stringify(jsonSchema);
+  return jsonForm?.(text) ?? { kind: "jsonSchema", text };
 }
 
 function checkRanges(settings: SamplingSettings): void {
