@@ -5,6 +5,7 @@
  * client sends is counted before it is parsed: text is cheap, but each value of a tree costs a hundred times its two letters.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
+import { beyondTree } from "./jsonTree.ts";
 
 const ARRAY_TYPES = {
   i8: Int8Array,
@@ -46,15 +47,6 @@ export const REQUEST_LIMITS: CodecLimits = {
 const LENGTH_BYTES = 4;
 const ALIGN = 8;
 const MAX_DEPTH = 64;
-const LETTERS = {
-  quote: 0x22,
-  comma: 0x2c,
-  bracket: 0x5b,
-  backslash: 0x5c,
-  closingBracket: 0x5d,
-  brace: 0x7b,
-  closingBrace: 0x7d,
-} as const;
 const align = (offset: number): number => Math.ceil(offset / ALIGN) * ALIGN;
 
 /** The JSON part: the frame with its placeholders, and the type and byte length of each tail. */
@@ -122,29 +114,11 @@ export function decodeFrame(bytes: Uint8Array, limits: CodecLimits = DEFAULT_LIM
   return frame;
 }
 
-/**
- * Bounds the tree that the JSON would become, without making it: a value stands at the start, after each comma and at most one
- * after each bracket. Text that is no JSON may be counted wrongly; the parser refuses it afterwards.
- */
+/** The envelope and the frame in it are two levels. */
 function checkTree(bytes: Uint8Array, maxValues: number): void {
-  let values = 1;
-  let depth = 0;
-  let quoted = false;
-  for (let at = 0; at < bytes.length; at++) {
-    const letter = bytes[at];
-    if (quoted) {
-      if (letter === LETTERS.backslash) at += 1;
-      else if (letter === LETTERS.quote) quoted = false;
-    } else if (letter === LETTERS.quote) quoted = true;
-    else if (letter === LETTERS.comma) values += 1;
-    else if (letter === LETTERS.bracket || letter === LETTERS.brace) {
-      values += 1;
-      depth += 1;
-      // The envelope and the frame in it are two levels.
-      if (depth > MAX_DEPTH + 2) throw fail(`nested deeper than ${MAX_DEPTH}`);
-    } else if (letter === LETTERS.closingBracket || letter === LETTERS.closingBrace) depth -= 1;
-    if (values > maxValues) throw fail(`more than ${maxValues} values`);
-  }
+  const beyond = beyondTree(bytes, { depth: MAX_DEPTH + 2, values: maxValues });
+  if (beyond === "depth") throw fail(`nested deeper than ${MAX_DEPTH}`);
+  if (beyond === "values") throw fail(`more than ${maxValues} values`);
 }
 
 function parseJson(bytes: Uint8Array): Envelope {

@@ -1,6 +1,6 @@
 /**
  * The one contract between the engine and its clients: every call, stream and event with its schemas.
- * Adding a call is one entry here and one handler in the engine; nothing else crosses. Tensors and weights never do.
+ * Adding a call is one entry here and one handler in the engine; nothing else crosses. Of tensors a page of values does.
  */
 import { z } from "zod";
 import { call, event, stream } from "./define.ts";
@@ -14,6 +14,14 @@ import type {
   CallName,
   StreamName,
 } from "./define.ts";
+import {
+  adviceChoice,
+  adviceList,
+  advicePreview,
+  adviceSubject,
+  measureAdviceInput,
+  measureAdviceItem,
+} from "./views/advice.ts";
 import { chatMessage, chatOptions, templateView } from "./views/chat.ts";
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
@@ -29,6 +37,7 @@ import {
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
+  bisection,
   graphKey,
   graphView,
   nodeView,
@@ -37,15 +46,21 @@ import {
   passDiff,
   passList,
   precision,
+  ROUTED,
+  stepsInput,
+  stepsItem,
   textPage,
+  watched,
 } from "./views/graph.ts";
 import {
+  adapterSource,
+  dropped,
   fileBlocks,
+  fileSize,
   headerNeed,
   locateResult,
   metadataPage,
   metadataValue,
-  adapterSource,
   modelSource,
   overview,
   recent,
@@ -58,29 +73,24 @@ import {
 import { adviceInput, calibrateInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
 import { verifyItem } from "./views/mac.ts";
 import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
+import { costView, subject, verdict } from "./views/cost.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
-import {
-  benchInput,
-  benchItem,
-  hybridInput,
-  hybridView,
-  profileInput,
-  profileItem,
-  runInput,
-  runItem,
-} from "./views/run.ts";
+import { benchInput, benchItem } from "./views/bench.ts";
+import { hybridInput, hybridView, profileInput, profileItem, runInput, runItem } from "./views/run.ts";
+import { checkInput, checkItem, statisticsInput, statisticsItem, valuesInput, valuesPage } from "./views/tensors.ts";
+import { serverInput, serverItem, serverStatus } from "./views/server.ts";
 import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
+import { historyEntry, historyKind, historyPage, LARGEST_DOCUMENT, sessionId, sessionRow } from "./views/session.ts";
 import { encoded, encodeInput, expertsInput, expertsItem, scoreInput, scoreItem } from "./views/score.ts";
 
 const nothing = z.object({});
 const ok = z.object({ ok: z.literal(true) });
 const ofModel = z.object({ model: modelId });
 const path = z.string().min(1).max(4096);
-const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 18,
+  version: 20,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -91,6 +101,26 @@ export const contract = {
     "recents.list": call(nothing, z.object({ recents: z.array(recent) })),
     "recents.add": call(z.object({ path }), ok),
     "recents.remove": call(z.object({ path }), ok),
+
+    /** Documents of windows, as text (`sessionDocument`). */
+    "sessions.list": call(
+      z.object({ limit: z.number().int().min(1).max(200).default(20) }),
+      z.object({ sessions: z.array(sessionRow) }),
+    ),
+    "sessions.load": call(z.object({ session: sessionId }), z.object({ text: z.string() })),
+    /** Written whole, or not at all. */
+    "sessions.save": call(z.object({ session: sessionId, text: z.string().min(1).max(LARGEST_DOCUMENT) }), ok),
+    "sessions.remove": call(z.object({ session: sessionId }), ok),
+    /** Lines that stay: benchmarks ("bench"), and what else is measured. */
+    "history.append": call(z.object({ kind: historyKind, entry: historyEntry }), ok),
+    "history.list": call(
+      z.object({
+        kind: historyKind,
+        identity: z.string().min(1).max(200).nullable().default(null),
+        limit: z.number().int().min(1).max(10_000).default(200),
+      }),
+      historyPage,
+    ),
 
     "model.open": call(
       z.object({ source: modelSource, adapters: z.array(adapterSource).max(16).default([]) }),
@@ -126,17 +156,28 @@ export const contract = {
     "model.blocks": call(ofModel, fileBlocks),
 
     /** A dropped file without a path: the engine asks for ranges until it has the header, then opens `{kind: "header"}`. */
-    "header.begin": call(z.object({ name: z.string().min(1).max(1024), size: fileSize }), headerNeed),
+    "header.begin": call(dropped, headerNeed),
     "header.feed": call(
       z.object({ header: z.string().min(1).max(64), offset: fileSize, bytes: uploadChunk.shape.bytes }),
       headerNeed,
     ),
     /** Looks for the whole file of a header-only model by name, size and header hash, in known folders and the one given. */
     "model.locate": call(z.object({ model: modelId, folder: path.nullable().default(null) }), locateResult),
+    /** Looks for the file of a session's model, which is not where it was. */
+    "model.find": call(
+      z.object({
+        name: z.string().min(1).max(4096),
+        headerHash: z.string().min(1).max(128),
+        bytes: fileSize,
+        folder: path.nullable().default(null),
+      }),
+      locateResult,
+    ),
     /** Gives a header-only model its data; the handle stays. Fails when size or header hash differ. */
     "model.attach": call(z.object({ model: modelId, source: modelSource }), overview),
-    "upload.begin": call(z.object({ name: z.string().min(1).max(1024), size: fileSize }), uploadStarted),
-    /** Pieces in order; the answer is the back-pressure. */
+    /** Of a file and those beside it that its model needs, one behind the other. */
+    "upload.begin": call(dropped, uploadStarted),
+    /** Pieces in order, each of one file; offsets go on from file to file. The answer is the back-pressure. */
     "upload.chunk": call(uploadChunk, z.object({ receivedBytes: z.number() })),
     "upload.finish": call(z.object({ upload: z.string().min(1).max(64) }), ok),
     "upload.cancel": call(z.object({ upload: z.string().min(1).max(64) }), ok),
@@ -163,10 +204,15 @@ export const contract = {
       }),
       passDiff,
     ),
+    /** Halves the way of a graph to its backend until the step is found that made something worse. */
+    "passes.bisect": call(
+      stepsInput.extend({ watched, from: z.string().min(1).max(100).nullable().default(null) }),
+      bisection,
+    ),
     "text.page": call(
       z.object({
         key: graphKey,
-        language: z.enum(["rlx-ir", "mil"]),
+        language: z.enum(["rlx-ir", "mil", "plan"]),
         target: targetSpec,
         firstLine: z.number().int().min(0).default(0),
         /** The page on which this node's first line stands, instead of the one that begins at `firstLine`. */
@@ -177,7 +223,15 @@ export const contract = {
     ),
 
     "targets.list": call(nothing, targetList),
-    "route.get": call(z.object({ model: modelId, target: targetSpec, phase }), routeView),
+    /** Where a runtime runs the legal graph: Core ML as predicted for the target, the others on their one device. */
+    "route.get": call(
+      z.object({ model: modelId, backend: backend.default(ROUTED.backend), target: targetSpec, phase }),
+      routeView,
+    ),
+    /** Predicted seconds over the legal graph of the subject's backend. */
+    "cost.get": call(z.object({ model: modelId, subject, phase }), costView),
+    /** How fast it would be. The own row alone is there first; all of them are worked out once and kept with the model. */
+    "verdict.get": call(z.object({ model: modelId, subject, rows: z.enum(["own", "all"]).default("all") }), verdict),
     "route.compare": call(
       z.object({ model: modelId, phase, targets: z.array(targetSpec).min(1).max(16) }),
       routeComparison,
@@ -186,6 +240,11 @@ export const contract = {
     "route.planned": call(z.object({ model: modelId, target: targetSpec, phase }), plannedRoute),
     /** What MLX would do with the same graph, op by op and weight by weight. */
     "route.mlx": call(mlxRouteInput, mlxRoute),
+
+    /** What would make the model faster on a subject, the largest gain first. */
+    "advice.list": call(adviceSubject, adviceList),
+    /** The route with an advice applied, and numbers before and after. */
+    "advice.preview": call(adviceChoice, advicePreview),
 
     "machine.state": call(nothing, machineState),
     /** Which device is fastest here for a model, by what was measured; measures nothing itself. */
@@ -202,11 +261,20 @@ export const contract = {
     "convert.plan": call(convertChoice, convertPlan),
     "quantize.plan": call(quantizeChoice, quantizePlan),
     "tokens.encode": call(encodeInput, encoded),
+    /** The engine's HTTP server for other programs, in OpenAI's form (docs/server.md). */
+    "server.start": call(serverInput, serverStatus),
+    "server.stop": call(nothing, serverStatus),
+    /** A window of a tensor's values, unpacked. */
+    "tensors.values": call(valuesInput, valuesPage),
   },
   streams: {
     "run.start": stream(runInput, runItem),
+    /** What each step of the pipeline is worth, one after the other. */
+    "passes.steps": stream(stepsInput, stepsItem),
     "bench.run": stream(benchInput, benchItem),
     "profile.run": stream(profileInput, profileItem),
+    /** Before and after in turns, and a verdict that is kept for this machine. */
+    "advice.measure": stream(measureAdviceInput, measureAdviceItem),
     /** Measures what is not known of the devices, then advises. */
     "devices.calibrate": stream(calibrateInput, calibrateItem),
     "export.start": stream(exportInput, exportItem),
@@ -214,10 +282,15 @@ export const contract = {
     "quantize.run": stream(quantizeInput, quantizeItem),
     /** What each weight is multiplied by over a text, as an importance matrix. */
     "quantize.importance": stream(importanceInput, importanceItem),
+    "tensors.statistics": stream(statisticsInput, statisticsItem),
+    /** Is this file broken? Reads every tensor once. */
+    "tensors.check": stream(checkInput, checkItem),
     "score.run": stream(scoreInput, scoreItem),
     "experts.run": stream(expertsInput, expertsItem),
     "embed.run": stream(embedInput, embedItem),
     "rerank.run": stream(rerankInput, rerankItem),
+    /** How the HTTP server is, and each of its requests as it goes on; until it is left. */
+    "server.watch": stream(nothing, serverItem),
     /** Asks Core ML on this Mac what only it can answer, question by question. */
     "doctor.verify": stream(nothing, verifyItem),
   },

@@ -15,8 +15,8 @@ export interface ShellBridge {
   /** The file's path, or "" when the file has none. */
   pathForFile(file: unknown): string;
   openModelDialog(): Promise<string | null>;
-  /** Where to write the package; null when the user changed their mind. */
-  savePackageDialog(suggestedPath: string): Promise<string | null>;
+  /** Where to write a package or a model file, by the ending of the suggestion; null when the user changed their mind. */
+  saveDialog(suggestedPath: string): Promise<string | null>;
   showInFolder(path: string): void;
   /** Menu items and system events, by command id of the window's registry. Returns the way to stop listening. */
   onCommand(listener: (command: string) => void): () => void;

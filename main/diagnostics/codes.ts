@@ -28,6 +28,7 @@ export const ERROR_CODES = [
   "ENV_NO_DEVICE",
   "ENV_NO_MEMORY",
   "ENV_NO_RUNTIME",
+  "ENV_NOT_QUIET",
   "ENV_IO",
   "IR_TYPE",
   "IR_SHAPE",

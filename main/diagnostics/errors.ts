@@ -61,6 +61,8 @@ const SYSTEM_ERRORS: { readonly [code: string]: readonly [meaning: string, hint:
   ENFILE: ["too many files are open on this machine", "Close some programs."],
   ENOMEM: ["the system gave no memory", "Close some programs, or raise the limit (ulimit -v)."],
   EAGAIN: ["the system gave no more processes or threads", "Raise the limit (ulimit -u)."],
+  ELOOP: ["a link leads back to itself", "Give the path of the file itself."],
+  ENAMETOOLONG: ["a name is too long", "Choose a shorter one."],
   ENOENT: ["a file or folder is not there", "Check that the folder still exists. TMPDIR and HOME name folders, too."],
 };
 

@@ -4,8 +4,9 @@ import type { View } from "../define.ts";
 
 const LONGEST_CONTENT = 4_000_000;
 const longText = z.string().max(LONGEST_CONTENT);
-/** Text of a JSON. */
-const jsonText = z.string().max(1 << 20);
+/** Characters. */
+export const LONGEST_JSON = 1 << 20;
+const jsonText = z.string().max(LONGEST_JSON);
 
 export const toolCall = z.object({
   id: z.string().min(1).max(200),
@@ -32,6 +33,8 @@ export type ChatMessage = View<typeof chatMessage>;
 export const chatOptions = {
   /** JSON list of the functions that the model may call, each with a JSON schema of its parameters. */
   tools: jsonText.optional(),
+  /** auto (without it), none, required, or the name of the one tool to call. */
+  toolChoice: z.string().min(1).max(1000).optional(),
   /** JSON list of documents, for templates that take some. */
   documents: jsonText.optional(),
   /** Variables such as enable_thinking; a value is JSON, or else a text. */

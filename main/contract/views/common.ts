@@ -24,6 +24,8 @@ export const UNITS = [
   "count",
   "bits",
   "ratio",
+  "joules",
+  "watts",
 ] as const;
 export const unit = z.enum(UNITS);
 export type Unit = z.output<typeof unit>;
@@ -87,13 +89,45 @@ export const i32 = z.custom<Int32Array>((value) => value instanceof Int32Array, 
 export const f32 = z.custom<Float32Array>((value) => value instanceof Float32Array, "expected a Float32Array");
 export const f64 = z.custom<Float64Array>((value) => value instanceof Float64Array, "expected a Float64Array");
 
-/** The Core ML target a prediction is for. No routing number without one. */
+const units = z.enum(["cpu-ane", "cpu-gpu", "all", "cpu"]);
+
+/** Other ways to compile the same program, all off at first; `main/backends/coreml/levers.ts` says what each does. */
+export const targetOptions = z.object({
+  splitRows: z.boolean().default(false),
+  islands: z.boolean().default(false),
+  states: z.boolean().default(false),
+  prefillUnits: units.nullable().default(null),
+});
+export type TargetOptions = View<typeof targetOptions>;
+
+/** The word of each on a command line. */
+export const OPTION_WORDS: readonly { readonly name: string; readonly options: Partial<TargetOptions> }[] = [
+  { name: "split-rows", options: { splitRows: true } },
+  { name: "islands", options: { islands: true } },
+  { name: "states", options: { states: true } },
+  ...(["cpu-ane", "cpu-gpu", "all", "cpu"] as const).map((prefillUnits) => ({
+    name: `prefill-${prefillUnits}`,
+    options: { prefillUnits },
+  })),
+];
+/** What is on, in these words. */
+export const optionWords = (options: TargetOptions | undefined): readonly string[] =>
+  options === undefined
+    ? []
+    : OPTION_WORDS.filter(({ options: own }) =>
+        Object.entries(own).every(([key, value]) => options[key as keyof TargetOptions] === value),
+      ).map(({ name }) => name);
+
+/** The machine and, for Core ML, the target a prediction is for. No routing number without one. `chip`: a family or a variant. */
 export const targetSpec = z.object({
   chip: z.string().min(1).max(32),
   os: z.string().min(1).max(32),
-  units: z.enum(["cpu-ane", "cpu-gpu", "all", "cpu"]),
+  units,
   profile: z.enum(["auto", "gpu", "ane", "exact"]),
   context: z.number().int().min(1).max(LARGEST_CONTEXT),
+  /** Memory of the machine; without it as it is sold, or as this Mac has it. */
+  memoryGiB: z.number().int().min(1).max(4096).nullable().optional(),
+  options: targetOptions.optional(),
 });
 export type TargetSpec = View<typeof targetSpec>;
 

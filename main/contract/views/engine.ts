@@ -1,7 +1,8 @@
 /** The engine about itself: the machine, its devices, its memory and jobs, and the doctor's findings. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { figure } from "./common.ts";
+import { figure, modelId } from "./common.ts";
+import { backend } from "./graph.ts";
 import { macFacts } from "./mac.ts";
 
 /** A device is named by its id in the engine's list (`devices` of `engine.info`): no other code knows which there are. */
@@ -37,6 +38,8 @@ export type Capability = keyof z.output<typeof capabilities>;
 export const deviceInfo = z.object({
   id: runDevice,
   title: z.string(),
+  /** The runtime that it is, or that it simulates; null: one of its own. */
+  backend: backend.nullable(),
   available: z.boolean(),
   /** What it is here, or what is missing and how to get it. */
   sentence: z.string(),
@@ -86,8 +89,11 @@ export const job = z.object({
     "calibrate",
     "convert",
     "quantize",
+    "check",
   ]),
   title: z.string(),
+  /** The open model that it is about; each window has its own. null: the engine's own work. */
+  model: modelId.nullable(),
   phase: z.string(),
   fraction: z.number().nullable(),
   elapsedSeconds: z.number(),
@@ -100,6 +106,8 @@ export const engineStatus = z.object({
   freeBytes: z.number(),
   totalBytes: z.number(),
   jobs: z.array(job),
+  /** What each open model takes: its weights once they are loaded, and the caches of its sessions. */
+  models: z.array(z.object({ model: modelId, bytes: z.number() })),
 });
 export type EngineStatus = View<typeof engineStatus>;
 

@@ -1,13 +1,10 @@
 /** Export of an .mlpackage: the plan beforehand, progress, and the report of how each weight was mapped. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { ability, figure, modelId, phaseItem, targetSpec } from "./common.ts";
+import { modelId, phaseItem, targetSpec } from "./common.ts";
+import { writeDone, writePlace, writePlan, writeProgress } from "./write.ts";
 
-export const exportPlan = z.object({
-  suggestedPath: z.string(),
-  bytes: figure,
-  sourceBytes: z.number(),
-  freeDiskBytes: z.number().nullable(),
+export const exportPlan = writePlan.extend({
   functions: z.array(z.string()),
   forms: z.array(
     z.object({
@@ -18,17 +15,11 @@ export const exportPlan = z.object({
       bytes: z.number(),
     }),
   ),
-  sentence: z.string(),
-  can: ability,
 });
 export type ExportPlan = View<typeof exportPlan>;
 
-export const exportInput = z.object({
-  model: modelId,
-  target: targetSpec,
-  path: z.string().min(1).max(4096),
-  overwrite: z.boolean().default(false),
-});
+export const exportModel = z.object({ model: modelId, target: targetSpec });
+export const exportInput = exportModel.extend(writePlace.shape);
 
 export const weightRow = z.object({
   name: z.string(),
@@ -44,23 +35,7 @@ export type WeightRow = View<typeof weightRow>;
 
 export const exportItem = z.discriminatedUnion("kind", [
   phaseItem,
-  z.object({
-    kind: z.literal("progress"),
-    doneBytes: z.number(),
-    totalBytes: z.number(),
-    tensor: z.string(),
-    elapsedSeconds: z.number(),
-  }),
-  z.object({
-    kind: z.literal("done"),
-    path: z.string(),
-    bytes: z.number(),
-    ratioToSource: z.number(),
-    seconds: figure,
-    functions: z.array(z.string()),
-    sentence: z.string(),
-    weights: z.array(weightRow),
-  }),
+  writeProgress.extend({ tensor: z.string() }),
+  writeDone.extend({ path: z.string(), functions: z.array(z.string()), weights: z.array(weightRow) }),
 ]);
 export type ExportItem = View<typeof exportItem>;
-export const exportModel = z.object({ model: modelId, target: targetSpec });

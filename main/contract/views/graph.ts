@@ -5,42 +5,84 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import type { TargetSpec } from "./common.ts";
-import { device, f32, fact, figure, i32, modelId, phase, targetSpec, truth, u32, u8 } from "./common.ts";
+import {
+  device,
+  f32,
+  fact,
+  figure,
+  i32,
+  LARGEST_CONTEXT,
+  modelId,
+  phase,
+  targetSpec,
+  truth,
+  u32,
+  u8,
+} from "./common.ts";
 
 /** Precision of a computation. Targets take theirs from the weight profile. */
 export const precision = z.enum(["f32", "mixed", "f16"]);
 export type Precision = View<typeof precision>;
 
-/** Backends whose pipeline can be shown. */
-const COREML = { backend: "coreml", title: "Core ML", mil: true } as const;
-const CPU = { backend: "cpu", title: "CPU", mil: false } as const;
-const MLX = { backend: "mlx", title: "MLX", mil: false } as const;
+/**
+ * The runtimes that a model can run on here. One of them, with a target and a phase, is the subject that the whole window
+ * speaks of; each has a pipeline and a route of its own.
+ */
+const COREML = {
+  backend: "coreml",
+  title: "Core ML",
+  /** What the legal graph becomes: the language of its text and its name. */
+  lowered: { language: "mil", title: "MIL", counts: "MIL operations" },
+  hint: "Neural Engine, GPU and CPU, placed op by op",
+} as const;
+const CPU = {
+  backend: "cpu",
+  title: "CPU",
+  lowered: { language: "plan", title: "Plan", counts: "instructions" },
+  hint: "All of it on the CPU, by our own engine",
+} as const;
+const MLX = {
+  backend: "mlx",
+  title: "MLX",
+  lowered: { language: "plan", title: "Calls", counts: "calls" },
+  hint: "All of it on the GPU",
+} as const;
 export const BACKENDS = [COREML, CPU, MLX] as const;
+/** Their names, for what concerns one of them. */
+export const RUNTIMES = { coreml: COREML.backend, cpu: CPU.backend, mlx: MLX.backend } as const;
 export const backend = z.enum([COREML.backend, CPU.backend, MLX.backend]);
 export type Backend = z.output<typeof backend>;
+/** Those that run a whole program on one device. */
+export type OwnBackend = Exclude<Backend, typeof COREML.backend>;
 
 /** The first step and the last; between them are the passes, by name. */
 export const BUILT = "built";
 export const LEGAL = "legal";
 const step = z.string().min(1).max(100);
 
+/** Positions that bytes and work are counted for; without it, those that targets begin with. */
+const context = z.number().int().min(1).max(LARGEST_CONTEXT).optional();
+
 /** A place on a backend's way. Core ML's graphs have the sizes of a target; the CPU's may be in other floats. */
 export const stage = z.discriminatedUnion("backend", [
   z.object({ backend: z.literal(COREML.backend), step, target: targetSpec }),
-  z.object({ backend: z.literal(CPU.backend), step, precision: precision.optional() }),
-  z.object({ backend: z.literal(MLX.backend), step }),
+  z.object({ backend: z.literal(CPU.backend), step, context, precision: precision.optional() }),
+  z.object({ backend: z.literal(MLX.backend), step, context }),
 ]);
 export type Stage = View<typeof stage>;
 
-/** What the window shows first: the stage that routes speak about. */
+/** Where MIL comes from: the stage that Core ML is given. */
 export const ROUTED = { backend: COREML.backend, step: LEGAL } as const;
 
 export const stageOn = (of: Backend, at: string, target: TargetSpec): Stage =>
-  of === COREML.backend ? { backend: of, step: at, target } : { backend: of, step: at };
+  of === COREML.backend ? { backend: of, step: at, target } : { backend: of, step: at, context: target.context };
 
-export const routedStage = (target: TargetSpec): Stage => ({ ...ROUTED, target });
-export const isRouted = ({ backend: of, step: at }: Pick<Stage, "backend" | "step">): boolean =>
-  of === ROUTED.backend && at === ROUTED.step;
+/** The stage that the routes of a backend speak about. */
+export const routedStage = (of: Backend, target: TargetSpec): Stage => stageOn(of, LEGAL, target);
+export const isRouted = ({ step: at }: Pick<Stage, "step">): boolean => at === LEGAL;
+export const loweredOf = (of: Backend): (typeof BACKENDS)[number]["lowered"] =>
+  (BACKENDS.find((each) => each.backend === of) ?? COREML).lowered;
+export const backendTitle = (of: Backend): string => BACKENDS.find((each) => each.backend === of)?.title ?? of;
 export const graphKey = z.object({ model: modelId, stage, phase });
 export type GraphKey = View<typeof graphKey>;
 
@@ -55,7 +97,8 @@ export const NODE_FLAGS = {
   view: 64,
   nextState: 128,
 } as const;
-export const GROUP_KINDS = ["model", "repeat", "block", "part"] as const;
+/** op: what one op of the model became, when that is several. */
+export const GROUP_KINDS = ["model", "repeat", "block", "part", "op"] as const;
 
 /** Ids of nodes are operation × ID_SLOTS + a count, so that several nodes may stand for one operation of the model. */
 export const ID_SLOTS = 64;
@@ -113,7 +156,7 @@ export const graphView = z.object({
 });
 export type GraphView = View<typeof graphView>;
 
-export const OVERLAYS = ["device", "segment", "time", "bytes", "type"] as const;
+export const OVERLAYS = ["device", "segment", "time", "bytes", "flops", "type"] as const;
 export const overlayKind = z.enum(OVERLAYS);
 export type OverlayKind = z.output<typeof overlayKind>;
 /** One number per node index. device: a code of DEVICES · segment: its index, -1 none · type: legend index · else a quantity. */
@@ -124,6 +167,8 @@ export const overlayView = z.object({
   basis: z.string(),
   values: f32,
   legend: z.array(z.string()),
+  /** time: the step that the values are shares of; absent for others, and where no time is predicted. */
+  whole: figure.optional(),
 });
 export type OverlayView = View<typeof overlayView>;
 
@@ -226,8 +271,9 @@ export const passView = z.object({
   name: z.string(),
   reason: z.string(),
   changed: z.boolean(),
-  nodesBefore: z.number(),
-  nodesAfter: z.number(),
+  /** Ops of the graph: what is neither an input, a weight, a constant nor a state. */
+  opsBefore: z.number(),
+  opsAfter: z.number(),
   time: figure,
   hits: z.number(),
   /** Where a pattern nearly matched and why it did not. */
@@ -251,9 +297,44 @@ export const passDiff = z.object({
 });
 export type PassDiff = View<typeof passDiff>;
 
+/** What a program would cost that took the shortest way to the end from a step: legalised, and for Core ML routed. */
+export const stepNumbers = z.object({
+  /** null: one device, nothing to cross. */
+  hops: z.number().nullable(),
+  aneShare: z.number().nullable(),
+  /** Of one token or chunk. */
+  seconds: figure,
+});
+export type StepNumbers = View<typeof stepNumbers>;
+
+export const stepsInput = z.object({ model: modelId, backend, phase, target: targetSpec });
+export const stepsItem = z.discriminatedUnion("kind", [
+  /** As built, after each pass that changed something, and legal; with the ops of each. */
+  z.object({ kind: z.literal("list"), steps: z.array(z.object({ name: z.string(), ops: z.number() })) }),
+  z.object({ kind: z.literal("numbers"), index: z.number(), numbers: stepNumbers }),
+  /** What the legal graph became: MIL operations, instructions or calls; null where the runtime cannot run all of it. */
+  z.object({ kind: z.literal("lowered"), count: z.number().nullable(), what: z.string() }),
+]);
+export type StepsItem = View<typeof stepsItem>;
+
+/** A number that must not get worse, or the device of an op, named by its id in any of the graphs. */
+export const watched = z.union([z.enum(["ane", "hops", "seconds", "ops"]), z.object({ op: z.number().int().min(0) })]);
+export type Watched = View<typeof watched>;
+
+export const bisection = z.object({
+  /** The step after which it was worse; null: it never was. */
+  step: z.string().nullable(),
+  sentence: z.string(),
+  /** The steps that were looked at, in order, with the value after each; a device by its code. */
+  seen: z.array(z.object({ name: z.string(), value: z.number() })),
+  /** Steps that there are. */
+  steps: z.number(),
+});
+export type Bisection = View<typeof bisection>;
+
 /** A page of a program's text; `nodes[i]` is the node index that line i belongs to, or -1. */
 export const textPage = z.object({
-  language: z.enum(["rlx-ir", "mil"]),
+  language: z.enum(["rlx-ir", "mil", "plan"]),
   title: z.string(),
   totalLines: z.number(),
   firstLine: z.number(),

@@ -7,15 +7,18 @@ import { ability, fact, figure, modelId, referenceNotice, sumRow, targetSpec, u8
 
 /**
  * path: a file the engine can reach · offer: one of `engineInfo.offers` · header: a dropped file whose header was fed ·
- * upload: a dropped file that was sent whole.
+ * upload: a dropped file that was sent whole · model: an open model once more, for other adapters.
  */
 export const modelSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("path"), path: z.string().min(1).max(4096) }),
   z.object({ kind: z.literal("offer"), id: z.string().min(1).max(64) }),
   z.object({ kind: z.literal("header"), header: z.string().min(1).max(64) }),
   z.object({ kind: z.literal("upload"), upload: z.string().min(1).max(64) }),
+  z.object({ kind: z.literal("model"), model: modelId }),
 ]);
 export type ModelSource = View<typeof modelSource>;
+
+export const fileSize = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 /** A LoRA adapter to apply to a model that lies at a path; scale 1 as it was trained. */
 export const adapterSource = z.object({ path: z.string().min(1).max(4096), scale: z.number().default(1) });
@@ -55,25 +58,11 @@ export const fitView = z.object({
 });
 export type FitView = View<typeof fitView>;
 
-export const speedView = z.object({
-  machine: z.string(),
-  /** Tokens per second; null where the sum would not hold, and `sentence` says why. */
-  generate: figure.nullable(),
-  /** Seconds to read `promptTokens` tokens. */
-  prompt: figure,
-  promptTokens: z.number(),
-  rows: z.array(sumRow),
-  sentence: z.string(),
-});
-export type SpeedView = View<typeof speedView>;
-
-/** One way to run the model: what it holds of it, and how fast that can be. */
+/** One way to run the model: what it holds of it. How fast that can be is the verdict's. */
 export const forecast = z.object({
   /** "Core ML, CPU and Neural Engine". */
   title: z.string(),
   fit: fitView,
-  /** null: the file has no graph here. */
-  speed: speedView.nullable(),
 });
 export type Forecast = View<typeof forecast>;
 
@@ -204,9 +193,26 @@ export const recent = z.object({
 });
 export type Recent = View<typeof recent>;
 
+const droppedFile = z.object({ name: z.string().min(1).max(1024), size: fileSize });
+
+/** What was dropped on a window: a file, and those that lie beside it, which its model may need. */
+export const dropped = droppedFile.extend({
+  /** The folder that was dropped, in which the file lies; null where files were. */
+  folder: z.string().min(1).max(1024).nullable().default(null),
+  /** Names from the file's folder: "model.safetensors", "1_Pooling/config.json". */
+  beside: z.array(droppedFile).max(4096).default([]),
+});
+
 /** The next range of a dropped file that the engine wants, or the news that the header is complete. */
 export const headerNeed = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("more"), header: z.string(), offset: z.number(), length: z.number() }),
+  /** `file`: the name of the one to read, as it was told; null for the first. */
+  z.object({
+    kind: z.literal("more"),
+    header: z.string(),
+    file: z.string().nullable(),
+    offset: z.number(),
+    length: z.number(),
+  }),
   z.object({ kind: z.literal("ready"), header: z.string(), foundPath: z.string().nullable() }),
 ]);
 export type HeaderNeed = View<typeof headerNeed>;

@@ -1,7 +1,8 @@
 /** A file in other types: the plan beforehand, progress tensor by tensor, and what each lost. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { ability, figure, modelId } from "./common.ts";
+import { figure, modelId } from "./common.ts";
+import { writeDone, writePlace, writePlan, writeProgress } from "./write.ts";
 
 const typeName = z.string().min(1).max(32);
 
@@ -22,13 +23,9 @@ export const quantizeChoice = z.object({
   importance: z.string().min(1).max(4096).optional(),
 });
 
-export const quantizePlan = z.object({
+export const quantizePlan = writePlan.extend({
   recipes: z.array(z.object({ id: z.string(), sentence: z.string(), needsImportance: z.boolean() })),
-  suggestedPath: z.string(),
-  bytes: figure,
   bitsPerWeight: z.number(),
-  sourceBytes: z.number(),
-  freeDiskBytes: z.number().nullable(),
   /** Most bytes first. */
   types: z.array(z.object({ type: z.string(), tensors: z.number(), bytes: z.number() })),
   tensors: z.array(
@@ -40,15 +37,13 @@ export const quantizePlan = z.object({
       note: z.string().nullable(),
     }),
   ),
-  sentence: z.string(),
-  can: ability,
 });
 export type QuantizePlanView = View<typeof quantizePlan>;
 
 export const quantizeInput = quantizeChoice.extend({
+  ...writePlace.shape,
   /** Absent: nothing is written, the errors are measured all the same. */
-  path: z.string().min(1).max(4096).optional(),
-  overwrite: z.boolean().default(false),
+  path: writePlace.shape.path.optional(),
 });
 
 export const importanceInput = z.object({
@@ -56,8 +51,7 @@ export const importanceInput = z.object({
   text: z.string().min(1).max(268_435_456),
   /** What the text is called in the file. */
   textName: z.string().max(256).default(""),
-  path: z.string().min(1).max(4096),
-  overwrite: z.boolean().default(false),
+  ...writePlace.shape,
   /** Tokens of a chunk. */
   chunk: z.number().int().min(1).max(65_536).default(512),
   /** Most chunks; all of the text without it. */
@@ -92,25 +86,11 @@ const tensorReport = z.object({
 });
 
 export const quantizeItem = z.discriminatedUnion("kind", [
-  z.object({
-    kind: z.literal("progress"),
-    tensor: z.string(),
-    done: z.number(),
-    of: z.number(),
-    doneBytes: z.number(),
-    totalBytes: z.number(),
-    elapsedSeconds: z.number(),
-    report: tensorReport.nullable(),
-  }),
-  z.object({
-    kind: z.literal("done"),
+  writeProgress.extend({ tensor: z.string(), done: z.number(), of: z.number(), report: tensorReport.nullable() }),
+  writeDone.extend({
     path: z.string().nullable(),
-    bytes: z.number(),
     bitsPerWeight: z.number(),
-    ratioToSource: z.number(),
     relativeRms: z.number(),
-    seconds: figure,
-    sentence: z.string(),
     tensors: z.array(tensorReport),
   }),
 ]);

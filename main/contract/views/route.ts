@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import { device, f32, figure, phase, targetSpec, truth, u32, u8 } from "./common.ts";
-import { graphKey, lowering } from "./graph.ts";
+import { backend, graphKey, lowering } from "./graph.ts";
 
 export const segmentView = z.object({
   index: z.number(),
@@ -11,7 +11,11 @@ export const segmentView = z.object({
   ops: z.number(),
   firstNode: z.number(),
   lastNode: z.number(),
+  /** Of the predicted time of the step. */
   workShare: z.number(),
+  seconds: figure,
+  /** The node that takes longest; -1 for none. */
+  heaviest: z.number(),
   bytesIn: z.number(),
   bytesOut: z.number(),
   inputs: z.array(z.string()),
@@ -35,30 +39,44 @@ export type HopView = View<typeof hopView>;
 export const deviceShare = z.object({
   device,
   ops: z.number(),
+  /** Of the predicted time of the step; hops are of no device. */
   workShare: z.number(),
+  seconds: figure,
 });
 export type DeviceShare = View<typeof deviceShare>;
 
 export const routeView = z.object({
   /** The legal graph whose node indices the columns use. */
   key: graphKey,
+  /** Core ML's is placed op by op; the other runtimes run all of it on one device. */
+  backend,
   target: targetSpec,
   targetTitle: z.string(),
   phase,
   truth,
   strings: z.array(z.string()),
-  /** Per node: device code, share of the estimated work, deciding rule and its sentence (string indices), what it became. */
-  nodes: z.object({ device: u8, work: f32, rule: u32, reason: u32, lowering: u32 }),
+  /**
+   * Per node: device code, share of the predicted time of the step and that time, deciding rule and its sentence (string
+   * indices), what it became.
+   */
+  nodes: z.object({ device: u8, work: f32, seconds: f32, rule: u32, reason: u32, lowering: u32 }),
   /** Of ops that are several MIL operations, by `nodes.lowering`; the first stands for all others. */
   lowerings: z.array(lowering),
   /** Stretches of one segment, device and group in the order of nodes; the ribbon draws them segment by segment, as they run. */
-  runs: z.object({ device: u8, work: f32, ops: u32, firstNode: u32, segment: u32 }),
+  runs: z.object({ device: u8, work: f32, seconds: f32, ops: u32, firstNode: u32, segment: u32 }),
   segments: z.array(segmentView),
   hops: z.array(hopView),
   devices: z.array(deviceShare),
   /** What the hops carry, and the caches that every call passes in and out. */
   bytesPerStep: figure,
   cacheBytes: z.number(),
+  /** "M4, 24 GB": seconds are for it. */
+  machine: z.string(),
+  /** The whole step: segments, hops, and caches that are copied. */
+  step: figure,
+  cacheSeconds: figure,
+  /** Of the step, starting segments and handing over. */
+  overhead: figure,
   sentence: z.string(),
 });
 export type RouteView = View<typeof routeView>;

@@ -1,4 +1,4 @@
-/** Running: chat and completion as a stream, benchmarks, profiles, and the hybrid run of a demo graph. */
+/** Running: chat and completion as a stream, profiles, and the hybrid run of a demo graph. */
 import { z } from "zod";
 import type { View } from "../define.ts";
 import {
@@ -7,6 +7,7 @@ import {
   f32,
   f64,
   figure,
+  i32,
   modelId,
   phaseItem,
   referenceNotice,
@@ -17,7 +18,6 @@ import {
 } from "./common.ts";
 import { chatMessage, chatOptions, reply, shownPiece, toolCall } from "./chat.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
-import { machineState } from "./machine.ts";
 import type { SamplingNumber } from "../../ir/samplingRanges.ts";
 import { isWhole, SAMPLING_NUMBERS, SAMPLING_RANGES } from "../../ir/samplingRanges.ts";
 
@@ -107,6 +107,8 @@ export const runInput = z.object({
   prompt: z.discriminatedUnion("kind", [
     z.object({ kind: z.literal("chat"), messages: z.array(chatMessage).min(1).max(10_000), ...chatOptions }),
     z.object({ kind: z.literal("completion"), text: z.string().max(4_000_000) }),
+    /** A text that is tokens already. */
+    z.object({ kind: z.literal("tokens"), ids: i32 }),
   ]),
   sampling: sampling.prefault({}),
   stop: z.array(z.string().min(1).max(1000)).max(64).default([]),
@@ -115,6 +117,8 @@ export const runInput = z.object({
   threads: z.number().int().min(1).max(1024).nullable().default(null),
   /** How many alternatives to report for each token. */
   alternatives: z.number().int().min(0).max(20).default(5),
+  /** Goes on after a token that ends the answer: for measuring. */
+  ignoreEnd: z.boolean().default(false),
 });
 
 export const tokenView = z.object({
@@ -122,6 +126,8 @@ export const tokenView = z.object({
   /** May be empty: a token can hold half a character. */
   text: z.string(),
   logprob: z.number(),
+  /** Seconds from the answer's first token to when this one was drawn. */
+  at: z.number(),
   top: z.array(z.object({ id: z.number(), text: z.string(), logprob: z.number() })),
   /** Its text by what it is for; marks between the parts are left out. */
   pieces: z.array(shownPiece),
@@ -177,62 +183,6 @@ export const runItem = z.discriminatedUnion("kind", [
   }),
 ]);
 export type RunItem = View<typeof runItem>;
-
-export const benchInput = z.object({
-  model: modelId,
-  device: runDevice.default(DEFAULT_DEVICE),
-  promptTokens: z.number().int().min(0).max(1_048_576).default(512),
-  generateTokens: z.number().int().min(0).max(1_048_576).default(128),
-  repeats: z.number().int().min(1).max(1000).default(6),
-  warmup: z.number().int().min(0).max(100).default(1),
-  threads: z.number().int().min(1).max(1024).nullable().default(null),
-});
-
-/**
- * Of fewer repeats no interval can be told that holds the median in 95 of 100 cases: the range of n repeats does so in
- * 1 - 2^(1 - n) of all, which is 75 % for three, 93.75 % for five and 96.9 % for six.
- */
-export const LEAST_REPEATS = 6;
-/** What `low` and `high` of so many repeats are. */
-export const intervalName = (repeats: number): string => (repeats < LEAST_REPEATS ? "range" : "95 % interval");
-
-export const benchTest = z.object({
-  test: z.enum(["pp", "tg"]),
-  tokens: z.number(),
-  /** Tokens per second of each repeat; the figure is their median with its interval (`intervalName`). */
-  samples: z.array(z.number()),
-  rate: figure,
-  mean: z.number(),
-  stddev: z.number(),
-});
-export type BenchTest = View<typeof benchTest>;
-export const benchItem = z.discriminatedUnion("kind", [
-  phaseItem,
-  z.object({
-    kind: z.literal("sample"),
-    test: z.enum(["pp", "tg"]),
-    index: z.number(),
-    warmup: z.boolean(),
-    seconds: z.number(),
-    rate: z.number(),
-  }),
-  z.object({
-    kind: z.literal("done"),
-    device: runDevice,
-    truth,
-    tests: z.array(benchTest),
-    machine: z.string(),
-    threads: z.number(),
-    kernels: z.string(),
-    /** The state of the machine at the beginning and at the end: what the numbers depend on besides model and device. */
-    conditions: z.object({ before: machineState, after: machineState }),
-    /** "other load: run flagged" and the like. */
-    notes: z.array(z.string()),
-    /** The same in llama-bench's own JSON. */
-    json: z.string(),
-  }),
-]);
-export type BenchItem = View<typeof benchItem>;
 
 export const profileInput = z.object({
   model: modelId,
