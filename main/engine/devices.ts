@@ -48,6 +48,8 @@ export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
   readonly planned?: (request: PlannedRequest) => Promise<PlannedRoute>;
   /** With the capability `segments`: what runs the package of a route's parts. */
   readonly segments?: (route: Route, signal: AbortSignal) => RunnerOpener;
+  /** The same device for another target of this machine, for one that makes packages. */
+  readonly withTarget?: (target: TargetSpec) => EngineDevice;
   /** This machine as a target, where the device knows the machine. */
   here?(): Pick<TargetSpec, "chip" | "os"> | undefined;
   mac?(): MacFacts | null;
@@ -61,8 +63,8 @@ export type EngineDevices = DeviceRegistry<EngineDevice>;
 
 export function deviceInfo(devices: EngineDevices, device: EngineDevice): DeviceInfo {
   const { ok, sentence } = devices.running(device).probe();
-  const { id, title, capabilities, instead = null } = device;
-  return { id, title, available: ok, sentence, instead, capabilities: { ...capabilities } };
+  const { id, title, backend = null, capabilities, instead = null } = device;
+  return { id, title, backend, available: ok, sentence, instead, capabilities: { ...capabilities } };
 }
 
 export const deviceList = (devices: EngineDevices): readonly DeviceInfo[] =>

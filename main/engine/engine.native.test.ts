@@ -2,17 +2,18 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createClient } from "../contract/client.ts";
 import { contract } from "../contract/contract.ts";
 import { createPortPair } from "../contract/port.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
+import { deviceOf } from "../contract/views/common.ts";
 import type { Overview } from "../contract/views/model.ts";
 import { pipelineFor } from "../compiler/pipelines.ts";
 import type { EngineCounts } from "../ir/session.ts";
 import { loadAddon } from "../node/native/addon.ts";
 import type { PassDiff, Precision } from "../contract/views/graph.ts";
-import { BACKENDS } from "../contract/views/graph.ts";
+import { BACKENDS, OVERLAYS } from "../contract/views/graph.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import type { Harness } from "../testing/engineHarness.ts";
 import { engineHarness } from "../testing/engineHarness.ts";
@@ -111,7 +112,7 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
       expect(graph.nodes.id).toHaveLength(graph.nodeCount);
       expect(graph.edges.start).toHaveLength(graph.nodeCount + 1);
       expect(graph.edges.start[graph.nodeCount]).toBe(graph.edgeCount);
-      for (const kind of ["device", "segment", "time", "bytes", "type"] as const) {
+      for (const kind of OVERLAYS) {
         const overlay = await client.call("graph.overlay", { key, kind, target: TARGET });
         expect(overlay.values).toHaveLength(graph.nodeCount);
       }
@@ -157,7 +158,7 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
 
   // The demo graph has none of these ops.
   if (name !== "demo-hybrid")
-    it("shows the graph that each device runs, and a route only for Core ML's", async () => {
+    it("shows the graph that each runtime runs, all of it on one device except for Core ML", async () => {
       const { client } = harness;
       for (const [stage, has, hasNot] of [
         [{ backend: "cpu", step: "legal" }, ["linear_block", "attention_block"], ["linear", "rope", "kv_append"]],
@@ -171,8 +172,10 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
         for (const op of hasNot) expect(ops, stage.backend).not.toContain(op);
         const device = await client.call("graph.overlay", { key, kind: "device", target: TARGET });
         const node = await client.call("graph.node", { key, node: graph.nodeCount - 1, target: TARGET });
-        expect(device.values.some((code) => code !== 0)).toBe(stage.backend === "coreml");
-        expect(node.placement !== null).toBe(stage.backend === "coreml");
+        const devices = new Set([...device.values].filter((code) => code !== 0).map(deviceOf));
+        if (stage.backend === "coreml") expect(devices.size).toBeGreaterThan(0);
+        else expect([...devices]).toEqual([stage.backend === "mlx" ? "gpu" : "cpu"]);
+        expect(devices).toContain(node.placement?.device);
       }
     });
 
@@ -204,11 +207,20 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
     }
   });
 
-  it.each(PHASES)("is routed for %s, with segments that cover the work", async (phase) => {
+  it.each(PHASES)("is routed for %s, with parts that add up to the step", async (phase) => {
     const { client } = harness;
     const route = await client.call("route.get", { model: model(), target: TARGET, phase });
     expect(route.segments.length).toBeGreaterThan(0);
-    expect(route.devices.reduce((sum, { workShare }) => sum + workShare, 0)).toBeCloseTo(1, 3);
+    const parts = [...route.devices, ...route.hops, { seconds: route.cacheSeconds }];
+    expect(parts.reduce((sum, { seconds }) => sum + seconds.value, 0)).toBeCloseTo(route.step.value, 12);
+    // One model of costs: the same seconds wherever they are asked for.
+    const subject = { backend: "coreml", target: TARGET } as const;
+    const cost = await client.call("cost.get", { model: model(), subject, phase });
+    expect(cost.step).toMatchObject({ value: route.step.value, low: route.step.low, high: route.step.high });
+    expect(cost.nodes.seconds).toEqual(route.nodes.seconds);
+    const { own, rows: none } = await client.call("verdict.get", { model: model(), subject, rows: "own" });
+    expect(none).toEqual([]);
+    if (phase === "decode") expect(own.ok && own.speed.token.value).toBe(route.step.value);
     const targets = [TARGET, { ...TARGET, units: "cpu" as const }];
     const { rows } = await client.call("route.compare", { model: model(), phase, targets });
     expect(rows).toHaveLength(2);
@@ -249,15 +261,21 @@ describe("running", () => {
     await close(model);
   });
 
-  it("refuses a second run of the same model while one answers", async () => {
+  it("answers several at once, each as if it were alone", async () => {
     const { client, all } = harness;
     const { model } = await openPath();
-    const first = client.stream("run.start", { model, prompt: COMPLETION, maxTokens: 4000 });
-    for await (const item of first) {
+    const asked = (text: string): Promise<unknown> =>
+      all("run.start", {
+        ...{ model, maxTokens: 20, sampling: { temperature: 0 } },
+        prompt: { kind: "completion", text },
+      }).then((items) => items.flatMap((item) => (item.kind === "token" ? [item.token.id] : [])));
+    const texts = ["hello", "hello there", "one two three", "x"];
+    const alone: unknown[] = [];
+    for (const text of texts) alone.push(await asked(text));
+    const endless = client.stream("run.start", { model, prompt: COMPLETION, maxTokens: 4000 });
+    for await (const item of endless) {
       if (item.kind !== "token") continue;
-      await expect(all("run.start", { model, prompt: COMPLETION, maxTokens: 1 })).rejects.toMatchObject({
-        code: "HANDLE_BUSY",
-      });
+      expect(await Promise.all(texts.map(asked))).toEqual(alone);
       break;
     }
     await close(model);
@@ -271,6 +289,52 @@ describe("running", () => {
     expect(measured?.kind === "done" && measured.tests.map(({ samples }) => samples.length)).toEqual([2, 2]);
     const profile = (await all("profile.run", { model, promptTokens: 8, generateTokens: 4 })).at(-1);
     expect(profile?.kind === "done" && profile.profile.slices.start.length).toBeGreaterThan(20);
+    await close(model);
+  });
+
+  it("measures a matrix in turn, keeps it in the history, and what it had when it is stopped", async () => {
+    const { all, client } = harness;
+    const { model } = await openPath();
+    const matrix = { model, promptTokens: [4, 8], generateTokens: 3, depth: [0, 16], threads: [1, 2] };
+    const items = await all("bench.run", { ...matrix, repeats: 2, warmup: 1 });
+    const plan = items.find((item) => item.kind === "plan");
+    expect(plan?.subjects.map(({ threads }) => threads)).toEqual([1, 2]);
+    expect(plan?.cells.map(({ test, tokens, depth, subject }) => `${test} ${tokens} ${depth} ${subject}`)).toEqual(
+      [0, 16].flatMap((depth) =>
+        ["pp 4", "pp 8", "tg 3"].flatMap((test) => [0, 1].map((on) => `${test} ${depth} ${on}`)),
+      ),
+    );
+    const samples = items.filter((item) => item.kind === "sample");
+    expect(samples.map(({ cell }) => cell)).toEqual([0, 1, 2].flatMap(() => plan!.cells.map((_, at) => at)));
+    expect(samples.at(-1)).toMatchObject({ done: 36, total: 36, secondsLeft: 0 });
+    const done = items.at(-1);
+    if (done?.kind !== "done") throw new Error("the benchmark did not end");
+    expect(done.tests.filter(({ test }) => test === "tg").map(({ tokenSeconds }) => tokenSeconds)).toHaveLength(4);
+    for (const { test, tokens, tokenSeconds, firstToken, samples: rates } of done.tests) {
+      expect(tokenSeconds.map((each) => each.length)).toEqual(test === "tg" ? [tokens, tokens] : []);
+      // A prompt's first token is there when the prompt is read.
+      if (test === "pp") expect(firstToken?.value).toBeCloseTo((tokens / rates[0]! + tokens / rates[1]!) / 2, 9);
+    }
+    expect((JSON.parse(done.json) as { n_depth: number }[]).map(({ n_depth }) => n_depth)).toEqual(
+      [0, 16].flatMap((depth) => Array.from({ length: 6 }, () => depth)),
+    );
+    const abort = new AbortController();
+    const cancelled = async (): Promise<void> => {
+      for await (const item of client.stream("bench.run", { ...matrix, repeats: 900 }, { signal: abort.signal }))
+        if (item.kind === "sample" && item.index > 2) abort.abort();
+    };
+    await expect(cancelled()).rejects.toMatchObject({ code: "CANCELLED" });
+    const [stopped, whole] = await vi.waitFor(async () => {
+      const { entries } = await client.call("history.list", { kind: "bench" });
+      const lines = entries.map(({ value }) => value as { stopped: string | null; tests: { samples: number[] }[] });
+      expect(lines[0]?.stopped).toBe("It was stopped.");
+      return lines;
+    });
+    expect(whole?.stopped).toBeNull();
+    expect(whole?.tests.map((test) => test.samples)).toEqual(done.tests.map((test) => test.samples));
+    expect(stopped?.tests[0]?.samples.length).toBeGreaterThan(2);
+    const deep = { model, promptTokens: 8, depth: 1_000_000 };
+    await expect(all("bench.run", deep)).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
     await close(model);
   });
 
@@ -471,7 +535,6 @@ describe.each([
     // 2 layers × 2 × 2 heads × 16 numbers × 2 bytes a token.
     const [forecast] = overview.forecasts;
     expect(forecast?.fit.rows[1]?.value.value).toBe((forecast?.fit.context ?? 0) * 256);
-    expect(forecast?.speed).toBeNull();
     const { model } = overview;
     expect((await client.call("model.tensors", { model })).total).toBe(24);
     expect((await client.call("model.metadata", { model })).total).toBeGreaterThan(15);

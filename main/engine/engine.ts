@@ -15,9 +15,13 @@ import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { EngineDevice } from "./devices.ts";
 import { calibrationAccess } from "./measure/advice.ts";
 import { templateView } from "./handlers/chats.ts";
+import { machinesFrom } from "./measure/thisMachine.ts";
 import type { Connectable } from "./connection.ts";
+import { costAccess } from "./models/costs.ts";
 import { createDecoders } from "./models/decoders.ts";
+import { adviceHandlers } from "./handlers/adviceHandlers.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
+import { costHandlers } from "./handlers/costHandlers.ts";
 import { convertHandlers } from "./handlers/convertHandlers.ts";
 import { importanceHandler } from "./handlers/importanceHandler.ts";
 import { quantizeHandlers } from "./handlers/quantizeHandlers.ts";
@@ -37,6 +41,10 @@ import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
 import { routeHandlers } from "./handlers/routeHandlers.ts";
+import { stepsHandlers } from "./handlers/stepsHandlers.ts";
+import { sessionHandlers } from "./handlers/sessionHandlers.ts";
+import { serverHandlers } from "./handlers/serverHandlers.ts";
+import { tensorHandlers } from "./handlers/tensorHandlers.ts";
 import { runHandler } from "./handlers/runHandlers.ts";
 import { warmUp } from "./models/warmUp.ts";
 
@@ -62,6 +70,8 @@ export interface EngineParts {
   readonly initialTarget: TargetSpec;
   readonly flexibility: ShapeFlexibility;
   readonly watch: CompileObserver;
+  /** RLX_ALLOW_THROTTLE. */
+  readonly allowThrottle: boolean;
 }
 
 /** Positions of a session when nothing else was asked for. */
@@ -80,7 +90,7 @@ async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
 }
 
 export function createEngine(parts: EngineParts): Engine {
-  const { services, cpu, mlx, dispatch, initialTarget: initial, flexibility, watch } = parts;
+  const { services, cpu, mlx, dispatch, initialTarget: initial, flexibility, watch, allowThrottle } = parts;
   const { files, packages, recents, uploads, machine, plans } = services;
   const connections = new Set<Serving<Contract>>();
   /** Sessions whose port closed before their work ended. The end of the engine waits for them. */
@@ -88,7 +98,7 @@ export function createEngine(parts: EngineParts): Engine {
   let heartbeat: ReturnType<typeof setInterval> | undefined;
   /** When something changed; and while a job runs, again and again. */
   const emitStatus = (): void => {
-    for (const connection of connections) connection.emit("engine.status", statusOf(jobs, machine));
+    for (const connection of connections) connection.emit("engine.status", statusOf(jobs, machine, store.held()));
     const isBusy = jobs.list().length > 0;
     if (isBusy) heartbeat ??= setInterval(emitStatus, STATUS_EVERY_MS);
     else stopHeartbeat();
@@ -100,9 +110,13 @@ export function createEngine(parts: EngineParts): Engine {
   const jobs = createJobs(emitStatus);
   const devices = deviceRegistry(parts.devices);
   const offers = createOffers(files);
-  const store = createModelStore({ files, offers, recents, uploads, watch });
+  const store = createModelStore({ files, offers, recents, uploads, watch, changed: emitStatus });
   const defaultThreads = machine.threads;
-  const decoders = createDecoders({ devices, defaultThreads, defaultContext: CONTEXT });
+  const decoders = createDecoders({
+    ...{ devices, defaultThreads },
+    defaultContext: CONTEXT,
+    freeBytes: () => machine.freeBytes(),
+  });
   const here = devices.listed.map((device) => device.here?.()).find((each) => each !== undefined);
   const peaks = new Map<number, Promise<number>>();
   const peakBandwidth = (threads: number, signal: AbortSignal): Promise<number> => {
@@ -114,6 +128,7 @@ export function createEngine(parts: EngineParts): Engine {
     return measured;
   };
   const calibration = calibrationAccess({ devices, threads: defaultThreads, store: services.calibrations });
+  const costs = costAccess({ dispatch, machineOf: machinesFrom({ machine, devices, calibration }) });
   const compared = { store, devices, mlx, dispatch, jobs, machine, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
   const converting = convertHandlers({ store, files, packages, jobs });
@@ -126,34 +141,65 @@ export function createEngine(parts: EngineParts): Engine {
     devices,
     machine,
   });
+  const looking = tensorHandlers({ store, cpu, files, jobs, threads: defaultThreads });
+  const { verdicts } = services;
+  const advising = adviceHandlers({
+    store,
+    devices,
+    costs,
+    machine,
+    decoders,
+    jobs,
+    verdicts,
+    threads: defaultThreads,
+  });
+  const steps = stepsHandlers({ store, costs });
+  const serving = serverHandlers(services.api, () => engine);
   const warming = new AbortController();
 
   const handlers: EngineHandlers = {
     calls: {
-      ...infoHandlers({ cpu, devices, jobs, offers, machine, data: services.data, plans }),
+      ...infoHandlers({ cpu, devices, jobs, offers, machine, data: services.data, plans, models: () => store.held() }),
+      ...sessionHandlers(services),
       ...inspecting,
       "model.open": (input, context) => {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
-      ...graphHandlers(store, initial, dispatch),
-      ...routeHandlers(store, initial, here === undefined ? null : initial, services.routes),
+      ...graphHandlers(store, initial, dispatch, costs),
+      ...routeHandlers({
+        ...{ store, initial, costs },
+        here: here === undefined ? null : initial,
+        kept: services.routes,
+      }),
+      ...costHandlers({ store, devices, costs }),
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...exporting.calls,
       ...converting.calls,
       ...quantizing.calls,
+      ...looking.calls,
+      ...advising.calls,
+      ...steps.calls,
+      ...serving.calls,
       ...cacheHandlers({ devices, plans }),
       "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
     streams: {
       "run.start": runHandler({ store, decoders, jobs }),
-      ...measureHandlers({ store, decoders, devices, jobs, machine, defaultThreads, peakBandwidth }),
+      ...measureHandlers({
+        ...{ store, decoders, devices, jobs, machine, defaultThreads, allowThrottle, peakBandwidth },
+        histories: services.histories,
+      }),
       "devices.calibrate": calibrateHandler(compared),
       ...exporting.streams,
       ...converting.streams,
       ...quantizing.streams,
+      ...looking.streams,
+      ...advising.streams,
+      ...steps.streams,
+      ...serving.streams,
       "quantize.importance": importanceHandler({ store, cpu, files, jobs, threads: defaultThreads }),
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
       "experts.run": expertsHandler({ store, decoders, devices, jobs, defaultThreads }),
@@ -162,7 +208,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
   };
 
-  return {
+  const engine: Engine = {
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
       const watched: Port = {
@@ -191,6 +237,7 @@ export function createEngine(parts: EngineParts): Engine {
     async dispose() {
       warming.abort();
       stopHeartbeat();
+      await serving.dispose();
       const closed = [...connections];
       for (const connection of closed) connection.close("the engine ends");
       await allEnded([...closed, ...leaving]);
@@ -198,4 +245,5 @@ export function createEngine(parts: EngineParts): Engine {
       await uploads.dispose();
     },
   };
+  return engine;
 }

@@ -7,20 +7,35 @@ export interface JobHandle {
 }
 
 export interface Jobs {
-  start(kind: Job["kind"], title: string): JobHandle;
+  /** `model`: the open model that it is about; null for the engine's own work. */
+  start(kind: Job["kind"], title: string, model?: string | null): JobHandle;
   list(): readonly Job[];
 }
 
 export function createJobs(changed: () => void): Jobs {
   const running = new Map<
     string,
-    { kind: Job["kind"]; title: string; phase: string; fraction: number | null; since: number }
+    {
+      readonly kind: Job["kind"];
+      readonly title: string;
+      readonly model: string | null;
+      phase: string;
+      fraction: number | null;
+      readonly since: number;
+    }
   >();
   let next = 1;
   return {
-    start(kind, title) {
+    start(kind, title, model = null) {
       const id = `job-${next++}`;
-      const entry = { kind, title, phase: "starting", fraction: null as number | null, since: performance.now() };
+      const entry = {
+        kind,
+        title,
+        model,
+        phase: "starting",
+        fraction: null as number | null,
+        since: performance.now(),
+      };
       running.set(id, entry);
       changed();
       return {
@@ -40,6 +55,7 @@ export function createJobs(changed: () => void): Jobs {
         id,
         kind: entry.kind,
         title: entry.title,
+        model: entry.model,
         phase: entry.phase,
         fraction: entry.fraction,
         elapsedSeconds: (performance.now() - entry.since) / 1000,

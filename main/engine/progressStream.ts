@@ -25,3 +25,17 @@ export async function* progressStream<T, R>(work: (emit: (item: T) => void) => P
     });
   }
 }
+
+/** As `progressStream`, and it does not end before the work does, which ends when its stream is left. */
+export async function* settledStream<T, R>(work: (emit: (item: T) => void) => Promise<R>): AsyncGenerator<T, R> {
+  let running: Promise<unknown> = Promise.resolve();
+  try {
+    return yield* progressStream<T, R>((emit) => {
+      const own = work(emit);
+      running = own;
+      return own;
+    });
+  } finally {
+    await running.catch(() => undefined);
+  }
+}

@@ -3,18 +3,23 @@
  * Node; a browser would bring its own. Nothing in main/engine reaches a system by any other way.
  */
 import type { DirectoryWriter } from "../backends/coreml/package.ts";
+import type { Machine as PredictedMachine } from "../compiler/cost/machines.ts";
+import type { AdviceVerdict } from "../contract/views/advice.ts";
 import type { EngineInfo } from "../contract/views/engine.ts";
 import type { MacFacts } from "../contract/views/mac.ts";
 import type { Reading } from "../contract/views/machine.ts";
 import type { Recent } from "../contract/views/model.ts";
+import type { HistoryEntry, HistoryPage, SessionRow } from "../contract/views/session.ts";
 import type { RouteView } from "../contract/views/route.ts";
 import type { Phase, TargetSpec } from "../contract/views/common.ts";
+import type { ServerInput, ServerRequest, ServerStatus } from "../contract/views/server.ts";
 import type { ByteSink } from "../formats/byteSink.ts";
 import type { ByteSource, SiblingOpener } from "../formats/byteSource.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { WeightFiles } from "../ir/weightPlace.ts";
 import type { Calibration } from "../runtime/calibration.ts";
 import type { Device } from "../runtime/device.ts";
+import type { Connectable } from "./connection.ts";
 
 export interface Recents {
   list(): Promise<readonly Recent[]>;
@@ -22,9 +27,38 @@ export interface Recents {
   remove(path: string): Promise<void>;
 }
 
+/** Session documents: each is text that `readDocument` accepts. */
+export interface Sessions {
+  /** The last ones that were saved, newest first. */
+  list(limit: number): Promise<readonly SessionRow[]>;
+  load(session: string): Promise<string>;
+  /** Whole or not at all. */
+  save(session: string, text: string): Promise<void>;
+  remove(session: string): Promise<void>;
+}
+
+/** Files to which lines are only added. */
+export interface Histories {
+  append(kind: string, entry: HistoryEntry): Promise<void>;
+  /** Newest first; of one model where its identity is given. */
+  list(kind: string, asked: { readonly limit: number; readonly identity: string | null }): Promise<HistoryPage>;
+}
+
+/** What was dropped with a file. */
+export interface DroppedBeside {
+  /** The folder that was dropped, in which the file lies. */
+  readonly folder?: string | null;
+  /** Names from the file's folder. */
+  readonly beside?: readonly { readonly name: string; readonly size: number }[];
+}
+
 /** Files that a window sends because they have no path here. */
 export interface Uploads {
-  begin(name: string, size: number): Promise<{ readonly upload: string; readonly chunkBytes: number }>;
+  begin(
+    name: string,
+    size: number,
+    others?: DroppedBeside,
+  ): Promise<{ readonly upload: string; readonly chunkBytes: number }>;
   chunk(upload: string, offset: number, bytes: Uint8Array): Promise<number>;
   finish(upload: string): Promise<void>;
   cancel(upload: string): Promise<void>;
@@ -33,7 +67,7 @@ export interface Uploads {
    * their model.
    */
   abandon(upload: string): Promise<void>;
-  /** The finished file. */
+  /** The finished file; where a folder was dropped, that. */
   pathOf(upload: string): { readonly path: string; readonly name: string };
   dispose(): Promise<void>;
 }
@@ -55,7 +89,7 @@ export interface ModelFiles {
   temporary(name: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
   /** Folders in which models usually lie. */
   usualFolders(): readonly string[];
-  /** Paths of files with this name and size, below a folder and not too deep. */
+  /** Paths of files with this name and size, below a folder and not too deep. Without a size, of folders too. */
   find(folder: string, name: string, size: number | undefined): AsyncIterable<string>;
   /** The model that comes with the workbench; undefined where it is not part of the installation. */
   sample(): { readonly path: string; readonly bytes: number } | undefined;
@@ -76,6 +110,29 @@ export interface PackageFiles {
   temporary(name: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
 }
 
+export interface CoreKinds {
+  readonly performance: number;
+  readonly efficiency: number;
+}
+
+/** Seconds of processors since any moment: of all programs, and of this one. */
+export interface ProcessorTimes {
+  readonly busy: number;
+  readonly own: number;
+}
+
+/** Joules since any moment; it only grows. */
+export interface EnergyCounter {
+  readonly kind: "counter";
+  readonly source: string;
+  readonly joules: () => number;
+}
+
+export interface NoEnergy {
+  readonly kind: "none";
+  readonly sentence: string;
+}
+
 /** The machine: facts that a system always tells, and readings of its state. */
 export interface Machine {
   readonly platform: EngineInfo["platform"];
@@ -88,6 +145,11 @@ export interface Machine {
   readonly freeBytes: () => number;
   /** Memory of the engine's own process. */
   readonly engineBytes: () => number;
+  /** The kinds of its cores, where the system tells; null where they are all alike or not told. */
+  readonly coreKinds: () => Promise<CoreKinds | null>;
+  /** What its processors did so far; null where the system does not tell it of this process' own ones. */
+  readonly processorTimes: () => ProcessorTimes | null;
+  readonly energy: () => EnergyCounter | NoEnergy;
   /** Heat, power, memory and load. `mac`: what Core ML's bridge tells, where it measures. */
   readonly readings: (mac: MacFacts | undefined) => Promise<readonly Reading[]>;
 }
@@ -114,6 +176,8 @@ export interface RouteCache {
       readonly file: GgufFile | undefined;
       readonly target: TargetSpec;
       readonly phase: Phase;
+      /** That seconds are predicted for. */
+      readonly machine: PredictedMachine;
     },
     make: () => Promise<RouteView>,
   ): Promise<RouteView>;
@@ -134,10 +198,36 @@ export interface CalibrationStore {
   ): Promise<readonly KnownCalibration[]>;
 }
 
+/** Verdicts of measured advice: for a model, a change and this machine. */
+export interface VerdictStore {
+  get(key: string): Promise<AdviceVerdict | undefined>;
+  put(key: string, verdict: AdviceVerdict): Promise<void>;
+}
+
+/** A running HTTP server for other programs. */
+export interface ApiServing {
+  status(): ServerStatus;
+  readonly log: {
+    /** The last requests, oldest first. */
+    last(): readonly ServerRequest[];
+    listen(listener: (request: ServerRequest) => void): () => void;
+  };
+  /** When its status has changed. */
+  onChange(listener: () => void): () => void;
+  close(): Promise<void>;
+}
+
+/** Starts the HTTP server, which is a client of the engine like the window. */
+export interface ApiHost {
+  start(input: ServerInput, engine: Connectable): Promise<ApiServing>;
+}
+
 export interface EngineServices {
   readonly files: ModelFiles;
   readonly packages: PackageFiles;
   readonly recents: Recents;
+  readonly sessions: Sessions;
+  readonly histories: Histories;
   readonly uploads: Uploads;
   readonly machine: Machine;
   /** Where this user's own files are kept, and why nothing can be written there. */
@@ -146,6 +236,8 @@ export interface EngineServices {
   readonly plans: KeptFolder | undefined;
   readonly routes: RouteCache;
   readonly calibrations: CalibrationStore;
+  readonly verdicts: VerdictStore;
+  readonly api: ApiHost;
   /** A line for the person who runs the engine. */
   readonly log: (line: string) => void;
 }

@@ -4,13 +4,14 @@ import type { chatMessage, TemplateView, ToolCall as CallView } from "../../cont
 import type { runInput } from "../../contract/views/run.ts";
 import type { Json } from "../../diagnostics/errors.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireDecoder } from "../../models/architecture.ts";
+import { chatRefusal, requireDecoder } from "../../models/architecture.ts";
 import type { ChatMessage, ChatSupport, TemplateChoice } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps, templateNames } from "../../chatTemplate/chatTemplate.ts";
-import { templateSwitches, writeConversation } from "../../chatTemplate/conversation.ts";
+import { templateSwitches } from "../../chatTemplate/conversation.ts";
 import { replyStyle } from "../../replies/families.ts";
 import type { ReplyReader } from "../../replies/reader.ts";
 import type { ToolCall } from "../../replies/reply.ts";
+import type { AnswerForms } from "../../runtime/sampling/grammars.ts";
 import type { Conversation } from "../../runtime/chatPrompt.ts";
 import { chatPrompt, plainReader } from "../../runtime/chatPrompt.ts";
 import type { OpenModel } from "../models/openModel.ts";
@@ -21,14 +22,16 @@ type Asked = Extract<Prompt, { readonly kind: "chat" }>;
 type Options = Omit<Asked, "kind" | "messages">;
 type MessageView = View<typeof chatMessage>;
 
-export interface PromptTokens {
+export interface PromptTokens extends AnswerForms {
   readonly text: string;
   readonly ids: Int32Array;
   readonly reader: ReplyReader;
 }
 
-function supportOf(model: OpenModel, { template, tools }: Options): ChatSupport {
-  const choice: TemplateChoice = { name: template, hasTools: tools !== undefined };
+function supportOf(model: OpenModel, { template, tools, toolChoice }: Options): ChatSupport {
+  const choice: TemplateChoice = { name: template, hasTools: tools !== undefined && toolChoice !== "none" };
+  const sentence = chatRefusal(model.requireFile("chat"));
+  if (sentence !== undefined) return { kind: "none", sentence };
   return model.cached(`chat support ${JSON.stringify(choice)}`, () =>
     chatSupport(model.requireFile("chat"), model.tokenizer, choice),
   );
@@ -40,23 +43,25 @@ export async function promptOf(model: OpenModel, prompt: Prompt, signal: AbortSi
     const ids = await inSlices(model.tokenizer.encodeSteps(prompt.text), signal);
     return { text: prompt.text, ids, reader: plainReader() };
   }
+  if (prompt.kind === "tokens") return { text: "", ids: prompt.ids, reader: plainReader() };
   const support = supportOf(model, prompt);
   if (support.kind === "none") {
     // What cannot run at all has no use for a completion either.
     requireDecoder(model.requireFile("chat"));
     throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Use completion instead." });
   }
-  const { text, reader } = chatPrompt(support.template, conversationOf(prompt.messages, prompt));
-  return { text, ids: await inSlices(encodeRenderedSteps(model.tokenizer, text), signal), reader };
+  const { text, ...read } = chatPrompt(support.template, conversationOf(prompt.messages, prompt));
+  return { text, ids: await inSlices(encodeRenderedSteps(model.tokenizer, text), signal), ...read };
 }
 
 function conversationOf(messages: readonly MessageView[], options: Options): Conversation {
-  const { tools, documents, variables = {} } = options;
+  const { tools, documents, toolChoice, variables = {} } = options;
   return {
     messages: messages.map(messageOf),
     tools: tools === undefined ? null : listOf("tools", tools),
+    toolChoice,
     documents: documents === undefined ? null : listOf("documents", documents),
-    variables: Object.fromEntries(Object.entries(variables).map(([name, text]) => [name, jsonOf(text) ?? text])),
+    variables: Object.fromEntries(Object.entries(variables).map(([name, text]) => [name, jsonOrText(text)])),
   };
 }
 
@@ -75,7 +80,7 @@ function messageOf({ role, content, reasoning, calls, callId, name }: MessageVie
 const callOf = ({ id, name, arguments: text }: CallView): Json => ({
   id,
   type: "function",
-  function: { name, arguments: jsonOf(text) ?? text },
+  function: { name, arguments: jsonOrText(text) },
 });
 
 export const callView = ({ id, name, arguments: given }: ToolCall): CallView => ({
@@ -84,12 +89,19 @@ export const callView = ({ id, name, arguments: given }: ToolCall): CallView => 
   arguments: JSON.stringify(given),
 });
 
+/** Undefined for a text that is no JSON. */
 function jsonOf(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }
+}
+
+/** `null` is JSON too. */
+function jsonOrText(text: string): Json {
+  const value = jsonOf(text);
+  return value === undefined ? text : value;
 }
 
 function listOf(what: "tools" | "documents", text: string): readonly Json[] {
@@ -118,7 +130,7 @@ export function templateView(model: OpenModel, { messages, ...options }: Templat
   }
   if (support.kind === "none") return { ...none, sentence: support.sentence };
   const { template } = support;
-  const { messages: written, ...told } = conversationOf(messages ?? [], options);
+  const conversation = conversationOf(messages ?? [], options);
   return {
     origin: template.origin,
     sentence:
@@ -126,7 +138,7 @@ export function templateView(model: OpenModel, { messages, ...options }: Templat
         ? "The chat template of the file is used."
         : "The file has no template; its vocabulary knows ChatML, so that is used.",
     source: template.source,
-    rendered: messages === null ? null : writeConversation(template, written, told),
+    rendered: messages === null ? null : chatPrompt(template, conversation).text,
     names: [...templateNames(model.requireFile("chat"))],
     switches: [...templateSwitches(template.source)],
     callFamily: replyStyle(template.source).calls?.family ?? null,

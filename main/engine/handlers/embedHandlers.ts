@@ -4,7 +4,7 @@ import type { PhaseItem } from "../../contract/views/common.ts";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Pooling } from "../../models/family.ts";
 import type { TextRows } from "../../runtime/embedderModel.ts";
-import { eachNormalised, similarities } from "../../runtime/embedderModel.ts";
+import { cosine, eachNormalised, poolingOf, similarities } from "../../runtime/embedderModel.ts";
 import { rerankTokens } from "../../runtime/rerankPrompt.ts";
 import type { EngineDevices } from "../devices.ts";
 import type { JobHandle, Jobs } from "../jobs.ts";
@@ -39,22 +39,16 @@ export function embedHandlers(parts: EmbedParts): Pick<EngineHandlers["streams"]
     async *"embed.run"(input, { signal }) {
       const { texts, normalise, similarity } = input;
       const model = parts.store.get(input.model);
-      const job = parts.jobs.start("run", model.description.title);
+      const job = parts.jobs.start("run", model.description.title, model.id);
       try {
+        if (similarity)
+          requireComparable(poolingOf(model.requireFile("embed"), input.pooling ?? undefined), texts.length);
         const opened = yield* openInPhases(parts, model, input, signal);
         yield { kind: "start", reference: opened.reference };
+        const { pooling, labels } = opened.model;
         const inTokens = texts.map((text) => () => inSlices(model.tokenizer.encodeSteps(text), signal));
         const made = yield* embedAll(opened, inTokens, { job, signal });
-        const { pooling, labels } = opened.model;
         const isVector = pooling !== "rank";
-        if (similarity && (!isVector || pooling === "none"))
-          throw new WorkbenchError(
-            "INPUT_ARGUMENT",
-            `[embed] similarity: got pooling ${pooling}, expected one vector for each text`,
-            {
-              hint: "Choose mean, cls or last.",
-            },
-          );
         yield {
           kind: "done",
           pooling,
@@ -66,7 +60,7 @@ export function embedHandlers(parts: EmbedParts): Pick<EngineHandlers["streams"]
             rows: rows.rows,
             vectors: normalise && isVector ? eachNormalised(rows).data : rows.data,
           })),
-          similarity: similarity ? similarities(made.map(({ rows }) => rows.data)) : null,
+          similarity: similarity ? await inSlices(similarities(made.map(({ rows }) => rows.data)), signal) : null,
         };
       } finally {
         job.end();
@@ -76,23 +70,26 @@ export function embedHandlers(parts: EmbedParts): Pick<EngineHandlers["streams"]
     async *"rerank.run"(input, { signal }) {
       const { query, documents } = input;
       const model = parts.store.get(input.model);
-      const job = parts.jobs.start("run", model.description.title);
+      const job = parts.jobs.start("run", model.description.title, model.id);
       try {
-        const opened = yield* openInPhases(parts, model, { ...input, pooling: null }, signal);
+        const file = model.requireFile("rerank");
+        const pooling = poolingOf(file, undefined);
+        if (pooling === "none") throw noVector();
+        const opened = yield* openInPhases(parts, model, { ...input, pooling }, signal);
         yield { kind: "start", reference: opened.reference };
-        const scored = opened.model.pooling === "rank";
-        const { metadata } = model.requireFile("rerank");
+        const scored = pooling === "rank";
         const { tokenizer } = model;
         const inTokens = scored
-          ? documents.map((document) => () => inSlices(rerankTokens(metadata, tokenizer, { query, document }), signal))
+          ? documents.map(
+              (document) => () => inSlices(rerankTokens(file.metadata, tokenizer, { query, document }), signal),
+            )
           : [query, ...documents].map((text) => () => inSlices(tokenizer.encodeSteps(text), signal));
-        if (!scored && opened.model.pooling === "none") throw noVector();
         const made = yield* embedAll(opened, inTokens, { job, signal });
         const asked = scored ? undefined : made[0];
         const results = (scored ? made : made.slice(1)).map(({ tokens, rows }, document) => ({
           document,
           tokens,
-          score: asked === undefined ? (rows.data[0] ?? NaN) : (similarities([asked.rows.data, rows.data])[1] ?? NaN),
+          score: asked === undefined ? (rows.data[0] ?? NaN) : cosine(asked.rows.data, rows.data),
         }));
         yield {
           kind: "done",
@@ -104,6 +101,21 @@ export function embedHandlers(parts: EmbedParts): Pick<EngineHandlers["streams"]
       }
     },
   };
+}
+
+/** Similarities are of one vector for each text, and not of too many. */
+function requireComparable(pooling: Pooling, texts: number): void {
+  if (pooling === "rank" || pooling === "none")
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[embed] similarity: got pooling ${pooling}, expected one vector for each text`,
+      { hint: "Choose mean, cls or last." },
+    );
+  const most = Math.sqrt(MOST_NUMBERS);
+  if (texts > most)
+    throw new WorkbenchError("INPUT_LIMIT", `[embed] similarity: got ${texts} texts, expected at most ${most}`, {
+      hint: "Compare fewer texts at once.",
+    });
 }
 
 const noVector = (): WorkbenchError =>

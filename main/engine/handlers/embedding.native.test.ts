@@ -78,6 +78,8 @@ describe("vectors", () => {
     await expect(embedded({}, ["the ".repeat(100)])).rejects.toMatchObject({ code: "RUN_CONTEXT_FULL" });
     await expect(embedded({ pooling: "rank" })).rejects.toMatchObject({ code: "UNSUPPORTED_MODEL_KIND" });
     await expect(embedded({ pooling: "none", similarity: true })).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+    const many = Array.from({ length: 8193 }, () => "the");
+    await expect(embedded({ similarity: true }, many)).rejects.toMatchObject({ code: "INPUT_LIMIT" });
   });
 });
 
@@ -139,6 +141,7 @@ describe("what a model is not", () => {
     const { canGraph, target } = await engine.client.call("model.overview", { model: embedder });
     expect(canGraph.ok).toBe(true);
     const plan = await engine.client.call("export.plan", { model: embedder, target });
-    expect(plan).toBeDefined();
+    expect(plan.can).toEqual({ ok: true });
+    expect(plan.bytes.value).toBeGreaterThan(0);
   });
 });

@@ -3,7 +3,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ExpertUse } from "../../runtime/expertUse.ts";
 import { expertUse, requireExperts } from "../../runtime/expertUse.ts";
-import { progressStream } from "../progressStream.ts";
+import { settledStream } from "../progressStream.ts";
 import type { ScoreParts } from "./scoreHandlers.ts";
 import { tokensOf } from "./scoreHandlers.ts";
 
@@ -18,7 +18,7 @@ export function expertsHandler(parts: ScoreParts): EngineHandlers["streams"]["ex
       });
     // The graph has outputs of its own here, so the device compiles it itself.
     parts.devices.able(device, "graphs", "experts");
-    const job = parts.jobs.start("run", model.description.title);
+    const job = parts.jobs.start("run", model.description.title, model.id);
     try {
       const lease = await parts.decoders.lease(model, {
         device,
@@ -31,7 +31,7 @@ export function expertsHandler(parts: ScoreParts): EngineHandlers["streams"]["ex
       try {
         yield { kind: "start", reference: lease.reference };
         lease.session.truncate(0);
-        const use = yield* progressStream<
+        const use = yield* settledStream<
           { readonly kind: "progress"; readonly done: number; readonly total: number },
           ExpertUse
         >((emit) =>

@@ -5,10 +5,10 @@ import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
-import { progressStream } from "../progressStream.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
 import { exportModel, exportRequest } from "../models/exporting.ts";
+import { stemOf } from "../models/newFiles.ts";
 import { figure } from "../measure/forecast.ts";
 import { exportAbility } from "./inspectHandlers.ts";
 import type { Jobs } from "../jobs.ts";
@@ -18,6 +18,8 @@ import type { OpenModel } from "../models/openModel.ts";
 import { planTarget } from "../models/routes.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { diskSize } from "../views/overviewView.ts";
+import type { WritingStep } from "./writing.ts";
+import { bytesStep, writing } from "./writing.ts";
 import type { TaskKind } from "../models/taskCache.ts";
 import { inSlices, tasksOf } from "../models/taskCache.ts";
 
@@ -49,48 +51,30 @@ export function exportHandlers(parts: ExportParts): {
         const open = parts.store.get(model);
         const where = await parts.packages.place(path, overwrite);
         void parts.packages.removeAbandonedFiles();
-        const job = parts.jobs.start("export", open.description.title);
-        let work: Promise<unknown> = Promise.resolve();
-        try {
-          yield phaseItem("prepare", "Preparing the graph", started);
-          const steps = progressStream<ExportProgress, ExportReport>((emit) => {
-            const exporting = exportModel(open, planTarget(open, target, "decode"), {
+        yield phaseItem("prepare", "Preparing the graph", started);
+        yield* writing<ExportProgress, ExportReport, ExportItem>({
+          ...{ jobs: parts.jobs, kind: "export", title: open.description.title, model: open.id },
+          work: (emit) =>
+            exportModel(open, planTarget(open, target, "decode"), {
               directory: () => parts.packages.writer(where, { noted: true }),
               engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
               flexibility: parts.flexibility,
               signal,
               onProgress: emit,
-            });
-            work = exporting;
-            return exporting;
-          });
-          let next = await steps.next();
-          while (next.done !== true) {
-            const item = progressItem(next.value, started);
-            job.update(
-              item.kind === "phase" ? item.name : "writing",
-              item.kind === "progress" ? item.doneBytes / Math.max(1, item.totalBytes) : null,
-            );
-            yield item;
-            next = await steps.next();
-          }
-          yield doneItem(open, where, next.value);
-        } finally {
-          // A connection that left has cancelled it; what is half written goes before this counts as ended.
-          await work.catch(() => undefined);
-          job.end();
-        }
+            }),
+          step: (progress) => stepOf(progress, started),
+          done: (report) => doneItem(open, where, report),
+        });
       },
     },
   };
 }
 
-function progressItem(
-  progress: ExportProgress,
-  started: number,
-): Extract<ExportItem, { readonly kind: "phase" | "progress" }> {
-  if (progress.kind === "phase") return phaseItem(progress.name, progress.sentence, started);
-  return { ...progress, elapsedSeconds: (performance.now() - started) / 1000 };
+function stepOf(progress: ExportProgress, started: number): WritingStep<ExportItem> {
+  if (progress.kind === "phase")
+    return { item: phaseItem(progress.name, progress.sentence, started), phase: progress.name, fraction: null };
+  const elapsedSeconds = (performance.now() - started) / 1000;
+  return bytesStep({ ...progress, sentence: `Writing ${progress.tensor}`, elapsedSeconds });
 }
 
 function doneItem(
@@ -159,8 +143,8 @@ async function exportPlan(
   signal: AbortSignal,
 ): Promise<ExportPlan> {
   const can = exportAbility(model, devices);
-  const name = (model.file?.name ?? "model").replace(/\.gguf$/iu, "");
-  const suggested = await packages.suggest(model.path, `${name}.mlpackage`);
+  const name = model.file === undefined ? "model" : stemOf(model.file);
+  const suggested = await packages.suggest(model.placeOfResults, `${name}.mlpackage`);
   const base = {
     suggestedPath: suggested.path,
     sourceBytes: model.file?.byteLength ?? 0,

@@ -3,27 +3,34 @@ import { resolveTarget } from "../../backends/coreml/plan/target.ts";
 import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
 import { heldInPackage } from "../../backends/coreml/weights/forms.ts";
 import { heldByMlx } from "../../backends/mlx/weightForms.ts";
-import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
-import type { TargetSpec } from "../../contract/views/common.ts";
+import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Backend, GraphKey, GraphView, OverlayView } from "../../contract/views/graph.ts";
-import { BACKENDS, BUILT, LEGAL } from "../../contract/views/graph.ts";
+import { backendTitle, BUILT, LEGAL, loweredOf } from "../../contract/views/graph.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
+import { Arithmetic } from "../../compiler/cost/arithmetic.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
-import { opTable } from "../../ops/index.ts";
+import { opOf, opTable } from "../../ops/index.ts";
 import { figure } from "../measure/forecast.ts";
+import { secondsFigure } from "../measure/costFigures.ts";
+import type { CostAccess, SubjectCost } from "../models/costs.ts";
 import type { Pipeline, StagedGraph } from "../models/graphs.ts";
 import { passRecords, recordNamed, stagedGraph } from "../models/graphs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
+import { planLines, planSteps } from "../models/planText.ts";
+import type { OwnRoute } from "../models/ownRoutes.ts";
+import { ownRouteOf } from "../models/ownRoutes.ts";
 import { planTarget, routeOf } from "../models/routes.ts";
 import { graphView, stableIds } from "../views/graphView.ts";
-import { BYTES_READ, MovedBytes } from "../views/movedBytes.ts";
+import { BYTES_READ, MovedBytes } from "../../compiler/cost/movedBytes.ts";
+import { ownPlacement } from "../views/ownRouteView.ts";
+import type { Placed } from "../views/routeView.ts";
 import { nodeView } from "../views/nodeView.ts";
 import type { Line } from "../views/textView.ts";
 import { irLines, milLines, passDiff, passView, textPage } from "../views/textView.ts";
@@ -39,15 +46,27 @@ export function graphHandlers(
   store: Pick<ModelStore, "get">,
   initial: TargetSpec,
   chosen: DispatchPolicy,
+  costs: CostAccess,
 ): Pick<EngineHandlers["calls"], GraphCalls> {
   const dispatchFor = (backend: Backend): DispatchPolicy => (backend === "coreml" ? "prefer-native" : chosen);
   const pipelineOf = (model: OpenModel, { stage, phase }: GraphKey): Pipeline => ({
     backend: stage.backend,
     phase,
-    context: stage.backend === "coreml" ? planTarget(model, stage.target, phase).context : initial.context,
+    context: planTarget(model, targetAt(stage, initial), phase).context,
     precision: stage.backend === "cpu" ? (stage.precision ?? "f32") : "f32",
     dispatch: dispatchFor(stage.backend),
   });
+  /** Of a stage of a runtime with one device. */
+  const ownRoute = async (
+    model: OpenModel,
+    { stage: { backend }, phase }: GraphKey,
+    target: TargetSpec,
+    signal: AbortSignal,
+  ): Promise<OwnRoute | undefined> => {
+    if (backend === "coreml") return undefined;
+    const machine = await costs.machineOf(target);
+    return ownRouteOf(model, { backend, target, phase, dispatch: chosen, machine }, signal);
+  };
   const staged = (model: OpenModel, key: GraphKey, signal: AbortSignal): Promise<StagedGraph> =>
     stagedGraph(model, key.stage.step, pipelineOf(model, key), signal);
   /** Targets of one context share a graph. */
@@ -66,6 +85,13 @@ export function graphHandlers(
     );
     return { ...made, key };
   };
+  /** Core ML's for the target, the others' with their route. */
+  const timeAt = async (
+    model: OpenModel,
+    { target, phase, own }: { readonly target: TargetSpec; readonly phase: Phase; readonly own: OwnRoute | undefined },
+    signal: AbortSignal,
+  ): Promise<Pick<SubjectCost, "graph" | "cost">> =>
+    own ?? costs.of(model, { backend: "coreml", target }, phase, signal);
   const listed = (
     id: string,
     { target, ...pipeline }: Omit<Pipeline, "context" | "dispatch"> & { readonly target: TargetSpec },
@@ -81,20 +107,31 @@ export function graphHandlers(
       const { graph, bindings } = await staged(model, key, signal);
       if (node >= graph.nodes.length)
         throw new WorkbenchError("INPUT_ARGUMENT", `[graph] node ${node}: expected 0 to ${graph.nodes.length - 1}`);
-      // The graph of a key serves every target of its context: the one that is named counts. Routes are Core ML's.
+      // The graph of a key serves every target of its context: the one that is named counts.
       const asked = key.stage.backend === "coreml" ? (target ?? key.stage.target) : null;
+      const ownTarget = target ?? targetAt(key.stage, initial);
+      const own = await ownRoute(model, key, ownTarget, signal);
+      const ownNode = own === undefined ? undefined : sameNode(graph, node, own.graph);
+      const placement = own === undefined || ownNode === undefined ? null : ownPlacement(own, ownNode, ownTarget);
       const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
       const held = asked === null ? heldAt(key) : heldInPackage(planTarget(model, asked, key.phase).profile);
       const routed = route === undefined ? undefined : sameNode(graph, node, route.graph);
       const became = route === undefined ? [] : whatBecameOf(graph, node, route.graph);
-      return nodeView({ key, graph, id: node, bindings, held, file: model.file, route, target: asked, routed, became });
+      const time = await timeAt(model, { ...key, target: ownTarget, own }, signal);
+      const counted = own === undefined ? became : [ownNode ?? -1];
+      const view = nodeView({
+        ...{ key, graph, id: node, bindings, held, file: model.file, route, target: asked },
+        ...{ routed, became, time: { cost: time, nodes: counted } },
+      });
+      return own === undefined ? view : { ...view, placement, routed: ownNode ?? null };
     },
     "graph.overlay": async ({ key, kind, target }, { signal }) => {
       const model = store.get(key.model);
       const { graph, bindings } = await staged(model, key, signal);
-      const routed = isPredicted(kind) && key.stage.backend === "coreml";
-      const route = routed ? await routeOf(model, target, key.phase, signal) : undefined;
-      return overlay(key, kind, route, graph, bindings);
+      const own = await ownRoute(model, key, target, signal);
+      if (kind === "time") return timeOverlay(key, graph, await timeAt(model, { ...key, target, own }, signal));
+      const route = isPredicted(kind) ? (own ?? (await routeOf(model, target, key.phase, signal))) : undefined;
+      return overlay({ key, kind, route, graph, bindings });
     },
     "passes.list": async ({ model, backend, phase, target, precision }, { signal }) => {
       const { records } = await passRecords(...listed(model, { backend, phase, target, precision }), signal);
@@ -112,28 +149,45 @@ export function graphHandlers(
       const { record, previous } = recordNamed(passed, pass);
       return passDiff(record, { mark: record.mark, previous }, full);
     },
-    "text.page": async ({ key, language, target, firstLine, around, lines }, { signal }) => {
+    "text.page": async ({ key, language, target, firstLine, around, lines: count }, { signal }) => {
       const model = store.get(key.model);
       if (language === "mil") {
         const name = `mil ${JSON.stringify([target, key.phase])}`;
         const route = await routeOf(model, target, key.phase, signal);
         const all = await tasksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
-        return textPage("mil", `MIL for ${route.title}`, all, { firstLine, around }, lines);
+        return textPage("mil", `MIL for ${route.title}`, all, { firstLine, around }, count);
+      }
+      if (language === "plan") {
+        const { backend } = key.stage;
+        if (backend === "coreml")
+          throw new WorkbenchError("INPUT_ARGUMENT", "[text] language: got plan, expected mil or rlx-ir", {
+            hint: "Core ML is given MIL.",
+          });
+        const at = { ...key, stage: { ...key.stage, step: LEGAL } };
+        const { graph } = await staged(model, at, signal);
+        const lines = planLines(await planSteps(model, { backend, graph, key: key.phase }, signal));
+        const { title } = loweredOf(backend);
+        return textPage("plan", `${title} for ${backendTitle(backend)}`, lines, { firstLine, around }, count);
       }
       const all = await tasksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
         irLines((await staged(model, key, own)).graph),
       );
-      return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, lines);
+      return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, count);
     },
   };
 }
 
 /** The key of the graph that there is: a model's own context bounds the one that was asked for. */
 function withinContext(model: OpenModel, key: GraphKey): GraphKey {
-  if (key.stage.backend !== "coreml") return key;
-  const { context } = planTarget(model, key.stage.target, key.phase);
-  return { ...key, stage: { ...key.stage, target: { ...key.stage.target, context } } };
+  const { stage } = key;
+  if (stage.backend !== "coreml") return key;
+  const { context } = planTarget(model, stage.target, key.phase);
+  return { ...key, stage: { ...stage, target: { ...stage.target, context } } };
 }
+
+/** What a stage is counted for: its own target, or its context with what targets begin with. */
+const targetAt = (stage: GraphKey["stage"], initial: TargetSpec): TargetSpec =>
+  stage.backend === "coreml" ? stage.target : { ...initial, context: stage.context ?? initial.context };
 
 const profileAt = ({ stage, phase }: GraphKey): WeightProfile | undefined =>
   stage.backend === "coreml" ? resolveTarget(stage.target, phase).profile : undefined;
@@ -146,7 +200,7 @@ function heldAt(key: GraphKey): HeldBytes {
 }
 
 function stageTitle({ stage, phase }: GraphKey): string {
-  const title = BACKENDS.find(({ backend }) => backend === stage.backend)?.title ?? stage.backend;
+  const title = backendTitle(stage.backend);
   const { precision = "f32" } = stage.backend === "cpu" ? stage : {};
   const floats = precision === "f32" ? "" : `, ${precision} precision`;
   const at = stage.step === BUILT ? "as built" : stage.step === LEGAL ? "legal" : `after ${stage.step}`;
@@ -162,7 +216,7 @@ function sameNode(graph: Graph, node: number, other: Graph): number | undefined 
   return found < 0 ? undefined : found;
 }
 
-const isPredicted = (kind: OverlayView["kind"]): boolean => kind === "device" || kind === "segment" || kind === "time";
+const isPredicted = (kind: OverlayView["kind"]): boolean => kind === "device" || kind === "segment";
 
 /** Nodes of another stage that stand for an operation that this one stands for, too. */
 function whatBecameOf(graph: Graph, node: number, other: Graph): readonly number[] {
@@ -173,13 +227,31 @@ function whatBecameOf(graph: Graph, node: number, other: Graph): readonly number
   );
 }
 
-function overlay(
-  key: GraphKey,
-  kind: OverlayView["kind"],
-  route: Route | undefined,
-  graph: Graph,
-  bindings: Bindings,
-): OverlayView {
+/** Shares of the step's time; `whole` is that time. */
+function timeOverlay(key: GraphKey, graph: Graph, made: Pick<SubjectCost, "graph" | "cost">): OverlayView {
+  const values = new Float32Array(graph.nodes.length);
+  const view = { key, kind: "time", truth: "predicted", values } as const;
+  const { nodes, step } = made.cost;
+  routedIds(graph, made.graph).forEach((routed, node) => {
+    if (routed >= 0 && step.value > 0) values[node] = (nodes.value[routed] ?? 0) / step.value;
+  });
+  return {
+    ...view,
+    legend: [],
+    basis: "what each op moves and computes, against the rates of the machine",
+    whole: secondsFigure(step, "the whole step"),
+  };
+}
+
+interface OverlayInput {
+  readonly key: GraphKey;
+  readonly kind: Exclude<OverlayView["kind"], "time">;
+  readonly route: Placed | undefined;
+  readonly graph: Graph;
+  readonly bindings: Bindings;
+}
+
+function overlay({ key, kind, route, graph, bindings }: OverlayInput): OverlayView {
   const values = new Float32Array(graph.nodes.length);
   const moved = new MovedBytes(graph, bindings, heldAt(key));
   const done = (truth: OverlayView["truth"], basis: string, legend: readonly string[] = []): OverlayView => ({
@@ -194,6 +266,12 @@ function overlay(
     case "bytes":
       for (const node of graph.nodes) values[node.id] = moved.read(node);
       return done("exact", BYTES_READ);
+    case "flops": {
+      const arithmetic = new Arithmetic(graph, bindings);
+      // What only picks rows of a table computes nothing.
+      for (const node of graph.nodes) values[node.id] = opOf(node.op)?.moves === "picks" ? 0 : arithmetic.of(node);
+      return done("exact", "a multiplication and an addition are two");
+    }
     case "type": {
       const legend: string[] = [];
       for (const node of graph.nodes) {
@@ -204,20 +282,15 @@ function overlay(
       return done("exact", "type of its first result", legend);
     }
     case "device":
-    case "segment":
-    case "time": {
-      if (route === undefined) {
-        if (kind === "segment") values.fill(-1);
-        return done("predicted", "no route: it speaks about Core ML's graphs");
-      }
+    case "segment": {
+      if (route === undefined) return done("predicted", "no route");
       const at = routedIds(graph, route.graph);
       const segments = new Int32Array(route.graph.nodes.length).fill(-1);
       for (const segment of route.segments) for (const id of segment.nodes) segments[id] = segment.index;
       for (const node of graph.nodes) {
         const routed = at[node.id] ?? -1;
         if (kind === "segment") values[node.id] = routed < 0 || isLeaf(node) ? -1 : (segments[routed] ?? -1);
-        else if (routed >= 0)
-          values[node.id] = kind === "device" ? (route.nodes.device[routed] ?? 0) : (route.nodes.work[routed] ?? 0);
+        else if (routed >= 0) values[node.id] = route.nodes.device[routed] ?? 0;
       }
       return done(
         "predicted",

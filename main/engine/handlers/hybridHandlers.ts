@@ -28,7 +28,7 @@ export function hybridHandlers(
         throw new WorkbenchError("INPUT_ARGUMENT", "[hybrid] only the demo graph runs part by part", {
           hint: "Run a model in the Run tab.",
         });
-      const job = jobs.start("hybrid", "demo graph");
+      const job = jobs.start("hybrid", "demo graph", model);
       try {
         const route = await routeOf(open, target, "decode", signal);
         const run = await runHybrid(

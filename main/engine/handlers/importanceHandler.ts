@@ -1,6 +1,6 @@
 /** An importance matrix of a model over a text: chunk by chunk as a stream of progress, written when all are done. */
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { requireReadingDecoder } from "../../models/architecture.ts";
 import { writeImportance } from "../../quantize/importance.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import { compileGraph } from "../../runtime/devices/cpu.ts";
@@ -10,11 +10,11 @@ import { gatherInputs } from "../../runtime/inputSquares.ts";
 import type { Jobs } from "../jobs.ts";
 import { figure } from "../measure/forecast.ts";
 import type { ModelStore } from "../models/modelStore.ts";
-import { pathsOf } from "../models/openModel.ts";
+import { mappablePaths } from "../models/openModel.ts";
 import { inSlices } from "../models/taskCache.ts";
-import { progressStream } from "../progressStream.ts";
 import type { ModelFiles } from "../services.ts";
 import { counted } from "../words.ts";
+import { stopwatch, writing } from "./writing.ts";
 
 type Item = StreamItemOf<"quantize.importance">;
 
@@ -28,52 +28,40 @@ export interface ImportanceParts {
 
 export function importanceHandler(parts: ImportanceParts): EngineHandlers["streams"]["quantize.importance"] {
   return async function* gather(input, { signal }) {
-    const started = performance.now();
-    const seconds = (): number => (performance.now() - started) / 1000;
+    const seconds = stopwatch();
     const model = parts.store.get(input.model);
     const file = requireData(model.requireFile("imatrix"));
-    const paths = pathsOf(model);
-    if (paths === undefined)
-      throw new WorkbenchError("INPUT_ARGUMENT", "[imatrix] this file is not on the engine's disk", {
-        hint: "Open it by its path.",
-      });
+    requireReadingDecoder(file);
     const { tokenizer } = model;
     const all = await inSlices(tokenizer.encodeSteps(input.text), signal);
     const chunk = Math.min(input.chunk, model.description.context ?? input.chunk);
     const tokens = input.chunks === undefined ? all : all.subarray(0, input.chunks * chunk);
     const engine = parts.cpu.engine();
+    const paths = await mappablePaths(model, "imatrix", signal);
     const target = await parts.files.create(input.path, input.overwrite);
-    const job = parts.jobs.start("quantize", model.description.title);
-    let work: Promise<unknown> = Promise.resolve();
     try {
-      const steps = progressStream<Item & { readonly kind: "progress" }, Gathered>((emit) => {
-        const gathering = gatherInputs(file, tokens, {
-          compile: (graph) =>
-            compileGraph(engine, graph, {
-              threads: input.threads ?? parts.threads,
-              weights: { ...mappedFiles(file, paths), locate: locateIn(file) },
-            }),
-          chunk,
-          bos: tokenizer.addBos ? tokenizer.bos : undefined,
-          signal,
-          onProgress: (done, of) => emit({ kind: "progress", done, of, elapsedSeconds: seconds() }),
-        });
-        work = gathering;
-        return gathering;
+      yield* writing<Item & { readonly kind: "progress" }, Gathered, Item>({
+        ...{ jobs: parts.jobs, kind: "quantize", title: model.description.title, model: model.id },
+        work: (emit) =>
+          gatherInputs(file, tokens, {
+            compile: (graph) =>
+              compileGraph(engine, graph, {
+                threads: input.threads ?? parts.threads,
+                weights: { ...mappedFiles(file, paths), locate: locateIn(file) },
+              }),
+            chunk,
+            bos: tokenizer.addBos ? tokenizer.bos : undefined,
+            signal,
+            onProgress: (done, of) => emit({ kind: "progress", done, of, elapsedSeconds: seconds() }),
+          }),
+        step: (item) => ({ item, phase: "gathering", fraction: item.done / Math.max(1, item.of) }),
+        async done(gathered) {
+          const bytes = await writeImportance(target.sink, gathered.inputs, { ...gathered, text: input.textName });
+          return doneItem(target.path, bytes, gathered, seconds());
+        },
       });
-      let next = await steps.next();
-      while (next.done !== true) {
-        job.update("gathering", next.value.done / Math.max(1, next.value.of));
-        yield next.value;
-        next = await steps.next();
-      }
-      const gathered = next.value;
-      const bytes = await writeImportance(target.sink, gathered.inputs, { ...gathered, text: input.textName });
-      yield doneItem(target.path, bytes, gathered, seconds());
     } finally {
-      await work.catch(() => undefined);
       await target.sink.abandon();
-      job.end();
     }
   };
 }

@@ -20,10 +20,16 @@ export interface InfoParts extends Pick<EngineServices, "machine" | "data" | "pl
   readonly devices: EngineDevices;
   readonly jobs: Jobs;
   readonly offers: Offers;
+  /** What the open models take. */
+  readonly models: () => EngineStatus["models"];
 }
 
-export function statusOf(jobs: Jobs, { engineBytes, freeBytes, totalBytes }: Machine): EngineStatus {
-  return { engineBytes: engineBytes(), freeBytes: freeBytes(), totalBytes, jobs: [...jobs.list()] };
+export function statusOf(
+  jobs: Jobs,
+  { engineBytes, freeBytes, totalBytes }: Machine,
+  models: EngineStatus["models"],
+): EngineStatus {
+  return { engineBytes: engineBytes(), freeBytes: freeBytes(), totalBytes, jobs: [...jobs.list()], models };
 }
 
 export function infoHandlers(
@@ -51,7 +57,7 @@ export function infoHandlers(
         offers: [...parts.offers.list()],
       };
     },
-    "engine.status": () => statusOf(parts.jobs, parts.machine),
+    "engine.status": () => statusOf(parts.jobs, parts.machine, parts.models()),
     "doctor.run": () => doctorReport(parts),
   };
 }

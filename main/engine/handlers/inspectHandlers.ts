@@ -1,9 +1,9 @@
 /** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
-import { profileOf, readingUnit, UNITS } from "../../backends/coreml/plan/target.ts";
-import { heldInPackage, PROFILE_PRECISION, STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
+import { STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
 import type { CallContext } from "../../contract/define.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
+import { ROUTED } from "../../contract/views/graph.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { USE_A_KNOWN_FAMILY, missingTensor } from "../../models/architecture.ts";
@@ -12,11 +12,13 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { EngineDevices } from "../devices.ts";
 import { missingOf, noticeOf, runRefusal } from "../devices.ts";
 import type { Runner } from "../measure/forecast.ts";
-import type { Here } from "../measure/machines.ts";
-import { machineFor } from "../measure/machines.ts";
+import type { Here } from "../../compiler/cost/machines.ts";
+import { machineFor } from "../../compiler/cost/machines.ts";
+import { enginesOf, runnerOf } from "../models/costs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import type { Recents, Uploads } from "../services.ts";
+import type { Machine, Recents, Uploads } from "../services.ts";
+import { hereOf } from "../measure/thisMachine.ts";
 import { DEMO_EXPORT, demoOverview } from "../views/demoView.ts";
 import { fileBlocks, metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
@@ -39,6 +41,7 @@ type InspectCalls =
   | "header.begin"
   | "header.feed"
   | "model.locate"
+  | "model.find"
   | "model.attach"
   | "upload.begin"
   | "upload.chunk"
@@ -51,7 +54,7 @@ export interface InspectParts {
   readonly uploads: Uploads;
   readonly initialTarget: TargetSpec;
   readonly devices: EngineDevices;
-  readonly machine: Here;
+  readonly machine: Pick<Machine, "platform" | "chip" | "cores" | "totalBytes">;
 }
 
 const OK = { ok: true } as const;
@@ -59,7 +62,7 @@ const OK = { ok: true } as const;
 export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
   const { store, recents, uploads } = parts;
   const overview = (model: OpenModel, target: TargetSpec): Overview =>
-    overviewOf(model, target, parts.devices, parts.machine);
+    overviewOf(model, target, parts.devices, hereOf(parts));
   const opened = new WeakMap<CallContext["onLeave"], Set<string>>();
   /** Models that a connection has open, by their ids: nothing of a closed one is kept. They are closed when it leaves. */
   const openedBy = ({ onLeave }: CallContext): Set<string> => {
@@ -104,17 +107,18 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
     "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
     "model.blocks": ({ model }) => fileBlocks(store.get(model).requireFile("blocks")),
-    "header.begin": async ({ name, size }, { onLeave }) => {
-      const need = await store.headers.begin(name, size);
+    "header.begin": async ({ name, size, ...others }, { onLeave }) => {
+      const need = await store.headers.begin(name, size, others);
       onLeave(() => store.headers.drop(need.header));
       return need;
     },
     "header.feed": ({ header, offset, bytes }) => store.headers.feed(header, offset, bytes),
+    "model.find": ({ folder, ...wanted }) => store.find(wanted, folder),
     "model.locate": ({ model, folder }) => store.locate(model, folder),
     "model.attach": async ({ model, source }, { signal }) =>
       overview(await store.attach(model, source, signal), parts.initialTarget),
-    "upload.begin": async ({ name, size }, { onLeave }) => {
-      const begun = await uploads.begin(name, size);
+    "upload.begin": async ({ name, size, ...others }, { onLeave }) => {
+      const begun = await uploads.begin(name, size, others);
       onLeave(() => uploads.abandon(begun.upload));
       return begun;
     },
@@ -134,20 +138,7 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
 
 /** The target's package, and the engines that run the file itself. */
 function runnersOf(target: TargetSpec, devices: EngineDevices): readonly Runner[] {
-  const profile = profileOf(target);
-  const units = UNITS.find(({ id }) => id === target.units)?.title ?? target.units;
-  const coreml: Runner = {
-    title: `Core ML, ${units}`,
-    unit: readingUnit(target.units, profile),
-    held: heldInPackage(profile),
-    form: profile === "ane" ? "in f16" : `packed for the ${profile} profile`,
-    cache: PROFILE_PRECISION[profile],
-    readsWholeCache: true,
-  };
-  const own = devices.listed.flatMap(({ title, reads, kept }): Runner[] =>
-    reads === undefined ? [] : [{ ...reads, title, cache: kept?.cacheType ?? "f16", readsWholeCache: false }],
-  );
-  return [coreml, ...own];
+  return [ROUTED.backend, ...enginesOf(devices)].map((backend) => runnerOf({ backend, target }, devices));
 }
 
 export function overviewOf(model: OpenModel, target: TargetSpec, devices: EngineDevices, here: Here): Overview {
@@ -170,7 +161,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
     argument: model.argument,
     openedInSeconds: model.openedInSeconds,
     target,
-    machine: machineFor(target.chip, here),
+    machine: machineFor(target, here),
     runners: runnersOf(target, devices),
     profiles: profileChoices(file, target),
     canGraph,
@@ -250,7 +241,8 @@ function typeAbility(
   );
 }
 
-function dataAbility(model: OpenModel, what: "run" | "export"): Ability | undefined {
+/** What is in the way of work with the weights themselves. */
+export function dataAbility(model: OpenModel, what: "run" | "export" | "convert" | "quantise"): Ability | undefined {
   if (model.data.kind === "paths" || model.data.kind === "made") return undefined;
   if (model.data.kind === "none")
     return cannot(

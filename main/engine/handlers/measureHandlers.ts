@@ -1,35 +1,22 @@
 /** Benchmarks and profiles of real runs, on every device whose times say something. */
 import type { EngineHandlers } from "../../contract/contract.ts";
-import { LEAST_REPEATS, intervalName } from "../../contract/views/run.ts";
-import type { BenchTest, ProfileRow, ProfileView } from "../../contract/views/run.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { requireDecoder } from "../../models/architecture.ts";
-import type { BenchSample, BenchTest as Measured } from "../../runtime/bench.ts";
-import { runBench } from "../../runtime/bench.ts";
+import type { PhaseItem } from "../../contract/views/common.ts";
+import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
 import type { ProfilePhase, ProfileReport } from "../../runtime/profile.ts";
 import { profileDecoder } from "../../runtime/profile.ts";
-import type { Decoders } from "../models/decoders.ts";
 import { leaseInPhases } from "../models/decoders.ts";
-import type { EngineDevice, EngineDevices } from "../devices.ts";
-import { progressStream } from "../progressStream.ts";
+import type { EngineDevice } from "../devices.ts";
+import { settledStream } from "../progressStream.ts";
 import { figure } from "../measure/forecast.ts";
 import type { Jobs } from "../jobs.ts";
-import { llamaBenchJson } from "../measure/llamaBench.ts";
+import type { BenchParts } from "../measure/benchRun.ts";
+import { benchRun, requireRoom } from "../measure/benchRun.ts";
 import { profileSentence } from "../measure/profileSentence.ts";
-import { machineState, stateNotes } from "../measure/machineState.ts";
-import type { Machine } from "../services.ts";
-import type { ModelStore } from "../models/modelStore.ts";
-import type { OpenModel } from "../models/openModel.ts";
 import { phaseItem } from "./runHandlers.ts";
 import { StringTable } from "../views/strings.ts";
 
-export interface MeasureParts {
-  readonly store: ModelStore;
-  readonly decoders: Decoders;
-  readonly devices: EngineDevices;
+export interface MeasureParts extends BenchParts {
   readonly jobs: Jobs;
-  readonly machine: Machine;
-  readonly defaultThreads: number;
   /** Bytes per second that this machine reads, measured once and kept. */
   readonly peakBandwidth: (threads: number, signal: AbortSignal) => Promise<number>;
 }
@@ -37,51 +24,12 @@ export interface MeasureParts {
 export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["streams"], "bench.run" | "profile.run"> {
   return {
     async *"bench.run"(input, { signal }) {
-      const device = parts.devices.able(input.device, "measure", "bench").id;
       const started = performance.now();
-      const model = parts.store.get(input.model);
-      // Each test begins with an empty cache.
-      requireRoom(model, "bench", Math.max(input.promptTokens, input.generateTokens));
-      const job = parts.jobs.start("bench", model.description.title);
+      const { title } = parts.store.get(input.model).description;
+      const phase = (name: string, sentence: string): PhaseItem => phaseItem(name, sentence, started);
+      const job = parts.jobs.start("bench", title, input.model);
       try {
-        yield phaseItem("prepare", "Preparing the model", started);
-        const threads = input.threads ?? parts.defaultThreads;
-        const needed = Math.max(input.promptTokens, input.generateTokens, 1) + 1;
-        const lease = yield* leaseInPhases(parts.decoders, model, { device, context: needed, threads, signal });
-        try {
-          const before = await machineState(parts);
-          const steps = progressStream<BenchSample, readonly Measured[]>((emit) =>
-            runBench(lease.session, { ...input, signal, onSample: emit }),
-          );
-          let next = await steps.next();
-          while (next.done !== true) {
-            job.update(`${next.value.test} ${next.value.warmup ? "warm-up" : String(next.value.index + 1)}`, null);
-            yield { kind: "sample", ...next.value };
-            next = await steps.next();
-          }
-          const tests = next.value;
-          const facts = lease.device.facts(lease.session.threads);
-          const conditions = { before, after: await machineState(parts) };
-          yield {
-            kind: "done",
-            device: input.device,
-            truth: facts.truth,
-            tests: tests.map(testView),
-            machine: parts.machine.chip,
-            threads: lease.session.threads,
-            kernels: facts.kernels,
-            conditions,
-            notes: [...notes(tests, parts.machine), ...stateNotes(conditions)],
-            json: llamaBenchJson({
-              ...{ model, tests, machine: parts.machine.chip, mapped: facts.mapped },
-              ...{ threads: lease.session.threads, chunk: lease.session.facts.chunk },
-              backends: facts.backend,
-              cacheType: lease.decoder.cacheType,
-            }),
-          };
-        } finally {
-          await lease.release();
-        }
+        yield yield* benchRun(parts, input, { job, signal, phase });
       } finally {
         job.end();
       }
@@ -92,7 +40,7 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       const model = parts.store.get(input.model);
       const { promptTokens, generateTokens } = input;
       requireRoom(model, "profile", promptTokens + generateTokens);
-      const job = parts.jobs.start("profile", model.description.title);
+      const job = parts.jobs.start("profile", model.description.title, model.id);
       try {
         yield phaseItem("prepare", "Preparing the model", started);
         const threads = input.threads ?? parts.defaultThreads;
@@ -114,13 +62,10 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
             const { profile } = decoder;
             work = (onProgress) => profile(session, { ...request, onProgress });
           }
-          const steps = progressStream<number, ProfileView>(work);
-          let next = await steps.next();
-          while (next.done !== true) {
-            yield phaseItem("record", "Recording", started, next.value);
-            next = await steps.next();
-          }
-          yield { kind: "done", profile: next.value };
+          const profile = yield* settledStream<PhaseItem, ProfileView>((emit) =>
+            work((fraction) => emit(phaseItem("record", "Recording", started, fraction))),
+          );
+          yield { kind: "done", profile };
         } finally {
           await lease.release();
         }
@@ -129,19 +74,6 @@ export function measureHandlers(parts: MeasureParts): Pick<EngineHandlers["strea
       }
     },
   };
-}
-
-/** Before anything is made ready: a measurement has as many tokens as were asked for, or is none. */
-function requireRoom(model: OpenModel, what: string, tokens: number): void {
-  const { description } = model;
-  if (description.context === undefined || tokens <= description.context) return;
-  // What cannot run at all has no use for fewer tokens.
-  requireDecoder(model.requireFile(what));
-  throw new WorkbenchError(
-    "INPUT_ARGUMENT",
-    `[${what}] got ${tokens} tokens, expected at most ${description.context}: the model's context ends there`,
-    { hint: "Measure fewer tokens." },
-  );
 }
 
 type Lane = ProfileView["lanes"][number];
@@ -160,41 +92,6 @@ interface Place {
 function placeOf(device: EngineDevice, peakBandwidth: number, threads: number): Omit<Place, "machine"> {
   const { lane, profileNote } = device.facts(threads);
   return { device: device.id, peakBandwidth, threads, lane, note: profileNote };
-}
-
-function testView(test: Measured): BenchTest {
-  return {
-    test: test.test,
-    tokens: test.tokens,
-    samples: [...test.rates],
-    rate: figure(
-      test.median,
-      "tokens/s",
-      "measured",
-      `median of ${test.rates.length} runs, ${intervalName(test.rates.length)}${test.rates.length < LEAST_REPEATS ? "" : " by ranks"}`,
-      { low: test.interval.low, high: test.interval.high },
-    ),
-    mean: test.mean,
-    stddev: test.deviation,
-  };
-}
-
-/** What makes these numbers hard to compare. */
-function notes(tests: readonly Measured[], machine: Machine): string[] {
-  const found: string[] = [];
-  for (const test of tests) {
-    if (test.rates.length < 3)
-      found.push(
-        `${test.test}: ${test.rates.length} ${test.rates.length === 1 ? "run says" : "runs say"} little; repeat at least ${LEAST_REPEATS} times.`,
-      );
-    else if (test.deviation / test.mean > 0.1)
-      found.push(
-        `${test.test}: the runs differ by ${Math.round((100 * test.deviation) / test.mean)} %; something else was using this machine.`,
-      );
-  }
-  if (machine.freeBytes() < 1e9) found.push("Less than 1 GB of memory was free.");
-  if (machine.threads < 2) found.push("Only one processor was available.");
-  return found;
 }
 
 function rowView(row: ProfilePhase["rows"][number], peakBandwidth: number, { device }: Lane): ProfileRow {

@@ -1,11 +1,8 @@
 /** The plan of a file in other types, and the work itself as a stream of progress that ends in its report. */
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { QuantizePlanView } from "../../contract/views/quantize.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSink } from "../../formats/byteSink.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { readImportance } from "../../quantize/importance.ts";
-import type { Importance } from "../../quantize/importance.ts";
 import type { QuantizePlan } from "../../quantize/plan.ts";
 import { planQuantize } from "../../quantize/plan.ts";
 import type { Recipe } from "../../quantize/recipes.ts";
@@ -16,10 +13,14 @@ import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { Jobs } from "../jobs.ts";
 import { figure } from "../measure/forecast.ts";
 import type { ModelStore } from "../models/modelStore.ts";
+import { importanceAt, newFile, stemOf } from "../models/newFiles.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import { progressStream } from "../progressStream.ts";
+import { requirePaths } from "../models/openModel.ts";
 import type { ModelFiles, PackageFiles } from "../services.ts";
 import { CAN, cannot, diskSize } from "../views/overviewView.ts";
+import { counted } from "../words.ts";
+import { dataAbility } from "./inspectHandlers.ts";
+import { bytesStep, stopwatch, writing } from "./writing.ts";
 
 type Choice = Parameters<EngineHandlers["calls"]["quantize.plan"]>[0];
 type Input = Parameters<EngineHandlers["streams"]["quantize.run"]>[0];
@@ -49,40 +50,34 @@ async function* quantize(
   input: Input,
   signal: AbortSignal,
 ): AsyncGenerator<Item> {
-  const started = performance.now();
-  const seconds = (): number => (performance.now() - started) / 1000;
+  const seconds = stopwatch();
   const model = store.get(input.model);
-  const file = fileOf(model);
+  const file = model.requireFile("quantize");
+  const own = requirePaths(model, "quantize");
   const importance = input.importance === undefined ? undefined : await importanceAt(files, input.importance);
   const plan = planOf(file, input);
   const engine = cpu.engine();
-  const target = input.path === undefined ? undefined : await files.create(input.path, input.overwrite);
-  const job = jobs.start("quantize", model.description.title);
-  let work: Promise<unknown> = Promise.resolve();
-  try {
-    const steps = progressStream<QuantizeProgress, QuantizeReport>((emit) => {
-      const writing = writeQuantized(file, plan, target?.sink ?? nowhere(), {
+  const { path, overwrite } = input;
+  const target = path === undefined ? undefined : await newFile(files, path, { overwrite, own });
+  yield* writing<QuantizeProgress, QuantizeReport, Item>({
+    ...{ jobs, kind: "quantize", title: model.description.title, model: model.id },
+    work: (emit) =>
+      writeQuantized(file, plan, target?.sink ?? nowhere(), {
         repack: (rows, own) => engine.repack(rows, threads, own),
         signal,
         onProgress: emit,
         ...(importance === undefined ? {} : { importance }),
-      });
-      work = writing;
-      return writing;
-    });
-    let next = await steps.next();
-    while (next.done !== true) {
-      const { report, ...progress } = next.value;
-      job.update("writing", progress.doneBytes / Math.max(1, progress.totalBytes));
-      yield { kind: "progress", ...progress, elapsedSeconds: seconds(), report: report ? reportRow(report) : null };
-      next = await steps.next();
-    }
-    yield doneItem(file, plan, next.value, target?.path ?? null, seconds());
-  } finally {
-    // A connection that left has cancelled it; what is half written goes before this counts as ended.
-    await work.catch(() => undefined);
-    job.end();
-  }
+      }),
+    step: ({ report, ...progress }) =>
+      bytesStep({
+        kind: "progress",
+        sentence: `${progress.tensor}, ${progress.done} of ${progress.of} tensors`,
+        ...progress,
+        elapsedSeconds: seconds(),
+        report: report ? reportRow(report) : null,
+      }),
+    done: (report) => doneItem(file, plan, report, target?.path ?? null, seconds()),
+  });
 }
 
 function doneItem(
@@ -122,10 +117,9 @@ const reportRow = ({
 } => ({ name, from, to, bytes, relativeRms: relativeError });
 
 async function planView({ packages, cpu }: QuantizeParts, model: OpenModel, choice: Choice): Promise<QuantizePlanView> {
-  const file = fileOf(model);
+  const file = model.requireFile("quantize");
   const plan = planOf(file, choice);
-  const name = file.name.replace(/\.gguf$/iu, "");
-  const suggested = await packages.suggest(model.path, `${name}-${choice.recipe.toUpperCase()}.gguf`);
+  const suggested = await packages.suggest(model.placeOfResults, `${stemOf(file)}-${choice.recipe.toUpperCase()}.gguf`);
   const types = new Map<string, { type: string; tensors: number; bytes: number }>();
   for (const { type, byteLength } of plan.tensors) {
     const row = types.get(type.name) ?? { type: type.name, tensors: 0, bytes: 0 };
@@ -147,23 +141,15 @@ async function planView({ packages, cpu }: QuantizeParts, model: OpenModel, choi
       bytes: byteLength,
       note: standsInFor === undefined ? null : `in place of ${standsInFor}: its rows are no whole blocks`,
     })),
-    sentence: `${diskSize(plan.fileBytes)}, ${(plan.fileBytes / Math.max(1, file.byteLength)).toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight.${stands === 0 ? "" : ` ${stands} tensors get another type, because their rows are no whole blocks.`}`,
+    sentence: `${diskSize(plan.fileBytes)}, ${(plan.fileBytes / Math.max(1, file.byteLength)).toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight.${stands === 0 ? "" : ` Another type for ${counted(stands, "tensor")}, whose rows are no whole blocks.`}`,
     can: cpu.absent()
       ? cannot("ENV_NO_ADDON", "The CPU engine is not built: it packs the weights.", "Run npm run build:native.")
-      : CAN,
+      : (dataAbility(model, "quantise") ?? CAN),
   };
 }
 
 const recipeSentence = (recipe: Recipe): string =>
   needsImportance(recipe) ? "needs an importance matrix" : recipe.endsWith("_m") ? "more bits where they matter" : "";
-
-function fileOf(model: OpenModel): GgufFile {
-  const file = model.requireFile("quantize");
-  if (file.hasData) return file;
-  throw new WorkbenchError("INPUT_ARGUMENT", "[quantize] this model is a header without data", {
-    hint: "Open a file with weights.",
-  });
-}
 
 function planOf(file: GgufFile, { recipe, overrides, output, embedding, pure, importance }: Choice): QuantizePlan {
   return planQuantize(file, {
@@ -174,15 +160,6 @@ function planOf(file: GgufFile, { recipe, overrides, output, embedding, pure, im
     ...(output === undefined ? {} : { output }),
     ...(embedding === undefined ? {} : { embedding }),
   });
-}
-
-async function importanceAt(files: ModelFiles, path: string): Promise<Importance> {
-  const { source } = await files.open(path);
-  try {
-    return await readImportance(source);
-  } finally {
-    await source.close();
-  }
 }
 
 /** For the errors alone. */

@@ -1,6 +1,6 @@
 /** A model in smaller types through the engine: the plan, the file, its errors, overrides, an importance matrix, cancel and refusals. */
 import { existsSync } from "node:fs";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,7 +13,9 @@ import { writeGguf } from "../../formats/gguf/write.ts";
 import { openFileSource } from "../../node/files/fileByteSource.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
+import { writePlainFolder } from "../../testing/plainFolder.ts";
 import { seededRandom } from "../../testing/random.ts";
+import { writeSampleAdapter } from "../../testing/sampleAdapter.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 
 const sample = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
@@ -106,6 +108,9 @@ describe("quantising the sample", () => {
       code: "INPUT_ARGUMENT",
       hint: expect.stringContaining("another model"),
     });
+    await writeImportance(at("strange.gguf"), { "blk.0.none.weight": 32 });
+    const unknown = harness.all("quantize.run", { model, recipe: "q4_0", importance: at("strange.gguf") });
+    await expect(unknown).rejects.toMatchObject({ message: expect.stringContaining("none of the model's weights") });
     const model2 = harness.all("quantize.run", { model, recipe: "q4_0", importance: sample });
     await expect(model2).rejects.toMatchObject({ message: expect.stringContaining("expected an importance matrix") });
   });
@@ -137,13 +142,48 @@ describe("quantising the sample", () => {
     expect((await readdir(harness.folder)).filter((name) => name.includes("stopped"))).toEqual([]);
   });
 
+  it("is not written over the file that is read, and not with adapters", async () => {
+    const path = at("own-place.gguf");
+    await copyFile(sample, path);
+    const { model: own } = await harness.client.call("model.open", { source: { kind: "path", path } });
+    const over = harness.all("quantize.run", { model: own, recipe: "q4_0", path, overwrite: true });
+    await expect(over).rejects.toMatchObject({ message: expect.stringContaining("is the file that is read") });
+    const adapter = at("adapter.gguf");
+    await writeSampleAdapter(adapter);
+    const source = { kind: "model", model: own } as const;
+    const adapted = await harness.client.call("model.open", { source, adapters: [{ path: adapter }] });
+    const refusal = expect.objectContaining({
+      code: "INPUT_ARGUMENT",
+      message: expect.stringContaining("got a model with an adapter"),
+    }) as Error;
+    await expect(harness.client.call("quantize.plan", { model: adapted.model, recipe: "q4_0" })).rejects.toThrow(
+      refusal,
+    );
+    await expect(harness.client.call("convert.plan", { model: adapted.model })).rejects.toThrow(refusal);
+  });
+
+  it("gathers the same importance matrix from a folder as from the GGUF that it becomes", async () => {
+    const folder = at("folder");
+    await writePlainFolder(folder);
+    const gather = async (from: string): Promise<Buffer> => {
+      const opened = await harness.client.call("model.open", { source: { kind: "path", path: from } });
+      const path = `${from}-matrix.gguf`;
+      await harness.all("quantize.importance", { model: opened.model, text: "the rest of it", path, chunk: 4 });
+      return readFile(path);
+    };
+    const { model: made } = await harness.client.call("model.open", { source: { kind: "path", path: folder } });
+    const converted = at("converted.gguf");
+    await harness.all("convert.run", { model: made, path: converted });
+    expect((await gather(folder)).equals(await gather(converted))).toBe(true);
+  });
+
   it.each([
     ["an unknown recipe", { recipe: "q4_k_x" }, "recipe: got q4_k_x"],
     ["an unknown type", { recipe: "q4_0", output: "q9_9" }, "expected a type of ggml"],
     ["a recipe below 3 bits without an importance matrix", { recipe: "iq2_xs" }, "got no importance matrix"],
     ["a name without the ending", { recipe: "q4_0", path: "/tmp/x.bin" }, "ends in .gguf"],
     ["a folder that is not there", { recipe: "q4_0", path: "/nowhere/x.gguf" }, "does not exist"],
-    ["the file itself", { recipe: "q4_0", path: sample }, "exists already"],
+    ["the file itself", { recipe: "q4_0", path: sample, overwrite: true }, "is the file that is read"],
   ])("%s is refused", async (_, input, message) => {
     const refused = harness.all("quantize.run", { model, ...input });
     await expect(refused).rejects.toMatchObject({ code: "INPUT_ARGUMENT", message: expect.stringContaining(message) });
@@ -175,7 +215,7 @@ describe("quantising the sample", () => {
     const { model: bad } = await harness.client.call("model.open", { source: { kind: "path", path: broken } });
     await expect(harness.all("quantize.run", { model: bad, recipe: "q8_0" })).rejects.toMatchObject({
       code: "INPUT_MALFORMED",
-      message: expect.stringMatching(/blk\.1\.ffn_up\.weight: got 1 values that are not finite in rows \d+ to \d+/u),
+      message: expect.stringMatching(/blk\.1\.ffn_up\.weight": got values that are not finite, 1 in rows \d+ to \d+/u),
     });
   });
 });

@@ -3,13 +3,20 @@ import { CHIPS, SYSTEMS, UNITS } from "../../backends/coreml/plan/target.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import type { Backend } from "../../contract/views/graph.ts";
 import type { RouteComparison, RouteView } from "../../contract/views/route.ts";
 import { packageBytes } from "../views/profileView.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
-import { figure } from "../measure/forecast.ts";
+import { MACHINES } from "../../compiler/cost/machines.ts";
+import type { StepCost } from "../../compiler/cost/stepCost.ts";
+import { secondsFigure } from "../measure/costFigures.ts";
+import type { CostAccess } from "../models/costs.ts";
+import { costOfRoute } from "../models/costs.ts";
 import type { RouteCache } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
-import { routeOf } from "../models/routes.ts";
+import { ownRouteOf } from "../models/ownRoutes.ts";
+import { planTarget, routeOf } from "../models/routes.ts";
+import { ownRouteView } from "../views/ownRouteView.ts";
 import { bytesPerStep, deviceShares, routeView } from "../views/routeView.ts";
 import type { TaskKind } from "../models/taskCache.ts";
 import { tasksOf } from "../models/taskCache.ts";
@@ -22,6 +29,9 @@ const choices = (
 ): { id: string; title: string; sentence: string }[] =>
   list.map(({ id, title, sentence }) => ({ id, title, sentence }));
 
+/** Pro, Max and Ultra: their families are in the list already. */
+const variants = MACHINES.filter(({ id }) => id.includes("-"));
+
 const PROFILES = [
   { id: "auto", title: "Follows the units", sentence: "f16 for the Neural Engine, packed for the GPU." },
   { id: "gpu", title: "Packed", sentence: "Blocks of 4 to 8 bits, for GPU and CPU." },
@@ -29,54 +39,83 @@ const PROFILES = [
   { id: "exact", title: "Exact", sentence: "f32 weights and arithmetic, for CPU and GPU." },
 ];
 
-export function routeHandlers(
-  store: ModelStore,
-  initial: TargetSpec,
-  here: TargetSpec | null,
-  kept?: RouteCache,
-): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
-  const view = (model: string, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<RouteView> => {
+export interface RouteParts {
+  readonly store: ModelStore;
+  readonly initial: TargetSpec;
+  readonly here: TargetSpec | null;
+  readonly costs: Pick<CostAccess, "machineOf" | "dispatch">;
+  readonly kept?: RouteCache | undefined;
+}
+
+export function routeHandlers({
+  store,
+  initial,
+  here,
+  costs: { machineOf, dispatch },
+  kept,
+}: RouteParts): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
+  const view = async (
+    model: string,
+    backend: Backend,
+    asked: TargetSpec,
+    phase: Phase,
+    signal: AbortSignal,
+  ): Promise<RouteView> => {
     const open = store.get(model);
-    return tasksOf(open).get(ROUTE_VIEW, `${JSON.stringify(target)} ${phase}`, signal, (own) => {
-      const make = async (): Promise<RouteView> =>
-        routeView({ model, route: await routeOf(open, target, phase, own), target, phase });
-      return kept === undefined ? make() : kept.get({ model, file: open.file, target, phase }, make);
+    const target = backend === "coreml" ? asked : { ...asked, context: planTarget(open, asked, phase).context };
+    const machine = await machineOf(target);
+    return tasksOf(open).get(ROUTE_VIEW, JSON.stringify([backend, target, phase, machine]), signal, async (own) => {
+      if (backend !== "coreml") {
+        const route = await ownRouteOf(open, { backend, target, phase, dispatch, machine }, own);
+        return ownRouteView({ model, route, machine, target, phase });
+      }
+      const make = async (): Promise<RouteView> => {
+        const route = await routeOf(open, target, phase, own);
+        const cost = await costOfRoute({ model: open, phase, machine }, route, own);
+        return routeView({ model, route, cost, machine, target, phase });
+      };
+      return kept === undefined ? make() : kept.get({ model, file: open.file, target, phase, machine }, make);
     });
   };
   return {
     "targets.list": () => ({
-      chips: choices(CHIPS),
+      chips: choices([...CHIPS, ...variants]),
       oses: choices(SYSTEMS),
       units: choices(UNITS),
       profiles: PROFILES,
       here,
       initial,
     }),
-    "route.get": ({ model, target, phase }, { signal }) => view(model, target, phase, signal),
+    "route.get": ({ model, backend, target, phase }, { signal }) => view(model, backend, target, phase, signal),
     "route.compare": async ({ model, targets, phase }, { signal }) => {
       const rows: RouteComparison["rows"][number][] = [];
       const open = store.get(model);
-      for (const target of targets) rows.push(compared(target, await routeOf(open, target, phase, signal), open.file));
+      for (const target of targets) {
+        const machine = await machineOf(target);
+        const route = await routeOf(open, target, phase, signal);
+        const cost = await costOfRoute({ model: open, phase, machine }, route, signal);
+        rows.push(compared(target, route, cost, open.file));
+      }
       return { rows };
     },
   };
 }
 
-function compared(target: TargetSpec, route: Route, file: GgufFile | undefined): RouteComparison["rows"][number] {
+function compared(
+  target: TargetSpec,
+  route: Route,
+  cost: StepCost,
+  file: GgufFile | undefined,
+): RouteComparison["rows"][number] {
   return {
     target,
     title: route.title,
     truth: "predicted",
-    devices: deviceShares(route),
+    devices: deviceShares(route, cost),
     segments: route.segments.length,
     hops: route.hops.length,
     bytesPerStep: bytesPerStep(route),
-    seconds: figure(
-      route.costMs / 1000,
-      "seconds",
-      "predicted",
-      "the placement model's own time: for comparing targets, not a promise",
-    ),
+    seconds: secondsFigure(cost.step, "segments, hops, and caches that are copied"),
     packageBytes: file === undefined ? null : packageBytes(file, route.target.profile),
   };
 }

@@ -4,6 +4,7 @@ import { finish } from "../../ir/steps.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
 import { CHIPS, SYSTEMS, UNITS } from "../../backends/coreml/plan/target.ts";
+import { machineFor } from "../../compiler/cost/machines.ts";
 import { legalise } from "../../compiler/legalise.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { specialize } from "../../ir/specialize.ts";
@@ -16,12 +17,15 @@ import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
+import { costOfRoute } from "../models/costs.ts";
 import { bindingsFor, templateOf } from "../models/graphs.ts";
 import { coremlEntry } from "../models/packageRequest.ts";
 import { planTarget } from "../models/routes.ts";
 import { routeView } from "../views/routeView.ts";
 
 const TARGET: TargetSpec = { chip: "m4", os: "macos15", units: "cpu-ane", profile: "auto", context: 512 };
+/** The tests' own machine is no Mac. */
+const ELSEWHERE = { platform: "linux", chip: "", cores: 1, totalBytes: 0 };
 const PROFILES = ["auto", "ane", "gpu", "exact"] as const;
 
 let harness: Harness;
@@ -53,7 +57,10 @@ async function fresh(model: string, target: TargetSpec, phase: Phase): Promise<u
   const bound = finish(specialize(opTable, template, bindingsFor(template, phase, plan.context)));
   const { graph } = finish(legalise(finish(runPipeline(bound, { passes: pipelineFor("coreml") })).graph, "coreml"));
   const options = { table: opTable, entries: coremlEntry, target: plan, functionName: phase, share: false };
-  return routeView({ model, route: routeGraph(graph, options), target, phase });
+  const machine = machineFor(target, ELSEWHERE);
+  const route = routeGraph(graph, options);
+  const cost = await costOfRoute({ model: opened, phase, machine }, route, new AbortController().signal);
+  return routeView({ model, route, cost, machine, target, phase });
 }
 
 for (const [id, count] of [

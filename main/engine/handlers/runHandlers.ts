@@ -24,6 +24,7 @@ import type { Jobs } from "../jobs.ts";
 import { randomSeed } from "../random.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
+
 type RunInput = View<typeof runInput>;
 type RunTruth = "measured" | "simulated";
 type RunItem = StreamItemOf<"run.start">;
@@ -56,16 +57,16 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
   return async function* run(input, { signal }) {
     const started = performance.now();
     const model = parts.store.get(input.model);
-    const job = parts.jobs.start("run", model.description.title);
+    const job = parts.jobs.start("run", model.description.title, model.id);
     try {
       yield phaseItem("prepare", "Preparing the model", started);
       const prompt = await promptOf(model, input.prompt, signal);
-      const lease = yield* leaseInPhases(parts.decoders, model, { ...input, standIn: true, signal });
+      const { ids } = prompt;
+      const lease = yield* leaseInPhases(parts.decoders, model, { ...input, standIn: true, prompt: ids, signal });
       try {
-        const { ids } = prompt;
         const { truth } = lease.device.facts(lease.session.threads);
         const { seed, settings, report } = samplingOf(input.sampling, model);
-        const sampling = await inSlices(prepareSampling(settings, model.tokenizer), signal);
+        const sampling = await inSlices(prepareSampling(settings, model.tokenizer, prompt), signal);
         yield {
           kind: "start",
           device: input.device,
@@ -82,6 +83,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
           maxTokens: input.maxTokens,
           stop: input.stop,
           alternatives: input.alternatives,
+          ignoreEnd: input.ignoreEnd,
           signal,
         });
         const read = replyEvents(events, prompt.reader, model.tokenizer);
@@ -176,6 +178,7 @@ function tokenView(tokenizer: Tokenizer, event: Extract<ReplyEvent, { readonly k
     id: event.id,
     text: event.text,
     logprob: event.logprob,
+    at: event.stats.generateSeconds,
     top: event.top.map(({ id, logprob }) => ({ id, text: tokenizer.piece(id, true), logprob })),
     pieces: [...event.pieces],
   };

@@ -4,8 +4,9 @@ import type { View } from "../../contract/define.ts";
 import type { scoreInput } from "../../contract/views/score.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { textOrBytes } from "../../diagnostics/utf8.ts";
+import { requireReadingDecoder } from "../../models/architecture.ts";
 import type { EngineDevices } from "../devices.ts";
-import { progressStream } from "../progressStream.ts";
+import { settledStream } from "../progressStream.ts";
 import type { Jobs } from "../jobs.ts";
 import type { Decoders } from "../models/decoders.ts";
 import type { ModelStore } from "../models/modelStore.ts";
@@ -32,6 +33,7 @@ export function encodeHandler(store: ModelStore): EngineHandlers["calls"]["token
 export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["score.run"] {
   return async function* score({ model: id, source, device, cache, chunk, threads }, { signal }) {
     const model = parts.store.get(id);
+    requireReadingDecoder(model.requireFile("score"));
     const tokens = await tokensOf(model, source, "score", signal);
     if (tokens.length < 2)
       throw new WorkbenchError(
@@ -41,7 +43,7 @@ export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["scor
       );
     // The type of the cache is asked for, so the device compiles the graph itself.
     parts.devices.able(device, "graphs", "score");
-    const job = parts.jobs.start("run", model.description.title);
+    const job = parts.jobs.start("run", model.description.title, model.id);
     try {
       const lease = await parts.decoders.lease(model, {
         device,
@@ -55,7 +57,7 @@ export function scoreHandler(parts: ScoreParts): EngineHandlers["streams"]["scor
       try {
         yield { kind: "start", reference: lease.reference };
         const logprobs = Float64Array.from(
-          yield* progressStream<
+          yield* settledStream<
             { readonly kind: "progress"; readonly done: number; readonly total: number },
             Float32Array
           >((emit) =>

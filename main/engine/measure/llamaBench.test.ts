@@ -1,14 +1,17 @@
 // llama-bench's rows: every field its readers know, and times in whole seconds, each test's own.
 import { expect, it } from "vitest";
 import type { BenchTest } from "../../runtime/bench.ts";
+import type { LlamaBenchRow } from "./llamaBench.ts";
 import { llamaBenchJson } from "./llamaBench.ts";
 
 const test = (name: BenchTest["test"], began: string): BenchTest => ({
   test: name,
   began: new Date(began),
   tokens: 8,
+  depth: 0,
   rates: [4],
   seconds: [2],
+  drawn: [[2]],
   median: 4,
   interval: { low: 4, high: 4 },
   mean: 4,
@@ -17,16 +20,12 @@ const test = (name: BenchTest["test"], began: string): BenchTest => ({
 
 function rowsOf(tests: readonly BenchTest[], mapped = true): readonly { readonly [field: string]: unknown }[] {
   const description = { architecture: { kind: "unsupported" }, variant: "Q8_0", tensorBytes: 1, parameters: 1 };
-  const json = llamaBenchJson({
-    model: { description, path: "m.gguf", argument: null } as unknown as Parameters<typeof llamaBenchJson>[0]["model"],
-    tests,
-    threads: 1,
-    machine: "M",
-    backends: "CPU",
-    cacheType: "f16",
-    chunk: 512,
-    mapped,
-  });
+  const model = { description, path: "m.gguf", argument: null } as unknown as LlamaBenchRow["model"];
+  const json = llamaBenchJson(
+    tests.map((each) => ({
+      ...{ model, test: each, threads: 1, machine: "M", backends: "CPU", cacheType: "f16", chunk: 512, mapped },
+    })),
+  );
   return JSON.parse(json) as readonly { readonly [field: string]: unknown }[];
 }
 
@@ -57,5 +56,13 @@ it("says of each test when it began, as llama-bench writes it", () => {
   expect(rowsOf([test("pp", "2026-01-02T03:04:05.678Z"), test("tg", "2026-01-02T03:04:59.999Z")])).toMatchObject([
     { n_prompt: 8, test_time: "2026-01-02T03:04:05Z" },
     { n_gen: 8, test_time: "2026-01-02T03:04:59Z" },
+  ]);
+});
+
+it("says how many tokens the cache held before", () => {
+  const began = "2026-01-02T03:04:05Z";
+  expect(rowsOf([{ ...test("tg", began), depth: 2048 }, test("pp", began)])).toMatchObject([
+    { n_depth: 2048 },
+    { n_depth: 0 },
   ]);
 });

@@ -4,9 +4,9 @@ import { deviation, mean } from "../../runtime/statistics.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { OpenModel } from "../models/openModel.ts";
 
-export interface LlamaBenchInput {
+export interface LlamaBenchRow {
   readonly model: Pick<OpenModel, "description" | "path" | "argument">;
-  readonly tests: readonly BenchTest[];
+  readonly test: BenchTest;
   readonly threads: number;
   readonly machine: string;
   /** What computed, as llama-bench names its backends. */
@@ -48,31 +48,32 @@ const NO_SWITCH = {
 /** As llama-bench writes times, `%Y-%m-%dT%H:%M:%SZ`: there are readers that take no other form. */
 const wholeSeconds = (time: Date): string => time.toISOString().replace(/\.\d+Z$/, "Z");
 
-export function llamaBenchJson(input: LlamaBenchInput): string {
-  const { model, threads, machine } = input;
+export const llamaBenchJson = (rows: readonly LlamaBenchRow[]): string => JSON.stringify(rows.map(rowOf), undefined, 2);
+
+function rowOf({ model, test, threads, machine, backends, chunk, cacheType, mapped }: LlamaBenchRow) {
   const { description } = model;
-  const rows = input.tests.map((test) => ({
+  return {
     build_commit: `rlx-${VERSION}`,
     build_number: 0,
     cpu_info: machine,
     gpu_info: "",
-    backends: input.backends,
+    backends,
     model_filename: model.path ?? model.argument ?? "",
     model_type: `${description.architecture.kind === "known" ? description.architecture.architecture.name : "unknown"} ${description.variant}`,
     model_size: description.tensorBytes,
     model_n_params: description.parameters,
-    n_batch: input.chunk,
-    n_ubatch: input.chunk,
+    n_batch: chunk,
+    n_ubatch: chunk,
     n_threads: threads,
-    type_k: input.cacheType,
-    type_v: input.cacheType,
+    type_k: cacheType,
+    type_v: cacheType,
     ...NO_SWITCH,
     // Older readers know the first, the newest the second.
-    use_mmap: input.mapped,
-    load_mode: input.mapped ? "mmap" : "none",
+    use_mmap: mapped,
+    load_mode: mapped ? "mmap" : "none",
     n_prompt: test.test === "pp" ? test.tokens : 0,
     n_gen: test.test === "tg" ? test.tokens : 0,
-    n_depth: 0,
+    n_depth: test.depth,
     test_time: wholeSeconds(test.began),
     avg_ns: Math.round(mean(test.seconds) * 1e9),
     stddev_ns: Math.round(deviation(test.seconds) * 1e9),
@@ -80,6 +81,5 @@ export function llamaBenchJson(input: LlamaBenchInput): string {
     stddev_ts: test.deviation,
     samples_ns: test.seconds.map((seconds) => Math.round(seconds * 1e9)),
     samples_ts: [...test.rates],
-  }));
-  return JSON.stringify(rows, undefined, 2);
+  };
 }

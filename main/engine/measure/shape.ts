@@ -17,22 +17,47 @@ export const heldBytes = (tensors: readonly GgufTensor[], held: HeldBytes): numb
     0,
   );
 
-/** What one token reads, and what takes part in multiplications: an untied embedding is read one row at a time. */
+/** Weights of experts, in one tensor or, of old files, in one for each. */
+const EXPERTS = /\.ffn_\w+_exps\.|\.ffn_(?:gate|up|down)\.\d+\./u;
+
+/** How many experts a token meets in a layer; undefined where it meets all, or there are none. */
+function pickedExperts(file: GgufFile, name: string): ModelShape["experts"] {
+  const number = keyNumbers(file, name);
+  const [used, count] = [number("expert_used_count"), number("expert_count")];
+  return used === undefined || count === undefined || used >= count ? undefined : { used, count };
+}
+
+/**
+ * What one token reads, and what takes part in multiplications: an untied embedding is read one row at a time,
+ * and of the experts those that are picked.
+ */
 export function modelShape(file: GgufFile, architecture: Architecture, held: HeldBytes = heldAsStored): ModelShape {
   const embedding = file.tensor("token_embd.weight");
   const isTied = architecture.kind === "decoder" && architecture.tiedEmbedding;
   const lookedUp = isTied || !embedding ? [] : [embedding];
+  // An encoder's weights are read once for a prompt, and no others then.
+  const encoder = architecture.kind === "decoder" ? architecture.encoder : undefined;
+  const own = encoder === undefined ? [] : file.tensors.filter(({ name }) => encoder.isOwn(name));
+  const experts = pickedExperts(file, architecture.name);
+  const idle = experts === undefined ? 0 : 1 - experts.used / experts.count;
+  const ofExperts = file.tensors.filter((tensor) => EXPERTS.test(tensor.name));
   const weightBytes = heldBytes(file.tensors, held);
   const elementsOf = (tensors: readonly GgufTensor[]): number =>
     tensors.reduce((sum, { elements }) => sum + elements, 0);
   return {
     weightBytes,
-    bytesPerToken: weightBytes - heldBytes(lookedUp, held),
-    activeParameters: elementsOf(file.tensors) - elementsOf(lookedUp),
+    bytesPerToken: Math.round(
+      weightBytes - heldBytes(lookedUp, held) - heldBytes(own, held) - idle * heldBytes(ofExperts, held),
+    ),
+    activeParameters:
+      encoder === undefined
+        ? Math.round(elementsOf(file.tensors) - elementsOf(lookedUp) - idle * elementsOf(ofExperts))
+        : elementsOf(own),
     layers: architecture.layers,
     width: architecture.width,
     feedForward: architecture.feedForward,
     vocabulary: architecture.vocabulary,
+    ...(experts && { experts }),
     cache: architecture.kind === "decoder" ? architecture.cache : { elements: 0, product: "no caches" },
     ...(architecture.kind === "decoder" && architecture.recurrent && { recurrent: architecture.recurrent }),
   };

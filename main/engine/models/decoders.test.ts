@@ -36,7 +36,7 @@ function slowDevice(open: () => DecoderSession): {
   };
   const devices = deviceRegistry([device as EngineDevice]);
   return {
-    decoders: createDecoders({ devices, defaultThreads: 1, defaultContext: 8 }),
+    decoders: createDecoders({ devices, defaultThreads: 1, defaultContext: 8, freeBytes: () => Infinity }),
     arrive,
     dispose,
   };
@@ -60,6 +60,27 @@ it("releases a lease that arrives after its stream was dropped", async () => {
   arrive();
   await vi.waitFor(() => expect(dispose).toHaveBeenCalledOnce());
   expect(session.dispose).toHaveBeenCalledOnce();
+});
+
+it("lets answers wait for each other where each makes a decoder", async () => {
+  const { decoders, arrive, dispose } = slowDevice(
+    () => ({ dispose: vi.fn<() => void>() }) as unknown as DecoderSession,
+  );
+  arrive();
+  const first = await decoders.lease(model, { prompt: [1] });
+  let came = false;
+  const second = decoders.lease(model, { prompt: [1] }).then((lease) => ((came = true), lease));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(came).toBe(false);
+  await first.release();
+  expect(dispose).toHaveBeenCalledOnce();
+  await (await second).release();
+  // A failed one gives its turn back.
+  const broken = slowDevice(() => {
+    throw new Error("no memory");
+  });
+  broken.arrive();
+  for (let i = 0; i < 2; i++) await expect(broken.decoders.lease(model, { prompt: [1] })).rejects.toThrow("no memory");
 });
 
 it("leaves a lease that its stream gave to its user", async () => {

@@ -1,11 +1,13 @@
 /**
- * Decoders of open models on any device, one job at a time. Where a device keeps decoders, one is made per model, with a session
- * per context length: a finished conversation stays in its session's cache, so that the next question only feeds what is new.
- * Other devices make a decoder for each job.
+ * Decoders of open models on any device. Where a device keeps decoders, one is made per model, with sessions per context length
+ * (main/runtime/slots.ts): several answers run at once, each in a session of its own, and a finished conversation stays in its
+ * session's cache, so that the next question only feeds what is new. Other devices make a decoder for each job.
  */
-import type { PhaseItem, ReferenceNotice } from "../../contract/views/common.ts";
+import type { PhaseItem, ReferenceNotice, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { requireDecoder } from "../../models/architecture.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
+import { MOST_SLOTS, Slots } from "../../runtime/slots.ts";
 import type { CacheType, DevicePhase } from "../../runtime/devices/provider.ts";
 import type { EngineDecoder, EngineDevice, EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
@@ -21,8 +23,14 @@ export interface DecoderChoice {
   readonly cacheType?: CacheType;
   readonly chunk?: number;
   readonly countsExperts?: boolean;
+  /** A session of its own, that goes with the lease: for measurements beside each other. */
+  readonly own?: boolean;
   /** Another device may stand in where this one is not here: not for measuring. */
   readonly standIn?: boolean;
+  /** The tokens to answer: it then runs beside other answers, or waits in order for its turn. Without them a job runs alone. */
+  readonly prompt?: ArrayLike<number>;
+  /** Another Core ML target than the device's own. */
+  readonly target?: TargetSpec;
   readonly signal?: AbortSignal;
 }
 
@@ -64,20 +72,17 @@ export async function* leaseInPhases(
   }
 }
 
-interface Held {
-  readonly session: DecoderSession;
-  busy: boolean;
-}
-
 export interface DecoderParts {
   readonly devices: EngineDevices;
   readonly defaultThreads: number;
   readonly defaultContext: number;
+  /** Memory for the caches of more answers at once. */
+  readonly freeBytes: () => number;
 }
 
 type Open = (context: number) => Promise<EngineDecoder>;
 
-export function createDecoders({ devices, defaultThreads, defaultContext }: DecoderParts): Decoders {
+export function createDecoders({ devices, defaultThreads, defaultContext, freeBytes }: DecoderParts): Decoders {
   /** How a decoder of the model comes to be on the device. */
   const opener = (
     model: OpenModel,
@@ -87,11 +92,9 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
   ): Open => {
     const { cacheType, chunk, threads, countsExperts = false, signal = new AbortController().signal } = choice;
     return async (context) => {
-      const paths = await mappablePaths(model, signal, onPhase);
-      if (!paths)
-        throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here", {
-          hint: "Open a file with weights, or name its folder.",
-        });
+      // Nothing is laid out for a model that does not run.
+      if (model.data.kind === "made") requireDecoder(model.requireFile("run"));
+      const paths = await mappablePaths(model, "run", signal, onPhase);
       return device.openDecoder({
         ...{ source: model, file: model.requireFile("run"), paths, context, signal, onPhase },
         threads: threads ?? defaultThreads,
@@ -105,49 +108,100 @@ export function createDecoders({ devices, defaultThreads, defaultContext }: Deco
   return {
     async lease(model, choice, onPhase) {
       const chosen = choice.device === undefined ? devices.first : devices.able(choice.device, "tokens", "run");
-      const device = choice.standIn === true ? devices.running(chosen) : chosen;
-      const reference = device === chosen ? null : noticeOf(device, model.description.parameters);
+      const running = choice.standIn === true ? devices.running(chosen) : chosen;
+      const device = (choice.target && running.withTarget?.(choice.target)) ?? running;
+      const reference = running === chosen ? null : noticeOf(device, model.description.parameters);
       const open = opener(model, device, choice, onPhase);
       const threads = choice.threads ?? defaultThreads;
       const wanted = choice.context ?? defaultContext;
-      if (device.kept === undefined) return leaseOnce(device, await open(wanted), reference, { wanted, threads });
+      if (device.kept === undefined) {
+        const turn = choice.prompt === undefined ? NO_TURN : await turnOf(model, device, choice.signal);
+        try {
+          return await leaseOnce(device, await open(wanted), reference, { wanted, threads, turn });
+        } catch (error) {
+          turn();
+          throw error;
+        }
+      }
       const key = `${device.id} ${choice.cacheType ?? device.kept.cacheType} ${choice.chunk ?? 0}${choice.countsExperts === true ? " experts" : ""}`;
       const decoder = await model.cachedLater(`decoder ${key}`, async () => {
         const made = await open(wanted);
         model.onDispose(() => void made.dispose());
+        model.hold(`decoder ${key}`, model.requireFile("run").byteLength);
         return made;
       });
       const context = Math.min(wanted, decoder.context);
-      const held = model.cached(`session ${key} ${threads} ${context}`, (): Held => {
-        const session = decoder.open({ context, threads });
-        model.onDispose(() => session.dispose());
-        return { session, busy: false };
+      if (choice.own === true) return leaseOwn(model, { device, decoder, reference }, { context, threads });
+      const name = `sessions ${key} ${threads} ${context}`;
+      const slots = model.cached(name, () => {
+        let sessions = 0;
+        const openSlot = (): DecoderSession => {
+          const session = decoder.open({ context, threads });
+          sessions += 1;
+          model.hold(name, sessions * session.cacheBytes);
+          return session;
+        };
+        const made = new Slots({ open: openSlot, most: MOST_SLOTS, freeBytes });
+        model.onDispose(() => made.dispose());
+        return made;
       });
-      if (held.busy)
+      const session =
+        choice.prompt === undefined ? slots.takeAlone() : await slots.acquire(choice.prompt, choice.signal);
+      if (session === undefined)
         throw new WorkbenchError("HANDLE_BUSY", "[run] this model is answering already", {
           hint: "Stop the answer, or wait for its end.",
         });
-      held.busy = true;
-      const release = (): Promise<void> => {
-        held.busy = false;
-        return Promise.resolve();
-      };
-      return { device, decoder, session: held.session, reference, release };
+      const release = (): Promise<void> => Promise.resolve(slots.release(session));
+      return { device, decoder, session, reference, release };
     },
   };
+}
+
+function leaseOwn(
+  model: OpenModel,
+  of: Pick<Lease, "device" | "decoder" | "reference">,
+  settings: { readonly context: number; readonly threads: number },
+): Lease {
+  const session = of.decoder.open(settings);
+  let isOpen = true;
+  const close = (): void => {
+    if (isOpen) session.dispose();
+    isOpen = false;
+  };
+  model.onDispose(close);
+  const release = (): Promise<void> => {
+    close();
+    return Promise.resolve();
+  };
+  return { ...of, session, release };
+}
+
+const NO_TURN = (): void => undefined;
+const NO_SESSION = { past: 0, largestCacheBytes: 0, shared: () => 0, dispose: NO_TURN };
+
+/** Answers on a device that makes a decoder for each come one after the other. Resolves with what ends the turn. */
+async function turnOf(model: OpenModel, device: EngineDevice, signal?: AbortSignal): Promise<() => void> {
+  const turns = model.cached(`turns ${device.id}`, () => {
+    const made = new Slots({ open: () => ({ ...NO_SESSION }), most: 1, freeBytes: () => 0 });
+    model.onDispose(() => made.dispose());
+    return made;
+  });
+  const turn = await turns.acquire([], signal);
+  return () => turns.release(turn);
 }
 
 async function leaseOnce(
   device: EngineDevice,
   decoder: EngineDecoder,
   reference: ReferenceNotice | null,
-  { wanted, threads }: { readonly wanted: number; readonly threads: number },
+  { wanted, threads, turn }: { readonly wanted: number; readonly threads: number; readonly turn: () => void },
 ): Promise<Lease> {
   try {
     const session = decoder.open({ context: Math.min(wanted, decoder.context), threads });
     const release = async (): Promise<void> => {
       session.dispose();
       await decoder.dispose();
+      turn();
     };
     return { device, decoder, session, reference, release };
   } catch (error) {

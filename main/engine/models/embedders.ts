@@ -36,11 +36,7 @@ export async function openEmbedderOf(
   const chosen = devices.able(choice.device, "tokens", "embed");
   const device = devices.running(chosen);
   const { threads, signal, onPhase = () => undefined } = choice;
-  const paths = await mappablePaths(model, signal, onPhase);
-  if (paths === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[embed] the weights of this model are not here", {
-      hint: "Open a file with weights, or name its folder.",
-    });
+  const paths = await mappablePaths(model, "embed", signal, onPhase);
   const made = await model.cachedLater(`embedder ${device.id} ${pooling} ${threads}`, async () => {
     if (device.openEmbedder === undefined)
       throw new WorkbenchError("ENV_NO_DEVICE", `[embed] device ${device.id}: it makes no vectors of texts`, {
@@ -48,6 +44,7 @@ export async function openEmbedderOf(
       });
     const opened = await device.openEmbedder({ source: model, file, paths, pooling, threads, signal, onPhase });
     model.onDispose(() => opened.dispose());
+    model.hold(`embedder ${device.id} ${pooling} ${threads}`, file.byteLength);
     return opened;
   });
   return { model: made, reference: device === chosen ? null : noticeOf(device, model.description.parameters) };

@@ -4,12 +4,12 @@ import { exportPackage } from "../../backends/coreml/export.ts";
 import type { DirectoryWriter } from "../../backends/coreml/package.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Pooling } from "../../models/family.ts";
 import { embedderGraph } from "../../runtime/embedderModel.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
-import { templateOf } from "./graphs.ts";
+import { encoderOf, templateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
+import { requirePaths } from "./openModel.ts";
 import { packageRequest, readsFrom, templateVariants, weightWork } from "./packageRequest.ts";
 import { inSlices } from "./taskCache.ts";
 
@@ -28,7 +28,7 @@ export async function exportRequest(
       ? await templateOf(model, signal)
       : embedderGraph(model.requireFile("export"), { pooling, largestText: target.context });
   return packageRequest(graph, target, {
-    ...templateVariants(graph, target, flexibility),
+    ...templateVariants(graph, target, flexibility, await encoderOf(model, signal)),
     packageName,
     description: `${description.title} ${description.variant}`,
     source: model.requireFile("export").identity,
@@ -50,10 +50,7 @@ export interface ExportOptions {
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
   const file = model.requireFile("export");
-  if (model.data.kind !== "paths" && model.data.kind !== "made")
-    throw new WorkbenchError("INPUT_ARGUMENT", "[export] the weights of this model are not here", {
-      hint: "Open a file with weights, or name its folder.",
-    });
+  requirePaths(model, "export");
   const request = await exportRequest(
     model,
     target,

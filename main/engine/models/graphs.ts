@@ -18,8 +18,16 @@ import { placeOf } from "../../ir/pass.ts";
 import type { PrecisionPolicy } from "../../ir/precision.ts";
 import { specialize } from "../../ir/specialize.ts";
 import type { Steps } from "../../ir/steps.ts";
+import { readArchitecture } from "../../models/architecture.ts";
 import { demoGraph } from "../../models/demo.ts";
-import { PREFILL_BUCKET, TEMPLATE, isWholeText, template } from "../../models/template.ts";
+import {
+  PREFILL_BUCKET,
+  TEMPLATE,
+  encoderTemplate,
+  isWholeText,
+  readsSource,
+  template,
+} from "../../models/template.ts";
 import { opTable } from "../../ops/index.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
 import { countOps } from "../../passes/pipeline.ts";
@@ -34,34 +42,57 @@ export const stepTokens = (phase: Phase): number => (phase === "decode" ? 1 : PR
 export const bindingsFor = (graph: Graph, phase: Phase, context: number): Bindings =>
   isWholeText(graph)
     ? { [TEMPLATE.tokens]: context }
-    : { [TEMPLATE.tokens]: stepTokens(phase), [TEMPLATE.rows]: 1, [TEMPLATE.capacity]: context };
+    : {
+        [TEMPLATE.tokens]: stepTokens(phase),
+        [TEMPLATE.rows]: 1,
+        [TEMPLATE.capacity]: context,
+        ...(readsSource(graph) && { [TEMPLATE.source]: context }),
+      };
 
-/** The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. */
-export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32"): Steps<Graph> {
+/**
+ * The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. The prefill of an
+ * encoder-decoder is its encoder's.
+ */
+export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32", phase: Phase): Steps<Graph> {
   if (model.kind === "demo-graph") return demoGraph();
-  return yield* template(model.requireFile("graph"), { cacheType });
+  const file = model.requireFile("graph");
+  const encoder = phase === "prefill" ? encoderTemplate(file) : undefined;
+  return yield* encoder ?? template(file, { cacheType });
 }
 
-const UNTYPED: TaskKind<Graph> = { name: "template", keep: 1 };
+const UNTYPED: TaskKind<Graph> = { name: "template", keep: 2 };
 
-export const templateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  tasksOf(model).get(UNTYPED, "", signal, (own) => inSlices(builtGraph(model, "f16"), own));
+/** What tells graphs of one model apart: the phase, where its encoder reads prompts. */
+function graphKey({ file }: OpenModel, phase: Phase): string {
+  const reading = file && readArchitecture(file);
+  if (reading?.kind !== "known" || reading.architecture.kind !== "decoder") return "";
+  return reading.architecture.encoder === undefined ? "" : phase;
+}
+
+export const templateOf = (model: OpenModel, signal: AbortSignal, phase: Phase = "decode"): Promise<Graph> =>
+  tasksOf(model).get(UNTYPED, graphKey(model, phase), signal, (own) => inSlices(builtGraph(model, "f16", phase), own));
+
+/** The graph of the encoder that reads prompts, for models that have one. */
+export const encoderOf = async (model: OpenModel, signal: AbortSignal): Promise<Graph | undefined> =>
+  graphKey(model, "prefill") === "" ? undefined : templateOf(model, signal, "prefill");
 
 const TYPED: TaskKind<Graph> = { name: "typed", keep: 1 };
 
 /** The same, computed in other floats. */
-const typedTemplate = (model: OpenModel, precision: PrecisionPolicy, signal: AbortSignal): Promise<Graph> =>
+const typedTemplate = (model: OpenModel, { precision, phase }: Pipeline, signal: AbortSignal): Promise<Graph> =>
   precision === "f32"
-    ? templateOf(model, signal)
-    : tasksOf(model).get(TYPED, precision, signal, async (own) =>
-        inSlices(applyPrecision(await templateOf(model, own), precision), own),
+    ? templateOf(model, signal, phase)
+    : tasksOf(model).get(TYPED, `${precision} ${graphKey(model, phase)}`, signal, async (own) =>
+        inSlices(applyPrecision(await templateOf(model, own, phase), precision), own),
       );
 
 const MLX_BUILT: TaskKind<Graph> = { name: "template for MLX", keep: 1 };
 
 /** As MLX decoders are built: caches in f32. */
-export const mlxTemplateOf = (model: OpenModel, signal: AbortSignal): Promise<Graph> =>
-  tasksOf(model).get(MLX_BUILT, "", signal, (own) => inSlices(builtGraph(model, "f32"), own));
+export const mlxTemplateOf = (model: OpenModel, signal: AbortSignal, phase: Phase = "decode"): Promise<Graph> =>
+  tasksOf(model).get(MLX_BUILT, graphKey(model, phase), signal, (own) =>
+    inSlices(builtGraph(model, "f32", phase), own),
+  );
 
 /** A pipeline: backend, sizes and precision. */
 export interface Pipeline {
@@ -74,8 +105,10 @@ export interface Pipeline {
   readonly dispatch: DispatchPolicy;
 }
 
-const pipelineKey = ({ backend, phase, context, precision }: Pipeline): string =>
-  backend === "coreml" ? `${backend} ${phase} ${context}` : backend === "cpu" ? `${backend} ${precision}` : backend;
+function pipelineKey(model: OpenModel, { backend, phase, context, precision }: Pipeline): string {
+  if (backend === "coreml") return `${backend} ${phase} ${context}`;
+  return `${backend} ${backend === "cpu" ? precision : ""} ${graphKey(model, phase)}`;
+}
 
 const BOUND: TaskKind<Graph> = { name: "bound", keep: 1 };
 const PASSED: TaskKind<Passed> = { name: "passes", keep: 1 };
@@ -83,22 +116,22 @@ const LEGAL_FOR_TARGET: TaskKind<Compiled> = { name: "legal", keep: 4 };
 
 /** What a backend's first pass is given. */
 async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Graph> {
-  const { backend, phase, context, precision } = pipeline;
+  const { backend, phase, context } = pipeline;
   switch (backend) {
     case "cpu":
-      return typedTemplate(model, precision, signal);
+      return typedTemplate(model, pipeline, signal);
     case "mlx":
-      return mlxTemplateOf(model, signal);
+      return mlxTemplateOf(model, signal, phase);
     case "coreml":
-      return tasksOf(model).get(BOUND, pipelineKey(pipeline), signal, async (own) => {
-        const graph = await templateOf(model, own);
+      return tasksOf(model).get(BOUND, pipelineKey(model, pipeline), signal, async (own) => {
+        const graph = await templateOf(model, own, phase);
         return inSlices(specialize(opTable, graph, bindingsFor(graph, phase, context)), own);
       });
   }
 }
 
 /** A pass that has run, or legalisation at the end; `mark` is what it writes on nodes. */
-interface StepRecord extends PassRecord {
+export interface StepRecord extends PassRecord {
   readonly mark: string;
 }
 interface Passed {
@@ -134,7 +167,7 @@ function recordsOf(
 
 /** Every pass of a backend in order, and legalisation: what the pipeline tab shows. */
 export const passRecords = (model: OpenModel, pipeline: Pipeline, signal: AbortSignal): Promise<Passed> =>
-  tasksOf(model).get(PASSED, pipelineKey(pipeline), signal, async (own) => {
+  tasksOf(model).get(PASSED, pipelineKey(model, pipeline), signal, async (own) => {
     const { backend, dispatch } = pipeline;
     const source = await sourceOf(model, pipeline, own);
     return recordsOf(await inSlices(compile(source, { backend, dispatch, blocked: "keep" }), own), dispatch);
@@ -155,7 +188,7 @@ export function recordNamed(
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Compiled> =>
   tasksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) => {
-    const graph = await templateOf(model, own);
+    const graph = await templateOf(model, own, phase);
     return inSlices(
       compile(graph, {
         ...model.watch,
@@ -181,7 +214,7 @@ export async function stagedGraph(
   signal: AbortSignal,
 ): Promise<StagedGraph> {
   const { backend, phase, context } = pipeline;
-  const bindings = bindingsFor(await templateOf(model, signal), phase, context);
+  const bindings = bindingsFor(await templateOf(model, signal, phase), phase, context);
   if (step === BUILT) return { graph: await sourceOf(model, pipeline, signal), bindings };
   // The graph that routes speak about is made without keeping what led there.
   if (step === LEGAL && backend === "coreml")

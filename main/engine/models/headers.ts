@@ -1,17 +1,21 @@
 /**
  * The header of a file that only the window can read: the reader asks a source for ranges, the source passes each request on to
- * the window and waits for the bytes. Done when the header has parsed, some ranges of its weights are known and the file was looked
- * for on this disk; the parsed file has a header but no data.
+ * the window and waits for the bytes. Files that were dropped beside it are siblings, read in the same way. Done when the header
+ * has parsed, some ranges of its weights are known and the file was looked for on this disk; the parsed file has a header but no
+ * data.
  */
 import type { HeaderNeed } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { ByteSource } from "../../formats/byteSource.ts";
+import type { ByteSource, SiblingOpener } from "../../formats/byteSource.ts";
 import { checkRange } from "../../formats/byteSource.ts";
 import { randomId } from "../random.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openModelFile } from "../../formats/openModel.ts";
+import type { DroppedBeside } from "../services.ts";
 
 interface Request {
+  /** The sibling to read; null for the file itself. */
+  readonly file: string | null;
   readonly offset: number;
   readonly length: number;
   readonly give: (bytes: Uint8Array) => void;
@@ -36,7 +40,7 @@ interface ReadHeader {
 }
 
 export interface Headers {
-  begin(name: string, size: number): Promise<HeaderNeed>;
+  begin(name: string, size: number, others?: DroppedBeside): Promise<HeaderNeed>;
   feed(header: string, offset: number, bytes: Uint8Array): Promise<HeaderNeed>;
   /** The window that was asked is gone. */
   drop(header: string): void;
@@ -60,21 +64,22 @@ export function createHeaders(findWhole: FindWhole): Headers {
     });
     if (step.kind === "need") {
       feed.request = step.request;
-      return { kind: "more", header: id, offset: step.request.offset, length: step.request.length };
+      const { file, offset, length } = step.request;
+      return { kind: "more", header: id, file, offset, length };
     }
     feed.ready = step.header;
     return { kind: "ready", header: id, foundPath: step.foundPath };
   };
 
   return {
-    begin(name, size) {
+    begin(name, size, others = {}) {
       for (const [old, feed] of feeds) {
         if (feeds.size < MOST) break;
         feed.request?.fail(new WorkbenchError("CANCELLED", "Another file was dropped."));
         feeds.delete(old);
       }
       const id = randomId();
-      const feed = startFeed(name, size, findWhole);
+      const feed = startFeed({ name, size, ...others }, findWhole);
       feeds.set(id, feed);
       return answer(id, feed);
     },
@@ -110,7 +115,12 @@ export function createHeaders(findWhole: FindWhole): Headers {
   };
 }
 
-function startFeed(name: string, size: number, findWhole: FindWhole): Feed {
+interface Dropped extends DroppedBeside {
+  readonly name: string;
+  readonly size: number;
+}
+
+function startFeed({ name, size, folder = null, beside = [] }: Dropped, findWhole: FindWhole): Feed {
   const begun = performance.now();
   let announce: (step: Step) => void = () => undefined;
   let refuse: (error: unknown) => void = () => undefined;
@@ -128,27 +138,47 @@ function startFeed(name: string, size: number, findWhole: FindWhole): Feed {
     feed.step.catch(() => undefined);
   };
   renew();
-  const source: ByteSource = {
-    name,
-    byteLength: size,
+  const ask = (file: string | null, offset: number, length: number): Promise<Uint8Array> =>
+    new Promise((resolve, reject) => {
+      const give = (bytes: Uint8Array): void => {
+        renew();
+        resolve(bytes);
+      };
+      announce({ kind: "need", request: { file, offset, length, give, fail: reject } });
+    });
+  /** The window is asked one question at a time, and none when the header is complete. */
+  let last: Promise<unknown> = Promise.resolve();
+  let isComplete = false;
+  const sourceOf = (file: string | null, facts: Pick<ByteSource, "name" | "byteLength">): ByteSource => ({
+    ...facts,
     async read(offset, length) {
-      checkRange(source, offset, length);
-      return new Promise<Uint8Array>((resolve, reject) => {
-        const give = (bytes: Uint8Array): void => {
-          renew();
-          resolve(bytes);
-        };
-        announce({ kind: "need", request: { offset, length, give, fail: reject } });
-      });
+      checkRange(facts, offset, length);
+      if (isComplete) throw onlyTheHeader(facts.name);
+      const answer = last.then(() => ask(file, offset, length));
+      last = answer.catch(() => undefined);
+      return answer;
     },
     close: async () => undefined,
+  });
+  const sizes = new Map(beside.map((each) => [each.name, each.size]));
+  const openSibling: SiblingOpener = async (sibling) => {
+    const byteLength = sizes.get(sibling);
+    return byteLength === undefined ? undefined : sourceOf(sibling, { name: sibling, byteLength });
   };
   const work = async (): Promise<void> => {
-    const file = await openModelFile(source);
+    // A folder is named by itself, as where its path is known.
+    const source = sourceOf(null, { name: folder ?? name, byteLength: size });
+    const file = await openModelFile(source, { openSibling });
     const header = { file, seconds: (performance.now() - begun) / 1000 };
     const foundPath = await findWhole(file);
+    isComplete = true;
     announce({ kind: "done", header, foundPath });
   };
   work().catch((error: unknown) => refuse(error));
   return feed;
 }
+
+const onlyTheHeader = (name: string): WorkbenchError =>
+  new WorkbenchError("INPUT_NOT_FOUND", `[${name}] only the header of this file is here, expected all of it`, {
+    hint: "Name its folder, or send the file here.",
+  });

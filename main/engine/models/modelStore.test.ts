@@ -1,9 +1,12 @@
-import { mkdtemp, readFile, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { mkdtemp, readFile, readdir, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { GgufTensor } from "../../formats/gguf/file.ts";
 import { modelStoreIn } from "../../testing/modelStore.ts";
+import { writePlainFolder } from "../../testing/plainFolder.ts";
+import { writeSampleAdapter } from "../../testing/sampleAdapter.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { ModelStore } from "./modelStore.ts";
 import type { Uploads } from "../services.ts";
@@ -140,7 +143,11 @@ it("a dropped file that had no like here is told from one that came later", asyn
   const later = join(folder, "later.gguf");
   const dropped = await drop(bytes, "later.gguf");
   expect(dropped.foundPath).toBeNull();
-  const { id } = await store.open({ kind: "header", header: dropped.header });
+  const model = await store.open({ kind: "header", header: dropped.header });
+  const { id } = model;
+  const file = model.requireFile("test");
+  // The window has been asked what was needed, and is not waited for again.
+  await expect(file.readTensor(file.tensors[0]!)).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
   await writeFile(later, trainedFurther(opened.requireFile("test").tensors));
   expect((await store.locate(id, folder)).path).toBeNull();
   await writeFile(later, bytes);
@@ -163,4 +170,85 @@ it("a dropped file is found where it lies, and one of its name, size and header 
   expect((await store.locate(model.id, folder)).path).toBeNull();
   const again = await store.open({ kind: "header", header: same.header });
   expect((await store.locate(again.id, folder)).path).toBe(path);
+});
+
+/** What the window does with a folder: gives the ranges of its files that are asked for. */
+async function dropFolder(
+  path: string,
+  name: string,
+): Promise<{ header: string; foundPath: string | null; asked: Set<string> }> {
+  const names = (await readdir(path)).filter((each) => each !== "config.json");
+  const contents = new Map(
+    await Promise.all(names.map(async (each) => [each, await readFile(join(path, each))] as const)),
+  );
+  const config = await readFile(join(path, "config.json"));
+  const beside = [...contents, ["config.json", config] as const].map(([each, { byteLength }]) => ({
+    name: each,
+    size: byteLength,
+  }));
+  const asked = new Set<string>();
+  let need = await store.headers.begin("config.json", config.byteLength, { folder: name, beside });
+  while (need.kind === "more") {
+    const { header, file, offset, length } = need;
+    if (file !== null) asked.add(file);
+    const bytes_ = file === null ? config : (contents.get(file) ?? config);
+    need = await store.headers.feed(header, offset, bytes_.subarray(offset, offset + length));
+  }
+  return { header: need.header, foundPath: need.foundPath, asked };
+}
+
+it("a dropped folder is a model, is found where it lies, and is the same when it was sent", async () => {
+  const path = join(folder, "Toy model");
+  await writePlainFolder(path, { shards: 2 });
+  const { header, foundPath, asked } = await dropFolder(path, "Toy model");
+  expect(foundPath).toBe(path);
+  const shards = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
+  expect([...asked]).toEqual(expect.arrayContaining(["model.safetensors.index.json", "tokenizer.json", ...shards]));
+  const model = await store.open({ kind: "header", header });
+  expect(model.description.architecture).toMatchObject({ kind: "known", architecture: { name: "llama" } });
+  expect(model.file?.name).toBe("Toy model");
+  expect(await store.locate(model.id, folder)).toMatchObject({ path });
+
+  const files = await Promise.all(
+    [...asked]
+      .filter((each) => each !== "config.json")
+      .map(async (each) => [each, await readFile(join(path, each))] as const),
+  );
+  const config = await readFile(join(path, "config.json"));
+  const beside = files.map(([each, { byteLength }]) => ({ name: each, size: byteLength }));
+  const { upload } = await uploads.begin("config.json", config.byteLength, { folder: "Toy model", beside });
+  let at = 0;
+  for (const content of [config, ...files.map(([, each]) => each)]) {
+    await uploads.chunk(upload, at, content);
+    at += content.byteLength;
+  }
+  await uploads.finish(upload);
+  await store.attach(model.id, { kind: "upload", upload });
+  expect(model.data.kind).toBe("made");
+  await store.close(model.id);
+});
+
+it("an open model is opened once more from where its bytes lie, but for one that only a window has", async () => {
+  const upload = await send(bytes);
+  const first = await store.open({ kind: "upload", upload });
+  const again = await store.open({ kind: "model", model: first.id });
+  await store.close(first.id);
+  expect((await stat(again.path ?? "")).size).toBe(bytes.byteLength);
+  await store.close(again.id);
+  const { header } = await drop(bytes, "only-here.gguf");
+  const remote = await store.open({ kind: "header", header });
+  await expect(store.open({ kind: "model", model: remote.id })).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+  await store.close(remote.id);
+});
+
+it("adapters go with a GGUF that engines map, and what was opened for them is closed", async () => {
+  const path = join(folder, "With adapters");
+  await writePlainFolder(path);
+  const adapter = join(folder, "adapter.gguf");
+  await writeSampleAdapter(adapter, "llama");
+  const open = (): number => readdirSync("/proc/self/fd").length;
+  const before = process.platform === "linux" ? open() : 0;
+  const opening = store.open({ kind: "path", path }, undefined, [{ path: adapter, scale: 1 }]);
+  await expect(opening).rejects.toMatchObject({ code: "INPUT_ARGUMENT", hint: expect.stringContaining("rlx convert") });
+  if (process.platform === "linux") expect(open()).toBe(before);
 });

@@ -25,7 +25,19 @@ export interface ModelStore {
   leave(id: string): Promise<void>;
   attach(id: string, source: ModelSource, signal?: AbortSignal): Promise<OpenModel>;
   locate(id: string, folder: string | null): Promise<LocateResult>;
+  /** By name, size and header. */
+  find(wanted: WantedFile, folder: string | null): Promise<LocateResult>;
+  /** What each open model takes. */
+  held(): { readonly model: string; readonly bytes: number }[];
   dispose(): Promise<void>;
+}
+
+/** A file that is not open here. */
+export interface WantedFile {
+  readonly name: string;
+  readonly headerHash: string;
+  /** Of all its parts. */
+  readonly bytes: number;
 }
 
 type Release = () => Promise<void>;
@@ -39,6 +51,8 @@ export interface ModelStoreParts {
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly watch?: CompileObserver;
+  /** A model has come or gone. */
+  readonly changed?: () => void;
 }
 
 export function createModelStore(parts: ModelStoreParts): ModelStore {
@@ -48,6 +62,8 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   const users = new Map<string, number>();
   /** What gives up the uploads that each model was made of. */
   const sent = new Map<OpenModel, readonly Release[]>();
+  /** Where each model's bytes came from last. */
+  const sources = new WeakMap<OpenModel, ModelSource>();
   /** What is known of the weights of files that lie in a window, which answers only while they are dropped. */
   const samples = new WeakMap<GgufFile, string>();
   let next = 1;
@@ -73,8 +89,19 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     };
   };
 
+  /** Another model's source in place of that model. */
+  const resolved = (source: ModelSource): ModelSource => {
+    const own = source.kind === "model" ? sources.get(get(source.model)) : source;
+    if (own !== undefined && !(source.kind === "model" && own.kind === "header")) return own;
+    throw new WorkbenchError("INPUT_ARGUMENT", "[open] the weights of this model are not here: expected a file", {
+      hint: "Send the file to the engine first, or open it by its path.",
+    });
+  };
+
   const initOf = async (source: ModelSource, signal: AbortSignal | undefined): Promise<ModelInit> => {
     switch (source.kind) {
+      case "model":
+        return initOf(resolved(source), signal);
       case "path": {
         const init = await openPath(source.path, null, signal);
         await parts.recents.add(files.absolute(source.path)).catch(() => undefined);
@@ -106,20 +133,26 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   ): Promise<ModelInit> => {
     const { file, data } = init;
     if (adapters.length === 0) return init;
-    if (file === undefined || data.kind !== "paths")
-      throw new WorkbenchError("INPUT_ARGUMENT", "[adapter] the weights of this model are not here: expected a file", {
-        hint: "Open the model by the path of its file.",
-      });
     const choices: (AdapterChoice & { readonly path: string })[] = [];
     try {
+      const own = data.kind === "made" ? [data.path] : data.kind === "paths" ? data.paths : undefined;
+      if (file === undefined || own === undefined)
+        throw new WorkbenchError(
+          "INPUT_ARGUMENT",
+          "[adapter] the weights of this model are not here: expected a file",
+          {
+            hint: "Open the model by the path of its file.",
+          },
+        );
       for (const { path, scale } of adapters) {
         const opened = await files.open(path);
         choices.push({ file: await openGguf(opened.source, { signal }), scale, path: opened.path });
       }
-      const paths = [...data.paths, ...choices.map(({ path }) => path)];
+      const paths = [...own, ...choices.map(({ path }) => path)];
       return { ...init, file: withAdapters(file, choices), data: { kind: "paths", paths } };
     } catch (error) {
-      await Promise.allSettled([file, ...choices.map((choice) => choice.file)].map((each) => each.close()));
+      const opened = [...(file === undefined ? [] : [file]), ...choices.map((choice) => choice.file)];
+      await Promise.allSettled(opened.map((each) => each.close()));
       throw error;
     }
   };
@@ -149,6 +182,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     sent.delete(model);
     await model.dispose();
     for (const release of releases) await release();
+    parts.changed?.();
   };
 
   const get = (id: string): OpenModel => {
@@ -166,12 +200,16 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   const sameWeights = async (file: GgufFile, other: GgufFile): Promise<boolean> =>
     (await sampleOf(other)) === samples.get(file);
 
-  const locateFile = async (file: GgufFile, folder: string | null): Promise<LocateResult> => {
+  /** The first path in the known folders, or in the one given, that is the file. */
+  const lookFor = async (
+    folder: string | null,
+    findIn: (start: string) => Promise<string | undefined>,
+  ): Promise<LocateResult> => {
     const recents = await parts.recents.list();
     const known = [...new Set(recents.map((recent) => recent.folder))];
     const folders = folder === null ? [...known, ...files.usualFolders()] : [folder];
     for (const start of folders) {
-      const path = await findFile(start, file);
+      const path = await findIn(start);
       if (path !== undefined) return { path, searched: folders, sentence: `Found as ${path}.` };
     }
     return {
@@ -181,18 +219,33 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     };
   };
 
-  /** The file with this name, size and header, and the same weights, below a folder. */
-  const findFile = async (start: string, wanted: GgufFile): Promise<string | undefined> => {
-    for await (const path of files.find(start, wanted.name, wanted.parts[0]?.byteLength))
-      if (await isSameFile(path, wanted)) return path;
+  const locateFile = (file: GgufFile, folder: string | null): Promise<LocateResult> =>
+    // What is made of other files has no size of its own on the disk.
+    lookFor(folder, (start) =>
+      findFile(
+        start,
+        file.name,
+        file.made === undefined ? file.parts[0]?.byteLength : undefined,
+        async (found) => found.headerHash === file.headerHash && (await sameWeights(file, found)),
+      ),
+    );
+
+  /** The file with this name and size below a folder that `isIt` knows. */
+  const findFile = async (
+    start: string,
+    name: string,
+    size: number | undefined,
+    isIt: (found: GgufFile) => Promise<boolean>,
+  ): Promise<string | undefined> => {
+    for await (const path of files.find(start, name, size)) if (await isFile(path, isIt)) return path;
     return undefined;
   };
-  const isSameFile = async (path: string, wanted: GgufFile): Promise<boolean> => {
+  const isFile = async (path: string, isIt: (found: GgufFile) => Promise<boolean>): Promise<boolean> => {
     try {
       const { source, openSibling } = await files.open(path);
       const file = await openModelFile(source, { openSibling });
       try {
-        return file.headerHash === wanted.headerHash && (await sameWeights(wanted, file));
+        return await isIt(file);
       } finally {
         await file.close();
       }
@@ -211,13 +264,16 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   const store: ModelStore = {
     headers,
     get,
-    async open(source, signal, adapters = []) {
+    async open(asked, signal, adapters = []) {
+      const source = resolved(asked);
       const release = hold(source);
       try {
         const init = await adapted(await initOf(source, signal), adapters, signal);
         const model = new OpenModel(`m${next++}`, init, parts.watch);
         models.set(model.id, model);
         sent.set(model, [release]);
+        sources.set(model, source);
+        parts.changed?.();
         return model;
       } catch (error) {
         await release();
@@ -229,11 +285,13 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
       models.delete(id);
       await dispose(model);
     },
+    held: () => [...models.values()].map(({ id, heldBytes }) => ({ model: id, bytes: heldBytes })),
     async leave(id) {
       if (models.has(id)) await store.close(id);
     },
-    async attach(id, source, signal) {
+    async attach(id, asked, signal) {
       const model = get(id);
+      const source = resolved(asked);
       const release = hold(source);
       // Before it is tried: the model may be closed meanwhile.
       sent.set(model, [...(sent.get(model) ?? []), release]);
@@ -241,6 +299,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
       try {
         init = await initOf(source, signal);
         model.attach(init);
+        sources.set(model, source);
         return model;
       } catch (error) {
         await init?.file?.close();
@@ -248,6 +307,13 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
         throw error;
       }
     },
+    find: ({ name, headerHash, bytes }, folder) =>
+      lookFor(folder, (start) =>
+        // One of several parts has a size of its own.
+        findFile(start, name, undefined, (found) =>
+          Promise.resolve(found.headerHash === headerHash && found.byteLength === bytes),
+        ),
+      ),
     locate: (id, folder) => locateFile(get(id).requireFile("locate"), folder),
     async dispose() {
       for (const model of models.values()) await dispose(model);

@@ -47,6 +47,8 @@ export class OpenModel {
   readonly #attached = new Map<string, unknown>();
   readonly #disposers: (() => void)[] = [];
   readonly #former: GgufFile[] = [];
+  /** Bytes that what was made of it takes. */
+  readonly #held = new Map<string, number>();
   #disposed = false;
 
   constructor(id: string, init: ModelInit, watch?: CompileObserver) {
@@ -72,6 +74,11 @@ export class OpenModel {
   get path(): string | null {
     if (this.data.kind === "made") return this.data.path;
     return this.data.kind === "paths" ? (this.data.paths[0] ?? null) : null;
+  }
+
+  /** Beside what results go: a file that was sent lies where nothing stays. */
+  get placeOfResults(): string | null {
+    return this.argument === null ? null : this.path;
   }
 
   requireFile(what: string): GgufFile {
@@ -125,6 +132,14 @@ export class OpenModel {
     }
   }
 
+  /** Notes what something that stays with the model takes. */
+  hold(what: string, bytes: number): void {
+    if (!this.#disposed) this.#held.set(what, bytes);
+  }
+  get heldBytes(): number {
+    return [...this.#held.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
   /** What is made for a model that was closed meanwhile goes at once. */
   onDispose(work: () => void): void {
     if (this.#disposed) work();
@@ -134,26 +149,33 @@ export class OpenModel {
   async dispose(): Promise<void> {
     this.#disposed = true;
     this.#attached.clear();
+    this.#held.clear();
     for (const work of this.#disposers.splice(0)) work();
     for (const file of [...this.#former.splice(0), this.file]) await file?.close();
   }
 }
 
-/** The paths of a model's files. */
-export const pathsOf = (model: OpenModel): readonly string[] | undefined =>
-  model.data.kind === "made" ? [model.data.path] : model.data.kind === "paths" ? model.data.paths : undefined;
+/** The paths of the files that it was opened from; throws where its weights are not on this machine. */
+export function requirePaths({ data }: OpenModel, what: string): readonly string[] {
+  if (data.kind === "paths") return data.paths;
+  if (data.kind === "made") return [data.path];
+  throw new WorkbenchError("INPUT_ARGUMENT", `[${what}] the weights of this model are not here`, {
+    hint: "Open a file with weights, or name its folder.",
+  });
+}
 
 /** Paths of files that engines can map. Another container is written as a GGUF first, once, and removed with the model. */
 export async function mappablePaths(
   model: OpenModel,
+  what: string,
   signal: AbortSignal,
-  onPhase: (phase: DevicePhase) => void,
-): Promise<readonly string[] | undefined> {
+  onPhase: (phase: DevicePhase) => void = () => undefined,
+): Promise<readonly string[]> {
   const { data } = model;
-  if (data.kind !== "made") return pathsOf(model);
+  if (data.kind !== "made") return requirePaths(model, what);
   const { path } = await model.cachedLater("written as GGUF", async () => {
     onPhase({ name: "write", sentence: "Writing the weights as a GGUF, which engines can map", elapsedSeconds: 0 });
-    const written = await data.write(model.requireFile("run"), signal);
+    const written = await data.write(model.requireFile(what), signal);
     model.onDispose(() => void written.remove());
     return written;
   });

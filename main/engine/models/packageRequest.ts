@@ -1,6 +1,6 @@
 /** Shared by all exports: the request, and how weights are read, unpacked and measured. */
 import type { ExportRequest } from "../../backends/coreml/export.ts";
-import { flexibleVariants, textVariants } from "../../backends/coreml/export.ts";
+import { flexibleVariants, sourceVariants, textVariants } from "../../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
@@ -20,15 +20,17 @@ import { opOf, opTable } from "../../ops/index.ts";
 
 export const coremlEntry = (op: string): CoremlEntry | undefined => opOf(op)?.backends.coreml;
 
-/** The functions of a package: decode and prefill of a decoder, lengths of texts of an encoder. */
-export const templateVariants = (
+/** The functions of a package: decode and prefill of a decoder, or decode and its encoder; lengths of texts of an encoder. */
+export function templateVariants(
   graph: Graph,
   target: PlanTarget,
   flexibility: ShapeFlexibility,
-): Pick<ExportRequest, "variants" | "merge"> =>
-  isWholeText(graph)
-    ? { variants: textVariants(target, TEMPLATE.tokens, flexibility) }
-    : flexibleVariants(target, TEMPLATE, flexibility);
+  encoder: Graph | undefined,
+): Pick<ExportRequest, "variants" | "merge"> {
+  if (isWholeText(graph)) return { variants: textVariants(target, TEMPLATE.tokens, flexibility) };
+  if (encoder !== undefined) return { variants: sourceVariants(target, TEMPLATE, encoder, flexibility) };
+  return flexibleVariants(target, TEMPLATE, flexibility);
+}
 
 export interface PackageWish extends Pick<ExportRequest, "variants" | "merge"> {
   readonly description: string;

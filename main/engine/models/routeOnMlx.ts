@@ -9,7 +9,7 @@ import type { DispatchEntry, DispatchReport } from "../../compiler/legalise.ts";
 import { dispatchReport } from "../../compiler/legalise.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
-import { routedStage } from "../../contract/views/graph.ts";
+import { ROUTED, routedStage } from "../../contract/views/graph.ts";
 import type { MlxOpRow, MlxRoute, MlxState, MlxWeightRow } from "../../contract/views/mlx.ts";
 import { MLX_STATES } from "../../contract/views/mlx.ts";
 import { f16ToF32, f32ToF16 } from "../../quant/half.ts";
@@ -59,7 +59,7 @@ export async function mlxMapping(
     const onMlx = await inSlices(dispatched(template, bindingsFor(template, phase, target.context), dispatch), own);
     const weights = await weightRows(model, own);
     return {
-      key: { model: model.id, stage: routedStage(target), phase },
+      key: { model: model.id, stage: routedStage(ROUTED.backend, target), phase },
       phase,
       ...columnsOf(shown, onMlx),
       weights: [...weights],

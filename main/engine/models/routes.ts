@@ -7,6 +7,7 @@ import { lowerGraph, withOpset } from "../../backends/coreml/hybrid/loweredGraph
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { routeLowered } from "../../backends/coreml/hybrid/route.ts";
 import { oldestEqualOpset } from "../../backends/coreml/mil/opTable.ts";
+import { leversOf, leversText } from "../../backends/coreml/levers.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { resolveTarget, systemOf } from "../../backends/coreml/plan/target.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
@@ -40,10 +41,12 @@ async function loweredFor(model: OpenModel, target: PlanTarget, signal: AbortSig
   const { profile, phase, context } = target;
   const { opset } = systemOf(target.os);
   const oldest = oldestEqualOpset(opset);
-  const lowered = await tasksOf(model).get(LOWERED, `${profile} ${oldest} ${phase} ${context}`, signal, async (own) => {
+  const levers = leversOf(target);
+  const key = [profile, oldest, phase, context, leversText(levers)].join(" ");
+  const lowered = await tasksOf(model).get(LOWERED, key, signal, async (own) => {
     const { graph } = await legalFor(model, phase, context, own);
     return inSlices(
-      lowerGraph(graph, { table: opTable, entries: coremlEntry, profile, opset: oldest, functionName: phase }),
+      lowerGraph(graph, { table: opTable, entries: coremlEntry, profile, opset: oldest, functionName: phase, levers }),
       own,
     );
   });
@@ -52,7 +55,8 @@ async function loweredFor(model: OpenModel, target: PlanTarget, signal: AbortSig
 
 export function routeOf(model: OpenModel, target: TargetSpec, phase: Phase, signal: AbortSignal): Promise<Route> {
   const plan = planTarget(model, target, phase);
-  const key = [plan.chip, plan.os, plan.units, plan.profile, plan.context, plan.phase].join(" ");
+  const { chip, os, units, profile, context } = plan;
+  const key = [chip, os, units, profile, context, phase, leversText(leversOf(plan))].join(" ");
   return tasksOf(model).get(ROUTE, key, signal, async (own) =>
     inSlices(routeLowered(await loweredFor(model, plan, own), plan), own),
   );

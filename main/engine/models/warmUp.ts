@@ -6,10 +6,12 @@
 import { encodeFrame } from "../../contract/codec.ts";
 import type { EngineDevices } from "../devices.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
-import { routedStage } from "../../contract/views/graph.ts";
+import { ROUTED, routedStage } from "../../contract/views/graph.ts";
 import { DEEP, headerOnlyModel } from "../../models/headerOnly.ts";
 import { graphHandlers } from "../handlers/graphHandlers.ts";
 import { inspectHandlers } from "../handlers/inspectHandlers.ts";
+import { machinesFrom } from "../measure/thisMachine.ts";
+import { costAccess } from "./costs.ts";
 import { createModelStore } from "./modelStore.ts";
 import type { Offers } from "./offers.ts";
 import type { Machine, ModelFiles, Recents, Uploads } from "../services.ts";
@@ -49,6 +51,9 @@ export async function warmUp(
   signal: AbortSignal,
 ): Promise<void> {
   const store = createModelStore({ files, offers, recents, uploads });
+  const dispatch = "prefer-native";
+  const unmeasured = { known: () => Promise.resolve([]) };
+  const costs = costAccess({ dispatch, machineOf: machinesFrom({ machine, devices, calibration: unmeasured }) });
   const calls = {
     ...inspectHandlers({
       store,
@@ -58,17 +63,17 @@ export async function warmUp(
       devices,
       machine,
     }),
-    ...graphHandlers(store, target, "prefer-native"),
-    ...routeHandlers(store, target, null),
+    ...graphHandlers(store, target, dispatch, costs),
+    ...routeHandlers({ store, initial: target, here: null, costs }),
   };
   const phase = "decode";
   const context = { signal, onLeave: () => undefined };
   try {
     for (let round = 1; round <= ROUNDS; round++) {
       const { model } = await calls["model.open"]({ source: { kind: "offer", id: "warm-up" }, adapters: [] }, context);
-      const graph = await calls["graph.get"]({ model, stage: routedStage(target), phase }, context);
+      const graph = await calls["graph.get"]({ model, stage: routedStage(ROUTED.backend, target), phase }, context);
       encodeFrame({ t: "res", id: 1, value: graph });
-      if (round === ROUNDS) await calls["route.get"]({ model, target, phase }, context);
+      if (round === ROUNDS) await calls["route.get"]({ model, backend: "coreml", target, phase }, context);
       await calls["model.close"]({ model }, context);
     }
   } finally {

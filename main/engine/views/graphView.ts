@@ -13,7 +13,7 @@ import { formatType } from "../../ir/type.ts";
 import type { Group, GroupTree } from "./groups.ts";
 import { groupTree } from "./groups.ts";
 import { groupWords } from "./groupWords.ts";
-import { MovedBytes } from "./movedBytes.ts";
+import { MovedBytes } from "../../compiler/cost/movedBytes.ts";
 import { StringTable } from "./strings.ts";
 
 /** Short name of a node within its group. */

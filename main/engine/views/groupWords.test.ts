@@ -1,8 +1,13 @@
 // The words of blocks, by the graphs of real families.
 import { describe, expect, it } from "vitest";
 import type { Family } from "../../models/family.ts";
+import { falconH1 } from "../../models/families/falconH1.ts";
 import { gemma4 } from "../../models/families/gemma4.ts";
 import { gptOss } from "../../models/families/gptOss.ts";
+import { granitehybrid } from "../../models/families/granitehybrid.ts";
+import { lfm2 } from "../../models/families/lfm2.ts";
+import { qwen35 } from "../../models/families/qwen35.ts";
+import { rwkv7 } from "../../models/families/rwkv7.ts";
 import { finish } from "../../ir/steps.ts";
 import { sampleHeader } from "../../testing/toyFiles.ts";
 import { template } from "../../models/template.ts";
@@ -28,6 +33,20 @@ describe("a block says what tells it from others", () => {
       "blk.1: full attention, 3 of 6 experts",
       "experts: 3 of 6",
     ]);
+  });
+
+  it("recurrences, by what they keep, also beside attention", async () => {
+    expect(await wordsOf(qwen35, qwen35.samples[0]?.title ?? "")).toEqual([
+      "blk.0: delta net",
+      "blk.1: full attention",
+      "blk.2: delta net",
+      "blk.3: full attention",
+    ]);
+    expect(await wordsOf(granitehybrid, "small")).toEqual(["blk.0: state space", "blk.1: full attention"]);
+    expect((await wordsOf(falconH1, "small"))[0]).toBe("blk.0: full attention, state space");
+    expect((await wordsOf(rwkv7, rwkv7.samples[0]?.title ?? ""))[0]).toBe("blk.0: recurrence");
+    const shortConvolutions = await wordsOf(lfm2, lfm2.samples[0]?.title ?? "");
+    expect(shortConvolutions.some((words) => words.endsWith(": short convolution"))).toBe(true);
   });
 
   it("caches of earlier layers", async () => {

@@ -6,6 +6,14 @@ import type { Graph, Node } from "../../ir/graph.ts";
 import type { GroupTree } from "./groups.ts";
 
 const ATTENTION = new Set(["attention", "attention_cached", "attention_block"]);
+/** What a layer does instead of attending, or beside it, by the role of what it keeps; the first that is there counts. */
+const RECURRENT = [
+  ["delta", "delta net"],
+  ["ssm", "state space"],
+  ["wkv", "recurrence"],
+  ["conv", "short convolution"],
+] as const;
+
 /** Parts that say nothing of how a block mixes tokens. */
 const OTHER_PARTS = new Set(["ffn", "positions", "per_layer", "router", "experts", "shared", "dense", "mixture"]);
 
@@ -13,6 +21,8 @@ const OTHER_PARTS = new Set(["ffn", "positions", "per_layer", "router", "experts
 export function groupWords(graph: Graph, { groups, of }: GroupTree): readonly string[] {
   const attention = new Map<number, Set<string>>();
   const experts = new Map<number, string>();
+  /** Roles of the states in each block; products of a recurrence may have been decomposed, what it keeps stays. */
+  const kept = new Map<number, Set<string>>();
   const around = (node: Node, visit: (group: number) => void): void => {
     for (let at = of[node.id] ?? 0; at > 0; at = groups[at]?.parent ?? -1) visit(at);
   };
@@ -24,16 +34,28 @@ export function groupWords(graph: Graph, { groups, of }: GroupTree): readonly st
         attention.set(group, known.add(words));
       });
     }
-    const picked = pickWords(graph, node, groups[of[node.id] ?? 0]?.name);
+    const { name } = node.attrs;
+    if (node.op === "state" && typeof name === "string")
+      around(node, (group) => kept.set(group, (kept.get(group) ?? new Set()).add(name.split(".")[0] ?? name)));
+    const picked = pickWords(graph, node, partOf(node));
     if (picked !== undefined) around(node, (group) => experts.set(group, picked));
   }
   return groups.map((group, index) => {
     const picked = experts.get(index);
     if (group.kind === "part") return group.name === "experts" && picked !== undefined ? picked : "";
     if (group.kind !== "block") return "";
-    const mixing = [...(attention.get(index) ?? partsOf(index))];
+    const recurrent = RECURRENT.find(([role]) => kept.get(index)?.has(role) === true)?.[1];
+    const attends = [...(attention.get(index) ?? [])];
+    const known = [...attends, ...(recurrent === undefined ? [] : [recurrent])];
+    const mixing = known.length > 0 ? known : partsOf(index);
     return [...mixing, ...(picked === undefined ? [] : [`${picked} experts`])].join(", ");
   });
+
+  /** The name of its part, whatever op of it the node came from. */
+  function partOf(node: Node): string | undefined {
+    const own = groups[of[node.id] ?? 0];
+    return own?.kind === "op" ? groups[own.parent]?.name : own?.name;
+  }
 
   function blockOf(node: Node): number {
     let block = -1;

@@ -1,11 +1,13 @@
 /**
- * The tree that a graph folds into: model → blocks ×N → block → part, read from the scopes that the model builders set
- * ("blk.7/attention"). Equal blocks get equal structure numbers: same ops, attributes, types and wiring.
+ * The tree that a graph folds into: model → blocks ×N → block → part → op, read from the scopes that the model builders set
+ * ("blk.7/attention"). An op of the model that became several is a group of its own. Equal blocks get equal structure numbers:
+ * same ops, attributes, types and wiring.
  */
 import type { GROUP_KINDS } from "../../contract/views/graph.ts";
 import type { AttrRecord } from "../../ir/attributes.ts";
 import { attrsText } from "../../ir/attributes.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
+import { isLeaf } from "../../ir/graph.ts";
 import { Numbering, Sequences } from "../../ir/numbering.ts";
 import { each } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
@@ -57,8 +59,7 @@ export function* groupTree(graph: Graph): Steps<GroupTree> {
     { name: graph.name, parent: -1, kind: "model", structure: 0, firstNode: 0, nodeCount: 0, note: "" },
   ];
   const byPath = new Map<string, number>();
-  const open = (parent: number, name: string, kind: Group["kind"]): number => {
-    const key = `${parent}/${name}`;
+  const open = (parent: number, name: string, kind: Group["kind"], key = `${parent}/${name}`): number => {
     const known = byPath.get(key);
     if (known !== undefined) return known;
     groups.push({ name, parent, kind, structure: 0, firstNode: -1, nodeCount: 0, note: "" });
@@ -75,12 +76,14 @@ export function* groupTree(graph: Graph): Steps<GroupTree> {
   };
   /** Groups of nodes with one origin, by its scope: nearly all of them. */
   const known = new Map<string, number>();
+  const parts = partsOfSources(graph);
   const placeOf = (node: Node): number => {
     const [only] = node.origins;
     if (only === undefined || node.origins.length > 1) return groupOf(scopeOf(node));
     const at = known.get(only.scope) ?? groupOf(scopeOf(node));
     known.set(only.scope, at);
-    return at;
+    if ((parts.get(only.source) ?? 0) < FEWEST_PARTS) return at;
+    return open(at, only.label, "op", `${at}/${only.source}`);
   };
   const of = new Uint32Array(graph.nodes.length);
   yield* each(graph.nodes, SLICE, (node) => {
@@ -97,6 +100,20 @@ export function* groupTree(graph: Graph): Steps<GroupTree> {
   const tree = { groups, of };
   trees.set(graph, tree);
   return tree;
+}
+
+/** Fewer ops that came from one are not worth a box around them. */
+const FEWEST_PARTS = 3;
+
+/** How many ops stand for each op of the model alone; an op that stands for several belongs to none of them. */
+function partsOfSources(graph: Graph): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const node of graph.nodes) {
+    const [only] = node.origins;
+    if (only === undefined || node.origins.length > 1 || isLeaf(node)) continue;
+    counts.set(only.source, (counts.get(only.source) ?? 0) + 1);
+  }
+  return counts;
 }
 
 /** Nodes of each block or part, descendants included. */

@@ -110,14 +110,21 @@ const ORDERS: Readonly<Record<Exclude<Sort, "file">, (a: TensorRow, b: TensorRow
   layer: (a, b) => (a.layer ?? -1) - (b.layer ?? -1) || text(a.role, b.role),
 };
 
+/** Each must occur in the name, the type or the shape. "layer 3" and "block 3" are what files call "blk.3.". */
+function tensorWords(query: string): readonly string[] {
+  const named = query.toLowerCase().replace(/\b(?:layer|block)[ :]+(\d+)(?!\S)/g, "blk.$1.");
+  return named.split(/\s+/).filter((word) => word !== "");
+}
+
 export function tensorPage(
   file: GgufFile,
   options: Page & { readonly query: string; readonly sort: Sort; readonly descending: boolean },
 ): TensorPage {
-  const wanted = options.query.trim().toLowerCase();
-  const matching = file.tensors.filter(
-    (t) => wanted === "" || t.name.toLowerCase().includes(wanted) || t.type.name.includes(wanted),
-  );
+  const wanted = tensorWords(options.query);
+  const matching = file.tensors.filter(({ name, type, shape }) => {
+    const columns = `${name.toLowerCase()} ${type.name} ${shape.join("×")}`;
+    return wanted.every((word) => columns.includes(word));
+  });
   const rows = matching.map(tensorRow);
   if (options.sort !== "file") rows.sort(ORDERS[options.sort]);
   if (options.descending) rows.reverse();

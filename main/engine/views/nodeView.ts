@@ -20,7 +20,10 @@ import { scopeOf } from "./groups.ts";
 import { loweringView, ruleHit } from "./loweringView.ts";
 import { inputLabels, outputLabel } from "./operandNames.ts";
 import { nodeName, stableIds } from "./graphView.ts";
-import { BYTES_READ, MovedBytes, valueBytes } from "./movedBytes.ts";
+import { sumOf } from "../../compiler/cost/seconds.ts";
+import { secondsFigure, shareOf } from "../measure/costFigures.ts";
+import type { SubjectCost } from "../models/costs.ts";
+import { MovedBytes, valueBytes } from "../../compiler/cost/movedBytes.ts";
 
 export interface NodeViewInput {
   readonly key: GraphKey;
@@ -36,6 +39,8 @@ export interface NodeViewInput {
   readonly routed: number | undefined;
   /** Nodes of the route's graph that this one became: several where it was decomposed. */
   readonly became: readonly number[];
+  /** Predicted, and the nodes of its graph that stand for this one; undefined where no time is predicted. */
+  readonly time: { readonly cost: Pick<SubjectCost, "cost">; readonly nodes: readonly number[] } | undefined;
 }
 
 /** MIL lines of one node that are worth a card. */
@@ -207,23 +212,33 @@ function fixFor(rule: string): string | null {
   return rule === "units" ? "Allow more compute units." : null;
 }
 
-function costOf({ graph, bindings, held, route, routed }: NodeViewInput, node: Node): NodeView["cost"] {
+/** Time first, then its share, then what it moves: of the backend that the graph is for. */
+function costOf({ graph, bindings, held, time }: NodeViewInput, node: Node): NodeView["cost"] {
   if (isLeaf(node)) return [];
-  const moved = new MovedBytes(graph, bindings, held);
-  const rows = [
-    { label: "bytes read", value: figure(moved.read(node), "bytes", "exact", BYTES_READ) },
-    { label: "bytes written", value: figure(moved.written(node), "bytes", "exact", "types of its results") },
+  const { weights, caches, states, activations, written } = new MovedBytes(graph, bindings, held).parts(node);
+  const bytes = (label: string, value: number, basis: string): NodeView["cost"] =>
+    value === 0 ? [] : [{ label, value: figure(value, "bytes", "exact", basis) }];
+  return [
+    ...timeRows(time),
+    ...bytes("weights read", weights, "as this backend holds them"),
+    ...bytes("caches read", caches + states, "for every position that there is room for"),
+    ...bytes("activations read", activations, "types of its operands"),
+    ...bytes("bytes written", written, "types of its results"),
   ];
-  const share = routed === undefined ? undefined : route?.nodes.work[routed];
-  return share === undefined
-    ? rows
-    : [
-        {
-          label: "share of work",
-          value: figure(share, "share", "predicted", "the placement model's cost on its device"),
-        },
-        ...rows,
-      ];
+}
+
+function timeRows(time: NodeViewInput["time"]): NodeView["cost"] {
+  if (time === undefined) return [];
+  const { nodes, step } = time.cost.cost;
+  const seconds = sumOf(time.nodes.map((id) => nodes.at(id)));
+  if (seconds.value === 0) return [];
+  return [
+    { label: "time", value: secondsFigure(seconds, "what it moves and computes, against the rates of the machine") },
+    {
+      label: "share of the step",
+      value: figure(shareOf(seconds, { step }), "share", "predicted", "of the whole step"),
+    },
+  ];
 }
 
 function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): NodeView["weights"] {

@@ -11,8 +11,8 @@ import { templateRefusal } from "../../chatTemplate/chatTemplate.ts";
 import { tokenizerModel } from "../../tokenizer/models.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import type { Runner } from "../measure/forecast.ts";
-import { AS_STORED, figure, fitForecast, grouped, speedForecast } from "../measure/forecast.ts";
-import type { Machine } from "../measure/machines.ts";
+import { AS_STORED, figure, fitForecast, grouped } from "../measure/forecast.ts";
+import type { Machine } from "../../compiler/cost/machines.ts";
 import { keyNumbers, modelShape, nameOf, shapeByKeys } from "../measure/shape.ts";
 
 export const CAN: Ability = { ok: true };
@@ -118,7 +118,7 @@ export function fileOverview(input: FileOverviewInput): Overview {
   };
 }
 
-/** Whether it fits does not need a graph; how fast it is does. */
+/** Whether it fits does not need a graph. */
 function forecastsOf({ file, description, machine, runners }: FileOverviewInput, context: number): Forecast[] {
   const trained = description.context ?? null;
   if (description.architecture.kind !== "known") {
@@ -126,12 +126,12 @@ function forecastsOf({ file, description, machine, runners }: FileOverviewInput,
     const runner: Runner = { ...AS_STORED, title: "as the file has it" };
     return shape === undefined
       ? []
-      : [{ title: runner.title, fit: fitForecast({ shape, runner, machine, context }, trained), speed: null }];
+      : [{ title: runner.title, fit: fitForecast({ shape, runner, machine, context }, trained) }];
   }
   const { architecture } = description.architecture;
   return runners.map((runner) => {
-    const input = { shape: modelShape(file, architecture, runner.held), runner, machine, context };
-    return { title: runner.title, fit: fitForecast(input, trained), speed: speedForecast(input) };
+    const shape = modelShape(file, architecture, runner.held);
+    return { title: runner.title, fit: fitForecast({ shape, runner, machine, context }, trained) };
   });
 }
 

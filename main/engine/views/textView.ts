@@ -4,6 +4,7 @@ import type { PassDiff, PassView, TextPage } from "../../contract/views/graph.ts
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { printLines } from "../../backends/coreml/mil/print.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
+import { isLeaf } from "../../ir/graph.ts";
 import { printGraph, printNode } from "../../ir/print.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
 import { figure } from "../measure/forecast.ts";
@@ -66,12 +67,15 @@ export function textPage(
   };
 }
 
+/** The one count of a graph's operations. */
+export const opCount = ({ nodes }: Graph): number => nodes.reduce((n, node) => (isLeaf(node) ? n : n + 1), 0);
+
 export const passView = (record: PassRecord): PassView => ({
   name: record.name,
   reason: record.reason,
   changed: record.changed,
-  nodesBefore: record.nodesBefore,
-  nodesAfter: record.nodesAfter,
+  opsBefore: opCount(record.before),
+  opsAfter: opCount(record.after),
   time: figure(record.milliseconds / 1000, "seconds", "measured", "this run of the pass, once"),
   hits: record.hits,
   // What legalisation could not place is named in the graph after it.

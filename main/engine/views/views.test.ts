@@ -72,6 +72,22 @@ describe("groups", () => {
     expect(first?.structure).not.toBe(second?.structure);
   });
 
+  it("hold what one op of the model became in a group of its own, named by it", () => {
+    const came = (id: number, source: number, label: string, op = "mul"): Node => ({
+      ...node(id, "blk.0", []),
+      op,
+      origins: [{ scope: "blk.0", label, source }],
+    });
+    const parts = [came(0, 7, "q_rope"), came(1, 7, "q_rope"), came(2, 7, "q_rope"), came(3, 7, "q_rope", "constant")];
+    const pair = [came(4, 8, "norm"), came(5, 8, "norm")];
+    const both = { ...came(6, 7, "q_rope"), origins: [...came(6, 7, "q").origins, ...came(6, 9, "k").origins] };
+    const tree = finish(groupTree(graphOf([...parts, ...pair, both])));
+    const ops = tree.groups.filter(({ kind }) => kind === "op");
+    expect(ops.map(({ name, nodeCount }) => [name, nodeCount])).toEqual([["q_rope", 4]]);
+    const kindOf = (at: number | undefined) => tree.groups[at ?? 0]?.kind;
+    expect([...tree.of].map(kindOf)).toEqual(["op", "op", "op", "op", "block", "block", "block"]);
+  });
+
   it("put a fused node where all of its origins are", () => {
     const fused = {
       ...node(0, "", []),
@@ -127,7 +143,7 @@ describe("nodes with sub-graphs", () => {
     const view = finish(graphView({ key, graph, table: opTable, bindings: {}, held: heldAsStored }));
     expect(view.nodeCount).toBe(3);
     const input = { key, graph, id: at, bindings: {}, file: undefined, route: undefined, target: null };
-    const { subgraphs } = nodeView({ ...input, held: heldAsStored, routed: undefined, became: [] });
+    const { subgraphs } = nodeView({ ...input, held: heldAsStored, routed: undefined, became: [], time: undefined });
     expect(subgraphs.map(({ name, summary }) => [name, summary])).toEqual([
       ["then", "3 ops: exp, tanh, mul"],
       ["else", "hands its inputs through"],

@@ -1,0 +1,236 @@
+// Each rule has a case that fires it and one that does not; predictions are the routes' own.
+import { describe, expect, it } from "vitest";
+import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
+import { resolveTarget } from "../../backends/coreml/plan/target.ts";
+import { compile } from "../../compiler/compile.ts";
+import { coremlCost } from "../../compiler/cost/coremlCost.ts";
+import { machineFor } from "../../compiler/cost/machines.ts";
+import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import { GraphBuilder } from "../../ir/builder.ts";
+import type { Graph } from "../../ir/graph.ts";
+import { specialize } from "../../ir/specialize.ts";
+import { finish } from "../../ir/steps.ts";
+import { tensor } from "../../ir/type.ts";
+import { opTable, typedBuilder } from "../../ops/index.ts";
+import { headerFile, shape } from "../../testing/headerFile.ts";
+import { tinyArchitecture, tinyGraph } from "../../testing/tinyModels.ts";
+import { stepTokens } from "../models/graphs.ts";
+import { coremlEntry } from "../models/packageRequest.ts";
+import { OpenModel } from "../models/openModel.ts";
+import type { ModelInit } from "../models/openModel.ts";
+import { adviceView, findAdvice } from "./advise.ts";
+import { interleaved, verdictOf } from "./measure.ts";
+import type { Finding, StepForecast, Subject } from "./rule.ts";
+import { ADVICE_RULES } from "./rules.ts";
+
+const model = (file?: ModelInit["file"]): OpenModel =>
+  new OpenModel("m", {
+    ...{ kind: file === undefined ? "demo-graph" : "model", file, data: { kind: "none" } },
+    ...{ offer: undefined, argument: null, openedInSeconds: 0 },
+  });
+
+const TARGET: TargetSpec = { chip: "m2", os: "macos15", units: "cpu-ane", profile: "auto", context: 4096 };
+
+interface Given extends Partial<Pick<Subject, "backend" | "threads" | "fastCores" | "model">> {
+  readonly graph?: (context: number) => Graph;
+  readonly target?: Partial<TargetSpec>;
+  readonly phase?: Phase;
+  /** Milliseconds of a step on each runtime. */
+  readonly milliseconds?: Readonly<Record<string, number>>;
+}
+
+function subject({ graph, target, phase = "decode", milliseconds = {}, ...given }: Given): Subject {
+  return {
+    model: model(),
+    backend: "coreml",
+    threads: 4,
+    fastCores: 4,
+    ...given,
+    target: { ...TARGET, ...target },
+    phase,
+    route: (of) => {
+      if (graph === undefined) throw new Error("no graph in this case");
+      const legal = finish(compile(graph(of.context), { backend: "coreml" })).graph;
+      const route = routeGraph(legal, { table: opTable, entries: coremlEntry, target: resolveTarget(of, phase) });
+      const machine = machineFor(of, { platform: "linux", chip: "", cores: 2, totalBytes: 2 ** 34 });
+      return Promise.resolve({ ...route, cost: coremlCost({ route, machine, tokens: stepTokens(phase) }) });
+    },
+    forecast: (backend): Promise<StepForecast | undefined> => {
+      const own = milliseconds[backend];
+      if (own === undefined) return Promise.resolve(undefined);
+      const seconds = { value: own / 1000, low: own / 1200, high: own / 800 };
+      return Promise.resolve({ title: backend, bytes: own * 1e6, seconds });
+    },
+  };
+}
+
+async function found(rule: string, given: Given): Promise<Finding | undefined> {
+  const known = ADVICE_RULES.find(({ name }) => name === rule);
+  if (known === undefined) throw new Error(`no rule ${rule}`);
+  return known.find(subject(given));
+}
+
+/** x · matrices, each of `rows` × 2048; the second takes one row of what the first made where `picks` is set. */
+function products(
+  options: { steps?: number; rows?: number; type?: "f16" | "q8_0"; picks?: boolean } = {},
+): () => Graph {
+  const { steps = 1, rows = 2048, type = "f16", picks = false } = options;
+  return () => {
+    const builder = new GraphBuilder(opTable, "products");
+    const g = typedBuilder(builder);
+    const weight = (name: string, count: number) =>
+      builder.param(name, tensor(type, [count, 2048]), { file: "", tensor: name });
+    let x = g.linear([builder.input("x", tensor("f32", [steps, 2048])), weight("a", 2048)]);
+    if (picks) x = g.gather([x, builder.input("rows", tensor("i32", [1]))], { axis: 0 });
+    builder.output("y", g.linear([x, weight("b", rows)]));
+    return builder.finish();
+  };
+}
+
+/** Keys of 64, so that a state has no padding. */
+const ROPE = { dims: 64, base: 1e4, pairing: "halves", scaling: { kind: "none" }, attentionFactor: 1 } as const;
+const WIDE = tinyArchitecture("llama", {
+  ...{ headDim: 64, width: 256, rope: { ...ROPE, factorsTensor: undefined } },
+});
+const decoder = (context: number): Graph =>
+  finish(
+    specialize(opTable, tinyGraph(WIDE, { capacity: context, cacheType: "f16", largestStep: 8, largestRows: 8 }), {
+      T: 1,
+      R: 1,
+    }),
+  );
+
+/** A file with one matrix of a type, beside what an architecture needs. */
+const fileOf = async (type: string): Promise<OpenModel> =>
+  model(await headerFile("llama", {}, [shape("blk.0.ffn_up.weight", type, [1024, 4096])]));
+const [halves, packed] = [await fileOf("f16"), await fileOf("q4_k")];
+
+describe("a rule fires, and does not", () => {
+  const CASES: readonly (readonly [rule: string, fires: Given, not: Given])[] = [
+    [
+      "split-rows",
+      { graph: products({ rows: 40_000 }) },
+      { graph: products({ rows: 40_000 }), target: { chip: "m4" } },
+    ],
+    [
+      "islands",
+      { graph: products({ steps: 8, rows: 16_384, picks: true }) },
+      { graph: products({ steps: 8, rows: 16_384, picks: true }), target: { units: "cpu" } },
+    ],
+    [
+      "states",
+      { graph: decoder, target: { units: "cpu-gpu", profile: "ane" } },
+      { graph: decoder, target: { units: "cpu-gpu", profile: "auto" } },
+    ],
+    ["units", { graph: products(), target: { units: "cpu" } }, { graph: products(), target: { units: "all" } }],
+    [
+      "prefill-units",
+      { graph: products({ steps: 64 }), target: { units: "cpu", profile: "ane" }, phase: "prefill" },
+      { graph: products(), target: { units: "cpu", profile: "ane" } },
+    ],
+    ["context", { graph: decoder }, { graph: decoder, target: { context: 512 } }],
+    ["half-floats", { graph: products(), target: { profile: "exact" } }, { graph: products() }],
+    [
+      "block-scales",
+      { graph: products({ steps: 64, type: "q8_0" }), target: { profile: "gpu" }, phase: "prefill" },
+      { graph: products({ type: "q8_0" }), target: { profile: "gpu" } },
+    ],
+    ["runtime", { milliseconds: { coreml: 10, mlx: 5 } }, { milliseconds: { coreml: 10, mlx: 9 } }],
+    [
+      "threads",
+      { backend: "cpu", threads: 8, milliseconds: { cpu: 10 } },
+      { backend: "cpu", threads: 4, milliseconds: { cpu: 10 } },
+    ],
+    [
+      "quantisation",
+      { backend: "cpu", milliseconds: { cpu: 10 }, model: halves },
+      { backend: "cpu", milliseconds: { cpu: 10 }, model: packed },
+    ],
+  ];
+
+  it("there is a case for every rule", () => {
+    expect(CASES.map(([rule]) => rule).sort()).toEqual(ADVICE_RULES.map(({ name }) => name).sort());
+  });
+
+  it.each(CASES)("%s", async (rule, fires, not) => {
+    const finding = await found(rule, fires);
+    expect(finding?.claim).toMatch(/\d/);
+    expect(finding?.after.value).toBeLessThan(finding?.before.value ?? NaN);
+    expect(await found(rule, not)).toBeUndefined();
+  });
+
+  it("the seconds before and after are those of the two routes, and the ops those that move", async () => {
+    const given: Given = { graph: products({ rows: 40_000 }) };
+    const finding = await found("split-rows", given);
+    const { route, target } = subject(given);
+    if (finding?.change.kind !== "target") throw new Error("the change is of the target");
+    const [before, after] = [await route(target), await route(finding.change.target)];
+    expect([finding.before.value, finding.after.value]).toEqual([before.cost.step.value, after.cost.step.value]);
+    expect(finding.ops.map((node) => before.graph.nodes[node]?.op)).toEqual(["linear"]);
+    // The matrix is 164 MB of f16: 3.12 ms at 52.5 % of the M2's 100 GB/s on the CPU, 2.34 ms at 70 % on the Neural Engine.
+    expect(finding.before.value - finding.after.value).toBeGreaterThan(0.00076);
+    expect(finding.before.value - finding.after.value).toBeLessThan(0.00079);
+  });
+});
+
+describe("the list", () => {
+  it("is sorted by what is gained, and says how to apply each", async () => {
+    const signal = new AbortController().signal;
+    const asked = subject({ graph: products({ rows: 40_000 }), milliseconds: { coreml: 10, mlx: 5 } });
+    const all = await findAdvice(asked, ADVICE_RULES, signal);
+    const context = {
+      canMeasure: () => ({ ok: true }) as const,
+      verdict: null,
+      route: await asked.route(asked.target),
+    };
+    const views = all.map((one) => adviceView(asked, one, context));
+    const gains = views.map(({ gain }) => gain.value);
+    expect(gains).toEqual([...gains].sort((a, b) => b - a));
+    expect(Object.fromEntries(views.map(({ rule, flags }) => [rule, flags]))).toMatchObject({
+      "split-rows": "--options split-rows",
+      runtime: "--device mlx",
+    });
+    expect(views.find(({ rule }) => rule === "split-rows")?.ids).toHaveLength(1);
+  });
+});
+
+describe("a measurement", () => {
+  const pairs = async (before: readonly number[], after: readonly number[]) => {
+    const [a, b] = [
+      [1, ...before],
+      [1, ...after],
+    ];
+    const order: string[] = [];
+    const side = (name: string, times: number[]) => () => {
+      order.push(name);
+      return Promise.resolve(times.shift() ?? NaN);
+    };
+    const turns = interleaved({ before: side("A", a), after: side("B", b) }, before.length);
+    let next = await turns.next();
+    while (next.done !== true) next = await turns.next();
+    return { order: order.join(""), verdict: verdictOf(next.value, { machine: "here", at: 0, notes: [] }) };
+  };
+
+  it("takes turns, and neither side is always first", async () => {
+    expect((await pairs([1, 1, 1, 1], [1, 1, 1, 1])).order).toBe("ABABBAABBA");
+  });
+
+  it("says faster where the whole interval does", async () => {
+    const { verdict } = await pairs([2, 2.1, 2, 1.9, 2, 2], [1, 1, 1, 1, 1, 1]);
+    expect(verdict).toMatchObject({ outcome: "faster", ratio: { value: 2, low: 1.9, high: 2.1 } });
+    expect(verdict.sentence).toBe(
+      "Faster on this machine: +100.0 % tokens per second (95 % interval +90.0 % … +110.0 %, 6 pairs).",
+    );
+  });
+
+  it("marks noise as no significant difference on this machine", async () => {
+    const { verdict } = await pairs([1, 1.1, 0.9, 1, 1.2, 0.8], [1, 1, 1, 1, 1, 1]);
+    expect(verdict.outcome).toBe("no-difference");
+    expect(verdict.sentence).toContain("No significant difference on this machine");
+  });
+
+  it("says nothing of few pairs", async () => {
+    const { verdict } = await pairs([2, 2, 2], [1, 1, 1]);
+    expect(verdict).toMatchObject({ outcome: "no-difference", notes: [expect.stringContaining("measure at least 6")] });
+  });
+});

@@ -1,0 +1,19 @@
+/** The rules of advice, in no order: what they find is sorted by what it gains. */
+import { islands, splitRows, states } from "./compileRules.ts";
+import type { AdviceRule } from "./rule.ts";
+import { fewerThreads, otherRuntime, quantisation } from "./runtimeRules.ts";
+import { floatsInHalf, otherUnits, prefillElsewhere, scalesPerBlock, shorterContext } from "./targetRules.ts";
+
+export const ADVICE_RULES: readonly AdviceRule[] = [
+  splitRows,
+  islands,
+  states,
+  otherUnits,
+  prefillElsewhere,
+  shorterContext,
+  floatsInHalf,
+  scalesPerBlock,
+  otherRuntime,
+  fewerThreads,
+  quantisation,
+];
