@@ -21,16 +21,20 @@ import { everyDevice } from "./devices/list.ts";
 import type { EngineServices } from "../engine/services.ts";
 import { calibrationStore } from "./cache/calibrations.ts";
 import { cachedRouteView } from "./cache/routeCache.ts";
+import { createHistories } from "./files/histories.ts";
 import { makeFolder } from "./files/makeFolder.ts";
 import { modelFiles } from "./files/modelFiles.ts";
 import { packageFiles } from "./files/packageFiles.ts";
 import { createRecents } from "./files/recents.ts";
+import { createSessions } from "./files/sessions.ts";
 import { createUploads } from "./files/uploads.ts";
+import { createVerdicts } from "./files/verdicts.ts";
 import { thisMachine } from "./machine/machine.ts";
 import { chipTitle } from "./machine/machineInfo.ts";
 import { addonAbsent, loadAddon } from "./native/addon.ts";
 import { findMlxEngine } from "./native/mlxAddon.ts";
 import type { CoremlUnits, Settings } from "./settings.ts";
+import { apiHost } from "./api/apiHost.ts";
 import { shapeFlexibility, simulatorMemoryOf } from "./settings.ts";
 
 export interface NodeEngineOptions {
@@ -99,17 +103,22 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     files: modelFiles,
     packages: packageFiles(folder),
     recents: createRecents(folder),
+    sessions: createSessions(folder),
+    histories: createHistories(folder),
     uploads: createUploads(),
     machine: thisMachine(),
     data: { folder, problem: () => writeProblem(folder) },
     plans,
     routes: { get: (request, make) => cachedRouteView(kept, request, make) },
     calibrations: calibrationStore(calibrations),
+    verdicts: createVerdicts(folder),
+    api: apiHost,
     log,
   };
   const simulatorMemory = simulatorMemoryOf(settings);
   return createEngine({
     ...{ services, cpu, mlx, dispatch, initialTarget: target, flexibility, watch },
+    allowThrottle: settings.allowThrottle,
     devices: [
       ...everyDevice({ cpu, mlx, coreml, simulatorMemory, target, mlxMode, dispatch, watch, open: openKept }),
       ...devices,

@@ -40,12 +40,16 @@ interface Variables {
   readonly mlxMode: MlxMode;
   /** Mapped weights in the CPU engine: larger pages allowed, left as they are, or copied. */
   readonly cpuWeights: CpuWeights;
+  /** Benchmarks go on in a machine that is hot, on battery or busy; their results are marked. */
+  readonly allowThrottle: boolean;
   /** Overrides the folder of caches, recents and calibration. */
   readonly home: string | null;
   /** Overrides the folder of compiled plans; "off" for none. */
   readonly cache: string | null;
   /** Overrides where the native addon is looked for; "off" for none. */
   readonly addon: string | null;
+  /** The key of `rlx serve --api`: command lines are for all to read. */
+  readonly apiKey: string | null;
 }
 
 /** Read once, when the program starts, and passed down. */
@@ -61,6 +65,8 @@ type Variable<T> = {
   readonly expects: string;
   readonly read: (text: string) => T | undefined;
   readonly initial: T;
+  /** Capital letters are not small ones. */
+  readonly isExact?: true;
 };
 
 const flag = (name: string): Variable<boolean> => ({
@@ -98,11 +104,20 @@ const path = (name: string, expects = "a path"): Variable<string | null> => ({
   expects,
   read: (text) => (text === "" ? null : text),
   initial: null,
+  isExact: true,
 });
 
 const pathOrOff = (name: string): Variable<string | null> => ({
   ...path(name, "a path, or off"),
   read: (text) => (text.toLowerCase() === "off" ? "off" : text === "" ? null : text),
+});
+
+const secret = (name: string): Variable<string | null> => ({
+  name,
+  expects: "8 to 200 letters, digits or signs without blanks",
+  read: (text) => (text === "" ? null : /^[!-~]{8,200}$/u.test(text) ? text : undefined),
+  initial: null,
+  isExact: true,
 });
 
 const megabytes = (name: string): Variable<number | null> => ({
@@ -127,18 +142,18 @@ export const VARIABLES = {
   simulatorMemory: megabytes("RLX_SIMULATOR_MEMORY"),
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
   cpuWeights: oneOf("RLX_CPU_WEIGHTS", CPU_WEIGHTS, "auto"),
+  allowThrottle: flag("RLX_ALLOW_THROTTLE"),
   home: path("RLX_HOME"),
   cache: pathOrOff("RLX_CACHE"),
   addon: pathOrOff("RLX_ADDON"),
+  apiKey: secret("RLX_API_KEY"),
 } as const satisfies { readonly [K in keyof Variables]: Variable<Variables[K]> };
 
 export function readSettings(environment: Environment): Settings {
   const read = <T>(variable: Variable<T>): T => {
     const text = environment[variable.name]?.trim();
     if (text === undefined) return variable.initial;
-    const value = variable.read(
-      text.toLowerCase() === text || variable.expects.startsWith("a path") ? text : text.toLowerCase(),
-    );
+    const value = variable.read(variable.isExact === true ? text : text.toLowerCase());
     if (value === undefined)
       throw new WorkbenchError(
         "INPUT_ARGUMENT",
@@ -162,8 +177,10 @@ export function readSettings(environment: Environment): Settings {
     simulatorMemory: read(VARIABLES.simulatorMemory),
     mlxMode: read(VARIABLES.mlxMode),
     cpuWeights: read(VARIABLES.cpuWeights),
+    allowThrottle: read(VARIABLES.allowThrottle),
     ...folders,
     addon: read(VARIABLES.addon),
+    apiKey: read(VARIABLES.apiKey),
     dataFolder: dataFolder(folders.home, environment),
     cacheFolder: cacheFolder(folders, environment),
   };

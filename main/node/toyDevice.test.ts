@@ -50,7 +50,8 @@ describe("a device of one file and one line", () => {
   test("is in the engine's list with what it can and cannot do", async () => {
     const { devices } = await client.call("engine.info", {});
     const { capabilities, title } = toyDevice;
-    const row = { id: "toy", title, available: true, sentence: "For playing.", instead: null, capabilities };
+    const none = { backend: null, instead: null };
+    const row = { id: "toy", title, available: true, sentence: "For playing.", ...none, capabilities };
     expect(devices.at(-1)).toEqual(row);
     const advice = await client.call("devices.advise", {});
     expect(advice.devices.at(-1)).toMatchObject({ device: "toy", sentence: "Not measured yet." });

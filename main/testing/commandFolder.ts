@@ -52,11 +52,14 @@ export function commandFolder(): CommandFolder {
 /** Every command, in the order of the help. */
 export const COMMAND_NAMES = [
   "inspect",
+  "tensors",
+  "check",
   "graph",
   "passes",
   "route",
   "assert-residency",
   "segments",
+  "advise",
   "compile",
   "convert",
   "quantize",
@@ -71,5 +74,6 @@ export const COMMAND_NAMES = [
   "bench",
   "profile",
   "doctor",
+  "session",
   "serve",
 ] as const;

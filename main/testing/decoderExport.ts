@@ -1,6 +1,6 @@
 /** The export of a decoder's file, with the options that tests and benchmarks vary. */
 import type { ExportRequest, ExportRun } from "../backends/coreml/export.ts";
-import { flexibleVariants, textVariants } from "../backends/coreml/export.ts";
+import { flexibleVariants, sourceVariants, textVariants } from "../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../backends/coreml/plan/target.ts";
 import type { WeightProfile } from "../backends/coreml/weights/forms.ts";
@@ -9,7 +9,7 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import { dequantize } from "../formats/quant/dequantize.ts";
 import type { Graph } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
-import { TEMPLATE, template } from "../models/template.ts";
+import { TEMPLATE, encoderTemplate, template } from "../models/template.ts";
 import { opOf, opTable } from "../ops/index.ts";
 
 export interface TemplateChoice {
@@ -35,7 +35,11 @@ export interface ExportChoice extends TemplateChoice {
 export function decoderExport(file: GgufFile, choice: ExportChoice): ExportRequest {
   const { profile, context, flexibility = "fixed" } = choice;
   const target = { chip: "m2", os: "macos15", units: "all", profile, context, phase: "decode" } as const;
-  const variants = flexibleVariants(target, TEMPLATE, flexibility);
+  const encoder = encoderTemplate(file);
+  const variants =
+    encoder === undefined
+      ? flexibleVariants(target, TEMPLATE, flexibility)
+      : { variants: sourceVariants(target, TEMPLATE, finish(encoder), flexibility) };
   return requestOf(decoderTemplate(file, choice), file, target, variants, choice);
 }
 

@@ -14,6 +14,8 @@ import type { CpuEngine } from "../backends/cpu/engine.ts";
 import type { DecoderModel, DecoderPlanOptions } from "../runtime/decoderModel.ts";
 import { openDecoder } from "../runtime/devices/cpu.ts";
 import type { DecoderSession } from "../runtime/decoderSession.ts";
+import type { FamilySample } from "../models/family.ts";
+import { TOY_VOCABULARY } from "./toyFiles.ts";
 import { writeRandomModel } from "./randomModel.ts";
 
 /** Tokens of a test's prompt. */
@@ -54,11 +56,12 @@ export const optimised = (graph: Graph): Graph => compileNow(graph, { backend: "
 export async function withDecoder<T>(
   engine: CpuEngine,
   path: string,
-  options: DecoderPlanOptions,
+  options: DecoderPlanOptions & { readonly threads?: number },
   work: (decoder: DecoderModel) => Promise<T>,
 ): Promise<T> {
   const file = await openGguf(await openFileSource(path));
-  const decoder = openDecoder(engine, file, [path], { threads: 2, chunk: LENGTH, ...options });
+  // Test files run side by side already: two threads each would wait for each other's turn at every barrier.
+  const decoder = openDecoder(engine, file, [path], { threads: 1, chunk: LENGTH, ...options });
   try {
     return await work(decoder);
   } finally {
@@ -70,6 +73,10 @@ export async function withDecoder<T>(
 export const tokensFor = (vocabulary: number, length: number = LENGTH): Int32Array =>
   Int32Array.from({ length }, (_, i) => (i * 7919 + 13) % vocabulary);
 
+/** The text that an encoder reads first; empty for samples of other models. */
+export const sourceOf = ({ source = 0 }: FamilySample): readonly number[] =>
+  Array.from({ length: source }, (_, i) => (i * 104_729 + 7) % TOY_VOCABULARY);
+
 function logSoftmax(row: Float32Array): Float64Array {
   const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
   const total = row.reduce((sum, x) => sum + Math.exp(x - largest), 0);
@@ -77,8 +84,14 @@ function logSoftmax(row: Float32Array): Float64Array {
 }
 
 /** Log-probabilities of every row, the prompt cut into runs of `chunk`. */
-export async function logprobsOf(decoder: DecoderModel, tokens: Int32Array, chunk: number): Promise<Float64Array[]> {
+export async function logprobsOf(
+  decoder: DecoderModel,
+  tokens: Int32Array,
+  chunk: number,
+  source: readonly number[] = [],
+): Promise<Float64Array[]> {
   const session = decoder.open({ context: 2 * tokens.length });
+  if (source.length > 0) await session.begin(source);
   const rows = await logprobsIn(session, tokens, chunk);
   session.dispose();
   return rows;

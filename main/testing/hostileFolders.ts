@@ -29,7 +29,11 @@ function safetensorsHeader(): { readonly bytes: Uint8Array; readonly total: numb
   return { bytes, total: bytes.length + at };
 }
 
-const files: Readonly<Record<string, unknown>> = { "config.json": toy?.config, ...toyTokenizer(BYTE_LEVEL) };
+const files: Readonly<Record<string, unknown>> = {
+  "config.json": toy?.config,
+  "modules.json": [{ idx: 0, name: "0", path: "", type: "sentence_transformers.models.Transformer" }],
+  ...toyTokenizer(BYTE_LEVEL),
+};
 
 const encoded = (name: string): Uint8Array => new TextEncoder().encode(JSON.stringify(files[name]));
 
@@ -121,13 +125,15 @@ export const damagedFile = (name: string): Attack => ({
 
 /** A GGUF of version 1, or in big-endian order: the usual one with its numbers rewritten. */
 export function damagedForm(bigEndian: boolean): Attack {
-  const bytes = rewritten(bigEndian);
-  return { victim: { bytes, total: victimHeader().total }, work: (source) => touch(source, async () => undefined) };
+  const { bytes, total } = victimHeader();
+  return {
+    victim: { bytes: rewritten(bytes, bigEndian), total },
+    work: (source) => touch(source, async () => undefined),
+  };
 }
 
-/** The usual victim as version 1 in little-endian order, or as version 3 in big-endian order. */
-function rewritten(bigEndian: boolean): Uint8Array {
-  const { bytes } = victimHeader();
+/** A header as version 1 in little-endian order, or as version 3 in big-endian order. Its numbers are of four bytes. */
+export function rewritten(bytes: Uint8Array, bigEndian: boolean): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const out: number[] = [...bytes.subarray(0, 4)];
   let at = 8;

@@ -30,6 +30,8 @@ export interface LlamaOptions {
   readonly adapters?: readonly (readonly [path: string, scale: number])[];
   readonly batch?: number;
   readonly ubatch?: number;
+  /** Of an encoder-decoder: the text that the encoder reads. */
+  readonly source?: readonly number[];
 }
 const plain = (options: LlamaOptions | undefined): OracleValue => ({ ...options });
 
@@ -193,6 +195,17 @@ export async function llamaBench(
 ): Promise<{ readonly promptSeconds: number[]; readonly generateSeconds: number[] }> {
   const answer = await ask("bench", { path, prompt, generate, repeats, options: plain(options) });
   return answer as unknown as { promptSeconds: number[]; generateSeconds: number[] };
+}
+
+/** Seconds for as many steps of all sequences together, one token each. */
+export async function llamaSequences(
+  path: string,
+  prompts: readonly (readonly number[])[],
+  generate: number,
+  options?: LlamaOptions,
+): Promise<number> {
+  const answer = await ask("sequences", { path, prompts, generate, options: plain(options) });
+  return (answer as unknown as { readonly seconds: number }).seconds;
 }
 
 /** A fresh load and the first token, inside the running process (no process start in it). */

@@ -12,7 +12,7 @@ import type { Contract, Input, Output, StreamInputOf } from "../contract/contrac
 import { contract } from "../contract/contract.ts";
 import type { CallName, StreamName } from "../contract/define.ts";
 import { targetSpec } from "../contract/views/common.ts";
-import { BACKENDS, BUILT, LEGAL, OVERLAYS, routedStage, stageOn } from "../contract/views/graph.ts";
+import { BACKENDS, BUILT, LEGAL, OVERLAYS, ROUTED, routedStage, stageOn } from "../contract/views/graph.ts";
 import type { Overview } from "../contract/views/model.ts";
 import { toWireError } from "../diagnostics/errors.ts";
 import { engineHarness } from "./engineHarness.ts";
@@ -55,9 +55,11 @@ async function recordModel(overview: Overview): Promise<void> {
   const { model, target } = overview;
   await call("model.overview", { model, target });
   for (const units of targetSpec.shape.units.options)
-    for (const phase of PHASES) await call("route.get", { model, target: { ...target, units }, phase });
+    for (const phase of PHASES)
+      await call("route.get", { model, backend: "coreml", target: { ...target, units }, phase });
   for (const phase of PHASES) {
-    for (const { backend, mil } of BACKENDS) {
+    for (const { backend, lowered } of BACKENDS) {
+      if (backend !== ROUTED.backend) await call("route.get", { model, backend, target, phase });
       const steps = new Set([BUILT, LEGAL]);
       const passes = (await call("passes.list", { model, backend, phase, target }))?.passes ?? [];
       for (const [at, { name, changed }] of passes.entries())
@@ -67,18 +69,32 @@ async function recordModel(overview: Overview): Promise<void> {
         }
       for (const step of steps) await call("graph.get", { model, stage: stageOn(backend, step, target), phase });
       const key = { model, stage: stageOn(backend, LEGAL, target), phase };
-      for (const language of mil ? (["rlx-ir", "mil"] as const) : (["rlx-ir"] as const))
+      for (const language of ["rlx-ir", lowered.language] as const)
         await call("text.page", { key, language, target, lines: 200 });
     }
+    for (const { backend } of BACKENDS) await stream("passes.steps", { model, backend, phase, target });
+    await call("passes.bisect", { model, backend: ROUTED.backend, phase, target, watched: "seconds", from: null });
     await call("route.mlx", { model, phase, context: target.context });
   }
-  const key = { model, stage: routedStage(target), phase: "decode" } as const;
+  const key = { model, stage: routedStage(ROUTED.backend, target), phase: "decode" } as const;
   for (const kind of OVERLAYS) await call("graph.overlay", { key, kind, target });
   const view = await call("graph.get", key);
   for (let node = 0; node < (view?.nodeCount ?? 0); node++) await call("graph.node", { key, node, target });
   const units = targetSpec.shape.units.options.map((each) => ({ ...target, units: each }));
   await call("route.compare", { model, phase: "decode", targets: units });
   await call("route.planned", { model, target, phase: "decode" });
+  const subjects = BACKENDS.flatMap(({ backend }) =>
+    (backend === "coreml" ? units : [target]).map((each) => ({ backend, target: each })),
+  );
+  for (const subject of subjects) {
+    for (const phase of PHASES) {
+      await call("cost.get", { model, subject, phase });
+      const asked = { model, ...subject, phase };
+      const { advices = [] } = (await call("advice.list", asked)) ?? {};
+      for (const { rule } of advices) await call("advice.preview", { ...asked, rule });
+    }
+    for (const rows of ["own", "all"] as const) await call("verdict.get", { model, subject, rows });
+  }
   await call("export.plan", { model, target });
   await call("devices.advise", { model });
   await stream("export.start", { model, target, path: join(harness.folder, `${overview.title}.mlpackage`) });
@@ -100,11 +116,15 @@ const { model } = sample;
 await call("model.metadata", { model });
 await call("model.tensors", { model });
 await call("model.weightErrors", { model });
+const tensor = "blk.0.attn_k.weight";
+await stream("tensors.statistics", { model, tensor });
+await call("tensors.values", { model, tensor, rows: 24, columns: 12 });
+await stream("tensors.check", { model });
 await call("chat.template", { model });
 const messages = [{ role: "user", content: "Tell me a long story about a fox." }] as const;
 const sampling = { temperature: 0, seed: 42 };
 await stream("run.start", { model, prompt: { kind: "chat", messages }, sampling, maxTokens: 120 });
-await stream("bench.run", { model, promptTokens: 32, generateTokens: 8 });
+await stream("bench.run", { model, promptTokens: 32, generateTokens: 8, conditions: "warn" });
 await stream("profile.run", { model, promptTokens: 16, generateTokens: 4 });
 const demo = await call("model.open", { source: { kind: "offer", id: DEMO_OFFER } });
 if (demo === null) throw new Error("the demo graph could not be opened");

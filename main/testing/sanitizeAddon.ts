@@ -18,6 +18,8 @@ import { loadAddon } from "../node/native/addon.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import { runBench } from "../runtime/bench.ts";
+import type { DecoderModel } from "../runtime/decoderModel.ts";
+import { GREEDY_DRAW } from "../runtime/generate.ts";
 import { cpuDevice, cpuRules, openDecoder } from "../runtime/devices/cpu.ts";
 import { caches, endless, nest } from "./controlGraphs.ts";
 import { damagedPlan } from "./mutatePlan.ts";
@@ -147,8 +149,13 @@ async function lie(
     try {
       const loaded = engine.loadPlan(damagedPlan(plan, random), handle);
       try {
-        const session = loaded.openSession({ threads: 2 });
-        await session.run(inputsFor(i % 5 === 0 ? 5 : 1), AbortSignal.timeout(300)).finally(() => session.dispose());
+        const sessions = [loaded.openSession({ threads: 2 }), loaded.openSession({ threads: 2 })];
+        // With one token and something to give, steps are joint.
+        const request = { ...inputsFor(i % 5 === 0 ? 5 : 1), ...(i % 3 === 0 ? { fetch: ["y"] } : {}) };
+        const runs = sessions.map((session) => session.run(request, AbortSignal.timeout(300)));
+        const results = await Promise.allSettled(runs);
+        for (const session of sessions) session.dispose();
+        for (const result of results) if (result.status === "rejected") throw result.reason;
       } finally {
         loaded.dispose();
       }
@@ -227,9 +234,37 @@ async function runSample(engine: CpuEngine): Promise<void> {
   const session = decoder.open({ context: 256 });
   await runBench(session, { promptTokens: 40, generateTokens: 48, repeats: 1, warmup: 0 });
   session.dispose();
+  await runTogether(decoder);
   decoder.dispose();
   await model.close();
   done++;
+}
+
+/** Sessions at once: of other lengths, one that leaves in the middle, one that is cancelled, one that goes while it is asked. */
+async function runTogether(decoder: DecoderModel): Promise<void> {
+  const stop = new AbortController();
+  const clients = Array.from({ length: 6 }, async (_, client) => {
+    const session = decoder.open({ context: 128 });
+    const first = await session.feed([1, 2, 3 + client], { sample: GREEDY_DRAW });
+    const options = {
+      count: 20 + 9 * client,
+      sampling: () => GREEDY_DRAW,
+      signal: client === 1 ? stop.signal : undefined,
+    };
+    let drawn = 0;
+    try {
+      for await (const _token of session.draw(first?.id ?? 0, options)) {
+        drawn++;
+        if (client === 1 && drawn === 4) stop.abort();
+        if (client === 2 && drawn === 7) break;
+        if (client === 3 && drawn === 5) session.dispose();
+      }
+    } catch (error) {
+      if (client !== 1 && client !== 3) throw error;
+    }
+    session.dispose();
+  });
+  await Promise.all(clients);
 }
 
 const best = loadAddon({ path });

@@ -1,10 +1,11 @@
 /** A small whole GGUF: a few Qwen3 blocks in f32, a byte vocabulary and a chat template. */
 import { writeFile } from "node:fs/promises";
 import { memorySink } from "../formats/byteSink.ts";
-import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
+import { numberEntry, stringEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { writeGguf } from "../formats/gguf/write.ts";
+import { BYTE_TOKENS, byteVocabulary } from "./byteVocabulary.ts";
 import { randomFloats, seededRandom } from "./random.ts";
 
 const WIDTH = 64;
@@ -14,19 +15,6 @@ const KV_HEADS = 2;
 const HEAD_DIM = 16;
 const CONTEXT = 4096;
 const EMBEDDING = "token_embd.weight";
-
-/** GPT-2's spelling of the 256 bytes, then one merge and the end mark. */
-function vocabulary(): readonly string[] {
-  const visible = (byte: number): boolean =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-  let next = 256;
-  const bytes = Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(visible(byte) ? byte : next++));
-  return [...bytes, "th", "<|im_end|>"];
-}
-
-const TEMPLATE =
-  "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}" +
-  "{% if add_generation_prompt %}assistant: {% endif %}";
 
 /** One that knows reasoning, tools and their results, in the way of Hermes. */
 export const toolTemplate = `{% if tools %}{{ tools|tojson }}
@@ -50,6 +38,8 @@ export interface TinyGguf {
   readonly endless?: boolean;
   /** The text of its chat template. */
   readonly template?: string;
+  /** Control tokens beside the bytes. */
+  readonly marks?: readonly string[];
   /** Keys beside those that it needs. */
   readonly keys?: readonly MetadataEntry[];
 }
@@ -62,13 +52,13 @@ export async function writeTinyGguf(
     pre = "qwen2",
     layers = 2,
     endless = false,
-    template = TEMPLATE,
+    template,
+    marks = [],
     keys = [],
   }: TinyGguf = {},
 ): Promise<void> {
   const f32 = ggmlTypeByName("f32");
   if (f32 === undefined) throw new Error("no f32");
-  const tokens = vocabulary();
   const key = (name: string, value: number): MetadataEntry => numberEntry(`${architecture}.${name}`, "u32", value);
   const random = seededRandom(5);
   const tensor = (name: string, ...dims: readonly number[]) => {
@@ -107,21 +97,11 @@ export async function writeTinyGguf(
       ...(experts === undefined ? [] : [key("expert_count", experts)]),
       numberEntry(`${architecture}.rope.freq_base`, "f32", 10_000),
       numberEntry(`${architecture}.attention.layer_norm_rms_epsilon`, "f32", 1e-6),
-      stringEntry("tokenizer.ggml.model", "gpt2"),
-      stringEntry("tokenizer.ggml.pre", pre),
-      stringsEntry("tokenizer.ggml.tokens", tokens),
-      numbersEntry(
-        "tokenizer.ggml.token_type",
-        "i32",
-        tokens.map((_, i) => (i === tokens.length - 1 ? 3 : 1)),
-      ),
-      stringsEntry("tokenizer.ggml.merges", ["t h"]),
-      numberEntry("tokenizer.ggml.eos_token_id", "u32", tokens.length - 1),
-      stringEntry("tokenizer.chat_template", template),
+      ...byteVocabulary({ pre, template, marks }),
       ...keys,
     ],
     tensors: [
-      tensor(EMBEDDING, WIDTH, tokens.length),
+      tensor(EMBEDDING, WIDTH, BYTE_TOKENS + marks.length),
       ...Array.from({ length: layers }, (_, index) => block(index)).flat(),
       tensor("output_norm.weight", WIDTH),
     ],

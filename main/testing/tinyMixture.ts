@@ -1,9 +1,9 @@
 /**
  * A mixture whose choices are known: embeddings are unit vectors, attention and experts add nothing, and each router's rows are
  * unit vectors too, so a token goes to the expert whose row is its own. The routers' rows stand in order in layer 0, and
- * in reverse in layer 1.
+ * in reverse in layer 1. Its four tokens are the letters a to d, and after each the likeliest is itself.
  */
-import { numberEntry, stringEntry } from "../formats/gguf/encode.ts";
+import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
 import type { TensorToWrite } from "../formats/gguf/write.ts";
 import { writeGguf } from "../formats/gguf/write.ts";
@@ -55,6 +55,11 @@ export async function writeTinyMixture(path: string): Promise<void> {
       count("attention.head_count_kv", 2),
       count("expert_count", SIZE),
       count("expert_used_count", 1),
+      stringEntry("tokenizer.ggml.model", "gpt2"),
+      stringEntry("tokenizer.ggml.pre", "qwen2"),
+      stringsEntry("tokenizer.ggml.tokens", [..."abcd"]),
+      numbersEntry("tokenizer.ggml.token_type", "i32", [1, 1, 1, 1]),
+      stringsEntry("tokenizer.ggml.merges", []),
     ],
     tensors: [
       tensor("token_embd.weight", [SIZE, SIZE], unit),

@@ -114,7 +114,7 @@ export const toyDevice: EngineDevice = {
   device: () => toy(new Map()),
   async openDecoder({ file }) {
     const plan = { cacheType: "f32", chunk: 8 } as const;
-    const compiled = toy(await weightsOf(file)).compile(decoderGraph(file, plan));
-    return compiledDecoder(decoderOver(file, plan, compiled), plan.cacheType);
+    const { compile } = toy(await weightsOf(file));
+    return compiledDecoder(decoderOver(file, plan, compile(decoderGraph(file, plan)), compile), plan.cacheType);
   },
 };

@@ -10,18 +10,21 @@ import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { TensorShape, TensorToWrite } from "../formats/gguf/write.ts";
 import { contentsOf, makeHeaderOnly, writeGguf } from "../formats/gguf/write.ts";
+import { FAMILIES } from "../models/families/index.ts";
 import type { Family, FamilySample, SampleKeys } from "../models/family.ts";
 import { openFileSink, openFileSource } from "../node/files/fileByteSource.ts";
+import { byteVocabulary } from "./byteVocabulary.ts";
 import type { MadeModel } from "./decoderRuns.ts";
 import { tensor } from "../ir/type.ts";
 import { sharedOracleProcess } from "./oracleProcess.ts";
+import type { OracleValue } from "./oracleProcess.ts";
 import { tinyParam } from "./tinyModels.ts";
 
 /** Enough for a byte alphabet, its special tokens and some merges. */
 export const TOY_VOCABULARY = 301;
 
 type Value = SampleKeys[string];
-type Kind = "u32" | "f32" | "bool" | "string";
+type Kind = "u32" | "u64" | "f32" | "bool" | "string";
 
 /** Keys that hold a float whatever their value, as converters write them. */
 const FLOATS =
@@ -31,23 +34,34 @@ function kindOf(key: string, value: Value): Kind {
   const sample = typeof value === "object" ? value[0] : value;
   if (typeof sample === "boolean") return "bool";
   if (typeof sample === "string") return "string";
+  if (typeof sample === "bigint") return "u64";
   return FLOATS.test(key) ? "f32" : "u32";
 }
+
+const asNumber = (value: number | boolean | string | bigint): number | bigint =>
+  typeof value === "bigint" ? value : Number(value);
 
 function entryOf(key: string, value: Value): MetadataEntry {
   const kind = kindOf(key, value);
   if (typeof value === "object")
-    return kind === "string" ? stringsEntry(key, value.map(String)) : numbersEntry(key, kind, value.map(Number));
+    return kind === "string" ? stringsEntry(key, value.map(String)) : numbersEntry(key, kind, value.map(asNumber));
   if (typeof value === "boolean") return boolEntry(key, value);
   if (typeof value === "string") return stringEntry(key, value);
   return numberEntry(key, kind === "f32" ? "f32" : "u32", value);
 }
 
-const GGUF_KINDS: Readonly<Record<Kind, string>> = { u32: "uint32", f32: "float32", bool: "bool", string: "string" };
-/** What the Python writer is told of a key. */
-const keyToWrite = ([key, value]: readonly [string, Value]): readonly [string, string, Value] => {
+const GGUF_KINDS: Readonly<Record<Kind, string>> = {
+  u32: "uint32",
+  u64: "uint64",
+  f32: "float32",
+  bool: "bool",
+  string: "string",
+};
+/** What the Python writer is told of a key; big numbers as text. */
+const keyToWrite = ([key, value]: readonly [string, Value]): readonly [string, string, OracleValue] => {
   const kind = GGUF_KINDS[kindOf(key, value)];
-  return [key, typeof value === "object" ? `array ${kind}` : kind, value];
+  if (typeof value !== "object") return [key, kind, value];
+  return [key, `array ${kind}`, value.map((each) => (typeof each === "bigint" ? String(each) : each))];
 };
 
 function shapeOf(name: string, sizes: readonly number[]): TensorShape {
@@ -62,14 +76,17 @@ const withPrefix = (sample: FamilySample): readonly (readonly [string, Value])[]
     value,
   ]);
 
+/** The keys of a file of this sample. */
+export const sampleEntries = (sample: FamilySample): readonly MetadataEntry[] => [
+  stringEntry("general.architecture", sample.architecture),
+  ...withPrefix(sample).map(([key, value]) => entryOf(key, value)),
+];
+
 /** A file of this sample without weights. */
 export async function sampleHeader(family: Family, sample: FamilySample): Promise<GgufFile> {
   const tensors = await toyTensors(family, sample);
   return makeHeaderOnly(sample.title, {
-    entries: [
-      stringEntry("general.architecture", sample.architecture),
-      ...withPrefix(sample).map(([k, v]) => entryOf(k, v)),
-    ],
+    entries: sampleEntries(sample),
     tensors: tensors.map(([name, sizes]) => shapeOf(name, sizes)),
   });
 }
@@ -85,14 +102,13 @@ export async function toyTensors(family: Family, sample: FamilySample): Promise<
     ...sample.marks,
   };
   const header = await makeHeaderOnly(sample.title, {
-    entries: [
-      stringEntry("general.architecture", sample.architecture),
-      ...withPrefix(sample).map(([k, v]) => entryOf(k, v)),
-    ],
+    entries: sampleEntries(sample),
     tensors: Object.entries(marks).map(([name, sizes]) => shapeOf(name, sizes)),
   });
   const { tensors } = family.read(header, sample.architecture);
-  const isPresent = (name: string): boolean => name in marks || sample.has?.test(name) === true;
+  // A sample that has a matrix's weight means no scale by it: those are called `….scale`.
+  const isPresent = (name: string): boolean =>
+    name in marks || (sample.has?.test(name) === true && !name.endsWith(".weight.scale"));
   const trunk = tensors(isPresent).map(({ name, shape }) => [name, shape] as const);
   const read = new Set(trunk.map(([name]) => name));
   const beside = Object.entries({ ...sample.marks, ...sample.beside }).filter(([name]) => !read.has(name));
@@ -130,19 +146,42 @@ export async function writeToy(folder: string, family: Family, sample: FamilySam
   return made;
 }
 
-/** A file of the sample without Python: no vocabulary, and random weights for tests that compare us with ourselves. */
-export async function writePlainToy(path: string, family: Family, sample: FamilySample): Promise<void> {
+/** Random values of a tensor without Python. */
+export function plainValues(name: string, sizes: readonly number[]): Float32Array {
+  const values = Float32Array.from(tinyParam(name, tensor("f32", sizes)).data);
+  if (name.endsWith("ffn_gate_tid2eid.weight")) values.forEach((_, i) => (values[i] = i % (sizes[1] ?? 1)));
+  // A decay is negative.
+  if (name.endsWith("ssm_a")) values.forEach((value, i) => (values[i] = -Math.exp(value)));
+  return values;
+}
+
+export interface PlainToyOptions {
+  readonly vocabulary?: readonly MetadataEntry[];
+  /** What the file calls a tensor. */
+  readonly named?: (name: string) => string;
+}
+
+/** A file of the sample without Python: random weights for tests that compare us with ourselves. */
+export async function writePlainToy(
+  path: string,
+  family: Family,
+  sample: FamilySample,
+  { vocabulary = byteVocabulary({ rows: TOY_VOCABULARY }), named = (name) => name }: PlainToyOptions = {},
+): Promise<void> {
   const tensors = (await toyTensors(family, sample)).map(([name, sizes]): TensorToWrite => {
-    const values = Float32Array.from(tinyParam(name, tensor("f32", sizes)).data);
-    // A decay is negative.
-    if (name.endsWith("ssm_a")) values.forEach((value, i) => (values[i] = -Math.exp(value)));
-    return { ...shapeOf(name, sizes), data: () => [new Uint8Array(values.buffer)] };
+    const values = plainValues(name, sizes);
+    return { ...shapeOf(named(name), sizes), data: () => [new Uint8Array(values.buffer)] };
   });
-  const entries = [
-    stringEntry("general.architecture", sample.architecture),
-    ...withPrefix(sample).map(([key, value]) => entryOf(key, value)),
-  ];
+  const entries = [...sampleEntries(sample), ...vocabulary];
   await writeGguf(await openFileSink(path), { entries, tensors });
+}
+
+/** The first sample of an architecture, as a plain toy. */
+export async function writePlainSample(path: string, architecture: string): Promise<void> {
+  const family = FAMILIES.find(({ architectures }) => architectures.includes(architecture));
+  const sample = family?.samples.find((each) => each.architecture === architecture);
+  if (family === undefined || sample === undefined) throw new Error(`${architecture} has a sample`);
+  await writePlainToy(path, family, sample);
 }
 
 /** What a toy adapter changes, and by how much. */

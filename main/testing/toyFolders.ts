@@ -3,113 +3,36 @@
  * published with. Python writes random weights for them and says what they compute
  * (python/answers/hf_answers.py).
  */
+import { byteCharacters } from "./byteVocabulary.ts";
 import { sharedOracleProcess } from "./oracleProcess.ts";
 import type { OracleValue } from "./oracleProcess.ts";
+import {
+  TOY_ROWS,
+  attention,
+  biases,
+  headNorms,
+  gated,
+  norms,
+  TWO,
+  FOUR,
+  folder,
+  dense,
+  TIED,
+  manyExperts,
+  MOE,
+  experts,
+  LLAMA3,
+} from "./toyFolderParts.ts";
+import type { ToyFolder, Sizes, Shape } from "./toyFolderParts.ts";
+import { convolutionFolders } from "./toyConvolutions.ts";
+import { laterFolders } from "./toyLaterMixtures.ts";
+import { mixtureFolders } from "./toyMixtures.ts";
+import { TOY_TRANSLATORS } from "./toyTranslators.ts";
+import { deltaFolders, groupedFolders, fusedExperts, variants } from "./toyVariants.ts";
 
-export interface ToyFolder {
-  readonly title: string;
-  readonly config: Readonly<Record<string, OracleValue>>;
-  readonly tensors: readonly (readonly [name: string, sizes: readonly number[]])[];
-  readonly dtype?: "F32" | "F16" | "BF16";
-  readonly shards?: number;
-}
+export { TOY_ROWS } from "./toyFolderParts.ts";
+export type { ToyFolder } from "./toyFolderParts.ts";
 
-type Sizes = Readonly<Record<string, readonly number[]>>;
-type Config = Readonly<Record<string, OracleValue>>;
-
-export const TOY_ROWS = 304;
-const SIZES = {
-  vocab_size: TOY_ROWS,
-  hidden_size: 64,
-  intermediate_size: 96,
-  num_hidden_layers: 2,
-  num_attention_heads: 4,
-  num_key_value_heads: 2,
-  max_position_embeddings: 256,
-  rms_norm_eps: 1e-5,
-} as const;
-
-interface Shape {
-  readonly width: number;
-  readonly inner: number;
-  readonly q: number;
-  readonly kv: number;
-  readonly head: number;
-  readonly layers: number;
-}
-
-function shapeOf(config: Config): Shape {
-  const n = (key: string): number => Number(config[key]);
-  const head = config["head_dim"] === undefined ? n("hidden_size") / n("num_attention_heads") : n("head_dim");
-  return {
-    width: n("hidden_size"),
-    inner: n("intermediate_size"),
-    q: n("num_attention_heads") * head,
-    kv: n("num_key_value_heads") * head,
-    head,
-    layers: n("num_hidden_layers"),
-  };
-}
-
-const attention = ({ width, q, kv }: Shape): Sizes => ({
-  "self_attn.q_proj.weight": [q, width],
-  "self_attn.k_proj.weight": [kv, width],
-  "self_attn.v_proj.weight": [kv, width],
-  "self_attn.o_proj.weight": [width, q],
-});
-const biases = ({ q, kv }: Shape): Sizes => ({
-  "self_attn.q_proj.bias": [q],
-  "self_attn.k_proj.bias": [kv],
-  "self_attn.v_proj.bias": [kv],
-});
-const headNorms = ({ head }: Shape): Sizes => ({
-  "self_attn.q_norm.weight": [head],
-  "self_attn.k_norm.weight": [head],
-});
-const gated = (width: number, inner: number, at = "mlp."): Sizes => ({
-  [`${at}gate_proj.weight`]: [inner, width],
-  [`${at}up_proj.weight`]: [inner, width],
-  [`${at}down_proj.weight`]: [width, inner],
-});
-const norms = ({ width }: Shape, ...names: readonly string[]): Sizes =>
-  Object.fromEntries(names.map((name) => [`${name}.weight`, [width]]));
-const TWO = ["input_layernorm", "post_attention_layernorm"];
-const FOUR = [...TWO, "pre_feedforward_layernorm", "post_feedforward_layernorm"];
-
-function folder(
-  title: string,
-  kind: string,
-  more: Config,
-  layer: (s: Shape, config: Config) => Sizes,
-  rest: Partial<ToyFolder> = {},
-): ToyFolder {
-  const config: Config = { architectures: [kind], ...SIZES, ...more };
-  const shape = shapeOf(config);
-  const table = [TOY_ROWS, shape.width];
-  return {
-    title,
-    config,
-    tensors: [
-      ["model.embed_tokens.weight", table],
-      ...Array.from({ length: shape.layers }, (_, i) =>
-        Object.entries(layer(shape, config)).map(([name, sizes]) => [`model.layers.${i}.${name}`, sizes] as const),
-      ).flat(),
-      ["model.norm.weight", [shape.width]],
-      ...(more["tie_word_embeddings"] === true ? [] : [["lm_head.weight", table] as const]),
-    ],
-    ...rest,
-  };
-}
-
-const dense = (s: Shape): Sizes => ({ ...norms(s, ...TWO), ...attention(s), ...gated(s.width, s.inner) });
-const TIED = { tie_word_embeddings: true };
-const manyExperts = (count: number, one: (at: string) => Sizes): Sizes =>
-  Object.assign({}, ...Array.from({ length: count }, (_, e) => one(`experts.${e}.`))) as Sizes;
-const MOE = { num_experts: 5, num_experts_per_tok: 2, moe_intermediate_size: 32 };
-const experts = (s: Shape): Sizes => ({
-  "mlp.gate.weight": [5, s.width],
-  ...manyExperts(5, (at) => gated(s.width, 32, `mlp.${at}`)),
-});
 const GRANITE = {
   embedding_multiplier: 3,
   residual_multiplier: 0.22,
@@ -117,14 +40,6 @@ const GRANITE = {
   logits_scaling: 2,
   ...TIED,
 };
-const LLAMA3 = {
-  rope_type: "llama3",
-  factor: 8,
-  low_freq_factor: 1,
-  high_freq_factor: 4,
-  original_max_position_embeddings: 64,
-};
-
 export const TOY_FOLDERS: readonly ToyFolder[] = [
   folder("llama, own output", "LlamaForCausalLM", { rope_theta: 50_000 }, dense),
   folder(
@@ -193,6 +108,17 @@ export const TOY_FOLDERS: readonly ToyFolder[] = [
       ...experts(s),
     }),
     { shards: 2 },
+  ),
+  folder(
+    "qwen3moe, experts in one tensor",
+    "Qwen3MoeForCausalLM",
+    { ...MOE, norm_topk_prob: true, head_dim: 32 },
+    (s) => ({
+      ...norms(s, ...TWO),
+      ...attention(s),
+      ...headNorms(s),
+      ...fusedExperts(s),
+    }),
   ),
   folder("gemma", "GemmaForCausalLM", { head_dim: 32, ...TIED }, dense),
   folder(
@@ -265,7 +191,30 @@ export const TOY_FOLDERS: readonly ToyFolder[] = [
       ...gated(s.width, s.inner),
     }),
   ),
+  folder(
+    "olmo3, windows and yarn",
+    "Olmo3ForCausalLM",
+    {
+      ...{ num_hidden_layers: 4, sliding_window: 16 },
+      rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 64 },
+      layer_types: ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
+    },
+    (s) => ({
+      ...norms(s, "post_attention_layernorm", "post_feedforward_layernorm"),
+      ...attention(s),
+      "self_attn.q_norm.weight": [s.q],
+      "self_attn.k_norm.weight": [s.kv],
+      ...gated(s.width, s.inner),
+    }),
+  ),
   gpt2(),
+  ...variants(),
+  ...groupedFolders(),
+  ...deltaFolders(),
+  ...mixtureFolders(),
+  ...laterFolders(),
+  ...convolutionFolders(),
+  ...TOY_TRANSLATORS,
 ];
 
 function phi3(s: Shape): Sizes {
@@ -306,23 +255,18 @@ function gpt2(): ToyFolder {
   };
 }
 
-/** Printable characters for bytes, as GPT-2 spells them. */
-function byteAlphabet(): string[] {
-  const isPrintable = (byte: number): boolean =>
-    (byte >= 33 && byte < 127) || (byte >= 161 && byte < 173) || byte >= 174;
-  let spare = 256;
-  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isPrintable(byte) ? byte : spare++));
-}
-
 const SPACE = "Ġ";
 const MERGES = [
   [SPACE, "t"], ["h", "e"], ["i", "n"], ["r", "e"], ["o", "n"], [`${SPACE}t`, "he"], ["e", "r"], [SPACE, "a"], ["a", "t"],
   [SPACE, "s"], ["n", "d"], [SPACE, "w"], ["o", "u"], ["1", "2"], ["l", "l"], ["in", "g"], [SPACE, "c"], ["'", "s"], ["e", "d"],
 ] as const; // prettier-ignore
 
-/** tokenizer.json and its companions: bytes, merges, two control tokens, one of the user's, and rows without a token. */
-export function toyTokenizer(preTokenizer: OracleValue): Readonly<Record<string, OracleValue>> {
-  const alphabet = byteAlphabet();
+/** tokenizer.json and its companions: bytes, merges, two control tokens, one of the user's, and rows without a token; and `more` tokens by their ids. */
+export function toyTokenizer(
+  preTokenizer: OracleValue,
+  more: Readonly<Record<string, number>> = {},
+): Readonly<Record<string, OracleValue>> {
+  const alphabet = byteCharacters();
   const tokens = [...alphabet, ...MERGES.map(([a, b]) => a + b)];
   const added = ["<|begin|>", "<|end|>", "<|tool|>", "<|turn|>"];
   return {
@@ -339,10 +283,8 @@ export function toyTokenizer(preTokenizer: OracleValue): Readonly<Record<string,
       model: {
         ...{ type: "BPE", dropout: null, unk_token: null, fuse_unk: false, byte_fallback: false, ignore_merges: false },
         ...{ continuing_subword_prefix: null, end_of_word_suffix: null },
-        vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
-        merges: MERGES.map(([a, b], i) => (i % 2 === 0 ? `${a} ${b}` : [a, b])).map((m) =>
-          typeof m === "string" ? m : m.join(" "),
-        ),
+        vocab: { ...Object.fromEntries(tokens.map((token, id) => [token, id])), ...more },
+        merges: MERGES.map(([a, b]) => `${a} ${b}`),
       },
     },
     "tokenizer_config.json": {
@@ -366,15 +308,19 @@ export const BYTE_LEVEL = { type: "ByteLevel", add_prefix_space: false, trim_off
 export async function writeFolder(
   path: string,
   toy: ToyFolder,
-  tokenizer: OracleValue = toyTokenizer(BYTE_LEVEL),
+  tokenizer: Readonly<Record<string, OracleValue>> = toyTokenizer(BYTE_LEVEL),
 ): Promise<void> {
-  const { config, tensors, dtype = "F32", shards = 1 } = toy;
+  const { config, tensors, dtype = "F32", shards = 1, modules = [] } = toy;
   await sharedOracleProcess("python").ask("hf.write", {
     folder: path,
     config,
     tensors: tensors.map(([name, sizes]) => [name, sizes]),
     dtype,
     shards,
-    tokenizer,
+    tokenizer: { ...tokenizer, ...toy.files },
+    modules: modules.map(({ path: part, type, config: settings, tensors: matrices }) => ({
+      ...{ path: part, type, config: settings },
+      tensors: matrices.map(([name, sizes]) => [name, sizes]),
+    })),
   });
 }

@@ -5,6 +5,7 @@
 import { numberEntry, numbersEntry, stringEntry, stringsEntry } from "../formats/gguf/encode.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
 import { byteText } from "../tokenizer/rules.ts";
+import { byteCharacters } from "./byteVocabulary.ts";
 import type { Random } from "./random.ts";
 import { hardText } from "./vocabulary.ts";
 
@@ -36,16 +37,6 @@ interface ToyToken {
   readonly score?: number;
   readonly kind?: number;
 }
-
-/** GPT-2's characters for the bytes, in the order of the bytes. */
-const byteCharacters = (): string[] => {
-  let next = 0x100;
-  return Array.from({ length: 256 }, (_, byte) =>
-    String.fromCodePoint(
-      (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae ? byte : next++,
-    ),
-  );
-};
 
 /**
  * A byte-level vocabulary in which any two bytes merge, in an order by chance, so that every cut

@@ -1,6 +1,6 @@
 /**
  * Flags of the command lines that the window shows. renderer/session/command.test.ts checks that the
- * window shows no others, main/node/cli/commands.native.test.ts that the command line takes them.
+ * window shows no others, main/node/cli/commandHelp.native.test.ts that the command line takes them.
  */
 import { samplingFlag, SAMPLING_NUMBERS } from "../contract/views/run.ts";
 
@@ -20,14 +20,15 @@ const SAMPLING = [
 
 export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   inspect: [],
-  graph: ["--backend", "--stage", "--mil", "--phase", ...TARGET],
-  route: ["--phase", ...TARGET],
-  passes: ["--backend", "--phase"],
-  chat: ["--message", "--system", "--tools", "--template-var", ...SAMPLING],
+  graph: ["--backend", "--stage", "--mil", "--plan", "--phase", ...TARGET],
+  route: ["--backend", "--phase", ...TARGET],
+  passes: ["--backend", "--phase", ...TARGET],
+  chat: ["--message", "--system", "--tools", "--tool-choice", "--template-var", ...SAMPLING],
   /** A text, or the demo graph on a target. */
   run: ["--prompt", ...SAMPLING, ...MACHINE],
-  bench: ["--device", "--pp", "--tg", "--repeats", "--warmup"],
+  bench: ["--device", "--pp", "--tg", "--depth", "--threads", "--repeats", "--seconds", "--warmup", "--also"],
   profile: ["--device", "--pp", "--tg"],
   compile: [...TARGET, "--output"],
+  check: ["--against"],
   doctor: [],
 };

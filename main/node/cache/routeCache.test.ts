@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, expect, it, vi } from "vitest";
 import type { CompileStore } from "../../compiler/compileCache.ts";
 import { cached, memoryStore } from "../../compiler/compileCache.ts";
+import { machineFor } from "../../compiler/cost/machines.ts";
 import { createClient } from "../../contract/client.ts";
 import { contract } from "../../contract/contract.ts";
 import { createPortPair } from "../../contract/port.ts";
@@ -64,15 +65,17 @@ it("gives the columns of a fresh route, under another number of the model too, a
   }
 });
 
-it("asks for another entry for another phase, target or build", async () => {
+it("asks for another entry for another phase, target, machine or build", async () => {
   await ask("a build", "decode");
   await ask("a build", "prefill");
   await ask("a build", "decode", { ...TARGET, units: "all" });
   await ask("another build", "decode");
-  expect(entries()).toHaveLength(4);
+  await ask("a build", "decode", { ...TARGET, chip: "m4-pro" });
+  expect(entries()).toHaveLength(5);
 });
 
-const REQUEST = { model: "m2", file, target: TARGET, phase: "decode" } as const;
+const machine = machineFor(TARGET, { platform: "linux", chip: "", cores: 1, totalBytes: 0 });
+const REQUEST = { model: "m2", file, target: TARGET, phase: "decode", machine } as const;
 const through = (store: CompileStore, make: () => Promise<RouteView>): Promise<RouteView> =>
   cachedRouteView({ store, build: "a build" }, REQUEST, make);
 

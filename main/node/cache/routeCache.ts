@@ -16,9 +16,11 @@ import { headerFacts } from "./planCache.ts";
 /** A graph without a file has no key. It is small, so it is routed each time. */
 export type RouteRequest = Parameters<RouteCache["get"]>[0];
 
-export function routeKey({ file, target, phase }: RouteRequest & { readonly file: GgufFile }, build: string): string {
-  const { chip, os, units, profile, context } = target;
-  const parts = ["route", build, phase, chip, os, units, profile, context, headerFacts(file)];
+export function routeKey(
+  { file, target, phase, machine }: RouteRequest & { readonly file: GgufFile },
+  build: string,
+): string {
+  const parts = ["route", build, phase, target, machine, headerFacts(file)];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 

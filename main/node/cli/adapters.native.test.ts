@@ -1,43 +1,15 @@
 // LoRA adapters on the command line: several with scales, what they change, and what is refused.
-import { stat, writeFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { memorySink } from "../../formats/byteSink.ts";
-import { numberEntry, stringEntry } from "../../formats/gguf/encode.ts";
-import { ggmlTypeByName } from "../../formats/gguf/types.ts";
-import type { TensorToWrite } from "../../formats/gguf/write.ts";
-import { writeGguf } from "../../formats/gguf/write.ts";
 import { commandFolder } from "../../testing/commandFolder.ts";
-import { randomFloats, seededRandom } from "../../testing/random.ts";
+import { writeSampleAdapter } from "../../testing/sampleAdapter.ts";
 
 const { folder, command } = commandFolder();
 
-/** For the sample: keys of its first block, of rank 4. */
-async function writeAdapter(name: string, architecture = "qwen3"): Promise<void> {
-  const random = seededRandom(7);
-  const f32 = ggmlTypeByName("f32")!;
-  const part = (end: string, dims: readonly [number, number]): TensorToWrite => ({
-    name: `blk.0.attn_k.weight.${end}`,
-    type: f32,
-    dims,
-    data: () => [new Uint8Array(randomFloats(random, dims[0] * dims[1]).buffer)],
-  });
-  const sink = memorySink();
-  await writeGguf(sink, {
-    entries: [
-      stringEntry("general.type", "adapter"),
-      stringEntry("general.architecture", architecture),
-      stringEntry("adapter.type", "lora"),
-      numberEntry("adapter.lora.alpha", "f32", 4),
-    ],
-    tensors: [part("lora_a", [256, 4]), part("lora_b", [4, 128])],
-  });
-  await writeFile(join(folder, name), sink.bytes());
-}
-
 beforeAll(async () => {
-  await writeAdapter("keys.gguf");
-  await writeAdapter("other.gguf", "llama");
+  await writeSampleAdapter(join(folder, "keys.gguf"));
+  await writeSampleAdapter(join(folder, "other.gguf"), "llama");
 });
 
 describe("--lora", () => {
@@ -60,6 +32,17 @@ describe("--lora", () => {
     const line = "--lora DIR/keys.gguf:-2 -n 3 --seed 1 --json";
     for (const asked of [`run FILE -p "Once upon" ${line}`, `chat FILE -m "Hello" ${line}`])
       expect((await command(asked)).code, asked).toBe(0);
+  });
+
+  it("is taken by graph, route and bench, which show and measure what it adds", async () => {
+    const products = async (more: string): Promise<number> => {
+      const { code, out } = await command(`graph FILE --backend cpu --stage built ${more}`);
+      expect(code, more).toBe(0);
+      return out.split("= linear(").length;
+    };
+    expect(await products("--lora DIR/keys.gguf")).toBe((await products("")) + 2);
+    for (const asked of ["route FILE --json", "bench FILE --pp 4 --tg 0 -r 1 --warmup 0 --json"])
+      expect((await command(`${asked} --lora DIR/keys.gguf`)).code, asked).toBe(0);
   });
 
   it("is in the package that compile writes", async () => {

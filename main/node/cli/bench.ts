@@ -1,206 +1,203 @@
-/** `rlx bench` and `rlx profile`. */
-import { open, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
-import { intervalName, peakShareOf } from "../../contract/views/run.ts";
-import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
+/** `rlx bench`: a matrix of tests in turn, as a table or in a form for other programs. */
+import { benchCsv, benchJson, benchMarkdown, subjectName, testName } from "../../contract/benchText.ts";
+import { compareTests } from "../../contract/benchVerdict.ts";
+import { readNumberList } from "../../contract/numberList.ts";
+import { intervalName, LEAST_REPEATS } from "../../contract/views/bench.ts";
+import type { BenchItem, BenchResult, BenchTest } from "../../contract/views/bench.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { deviceOption, devicesOf, openModel, orList, unfinished, wholeNumber } from "./client.ts";
+import { deviceOption, namingDevices, openModel, unfinished, wholeNumber } from "./client.ts";
+import type { Output } from "./output.ts";
 import { figureText, phaseText } from "./output.ts";
 
-interface MeasureOptions extends CommonOptions {
+interface BenchOptions extends CommonOptions {
   readonly pp: string;
   readonly tg: string;
+  readonly depth: string;
   readonly threads?: string;
   readonly device: string;
+  readonly also?: readonly string[];
+  readonly repeats: string;
+  readonly warmup: string;
+  readonly seconds?: string;
+  readonly output?: string;
+  readonly warn?: boolean;
 }
 
-/** `least` and `most` limit tokens, as the contract does. */
-async function common(
-  command: Command,
-  options: MeasureOptions,
-  least: number,
-  most: { readonly pp: number; readonly tg: number },
-) {
-  return {
-    device: await deviceOption(command, options.device),
-    promptTokens: wholeNumber("pp", options.pp, least, most.pp),
-    generateTokens: wholeNumber("tg", options.tg, least, most.tg),
-    threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
-  } as const;
-}
+const MOST_TOKENS = 1_048_576;
+/** Rounds, and those of a measurement that a time bounds. */
+const MOST_ROUNDS = 1000;
+const MOST_TIMED_ROUNDS = 100;
 
-export async function bench(
-  command: Command,
-  choice: ModelChoice,
-  options: MeasureOptions & { readonly repeats: string; readonly warmup: string },
-): Promise<number> {
-  const asked = await common(command, options, 0, { pp: 1_048_576, tg: 1_048_576 });
-  if (asked.promptTokens + asked.generateTokens === 0)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --pp and --tg: got 0 and 0, expected something to measure");
-  const { model, title, variant } = await openModel(command, choice);
+export async function bench(command: Command, choice: ModelChoice, options: BenchOptions): Promise<number> {
+  const form = formOf(options.output);
   const input = {
-    ...asked,
-    model,
-    repeats: wholeNumber("repeats", options.repeats, 1, 1000),
+    promptTokens: numbers("pp", options.pp, 0, MOST_TOKENS),
+    generateTokens: numbers("tg", options.tg, 0, MOST_TOKENS),
+    depth: numbers("depth", options.depth, 0, MOST_TOKENS),
+    threads: options.threads === undefined ? null : numbers("threads", options.threads, 1, 1024),
+    repeats:
+      options.seconds === undefined ? wholeNumber("repeats", options.repeats, 1, MOST_ROUNDS) : MOST_TIMED_ROUNDS,
     warmup: wholeNumber("warmup", options.warmup, 0, 100),
+    seconds: options.seconds === undefined ? null : wholeNumber("seconds", options.seconds, 1, 86_400),
+    conditions: options.warn === true ? ("warn" as const) : ("wait" as const),
   };
-  const items = command.client.stream("bench.run", input, { signal: command.signal });
-  for await (const item of measured(command, items, input.device)) {
-    if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
-    else if (item.kind === "sample")
-      command.output.progress(
-        `${item.test} ${item.warmup ? "warm-up" : item.index + 1}: ${item.rate.toFixed(1)} tok/s`,
-      );
-    else {
-      // llama-bench's own array, so that existing scripts can read it.
-      command.output.value(JSON.parse(item.json));
-      command.output.line(`${title} ${variant}, ${item.machine}, ${counted(item.threads, "thread")}, ${item.kernels}`);
-      const rows = item.tests.map((test) => [
-        `${test.test} ${test.tokens}`,
-        figureText({ ...test.rate, low: null, high: null }),
-        figureText(test.rate),
-        String(test.samples.length),
-      ]);
-      command.output.table(["test", "median", intervalName(input.repeats), "runs"], rows, { right: [1, 2, 3] });
-      for (const note of item.notes) command.output.line(`! ${note}`);
-      return 0;
-    }
-  }
-  throw unfinished(command.signal);
-}
-
-export async function profile(
-  command: Command,
-  choice: ModelChoice,
-  options: MeasureOptions & { readonly trace?: string },
-): Promise<number> {
-  if (options.trace !== undefined) await checkTrace(options.trace);
-  const asked = await common(command, options, 1, { pp: 65_536, tg: 4096 });
+  if ([...input.promptTokens, ...input.generateTokens].every((tokens) => tokens === 0))
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --pp and --tg: got 0 and 0, expected something to measure");
+  const device: string[] = [];
+  for (const id of options.device.split(",")) device.push(await deviceOption(command, id.trim()));
   const { model } = await openModel(command, choice);
-  const items = command.client.stream("profile.run", { ...asked, model }, { signal: command.signal });
-  for await (const item of measured(command, items, asked.device)) {
-    if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
-    else {
-      if (options.trace !== undefined) await writeTrace(options.trace, item.profile);
-      command.output.value(item.profile);
-      printProfile(command, item.profile);
-      return 0;
+  const others: string[] = [];
+  for (const file of options.also ?? [])
+    others.push((await openModel(command, { file, offer: undefined, adapters: choice.adapters ?? [] })).model);
+  const items = command.client.stream("bench.run", { ...input, device, model, others }, { signal: command.signal });
+  const live = new Live(command.output);
+  try {
+    for await (const item of namingDevices(command, items, device)) {
+      if (item.kind !== "done") live.take(item);
+      else {
+        print(command.output, item, form);
+        return 0;
+      }
     }
+  } catch (error) {
+    live.printMeasured();
+    throw error;
   }
+  live.printMeasured();
   throw unfinished(command.signal);
 }
 
-/** Where a device is missing, the error names the devices that can measure. */
-async function* measured<T>(command: Command, items: AsyncIterable<T>, asked: string): AsyncGenerator<T, void> {
-  try {
-    yield* items;
-  } catch (error) {
-    if (!(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
-    const others = (await devicesOf(command)).filter(
-      ({ id, capabilities: { measure } }) => measure === true && id !== asked,
+const FORMS = ["md", "csv", "json", "llama"] as const;
+type Form = (typeof FORMS)[number] | "table";
+
+function formOf(text: string | undefined): Form {
+  if (text === undefined) return "table";
+  const found = FORMS.find((form) => form === text);
+  if (found === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --output: got ${text}, expected one of ${FORMS.join(", ")}`);
+  return found;
+}
+
+function numbers(name: string, text: string, least: number, most: number): number[] {
+  const list = readNumberList(text, least, most);
+  if (list.ok) return [...list.values];
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --${name}: ${list.problem}`);
+}
+
+/** Progress while it goes on, and what a benchmark that is stopped had measured. */
+class Live {
+  readonly #output: Output;
+  #plan: Extract<BenchItem, { kind: "plan" }> | undefined;
+  readonly #rates = new Map<number, number[]>();
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  take(item: Exclude<BenchItem, { kind: "done" }>): void {
+    if (item.kind === "plan") this.#plan = item;
+    else if (item.kind === "phase") this.#output.progress(phaseText(item), item.name);
+    else {
+      if (!item.warmup) {
+        const rates = this.#rates.get(item.cell) ?? [];
+        rates[item.index] = item.rate;
+        this.#rates.set(item.cell, rates);
+      }
+      const cell = this.#plan?.cells[item.cell];
+      const name = cell === undefined ? item.test : testName(cell);
+      const step = item.warmup ? "warm-up" : String(item.index + 1);
+      this.#output.progress(
+        `${item.done} of ${item.total}, ${leftText(item.secondsLeft)}: ${name}, ${step}: ${item.rate.toFixed(1)} tok/s`,
+        // Where lines are not rewritten: ten of them.
+        `${item.warmup ? "warm-up" : "round"} ${Math.floor((10 * item.done) / item.total)}`,
+      );
+    }
+  }
+
+  printMeasured(): void {
+    const { cells = [], subjects = [] } = this.#plan ?? {};
+    const rows = cells.flatMap((cell, at) => {
+      const rates = [...(this.#rates.get(at) ?? [])].sort((a, b) => a - b);
+      const subject = subjects[cell.subject];
+      const middle = rates[rates.length >> 1];
+      if (middle === undefined || subject === undefined) return [];
+      return [[subjectName(subject, subjects), testName(cell), `${middle.toFixed(1)} tok/s`, String(rates.length)]];
+    });
+    if (rows.length === 0) return;
+    this.#output.line("Stopped. Measured until then:");
+    this.#output.table(["on", "test", "median", "runs"], rows, { right: [2, 3] });
+  }
+}
+
+const leftText = (seconds: number): string =>
+  seconds < 90 ? `about ${Math.ceil(seconds)} s left` : `about ${Math.ceil(seconds / 60)} min left`;
+
+function print(output: Output, result: BenchResult, form: Form): void {
+  // llama-bench's own array, so that existing scripts can read it.
+  output.value(form === "json" ? JSON.parse(benchJson(result)) : JSON.parse(result.json));
+  if (form === "table") printTable(output, result);
+  else output.line({ md: benchMarkdown, csv: benchCsv, json: benchJson, llama: () => result.json }[form](result));
+}
+
+function printTable(output: Output, result: BenchResult): void {
+  const { subjects, tests } = result;
+  for (const subject of subjects)
+    output.line(
+      `${subject.title}, ${result.machine}, ${counted(subject.threads, "thread")}, on ${subject.device}, ${subject.kernels}`,
     );
-    const hint = `Measure on ${orList(others.map(({ id }) => id))}.`;
-    throw new WorkbenchError(error.code, error.message, { hint, cause: error });
-  }
-}
-
-/** Removes a partial trace: it is of no use. */
-async function writeTrace(path: string, view: ProfileView): Promise<void> {
-  try {
-    await writeFile(path, chromeTrace(view));
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
-  }
-}
-
-/** Runs before the measurement, which may take long. */
-async function checkTrace(path: string): Promise<void> {
-  const folder = dirname(resolve(path));
-  if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: the folder ${folder} does not exist`, {
-      hint: "Create it first, or choose another.",
-    });
-  if ((await stat(path).catch(() => undefined))?.isDirectory() === true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: got the folder ${path}, expected a file`);
-  if (!(await isFreeOrTrace(path)))
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: ${path} exists and is no trace`, {
-      hint: "Choose another name. Only a trace is overwritten.",
-    });
-}
-
-const TRACE_START = '{"traceEvents":';
-
-/** Protects other files: a mistyped name must not overwrite a model. */
-async function isFreeOrTrace(path: string): Promise<boolean> {
-  const file = await open(path, "r").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (file === undefined) return true;
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(TRACE_START.length), 0, TRACE_START.length, 0);
-    return buffer.toString("latin1", 0, bytesRead) === TRACE_START;
-  } finally {
-    await file.close();
-  }
-}
-
-function printProfile({ output }: Command, view: ProfileView): void {
-  output.line(view.sentence);
-  for (const [title, time, part] of [
-    ["Reading the prompt", "time", view.prefill],
-    ["Writing", "time, one token", view.decode],
-  ] as const) {
-    output.line(`\n${title}: ${figureText(part.seconds)} ${part.seconds.basis}`);
-    const rows = part.rows.map((row) => [
-      row.op,
-      String(row.count),
-      `${(row.seconds * 1e3).toFixed(3)} ms`,
-      `${(row.share * 100).toFixed(1)} %`,
-      ...bandwidthTexts(row),
-    ]);
-    output.table(["op", "times", time, "share", "bandwidth", "of peak"], rows, {
-      right: [1, 2, 3, 4, 5],
-      yields: 0,
-    });
-    if (part.rows.some((row) => peakShareOf(row).kind === "cache"))
-      output.line("cache: faster than memory, because these weights stay in the processor's cache from token to token");
-  }
-}
-
-/** Bandwidth and its share of the peak. Empty for ops that memory does not limit. */
-function bandwidthTexts(row: ProfileRow): readonly [string, string] {
-  const peak = peakShareOf(row);
-  if (row.bandwidth === null || peak.kind === "none") return ["", ""];
-  return [
-    `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
-    peak.kind === "cache" ? "cache" : `${(peak.value * 100).toFixed(0)} %`,
+  const withEnergy = tests.some(({ joulesPerToken }) => joulesPerToken !== null);
+  const rows = tests.map((test) => [
+    ...(subjects.length > 1 ? [subjectOf(result, test)] : []),
+    testName(test),
+    figureText({ ...test.rate, low: null, high: null }),
+    figureText(test.rate),
+    test.firstToken === null ? "" : figureText({ ...test.firstToken, low: null, high: null }),
+    ...(withEnergy
+      ? [test.joulesPerToken === null ? "" : figureText({ ...test.joulesPerToken, low: null, high: null })]
+      : []),
+    String(test.samples.length),
+  ]);
+  const repeats = Math.min(...tests.map(({ samples }) => samples.length));
+  const lead = subjects.length > 1 ? ["on"] : [];
+  const header = [
+    ...lead,
+    "test",
+    "median",
+    intervalName(repeats),
+    "first token",
+    ...(withEnergy ? ["a token"] : []),
+    "runs",
   ];
+  output.table(header, rows, { right: header.map((_, at) => at).slice(lead.length + 1) });
+  for (const line of verdicts(result)) output.line(line);
+  if (subjects.length === 1) for (const each of result.red) output.line(`! Conditions: ${each}`);
+  for (const { test, tokens, depth, sentence } of result.knees)
+    output.line(`${testName({ test, tokens, depth })}: ${sentence}`);
+  if (result.energy.idle !== null) output.line(result.energy.sentence);
+  if (result.stopped !== null) output.line(`! ${result.stopped}`);
+  for (const note of result.notes) output.line(`! ${note}`);
 }
 
-/** Chrome's trace-event JSON: opens in Perfetto and speedscope. */
-export function chromeTrace(view: ProfileView): string {
-  const { slices, strings, lanes } = view;
-  const events: object[] = lanes.map((lane, tid) => ({
-    ph: "M",
-    name: "thread_name",
-    pid: 1,
-    tid,
-    args: { name: lane.title },
-  }));
-  slices.start.forEach((start, i) =>
-    events.push({
-      ph: "X",
-      pid: 1,
-      tid: slices.lane[i] ?? 0,
-      ts: start * 1e6,
-      dur: (slices.seconds[i] ?? 0) * 1e6,
-      name: strings[slices.op[i] ?? 0] ?? "",
-      args: { label: strings[slices.label[i] ?? 0] ?? "", bytes: slices.bytes[i] ?? 0, step: slices.step[i] ?? 0 },
-    }),
-  );
-  return JSON.stringify({ traceEvents: events, displayTimeUnit: "ms" });
+const subjectOf = ({ subjects }: BenchResult, { subject }: BenchTest): string => {
+  const found = subjects[subject];
+  return found === undefined ? "" : subjectName(found, subjects);
+};
+
+/** Each subject against the first, test by test; why not, once. A sweep of threads has its knee instead. */
+function verdicts(result: BenchResult): readonly string[] {
+  const { tests, subjects, red, knees } = result;
+  // Of a sweep the knees say it.
+  if (subjects.length < 2 || knees.length > 0) return [];
+  if (red.length > 0) return [`Not comparable because of the conditions: ${red.join("; ")}.`];
+  if (tests.some(({ samples }) => samples.length < LEAST_REPEATS))
+    return [`Not compared: that takes ${LEAST_REPEATS} repeats or more.`];
+  return tests.flatMap((test) => {
+    const base = tests.find((each) => each.subject === 0 && testName(each) === testName(test));
+    if (base === undefined || base === test) return [];
+    const { ratio, sentence } = compareTests({ result, test: base }, { result, test });
+    const range = ratio === null ? "" : ` (${ratio.low.toPrecision(3)}–${ratio.high.toPrecision(3)} ×)`;
+    return [`${testName(test)}, ${subjectOf(result, test)} after ${subjectOf(result, base)}: ${sentence}${range}`];
+  });
 }

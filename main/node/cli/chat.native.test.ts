@@ -59,9 +59,36 @@ describe("rlx chat", () => {
     expect(answers[1]).toMatchObject({ calls: [{ id: "call00002" }] });
   });
 
+  it("calls the tool that --tool-choice names", { timeout: 60_000 }, async () => {
+    const options = ["--tools", JSON.stringify(TOOLS), "--tool-choice", "weather", "--json"];
+    const biases = ["h=-100", "th=-100"].flatMap((bias) => ["--logit-bias", bias]);
+    const { code, out } = await rlx(
+      ["chat", file, "-m", "Weather?", "-n", "300", "--seed", "1", ...options, ...biases],
+      {
+        home: folder,
+      },
+    );
+    expect(code).toBe(0);
+    expect((JSON.parse(out) as Talk).answers).toMatchObject([{ calls: [{ name: "weather", arguments: "{}" }] }]);
+    expect((await chat("--tools", JSON.stringify(TOOLS), "--tool-choice", "required")).err).toContain(
+      "beside a grammar",
+    );
+  });
+
+  it("has in `rlx run` a form for one prompt", { timeout: 60_000 }, async () => {
+    const told = ["--tools", JSON.stringify(TOOLS), "-n", "300", "--grammar", grammar(ANSWER)];
+    const { code, out } = await rlx(["run", file, "-p", "Weather?", ...told, "--json"], { home: folder });
+    expect(code).toBe(0);
+    const calls = [{ id: "call00001", name: "weather", arguments: '{"city":"Rom"}' }];
+    expect(JSON.parse(out)).toMatchObject({ text: ANSWER, reasoning: "hm", content: "Looking.", calls, notes: [] });
+    const refused = await rlx(["run", file, "-p", "Weather?", "--tool-choice", "required"], { home: folder });
+    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining("required without tools")]);
+  });
+
   it("refuses what cannot be tools or a variable", { timeout: 60_000 }, async () => {
     for (const [option, value, ending] of [
       ["--tools", "[1]", 2],
+      ["--tools", '{"type": "function"}', 2],
       ["--template-var", "1=2", 2],
       ["--reasoning", "maybe", 2],
       ["--template", "x", 1],

@@ -1,26 +1,20 @@
 /** `rlx chat`: a conversation with reasoning and tools. After a call, what is said next is its result. */
 import { createInterface } from "node:readline/promises";
 import type { ChatMessage, Reply, TemplateView, ToolCall } from "../../contract/views/chat.ts";
-import type { TokenView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, ModelChoice } from "./client.ts";
 import { openModel } from "./client.ts";
 import { harmless, INTERRUPTED } from "./output.ts";
 import type { Answer, RunInput, SamplingOptions } from "./run.ts";
 import { answer, mark, noteCache, runInput, statsLine } from "./run.ts";
-import { readText } from "./text.ts";
+import type { Told, ToldOptions } from "./told.ts";
+import { notedTemplate, shower, tell, toldOf } from "./told.ts";
 
-interface ChatOptions extends SamplingOptions {
+interface ChatOptions extends SamplingOptions, ToldOptions {
   readonly message?: readonly string[];
   readonly system?: string;
-  readonly tools?: string;
-  readonly documents?: string;
-  readonly template?: string;
-  readonly templateVar?: readonly string[];
   readonly reasoning: string;
 }
-
-type Told = Omit<Extract<RunInput["prompt"], { readonly kind: "chat" }>, "kind" | "messages">;
 
 /** A conversation that goes on. */
 interface Talk {
@@ -48,42 +42,15 @@ export async function chat(command: Command, choice: ModelChoice, options: ChatO
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx chat] --json needs --message", {
       hint: "A conversation on the terminal has no JSON form.",
     });
-  const asked = { model, messages: null, ...told };
-  const template = await command.client.call("chat.template", asked, { signal: command.signal });
-  // A form that the file does not name may not be the one it was trained on.
-  if (template.origin === "chatml") command.output.note(template.sentence);
-  if (told.tools !== undefined && template.origin !== null && template.callFamily === null)
-    command.output.note("The form in which this model calls tools is not known: a call stays text.");
+  const template = await notedTemplate(command, model, told);
   const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
   const talk = { model, options, told, messages, pending: [] };
   if (options.message !== undefined) return speak(command, talk, options.message, template.origin);
   return converse(command, title, talk);
 }
 
-async function toldOf({ tools, documents, template, templateVar }: ChatOptions, signal: AbortSignal): Promise<Told> {
-  return {
-    ...(tools === undefined ? {} : { tools: await jsonOrFile(tools, signal) }),
-    ...(documents === undefined ? {} : { documents: await jsonOrFile(documents, signal) }),
-    ...(template === undefined ? {} : { template }),
-    ...(templateVar === undefined ? {} : { variables: Object.fromEntries(templateVar.map(variableOf)) }),
-  };
-}
-
-/** A list itself, or a file that holds it. */
-const jsonOrFile = (text: string, signal: AbortSignal): Promise<string> =>
-  text.trimStart().startsWith("[") ? Promise.resolve(text) : readText(text, signal);
-
-function variableOf(text: string): readonly [string, string] {
-  const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/su.exec(text) ?? [];
-  if (name !== undefined && value !== undefined) return [name, value];
-  throw new WorkbenchError(
-    "INPUT_ARGUMENT",
-    `[rlx chat] --template-var: got ${JSON.stringify(text)}, expected <name>=<value>`,
-    {
-      hint: "A value is JSON, or else a text: --template-var enable_thinking=false.",
-    },
-  );
-}
+const showerOf = (command: Command, { options }: Talk): ReturnType<typeof shower> =>
+  shower(command, options.reasoning === "show");
 
 const requestOf = ({ model, options, told, messages }: Talk, command: Command): Promise<RunInput> =>
   runInput(command, model, options, { kind: "chat", messages: [...messages], ...told });
@@ -119,7 +86,13 @@ async function speak(
     // A model that called several tools waits for all results.
     if (talk.pending.length > 0) continue;
     const request = await requestOf(talk, command);
-    const { text, start, done } = await answer(command, request, command.signal, mark(command), shower(command, talk));
+    const { text, start, done } = await answer(
+      command,
+      request,
+      command.signal,
+      mark(command),
+      showerOf(command, talk),
+    );
     command.output.line();
     tell(command, done.reply);
     if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
@@ -189,38 +162,11 @@ async function answerUnlessStopped(
 ): Promise<Answer | undefined> {
   try {
     const signal = AbortSignal.any([stop, command.signal]);
-    return await answer(command, input, signal, mark(command), shower(command, talk));
+    return await answer(command, input, signal, mark(command), showerOf(command, talk));
   } catch (error) {
     const stopped = stop.aborted && !command.signal.aborted;
     if (!stopped || !(error instanceof WorkbenchError) || error.code !== "CANCELLED") throw error;
     command.output.endProgress();
     return undefined;
   }
-}
-
-/** Calls are a part of the result, on a line each. */
-function tell({ output }: Command, { calls, notes }: Reply): void {
-  for (const { name, arguments: given } of calls) output.line(`→ ${name}(${given})`);
-  for (const note of notes) output.note(`! ${note}`);
-}
-
-const [DIM, PLAIN] = ["\u001b[2m", "\u001b[22m"];
-
-/** The answer goes to standard output; what was thought is dim there on a terminal, and on standard error elsewhere. */
-function shower({ output }: Command, { options }: Talk): (pieces: TokenView["pieces"]) => void {
-  const isTerminal = process.stdout.isTTY;
-  let last: TokenView["pieces"][number]["part"] | undefined;
-  return (pieces) => {
-    for (const { part, text } of pieces) {
-      if (part === "call" || (part === "reasoning" && options.reasoning === "hide")) continue;
-      const isThought = part === "reasoning";
-      if (last === "reasoning" && !isThought) (isTerminal ? process.stdout : process.stderr).write("\n");
-      last = part;
-      if (!isThought) output.write(text);
-      else if (!output.json) {
-        if (isTerminal) process.stdout.write(`${DIM}${harmless(text)}${PLAIN}`);
-        else process.stderr.write(text);
-      }
-    }
-  };
 }

@@ -4,7 +4,8 @@ import { contract } from "../../contract/contract.ts";
 import { createClient } from "../../contract/client.ts";
 import { createPortPair } from "../../contract/port.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
-import type { TargetSpec } from "../../contract/views/common.ts";
+import { OPTION_WORDS, targetOptions } from "../../contract/views/common.ts";
+import type { TargetOptions as Levers, TargetSpec } from "../../contract/views/common.ts";
 import type { Capability, DeviceInfo } from "../../contract/views/engine.ts";
 import { DEFAULT_DEVICE, DEMO_OFFER } from "../../contract/views/engine.ts";
 import type { AdapterSource, Overview } from "../../contract/views/model.ts";
@@ -99,10 +100,13 @@ export function requireName(file: string): void {
 
 export interface TargetOptions {
   readonly chip?: string;
+  readonly memory?: string;
   readonly os?: string;
   readonly units?: string;
   readonly profile?: string;
   readonly context?: string;
+  /** Levers: "split-rows,islands". */
+  readonly options?: string;
 }
 
 /** Options that many commands know. */
@@ -144,7 +148,24 @@ export async function targetOf(command: Command, options: TargetOptions): Promis
       options.context === undefined
         ? list.initial.context
         : wholeNumber("context", options.context, 1, LARGEST_CONTEXT),
+    ...(options.memory === undefined ? {} : { memoryGiB: wholeNumber("memory", options.memory, 1, 4096) }),
+    ...(options.options === undefined ? {} : { options: targetOptionsOf(options.options) }),
   };
+}
+
+/** What is on, by the words of `--options`. */
+function targetOptionsOf(text: string): Levers {
+  let made = targetOptions.parse({});
+  for (const word of text.split(",").map((part) => part.trim().toLowerCase())) {
+    const found = OPTION_WORDS.find(({ name }) => name === word);
+    if (found === undefined)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[rlx] --options: got ${shown(word)}, expected a list of ${OPTION_WORDS.map(({ name }) => name).join(", ")}`,
+      );
+    made = { ...made, ...found.options };
+  }
+  return made;
 }
 
 /** A model with the phase and target of a question. */
@@ -209,4 +230,22 @@ export async function deviceOption(
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${what}: got ${shown(text)}, expected ${orList(able)}`, {
     ...(typeof why === "string" ? { hint: why } : {}),
   });
+}
+
+/** Where a device is missing, the error names the devices that can measure. */
+export async function* namingDevices<T>(
+  command: Command,
+  items: AsyncIterable<T>,
+  asked: readonly string[],
+): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } catch (error) {
+    if (!(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
+    const others = (await devicesOf(command)).filter(
+      ({ id, capabilities: { measure } }) => measure === true && !asked.includes(id),
+    );
+    const hint = `Measure on ${orList(others.map(({ id }) => id))}.`;
+    throw new WorkbenchError(error.code, error.message, { hint, cause: error });
+  }
 }

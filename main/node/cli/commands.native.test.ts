@@ -1,12 +1,11 @@
 /**
- * Every command as a process: its answers in both forms, and its help. The tables document the
- * contract of the commands. Errors and ends have files of their own beside this one.
+ * Every command as a process: its answers in both forms. The table documents the contract of the
+ * commands. Help, errors and ends have files of their own beside this one.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { CHIPS } from "../../backends/coreml/plan/target.ts";
 import {
   bigEntry,
   boolEntry,
@@ -16,12 +15,12 @@ import {
   stringsEntry,
 } from "../../formats/gguf/encode.ts";
 import type { MetadataEntry } from "../../formats/gguf/values.ts";
-import { COMMAND_NAMES, commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
+import { commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
+import { writeDamaged } from "../../testing/damagedFile.ts";
 import type { Ended } from "../../testing/rlxProcess.ts";
 import { rlx } from "../../testing/rlxProcess.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
-import { WINDOW_FLAGS } from "../../testing/windowFlags.ts";
 import { findMlxEngine } from "../native/mlxAddon.ts";
 
 const noMlx = reasonNotFound(findMlxEngine());
@@ -38,7 +37,9 @@ const answer = z.object({
   reason: z.enum(["stop", "length", "cancelled", "context-full"]),
   stats,
 });
-const device = z.object({ device: text, ops: number, workShare: number });
+const statistics = z.object({ tensor: text, min: finite, max: finite, mean: finite, std: finite, nans: z.literal(0) });
+const seconds = z.object({ value: number, low: number, high: number, unit: z.literal("seconds") });
+const device = z.object({ device: text, ops: number, workShare: number, seconds });
 /** The fields of llama-bench's own `-o json`, old and new: all that llama.cpp's compare-llama-bench.py wants of a row. */
 const llamaBench = z.strictObject({
   build_commit: text,
@@ -106,7 +107,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       }),
       whyNoRouting: z.null(),
     }),
-    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +120 GB\/s +Memory bandwidth of the Neural Engine: 55–85 %[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
+    says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +~[\d.]+ – [\d.]+ µs +On the Neural Engine: [^\n]*, 55 % to 85 % of 120 GB\/s\n[^]* together\n[^]*\nOn M4 with CPU \+ Neural Engine: ~[^]*\nCore ML, All units[^]*\nCPU [^]*\nMLX[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
   },
   {
     line: "inspect FILE --metadata general.name",
@@ -131,8 +132,41 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   },
   {
     line: "passes FILE",
-    json: z.object({ passes: z.array(z.object({ name: text, nodesBefore: number, reason: text })).length(6) }),
+    json: z.object({
+      passes: z.array(z.object({ name: text, opsBefore: number, reason: text })).length(6),
+      steps: z
+        .array(
+          z.object({
+            name: text,
+            ops: number,
+            hops: number,
+            aneShare: number,
+            seconds: z.object({ value: number.positive() }),
+          }),
+        )
+        .min(2),
+      lowered: z.object({ count: number.positive(), what: z.literal("MIL operations") }),
+    }),
     says: /dead code +\d+ → \d+[^]*legal +\d+ → \d+/,
+  },
+  {
+    line: "passes FILE --bisect ops",
+    json: z.object({ step: z.literal("legal"), seen: z.array(z.object({ name: text, value: number })).min(2) }),
+    says: /^The number of ops is \d+ [^\n]+ and \d+ once legal\. \d+ steps of \d+ looked at\.\n$/,
+  },
+  {
+    line: "graph FILE --backend cpu --plan",
+    json: z.object({ title: z.literal("Plan for CPU"), plan: text }),
+    says: /^iota +iota +positions\n[^]*attention_block +attention_block +blk\.0\/attention\n/,
+  },
+  {
+    line: "route FILE --backend cpu",
+    json: z.object({
+      backend: z.literal("cpu"),
+      hops: z.array(z.any()).length(0),
+      segments: z.array(z.any()).length(1),
+    }),
+    says: /^the CPU engine, M4[^\n]*\(predicted\)\nEverything runs on the CPU, by our own engine: no hops\.[^]*CPU +\d+ +~[\d.]+ µs +100\.0 %/,
   },
   {
     line: "graph FILE --backend cpu --stage built --precision mixed",
@@ -148,13 +182,20 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   },
   {
     line: "passes FILE --backend cpu --precision mixed",
-    json: z.object({ precision: z.literal("mixed"), passes: z.array(z.object({ nodesBefore: number.min(100) })) }),
+    json: z.object({ precision: z.literal("mixed"), passes: z.array(z.object({ opsBefore: number.min(100) })) }),
     says: /common subexpressions +\d+ → \d+ +26[^]*fuse attention: not at /,
   },
   {
     line: "route --demo --ops",
-    json: z.object({ truth: text, devices: z.array(device).min(2), segments: z.array(z.any()), sentence: text }),
-    says: /^M4 family · macOS 15[^]*HOST +3[^]*host +\d+\.\d+ %/,
+    json: z.object({
+      truth: text,
+      devices: z.array(device).min(2),
+      segments: z.array(z.object({ seconds })),
+      step: seconds,
+      verdict: z.object({ sentence: text }),
+      sentence: text,
+    }),
+    says: /^M4 family · macOS 15[^]*HOST +3[^]*\na step +~[\d.]+ ms +100\.0 %[^]*host +~[\d.]+ µs +\d+\.\d+ %/,
   },
   {
     line: "route FILE --ops",
@@ -164,7 +205,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
         .array(z.object({ operations: number, groups: z.array(z.object({ device: text })), follows: text }))
         .min(3),
     }),
-    says: /attention_cached[^\n]*\n +1 of \d+ operations +cpu +\d % of it +less: The Neural Engine has no int32[^\n]*\n +1 of \d+ operations +cpu +\d % of it +cast: /,
+    says: /attention_cached[^\n]*\n +1 of \d+ MIL ops +cpu +~[\d.]+ [µm]s +[\d.]+ % +less: The Neural Engine has no int32[^\n]*\n +1 of \d+ MIL ops +cpu +~[\d.]+ [µm]s +[\d.]+ % +cast: /,
   },
   {
     line: "route --header-only --chip m5 --units cpu --expect cpu>=1",
@@ -172,7 +213,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       target: z.object({ chip: z.literal("m5"), units: z.literal("cpu") }),
       expectation: z.object({ device: z.literal("cpu"), least: z.literal(1), held: z.literal(true) }),
     }),
-    says: /CPU +\d+ +100\.0 %/,
+    says: /\nOn M5 with CPU only: at most ~\d+–\d+ t\/s\.[^]*\nCPU +\d+ +~[\d.]+ ms +100\.0 %/,
   },
   {
     line: "route FILE --mlx --context 64",
@@ -243,6 +284,48 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /bits per weight\.[^]*q4_k[^]*Largest errors:[^]*ffn_/,
   },
   {
+    line: "tensors FILE",
+    json: z.array(z.object({ name: text, type: text, bytes: number })).length(46),
+    says: /token_embd\.weight +Q8_0/,
+  },
+  {
+    line: "tensors FILE --stats --tensor attn_norm",
+    json: z.array(statistics.extend({ type: z.literal("F32"), scales: z.array(z.never()) })).min(4),
+    says: /tensor +type +min +max +mean +std +zeros[^]*blk\.0\.attn_norm\.weight +F32/,
+  },
+  {
+    line: "tensors FILE --tensor blk.0.attn_k.weight --against FILE",
+    json: statistics.extend({
+      tensor: z.literal("blk.0.attn_k.weight"),
+      histogram: z.object({ counts: z.array(number).length(48) }),
+      scales: z
+        .array(z.object({ what: z.literal("scale"), count: z.literal(1024), notFinite: z.literal(0) }))
+        .length(1),
+      difference: z.object({ relative: z.literal(0), cosine: number.min(0.999999) }),
+    }),
+    says: /^blk\.0\.attn_k\.weight {2}Q8_0, 128 × 256\n[^]*histogram[^]*scale[^]*against [^]*relative error 0 %/,
+  },
+  {
+    line: "tensors FILE --tensor blk.0.attn_k.weight --values 126:31",
+    json: z.object({
+      height: z.literal(128),
+      width: z.literal(256),
+      rows: z.literal(2),
+      values: z.array(number).length(16),
+    }),
+    says: /^blk\.0\.attn_k\.weight[^]*rows 126 to 127[^]*\n126 /,
+  },
+  {
+    line: "check FILE --against FILE",
+    json: z.object({
+      verdict: z.literal("sound"),
+      tensors: z.literal(46),
+      findings: z.array(z.never()),
+      compared: z.array(z.object({ tensor: text, relative: z.literal(0) })).length(46),
+    }),
+    says: /Sound: 46 tensors, [^]*every value is a number\.\n/,
+  },
+  {
     line: "imatrix FILE --text-file DIR/text.txt --chunk 4 -o DIR/imatrix.gguf --overwrite",
     json: z.object({ path: z.string().endsWith("imatrix.gguf"), chunk: z.literal(4), weights: number.min(20) }),
     says: /^\d+ weights over \d chunks of 4 tokens\.\n[^]*imatrix\.gguf: /,
@@ -305,6 +388,27 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^ +0 +3 of 4 +1 \(60 %\), 0 \(20 %\), 3 \(20 %\) +\|▒█ ▒\|\n[^]*5 tokens read/m,
   },
   {
+    // Every letter follows itself: the tokens are a, b, d, d, d.
+    line: "run DIR/mixture.gguf -p abd -n 2 --temperature 0 --experts",
+    json: z.object({
+      text: z.literal("dd"),
+      experts: z.strictObject({
+        tokens: z.literal(5),
+        layers: z.tuple([
+          z.strictObject({
+            layer: z.literal(0),
+            counts: z.tuple([z.literal(1), z.literal(1), z.literal(0), z.literal(3)]),
+          }),
+          z.strictObject({
+            layer: z.literal(1),
+            counts: z.tuple([z.literal(3), z.literal(0), z.literal(1), z.literal(1)]),
+          }),
+        ]),
+      }),
+    }),
+    says: /^dd\n[^]*^ +0 +3 of 4 +3 \(60 %\), 0 \(20 %\), 1 \(20 %\) +\|▒▒ █\|$[^]*5 tokens read/m,
+  },
+  {
     line: "tokenize FILE --text-file DIR/text.txt",
     json: z.strictObject({ tokens: z.array(number).min(8), pieces: z.array(text).min(8) }),
     says: /^\d+ +"Once"$/m,
@@ -316,6 +420,15 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       llamaBench.extend({ n_prompt: z.literal(0), n_gen: z.literal(4) }),
     ]),
     says: /pp 8 +\S+ tok\/s[^]*tg 4 +\S+ tok\/s/,
+  },
+  {
+    line: "bench FILE -p 4,8 -n 0 -d 0,16 -t 1-2 -r 1 --warmup 0 -o json",
+    json: z.object({
+      format: z.literal("rlx-bench"),
+      subjects: z.tuple([z.object({ threads: z.literal(1) }), z.object({ threads: z.literal(2) })]),
+      tests: z.array(z.object({ test: z.literal("pp"), samples: z.array(number).length(1) })).length(8),
+    }),
+    says: /"format": "rlx-bench"/,
   },
   {
     line: "profile FILE --pp 4 --tg 2 --trace DIR/trace.json",
@@ -573,67 +686,16 @@ describe("answers", () => {
   });
 });
 
-describe("help", () => {
-  it("lists every command", async () => {
-    const { code, out, err } = await command("--help");
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    const listed = [...out.matchAll(/^ {2}([\w-]+)(?:\|\w+)? \[/gm)].map(([, name]) => name);
-    expect(listed).toEqual([...COMMAND_NAMES, "help"]);
-  });
-
-  it.concurrent.each(COMMAND_NAMES)("of %s describes every option and gives an example", async (name) => {
-    const { code, out, err } = await command(`${name} --help`);
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toMatch(new RegExp(`^Usage: rlx ${name}`));
-    expect(out).toMatch(new RegExp(`\\nExamples:\\n {2}\\$ rlx ${name}`));
-    const options = /\nOptions:\n([^]*?)\n\n/.exec(out)?.[1]?.split("\n") ?? [];
-    expect(options.length).toBeGreaterThan(1);
-    for (const option of options) expect(option).toMatch(/^ {2}(-\w, )?--[\w-]+( [<[]\w+[>\]])? {2,}\S|^ {10,}\S/);
-  });
-
-  it.concurrent.each(Object.entries(WINDOW_FLAGS))(
-    "of %s has the flags that the window writes down",
-    async (name, flags) => {
-      const { out } = await command(`${name} --help`);
-      const taken = [...out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag]) => flag);
-      expect(taken.length).toBeGreaterThan(1);
-      for (const flag of flags) expect(taken).toContain(flag);
-    },
+it("check of a damaged file ends with 1, and says where and what to do", async () => {
+  const tensor = "blk.3.attn_v.weight";
+  await writeDamaged(SAMPLE, join(folder, "damaged.gguf"), tensor, (bytes) =>
+    bytes.writeUInt16LE(0x7c00, 34 * 8 * 127),
   );
-
-  it("offers a device only where it is taken", async () => {
-    const devices = async (name: string): Promise<string | undefined> =>
-      /--device <id> +(.*?) \(default/.exec((await command(`${name} --help`)).out)?.[1];
-    expect(await devices("run")).toBe("cpu, mlx, coreml-sim or coreml");
-    expect(await devices("bench")).toBe("cpu, mlx or coreml");
-    expect(await devices("profile")).toBe("cpu, mlx or coreml");
-  });
-
-  it("of compile offers no model that has no package", async () => {
-    const { out } = await command("compile --help");
-    expect(out).not.toContain("--demo");
-    expect(out).toMatch(/--header-only +a 1B-class model without data: for --dry-run only\n/);
-    expect(await command("compile --header-only --dry-run")).toMatchObject({ code: 0 });
-  });
-
-  it("says what the exit codes mean", async () => {
-    expect((await command("--help")).out).toMatch(/Exit codes: 0 success, 1 failure, 2 wrong usage, 130 Ctrl\+C/);
-  });
-
-  it("names the chips that there are", async () => {
-    const named = /chip to predict for: (.*)\n/.exec((await command("route --help")).out)?.[1];
-    expect(named?.split(/, | or /)).toEqual(CHIPS.map(({ id }) => id));
-  });
-
-  it("says which model is taken where none is named", async () => {
-    for (const name of ["run", "chat"])
-      expect((await command(`${name} --help`)).out).toMatch(/file +a \.gguf file; without one, the model that comes/);
-    expect((await command("bench --help")).out).not.toContain("without one");
-  });
-
-  it("ends with 2 when nothing was asked, and gives the version when it was", async () => {
-    expect(await command("")).toMatchObject({ code: 2, out: "" });
-    const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
-    expect(await command("--version")).toMatchObject({ code: 0, out: `${version}\n` });
-  });
+  const { code, out } = await command("check DIR/damaged.gguf");
+  expect(code).toBe(1);
+  expect(out).toMatch(
+    /^Broken: blk\.3\.attn_v\.weight: [^]*first in row 127, block 0 \(column 0\)\.\nDownload the file again/,
+  );
+  const machine = await command("check DIR/damaged.gguf --json");
+  expect([machine.code, JSON.parse(machine.out)]).toMatchObject([1, { verdict: "broken", findings: [{ tensor }] }]);
 });

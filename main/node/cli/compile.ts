@@ -1,19 +1,17 @@
 /** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
 import { stat } from "node:fs/promises";
 import { dirname, extname, resolve } from "node:path";
-import type { ExportPlan } from "../../contract/views/export.ts";
-import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, unfinished } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
+import { percentDone, requireAble } from "./writing.ts";
 
 interface CompileOptions extends CommonOptions {
   readonly output?: string;
   readonly overwrite?: boolean;
   readonly dryRun?: boolean;
 }
-
-type Refused = Extract<ExportPlan["can"], { ok: false }>;
 
 export async function compile(command: Command, choice: ModelChoice, options: CompileOptions): Promise<number> {
   const { client, output } = command;
@@ -26,7 +24,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
       hint: "Core ML knows packages by that ending.",
     });
   if (options.dryRun === true) {
-    if (!plan.can.ok && plan.forms.length === 0) throw refusal(plan.can);
+    if (plan.forms.length === 0) requireAble(plan.can, "compile");
     const taken = !overwrite && (await isTaken(path));
     const folderExists = (await stat(dirname(path)).catch(() => undefined))?.isDirectory() === true;
     output.value({ ...plan, path, taken, folderExists });
@@ -42,7 +40,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     if (!plan.can.ok) output.line(`! ${plan.can.sentence}`);
     return 0;
   }
-  if (!plan.can.ok) throw refusal(plan.can);
+  requireAble(plan.can, "compile");
   if (!overwrite) await refuseTaken(path);
   for await (const item of client.stream(
     "export.start",
@@ -50,11 +48,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     { signal: command.signal },
   )) {
     if (item.kind === "phase") output.progress(item.sentence, item.name);
-    else if (item.kind === "progress")
-      output.progress(
-        `${((100 * item.doneBytes) / Math.max(1, item.totalBytes)).toFixed(0).padStart(3)} %  ${item.tensor}`,
-        "weights",
-      );
+    else if (item.kind === "progress") output.progress(`${percentDone(item)}  ${item.tensor}`, "weights");
     else {
       output.value(item);
       output.line(item.sentence);
@@ -81,11 +75,5 @@ async function refuseTaken(path: string): Promise<void> {
   if (!(await isTaken(path))) return;
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx compile] ${path} exists already`, {
     hint: "Choose another name, or --overwrite.",
-  });
-}
-
-function refusal({ code, sentence, hint }: Refused): WorkbenchError {
-  return new WorkbenchError(isErrorCode(code) ? code : "INPUT_ARGUMENT", `[rlx compile] ${sentence}`, {
-    ...(hint === null ? {} : { hint }),
   });
 }

@@ -1,10 +1,11 @@
 /** `rlx convert`: writes a model as one GGUF or several, with progress. */
 import { resolve } from "node:path";
 import { CONVERT_TYPES } from "../../contract/views/convert.ts";
-import { isErrorCode, WorkbenchError } from "../../diagnostics/errors.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, orList, unfinished, wholeNumber } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
+import { percentDone, requireAble } from "./writing.ts";
 
 interface ConvertOptions extends CommonOptions {
   readonly type?: string;
@@ -21,7 +22,7 @@ export async function convert(command: Command, choice: ModelChoice, options: Co
     type: options.type === undefined ? null : typeOf(options.type),
     splitBytes: options.splitMaxSize === undefined ? null : sizeOf(options.splitMaxSize),
     splitTensors:
-      options.splitMaxTensors === undefined ? null : wholeNumber("--split-max-tensors", options.splitMaxTensors, 1),
+      options.splitMaxTensors === undefined ? null : wholeNumber("split-max-tensors", options.splitMaxTensors, 1),
   };
   const { model } = await openModel(command, choice);
   const plan = await client.call("convert.plan", { model, ...wanted }, { signal });
@@ -40,18 +41,12 @@ export async function convert(command: Command, choice: ModelChoice, options: Co
     if (!plan.can.ok) output.line(`! ${plan.can.sentence}`);
     return 0;
   }
-  if (!plan.can.ok) {
-    const { code, sentence, hint } = plan.can;
-    throw new WorkbenchError(isErrorCode(code) ? code : "INPUT_ARGUMENT", `[rlx convert] ${sentence}`, {
-      ...(hint === null ? {} : { hint }),
-    });
-  }
+  requireAble(plan.can, "convert");
   const path = resolve(options.output ?? plan.suggestedPath);
   const input = { model, ...wanted, path, overwrite: options.overwrite === true };
   for await (const item of client.stream("convert.run", input, { signal })) {
     if (item.kind === "progress") {
-      const part = ((100 * item.doneBytes) / Math.max(1, item.totalBytes)).toFixed(0).padStart(3);
-      output.progress(`${part} %${plan.parts.length === 1 ? "" : `  file ${item.part}`}`, "convert");
+      output.progress(`${percentDone(item)}${plan.parts.length === 1 ? "" : `  file ${item.part}`}`, "convert");
       continue;
     }
     output.value(item);

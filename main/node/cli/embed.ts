@@ -123,7 +123,9 @@ export async function rerank(command: Command, choice: ModelChoice, options: Rer
   const { client, output, signal } = command;
   const { query } = options;
   if (query === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no query: expected --query <text>", { hint: "Give -q." });
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no query: expected --query <text>", {
+      hint: 'Say what the documents have to answer, for example -q "What is a panda?".',
+    });
   const documents = await textsOf(options.document ?? [], options.lines, signal);
   const { model } = await openModel(command, choice);
   const input = { model, query, documents, ...(await howTo(command, options)) };
@@ -155,6 +157,6 @@ function printRanks(
     ]),
     { right: [0, 1, 2], yields: 3 },
   );
-  if (by === "cosine") output.line("\nThis model is no reranker: these are the cosines of its vectors.");
+  if (by === "cosine") output.line("\nThis model is not a reranker: these are the cosines of its vectors.");
   return 0;
 }

@@ -1,4 +1,5 @@
-/** `rlx experts`: layers × experts of a mixture, by the tokens of a text that each took. */
+/** `rlx experts` and `rlx run --experts`: layers × experts of a mixture, by the tokens of a text that each took. */
+import type { StreamInputOf } from "../../contract/contract.ts";
 import type { ReferenceNotice } from "../../contract/views/common.ts";
 import type { ExpertsDone } from "../../contract/views/score.ts";
 import { counted } from "../../engine/words.ts";
@@ -22,26 +23,44 @@ const SHADES = " ░▒▓█";
 const WIDEST = 64;
 
 export async function experts(command: Command, choice: ModelChoice, options: ExpertsOptions): Promise<number> {
-  const { output, signal } = command;
   oneOf("the text", { "--ids": options.ids, "--text": options.text, "--text-file": options.textFile });
   const { model } = await openModel(command, choice);
-  const input = {
+  const { use, reference } = await countExperts(command, {
     model,
     source: await sourceOf(command, options),
     device: await deviceOption(command, options.device, "graphs"),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
-  };
+  });
+  noteReference(command.output, reference);
+  command.output.value({ ...countsOf(use), reference });
+  printUse(command, use);
+  return 0;
+}
+
+/** Reads a text, or ids, and counts which experts its tokens take. */
+export async function countExperts(
+  { client, output, signal }: Command,
+  input: StreamInputOf<"experts.run">,
+): Promise<{ readonly use: ExpertsDone; readonly reference: ReferenceNotice | null }> {
   let reference: ReferenceNotice | null = null;
-  for await (const item of command.client.stream("experts.run", input, { signal })) {
-    if (item.kind === "start") noteReference(output, (reference = item.reference));
+  for await (const item of client.stream("experts.run", input, { signal })) {
+    if (item.kind === "start") ({ reference } = item);
     else if (item.kind === "progress") output.progress(`${item.done} of ${item.total} tokens`, "experts");
-    else return printUse(command, item, reference);
+    else return { use: item, reference };
   }
   throw unfinished(signal);
 }
 
-function printUse({ output }: Command, { tokens, layers }: ExpertsDone, reference: ReferenceNotice | null): number {
-  output.value({ tokens, layers: layers.map(({ layer, counts }) => ({ layer, counts: [...counts] })), reference });
+/** As JSON. */
+export const countsOf = ({
+  tokens,
+  layers,
+}: ExpertsDone): { tokens: number; layers: readonly { layer: number; counts: number[] }[] } => ({
+  tokens,
+  layers: layers.map(({ layer, counts }) => ({ layer, counts: [...counts] })),
+});
+
+export function printUse({ output }: Command, { tokens, layers }: ExpertsDone): void {
   const most = layers.reduce((all, { counts }) => counts.reduce((a, b) => Math.max(a, b), all), 1);
   const isNarrow = layers.every(({ counts }) => counts.length <= WIDEST);
   output.table(
@@ -55,7 +74,6 @@ function printUse({ output }: Command, { tokens, layers }: ExpertsDone, referenc
     { right: [0], yields: 1 },
   );
   output.line(`\n${counted(tokens, "token")} read`);
-  return 0;
 }
 
 const shades = (counts: Uint32Array, most: number): string =>

@@ -1,7 +1,7 @@
 /** `rlx graph` and `rlx passes`. */
-import type { Input } from "../../contract/contract.ts";
-import type { Backend, Precision, Stage, TextPage } from "../../contract/views/graph.ts";
-import { BACKENDS, isRouted, ROUTED, stageOn } from "../../contract/views/graph.ts";
+import type { Input, StreamInputOf } from "../../contract/contract.ts";
+import type { Backend, Precision, Stage, StepNumbers, TextPage, Watched } from "../../contract/views/graph.ts";
+import { backendTitle, BACKENDS, isRouted, ROUTED, stageOn } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
@@ -14,9 +14,15 @@ interface PassesOptions extends CommonOptions {
   readonly precision: string;
 }
 
+interface PassesListOptions extends PassesOptions {
+  readonly bisect?: string;
+  readonly steps?: boolean;
+}
+
 interface GraphOptions extends PassesOptions {
   readonly stage: string;
   readonly mil?: boolean;
+  readonly plan?: boolean;
 }
 
 export function phaseOf(options: CommonOptions): Phase {
@@ -25,7 +31,7 @@ export function phaseOf(options: CommonOptions): Phase {
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --phase: got ${phase}, expected decode or prefill`);
 }
 
-function backendOf({ backend = ROUTED.backend }: PassesOptions): Backend {
+export function backendOf({ backend = ROUTED.backend }: { readonly backend?: string }): Backend {
   const found = BACKENDS.find((each) => each.backend === backend);
   if (found !== undefined) return found.backend;
   const names = BACKENDS.map((each) => each.backend).join(", ");
@@ -45,17 +51,25 @@ function precisionOf({ precision }: PassesOptions, backend: Backend): Precision 
 function stageOf({ stage, ...options }: GraphOptions, target: TargetSpec): Stage {
   const backend = backendOf(options);
   const precision = precisionOf(options, backend);
-  return backend === "cpu" ? { backend, step: stage, precision } : stageOn(backend, stage, target);
+  return backend === "cpu"
+    ? { ...stageOn(backend, stage, target), backend, precision }
+    : stageOn(backend, stage, target);
 }
 
 export async function graph(command: Command, choice: ModelChoice, options: GraphOptions): Promise<undefined> {
   const { client, output, signal } = command;
   const at = { backend: backendOf(options), step: options.stage };
-  if (options.mil === true && !isRouted(at))
+  if (options.mil === true && (at.backend !== ROUTED.backend || !isRouted(at)))
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[rlx] --mil: got --backend ${at.backend} --stage ${at.step}, expected neither`,
       { hint: "MIL is made of the graph that is legal for Core ML." },
+    );
+  if (options.plan === true && (at.backend === ROUTED.backend || !isRouted(at)))
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx] --plan: got --backend ${at.backend} --stage ${at.step}, expected --backend cpu or mlx and no stage`,
+      { hint: "Core ML is given MIL: see --mil." },
     );
   const { model, target, canGraph } = await openForTarget(command, choice, options);
   if (!canGraph.ok && options.mil !== true && hasOnlyBlocks(canGraph)) {
@@ -66,12 +80,13 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
     return undefined;
   }
   const key = { model, stage: stageOf(options, target), phase: phaseOf(options) };
-  if (options.mil === true) {
+  const language = options.mil === true ? "mil" : options.plan === true ? "plan" : "rlx-ir";
+  if (language !== "rlx-ir") {
     const pages = [];
-    for await (const page of textPages(command, { key, target, language: "mil" })) pages.push(page);
-    const mil = pages.map(({ text }) => text).join("\n");
-    output.value({ title: pages[0]?.title ?? "", mil });
-    output.line(mil);
+    for await (const page of textPages(command, { key, target, language })) pages.push(page);
+    const text = pages.map((page) => page.text).join("\n");
+    output.value({ title: pages[0]?.title ?? "", [language]: text });
+    output.line(text);
   } else if (output.json) output.value(await client.call("graph.get", key, { signal }));
   else for await (const { text } of textPages(command, { key, target, language: "rlx-ir" })) output.line(text);
   return undefined;
@@ -94,22 +109,35 @@ async function* textPages(
   }
 }
 
-export async function passes(command: Command, choice: ModelChoice, options: PassesOptions): Promise<undefined> {
+export async function passes(command: Command, choice: ModelChoice, options: PassesListOptions): Promise<undefined> {
   const backend = backendOf(options);
   const precision = precisionOf(options, backend);
   const { model, target } = await openForTarget(command, choice, options);
-  const list = await command.client.call(
-    "passes.list",
-    { model, backend, phase: phaseOf(options), target, precision },
-    { signal: command.signal },
-  );
-  command.output.value({ ...list, precision });
-  const title = BACKENDS.find((each) => each.backend === backend)?.title ?? backend;
-  command.output.line(`Passes for ${title}, ${list.phase}.`);
+  const { client, output, signal } = command;
+  const phase = phaseOf(options);
+  if (options.bisect !== undefined) {
+    const watched = watchedOf(options.bisect);
+    const found = await client.call(
+      "passes.bisect",
+      { model, backend, phase, target, watched, from: null },
+      { signal },
+    );
+    output.value(found);
+    output.line(found.sentence);
+    return undefined;
+  }
+  const list = await client.call("passes.list", { model, backend, phase, target, precision }, { signal });
+  // The numbers of other floats are not worked out: a route is that of the runtime's own.
+  const steps =
+    precision === "f32" && (output.json || options.steps === true)
+      ? await stepsOf(command, { model, backend, phase, target })
+      : null;
+  output.value({ ...list, precision, ...steps });
+  command.output.line(`Passes for ${backendTitle(backend)}, ${list.phase}.`);
   const rows = list.passes.map((pass, i) => [
     String(i + 1),
     pass.name,
-    `${pass.nodesBefore} → ${pass.nodesAfter}`,
+    `${pass.opsBefore} → ${pass.opsAfter}`,
     String(pass.hits),
     String(pass.misses.length),
     figureText(pass.time),
@@ -120,8 +148,56 @@ export async function passes(command: Command, choice: ModelChoice, options: Pas
     yields: 6,
     by: "wrap",
   });
+  if (steps !== null) {
+    output.line();
+    output.line("If the way ended after a step: what the program would be worth.");
+    output.table(["after", "ops", "hops", "ANE", "time"], stepRows(steps.steps), { right: [1, 2, 3, 4] });
+    const { count, what } = steps.lowered;
+    output.line(count === null ? "The runtime cannot run all of it." : `In the end ${count} ${what}.`);
+  }
   for (const pass of list.passes)
     for (const miss of pass.misses.slice(0, 5))
       command.output.line(`  ${pass.name}: not at ${miss.where}: ${miss.why}`);
   return undefined;
+}
+
+interface StepRow extends Partial<StepNumbers> {
+  readonly name: string;
+  readonly ops: number;
+}
+interface StepList {
+  readonly steps: readonly StepRow[];
+  readonly lowered: { readonly count: number | null; readonly what: string };
+}
+
+async function stepsOf({ client, output, signal }: Command, asked: StreamInputOf<"passes.steps">): Promise<StepList> {
+  let steps: StepRow[] = [];
+  let lowered: StepList["lowered"] = { count: 0, what: "" };
+  for await (const item of client.stream("passes.steps", asked, { signal })) {
+    if (item.kind === "list") steps = [...item.steps];
+    else if (item.kind === "lowered") lowered = { count: item.count, what: item.what };
+    else {
+      steps = steps.map((step, at) => (at === item.index ? { ...step, ...item.numbers } : step));
+      output.progress(`Step ${item.index + 1} of ${steps.length}`);
+    }
+  }
+  return { steps, lowered };
+}
+
+const stepRows = (steps: readonly StepRow[]): string[][] =>
+  steps.map(({ name, ops, hops = null, aneShare = null, seconds }) => [
+    name,
+    String(ops),
+    hops === null ? "–" : String(hops),
+    aneShare === null ? "–" : `${(aneShare * 100).toFixed(1)} %`,
+    seconds === undefined ? "" : figureText(seconds),
+  ]);
+
+function watchedOf(text: string): Watched {
+  if (text === "ane" || text === "hops" || text === "seconds" || text === "ops") return text;
+  const id = /^op:(\d{1,9})$/.exec(text)?.[1];
+  if (id !== undefined) return { op: Number(id) };
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --bisect: got ${text}, expected ane, hops, seconds, ops or op:ID`, {
+    hint: "An op is named by the id that `rlx graph --json` gives it in nodes.id.",
+  });
 }

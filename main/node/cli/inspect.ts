@@ -1,11 +1,11 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
-import type { SumRow } from "../../contract/views/common.ts";
-import type { Overview, SpeedView } from "../../contract/views/model.ts";
+import type { Overview, TensorRow } from "../../contract/views/model.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { noteContext, oneOf, openModel, targetOf } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
 import { printRouting, routingOf } from "./routing.ts";
+import { FIGURE_WIDTH, printSpeed, printSum, printVerdict, verdictOn } from "./verdict.ts";
 
 interface InspectOptions extends CommonOptions {
   readonly metadata?: string | true;
@@ -36,9 +36,17 @@ export async function inspect(command: Command, given: ModelChoice, options: Ins
   noteContext(command, overview.context.trained, options);
   printOverview(command, overview);
   // Last, because it takes a while for a large graph.
+  const verdict = overview.canGraph.ok
+    ? await verdictOn(command, overview.model, { backend: "coreml", target }, "all")
+    : null;
+  if (verdict !== null) {
+    printSpeed(command, verdict);
+    command.output.line();
+    printVerdict(command, verdict);
+  }
   const routing = await routingOf(command, overview);
   const blocks = overview.canGraph.ok ? null : await blocksOf(command, overview.model);
-  command.output.value({ ...overview, ...routing, ...(blocks === null ? {} : { blocks }) });
+  command.output.value({ ...overview, verdict, ...routing, ...(blocks === null ? {} : { blocks }) });
   if (blocks === null) printRouting(command, routing);
   else {
     command.output.line();
@@ -69,9 +77,9 @@ function printOverview(command: Command, view: Overview): void {
     ]);
     output.table(["type", "tensors", "bytes", "share"], rows, { right: [1, 2, 3] });
   }
-  const [target, ...others] = view.forecasts;
+  const [target] = view.forecasts;
   if (target === undefined) return;
-  const { title, fit, speed } = target;
+  const { title, fit } = target;
   output.line();
   output.line(`Will it fit? (${fit.machine}, ${title}, context ${fit.context})`);
   printSum(command, fit.rows);
@@ -79,27 +87,7 @@ function printOverview(command: Command, view: Overview): void {
     `  ${figureText(fit.total).padStart(FIGURE_WIDTH)}  together, of ${figureText(fit.available)} (${fit.available.basis})`,
   );
   output.line(`  ${fit.sentence}`);
-  if (speed === null) return;
-  output.line();
-  output.line(`How fast? ${speedText(speed)} (predicted)`);
-  printSum(command, speed.rows);
-  output.line(`  ${speed.sentence}`);
-  for (const { title: other, speed: own, fit: held } of others)
-    if (own !== null) output.line(`  ${other}: ${speedText(own)}, ${figureText(held.total)} held`);
 }
-
-const speedText = ({ generate, prompt, promptTokens }: SpeedView): string =>
-  `decode ${generate === null ? "not forecast" : figureText(generate)}, prefill of ${promptTokens} tokens in ${figureText(prompt)}`;
-
-/** Width of the longest figure, "~7.94 TFLOP/s". */
-const FIGURE_WIDTH = 13;
-
-const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
-  for (const { value, label, arithmetic } of rows)
-    output.line(
-      `  ${figureText(value).padStart(FIGURE_WIDTH)}  ${label}${arithmetic === null ? "" : `: ${arithmetic}`}`,
-    );
-};
 
 /** Reasons with the actions they forbid. One reason often forbids several. */
 function refusals(view: Overview): ReadonlyMap<string, readonly string[]> {
@@ -165,8 +153,13 @@ function jsonOf(type: string, text: string): string | number | boolean {
   return (type.startsWith("f") ? Number.isFinite(value) : Number.isSafeInteger(value)) ? value : text;
 }
 
-async function printTensors({ client, output }: Command, model: string, query: string): Promise<undefined> {
-  const rows = await allRows((offset) => client.call("model.tensors", { model, query, offset, limit: PAGE }));
+/** The tensors whose names or types hold the query. */
+export const tensorRows = ({ client }: Command, model: string, query: string): Promise<TensorRow[]> =>
+  allRows((offset) => client.call("model.tensors", { model, query, offset, limit: PAGE }));
+
+export async function printTensors(command: Command, model: string, query: string): Promise<undefined> {
+  const { output } = command;
+  const rows = await tensorRows(command, model, query);
   output.value(rows);
   output.table(
     ["name", "type", "shape", "bytes"],

@@ -9,13 +9,13 @@ import { readSettings } from "../settings.ts";
 import { requireAddressSpace } from "./addressSpace.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
+import type { SessionOptions } from "./session.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {
   adapters,
   CHIP_OPTION,
   DEMO_INSTEAD,
   forTarget,
-  inPhase,
   ofBackend,
   ofBothPhases,
   onTarget,
@@ -24,11 +24,13 @@ import {
   preset,
   sampling,
   several,
+  told,
   withHeaders,
   withoutWeights,
   withText,
 } from "./options.ts";
 import { createOutput } from "./output.ts";
+import type { ServeCommandOptions } from "./serve.ts";
 
 type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
 
@@ -88,17 +90,14 @@ function examples(lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
 }
 
-const OR_SAMPLE = "a .gguf file; without one, the model that comes with the workbench";
+const MODEL_FILE = "a .gguf file (any part of a split one), a .safetensors file, or the folder of a Hugging Face model";
+
+const OR_SAMPLE = `${MODEL_FILE}; without one, the model that comes with the workbench`;
 
 const JSON_OPTION = ["--json", "one JSON value on stdout, nothing else"] as const;
 
 function add(name: string, summary: string, ...shown: readonly string[]): Program {
-  return addFor(
-    "a .gguf file (any part of a split one), a .safetensors file, or the folder of a Hugging Face model",
-    name,
-    summary,
-    ...shown,
-  );
+  return addFor(MODEL_FILE, name, summary, ...shown);
 }
 
 /** `file` describes the argument: what it is, and the model without one. */
@@ -128,6 +127,30 @@ withoutWeights(
   .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
 
+add(
+  "tensors",
+  "the numbers in tensors: statistics, histogram, block scales, values, the error against another file",
+  "rlx tensors model.gguf --stats",
+  "rlx tensors model.gguf --tensor blk.0.attn_q.weight",
+  "rlx tensors model.gguf --tensor blk.0.ffn_down_exps.weight --values 0:128 --expert 3",
+  "rlx tensors q4.gguf --against f16.gguf",
+)
+  .option("--tensor <name>", "this tensor, or those whose names or types hold this")
+  .option("--stats", "statistics of each tensor instead of the list")
+  .option("--values <corner>", "a page of values from row:column on; needs --tensor")
+  .option("--expert <n>", "the expert whose values are shown; 0 without it")
+  .option("--against <path>", "another file of the same model: how far each tensor is from its")
+  .action(run(async () => (await import("./tensors.ts")).tensors));
+
+add(
+  "check",
+  "is this file broken? Reads every tensor; names tensor, row and expert; exits with 1 if it is",
+  "rlx check model.gguf",
+  "rlx check q4.gguf --against f16.gguf --json",
+)
+  .option("--against <path>", "the file that it was made from: also finds rows that were replaced")
+  .action(run(async () => (await import("./check.ts")).check));
+
 ofBackend(
   forTarget(
     add(
@@ -141,18 +164,24 @@ ofBackend(
 )
   .addOption(preset("--stage <name>", "built, the name of a pass, or legal", "legal"))
   .option("--mil", "the MIL program that Core ML is given instead, for this phase and target")
+  .option("--plan", "with --backend cpu or mlx: the instructions or calls that the graph becomes")
+  .addOption(adapters())
   .action(run(async () => (await import("./graph.ts")).graph));
 
 ofBackend(
-  inPhase(
+  forTarget(
     add(
       "passes",
       "what each pass of a backend did, hits and misses and why",
       "rlx passes model.gguf",
       "rlx passes model.gguf --backend cpu --precision mixed",
+      "rlx passes model.gguf --bisect ane",
     ),
   ),
-).action(run(async () => (await import("./graph.ts")).passes));
+)
+  .option("--steps", "what the program would be worth after each step: ops, hops, ANE share, time (always in --json)")
+  .option("--bisect <what>", "the step after which ane, hops, seconds, ops or the device of op:ID got worse")
+  .action(run(async () => (await import("./graph.ts")).passes));
 
 forTarget(
   add(
@@ -164,9 +193,11 @@ forTarget(
   ),
 )
   .option("--expect <rule>", "exit with 1 unless the share of the work holds, e.g. ane>=0.9")
+  .option("--backend <name>", "coreml (default), or cpu or mlx, which run all of it on one device")
   .option("--ops", "every op with its device and reason")
   .option("--planned", "compare with Core ML's plan on this Mac, differences first")
   .option("--mlx", "show MLX support for each op, its weight formats and step time")
+  .addOption(adapters())
   .action(run(async () => (await import("./route.ts")).route));
 
 forTarget(
@@ -182,6 +213,19 @@ forTarget(
 forTarget(add("segments", "where the program is cut, and the bytes that cross", "rlx segments --demo")).action(
   run(async () => (await import("./route.ts")).segments),
 );
+
+forTarget(
+  add(
+    "advise",
+    "what would make a model faster on a target, and what it would gain (predicted)",
+    "rlx advise model.gguf --units cpu-ane",
+    "rlx advise model.gguf --backend cpu --measure threads",
+  ),
+)
+  .option("--backend <id>", "what it runs on: coreml, mlx or cpu (default: coreml)")
+  .option("--measure <rule>", "measure an advice of the list on this machine, before and after in turns")
+  .option("--pairs <n>", "pairs of a measurement (default: 8)")
+  .action(run(async () => (await import("./advise.ts")).advise));
 
 // A package holds both phases.
 ofBothPhases(
@@ -202,8 +246,7 @@ ofBothPhases(
   .addOption(adapters())
   .action(run(async () => (await import("./compile.ts")).compile));
 
-addFor(
-  "a .gguf file, a .safetensors file, or the folder of a Hugging Face model",
+add(
   "convert",
   "write a model as a GGUF: from Hugging Face's files or from another form of GGUF, in another type, split or merged",
   "rlx convert ./Qwen3-0.6B -o qwen3-0.6b.gguf",
@@ -233,7 +276,7 @@ add(
   .option("--output-type <type>", "type of the output matrix")
   .option("--embedding-type <type>", "type of the token embedding")
   .option("--pure", "the recipe's own type for every weight")
-  .option("--imatrix <path>", "importance matrix, as a GGUF")
+  .option("--imatrix <path>", "importance matrix: a GGUF, or a file of older llama.cpp")
   .option("--dry-run", "say the size and measure the errors, write nothing")
   .action(run(async () => (await import("./quantize.ts")).quantize));
 
@@ -253,38 +296,39 @@ add(
 
 onTarget(
   sampling(
-    addFor(
-      OR_SAMPLE,
-      "run",
-      "complete a prompt",
-      'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1',
-      "rlx run --demo --units all",
-    )
-      .addOption(once("-p, --prompt <text>", "prompt; default: standard input without the final newline"))
-      .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
-      .addOption(DEMO_INSTEAD),
+    told(
+      addFor(
+        OR_SAMPLE,
+        "run",
+        "complete a prompt, or answer it with tools",
+        'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1',
+        'rlx run model.gguf -p "Weather in Rome?" --tools tools.json --tool-choice required --json',
+        "rlx run --demo --units all",
+      )
+        .addOption(once("-p, --prompt <text>", "prompt; default: standard input without the final newline"))
+        .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
+        .option("--experts", "of a mixture: which experts each layer chose for prompt and answer, read once more")
+        .addOption(DEMO_INSTEAD),
+      "; the prompt is then a message",
+    ),
   ),
   "; with --demo only",
 ).action(run(async () => (await import("./run.ts")).complete));
 
 sampling(
-  addFor(
-    OR_SAMPLE,
-    "chat",
-    "talk with the model",
-    "rlx chat model.gguf",
-    'rlx chat model.gguf -m "Tell me a story." --json',
-    "rlx chat model.gguf --tools tools.json --template-var enable_thinking=false",
-  )
-    .addOption(several("-m, --message <text>", "say this and end; without it, a conversation"))
-    .option("--system <text>", "the system message")
-    .addOption(once("--tools <json>", "JSON list of the functions that the model may call, or a file with it"))
-    .addOption(once("--documents <json>", "JSON list of documents, or a file with it, for templates that take some"))
-    .addOption(once("--template <name>", "one of the file's named chat templates"))
-    .addOption(
-      several("--template-var <pair>", "a variable of the chat template, as name=value, the value JSON or text"),
+  told(
+    addFor(
+      OR_SAMPLE,
+      "chat",
+      "talk with the model",
+      "rlx chat model.gguf",
+      'rlx chat model.gguf -m "Tell me a story." --json',
+      "rlx chat model.gguf --tools tools.json --template-var enable_thinking=false",
+      "rlx chat model.gguf --tools tools.json --tool-choice required",
     )
-    .option("--reasoning <how>", "show or hide what the model thinks before it answers", "show"),
+      .addOption(several("-m, --message <text>", "say this and end; without it, a conversation"))
+      .option("--system <text>", "the system message"),
+  ).option("--reasoning <how>", "show or hide what the model thinks before it answers", "show"),
 ).action(run(async () => (await import("./chat.ts")).chat));
 
 withText(
@@ -360,26 +404,37 @@ withText(
   ),
 ).action(run(async () => (await import("./score.ts")).tokenize));
 
-onDevice(
-  add(
-    "bench",
-    "prompt processing and generation, in llama-bench's JSON",
-    "rlx bench model.gguf --pp 512 --tg 64 --threads 2 --json",
+add(
+  "bench",
+  "prompt processing and generation in turn: a matrix of tokens, depth, threads, devices and models",
+  "rlx bench model.gguf -p 512 -n 64 -t 2 --json",
+  "rlx bench model.gguf -p 128,512 -n 32 -d 0,2048 -t 1-4",
+  "rlx bench q4.gguf --also q8.gguf -o md",
+)
+  .addOption(preset("-p, --pp <list>", "prompt tokens, such as 512, 128,512 or 1-4; 0 leaves the test out", "512"))
+  .addOption(preset("-n, --tg <list>", "generated tokens; 0 leaves the test out", "128"))
+  .addOption(preset("-d, --depth <list>", "tokens that the cache holds already", "0"))
+  .option("-t, --threads <list>", "CPU threads; all without it")
+  .addOption(preset("--device <id>", "cpu, mlx or coreml, or a list of them", "cpu"))
+  .addOption(several("--also <file>", "a further model, measured in turn with the first"))
+  .addOption(preset("-r, --repeats <n>", "rounds that count; six or more give a 95 % interval", "6"))
+  .addOption(preset("--warmup <n>", "rounds before those", "1"))
+  .option("--seconds <n>", "as many rounds as fit into this time, at least six, instead of --repeats")
+  .addOption(
+    once("-o, --output <form>", "md, csv or llama (llama-bench's columns), or json (with the time of each token)"),
   )
-    .addOption(preset("--pp <n>", "prompt tokens; 0 leaves the test out", "512"))
-    .addOption(preset("--tg <n>", "generated tokens; 0 leaves the test out", "128"))
-    .addOption(preset("-r, --repeats <n>", "runs that count; six or more give a 95 % interval", "6"))
-    .addOption(preset("--warmup <n>", "runs before those", "1")),
-  "cpu, mlx or coreml",
-).action(run(async () => (await import("./bench.ts")).bench));
+  .option("--warn", "measure although the machine is hot, on battery or busy, and mark the result")
+  .addOption(adapters())
+  .action(run(async () => (await import("./bench.ts")).bench));
 
 onDevice(
   add("profile", "where the time goes: by op, with achieved bandwidth", "rlx profile model.gguf --trace trace.json")
     .addOption(preset("--pp <n>", "prompt tokens", "64"))
     .addOption(preset("--tg <n>", "generated tokens", "16"))
-    .option("--trace <path>", "write a Chrome trace, for Perfetto or speedscope"),
+    .option("--trace <path>", "write a Chrome trace, for Perfetto or speedscope")
+    .addOption(adapters()),
   "cpu, mlx or coreml",
-).action(run(async () => (await import("./bench.ts")).profile));
+).action(run(async () => (await import("./profile.ts")).profile));
 
 program
   .command("doctor")
@@ -395,27 +450,66 @@ program
   );
 
 program
+  .command("session")
+  .description("sessions of windows that are kept: list them, hand one on as a file, take one in")
+  .argument("[what]", "list, export, import or remove; list without it")
+  .argument("[name]", "the id of a session, the newest without it; for import the .rlxsession file")
+  .option("-o, --output <path>", "with export: the file to write; standard output without it")
+  .option("--overwrite", "with export: replace what is there")
+  .option("--names-only", "with export: names of model files instead of their paths on this machine")
+  .option(...JSON_OPTION)
+  .addHelpText(
+    "after",
+    examples([
+      "rlx session",
+      "rlx session export --names-only -o talk.rlxsession",
+      "rlx session import talk.rlxsession",
+    ]),
+  )
+  .action((what: string | undefined, name: string | undefined, options: SessionOptions, command: Program) =>
+    run(async () => {
+      const { session } = await import("./session.ts");
+      return (of: Command, _model: ModelChoice, given: SessionOptions) => session(of, what, name, given);
+    })(undefined, options, command),
+  );
+
+program
   .command("serve")
-  .description("the workbench in a browser, on loopback only")
-  .argument("[file]", "a .gguf file to open")
+  .description("the workbench in a browser, on loopback only; with --api an OpenAI-compatible server")
+  .argument("[files...]", `the model to open: ${MODEL_FILE}; with --api several`)
   .addOption(preset("--port <n>", "port; 0 for a free one", "0"))
   .option("--open", "open the browser")
-  .option("--json", "print address and token as one line of JSON")
-  .addHelpText("after", examples(["rlx serve model.gguf --open"]))
+  .option("--json", "print address and token, or key and models, as one line of JSON")
+  .option("--api", "serve other programs instead: /v1/chat/completions and its like (docs/server.md)")
+  .addOption(several("--models <folder>", "with --api: offer the model files in this folder"))
+  .option("--host <address>", "with --api: the address to listen on; beyond loopback a key of yours is needed")
+  .option("--api-key <key>", "with --api: the key to ask for, a new one without it; better in RLX_API_KEY")
+  .option("--no-key", "with --api: ask for none, on loopback only; then every program here may ask")
+  .option("--device <id>", "with --api: cpu, mlx or coreml")
+  .option("--context <n>", "with --api: positions of each conversation, 8192 without it")
+  .option("--threads <n>", "with --api: CPU threads; all without it")
+  .option("--memory <n>", "with --api: gigabytes of model files open at once; three quarters of the memory without it")
+  .option("--max-waiting <n>", "with --api: requests that may wait, 64 without it")
+  .option("--log-texts", "with --api: prompts and answers in the log too")
+  .addHelpText(
+    "after",
+    examples([
+      "rlx serve model.gguf --open",
+      "rlx serve --api model.gguf --port 8080",
+      "rlx serve --api --models ~/models",
+    ]),
+  )
   .addHelpText("after", "\nCtrl+C ends it with exit code 130; SIGTERM, as services are ended, with 0.")
-  .action(
-    async (
-      file: string | undefined,
-      options: { readonly port: string; readonly open?: boolean; readonly json?: boolean },
-    ) => {
-      try {
-        requireAddressSpace();
-        process.exitCode = endingCode(await (await import("./serve.ts")).serveCommand(file, options, interrupted));
-      } catch (error) {
-        fail(error, "rlx serve", { json: options.json === true, stack: showsStack(settingsOrError()) });
-      }
-    },
-  );
+  .action(async (files: readonly string[], options: ServeCommandOptions) => {
+    try {
+      requireAddressSpace();
+      const { serveCommand } = await import("./serve.ts");
+      const settings = (): Settings => orThrow(settingsOrError());
+      process.exitCode = endingCode(await serveCommand(files, options, interrupted, settings));
+    } catch (error) {
+      fail(error, "rlx serve", { json: options.json === true, stack: showsStack(settingsOrError()) });
+    }
+  });
 
 const commandNamed = (word: string): Program | undefined =>
   program.commands.find((command) => command.name() === word || command.aliases().includes(word));

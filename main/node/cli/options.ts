@@ -1,4 +1,5 @@
 /** Options that several commands share, with their help texts. */
+import { OPTION_WORDS } from "../../contract/views/common.ts";
 import { Option } from "commander";
 import type { Command as Program } from "commander";
 import type { SamplingNumber } from "../../contract/views/run.ts";
@@ -38,7 +39,7 @@ export const withoutWeights = (command: Program): Program =>
     "a small graph with host segments (fft, lstm, a custom op)",
   );
 
-export const CHIP_OPTION = ["--chip <id>", "chip to predict for: m1, m2, m3, m4 or m5"] as const;
+export const CHIP_OPTION = ["--chip <id>", "chip to predict for: m1 to m5, or a variant such as m4-pro"] as const;
 
 export const inPhase = (command: Program): Program =>
   withoutWeights(command).addOption(preset("--phase <name>", "decode or prefill", "decode"));
@@ -52,9 +53,11 @@ export const ofBothPhases = (command: Program): Program =>
 export const onTarget = (command: Program, only = ""): Program =>
   command
     .option(CHIP_OPTION[0], `${CHIP_OPTION[1]}${only}`)
+    .option("--memory <GiB>", `memory of that machine; without it as it is sold, or as this Mac has it${only}`)
     .option("--os <id>", `system to predict for: macos14, macos15 or macos26${only}`)
     .option("--units <id>", `compute units: cpu-ane, cpu-gpu, all or cpu${only}`)
-    .option("--profile <id>", `form of the weights: auto, gpu (packed), ane (f16) or exact (f32)${only}`);
+    .option("--profile <id>", `form of the weights: auto, gpu (packed), ane (f16) or exact (f32)${only}`)
+    .option("--options <list>", `ways to compile: ${OPTION_WORDS.map(({ name }) => name).join(", ")}${only}`);
 
 export const onDevice = (command: Program, devices: string): Program =>
   command.option("--threads <n>", "CPU threads; all without it").addOption(preset("--device <id>", devices, "cpu"));
@@ -96,7 +99,7 @@ function withSamplingNumbers(command: Program): Program {
     .addOption(once("--json-schema-file <path>", "read the schema from a file"));
 }
 
-/** For the commands that compute with the weights. */
+/** For the commands that compute with the weights, or show the graph that does. */
 export const adapters = (): Option =>
   several("--lora <file>", "apply a LoRA adapter (GGUF); file:0.5 applies half of it");
 
@@ -110,6 +113,21 @@ export const sampling = (command: Program): Program =>
     "cpu, mlx, coreml-sim or coreml",
   );
 
+/** What a chat template is told besides the messages; `only`: what that means for the command. */
+export const told = (command: Program, only = ""): Program =>
+  command
+    .addOption(once("--tools <json>", `JSON list of the functions that the model may call, or a file with it${only}`))
+    .addOption(
+      once("--tool-choice <how>", "auto (default), none, required, or the tool to call; its arguments fit its schema"),
+    )
+    .addOption(
+      once("--documents <json>", `JSON list of documents, or a file with it, for templates that take some${only}`),
+    )
+    .addOption(once("--template <name>", `one of the file's named chat templates${only}`))
+    .addOption(
+      several("--template-var <pair>", `a variable of the chat template, as name=value, the value JSON or text${only}`),
+    );
+
 /** Conflicts with the sampling options, because the demo graph writes no text. */
 export const DEMO_INSTEAD = new Option(
   "--demo",
@@ -117,6 +135,8 @@ export const DEMO_INSTEAD = new Option(
 ).conflicts([
   "prompt",
   "promptFile",
+  "experts",
+  ...["tools", "toolChoice", "documents", "template", "templateVar"],
   "maxTokens",
   ...SAMPLING_NUMBERS,
   "dryBreaker",

@@ -128,6 +128,8 @@ const SCALES = {
   "tokens/s": { "tok/s": 1 },
   bits: { bits: 1 },
   ratio: { "×": 1 },
+  joules: { J: 1, mJ: 1e-3 },
+  watts: { W: 1, mW: 1e-3 },
 } as const satisfies { readonly [unit in Exclude<Figure["unit"], "count">]: { readonly [name: string]: number } };
 
 function scaled(value: number, unit: Figure["unit"]): string {

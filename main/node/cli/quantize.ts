@@ -5,6 +5,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, unfinished } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
+import { percentDone, requireAble } from "./writing.ts";
 
 interface QuantizeOptions extends CommonOptions {
   readonly to: string;
@@ -28,11 +29,12 @@ export async function quantize(command: Command, choice: ModelChoice, options: Q
     recipe: options.to.toLowerCase(),
     overrides: (options.tensorType ?? []).map(overrideOf),
     pure: options.pure === true,
-    ...(options.outputType === undefined ? {} : { output: options.outputType }),
-    ...(options.embeddingType === undefined ? {} : { embedding: options.embeddingType }),
+    ...(options.outputType === undefined ? {} : { output: options.outputType.toLowerCase() }),
+    ...(options.embeddingType === undefined ? {} : { embedding: options.embeddingType.toLowerCase() }),
     ...(options.imatrix === undefined ? {} : { importance: resolve(options.imatrix) }),
   };
   const plan = await client.call("quantize.plan", wanted, { signal });
+  requireAble(plan.can, "quantize");
   output.line(plan.sentence);
   output.table(
     ["type", "tensors", "bytes"],
@@ -46,8 +48,7 @@ export async function quantize(command: Command, choice: ModelChoice, options: Q
       report(command, item);
       return 0;
     }
-    const part = ((100 * item.doneBytes) / Math.max(1, item.totalBytes)).toFixed(0).padStart(3);
-    output.progress(`${part} %  ${item.tensor}`, "quantize");
+    output.progress(`${percentDone(item)}  ${item.tensor}`, "quantize");
   }
   throw unfinished(signal);
 }

@@ -1,4 +1,4 @@
-/** The share of each device in the estimated work, as the window's overview shows it: a part of `rlx inspect`. */
+/** The share of each device in the predicted time, as the window's overview shows it: a part of `rlx inspect`. */
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import type { DeviceShare, RouteView } from "../../contract/views/route.ts";
@@ -36,7 +36,7 @@ async function predicted({ client, output, signal }: Command, view: Overview): P
   const { model, target } = view;
   const routeOf = (phase: Phase): Promise<RouteView> => {
     output.progress(`Predicting where it runs, ${phase}`);
-    return client.call("route.get", { model, target, phase }, { signal });
+    return client.call("route.get", { model, backend: "coreml", target, phase }, { signal });
   };
   const decode = await routeOf("decode");
   // A graph without tokens has one phase.
@@ -66,7 +66,7 @@ export function printRouting({ output }: Command, { routing, whyNoRouting }: Rou
     prefill === undefined ? "" : shareText(of(prefill, device)),
     shareText(of(decode, device)),
   ]);
-  output.table(["device", "ops", "work, prefill", prefill ? "work, decode" : "work"], rows, { right: [1, 2, 3] });
+  output.table(["device", "ops", "time, prefill", prefill ? "time, decode" : "time"], rows, { right: [1, 2, 3] });
   if (decode !== undefined) output.line(decode.sentence);
 }
 

@@ -4,6 +4,7 @@ import { access } from "node:fs/promises";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import { LARGEST_CONTEXT } from "../../contract/views/common.ts";
 import { DEMO_OFFER } from "../../contract/views/engine.ts";
+import type { Overview } from "../../contract/views/model.ts";
 import type { RunStats, SamplingNumber, TokenView } from "../../contract/views/run.ts";
 import {
   isWholeSampling,
@@ -15,12 +16,15 @@ import {
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice, TargetOptions } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
+import { countExperts, printUse, countsOf } from "./experts.ts";
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 import { counted } from "../../engine/words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
+import type { ToldOptions } from "./told.ts";
+import { notedTemplate, shower, tell, toldOf } from "./told.ts";
 
 export interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<SamplingNumber, string>>> {
   readonly maxTokens: string;
@@ -184,7 +188,8 @@ export function statsLine(start: Start, stats: RunStats, asked: RunInput["contex
   return parts.join(", ");
 }
 
-interface PromptOptions extends SamplingOptions, TargetOptions {
+interface PromptOptions extends SamplingOptions, TargetOptions, ToldOptions {
+  readonly experts?: boolean;
   readonly prompt?: string;
   readonly promptFile?: string;
 }
@@ -238,18 +243,51 @@ export async function complete(command: Command, choice: ModelChoice, options: P
         : 'Give one with -p "…", with --prompt-file, or on standard input.',
     });
   }
+  const told = await toldOf(options, command.signal);
+  // What a chat template is told makes the prompt a message of a conversation.
+  const isMessage = Object.keys(told).length > 0;
+  if (isMessage && options.experts === true)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx run] --experts: got it beside a conversation, expected a text", {
+      hint: "Leave out what the chat template is told (--tools and its like).",
+    });
   await noteCache(command);
-  const { model } = await openModel(command, choice, "sample");
-  const input = await runInput(command, model, options, { kind: "completion", text });
-  const {
-    text: written,
-    start,
-    done,
-  } = await answer(command, input, command.signal, ({ reference }) => noteReference(command.output, reference));
+  const overview = await openModel(command, choice, "sample");
+  const { model } = overview;
+  if (isMessage) await notedTemplate(command, model, told);
+  const input = await runInput(
+    command,
+    model,
+    options,
+    isMessage ? { kind: "chat", messages: [{ role: "user", content: text }], ...told } : { kind: "completion", text },
+  );
+  const counting = options.experts === true ? await expertsDevice(command, overview, options) : undefined;
+  const begun = ({ reference }: Start): void => noteReference(command.output, reference);
+  const show = isMessage ? shower(command, true) : undefined;
+  const { text: written, start, done } = await answer(command, input, command.signal, begun, show);
   command.output.line();
+  if (isMessage) tell(command, done.reply);
   const { device, truth, reference, sampling } = start;
-  command.output.value({ text: written, device, truth, reference, sampling, reason: done.reason, stats: done.stats });
+  const parts = isMessage ? done.reply : {};
+  const value = { text: written, ...parts, device, truth, reference, sampling, reason: done.reason, stats: done.stats };
+  const isCancelled = done.reason === "cancelled";
+  const use =
+    counting === undefined || isCancelled
+      ? undefined
+      : await countExperts(command, {
+          ...{ model, device: counting, threads: input.threads ?? null },
+          source: { kind: "text", text: text + written },
+        });
+  command.output.value(use === undefined ? value : { ...value, experts: countsOf(use.use) });
+  if (use !== undefined) printUse(command, use.use);
   if (!command.output.json && command.signal.reason !== READER_LEFT)
     command.output.note(`\n${done.sentence} ${statsLine(start, done.stats, input.context)}`);
-  return done.reason === "cancelled" ? INTERRUPTED : 0;
+  return isCancelled ? INTERRUPTED : 0;
+}
+
+/** The device that counts experts; refused before the run where it cannot, or where there are none. */
+async function expertsDevice(command: Command, { facts }: Overview, { device }: PromptOptions): Promise<string> {
+  if (facts.some(({ label }) => label === "experts")) return deviceOption(command, device, "graphs", "--experts on");
+  throw new WorkbenchError("INPUT_ARGUMENT", "[rlx run] --experts: got a model without experts, expected a mixture", {
+    hint: "Leave --experts out.",
+  });
 }

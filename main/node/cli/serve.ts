@@ -1,4 +1,4 @@
-/** `rlx serve`: starts the supervisor, prints the address, ends with ^C. */
+/** `rlx serve`: starts the supervisor, prints the address, ends with ^C. With --api it serves other programs (serveApi.ts). */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,17 +7,19 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { modelFiles } from "../files/modelFiles.ts";
+import type { Settings } from "../settings.ts";
 import { startServer } from "../serve/server.ts";
 import { requireName, wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";
+import type { ServeApiOptions } from "./serveApi.ts";
+import { serveApi } from "./serveApi.ts";
 
 /** Long enough for a slow browser to read the page. */
 const PAGE_LIVES_MS = 60_000;
 
-export interface ServeCommandOptions {
-  readonly port: string;
+export interface ServeCommandOptions extends ServeApiOptions {
   readonly open?: boolean;
-  readonly json?: boolean;
+  readonly api?: boolean;
 }
 
 /** out/, seen from the built command (out/cli) and from its source. */
@@ -33,15 +35,63 @@ function outFolder(): string {
 
 /** Serves until it is interrupted, or until it is asked to end (SIGTERM: 0), which is how services end. */
 export async function serveCommand(
-  file: string | undefined,
+  files: readonly string[],
   options: ServeCommandOptions,
   interrupted: AbortSignal,
+  settings: () => Settings,
 ): Promise<number> {
+  refuseOthers(files, options);
+  const out = outFolder();
+  const serving =
+    options.api === true
+      ? await serveApi(files, options, resolve(out, "engine/index.js"), settings().apiKey)
+      : await serveWindow(files[0], options, out);
+  const code = await new Promise<number>((ended) => {
+    const end = (): void => ended(interrupted.reason === "SIGTERM" ? 0 : INTERRUPTED);
+    interrupted.addEventListener("abort", end);
+    // A signal during the start of the server is not announced again.
+    if (interrupted.aborted) end();
+  });
+  await serving.close();
+  return code;
+}
+
+/** Options of the API alone, by their flags. */
+const OF_API = {
+  models: "--models",
+  host: "--host",
+  apiKey: "--api-key",
+  device: "--device",
+  context: "--context",
+  threads: "--threads",
+  memory: "--memory",
+  maxWaiting: "--max-waiting",
+  logTexts: "--log-texts",
+} as const satisfies { readonly [K in keyof ServeApiOptions]?: string };
+
+function refuseOthers(files: readonly string[], options: ServeCommandOptions): void {
+  const refuse = (what: string, hint: string): WorkbenchError =>
+    new WorkbenchError("INPUT_ARGUMENT", `[rlx serve] ${what}`, { hint });
+  if (options.api === true) {
+    if (options.open === true) throw refuse("--open: got it beside --api", "The API has no page. Leave --open out.");
+    return;
+  }
+  const given = (Object.keys(OF_API) as (keyof typeof OF_API)[]).find((name) => options[name] !== undefined);
+  const flag = given === undefined ? (options.key === false ? "--no-key" : undefined) : OF_API[given];
+  if (flag !== undefined) throw refuse(`${flag}: got it without --api`, "It belongs to --api.");
+  if (files.length > 1) throw refuse(`got ${files.length} files, expected one`, "Several models are for --api.");
+}
+
+/** The window for a browser. */
+async function serveWindow(
+  file: string | undefined,
+  options: ServeCommandOptions,
+  out: string,
+): Promise<{ close(): Promise<void> }> {
   const port = wholeNumber("port", options.port, 0, 65_535);
   if (file !== undefined) requireName(file);
   // Fails here too, not only in the window: the exit code has to say it.
   if (file !== undefined) await (await modelFiles.open(resolve(file))).source.close();
-  const out = outFolder();
   const newAddress = (): string => server.url(file === undefined ? undefined : resolve(file));
   const server = await startServer({
     port,
@@ -61,15 +111,12 @@ export async function serveCommand(
   const page = options.open === true ? await openBrowser(newAddress()) : undefined;
   // The engine warms up while the browser starts.
   server.engine.start();
-  const code = await new Promise<number>((ended) => {
-    const end = (): void => ended(interrupted.reason === "SIGTERM" ? 0 : INTERRUPTED);
-    interrupted.addEventListener("abort", end);
-    // A signal during the start of the server is not announced again.
-    if (interrupted.aborted) end();
-  });
-  await server.close();
-  await page?.remove();
-  return code;
+  return {
+    async close() {
+      await server.close();
+      await page?.remove();
+    },
+  };
 }
 
 /**

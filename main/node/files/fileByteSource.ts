@@ -12,7 +12,7 @@ import type { ErrorCode } from "../../diagnostics/codes.ts";
 import type { ByteSink } from "../../formats/byteSink.ts";
 import { checkRange } from "../../formats/byteSource.ts";
 import type { ByteSource, SiblingOpener } from "../../formats/byteSource.ts";
-import { POOLING_FILE } from "../../formats/huggingface/folder.ts";
+import { isModuleFile } from "../../formats/huggingface/modules.ts";
 
 export interface FileByteSource extends ByteSource {
   readonly path: string;
@@ -96,11 +96,11 @@ function sourceOver(handle: FileHandle, path: string, facts: BigIntStats): FileB
   return source;
 }
 
-/** Opens files of the same folder. A name with a folder in it has no sibling, but for the one that models of Hugging Face have. */
+/** Opens files of the same folder. A name with a folder in it has no sibling, but for those that models of Hugging Face have. */
 export const siblingOpener =
   (path: string): SiblingOpener =>
   async (name) => {
-    if (basename(name) !== name && name !== POOLING_FILE) return undefined;
+    if (basename(name) !== name && !isModuleFile(name)) return undefined;
     try {
       return await openFileSource(join(dirname(path), name));
     } catch (error) {
@@ -160,6 +160,8 @@ const CODES: Readonly<Record<string, readonly [ErrorCode, string, string?]>> = {
   ENOTDIR: ["INPUT_NOT_FOUND", "Check the path; a part of it is not a folder.", "there is no such folder"],
   EACCES: ["INPUT_UNREADABLE", PERMISSION_HINT, "no permission"],
   EPERM: ["INPUT_UNREADABLE", PERMISSION_HINT, "no permission"],
+  ELOOP: ["INPUT_UNREADABLE", "Give the path of the file itself.", "a link leads back to itself"],
+  ENAMETOOLONG: ["INPUT_UNREADABLE", "Choose a shorter name.", "the name is too long"],
   EISDIR: ["INPUT_UNREADABLE", "Choose the model file itself, not its folder."],
   ENOSPC: ["ENV_IO", "The disk is full: free some space and try again."],
   EDQUOT: ["ENV_IO", "Your disk quota is used up: free some space and try again."],

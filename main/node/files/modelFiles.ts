@@ -38,7 +38,9 @@ async function* find(start: string, name: string, size: number | undefined): Asy
         if (left-- <= 0) return;
         const path = join(folder, entry.name);
         if (entry.isDirectory()) deeper.push(path);
-        else if (entry.name === name && (await stat(path).catch(() => undefined))?.size === size) yield path;
+        if (entry.name !== name) continue;
+        if (size === undefined) yield path;
+        else if (!entry.isDirectory() && (await stat(path).catch(() => undefined))?.size === size) yield path;
       }
     }
     level = deeper;
@@ -65,9 +67,13 @@ async function create(path: string, overwrite: boolean): ReturnType<ModelFiles["
       hint: "Create it first, or choose another.",
     });
   const there = await stat(full).catch(() => undefined);
+  if (there?.isDirectory() === true)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full} is a folder, expected a name for a file`, {
+      hint: "Choose another name.",
+    });
   if (there !== undefined && !overwrite)
     throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full} exists already`, {
-      hint: "Choose another name, or ask to overwrite it.",
+      hint: "Choose another name, or overwrite it (--overwrite).",
       details: { exists: true },
     });
   return { path: full, sink: await openFileSink(full) };

@@ -22,7 +22,7 @@ export async function place(path: string, overwrite: boolean): Promise<string> {
     });
   if (!overwrite && (await stat(where).catch(() => undefined)) !== undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", `[export] ${where} exists already`, {
-      hint: "Choose another name, or ask to overwrite it.",
+      hint: "Choose another name, or overwrite it (--overwrite).",
       details: { exists: true },
     });
   return where;

@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { open, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
 import { createUploads } from "./uploads.ts";
 
@@ -18,6 +19,38 @@ it("counts a piece that is sent twice at once only once", async () => {
   await expect(uploads.chunk(upload, 4, piece)).resolves.toBe(8);
   await uploads.finish(upload);
   expect([...(await readFile(uploads.pathOf(upload).path))]).toEqual([1, 2, 3, 4, 1, 2, 3, 4]);
+});
+
+it("takes a folder file by file, and is the folder", async () => {
+  const beside = [
+    { name: "empty.txt", size: 0 },
+    { name: "1_Pooling/config.json", size: 3 },
+  ];
+  const { upload } = await uploads.begin("config.json", 2, { folder: "My model", beside });
+  // A piece is of one file.
+  await expect(uploads.chunk(upload, 0, Uint8Array.of(1, 2, 3))).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+  await uploads.chunk(upload, 0, Uint8Array.of(1, 2));
+  await expect(uploads.finish(upload)).rejects.toMatchObject({ code: "INPUT_TRUNCATED" });
+  await uploads.chunk(upload, 2, Uint8Array.of(3, 4, 5));
+  await uploads.finish(upload);
+  const { path } = uploads.pathOf(upload);
+  expect(basename(path)).toBe("My model");
+  expect([...(await readFile(join(path, "config.json")))]).toEqual([1, 2]);
+  expect([...(await readFile(join(path, "1_Pooling", "config.json")))]).toEqual([3, 4, 5]);
+  expect(await readFile(join(path, "empty.txt"), "utf8")).toBe("");
+});
+
+it.each([
+  ["../a.json", null],
+  ["/a.json", null],
+  ["a/b/c.json", null],
+  ["a\\b.json", null],
+  ["m.gguf", null],
+  ["m.gguf/a.json", null],
+  ["a.json", ".."],
+])("refuses %j beside a file, in the folder %j", async (name, folder) => {
+  const begun = uploads.begin("m.gguf", 1, { folder, beside: [{ name, size: 1 }] });
+  await expect(begun).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
 });
 
 it("goes on after a write that takes only some of the bytes", async () => {

@@ -1,16 +1,15 @@
 /**
  * Dropped files without a path. The header arrives in ranges until it parses. To run or export, the
- * whole file arrives in pieces, in a temporary file. It is removed when the upload is cancelled or
- * abandoned, with the last model that uses it, or with the engine; after a killed engine, at the
- * start of the next (`abandonedFiles.ts`).
+ * whole file arrives in pieces, in a temporary folder, and behind it the files that its model needs.
+ * They are removed when the upload is cancelled or abandoned, with the last model that uses it, or
+ * with the engine; after a killed engine, at the start of the next (`abandonedFiles.ts`).
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, open, rm, statfs } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { mkdir, mkdtemp, open, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Uploads } from "../../engine/services.ts";
+import type { DroppedBeside, Uploads } from "../../engine/services.ts";
 import { uploadPrefix } from "./abandonedFiles.ts";
 import { writeFully } from "./writeFully.ts";
 
@@ -21,12 +20,22 @@ const MOST = 8;
 /** An upload without a piece for so long is abandoned: its window was closed or reloaded. */
 const LEFT_MS = 60_000;
 
+/** One of the files of an upload; `start`: the offset of its first byte. */
+interface Arriving {
+  readonly path: string;
+  readonly start: number;
+  readonly size: number;
+}
+
 interface Open {
   readonly name: string;
+  /** Of all its files. */
   readonly size: number;
+  /** Goes with the upload. */
   readonly folder: string;
+  /** The first file, or the folder that was dropped. */
   readonly path: string;
-  readonly handle: FileHandle;
+  readonly files: readonly Arriving[];
   /** Bytes on disk. */
   received: number;
   /** A piece is being written. */
@@ -52,12 +61,46 @@ export function uploadName(given: string): string {
   return name;
 }
 
-/** Makes the file in its own folder. The disk must hold it beside all other uploads. */
+/** The checked name of a file beside the first: it may lie in a folder of its own. */
+function nameBeside(given: string): string {
+  const parts = given.split("/");
+  if (parts.length <= 2 && parts.every((part) => uploadName(part) === part)) return given;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[upload] file name: got ${JSON.stringify(given)}, expected one name`, {
+    hint: "Rename the file and drop it again.",
+  });
+}
+
+interface Given {
+  readonly name: string;
+  readonly folder: string | null;
+  /** In the order in which they arrive. */
+  readonly files: readonly { readonly name: string; readonly size: number }[];
+  readonly size: number;
+}
+
+/** What a window wants to send, with every name checked. */
+function givenOf(given: string, size: number, { folder = null, beside = [] }: DroppedBeside): Given {
+  const name = uploadName(given);
+  const files = [{ name, size }, ...beside.map((each) => ({ ...each, name: nameBeside(each.name) }))];
+  const names = new Map(files.map((file, i) => [file.name, i]));
+  const twice = files.find((file, i) => names.get(file.name) !== i);
+  if (twice !== undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[upload] got ${twice.name} twice, expected it once`);
+  const inside = files.find((file) => names.has(dirname(file.name)));
+  if (inside !== undefined)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[upload] got ${inside.name} and ${dirname(inside.name)}, expected a file or a folder of that name`,
+    );
+  const all = files.reduce((sum, file) => sum + file.size, 0);
+  return { name, folder: folder === null ? null : uploadName(folder), files, size: all };
+}
+
+/** Makes the files in a folder of their own. The disk must hold them beside all other uploads. */
 async function makePlace(
-  name: string,
-  size: number,
+  { name, folder: named, files, size }: Given,
   taken: () => number,
-): Promise<Pick<Open, "folder" | "path" | "handle">> {
+): Promise<Pick<Open, "folder" | "path" | "files">> {
   const folder = await mkdtemp(join(tmpdir(), uploadPrefix()));
   try {
     const { bavail, bsize } = await statfs(folder);
@@ -66,11 +109,29 @@ async function makePlace(
       throw new WorkbenchError("ENV_IO", `[upload] ${name} needs ${size} bytes, the temporary folder has ${free}`, {
         hint: "Copy the file to this machine and open it by its path.",
       });
-    const path = join(folder, name);
-    return { folder, path, handle: await open(path, "w") };
+    const base = named === null ? folder : join(folder, named);
+    let start = 0;
+    const places: Arriving[] = [];
+    for (const file of files) {
+      const path = join(base, file.name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, "");
+      places.push({ path, start, size: file.size });
+      start += file.size;
+    }
+    return { folder, path: named === null ? join(folder, name) : base, files: places };
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;
+  }
+}
+
+async function writePiece({ path, start }: Arriving, offset: number, bytes: Uint8Array): Promise<void> {
+  const handle = await open(path, "r+");
+  try {
+    await writeFully(handle, offset - start, bytes);
+  } finally {
+    await handle.close();
   }
 }
 
@@ -94,7 +155,6 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
   /** Removals under way. The engine's end waits for them. */
   const removing = new Set<Promise<void>>();
   const remove = async (entry: Open): Promise<void> => {
-    if (!entry.finished) await entry.handle.close();
     await rm(entry.folder, { recursive: true, force: true });
   };
   const drop = async (id: string): Promise<void> => {
@@ -106,8 +166,9 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
     await work.finally(() => removing.delete(work));
   };
   return {
-    async begin(given, size) {
-      const name = uploadName(given);
+    async begin(first, firstSize, others = {}) {
+      const given = givenOf(first, firstSize, others);
+      const { name, size } = given;
       for (const [id, entry] of open_) if (!entry.finished && now() - entry.latest > LEFT_MS) await drop(id);
       const count = beginning.size + arriving().length;
       if (count >= MOST)
@@ -119,14 +180,12 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
       const room = { size };
       beginning.add(room);
       try {
-        const { folder, path, handle } = await makePlace(name, size, () => promised() - size);
+        const place = await makePlace(given, () => promised() - size);
         const upload = randomBytes(12).toString("hex");
         open_.set(upload, {
           name,
           size,
-          folder,
-          path,
-          handle,
+          ...place,
           received: 0,
           writing: false,
           latest: now(),
@@ -143,14 +202,19 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
         throw new WorkbenchError("HANDLE_BUSY", `[upload] ${entry.name}: the piece before this one is being written`, {
           hint: "Send one piece at a time.",
         });
-      if (entry.finished || offset !== entry.received || offset + bytes.byteLength > entry.size)
+      const end = offset + bytes.byteLength;
+      const file = entry.files.find(
+        ({ start, size }) => offset >= start && offset < start + size && end <= start + size,
+      );
+      const isNext = !entry.finished && offset === entry.received && end <= entry.size;
+      if (!isNext || (file === undefined && end > offset))
         throw new WorkbenchError(
           "INPUT_ARGUMENT",
           `[upload] piece at ${offset} of ${bytes.byteLength} bytes: expected one at ${entry.received} within ${entry.size}`,
         );
       entry.writing = true;
       try {
-        await writeFully(entry.handle, offset, bytes);
+        if (file !== undefined) await writePiece(file, offset, bytes);
       } finally {
         entry.writing = false;
       }
@@ -166,9 +230,7 @@ export function createUploads(now: () => number = () => performance.now()): Uplo
           `[upload] ${entry.name}: got ${entry.received} bytes, expected ${entry.size}`,
           { hint: "Drop the file again." },
         );
-      if (entry.finished) return;
       entry.finished = true;
-      await entry.handle.close();
     },
     cancel: drop,
     async abandon(id) {

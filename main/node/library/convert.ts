@@ -1,5 +1,5 @@
 /** A model written as GGUF files: what `rlx convert` does, for programs. */
-import type { ByteSink } from "../../formats/byteSink.ts";
+import { newFiles, partPaths } from "../../engine/models/newFiles.ts";
 import type { ConvertProgress } from "../../formats/gguf/convert.ts";
 import { planConvert, writeConverted } from "../../formats/gguf/convert.ts";
 import type { TargetType } from "../../formats/tensorBytes.ts";
@@ -26,18 +26,11 @@ export async function convertModel(
 ): Promise<readonly string[]> {
   const { overwrite = false, signal, onProgress, ...choice } = options;
   const plan = planConvert(model.file, choice);
-  const targets: { readonly path: string; readonly sink: ByteSink }[] = [];
-  try {
-    for (const { suffix } of plan.parts)
-      targets.push(await modelFiles.create(path.replace(/(\.gguf)$/u, `${suffix}$1`), overwrite));
-  } catch (error) {
-    await Promise.all(targets.map(({ sink }) => sink.abandon()));
-    throw error;
-  }
-  await writeConverted(
-    plan,
-    targets.map(({ sink }) => sink),
-    { ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress }) },
-  );
+  const targets = await newFiles(modelFiles, partPaths(path, plan), { overwrite, own: model.paths });
+  const sinks = targets.map(({ sink }) => sink);
+  await writeConverted(plan, sinks, {
+    ...(signal === undefined ? {} : { signal }),
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
   return targets.map((target) => target.path);
 }

@@ -4,7 +4,7 @@ import { inSlices } from "../../engine/models/taskCache.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Pooling } from "../../models/family.ts";
 import type { EmbedderModel, TextRows } from "../../runtime/embedderModel.ts";
-import { eachNormalised, similarities } from "../../runtime/embedderModel.ts";
+import { cosine, eachNormalised } from "../../runtime/embedderModel.ts";
 import { rerankTokens } from "../../runtime/rerankPrompt.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 
@@ -88,9 +88,8 @@ export class Embedder {
   }
 
   async #cosines(query: string, documents: readonly string[], signal: AbortSignal): Promise<readonly number[]> {
-    const rows = await this.embed([query, ...documents], { signal });
-    const cosines = similarities(rows.map(({ data }) => data));
-    return documents.map((_, i) => cosines[i + 1] ?? NaN);
+    const [asked, ...rows] = await this.embed([query, ...documents], { signal });
+    return rows.map(({ data }) => (asked === undefined ? NaN : cosine(asked.data, data)));
   }
 
   /** Gives its plan and weights back; the model stays open. */

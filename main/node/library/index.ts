@@ -37,9 +37,13 @@ export type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
 export type { Embedder, EmbedderOptions, EmbedTextOptions, RankedDocument } from "./embedder.ts";
 
 // The numbers in its tensors
-export { checkModel, tensorStatistics } from "./tensors.ts";
-export type { StatisticsOptions } from "./tensors.ts";
-export type { Finding, TensorScan } from "../../quantize/scan.ts";
+export { blockScales, checkModel, tensorStatistics, tensorValues } from "./tensors.ts";
+export type { CheckModelOptions, PageOptions, StatisticsOptions } from "./tensors.ts";
+export type { CheckProgress, CheckReport, ComparedTensor } from "../../statistics/check.ts";
+export type { Finding } from "../../statistics/findings.ts";
+export type { Spread } from "../../statistics/scales.ts";
+export type { TensorScan } from "../../statistics/scan.ts";
+export type { PageOfValues } from "../../statistics/values.ts";
 
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";

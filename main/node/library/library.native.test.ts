@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { buildGraph, modelGraph } from "../../library/index.ts";
 import { engines } from "./addon.ts";
 import {
+  blockScales,
   checkModel,
   compileForCpu,
   devices,
@@ -15,6 +16,7 @@ import {
   quantizeModel,
   sampleModel,
   tensorStatistics,
+  tensorValues,
 } from "./index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-door-"));
@@ -124,8 +126,11 @@ describe("smaller files", () => {
     const small = await openModel(path);
     const changed = report.tensors.find(({ relativeError }) => relativeError > 0)!;
     const { difference } = await tensorStatistics(small, changed.name, { against: model });
-    expect(difference).toBeCloseTo(changed.relativeError, 5);
-    expect((await checkModel(small)).filter(({ kind }) => kind === "broken")).toEqual([]);
+    expect(difference!.relative).toBeCloseTo(changed.relativeError, 5);
+    expect(await checkModel(small, { against: model })).toMatchObject({ verdict: "sound", tensors: 46, findings: [] });
+    const [scales] = await blockScales(small, changed.name);
+    expect(scales).toMatchObject({ what: "scale", notFinite: 0 });
+    expect((await tensorValues(small, changed.name, { row: 1, rows: 2, columns: 3 })).values.length).toBe(6);
     await small.close();
     await model.close();
   });

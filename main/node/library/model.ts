@@ -1,5 +1,5 @@
 /** A model's file that is open for work: its graph, its text, and sessions that write text on a device. */
-import type { ChatMessage } from "../../chatTemplate/chatTemplate.ts";
+import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { WrittenModel } from "../../engine/models/madeModel.ts";
@@ -15,6 +15,7 @@ import { openModelFile } from "../../formats/openModel.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
 import { modelGraph } from "../../library/models.ts";
+import { chatRefusal } from "../../models/architecture.ts";
 import type { TemplateOptions } from "../../models/template.ts";
 import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
@@ -28,6 +29,7 @@ import { generate, GREEDY } from "../../runtime/generate.ts";
 import type { ReplyEvent } from "../../runtime/replyEvents.ts";
 import { replyEvents } from "../../runtime/replyEvents.ts";
 import type { ReplyReader } from "../../replies/reader.ts";
+import type { AnswerForms } from "../../runtime/sampling/grammars.ts";
 import { samplingHints } from "../../runtime/sampling/hints.ts";
 import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
 import { prepareSampling } from "../../runtime/sampling/settings.ts";
@@ -113,9 +115,10 @@ export async function openModel(path: string, { adapters = [], signal }: OpenMod
 export class Model {
   /** Absolute. */
   readonly path: string;
+  /** Of the files that it is read from, adapters included. */
+  readonly paths: readonly string[];
   /** Keys and tensors, as the portable door has them. */
   readonly file: GgufFile;
-  readonly #paths: readonly string[];
   readonly #tasks = new TaskCache();
   /** Of decoders, for `close`. */
   readonly #openings: Promise<DeviceDecoder>[] = [];
@@ -125,7 +128,7 @@ export class Model {
   constructor(path: string, file: GgufFile, paths: readonly string[]) {
     this.path = path;
     this.file = file;
-    this.#paths = paths;
+    this.paths = paths;
   }
 
   get tokenizer(): Tokenizer {
@@ -139,7 +142,7 @@ export class Model {
       throw new WorkbenchError("INPUT_ARGUMENT", `[${this.file.name}] got ${made.from}, expected a GGUF`, {
         hint: "The engine maps its weights: write the model as a GGUF first, with `rlx convert`.",
       });
-    return { ...mappedFiles(this.file, this.#paths), locate: locateIn(this.file) };
+    return { ...mappedFiles(this.file, this.paths), locate: locateIn(this.file) };
   }
 
   /** The graph of one step, weights named. */
@@ -208,7 +211,7 @@ export class Model {
 
   /** A model of another container is written as a GGUF first, once. */
   async #mappablePaths(signal: AbortSignal): Promise<readonly string[]> {
-    if (this.file.made === undefined) return this.#paths;
+    if (this.file.made === undefined) return this.paths;
     const written = await this.#tasks.get(WRITTEN, "", signal, async (own) => {
       const place = await writeMade(modelFiles)(this.file, own);
       this.#written.push(place);
@@ -238,20 +241,22 @@ export class Model {
     return (await this.prompt(prompt, signal)).ids;
   }
 
-  /** As `encode`, and what takes the answer apart: reasoning, words, calls of tools. */
+  /** As `encode`, what takes the answer apart (reasoning, words, calls of tools), and what it has to be. */
   async prompt(
     prompt: Prompt,
     signal: AbortSignal = NEVER,
-  ): Promise<{ readonly ids: Int32Array; readonly reader: ReplyReader }> {
+  ): Promise<AnswerForms & { readonly ids: Int32Array; readonly reader: ReplyReader }> {
     if (typeof prompt === "string")
       return { ids: await inSlices(this.tokenizer.encodeSteps(prompt), signal), reader: plainReader() };
     const asked: ChatRequest = "messages" in prompt ? prompt : { messages: prompt };
-    const choice = { name: asked.template, hasTools: (asked.tools ?? []).length > 0 };
-    const support = chatSupport(this.file, this.tokenizer, choice);
+    const choice = { name: asked.template, hasTools: asked.toolChoice !== "none" && (asked.tools ?? []).length > 0 };
+    const refusal = chatRefusal(this.file);
+    const support: ChatSupport =
+      refusal === undefined ? chatSupport(this.file, this.tokenizer, choice) : { kind: "none", sentence: refusal };
     if (support.kind === "none")
       throw new WorkbenchError("INPUT_TEMPLATE", `[chat] ${support.sentence}`, { hint: "Give a text instead." });
-    const { text, reader } = chatPrompt(support.template, asked);
-    return { ids: await inSlices(encodeRenderedSteps(this.tokenizer, text), signal), reader };
+    const { text, ...read } = chatPrompt(support.template, asked);
+    return { ids: await inSlices(encodeRenderedSteps(this.tokenizer, text), signal), ...read };
   }
 
   /** Gives weights and file back; sessions of the model are of no use afterwards. */
@@ -289,11 +294,11 @@ export class ModelSession {
     this.#busy = true;
     try {
       const { maxTokens = MOST_TOKENS, sampling, ...rest } = options;
-      const { ids, reader } = await this.#model.prompt(prompt, options.signal);
+      const { ids, reader, ...forms } = await this.#model.prompt(prompt, options.signal);
       const { tokenizer, file } = this.#model;
       const { values } = samplingHints(file.metadata);
       const settings = { ...GREEDY, ...values, seed: randomSeed(), ...sampling };
-      const prepared = await inSlices(prepareSampling(settings, tokenizer), options.signal ?? NEVER);
+      const prepared = await inSlices(prepareSampling(settings, tokenizer, forms), options.signal ?? NEVER);
       const events = generate(this.decoder, tokenizer, { ...rest, prompt: ids, maxTokens, sampling: prepared });
       yield* replyEvents(events, reader, tokenizer);
     } finally {

@@ -11,6 +11,8 @@ import { packageTensor } from "../../backends/coreml/package/packageTensor.ts";
 import type { ChipId, PlanTarget, SystemId, Units } from "../../backends/coreml/plan/target.ts";
 import { resolveTarget } from "../../backends/coreml/plan/target.ts";
 import { Simulator } from "../../backends/coreml/simulator/simulator.ts";
+import type { TargetOptions } from "../../backends/coreml/levers.ts";
+import { NO_OPTIONS } from "../../backends/coreml/levers.ts";
 import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
 import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -18,11 +20,14 @@ import { packageRequest, readsFrom, templateVariants, weightWork } from "../../e
 import { inSlices } from "../../engine/models/taskCache.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
+import { finish } from "../../ir/steps.ts";
 import { graphHash } from "../../ir/hash.ts";
 import { freeze } from "../../library/graphs.ts";
 import type { Numbers } from "../../library/numbers.ts";
+import { requireDecoder } from "../../models/architecture.ts";
 import { describeModel } from "../../models/describe.ts";
-import { decoderIn, packageDecoderSession } from "../../runtime/packageSession.ts";
+import { encoderTemplate } from "../../models/template.ts";
+import { decoderIn, packageDecoderSession, readerIn } from "../../runtime/packageSession.ts";
 import type { PackageReader } from "../files/packageDirectory.ts";
 import { packageReader, packageWriter } from "../files/packageDirectory.ts";
 import { place } from "../files/packageFiles.ts";
@@ -41,6 +46,8 @@ export interface PackageOptions {
   readonly units?: Units;
   /** How weights are stored; by default as suits the units. */
   readonly profile?: WeightProfile | "auto";
+  /** Other ways to compile the same program, all off by default. */
+  readonly levers?: Partial<TargetOptions>;
   /** Replace what is there. */
   readonly overwrite?: boolean;
   readonly signal?: AbortSignal;
@@ -62,8 +69,9 @@ export interface GraphPackageOptions extends PackageOptions {
 }
 
 function targetOf(options: PackageOptions, context: number): PlanTarget {
-  const { chip = "m4", os = "macos15", units = "cpu-ane", profile = "auto" } = options;
-  return resolveTarget({ chip, os, units, profile, context }, "decode");
+  const { chip = "m4", os = "macos15", units = "cpu-ane", profile = "auto", levers } = options;
+  const chosen = levers === undefined ? undefined : { ...NO_OPTIONS, ...levers };
+  return resolveTarget({ chip, os, units, profile, context, options: chosen }, "decode");
 }
 
 async function write(
@@ -93,8 +101,9 @@ export async function exportModel(
   const { title, variant, context: trained = DEFAULT_CONTEXT } = describeModel(model.file);
   const target = targetOf(options, Math.min(options.context ?? DEFAULT_CONTEXT, trained));
   const graph = model.graph();
+  const encoder = encoderTemplate(model.file);
   const request = packageRequest(graph, target, {
-    ...templateVariants(graph, target, options.flexibility ?? "fixed"),
+    ...templateVariants(graph, target, options.flexibility ?? "fixed", encoder && finish(encoder)),
     description: `${title} ${variant}`,
     source: model.file.identity,
     packageName: path,
@@ -185,7 +194,9 @@ export class SimulatedPackage {
 
   /** A model's package as a session that writes text. */
   openSession(model: Model): ModelSession {
-    return new ModelSession(model, packageDecoderSession(decoderIn(this.#runner, this.#opened.userDefined)));
+    const { userDefined } = this.#opened;
+    const reader = readerIn(this.#runner, userDefined, requireDecoder(model.file).encoder);
+    return new ModelSession(model, packageDecoderSession(decoderIn(this.#runner, userDefined), { reader }));
   }
 
   close(): Promise<void> {

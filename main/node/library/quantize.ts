@@ -1,6 +1,5 @@
 /** A model in smaller types, written as a GGUF: what `rlx quantize` does, for programs. */
-import type { Importance } from "../../quantize/importance.ts";
-import { readImportance } from "../../quantize/importance.ts";
+import { importanceAt, newFile } from "../../engine/models/newFiles.ts";
 import type { Override } from "../../quantize/plan.ts";
 import { planQuantize } from "../../quantize/plan.ts";
 import { recipeOf } from "../../quantize/recipes.ts";
@@ -36,23 +35,14 @@ export async function quantizeModel(
   options: QuantizeModelOptions,
 ): Promise<QuantizeReport> {
   const { to, importance: from, overwrite = false, threads = THREADS, signal, onProgress, ...choice } = options;
-  const importance = from === undefined ? undefined : await importanceAt(from);
+  const importance = from === undefined ? undefined : await importanceAt(modelFiles, from);
   const plan = planQuantize(model.file, { ...choice, recipe: recipeOf(to), importance: importance !== undefined });
   const engine = engines().cpu.engine();
-  const { sink } = await modelFiles.create(path, overwrite);
+  const { sink } = await newFile(modelFiles, path, { overwrite, own: model.paths });
   return writeQuantized(model.file, plan, sink, {
     repack: (rows, own) => engine.repack(rows, threads, own),
     ...(importance === undefined ? {} : { importance }),
     ...(signal === undefined ? {} : { signal }),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
-}
-
-async function importanceAt(path: string): Promise<Importance> {
-  const { source } = await modelFiles.open(path);
-  try {
-    return await readImportance(source);
-  } finally {
-    await source.close();
-  }
 }

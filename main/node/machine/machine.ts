@@ -2,7 +2,9 @@
 import { availableParallelism, cpus } from "node:os";
 import type { Machine } from "../../engine/services.ts";
 import { chipTitle, freeBytes, osTitle, platformName, totalBytes } from "./machineInfo.ts";
-import { machineReadings } from "./machineState.ts";
+import { energyCounter } from "./energy.ts";
+import { machineReadings, thisMachine as system } from "./machineState.ts";
+import { coreKinds, processorTimes } from "./processors.ts";
 
 export const thisMachine = (): Machine => ({
   platform: platformName(),
@@ -13,5 +15,8 @@ export const thisMachine = (): Machine => ({
   totalBytes: totalBytes(),
   freeBytes,
   engineBytes: () => process.memoryUsage.rss(),
+  coreKinds: () => coreKinds(system),
+  processorTimes,
+  energy: () => energyCounter(system),
   readings: (mac) => machineReadings(mac),
 });

@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import type { CpuEngine, KernelNote, PlanHandle, SessionOptions, StoredRows, StoredSums, WeightsHandle } from "../../backends/cpu/engine.ts";
+import type { MeasuredRows, RowsToMeasure } from "../../ir/measure.ts";
 import type { RepackedRows } from "../../ir/repack.ts";
 import type { EngineCounts, TokenRun, TokenResult, SessionBytes, TokenSession } from "../../ir/session.ts";
 import { CONTROL_KERNELS, CPU_KERNELS } from "../../backends/cpu/kernels.ts";
@@ -14,7 +15,7 @@ import type { CpuWeights } from "../settings.ts";
 import { NATIVE_STEPS, addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/cpu/binding/addon.cpp. */
-const ABI = 8;
+const ABI = 9;
 
 /** Exports of native/src/cpu/binding/addon.cpp. Handles are numbers that hold a generation. */
 interface NativeAddon {
@@ -51,6 +52,7 @@ interface NativeAddon {
     threads: number,
     isa?: string,
   ): Started<RepackedRows>;
+  measure(rows: RowsToMeasure, threads: number, isa?: string): Started<MeasuredRows>;
   bandwidth(threads: number, bytes: number, seconds: number): Started<number>;
 }
 
@@ -198,6 +200,7 @@ function engineOver(native: NativeAddon, { isa, weights: cpuWeights = "auto" }: 
     storedError: (rows, signal) => awaited(() => native.storedError(rows, isa), signal),
     repack: ({ from, bytes, to, columns, importance }, threads, signal) =>
       awaited(() => native.repack(from, bytes, to, columns, importance, threads, isa), signal),
+    measure: (rows, threads, signal) => awaited(() => native.measure(rows, threads, isa), signal),
     readBandwidth: (threads, bytes, seconds, signal) =>
       awaited(() => native.bandwidth(threads, bytes, seconds), signal),
   };

@@ -108,13 +108,19 @@ interface Answer {
   readonly id: number;
 }
 
-/** What comes of the first of two requests; of the second (id 2) where the first is no request. Either may come first. */
-async function answerTo(socket: WebSocket): Promise<Answer> {
-  const first = (await nextFrame(socket)) as Answer;
-  if (first.id !== 2) return first;
-  const late = new Promise<Answer>((resolve) => setTimeout(() => resolve(first), 50));
-  return Promise.race([nextFrame(socket).catch(() => first) as Promise<Answer>, late]);
-}
+/**
+ * What comes of the first of two requests; of the second (id 2) where the first is no request. Either may come first, and both
+ * in one read, so that one listener hears them all.
+ */
+const answerTo = (socket: WebSocket): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    socket.on("message", (data: Buffer) => {
+      const answer = decodeFrame(data) as Answer;
+      if (answer.id === 2) setTimeout(() => resolve(answer), 250);
+      else resolve(answer);
+    });
+    socket.once("close", (code) => reject(new Error(`closed ${code} without an answer`)));
+  });
 
 const closed = (socket: WebSocket): Promise<{ code: number; reason: string }> =>
   new Promise((resolve) => socket.once("close", (code, reason) => resolve({ code, reason: reason.toString() })));
@@ -346,8 +352,10 @@ describe("sockets", () => {
     const ends = new Set<string>();
     for (let i = 0; i < 120; i++) {
       const bytes = good.slice(0, random.integer(3) === 0 ? random.integer(good.length) : good.length);
-      for (let n = 1 + random.integer(3); n > 0 && bytes.length > 0; n--)
-        bytes[random.integer(bytes.length)] = random.integer(256);
+      // A wrong letter often leaves a frame, of which the engine finds the fault; any bytes hardly ever do.
+      const letter = random.integer(2) === 0;
+      for (let n = letter ? 1 : 1 + random.integer(3); n > 0 && bytes.length > 0; n--)
+        bytes[random.integer(bytes.length)] = letter ? 97 + random.integer(26) : random.integer(256);
       const socket = open();
       await nextFrame(socket);
       const end = closed(socket);
@@ -361,8 +369,8 @@ describe("sockets", () => {
       socket.terminate();
     }
     expect(server.engine.pid()).toBe(before);
-    // Some damage leaves a frame that can be answered, some none, and the connection is told so before it ends.
-    expect([...ends].sort()).toEqual(["err", "err of all"]);
+    // Some damage leaves a good frame, some one with a fault, some none, and the connection is told so before it ends.
+    expect([...ends].sort()).toEqual(["err", "err of all", "res"]);
   });
 
   describe.skipIf(process.platform !== "linux")("cost little, whatever one frame holds (only Linux has /proc):", () => {

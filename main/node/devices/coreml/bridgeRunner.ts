@@ -75,6 +75,8 @@ function fromFeature(output: CoremlOutput, type: string = output.type): PackageT
 export interface BridgeRunnerOptions {
   readonly compiled: string;
   readonly units: CoremlUnit;
+  /** Of functions that read prompts; those of the others without it. */
+  readonly prefillUnits?: CoremlUnit;
   /** Several functions are chosen by name; a single one is the default. */
   readonly functions: readonly string[];
   /** Input shapes change from call to call: the system optimises for each. */
@@ -121,7 +123,8 @@ export class BridgeRunner implements PackageRunner {
   load(name: string): Promise<CoremlModel> {
     const known = this.#models.get(name);
     if (known !== undefined) return known;
-    const { compiled, units, functions, flexible = false } = this.#options;
+    const { compiled, functions, prefillUnits, flexible = false } = this.#options;
+    const units = (name.startsWith("prefill") ? prefillUnits : undefined) ?? this.#options.units;
     const chosen = functions.length > 1 ? { function: name } : {};
     const loaded = this.#bridge.load(compiled, { units, infrequentReshape: flexible, ...chosen });
     this.#models.set(name, loaded);

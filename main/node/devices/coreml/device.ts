@@ -63,6 +63,11 @@ const UNITS: Readonly<Record<PlanTarget["units"], CoremlUnit>> = {
   "cpu-ane": "cpu-ane",
 };
 export const unitsOf = (target: PlanTarget): CoremlUnit => UNITS[target.units];
+/** Of the prefill function, where it has units of its own. */
+export function prefillUnitsOf({ options }: PlanTarget): CoremlUnit | undefined {
+  const units = options?.prefillUnits ?? null;
+  return units === null ? undefined : UNITS[units];
+}
 
 export interface PrepareRequest {
   readonly units: CoremlUnit;
@@ -132,10 +137,16 @@ export function openRunner(
   access: CoremlAccess,
   model: CompiledModel,
   units: CoremlUnit,
-  flexible = false,
+  {
+    flexible = false,
+    prefillUnits,
+  }: { readonly flexible?: boolean; readonly prefillUnits?: CoremlUnit | undefined } = {},
 ): BridgeRunner {
   const { path: compiled, functions } = model;
-  return new BridgeRunner(access.bridge(), { compiled, units, functions, flexible });
+  return new BridgeRunner(access.bridge(), {
+    ...{ compiled, units, functions, flexible },
+    ...(prefillUnits !== undefined && { prefillUnits }),
+  });
 }
 
 /** How its times were obtained. */

@@ -76,7 +76,15 @@ describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
 
   it("measures whole steps", { timeout: 60_000 }, async () => {
     const model = await opened("sample");
-    const input = { model, device: "coreml", promptTokens: 4, generateTokens: 2, repeats: 1, warmup: 0 } as const;
+    const input = {
+      model,
+      device: "coreml",
+      promptTokens: 4,
+      generateTokens: 2,
+      repeats: 1,
+      warmup: 0,
+      conditions: "warn",
+    } as const;
     const items: StreamItemOf<"bench.run">[] = [];
     for await (const item of client.stream("bench.run", input)) items.push(item);
     const last = items.at(-1);

@@ -16,7 +16,8 @@ function played(perRun: number, lateMs: number): Pick<CoremlLease, "session" | "
     onRun?.(tokens.length, { outputs: {}, seconds: 1e-6 });
     return Promise.resolve({ id: 7 });
   };
-  const session = { facts: { vocabulary: 10 }, truncate: () => undefined, feed };
+  const begin = (prompt: ArrayLike<number>): Promise<ArrayLike<number>> => Promise.resolve(prompt);
+  const session = { facts: { vocabulary: 10 }, truncate: () => undefined, begin, feed };
   return { session, runner } as unknown as Pick<CoremlLease, "session" | "runner">;
 }
 

@@ -72,6 +72,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
   return {
     id: COREML,
     title,
+    backend: "coreml",
     capabilities: {
       tokens: true,
       measure: true,
@@ -102,6 +103,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
     models: access.models,
     verify: (request) => verify(access, request),
     planned: (request) => plannedRoute({ coreml: access, engine }, request),
+    withTarget: (other) => coremlProvider({ access, engine, target: { ...other, ...thisMac(access) } }),
     segments: (route, signal) => async (path) => {
       const units = unitsOf(route.target);
       // Copied to where compiled models live, because the package given here is temporary.

@@ -3,16 +3,16 @@ import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { DecoderSession } from "../../../runtime/decoderSession.ts";
 import type { EmbedderModel } from "../../../runtime/embedderModel.ts";
-import { decoderIn, embedderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
+import { decoderIn, embedderIn, packageDecoderSession, readerIn } from "../../../runtime/packageSession.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
-import { requireEmbedder } from "../../../models/architecture.ts";
+import { requireDecoder, requireEmbedder } from "../../../models/architecture.ts";
 import type { Pooling } from "../../../models/family.ts";
 import { packageWriter } from "../../files/packageDirectory.ts";
 import type { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
-import { openRunner, prepareModel, unitsOf } from "./device.ts";
+import { openRunner, prefillUnitsOf, prepareModel, unitsOf } from "./device.ts";
 import type { TrialProgress } from "./trial.ts";
 import { weightFacts } from "./weightFacts.ts";
 
@@ -70,8 +70,13 @@ export async function compiledDecoder(
 
 export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
   const compiled = await compiledDecoder(access, request);
-  const runner = openRunner(access, compiled, unitsOf(request.target), access.flexibility === "native");
-  const session = packageDecoderSession(decoderIn(runner, compiled.userDefined), { clocked: true });
+  const runner = openRunner(access, compiled, unitsOf(request.target), {
+    flexible: access.flexibility === "native",
+    prefillUnits: prefillUnitsOf(request.target),
+  });
+  const { encoder } = requireDecoder(request.model.requireFile("run"));
+  const reader = readerIn(runner, compiled.userDefined, encoder);
+  const session = packageDecoderSession(decoderIn(runner, compiled.userDefined), { clocked: true, reader });
   return {
     session,
     runner,

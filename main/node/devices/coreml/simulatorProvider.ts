@@ -17,8 +17,8 @@ import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
 import type { EmbedderModel } from "../../../runtime/embedderModel.ts";
-import { requireEmbedder } from "../../../models/architecture.ts";
-import { decoderIn, embedderIn, packageDecoderSession } from "../../../runtime/packageSession.ts";
+import { requireDecoder, requireEmbedder } from "../../../models/architecture.ts";
+import { decoderIn, embedderIn, packageDecoderSession, readerIn } from "../../../runtime/packageSession.ts";
 import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
 import { packageCache } from "./packageFacts.ts";
 
@@ -54,6 +54,7 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
   return {
     id: SIMULATOR,
     title: "Core ML, simulated",
+    backend: "coreml",
     capabilities: {
       tokens: true,
       measure: NO_TIME,
@@ -78,18 +79,20 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
       profileNote: "",
     }),
     segments: () => openSimulator(memoryLimit),
-    async openDecoder({ source: model, context, signal }): Promise<EngineDecoder> {
+    async openDecoder({ source: model, file, context, signal }): Promise<EngineDecoder> {
       const stated = { ...target, context: Math.min(context, CONTEXT) };
       const own = planTarget(model, stated, "decode");
       const write = (path: string): Promise<unknown> =>
         exportModel(model, own, { directory: () => packageWriter(path), engine: engine(), signal });
       return inTemporaryPackage(write, (opened, dispose) => {
-        const decoder = decoderIn(new Simulator(opened, memoryLimit), opened.userDefined);
+        const simulator = new Simulator(opened, memoryLimit);
+        const decoder = decoderIn(simulator, opened.userDefined);
+        const reader = readerIn(simulator, opened.userDefined, requireDecoder(file).encoder);
         return {
           cacheType: packageCache(own),
           context: decoder.capacity,
           steps: [],
-          open: () => packageDecoderSession(decoder, { chunk: CHUNK }),
+          open: () => packageDecoderSession(decoder, { chunk: CHUNK, reader }),
           dispose,
         };
       });

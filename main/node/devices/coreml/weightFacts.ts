@@ -6,16 +6,12 @@ import { stat } from "node:fs/promises";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import { hashOfRanges, sampledRanges } from "../../../formats/gguf/samples.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
-import { pathsOf } from "../../../engine/models/openModel.ts";
+import { requirePaths } from "../../../engine/models/openModel.ts";
 
 /** Size and header, a hash of samples of every tensor, and of each part its file and when that was written last. */
 export async function weightFacts(model: OpenModel, signal: AbortSignal): Promise<readonly string[]> {
   const file = model.requireFile("run");
-  const paths = pathsOf(model);
-  if (paths === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[run] the weights of this model are not here: got a header only", {
-      hint: "Open a file with weights, or name its folder.",
-    });
+  const paths = requirePaths(model, "run");
   const samples = await hashOfRanges(file, sampledRanges(file.tensors), signal);
   const written = await Promise.all(
     paths.map(async (path) => {

@@ -1,0 +1,77 @@
+/** What was asked of a server and how it went: the last requests, and news of each as it goes on. No texts unless chosen. */
+import type { ServerRequest } from "../../contract/views/server.ts";
+import type { RunStats } from "../../contract/views/run.ts";
+
+type Changes = Partial<Omit<ServerRequest, "id" | "at" | "method" | "path">>;
+
+export interface LogEntry {
+  readonly request: () => ServerRequest;
+  /** `isNews` false: a number that moves all the time, of which listeners hear now and then. */
+  update(changes: Changes, isNews?: boolean): void;
+  /** Numbers of a run that goes on or has ended. */
+  stats(stats: RunStats, isNews?: boolean): void;
+  /** Only where texts are kept. */
+  text(part: "prompt" | "answer", text: string): void;
+}
+
+export interface RequestLog {
+  begin(method: string, path: string): LogEntry;
+  /** The last ones, oldest first. */
+  last(): readonly ServerRequest[];
+  served(): number;
+  listen(listener: (request: ServerRequest) => void): () => void;
+}
+
+const MOST = 500;
+/** Characters that are kept of a prompt or an answer. */
+const LONGEST_TEXT = 20_000;
+const NEWS_EVERY_MS = 250;
+
+export function createRequestLog(keepsTexts: boolean): RequestLog {
+  const entries: LogEntry[] = [];
+  const listeners = new Set<(request: ServerRequest) => void>();
+  let next = 1;
+  let served = 0;
+  return {
+    last: () => entries.map((entry) => entry.request()),
+    served: () => served,
+    listen(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    begin(method, path) {
+      const started = performance.now();
+      let told = -Infinity;
+      let request: ServerRequest = {
+        ...{ id: next++, at: Date.now(), method, path, model: null, state: "waiting", status: null, error: null },
+        ...{ promptTokens: 0, reusedTokens: 0, generatedTokens: 0, promptRate: null, rate: null },
+        ...{ firstTokenSeconds: null, seconds: 0, finish: null, prompt: null, answer: null },
+      };
+      const isOver = (): boolean => request.state === "done" || request.state === "left";
+      const entry: LogEntry = {
+        request: () => request,
+        update(changes, isNews = true) {
+          if (isOver()) return;
+          const now = performance.now();
+          request = { ...request, ...changes, seconds: (now - started) / 1000 };
+          if (isOver()) served += 1;
+          if (!isNews && now - told < NEWS_EVERY_MS) return;
+          told = now;
+          for (const listener of [...listeners]) listener(request);
+        },
+        stats({ promptTokens, reusedTokens, generated, promptRate, rate }, isNews = false) {
+          entry.update({ promptTokens, reusedTokens, generatedTokens: generated, promptRate, rate }, isNews);
+        },
+        text(part, text) {
+          if (!keepsTexts) return;
+          const known = request[part] ?? "";
+          if (known.length < LONGEST_TEXT) entry.update({ [part]: (known + text).slice(0, LONGEST_TEXT) }, false);
+        },
+      };
+      entries.push(entry);
+      if (entries.length > MOST) entries.shift();
+      for (const listener of [...listeners]) listener(request);
+      return entry;
+    },
+  };
+}

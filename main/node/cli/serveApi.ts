@@ -1,0 +1,126 @@
+/** `rlx serve --api`: the HTTP server for other programs, over an engine of its own process. Its log goes to standard error. */
+import { resolve } from "node:path";
+import type { ServerRequest } from "../../contract/views/server.ts";
+import { serverInput } from "../../contract/views/server.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { startApi } from "../api/apiServer.ts";
+import { engineClient } from "../api/engineClient.ts";
+import { createEngineProcess } from "../serve/engineProcess.ts";
+import { oneOf, requireName, wholeNumber } from "./client.ts";
+import { counted } from "../../engine/words.ts";
+import { figureText, harmless } from "./output.ts";
+
+export interface ServeApiOptions {
+  readonly port: string;
+  readonly json?: boolean;
+  readonly models?: readonly string[];
+  readonly host?: string;
+  readonly apiKey?: string;
+  /** False: --no-key. */
+  readonly key?: boolean;
+  readonly device?: string;
+  readonly context?: string;
+  readonly threads?: string;
+  readonly memory?: string;
+  readonly maxWaiting?: string;
+  readonly logTexts?: boolean;
+}
+
+const GIGABYTE = 1e9;
+
+/** `known`: the key of the environment. */
+function inputOf(files: readonly string[], options: ServeApiOptions, known: string | null) {
+  const folders = options.models ?? [];
+  for (const file of [...files, ...folders]) requireName(file);
+  if (files.length + folders.length === 0)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx serve] --api: got no model, expected files or --models <folder>", {
+      hint: "Name at least one model file.",
+    });
+  oneOf("the key", { "--api-key": options.apiKey, "--no-key": options.key === false });
+  const given = options.key === false ? undefined : (options.apiKey ?? known ?? undefined);
+  const number = (name: string, text: string | undefined): object =>
+    text === undefined ? {} : { [name]: wholeNumber(name, text, 1) };
+  const read = serverInput.safeParse({
+    port: wholeNumber("port", options.port, 0, 65_535),
+    models: [...files, ...folders].map((path) => resolve(path)),
+    key: given === undefined ? (options.key === false ? "none" : "made") : { given },
+    ...(options.host === undefined ? {} : { host: options.host }),
+    ...(options.device === undefined ? {} : { device: options.device }),
+    ...number("context", options.context),
+    ...number("threads", options.threads),
+    ...(options.memory === undefined ? {} : { memoryBytes: wholeNumber("memory", options.memory, 1) * GIGABYTE }),
+    ...(options.maxWaiting === undefined
+      ? {}
+      : { mostWaiting: wholeNumber("max-waiting", options.maxWaiting, 0, 1000) }),
+    keepTexts: options.logTexts === true,
+  });
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx serve] ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`);
+}
+
+export async function serveApi(
+  files: readonly string[],
+  options: ServeApiOptions,
+  engineEntry: string,
+  apiKey: string | null,
+): Promise<{ close(): Promise<void> }> {
+  const input = inputOf(files, options, apiKey);
+  const engine = createEngineProcess({
+    entry: engineEntry,
+    onLost: (reason) => process.stderr.write(`The engine was lost: ${reason}. The next one takes its place.\n`),
+  });
+  const client = engineClient(engine);
+  try {
+    const serving = await startApi({ ...input, client });
+    serving.log.listen((request) => {
+      if (request.state === "done" || request.state === "left") process.stderr.write(`${requestLine(request)}\n`);
+    });
+    const { running } = serving.status();
+    const models = running?.models.map(({ id }) => id) ?? [];
+    if (options.json === true)
+      process.stdout.write(
+        `${JSON.stringify({ url: running?.url, port: running?.port, key: running?.key, models })}\n`,
+      );
+    else process.stdout.write(welcome(running?.url ?? "", running?.key ?? null, models));
+    return {
+      async close() {
+        await serving.close();
+        client.close();
+        await engine.stop();
+      },
+    };
+  } catch (error) {
+    client.close();
+    await engine.stop();
+    throw error;
+  }
+}
+
+const welcome = (url: string, key: string | null, models: readonly string[]): string =>
+  [
+    "Programs that speak OpenAI's API find RLX at",
+    `  ${url}`,
+    key === null ? "Without a key: every program on this machine may ask." : `Key: ${key}`,
+    `${models.length === 1 ? "Model" : "Models"}: ${models.map(harmless).join(", ")}`,
+    "End with Ctrl+C.",
+    "",
+  ].join("\n");
+
+/** One request, one line; texts behind it where they are kept. */
+function requestLine(request: ServerRequest): string {
+  const { at, status, method, path, model, error, promptTokens, reusedTokens, generatedTokens } = request;
+  const parts = [
+    `${new Date(at).toISOString()} ${status ?? "---"} ${harmless(method)} ${harmless(path)}`,
+    ...(model === null ? [] : [harmless(model)]),
+    ...(promptTokens === 0
+      ? []
+      : [`${counted(promptTokens, "prompt token")}${reusedTokens > 0 ? `, ${reusedTokens} of them reused` : ""}`]),
+    ...(generatedTokens === 0 ? [] : [`${generatedTokens} written`]),
+    ...(request.rate === null ? [] : [`at ${figureText(request.rate)}`]),
+    ...(request.firstTokenSeconds === null ? [] : [`first after ${figureText(request.firstTokenSeconds)}`]),
+    ...(error === null ? [] : [harmless(`${error.code}: ${error.sentence}`)]),
+  ];
+  const texts = [request.prompt, request.answer].flatMap((text) => (text === null ? [] : [`  ${harmless(text)}`]));
+  return [parts.join("  "), ...texts].join("\n");
+}

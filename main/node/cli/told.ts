@@ -1,0 +1,91 @@
+/**
+ * A conversation on the command line, as `rlx chat` and `rlx run` share it: what the model is told
+ * besides the messages, and how an answer with thoughts and calls is written.
+ */
+import type { StreamInputOf } from "../../contract/contract.ts";
+import type { Reply, TemplateView } from "../../contract/views/chat.ts";
+import type { TokenView } from "../../contract/views/run.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Command } from "./client.ts";
+import { harmless } from "./output.ts";
+import { readText } from "./text.ts";
+
+export interface ToldOptions {
+  readonly tools?: string;
+  readonly toolChoice?: string;
+  readonly documents?: string;
+  readonly template?: string;
+  readonly templateVar?: readonly string[];
+}
+
+export type Told = Omit<Extract<StreamInputOf<"run.start">["prompt"], { readonly kind: "chat" }>, "kind" | "messages">;
+
+export async function toldOf(
+  { tools, toolChoice, documents, template, templateVar }: ToldOptions,
+  signal: AbortSignal,
+): Promise<Told> {
+  return {
+    ...(tools === undefined ? {} : { tools: await jsonOrFile(tools, signal) }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(documents === undefined ? {} : { documents: await jsonOrFile(documents, signal) }),
+    ...(template === undefined ? {} : { template }),
+    ...(templateVar === undefined ? {} : { variables: Object.fromEntries(templateVar.map(variableOf)) }),
+  };
+}
+
+/** JSON itself, or a file that holds it. */
+const jsonOrFile = (text: string, signal: AbortSignal): Promise<string> =>
+  /^\s*[[{]/u.test(text) ? Promise.resolve(text) : readText(text, signal);
+
+function variableOf(text: string): readonly [string, string] {
+  const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/su.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return [name, value];
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --template-var: got ${JSON.stringify(text)}, expected <name>=<value>`,
+    {
+      hint: "A value is JSON, or else a text: --template-var enable_thinking=false.",
+    },
+  );
+}
+
+/** The chat template; notes what may go wrong with it. */
+export async function notedTemplate(command: Command, model: string, told: Told): Promise<TemplateView> {
+  const asked = { model, messages: null, ...told };
+  const template = await command.client.call("chat.template", asked, { signal: command.signal });
+  // A form that the file does not name may not be the one it was trained on.
+  if (template.origin === "chatml") command.output.note(template.sentence);
+  if (told.tools !== undefined && template.origin !== null && template.callFamily === null)
+    command.output.note("The form in which this model calls tools is not known: a call stays text.");
+  return template;
+}
+
+/** Calls are a part of the result, on a line each. */
+export function tell({ output }: Command, { calls, notes }: Reply): void {
+  for (const { name, arguments: given } of calls) output.line(`→ ${name}(${given})`);
+  for (const note of notes) output.note(`! ${note}`);
+}
+
+const [DIM, PLAIN] = ["\u001b[2m", "\u001b[22m"];
+
+/**
+ * The answer goes to standard output; what was thought is dim there on a terminal, and on standard
+ * error elsewhere.
+ */
+export function shower({ output }: Command, showsThoughts: boolean): (pieces: TokenView["pieces"]) => void {
+  const isTerminal = process.stdout.isTTY;
+  let last: TokenView["pieces"][number]["part"] | undefined;
+  return (pieces) => {
+    for (const { part, text } of pieces) {
+      if (part === "call" || (part === "reasoning" && !showsThoughts)) continue;
+      const isThought = part === "reasoning";
+      if (last === "reasoning" && !isThought) (isTerminal ? process.stdout : process.stderr).write("\n");
+      last = part;
+      if (!isThought) output.write(text);
+      else if (!output.json) {
+        if (isTerminal) process.stdout.write(`${DIM}${harmless(text)}${PLAIN}`);
+        else process.stderr.write(text);
+      }
+    }
+  };
+}

@@ -1,0 +1,77 @@
+/** How fast a model would be, on the target and on the others: the line and the table of `rlx inspect` and `rlx route`. */
+import type { SumRow } from "../../contract/views/common.ts";
+import type { SpeedView, Subject, Verdict, VerdictRow } from "../../contract/views/cost.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Command } from "./client.ts";
+import { figureText } from "./output.ts";
+
+/** Null where none can be predicted, which the route explains. */
+export async function verdictOn(
+  { client, output, signal }: Command,
+  model: string,
+  subject: Subject,
+  rows: "own" | "all",
+): Promise<Verdict | null> {
+  output.progress("Predicting how fast it is");
+  try {
+    return await client.call("verdict.get", { model, subject, rows }, { signal });
+  } catch (error) {
+    if (!(error instanceof WorkbenchError) || error.code === "CANCELLED" || error.code.startsWith("BUG_")) throw error;
+    return null;
+  }
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
+
+export function printVerdict({ output }: Command, verdict: Verdict): void {
+  output.line(verdict.sentence);
+  if (verdict.rows.length === 0) return;
+  output.line();
+  const first = verdict.rows.find((row) => row.ok)?.speed.promptTokens;
+  output.table(
+    ["runs on", "decode", `first token${first === undefined ? "" : ` of ${first}`}`, "memory", "ANE", "hops", "fits"],
+    verdict.rows.map((row) => cellsOf(row)),
+    { right: [1, 2, 3, 4, 5], yields: 0 },
+  );
+}
+
+function cellsOf(row: VerdictRow): string[] {
+  if (!row.ok) return [`${row.title}: ${row.sentence}`, "–", "–", "–", "–", "–", "–"];
+  const { speed, fit, aneShare, hops } = row;
+  return [
+    row.title,
+    speed.generate === null ? "–" : figureText(speed.generate),
+    speed.prompt === null ? "–" : figureText(speed.prompt),
+    fit === null ? "–" : figureText(fit.total),
+    aneShare === null ? "–" : percent(aneShare),
+    String(hops),
+    fit === null ? "–" : fit.verdict === "fits" ? "yes" : fit.verdict === "tight" ? "just" : "no",
+  ];
+}
+
+/** The parts of a token's time, which add up to it, and the prompt's. */
+export function printSpeed(command: Command, { own }: Verdict): void {
+  if (!own.ok) return;
+  const { speed, title } = own;
+  const { output } = command;
+  output.line();
+  output.line(`How fast? (${speed.machine}, ${title}) ${speedText(speed)} (predicted)`);
+  printSum(command, [...speed.rows, { label: "together", arithmetic: null, value: speed.token }, ...speed.promptRows]);
+  output.line(`  ${speed.sentence}`);
+}
+
+const speedText = ({ generate, prompt, promptTokens }: SpeedView): string =>
+  [
+    `decode ${generate === null ? "not forecast" : figureText(generate)}`,
+    ...(prompt === null ? [] : [`prefill of ${promptTokens} tokens in ${figureText(prompt)}`]),
+  ].join(", ");
+
+/** Width of the longest figure, "~6.26 ms – 12.5 ms". */
+export const FIGURE_WIDTH = 18;
+
+export const printSum = ({ output }: Command, rows: readonly SumRow[]): void => {
+  for (const { value, label, arithmetic } of rows)
+    output.line(
+      `  ${figureText(value).padStart(FIGURE_WIDTH)}  ${label}${arithmetic === null ? "" : `: ${arithmetic}`}`,
+    );
+};
