@@ -44,7 +44,7 @@ const bridge: ShellBridge = {
   requestPort: () => ipcRenderer.send(CHANNELS.requestPort),
   pathForFile: (file) => (file instanceof File ? webUtils.getPathForFile(file) : ""),
   openModelDialog: async () => asPath(await ipcRenderer.invoke(CHANNELS.openDialog)),
-  savePackageDialog: async (suggested) => asPath(await ipcRenderer.invoke(CHANNELS.saveDialog, suggested)),
+  saveDialog: async (suggested) => asPath(await ipcRenderer.invoke(CHANNELS.saveDialog, suggested)),
   showInFolder: (path) => ipcRenderer.send(CHANNELS.showInFolder, path),
   onCommand: listeners(CHANNELS.command),
   onOpenFile: listeners(CHANNELS.openFile),

@@ -101,6 +101,9 @@ export const opened: string[] = [];
 /** What `app` says of itself when the shell is imported. */
 export const lock: { free: boolean; ready: Promise<void> } = { free: true, ready: Promise.resolve() };
 
+/** Where the shell keeps its own files; a test names a folder. */
+export const userData = { folder: "/nowhere" };
+
 export interface FakeMenuItem {
   readonly label?: string;
   readonly submenu?: readonly FakeMenuItem[];
@@ -124,6 +127,7 @@ export const fakeElectron = {
     quit: () => opened.push("quit"),
     exit: (code: number) => opened.push(`exit ${code}`),
     getAppPath: () => "/app",
+    getPath: () => userData.folder,
     isPackaged: false,
     getVersion: () => "0.0.0",
     /** False if the app runs already. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { CHANNELS } from "../channels.ts";
-import { choose, fakeElectron, FakeUtility, FakeWindow, lock, opened } from "./fakeElectron.ts";
+import { choose, fakeElectron, FakeUtility, FakeWindow, lock, opened, userData } from "./fakeElectron.ts";
 
 vi.mock("electron", () => fakeElectron);
 
@@ -19,7 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-beforeEach(() => {
+beforeEach(async () => {
+  await rm(join(folder, "windows.json"), { force: true });
+  userData.folder = folder;
   vi.resetModules();
   app.removeAllListeners();
   opened.length = 0;
@@ -168,6 +170,46 @@ describe("a second start", () => {
   });
 });
 
+describe("windows", () => {
+  const urls = (): string[] => FakeWindow.all.map(({ url }) => url.replace(/^.*session=/u, ""));
+
+  it("come back with their sessions after a restart", async () => {
+    await start();
+    choose("New window");
+    const [first, second] = FakeWindow.all;
+    expect(FakeWindow.all).toHaveLength(2);
+    // The page goes on with another session, and names it in its address.
+    second?.webContents.emit("did-navigate-in-page", {}, "workbench://app/index.html?session=other-one#tab=run");
+    const [one = ""] = urls();
+    app.emit("before-quit");
+    second?.close();
+    first?.close();
+    vi.resetModules();
+    app.removeAllListeners();
+    await start();
+    expect(urls()).toEqual([one, "other-one"]);
+  });
+
+  it("that were closed stay closed, but for the last one", async () => {
+    await start();
+    choose("New window");
+    const [first, second] = FakeWindow.all;
+    const [, kept] = urls();
+    first?.close();
+    second?.close();
+    vi.resetModules();
+    app.removeAllListeners();
+    await start();
+    expect(urls()).toEqual([kept]);
+  });
+
+  it("start anew where their list is damaged", async () => {
+    await writeFile(join(folder, "windows.json"), JSON.stringify({ sessions: ["../evil", 7, "good-one", "good-one"] }));
+    await start();
+    expect(urls()).toEqual(["good-one"]);
+  });
+});
+
 describe("the app", () => {
   it("shows a window when it is activated without one, and only then", async () => {
     on("darwin");
@@ -177,7 +219,7 @@ describe("the app", () => {
     expect(FakeWindow.all).toEqual([]);
     app.emit("activate");
     app.emit("activate");
-    expect(windowNow().url).toBe("workbench://app/index.html");
+    expect(windowNow().url).toMatch(/^workbench:\/\/app\/index\.html\?session=[0-9a-f-]{36}$/u);
   });
 
   it("says from the menu how a source folder is updated", async () => {

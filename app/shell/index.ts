@@ -1,4 +1,5 @@
 /** Electron's main process: lifecycle and wiring. Models, graphs and kernels live in the engine's own process. */
+import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { WebContents } from "electron";
@@ -9,6 +10,7 @@ import { menuTemplate } from "./menu.ts";
 import type { Channel } from "./mailbox.ts";
 import { createMailbox } from "./mailbox.ts";
 import { filesOf } from "./openFiles.ts";
+import { readOpenWindows, sessionOf, writeOpenWindows } from "./openWindows.ts";
 import { handleProtocol, registerScheme } from "./protocol.ts";
 import { handleRequests } from "./requests.ts";
 import { hardenApp, hardenSession } from "./security.ts";
@@ -21,6 +23,7 @@ const inOut = (...parts: readonly string[]): string => join(here, "..", ...parts
 
 const mail = createMailbox();
 let started = false;
+let ending = false;
 app.on("open-file", (event, path) => {
   event.preventDefault();
   sendToWindow(CHANNELS.openFile, path);
@@ -42,12 +45,29 @@ function focusedPage(): WebContents | undefined {
   return (BrowserWindow.getFocusedWindow() ?? BrowserWindow.getAllWindows()[0])?.webContents;
 }
 
-function showWindow(): void {
-  const window = createWindow(inOut("preload", "index.cjs"));
+/** The session of each window. */
+const sessions = new Map<BrowserWindow, string>();
+const listOfWindows = (): string => join(app.getPath("userData"), "windows.json");
+
+function noteSession(window: BrowserWindow, session: string): void {
+  sessions.set(window, session);
+  writeOpenWindows(listOfWindows(), [...sessions.values()]);
+}
+
+function showWindow(session: string = randomUUID()): void {
+  const window = createWindow(inOut("preload", "index.cjs"), session);
+  noteSession(window, session);
+  window.webContents.on("did-navigate-in-page", (_event, url) => {
+    const now = sessionOf(url);
+    if (now !== undefined && now !== sessions.get(window)) noteSession(window, now);
+  });
   window.webContents.once("did-finish-load", () =>
     mail.deliverTo((channel, text) => (focusedPage() ?? window.webContents).send(channel, text)),
   );
   window.once("closed", () => {
+    sessions.delete(window);
+    // The last window is what a next start goes on with.
+    if (sessions.size > 0 && !ending) writeOpenWindows(listOfWindows(), [...sessions.values()]);
     if (BrowserWindow.getAllWindows().every((other) => other === window)) mail.hold();
   });
 }
@@ -69,11 +89,19 @@ function start(): void {
     load: async () => (await import("electron-updater")).autoUpdater,
     ask: async (options) => (await dialog.showMessageBox(options)).response,
   });
-  const menu = menuTemplate(command, process.platform === "darwin", () => void checkForUpdates());
+  const menu = menuTemplate(command, {
+    mac: process.platform === "darwin",
+    checkForUpdates: () => void checkForUpdates(),
+    newWindow: () => showWindow(),
+  });
   Menu.setApplicationMenu(Menu.buildFromTemplate(menu));
   for (const path of filesNamed(process.argv, process.cwd())) mail.post(CHANNELS.openFile, path);
-  showWindow();
+  const before = readOpenWindows(listOfWindows());
+  if (before.length === 0) showWindow();
+  else for (const session of before) showWindow(session);
   started = true;
+  // Its windows close one after the other, and all of them come back.
+  app.on("before-quit", () => (ending = true));
   app.on("activate", showWindowIfNone);
   app.on("will-quit", () => engine.stop());
 }

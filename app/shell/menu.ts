@@ -24,17 +24,25 @@ const ROLES: Readonly<Record<MenuTitle, readonly MenuItemConstructorOptions[]>> 
   Help: [],
 };
 
+/** What the shell does itself. */
+export interface ShellActions {
+  readonly mac: boolean;
+  readonly checkForUpdates: () => void;
+  readonly newWindow: () => void;
+}
+
 export function menuTemplate(
   send: (command: string) => void,
-  mac: boolean,
-  checkForUpdates: () => void,
+  { mac, checkForUpdates, newWindow }: ShellActions,
 ): MenuItemConstructorOptions[] {
   const menus = ORDER.map((title): MenuItemConstructorOptions => {
     const own = (COMMANDS as readonly CommandDefinition[])
       .filter((command) => command.menu === title)
       .map((command) => menuItem(command, send));
     const roles = title === "Help" ? [{ label: "Check for updates…", click: checkForUpdates }] : ROLES[title];
-    return { label: title, submenu: roles.length === 0 ? own : [...own, { type: "separator" }, ...roles] };
+    const first: readonly MenuItemConstructorOptions[] =
+      title === "File" ? [{ label: "New window", accelerator: "CommandOrControl+N", click: newWindow }] : [];
+    return { label: title, submenu: roles.length === 0 ? own : [...first, ...own, { type: "separator" }, ...roles] };
   });
   const help = menus.pop();
   const rest: MenuItemConstructorOptions[] = [{ role: "windowMenu" }, ...(help ? [help] : [])];

@@ -55,7 +55,11 @@ export function handleRequests(ipc: Pick<IpcMain, "on" | "handle">, engine: Engi
   answerTrusted(CHANNELS.saveDialog, async (event, suggested) => {
     const options = {
       ...(typeof suggested === "string" ? { defaultPath: suggested.slice(0, 4096) } : {}),
-      filters: [{ name: "Core ML package", extensions: ["mlpackage"] }],
+      filters: [
+        typeof suggested === "string" && suggested.endsWith(".gguf")
+          ? { name: "GGUF model", extensions: ["gguf"] }
+          : { name: "Core ML package", extensions: ["mlpackage"] },
+      ],
     };
     const window = windowOf(event);
     const { filePath, canceled } = await (window

@@ -27,7 +27,7 @@ beforeEach(() => {
 
 describe("the window", () => {
   it("is sandboxed, isolated and on our own protocol", () => {
-    createWindow("/preload.cjs");
+    createWindow("/preload.cjs", "aaaa-bbbb");
     const [window] = FakeWindow.all;
     expect(window?.options.webPreferences).toMatchObject({
       contextIsolation: true,
@@ -38,7 +38,7 @@ describe("the window", () => {
       webviewTag: false,
       navigateOnDragDrop: false,
     });
-    expect(window?.url).toBe("workbench://app/index.html");
+    expect(window?.url).toBe("workbench://app/index.html?session=aaaa-bbbb");
     expect(window?.shown).toBe(false);
     window?.emit("ready-to-show");
     expect(window?.shown).toBe(true);
@@ -210,11 +210,11 @@ describe("the protocol", () => {
 describe("the menu", () => {
   it("has every command that names a menu, with its shortcut", () => {
     const sent: string[] = [];
-    const menus = menuTemplate(
-      (command) => sent.push(command),
-      true,
-      () => sent.push("updates"),
-    );
+    const menus = menuTemplate((command) => sent.push(command), {
+      mac: true,
+      checkForUpdates: () => sent.push("updates"),
+      newWindow: () => sent.push("window"),
+    });
     const items = menus.flatMap((menu) => (Array.isArray(menu.submenu) ? menu.submenu : []));
     for (const command of COMMANDS.filter((c) => c.menu !== null)) {
       const own = menus.find((menu) => menu.label === command.menu)?.submenu;

@@ -1,8 +1,10 @@
 /** The window: sandboxed, isolated, on our own protocol; it shows itself when the page has drawn. */
 import { BrowserWindow, nativeTheme } from "electron";
+import { withSession } from "./openWindows.ts";
 import { APP_URL } from "./security.ts";
 
-export function createWindow(preload: string): BrowserWindow {
+/** `session`: what the page goes on with. */
+export function createWindow(preload: string, session: string): BrowserWindow {
   const window = new BrowserWindow({
     width: 1440,
     height: 900,
@@ -28,6 +30,6 @@ export function createWindow(preload: string): BrowserWindow {
     },
   });
   window.once("ready-to-show", () => window.show());
-  window.loadURL(APP_URL).catch(() => window.show());
+  window.loadURL(withSession(APP_URL, session)).catch(() => window.show());
   return window;
 }

@@ -30,16 +30,34 @@ const everything = {
 /** Each kind, with everything that it can say. */
 const FULL: readonly CommandLine[] = [
   { kind: "inspect" },
+  { kind: "check", against: "f16 of it.gguf" },
   { kind: "graph", backend: "cpu", stage: "fuse norm", phase: "decode", target },
   { kind: "graph", backend: "coreml", stage: "mil", phase: "decode", target },
-  { kind: "route", phase: "decode", target },
-  { kind: "passes", backend: "mlx", phase: "decode" },
-  { kind: "chat", message: "Hello", system: "Be brief", tools: "[]", variables: "thinking=true", ...everything },
+  { kind: "graph", backend: "mlx", stage: "plan", phase: "decode", target },
+  { kind: "route", backend: "coreml", phase: "decode", target },
+  { kind: "route", backend: "mlx", phase: "prefill", target },
+  { kind: "passes", backend: "mlx", phase: "decode", target },
+  {
+    kind: "chat",
+    message: "Hello",
+    system: "Be brief",
+    tools: "[]",
+    toolChoice: "required",
+    variables: "thinking=true",
+    ...everything,
+  },
   { kind: "chat", message: "Hello", jsonSchema: "true", ...asked },
   { kind: "run", prompt: "Once", ...everything },
   { kind: "run", prompt: "Once", jsonSchema: "true", ...asked },
   { kind: "hybrid", device: "coreml", target },
-  { kind: "bench", device: "mlx", promptTokens: 8, generateTokens: 4, repeats: 2, warmup: 3 },
+  {
+    ...{ kind: "bench", device: "mlx", otherDevices: ["cpu"], otherModels: ["b.gguf"], promptTokens: "8, 16" },
+    ...{ generateTokens: "4", depth: "0, 64", threads: "1-4", repeats: 2, warmup: 3, seconds: 0 },
+  },
+  {
+    ...{ kind: "bench", device: "mlx", otherDevices: [], otherModels: [], promptTokens: "8", generateTokens: "4" },
+    ...{ depth: "0", threads: "", repeats: 2, warmup: 3, seconds: 30 },
+  },
   { kind: "profile", device: "mlx", promptTokens: 8, generateTokens: 4 },
   { kind: "export", target, path: "m.mlpackage" },
   { kind: "doctor" },
@@ -47,7 +65,7 @@ const FULL: readonly CommandLine[] = [
 
 describe("the command of an action", () => {
   it("names the model and the target", () => {
-    expect(commandText({ kind: "route", phase: "decode", target }, "~/Models/q.gguf")).toBe(
+    expect(commandText({ kind: "route", backend: "coreml", phase: "decode", target }, "~/Models/q.gguf")).toBe(
       "rlx route ~/Models/q.gguf --phase decode --chip m4 --os macos26 --units cpu-ane --profile auto --context 2048",
     );
     expect(commandText({ kind: "export", target, path: "/tmp/My model.mlpackage" }, "m.gguf")).toContain(
@@ -79,9 +97,10 @@ describe("the command of an action", () => {
       `rlx chat m.gguf --message 'it'\\''s me' --system 'Be brief' --device mlx --temperature 0.7 --top-k 40 --top-p 0.95 ` +
         "--min-p 0.05 --repeat-penalty 1.1 --seed 5 --stop END --stop 'THE END' --max-tokens 64 --context 1024",
     );
-    expect(commandText({ kind: "chat", message: "Hi", system: " ", temperature: 0, seed: null }, "m.gguf")).toBe(
-      "rlx chat m.gguf --message Hi --temperature 0",
-    );
+    const brief = { kind: "chat", message: "Hi", system: " ", temperature: 0, seed: null } as const;
+    expect(commandText(brief, "m.gguf")).toBe("rlx chat m.gguf --message Hi --temperature 0");
+    expect(commandText({ ...brief, tools: " ", toolChoice: "required" }, "m.gguf")).not.toContain("--tool");
+    expect(commandText({ ...brief, tools: "[]", toolChoice: "auto" }, "m.gguf")).not.toContain("--tool-choice");
   });
 
   it("shows a graph at its stage, or its MIL, and runs the demo graph on its target", () => {
@@ -98,9 +117,41 @@ describe("the command of an action", () => {
   });
 
   it("repeats a benchmark with its runs before those that count", () => {
-    const bench = { kind: "bench", device: "cpu", promptTokens: 512, generateTokens: 128, repeats: 6 } as const;
+    const bench = {
+      kind: "bench",
+      ...{ device: "cpu", otherDevices: [], otherModels: [], promptTokens: "512", generateTokens: "128" },
+      ...{ depth: "0", threads: "", repeats: 6, seconds: 0 },
+    } as const;
     expect(commandText({ ...bench, warmup: 0 }, "m.gguf")).toBe(
       "rlx bench m.gguf --device cpu --pp 512 --tg 128 --repeats 6 --warmup 0",
+    );
+    const matrix = {
+      ...bench,
+      otherDevices: ["mlx"],
+      otherModels: ["b.gguf"],
+      promptTokens: "128, 512",
+      threads: "1-4",
+    };
+    expect(commandText({ ...matrix, depth: "0, 64", seconds: 30, warmup: 1 }, "m.gguf")).toBe(
+      "rlx bench m.gguf --device cpu,mlx --pp 128,512 --tg 128 --depth 0,64 --threads 1-4 --seconds 30 --warmup 1 --also b.gguf",
+    );
+  });
+
+  it("repeats what was written in other types, with its choices", () => {
+    const quantize = { kind: "quantize", recipe: "q4_k_m", importance: "", overrides: "", pure: false } as const;
+    expect(commandText({ ...quantize, path: "q.gguf" }, "m.gguf")).toBe(
+      "rlx quantize m.gguf --to q4_k_m --output q.gguf",
+    );
+    expect(
+      commandText({ ...quantize, importance: "i.gguf", overrides: "*down*=q6_k\n", pure: true, path: null }, "m.gguf"),
+    ).toBe("rlx quantize m.gguf --to q4_k_m --tensor-type '*down*=q6_k' --pure --imatrix i.gguf --dry-run");
+    const convert = { kind: "convert", type: "", split: "none", megabytes: 500, tensors: 9, path: "c.gguf" } as const;
+    expect(commandText(convert, "m")).toBe("rlx convert m --output c.gguf");
+    expect(commandText({ ...convert, type: "f16", split: "megabytes" }, "m")).toBe(
+      "rlx convert m --type f16 --split-max-size 500M --output c.gguf",
+    );
+    expect(commandText({ ...convert, split: "tensors" }, "m")).toBe(
+      "rlx convert m --split-max-tensors 9 --output c.gguf",
     );
   });
 

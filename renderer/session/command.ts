@@ -1,7 +1,9 @@
 /** The command line that repeats the window's last action. */
 import type { SamplingNumber } from "../../main/contract/views/run.ts";
 import { samplingFlag, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../main/contract/views/run.ts";
+import type { AdapterSource } from "../../main/contract/views/model.ts";
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import { optionWords } from "../../main/contract/views/common.ts";
 
 /** Parameters of a run, named as in the run tab; a missing one keeps the command line's default. */
 interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
@@ -16,13 +18,14 @@ interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
   readonly grammar?: string;
   readonly jsonSchema?: string;
   readonly tools?: string;
+  readonly toolChoice?: string;
   /** Of the chat template, one a line. */
   readonly variables?: string;
   /** Numbers that the file names. */
   readonly hinted?: readonly string[];
 }
 
-/** The subject of a benchmark or a profile. */
+/** The subject of a profile. */
 interface Measured {
   readonly device: string;
   readonly promptTokens: number;
@@ -31,25 +34,57 @@ interface Measured {
 
 export type CommandLine =
   | { readonly kind: "inspect" }
-  /** A step of a backend, or the MIL that becomes of Core ML's legal graph. */
+  /** A step of a backend, or what becomes of its legal graph: MIL, or a plan. */
   | {
       readonly kind: "graph";
       readonly backend: string;
-      /** As the contract calls it; "mil" is none. */
+      /** As the contract calls it; "mil" and "plan" are none. */
       readonly stage: string;
       readonly phase: Phase;
       readonly target: TargetSpec;
     }
-  | { readonly kind: "route"; readonly phase: Phase; readonly target: TargetSpec }
-  | { readonly kind: "passes"; readonly backend: string; readonly phase: Phase }
+  | { readonly kind: "route"; readonly backend: string; readonly phase: Phase; readonly target: TargetSpec }
+  | { readonly kind: "passes"; readonly backend: string; readonly phase: Phase; readonly target: TargetSpec }
   | ({ readonly kind: "chat"; readonly message?: string; readonly system?: string } & Asked)
   | ({ readonly kind: "run"; readonly prompt: string } & Asked)
   /** The demo graph, part by part. */
   | { readonly kind: "hybrid"; readonly device: string | null; readonly target: TargetSpec }
-  | ({ readonly kind: "bench"; readonly repeats: number; readonly warmup: number } & Measured)
+  | {
+      readonly kind: "bench";
+      readonly device: string;
+      readonly otherDevices: readonly string[];
+      readonly otherModels: readonly string[];
+      /** Lists, as they are typed. */
+      readonly promptTokens: string;
+      readonly generateTokens: string;
+      readonly depth: string;
+      readonly threads: string;
+      readonly repeats: number;
+      readonly warmup: number;
+      readonly seconds: number;
+    }
   | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
-  | { readonly kind: "quantize"; readonly recipe: string; readonly path: string }
+  | { readonly kind: "check"; readonly against: string | null }
+  /** `path` is null where the errors were only measured. */
+  | {
+      readonly kind: "quantize";
+      readonly recipe: string;
+      readonly importance: string;
+      /** Exceptions, one a line. */
+      readonly overrides: string;
+      readonly pure: boolean;
+      readonly path: string | null;
+    }
+  | {
+      readonly kind: "convert";
+      /** "" keeps the types. */
+      readonly type: string;
+      readonly split: "none" | "megabytes" | "tensors";
+      readonly megabytes: number;
+      readonly tensors: number;
+      readonly path: string;
+    }
   | { readonly kind: "doctor" };
 
 /** Safe in a POSIX shell: single quotes unless every character is harmless. */
@@ -57,15 +92,25 @@ export function quote(text: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-const machineFlags = ({ chip, os, units, profile }: TargetSpec): readonly string[] => [
-  ...["--chip", chip, "--os", os],
-  ...["--units", units, "--profile", profile],
-];
+const machineFlags = ({ chip, os, units, profile, options }: TargetSpec): readonly string[] => {
+  const words = optionWords(options);
+  return [
+    ...["--chip", chip, "--os", os],
+    ...["--units", units, "--profile", profile],
+    ...(words.length === 0 ? [] : ["--options", words.join(",")]),
+  ];
+};
 
 const targetFlags = (target: TargetSpec): readonly string[] => [
   ...machineFlags(target),
   "--context",
   String(target.context),
+];
+
+/** Of a target, what says something of a runtime that runs all of it on one device. */
+const machineOnly = ({ chip, context }: TargetSpec): readonly string[] => [
+  ...["--chip", chip],
+  ...["--context", String(context)],
 ];
 
 /** A flag and its value, or nothing where there is no value. */
@@ -88,6 +133,12 @@ const formFlags = ({ grammar = "", jsonSchema = "" }: Asked): readonly string[] 
       ? flag("--grammar", grammar)
       : [];
 
+/** Without tools there is nothing to choose; `auto` is the command line's default. */
+const toolFlags = ({ tools = "", toolChoice = "auto" }: Asked): readonly string[] =>
+  tools.trim() === ""
+    ? []
+    : [...flag("--tools", tools), ...(toolChoice === "auto" ? [] : flag("--tool-choice", toolChoice))];
+
 const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--device", asked.device),
   ...SAMPLING_NUMBERS.flatMap((name) => (isUsual(name, asked) ? [] : flag(`--${samplingFlag(name)}`, asked[name]))),
@@ -99,6 +150,10 @@ const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--context", asked.context),
 ];
 
+/** A list without its spaces; nothing where it is empty. */
+const listFlag = (name: string, list: string): readonly string[] =>
+  list.trim() === "" ? [] : flag(name, list.replaceAll(/\s+/gu, ""));
+
 const measuredFlags = ({ device, promptTokens, generateTokens }: Measured): readonly string[] => [
   ...flag("--device", device),
   ...flag("--pp", promptTokens),
@@ -107,11 +162,20 @@ const measuredFlags = ({ device, promptTokens, generateTokens }: Measured): read
 
 const nameOf = ({ kind }: CommandLine): string => (kind === "export" ? "compile" : kind === "hybrid" ? "run" : kind);
 
+/** Commands that read a model without its adapters. */
+const WITHOUT_ADAPTERS: ReadonlySet<CommandLine["kind"]> = new Set([
+  ...(["inspect", "passes", "hybrid", "quantize", "convert", "check", "doctor"] as const),
+]);
+
 /**
  * `argument`: the model on a command line, from the overview; null if the command line cannot reach
  * it.
  */
-export function commandText(command: CommandLine, argument: string | null): string | null {
+export function commandText(
+  command: CommandLine,
+  argument: string | null,
+  adapters: readonly AdapterSource[] = [],
+): string | null {
   if (command.kind === "doctor") return "rlx doctor";
   if (argument === null) return null;
   const rest = (): readonly string[] => {
@@ -119,36 +183,69 @@ export function commandText(command: CommandLine, argument: string | null): stri
       case "inspect":
         return [];
       case "passes":
-        return ["--backend", command.backend, "--phase", command.phase];
+        return ["--backend", command.backend, "--phase", command.phase, ...targetFlags(command.target)];
       case "graph":
         return [
-          ...(command.stage === "mil" ? ["--mil"] : ["--backend", command.backend, ...flag("--stage", command.stage)]),
+          ...(command.stage === "mil" ? ["--mil"] : ["--backend", command.backend]),
+          ...(command.stage === "plan" ? ["--plan"] : command.stage === "mil" ? [] : flag("--stage", command.stage)),
           ...["--phase", command.phase],
           ...targetFlags(command.target),
         ];
       case "hybrid":
         return [...flag("--device", command.device), ...machineFlags(command.target)];
       case "route":
-        return ["--phase", command.phase, ...targetFlags(command.target)];
+        return [
+          ...(command.backend === "coreml" ? [] : ["--backend", command.backend]),
+          ...["--phase", command.phase],
+          ...(command.backend === "coreml" ? targetFlags(command.target) : machineOnly(command.target)),
+        ];
       case "chat":
         return [
           ...flag("--message", command.message),
           ...(command.system === undefined || command.system.trim() === "" ? [] : flag("--system", command.system)),
-          ...(command.tools === undefined || command.tools.trim() === "" ? [] : flag("--tools", command.tools)),
+          ...toolFlags(command),
           ...eachLine("--template-var", command.variables),
           ...askedFlags(command),
         ];
       case "run":
         return [...flag("--prompt", command.prompt), ...askedFlags(command)];
       case "bench":
-        return [...measuredFlags(command), ...flag("--repeats", command.repeats), ...flag("--warmup", command.warmup)];
+        return [
+          ...flag("--device", [command.device, ...command.otherDevices].join(",")),
+          ...listFlag("--pp", command.promptTokens),
+          ...listFlag("--tg", command.generateTokens),
+          ...(command.depth.trim() === "0" ? [] : listFlag("--depth", command.depth)),
+          ...listFlag("--threads", command.threads),
+          ...flag("--repeats", command.seconds === 0 ? command.repeats : null),
+          ...flag("--seconds", command.seconds === 0 ? null : command.seconds),
+          ...flag("--warmup", command.warmup),
+          ...command.otherModels.flatMap((path) => flag("--also", path)),
+        ];
       case "profile":
         return measuredFlags(command);
       case "export":
         return [...targetFlags(command.target), "--output", quote(command.path)];
+      case "check":
+        return flag("--against", command.against);
       case "quantize":
-        return ["--to", command.recipe, "--output", quote(command.path)];
+        return [
+          ...["--to", command.recipe],
+          ...eachLine("--tensor-type", command.overrides),
+          ...(command.pure ? ["--pure"] : []),
+          ...(command.importance.trim() === "" ? [] : flag("--imatrix", command.importance.trim())),
+          ...(command.path === null ? ["--dry-run"] : flag("--output", command.path)),
+        ];
+      case "convert":
+        return [
+          ...(command.type === "" ? [] : flag("--type", command.type)),
+          ...(command.split === "megabytes" ? flag("--split-max-size", `${command.megabytes}M`) : []),
+          ...(command.split === "tensors" ? flag("--split-max-tensors", command.tensors) : []),
+          ...flag("--output", command.path),
+        ];
     }
   };
-  return ["rlx", nameOf(command), argument, ...rest()].join(" ");
+  const lora = WITHOUT_ADAPTERS.has(command.kind)
+    ? []
+    : adapters.flatMap(({ path, scale }) => flag("--lora", scale === 1 ? path : `${path}:${scale}`));
+  return ["rlx", nameOf(command), argument, ...rest(), ...lora].join(" ");
 }

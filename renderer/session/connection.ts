@@ -3,6 +3,7 @@ import type { Job } from "../../main/contract/views/engine.ts";
 import { current, failed, IDLE, ready } from "./async.ts";
 import type { ConnectionSlice } from "./sessionSlice.ts";
 import type { SliceTools } from "./slice.ts";
+import { isOwnJob } from "./types.ts";
 
 /** What a job was doing, before the name of its model. */
 const JOBS: { readonly [K in Job["kind"]]: string } = {
@@ -16,6 +17,7 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   calibrate: "the calibration of",
   convert: "the conversion of",
   quantize: "the new file of",
+  check: "the check of",
 };
 
 const OTHER_VERSION =
@@ -24,11 +26,15 @@ const OTHER_VERSION =
 /** A connection that has not come up after this time is shown as lost. */
 const PATIENCE_MS = 4000;
 
+const FREED_MS = 1000;
+
 export const NO_CONNECTION = { connection: "connecting", loss: null, info: IDLE, status: null } as const;
 
 export function createConnectionSlice(tools: SliceTools<ConnectionSlice>): ConnectionSlice {
   const { engine, set, get, on } = tools;
   on("modelLeft", ({ opensAgain }) => {
+    // Its memory is given back a little later than it is closed.
+    setTimeout(() => void askStatus(tools), FREED_MS);
     // The loss was about the model that is gone.
     if (!opensAgain && get().loss?.over === true) set({ loss: null });
   });
@@ -48,14 +54,22 @@ export function createConnectionSlice(tools: SliceTools<ConnectionSlice>): Conne
       engine.on("engine.status", (status) => set({ status }));
       engine.on("engine.notice", ({ level, code, sentence: text, hint }) => {
         const title = level === "error" ? "The engine reports an error" : "Notice";
-        get().notify({ level, title, code, text, hint, details: null });
+        get().notify({ level, title, code, text, hint, details: null, stays: true });
       });
       if (engine.state === "connected") follow("connected");
     },
   };
 }
 
-async function greet({ engine, set, get }: SliceTools<ConnectionSlice>): Promise<void> {
+/** A lost engine has none. */
+const askStatus = ({ engine, set }: SliceTools<ConnectionSlice>): Promise<void> =>
+  engine.call("engine.status", {}).then(
+    (status) => set({ status }),
+    () => undefined,
+  );
+
+async function greet(tools: SliceTools<ConnectionSlice>): Promise<void> {
+  const { engine, set, get } = tools;
   try {
     set({ info: ready(await engine.call("engine.info", {})) });
   } catch (error) {
@@ -64,18 +78,19 @@ async function greet({ engine, set, get }: SliceTools<ConnectionSlice>): Promise
   }
   void get().loadRecents();
   // Later statuses come as events, when something changes.
-  engine.call("engine.status", {}).then(
-    (status) => set({ status }),
-    () => undefined,
-  );
+  void askStatus(tools);
 }
 
 function noteLoss({ engine, set, get }: SliceTools<ConnectionSlice>): void {
-  const { status, loss } = get();
+  const { status, loss, model } = get();
   const foreign = engine.otherVersion !== null;
   if (loss !== null && !loss.over && loss.foreign === foreign) return;
   const jobs = status?.jobs ?? [];
-  const lost = jobs.map(({ kind, title }) => `${JOBS[kind]} ${title}`);
+  const open = current(model)?.model ?? null;
+  const mine = jobs.filter((job) => isOwnJob(job, open));
+  const others = jobs.filter((job) => !mine.includes(job));
+  const words = ({ kind, title }: Job): string => `${JOBS[kind]} ${title}`;
+  const lost = [...mine.map(words), ...others.map((job) => `in another window ${words(job)}`)];
   // What an engine took with it is still lost when one of another version takes its place.
   const before = loss?.over === false ? loss : { lost: [], jobs: [] };
   set({
@@ -83,7 +98,7 @@ function noteLoss({ engine, set, get }: SliceTools<ConnectionSlice>): void {
     loss: {
       sentence: foreign ? OTHER_VERSION : "The engine stopped. It is being started again.",
       lost: [...before.lost, ...lost],
-      jobs: [...before.jobs, ...jobs.map(({ kind }) => kind)],
+      jobs: [...before.jobs, ...mine.map(({ kind }) => kind)],
       over: false,
       foreign,
     },

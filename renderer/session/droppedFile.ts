@@ -1,49 +1,176 @@
 /**
- * A dropped file without a path (in a browser). The engine asks for the ranges of its header. The
- * whole file is sent only on request, if the engine did not find it on its own disk.
+ * A dropped model without a path (in a browser): a file, some files, or a folder. The engine asks for the ranges of its header,
+ * and of the files beside it that it needs. All of these are sent only on request, if the engine did not find them on its own
+ * disk.
  */
 import type { EngineClient } from "../../main/contract/contract.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
+import type { DroppedModel } from "./types.ts";
+
+const CONFIG = "config.json";
+const isGguf = (name: string): boolean => /\.gguf$/iu.test(name);
+const isSafetensors = (name: string): boolean => /\.safetensors$/iu.test(name);
+const byName = (a: File, b: File): number => a.name.localeCompare(b.name);
+
+/** The model in files that were dropped or picked together: of several parts the first, with the others beside it. */
+export function modelOfFiles(given: readonly File[]): DroppedModel | null {
+  const files = given.toSorted(byName);
+  const file = files.find(({ name }) => isGguf(name) || isSafetensors(name)) ?? files[0];
+  if (file === undefined) return null;
+  return { file, folder: null, beside: new Map(files.map((each) => [each.name, each])) };
+}
+
+/** The model in a folder: that of Hugging Face, or its only GGUF, which may have parts. */
+export function modelOfFolder(folder: string, files: ReadonlyMap<string, File>): DroppedModel {
+  const top = [...files].flatMap(([path, file]) => (path.includes("/") ? [] : [file])).toSorted(byName);
+  const config = files.get(CONFIG);
+  if (config !== undefined && top.some(({ name }) => isSafetensors(name)))
+    return { file: config, folder, beside: files };
+  const models = top.filter(({ name }) => isGguf(name));
+  const [first] = models;
+  const stems = new Set(models.map(({ name }) => name.replace(/-\d{5}-of-\d{5}\.gguf$/iu, "")));
+  if (first !== undefined && stems.size === 1) return { file: first, folder: null, beside: files };
+  const what =
+    first === undefined ? "no GGUF file, and no config.json with safetensors files" : `${stems.size} GGUF models`;
+  throw new WorkbenchError("INPUT_UNREADABLE", `[folder] ${folder}: got ${what}, expected a model`, {
+    hint: "Drop a .gguf file (of a split model, all its parts), or the folder of a Hugging Face model.",
+  });
+}
+
+/** Most files that are read of a folder, and how deep they may lie: models keep theirs at the top, but for one. */
+const MOST_FILES = 4000;
+const DEEPEST = 1;
+
+/** The files of a folder by their names from it, hidden ones left out. */
+export async function filesOf(folder: FileSystemDirectoryEntry): Promise<ReadonlyMap<string, File>> {
+  const found = new Map<string, File>();
+  const walk = async (from: FileSystemDirectoryEntry, prefix: string, depth: number): Promise<void> => {
+    for (const entry of await entriesOf(from)) {
+      if (entry.name.startsWith(".") || found.size >= MOST_FILES) continue;
+      const path = prefix + entry.name;
+      if (isFileEntry(entry)) found.set(path, await fileOf(entry));
+      else if (isFolderEntry(entry) && depth < DEEPEST) await walk(entry, `${path}/`, depth + 1);
+    }
+  };
+  await walk(folder, "", 0);
+  return found;
+}
+
+export const isFolderEntry = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory;
+const isFileEntry = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile;
+
+const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+  new Promise((resolve, reject) => entry.file(resolve, (cause) => reject(unreadable(entry.name, cause))));
+
+/** A reader gives some entries at a time, and none at the end. */
+async function entriesOf(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
+  const reader = folder.createReader();
+  const all: FileSystemEntry[] = [];
+  for (;;) {
+    const some = await new Promise<readonly FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, (cause) => reject(unreadable(folder.name, cause))),
+    );
+    if (some.length === 0) return all;
+    all.push(...some);
+  }
+}
+
+const unreadable = (name: string, cause: unknown): WorkbenchError =>
+  new WorkbenchError("INPUT_UNREADABLE", `[file] ${name} cannot be read`, {
+    hint: "It may have been moved. Drop or choose it again.",
+    cause,
+  });
 
 async function readRange(file: File, offset: number, length: number): Promise<Uint8Array> {
   try {
     return new Uint8Array(await file.slice(offset, offset + length).arrayBuffer());
   } catch (cause) {
-    throw new WorkbenchError("INPUT_UNREADABLE", `[file] ${file.name} cannot be read`, {
-      hint: "It may have been moved, or it is a folder: drop a .gguf file.",
-      cause,
+    throw unreadable(file.name, cause);
+  }
+}
+
+/** The text of a small file. */
+export async function textOf(file: File, mostBytes: number): Promise<string> {
+  if (file.size > mostBytes)
+    throw new WorkbenchError(
+      "INPUT_LIMIT",
+      `[file] ${file.name}: got ${file.size} bytes, expected ${mostBytes} at most`,
+      { hint: "Choose a smaller file." },
+    );
+  return new TextDecoder().decode(await readRange(file, 0, file.size));
+}
+
+/** The files beside a model that the engine has asked for. */
+const needed = new WeakMap<DroppedModel, Set<string>>();
+
+const besideOf = (names: Iterable<readonly [string, File]>): { name: string; size: number }[] =>
+  [...names].map(([name, { size }]) => ({ name, size }));
+
+export async function feedHeader(engine: EngineClient, dropped: DroppedModel): Promise<string> {
+  const { file, folder, beside } = dropped;
+  const asked = new Set<string>();
+  needed.set(dropped, asked);
+  try {
+    let need = await engine.call("header.begin", {
+      ...{ name: file.name, size: file.size, folder },
+      beside: besideOf(beside),
     });
+    while (need.kind === "more") {
+      const { header, offset, length } = need;
+      if (need.file !== null) asked.add(need.file);
+      const source = need.file === null ? file : beside.get(need.file);
+      if (source === undefined)
+        throw new WorkbenchError("BUG_INVARIANT", `[header] there is no file ${need.file ?? ""}`);
+      need = await engine.call("header.feed", { header, offset, bytes: await readRange(source, offset, length) });
+    }
+    return need.header;
+  } catch (error) {
+    throw folder === null ? withFolderHint(error) : error;
   }
 }
 
-export const folderError = (name: string): WorkbenchError =>
-  new WorkbenchError("INPUT_UNREADABLE", `[file] ${name} is a folder, expected a .gguf file`, {
-    hint: "Drop the .gguf file in it (of a split model its first part), or open the folder of a Hugging Face model by its path.",
+/** A page sees no other file than those that were dropped. */
+function withFolderHint(error: unknown): unknown {
+  if (!(error instanceof WorkbenchError) || !["INPUT_SPLIT", "INPUT_NOT_FOUND"].includes(error.code)) return error;
+  const { code, message, details } = error;
+  return new WorkbenchError(code, message, {
+    hint: "A browser sees only what is dropped: drop the model's folder, or all of its files together.",
+    ...(details === undefined ? {} : { details }),
+    cause: error,
   });
-
-export async function feedHeader(engine: EngineClient, file: File): Promise<string> {
-  let need = await engine.call("header.begin", { name: file.name, size: file.size });
-  while (need.kind === "more") {
-    const bytes = await readRange(file, need.offset, need.length);
-    need = await engine.call("header.feed", { header: need.header, offset: need.offset, bytes });
-  }
-  return need.header;
 }
 
-export async function uploadFile(
+/** What the engine needs of a model, in the order in which it is sent. */
+export function partsToSend(dropped: DroppedModel): readonly (readonly [string, File])[] {
+  const { file, beside } = dropped;
+  const others = [...(needed.get(dropped) ?? [])].flatMap((name): readonly (readonly [string, File])[] => {
+    const other = beside.get(name);
+    return other === undefined || name === file.name ? [] : [[name, other]];
+  });
+  return [[file.name, file], ...others];
+}
+
+export async function uploadModel(
   engine: EngineClient,
-  file: File,
+  dropped: DroppedModel,
   signal: AbortSignal,
   onProgress: (doneBytes: number) => void,
 ): Promise<string> {
-  const { upload, chunkBytes } = await engine.call("upload.begin", { name: file.name, size: file.size });
+  const [[name, file] = ["", dropped.file], ...others] = partsToSend(dropped);
+  const { upload, chunkBytes } = await engine.call("upload.begin", {
+    ...{ name, size: file.size, folder: dropped.folder },
+    beside: besideOf(others),
+  });
   try {
-    for (let offset = 0; offset < file.size; offset += chunkBytes) {
-      if (signal.aborted) throw new WorkbenchError("CANCELLED", "[upload] cancelled");
-      const bytes = await readRange(file, offset, chunkBytes);
-      await engine.call("upload.chunk", { upload, offset, bytes }, { signal });
-      onProgress(Math.min(file.size, offset + chunkBytes));
-    }
+    let sent = 0;
+    for (const [, part] of [[name, file] as const, ...others])
+      for (let offset = 0; offset < part.size; offset += chunkBytes) {
+        if (signal.aborted) throw new WorkbenchError("CANCELLED", "[upload] cancelled");
+        const bytes = await readRange(part, offset, chunkBytes);
+        await engine.call("upload.chunk", { upload, offset: sent, bytes }, { signal });
+        sent += bytes.byteLength;
+        onProgress(sent);
+      }
     await engine.call("upload.finish", { upload });
     return upload;
   } catch (error) {

@@ -1,18 +1,18 @@
 /** The open model: how it comes and goes, its file, and the files opened before. */
-import type { Overview } from "../../main/contract/views/model.ts";
+import type { AdapterSource, Overview } from "../../main/contract/views/model.ts";
 import { current, failed, IDLE, ready } from "./async.ts";
-import { feedHeader, folderError, uploadFile } from "./droppedFile.ts";
+import { feedHeader, partsToSend, uploadModel } from "./droppedFile.ts";
 import { notOpened, titleOf } from "./openSource.ts";
 import type { ModelSlice } from "./sessionSlice.ts";
 import type { SliceTools } from "./slice.ts";
 import type { OpenSource } from "./types.ts";
 
-const NO_MODEL = { source: null, openingTitle: "", model: IDLE, upload: null } as const;
+const NO_MODEL = { source: null, openingTitle: "", model: IDLE, upload: null, adapters: [] } as const;
 const NO_RESULTS = { profiled: null, weightErrors: null } as const;
 export const INITIAL_MODEL = { ...NO_MODEL, ...NO_RESULTS, recents: IDLE, arriving: null } as const;
 
 export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
-  const { engine, set, get, on } = tools;
+  const { engine, shell, set, get, on } = tools;
   on("profileChanged", (profiled) => set({ profiled }));
   on("weightErrorsChanged", (weightErrors) => set({ weightErrors }));
   on("modelLeft", ({ opensAgain }) => {
@@ -22,6 +22,8 @@ export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
     ...INITIAL_MODEL,
     ...openingActions(tools),
     ...fileActions(tools),
+    pickFile: shell === null ? null : () => shell.openModelDialog(),
+    showInFolder: shell === null ? null : (path) => shell.showInFolder(path),
     async loadRecents() {
       try {
         const { recents } = await engine.call("recents.list", {});
@@ -43,19 +45,24 @@ export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
     askWeightErrors: (input) => engine.call("model.weightErrors", input),
     askBlocks: (model) => engine.call("model.blocks", { model }),
     askTensors: (input) => engine.call("model.tensors", input),
-    askComparison: (input) => engine.call("route.compare", input),
+    askVerdict: (input, signal) => engine.call("verdict.get", input, { signal }),
     askDoctor: () => engine.call("doctor.run", {}),
   };
 }
 
-function openingActions({ engine, shell, set, get, emit }: SliceTools<ModelSlice>): Pick<ModelSlice, "open" | "close"> {
+function openingActions({
+  engine,
+  shell,
+  set,
+  get,
+  emit,
+}: SliceTools<ModelSlice>): Pick<ModelSlice, "open" | "close" | "setAdapters"> {
   /** Counts openings; the answer to an older one is not shown. */
   let opening = 0;
 
-  const askOverview = async (source: OpenSource): Promise<Overview> => {
-    if (source.kind !== "file") return engine.call("model.open", { source });
-    if (source.isFolder === true) throw folderError(source.file.name);
-    const header = await feedHeader(engine, source.file);
+  const askOverview = async (source: OpenSource, adapters: readonly AdapterSource[]): Promise<Overview> => {
+    if (source.kind !== "file") return engine.call("model.open", { source, adapters: [...adapters] });
+    const header = await feedHeader(engine, source.dropped);
     return engine.call("model.open", { source: { kind: "header", header } });
   };
 
@@ -64,15 +71,22 @@ function openingActions({ engine, shell, set, get, emit }: SliceTools<ModelSlice
     if (model !== null) engine.call("model.close", { model: model.model }).catch(() => undefined);
   };
 
-  const leaveFor = (next: Pick<ModelSlice, "source" | "openingTitle" | "model">): void => {
+  const leaveFor = (next: Pick<ModelSlice, "source" | "openingTitle" | "model" | "adapters">): void => {
     const { model, source } = get();
+    if (current(model) !== null) emit("modelLeaving", { opensAgain: source === next.source });
     get().cancelUpload();
     closeHandle(current(model));
     set({ ...NO_MODEL, ...next });
     emit("modelLeft", { opensAgain: source === next.source });
   };
-  const leaveForSource = (source: OpenSource): void =>
-    leaveFor({ source, openingTitle: titleOf(source), model: { kind: "loading", previous: null } });
+  const leaveForSource = (source: OpenSource, adapters: readonly AdapterSource[]): void =>
+    leaveFor({ source, adapters, openingTitle: titleOf(source), model: { kind: "loading", previous: null } });
+  const show = (overview: Overview): void => {
+    set({ model: ready(overview) });
+    shell?.setDocument(overview.title, overview.file?.path ?? null);
+    emit("modelShown", overview);
+    get().noteCommand({ kind: "inspect" });
+  };
 
   return {
     async open(source) {
@@ -80,24 +94,49 @@ function openingActions({ engine, shell, set, get, emit }: SliceTools<ModelSlice
       const mine = opening;
       // The open model stays until the next one is there: a wrong path costs nothing.
       const keeps = current(get().model) !== null && source !== get().source;
+      // After a lost engine a model comes back with its adapters; those of a file would need it sent again.
+      const adapters = source === get().source && source.kind !== "file" ? get().adapters : [];
       if (keeps) set({ arriving: titleOf(source) });
-      else leaveForSource(source);
+      else leaveForSource(source, adapters);
       try {
-        const overview = await askOverview(source);
+        const overview = await askOverview(source, adapters);
         if (mine !== opening) {
           closeHandle(overview);
           return;
         }
-        if (keeps) leaveForSource(source);
-        set({ model: ready(overview) });
-        shell?.setDocument(overview.title, overview.file?.path ?? null);
-        emit("modelShown", overview);
-        get().noteCommand({ kind: "inspect" });
+        if (keeps) leaveForSource(source, adapters);
+        show(overview);
         void get().loadRecents();
       } catch (error) {
         if (mine !== opening) return;
         if (keeps) get().notifyError(notOpened(source), error);
         else set({ model: failed(error) });
+      } finally {
+        if (mine === opening) set({ arriving: null });
+      }
+    },
+    async setAdapters(adapters) {
+      const { source, openingTitle, model, tab } = get();
+      const open = current(model);
+      if (open === null || source === null) return;
+      opening += 1;
+      const mine = opening;
+      set({ arriving: openingTitle });
+      try {
+        const again = { kind: "model", model: open.model } as const;
+        const overview = await engine.call("model.open", { source: again, adapters: [...adapters] });
+        if (mine !== opening) {
+          closeHandle(overview);
+          return;
+        }
+        leaveForSource(source, adapters);
+        // Nothing else changes for the person who chose them.
+        get().setTab(tab);
+        // They were measured of other weights.
+        set(NO_RESULTS);
+        show(overview);
+      } catch (error) {
+        if (mine === opening) get().notifyError("The adapters could not be applied", error);
       } finally {
         if (mine === opening) set({ arriving: null });
       }
@@ -151,18 +190,19 @@ function fileActions(tools: SliceTools<ModelSlice>): Pick<ModelSlice, "locate" |
     async sendFile() {
       const { source } = get();
       if (source?.kind !== "file") return;
-      const { file } = source;
+      const { dropped } = source;
+      const name = titleOf(source);
+      const totalBytes = partsToSend(dropped).reduce((sum, [, { size }]) => sum + size, 0);
       uploading?.abort();
       const mine = new AbortController();
       uploading = mine;
-      const showProgress = (doneBytes: number): void =>
-        set({ upload: { name: file.name, doneBytes, totalBytes: file.size } });
+      const showProgress = (doneBytes: number): void => set({ upload: { name, doneBytes, totalBytes } });
       showProgress(0);
       try {
-        const upload = await uploadFile(engine, file, mine.signal, showProgress);
+        const upload = await uploadModel(engine, dropped, mine.signal, showProgress);
         await attach({ kind: "upload", upload });
       } catch (error) {
-        get().notifyError(`${file.name} could not be sent`, error);
+        get().notifyError(`${name} could not be sent`, error);
       } finally {
         if (uploading === mine) set({ upload: null });
       }

@@ -10,8 +10,11 @@ const MOST_SHOWN = 4;
 
 export const NO_NOTICES = { notices: [], lastCommand: null, log: [] } as const;
 
-export function createNoticesSlice({ set, get }: SliceTools<NoticesSlice>): NoticesSlice {
+export function createNoticesSlice({ set, get, on }: SliceTools<NoticesSlice>): NoticesSlice {
   let count = 0;
+  on("modelLeft", ({ opensAgain }) => {
+    if (!opensAgain) set({ notices: get().notices.filter(({ stays }) => stays === true) });
+  });
   return {
     ...NO_NOTICES,
     notify(notice) {
@@ -20,16 +23,17 @@ export function createNoticesSlice({ set, get }: SliceTools<NoticesSlice>): Noti
       set({ notices: [...get().notices, { ...notice, id: count }].slice(-MOST_SHOWN) });
       get().addToLog({ kind: level, code, text: `${title}: ${text}` });
     },
-    notifyError(title, error) {
+    notifyError(title, error, of = {}) {
       if (isCancelled(error)) return;
       const { code, message: text, hint = null, details } = toWireError(error);
       const shownDetails = details === undefined ? null : JSON.stringify(details, null, 2);
-      get().notify({ level: "error", title, code, text, hint, details: shownDetails });
+      get().notify({ level: "error", title, code, text, hint, details: shownDetails, ...of });
     },
     dismissNotice: (id) => set({ notices: get().notices.filter((notice) => notice.id !== id) }),
     addToLog: (entry) => set({ log: appendLog(get().log, entry, Date.now()) }),
     noteCommand(command) {
-      const text = commandText(command, current(get().model)?.argument ?? null);
+      const { model, adapters } = get();
+      const text = commandText(command, current(model)?.argument ?? null, adapters);
       if (text === null) return;
       set({ lastCommand: text });
       get().addToLog({ kind: "command", code: null, text });

@@ -11,7 +11,7 @@ export function titleOf(source: OpenSource): string {
     case "offer":
       return "the example";
     case "file":
-      return source.file.name;
+      return source.dropped.folder ?? source.dropped.file.name;
   }
 }
 

@@ -3,9 +3,9 @@ import { createQuestions, createTask, current, failed, IDLE, isCancelled, loadin
 import type { PlansSlice } from "./sessionSlice.ts";
 import type { SliceTools } from "./slice.ts";
 
-export const NO_PLANS = { planned: IDLE, onMlx: IDLE } as const;
+export const NO_PLANS = { planned: IDLE, onMlx: IDLE, ghost: null } as const;
 
-export function createPlansSlice({ engine, set, get, on }: SliceTools<PlansSlice>): PlansSlice {
+export function createPlansSlice({ engine, set, get, on, watch }: SliceTools<PlansSlice>): PlansSlice {
   const planning = createTask();
   const mlx = createQuestions();
   const dropPlanned = (): void => {
@@ -22,6 +22,10 @@ export function createPlansSlice({ engine, set, get, on }: SliceTools<PlansSlice
     dropOnMlx();
     void get().loadOnMlx();
   };
+  watch(
+    ({ backend, target, phase }) => [backend, target, phase],
+    () => set({ ghost: null }),
+  );
   on("modelLeft", () => {
     dropPlanned();
     dropOnMlx();
@@ -38,6 +42,7 @@ export function createPlansSlice({ engine, set, get, on }: SliceTools<PlansSlice
   on("devicesCalibrated", dropOnMlx);
   return {
     ...NO_PLANS,
+    showGhost: (ghost) => set({ ghost }),
     async loadPlanned() {
       const { model, target, phase, planned: before } = get();
       const open = current(model);

@@ -3,21 +3,29 @@
  * prefetched route never evicts a shown one.
  */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import type { Backend } from "../../main/contract/views/graph.ts";
 import type { RouteView } from "../../main/contract/views/route.ts";
 
 const MOST_SHOWN = 16;
 const MOST_AHEAD = 16;
 
+/** What a route is for. */
+export interface RouteOf {
+  readonly backend: Backend;
+  readonly target: TargetSpec;
+  readonly phase: Phase;
+}
+
 export interface RouteMemory {
-  has(target: TargetSpec, phase: Phase): boolean;
+  has(of: RouteOf): boolean;
   /** The route, which counts as shown from now on. */
-  take(target: TargetSpec, phase: Phase): RouteView | undefined;
-  show(target: TargetSpec, phase: Phase, route: RouteView): void;
-  keepAhead(target: TargetSpec, phase: Phase, route: RouteView): void;
+  take(of: RouteOf): RouteView | undefined;
+  show(of: RouteOf, route: RouteView): void;
+  keepAhead(of: RouteOf, route: RouteView): void;
   clear(): void;
 }
 
-const keyOf = (target: TargetSpec, phase: Phase): string => JSON.stringify([target, phase]);
+const keyOf = ({ backend, target, phase }: RouteOf): string => JSON.stringify([backend, target, phase]);
 
 export function createRouteMemory(): RouteMemory {
   const shown = new Map<string, RouteView>();
@@ -27,19 +35,19 @@ export function createRouteMemory(): RouteMemory {
     putLast(shown, key, route, MOST_SHOWN);
   };
   return {
-    has(target, phase) {
-      const key = keyOf(target, phase);
+    has(of) {
+      const key = keyOf(of);
       return shown.has(key) || ahead.has(key);
     },
-    take(target, phase) {
-      const key = keyOf(target, phase);
+    take(of) {
+      const key = keyOf(of);
       const route = shown.get(key) ?? ahead.get(key);
       if (route !== undefined) show(key, route);
       return route;
     },
-    show: (target, phase, route) => show(keyOf(target, phase), route),
-    keepAhead(target, phase, route) {
-      const key = keyOf(target, phase);
+    show: (of, route) => show(keyOf(of), route),
+    keepAhead(of, route) {
+      const key = keyOf(of);
       if (!shown.has(key)) putLast(ahead, key, route, MOST_AHEAD);
     },
     clear() {

@@ -1,7 +1,8 @@
 /** Target and phase with what follows from them: the legal graph and the routes. Answers to older questions are dropped. */
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import { sameWeights, targetSpec } from "../../main/contract/views/common.ts";
-import { isRouted, routedStage } from "../../main/contract/views/graph.ts";
+import { isRouted, ROUTED, routedStage } from "../../main/contract/views/graph.ts";
+import type { Backend } from "../../main/contract/views/graph.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import type { TargetList } from "../../main/contract/views/route.ts";
 import type { GraphModel } from "../graph/graphModel.ts";
@@ -12,11 +13,12 @@ import type { RoutesSlice } from "./sessionSlice.ts";
 import type { SliceTools } from "./slice.ts";
 
 const NO_ROUTES = { target: null, routes: { prefill: IDLE, decode: IDLE }, graph: IDLE } as const;
-export const INITIAL_ROUTES = { ...NO_ROUTES, targets: IDLE, phase: "decode" } as const;
+export const INITIAL_ROUTES = { ...NO_ROUTES, targets: IDLE, backend: ROUTED.backend, phase: "decode" } as const;
 
 /** What routes are asked for. */
 interface Viewpoint {
   readonly model: string;
+  readonly backend: Backend;
   readonly target: TargetSpec;
   readonly phase: Phase;
 }
@@ -45,13 +47,22 @@ export function createRoutesSlice(tools: SliceTools<RoutesSlice>): RoutesSlice {
 
   return {
     ...INITIAL_ROUTES,
+    setBackend(backend, by = "person") {
+      if (backend !== get().backend) {
+        set({ backend });
+        loader.load(false);
+      }
+      emit("backendChanged", { backend, by });
+      const { phase, target } = get();
+      if (by === "person" && target !== null) get().noteCommand({ kind: "route", backend, phase, target });
+    },
     setTarget(wanted) {
       const model = current(get().model);
-      const { target: before, phase } = get();
+      const { target: before, phase, backend } = get();
       const target = withinContext(wanted, model);
       set({ target });
       loader.load(false);
-      if (model !== null) get().noteCommand({ kind: "route", phase, target });
+      if (model !== null) get().noteCommand({ kind: "route", backend, phase, target });
       emit("targetChanged", { contextChanged: before?.context !== target.context });
     },
     setPhase(phase) {
@@ -68,9 +79,9 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
   /** A known route of the open model is shown at once. */
   const memory = createRouteMemory();
 
-  const loadGraph = async ({ model, target, phase }: Viewpoint, signal: AbortSignal): Promise<void> => {
+  const loadGraph = async ({ model, backend, target, phase }: Viewpoint, signal: AbortSignal): Promise<void> => {
     try {
-      const view = await engine.call("graph.get", { model, stage: routedStage(target), phase }, { signal });
+      const view = await engine.call("graph.get", { model, stage: routedStage(backend, target), phase }, { signal });
       if (!signal.aborted) set({ graph: ready(createGraphModel(view)) });
     } catch (error) {
       if (!signal.aborted) set({ graph: failed(error) });
@@ -80,10 +91,10 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
   /** Another profile of weights changes how many bytes the nodes read, and nothing else of the graph. */
   const loadBytes = async (
     graph: GraphModel,
-    { model, target, phase }: Viewpoint,
+    { model, backend, target, phase }: Viewpoint,
     signal: AbortSignal,
   ): Promise<void> => {
-    const key = { model, stage: routedStage(target), phase };
+    const key = { model, stage: routedStage(backend, target), phase };
     try {
       const { values } = await engine.call("graph.overlay", { key, kind: "bytes", target }, { signal });
       if (!signal.aborted) set({ graph: ready(withBytesRead(graph, key, values)) });
@@ -93,13 +104,13 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
   };
 
   const loadRoute = async (at: Viewpoint, signal: AbortSignal): Promise<void> => {
-    const { target, phase } = at;
+    const { phase } = at;
     const put = (state: RoutesSlice["routes"][Phase]): void => {
       if (!signal.aborted) set({ routes: { ...get().routes, [phase]: state } });
     };
     try {
       const route = await engine.call("route.get", at, { signal });
-      if (!signal.aborted) memory.show(target, phase, route);
+      if (!signal.aborted) memory.show(at, route);
       put(ready(route));
     } catch (error) {
       put(failed(error));
@@ -107,13 +118,16 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
   };
 
   /** Routes of targets that are one choice away, so that the choice shows at once. Any choice ends this. */
-  const lookAhead = async ({ model, target, phase }: Viewpoint, signal: AbortSignal): Promise<void> => {
+  const lookAhead = async (at: Viewpoint, signal: AbortSignal): Promise<void> => {
+    const { backend, target } = at;
+    // Only Core ML places the same program elsewhere for another chip or other units.
+    if (backend !== ROUTED.backend) return;
     for (const near of nearTargets(target, current(get().targets))) {
       if (signal.aborted) return;
-      if (memory.has(near, phase)) continue;
+      if (memory.has({ ...at, target: near })) continue;
       try {
-        const route = await engine.call("route.get", { model, target: near, phase }, { signal });
-        if (!signal.aborted) memory.keepAhead(near, phase, route);
+        const route = await engine.call("route.get", { ...at, target: near }, { signal });
+        if (!signal.aborted) memory.keepAhead({ ...at, target: near }, route);
       } catch {
         // The error is shown when this target is chosen.
         return;
@@ -137,17 +151,17 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
   return {
     /** Routes of both phases and the graph of the current one; what is shown stays until its successor comes. */
     load(areRoutesKept: boolean): void {
-      const { model, target, phase, routes, graph } = get();
+      const { model, backend, target, phase, routes, graph } = get();
       const open = current(model);
       if (open === null || target === null) return;
       const before = asking;
       asking = new AbortController();
       if (open.canGraph.ok) {
-        const at = { model: open.model, target, phase };
+        const at = { model: open.model, backend, target, phase };
         const shown = current(graph);
         const kept = shown !== null && isGraphOf(shown, at) ? shown : null;
         const next = (of: Phase): RoutesSlice["routes"][Phase] => {
-          const known = memory.take(target, of);
+          const known = memory.take({ ...at, phase: of });
           return known === undefined ? loading(routes[of]) : ready(known);
         };
         const isKnown = kept !== null && hasWeightsOf(kept, target);
@@ -175,7 +189,10 @@ export function withinContext(target: TargetSpec, model: Overview | null): Targe
 /** Targets that cost the engine little: another chip, or other units with the same weights, only place the operators again. */
 export function nearTargets(target: TargetSpec, targets: TargetList | null): readonly TargetSpec[] {
   if (targets === null) return [];
-  const chips = targets.chips.filter(({ id }) => id !== target.chip).map(({ id }) => ({ ...target, chip: id }));
+  // Families: a variant places as its family does.
+  const chips = targets.chips
+    .filter(({ id }) => id !== target.chip && !id.includes("-"))
+    .map(({ id }) => ({ ...target, chip: id }));
   // Weights that follow the units have to be lowered first.
   if (target.profile === "auto") return chips;
   const others = targetSpec.shape.units.options.filter((units) => units !== target.units);
@@ -183,18 +200,19 @@ export function nearTargets(target: TargetSpec, targets: TargetList | null): rea
 }
 
 /** The legal graph follows from phase and context: other weights and another chip leave its nodes as they are. */
-function isGraphOf({ view: { key } }: GraphModel, { model, phase, target }: Viewpoint): boolean {
+function isGraphOf({ view: { key } }: GraphModel, { model, backend, phase, target }: Viewpoint): boolean {
   const { stage } = key;
+  const context = stage.backend === ROUTED.backend ? stage.target.context : stage.context;
   return (
     key.model === model &&
     key.phase === phase &&
     isRouted(stage) &&
-    "target" in stage &&
-    stage.target.context === target.context
+    stage.backend === backend &&
+    context === target.context
   );
 }
 
-/** Whether the bytes that nodes read are those of the target's weights. */
+/** Whether the bytes that nodes read are those of the target's weights; other runtimes hold them in one way. */
 function hasWeightsOf({ view: { key } }: GraphModel, target: TargetSpec): boolean {
-  return "target" in key.stage && sameWeights(key.stage.target, target);
+  return key.stage.backend !== ROUTED.backend || sameWeights(key.stage.target, target);
 }

@@ -5,12 +5,15 @@
 import type { StoreApi } from "zustand/vanilla";
 import type { EngineClient } from "../../main/contract/contract.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
-import type { PassList, Stage } from "../../main/contract/views/graph.ts";
+import type { Backend, PassList, Stage } from "../../main/contract/views/graph.ts";
+import type { RunDevice } from "../../main/contract/views/engine.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import type { ProfileView } from "../../main/contract/views/run.ts";
-import type { SessionState, WeightErrors } from "./sessionSlice.ts";
+import type { Chooser, SessionState, WeightErrors } from "./sessionSlice.ts";
 
 export interface WindowEvents {
+  /** The open model is about to go: the last moment in which the slices hold what is about it. */
+  readonly modelLeaving: { readonly opensAgain: boolean };
   /** The open model is gone, for another one or for none. */
   readonly modelLeft: {
     /** The same source opens again after the engine was lost: conversation and results stay. */
@@ -20,12 +23,19 @@ export interface WindowEvents {
   /** The graph follows from the context; everything else in a target leaves it as it is. */
   readonly targetChanged: { readonly contextChanged: boolean };
   readonly phaseChanged: null;
+  readonly backendChanged: { readonly backend: Backend; readonly by: Chooser };
+  /** The device that runs, measures and records for the subject, unless a person chooses another. */
+  readonly runnerChanged: RunDevice;
   /** The graph and the routes of both phases have arrived. */
   readonly routesSettled: null;
-  readonly passesListed: Pick<PassList, "backend" | "passes">;
-  readonly stageChosen: Pick<Stage, "backend" | "step">;
+  readonly passesListed: Pick<PassList, "passes">;
+  /** In the pipeline. */
+  readonly passChosen: string;
+  readonly stageChosen: Pick<Stage, "step">;
   /** A node of the legal graph that another feature wants to see in the graph. */
   readonly nodeChosen: number;
+  /** The selected op is this node of the graph that has taken the place of the one before. */
+  readonly nodeKept: number;
   readonly profileChanged: ProfileView | null;
   readonly weightErrorsChanged: WeightErrors | null;
   readonly devicesCalibrated: null;
@@ -43,6 +53,8 @@ export interface SliceTools<Own, Readable = SessionState & Own> {
   readonly set: <P extends Partial<Own>>(part: Part<Own, P>) => void;
   readonly get: () => Readable;
   readonly on: <Name extends keyof WindowEvents>(event: Name, react: (news: WindowEvents[Name]) => void) => void;
+  /** As `on`, for the next time only. */
+  readonly once: <Name extends keyof WindowEvents>(event: Name, react: (news: WindowEvents[Name]) => void) => void;
   readonly emit: <Name extends keyof WindowEvents>(event: Name, news: WindowEvents[Name]) => void;
   /** Reacts whenever one of the values changes. */
   readonly watch: (values: (state: Readable) => readonly unknown[], react: () => void) => void;
@@ -54,12 +66,12 @@ export function createTools<State>(
   shell: ShellBridge | null,
   store: StoreApi<State>,
 ): <Own, Readable>() => SliceTools<Own, Readable> {
-  const { on, emit } = createEvents();
+  const { on, once, emit } = createEvents();
   return <Own, Readable>(): SliceTools<Own, Readable> => {
     // The one store is the intersection of all slices.
     const slice = store as unknown as StoreApi<Own & Readable>;
     return {
-      ...{ engine, shell, on, emit },
+      ...{ engine, shell, on, once, emit },
       set: (part) => slice.setState(part as Partial<Own & Readable>),
       get: slice.getState,
       watch(values, react) {
@@ -75,12 +87,22 @@ export function createTools<State>(
   };
 }
 
-function createEvents(): Pick<SliceTools<unknown>, "on" | "emit"> {
+function createEvents(): Pick<SliceTools<unknown>, "on" | "once" | "emit"> {
   const listeners: { [Name in keyof WindowEvents]?: ((news: WindowEvents[Name]) => void)[] } = {};
+  const set = <Name extends keyof WindowEvents>(
+    event: Name,
+    change: (
+      reacts: readonly ((news: WindowEvents[Name]) => void)[],
+    ) => readonly ((news: WindowEvents[Name]) => void)[],
+  ): void => void Object.assign(listeners, { [event]: change(listeners[event] ?? []) });
   return {
-    on<Name extends keyof WindowEvents>(event: Name, react: (news: WindowEvents[Name]) => void) {
-      const others: ((news: WindowEvents[Name]) => void)[] = listeners[event] ?? [];
-      Object.assign(listeners, { [event]: [...others, react] });
+    on: (event, react) => set(event, (others) => [...others, react]),
+    once(event, react) {
+      const first: typeof react = (news) => {
+        set(event, (others) => others.filter((other) => other !== first));
+        react(news);
+      };
+      set(event, (others) => [...others, first]);
     },
     emit(event, news) {
       for (const react of listeners[event] ?? []) react(news);

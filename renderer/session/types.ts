@@ -11,11 +11,24 @@ export type Selection =
   | { readonly kind: "hop"; readonly index: number }
   | { readonly kind: "pass"; readonly index: number };
 
-/** What to open. A file is one that was dropped or picked in a browser and has no path. */
+/** A model whose files were dropped or picked in a browser and have no path. */
+export interface DroppedModel {
+  /** Its first file: a GGUF, safetensors, or the config.json of a folder. */
+  readonly file: File;
+  /** The folder that was dropped; null where files were. */
+  readonly folder: string | null;
+  /** The files beside it, by their names from its folder. */
+  readonly beside: ReadonlyMap<string, File>;
+}
+
 export type OpenSource =
   | { readonly kind: "path"; readonly path: string }
   | { readonly kind: "offer"; readonly id: string }
-  | { readonly kind: "file"; readonly file: File; readonly isFolder?: boolean };
+  | { readonly kind: "file"; readonly dropped: DroppedModel };
+
+/** Work of this window, or of the engine itself; that of another window's model is not. */
+export const isOwnJob = ({ model }: Pick<Job, "model">, open: string | null): boolean =>
+  model === null || model === open;
 
 export interface ShownNotice {
   readonly id: number;
@@ -25,6 +38,8 @@ export interface ShownNotice {
   readonly text: string;
   readonly hint: string | null;
   readonly details: string | null;
+  /** It is not about the open model: it stays when that goes. */
+  readonly stays?: boolean;
 }
 
 /** The engine went away: since when, and what was running. */

@@ -1,6 +1,7 @@
 /** The window: start screen or session, the dialogs over both, drops and shortcuts for all of it. */
 import type { ReactNode } from "react";
 import { useEffect, useMemo, useRef } from "react";
+import { SESSION_ENDING } from "../../main/contract/views/session.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import { Start } from "../features/start/Start.tsx";
 import { StoreProvider } from "../session/context.tsx";
@@ -11,12 +12,14 @@ import type { CommandTable } from "./commands.ts";
 import { createCommands } from "./commands.ts";
 import { Dialogs } from "./Dialogs.tsx";
 import { LossBanner, Notices } from "./Notices.tsx";
+import { MissingModelBanner } from "./MissingModel.tsx";
 import { SessionWindow } from "./SessionWindow.tsx";
 import { StatusBar } from "./StatusBar.tsx";
 import type { WorkbenchStore } from "./store.ts";
 import { StartBar } from "./Toolbar.tsx";
 import { useDrop } from "./useDrop.ts";
 import { useShortcuts } from "./useShortcuts.ts";
+import { modelOfFiles } from "../session/droppedFile.ts";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
 
@@ -27,8 +30,14 @@ export interface AppProps {
 
 export function App({ store, shell }: AppProps): ReactNode {
   const picker = useRef<HTMLInputElement>(null);
+  const sessionPicker = useRef<HTMLInputElement>(null);
   const commands = useMemo(
-    () => createCommands({ store, shell, pickFile: () => picker.current?.click() }),
+    () =>
+      createCommands({
+        ...{ store, shell },
+        pickFile: () => picker.current?.click(),
+        pickSession: () => sessionPicker.current?.click(),
+      }),
     [store, shell],
   );
   useShortcuts(commands, shell);
@@ -44,10 +53,22 @@ export function App({ store, shell }: AppProps): ReactNode {
           ref={picker}
           type="file"
           hidden
+          multiple
           onChange={(event) => {
-            const file = event.target.files?.[0];
+            const dropped = modelOfFiles([...(event.target.files ?? [])]);
             event.target.value = "";
-            if (file !== undefined) void store.getState().open({ kind: "file", file });
+            if (dropped !== null) void store.getState().open({ kind: "file", dropped });
+          }}
+        />
+        <input
+          ref={sessionPicker}
+          type="file"
+          hidden
+          accept={SESSION_ENDING}
+          onChange={(event) => {
+            const [file] = event.target.files ?? [];
+            event.target.value = "";
+            if (file !== undefined) void store.getState().importSession(file);
           }}
         />
         <Dialogs />
@@ -62,15 +83,36 @@ function Window({ store, shell }: AppProps): ReactNode {
   const dragging = useDrop(store, shell);
   const showDialog = useWorkbench((state) => state.showDialog);
   const commands = useCommands();
+  const restores = useWorkbench((state) => state.sessionExpected && state.model.kind === "idle");
   if (!atStart) return <SessionWindow dragging={dragging} mac={shell?.platform === "darwin"} />;
   return (
     <div className={styles["start"]}>
       <StartBar mac={shell?.platform === "darwin"} />
-      <LossBanner />
-      <Start dragging={dragging} onOpen={commands["file.open"].run} onOpenPath={() => showDialog("path")} />
+      <div className={styles["banners"]}>
+        <LossBanner />
+        <MissingModelBanner />
+      </div>
+      {restores ? (
+        <main className={styles["opening"]} aria-label="Opening the session" />
+      ) : (
+        <Start dragging={dragging} onOpen={commands["file.open"].run} onOpenPath={() => showDialog("path")} />
+      )}
       <StatusBar />
     </div>
   );
+}
+
+/** A file that the system asks for comes after the session, which would open its own model over it. */
+async function openAfterRestore(store: WorkbenchStore, path: string): Promise<void> {
+  await new Promise<void>((resolve) => {
+    if (!store.getState().sessionExpected) return resolve();
+    const stop = store.subscribe(({ sessionExpected }) => {
+      if (sessionExpected) return;
+      stop();
+      resolve();
+    });
+  });
+  await store.getState().open({ kind: "path", path });
 }
 
 /** What comes from the shell: menu items, and files that the system asks to open. */
@@ -81,10 +123,7 @@ function useShellEvents(store: WorkbenchStore, shell: ShellBridge | null, comman
       if (command?.enabled() === true) command.run();
     };
     if (shell === null) return undefined;
-    const stops = [
-      shell.onCommand(run),
-      shell.onOpenFile((path) => void store.getState().open({ kind: "path", path })),
-    ];
+    const stops = [shell.onCommand(run), shell.onOpenFile((path) => void openAfterRestore(store, path))];
     return () => {
       for (const stop of stops) stop();
     };

@@ -4,12 +4,14 @@ import { useEffect, useState } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
 import type { DoctorReport } from "../../main/contract/views/engine.ts";
 import type { Async } from "../session/async.ts";
-import { failed, IDLE, ready } from "../session/async.ts";
+import { SESSION_ENDING } from "../../main/contract/views/session.ts";
+import { current, failed, IDLE, ready } from "../session/async.ts";
 import { typedPath } from "../session/openSource.ts";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { ErrorNote } from "../ui/ErrorNote.tsx";
 import { Progress } from "../ui/states.tsx";
+import { saveText } from "../ui/saveText.ts";
 import { Words } from "../ui/Words.tsx";
 import { About } from "./About.tsx";
 import { Palette } from "./Palette.tsx";
@@ -35,6 +37,9 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="This machine" open={dialog === "doctor"} onClose={close} width={620}>
         <Doctor />
+      </Dialog>
+      <Dialog title="Export the session" open={dialog === "session"} onClose={close}>
+        <SessionForm onClose={close} />
       </Dialog>
       <Dialog title="About RLX Workbench" open={dialog === "about"} onClose={close} width={680}>
         <About />
@@ -106,6 +111,37 @@ function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
     </form>
   );
 }
+
+/** A file that another person, or another machine, imports. */
+function SessionForm({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const [withPaths, setWithPaths] = useState(false);
+  const exportSession = useWorkbench((state) => state.exportSession);
+  const title = useWorkbench((state) => current(state.model)?.title ?? "session");
+  const save = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    onClose();
+    saveText(sessionFileName(title), exportSession(withPaths), "application/json");
+  };
+  return (
+    <form className={styles["form"]} onSubmit={save}>
+      <p>Models by name and hash, target, conversations, runs, benches, the last recording, and notes. No weights.</p>
+      <label className={styles["check"]}>
+        <input type="checkbox" checked={withPaths} onChange={(event) => setWithPaths(event.target.checked)} />
+        <span>With the paths of the models on this machine</span>
+      </label>
+      <div className={styles["row"]}>
+        <button type="submit" className={styles["submit"]}>
+          Export
+        </button>
+        <Button onClick={onClose}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+/** Safe on every system. */
+const sessionFileName = (title: string): string =>
+  `${title.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80)}${SESSION_ENDING}`;
 
 const STATE_WORDS = { ok: "ready", warning: "needs attention", missing: "not here", info: "note" } as const;
 

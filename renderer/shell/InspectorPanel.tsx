@@ -1,10 +1,12 @@
 /** The inspector: what belongs to the tab that is shown, or what is selected. */
 import type { ReactNode } from "react";
-import { blockNote, shownGraph } from "../features/graph/graphState.ts";
+import { blockNote, shownGraph, stackBlocks } from "../features/graph/graphState.ts";
+import { AdviceCards } from "../features/advice/AdviceCards.tsx";
 import { Inspector } from "../features/inspector/Inspector.tsx";
 import { NodeRouteCard } from "../features/route/NodeRouteCard.tsx";
 import { SegmentPlan } from "../features/route/SegmentPlan.tsx";
 import { current } from "../session/async.ts";
+import { applyAdvice } from "./applyAdvice.ts";
 import { tabOf } from "./tabs.ts";
 import { useWorkbench, useWorkbenchApi } from "./useWorkbench.ts";
 import styles from "./InspectorPanel.module.css";
@@ -36,6 +38,9 @@ function Selected(): ReactNode {
   const setTab = useWorkbench((state) => state.setTab);
   const passes = useWorkbench((state) => state.passChoices);
   const model = useWorkbench((state) => current(shownGraph(state)));
+  const showGroup = useWorkbench((state) => state.showGroup);
+  // A stack is one as long as it is folded.
+  const picture = useWorkbench((state) => current(state.picture));
   const api = useWorkbenchApi();
   const changedPass = (name: string) => passes.find((each) => each.name === name && each.changed);
   return (
@@ -56,8 +61,22 @@ function Selected(): ReactNode {
       onSource={showSource}
       model={model}
       noteOf={(group) => blockNote(api.getState(), group)}
+      stackOf={(group) => stackBlocks(picture, group)}
+      onGroup={(group) => {
+        showGroup(group);
+        setTab("graph");
+      }}
       routeOfNode={(node) => <NodeRouteCard node={node} />}
       routeOfSegment={(index) => <SegmentPlan index={index} />}
+      advice={
+        <AdviceCards
+          onOp={(node) => {
+            showNode(node);
+            setTab("graph");
+          }}
+          onApply={(advice) => applyAdvice(advice, api.getState())}
+        />
+      }
     />
   );
 }

@@ -11,8 +11,10 @@ import { current } from "../session/async.ts";
 import { cx } from "../ui/cx.ts";
 import { SearchField } from "../ui/fields.tsx";
 import { count, signed } from "../ui/format.ts";
+import { gainText } from "../features/advice/AdviceCards.tsx";
 import { modelName } from "../features/bench/slice.ts";
 import { routeColumns } from "../features/graph/graphState.ts";
+import { Notes } from "../features/notes/Notes.tsx";
 import { pastRuns } from "./pastRuns.ts";
 import type { TreeRow } from "./treeRows.ts";
 import { rowsWithin, treeRows } from "./treeRows.ts";
@@ -26,13 +28,16 @@ export function Navigator(): ReactNode {
   const [filter, setFilter] = useState("");
   const canGraph = useWorkbench((state) => current(state.model)?.canGraph.ok === true);
   return (
-    <nav className={styles["navigator"]} aria-label="Structure and passes">
+    <nav className={styles["navigator"]} aria-label="Structure, passes and advice">
       <h3>Structure</h3>
       {canGraph ? <Structure filter={filter} /> : <p className={styles["none"]}>This file has no graph here.</p>}
       {canGraph ? <Passes /> : null}
+      {canGraph ? <Advice /> : null}
       <Runs />
+      <Notes />
       <div className={styles["filter"]}>
         <SearchField
+          id="structure-filter"
           label="Filter the structure"
           placeholder="Filter…"
           value={filter}
@@ -249,14 +254,46 @@ function Passes(): ReactNode {
           >
             <span>{pass.name}</span>
             <em>
-              {pass.nodesAfter === pass.nodesBefore
-                ? `${count(pass.hits)}×`
-                : `${signed(pass.nodesAfter - pass.nodesBefore)}`}
+              {pass.opsAfter === pass.opsBefore ? `${count(pass.hits)}×` : `${signed(pass.opsAfter - pass.opsBefore)}`}
             </em>
           </button>
         ))}
       </div>
       {quiet === 0 ? null : <p className={styles["quiet"]}>{count(quiet)} more without change</p>}
+    </section>
+  );
+}
+
+/** What would make it faster; a row opens its card in the inspector. */
+function Advice(): ReactNode {
+  const list = useWorkbench((state) => current(state.advices));
+  const open = useWorkbench((state) => state.openAdvice);
+  const toggle = useWorkbench((state) => state.toggleAdvice);
+  const select = useWorkbench((state) => state.select);
+  const tab = useWorkbench((state) => state.tab);
+  const setTab = useWorkbench((state) => state.setTab);
+  if (list === null) return null;
+  return (
+    <section className={styles["advice"]} aria-label="Advice">
+      <h3>
+        Advice <em className={styles["quiet"]}>{list.advices.length === 0 ? "none" : count(list.advices.length)}</em>
+      </h3>
+      {list.advices.map((advice) => (
+        <button
+          key={advice.rule}
+          type="button"
+          className={cx(styles["pass"], advice.rule === open && styles["on"])}
+          title={advice.claim}
+          onClick={() => {
+            toggle(advice.rule, true);
+            select({ kind: "none" });
+            if (tab !== "graph") setTab("overview");
+          }}
+        >
+          <span>{advice.title}</span>
+          <em>{gainText(advice)}</em>
+        </button>
+      ))}
     </section>
   );
 }

@@ -69,7 +69,7 @@ function startAgain(state: WorkbenchState, kind: Again): void {
   if (kind === "run" && failed !== undefined) void state.resend(failed.id);
   else if (kind === "bench") void state.startBench();
   else if (kind === "profile") void state.startProfile();
-  else if (kind === "export") void state.startExport();
+  else if (kind === "export") void state.exportActions.start();
   else if (kind === "hybrid") void state.runHybrid();
 }
 

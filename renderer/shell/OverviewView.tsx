@@ -1,6 +1,7 @@
 /** The overview with the cards of the routing view in it, and what other tabs have measured. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
+import { ROUTED } from "../../main/contract/views/graph.ts";
 import { modelName } from "../features/bench/slice.ts";
 import { Overview } from "../features/overview/Overview.tsx";
 import { MlxCard } from "../features/route/MlxCard.tsx";
@@ -13,6 +14,7 @@ import { useWorkbench } from "./useWorkbench.ts";
 export function OverviewView(): ReactNode {
   const showNode = useShowNode();
   const overview = useWorkbench((state) => current(state.model));
+  const backend = useWorkbench((state) => state.backend);
   const results = useWorkbench((state) => state.benchResults);
   const runs = useWorkbench((state) => state.runHistory);
   const profile = useWorkbench((state) => state.profiled);
@@ -22,8 +24,12 @@ export function OverviewView(): ReactNode {
   );
   return (
     <Overview measured={measured}>
-      <PlannedCard onNode={showNode} />
-      <MlxCard onNode={showNode} />
+      {backend === ROUTED.backend ? (
+        <>
+          <PlannedCard onNode={showNode} />
+          <MlxCard onNode={showNode} />
+        </>
+      ) : null}
     </Overview>
   );
 }

@@ -11,6 +11,7 @@ import { focusView } from "./commands.ts";
 import { InspectorPanel } from "./InspectorPanel.tsx";
 import { LogPane } from "./LogPane.tsx";
 import { Navigator } from "./Navigator.tsx";
+import { MissingModelBanner } from "./MissingModel.tsx";
 import { LossBanner } from "./Notices.tsx";
 import { Edge, SidePane, usePane } from "./Panes.tsx";
 import { LEAST_VIEW } from "./panes.ts";
@@ -29,7 +30,10 @@ export function SessionWindow({ dragging, mac }: { readonly dragging: boolean; r
     <div className={styles["window"]}>
       <Toolbar mac={mac} />
       <Ribbon />
-      <LossBanner />
+      <div className={styles["banners"]}>
+        <LossBanner />
+        <MissingModelBanner />
+      </div>
       <Group orientation="vertical" className={styles["body"]} onLayoutChanged={(_, meta) => panes.log.remember(meta)}>
         <Panel id="upper" minSize={LEAST_VIEW.height} className={styles["upper"]}>
           <Group

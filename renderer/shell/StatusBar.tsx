@@ -1,6 +1,7 @@
 /** The line at the bottom: the engine, the machine, what runs, and the last action as a command. */
 import type { ReactNode } from "react";
 import { current } from "../session/async.ts";
+import { isOwnJob } from "../session/types.ts";
 import { cx } from "../ui/cx.ts";
 import { bytes, plural, seconds, share } from "../ui/format.ts";
 import { useCommands } from "./CommandsContext.ts";
@@ -11,7 +12,10 @@ export function StatusBar(): ReactNode {
   const commands = useCommands();
   const connection = useWorkbench((state) => state.connection);
   const info = useWorkbench((state) => current(state.info));
-  const job = useWorkbench((state) => state.status?.jobs[0] ?? null);
+  const open = useWorkbench((state) => current(state.model)?.model ?? null);
+  const jobs = useWorkbench((state) => state.status?.jobs ?? null);
+  const own = jobs?.find((each) => isOwnJob(each, open));
+  const job = own ?? jobs?.[0] ?? null;
   const arriving = useWorkbench((state) => state.arriving);
   const logShown = useWorkbench((state) => state.logShown);
   const opened = useWorkbench((state) => current(state.model) !== null);
@@ -51,6 +55,7 @@ export function StatusBar(): ReactNode {
       {job === null ? null : (
         // What goes on comes before what was done: the command gives way.
         <span role="status" className={styles["job"]}>
+          {own === undefined ? "In another window, " : ""}
           {job.title}: {job.phase}
           {job.fraction === null ? "" : ` ${share(job.fraction)}`} · {seconds(job.elapsedSeconds)}
         </span>

@@ -1,7 +1,16 @@
-/** The target a prediction is for: chip, system, units, weights, context. Every routing number names it. */
-import { LARGEST_CONTEXT } from "../../main/contract/views/common.ts";
+/**
+ * The subject of the window: the runtime first, then what it runs on. Units, system and weights are Core ML's; chip and
+ * context count for every runtime. No number of a prediction without them.
+ */
+import { LARGEST_CONTEXT, optionWords } from "../../main/contract/views/common.ts";
 import type { ReactNode } from "react";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
+import type { DeviceInfo } from "../../main/contract/views/engine.ts";
+import type { Backend } from "../../main/contract/views/graph.ts";
+import { BACKENDS, backendTitle } from "../../main/contract/views/graph.ts";
+import type { TargetList } from "../../main/contract/views/route.ts";
+import { deviceTitle } from "../devices/choices.ts";
+import { backendOf, runnerOf } from "../devices/runner.ts";
 import { current } from "../session/async.ts";
 import { ChoiceField, NumberField } from "../ui/fields.tsx";
 import { count } from "../ui/format.ts";
@@ -9,69 +18,54 @@ import { Segmented } from "../ui/Segmented.tsx";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
 
+const RUNTIMES = BACKENDS.map(({ backend, title, hint }) => ({ id: backend, text: title, hint }));
+
 export function TargetForm(): ReactNode {
+  const backend = useWorkbench((state) => state.backend);
+  const setBackend = useWorkbench((state) => state.setBackend);
   const target = useWorkbench((state) => state.target);
   const targets = useWorkbench((state) => current(state.targets));
+  const devices = useWorkbench((state) => current(state.info)?.devices ?? null);
   const trained = useWorkbench((state) => current(state.model)?.context.trained ?? null);
-  const phase = useWorkbench((state) => state.phase);
   const setTarget = useWorkbench((state) => state.setTarget);
-  const setPhase = useWorkbench((state) => state.setPhase);
   if (target === null || targets === null) return null;
   const change = (part: Partial<TargetSpec>): void => setTarget({ ...target, ...part });
-  const hint = (
-    list: readonly { readonly id: string; readonly sentence: string }[],
-    id: string,
-  ): string | undefined => {
-    const sentence = list.find((entry) => entry.id === id)?.sentence ?? "";
-    return sentence === "" ? undefined : sentence;
-  };
+  const { here } = targets;
+  const words = optionWords(target.options);
   return (
     <>
-      <p className={styles["quiet"]}>
-        {targets.here === null
-          ? "Core ML is not on this machine: routes are predicted for the Mac that you name here."
-          : "Predicted by our rules for the machine that you name here."}
-      </p>
+      <Segmented label="Runtime" value={backend} options={RUNTIMES} onChange={setBackend} />
+      <p className={styles["quiet"]}>{devices === null ? "" : whereText(backend, devices)}</p>
+      {backend === "coreml" ? <Units target={target} onChange={change} /> : null}
       <div className={styles["pair"]}>
         <ChoiceField
           stacked
           label="Chip"
           value={target.chip}
           options={targets.chips}
-          hint={hint(targets.chips, target.chip)}
+          hint={hintOf(targets.chips, target.chip)}
           onChange={(chip) => change({ chip })}
         />
-        <ChoiceField
-          stacked
-          label="System"
-          value={target.os}
-          options={targets.oses}
-          hint={hint(targets.oses, target.os)}
-          onChange={(os) => change({ os })}
-        />
+        {backend === "coreml" ? (
+          <ChoiceField
+            stacked
+            label="System"
+            value={target.os}
+            options={targets.oses}
+            hint={hintOf(targets.oses, target.os)}
+            onChange={(os) => change({ os })}
+          />
+        ) : null}
       </div>
-      <ChoiceField
-        stacked
-        label="Compute units"
-        value={target.units}
-        options={targets.units}
-        hint={hint(targets.units, target.units)}
-        onChange={(id) => {
-          const units = (["cpu-ane", "cpu-gpu", "all", "cpu"] as const).find((each) => each === id);
-          if (units !== undefined) change({ units });
-        }}
-      />
-      <ChoiceField
-        stacked
-        label="Weights"
-        value={target.profile}
-        options={targets.profiles}
-        hint={hint(targets.profiles, target.profile)}
-        onChange={(id) => {
-          const profile = (["auto", "gpu", "ane", "exact"] as const).find((each) => each === id);
-          if (profile !== undefined) change({ profile });
-        }}
-      />
+      {backend === "coreml" ? <Weights target={target} onChange={change} /> : null}
+      {backend === "coreml" && words.length > 0 ? (
+        <p className={styles["quiet"]}>
+          Compiled with {words.join(", ")}.{" "}
+          <button type="button" className={styles["linkButton"]} onClick={() => change({ options: undefined })}>
+            Compile without
+          </button>
+        </p>
+      ) : null}
       <div className={styles["row"]}>
         <NumberField
           whole
@@ -82,31 +76,75 @@ export function TargetForm(): ReactNode {
           digits={7}
           onChange={(context) => change({ context })}
         />
-        <Segmented
-          label="Phase"
-          value={phase}
-          options={[
-            { id: "decode", text: "Decode", hint: "One token at a time" },
-            { id: "prefill", text: "Prefill", hint: "The prompt, in chunks" },
-          ]}
-          onChange={setPhase}
-        />
       </div>
       <p className={styles["quiet"]}>
         {trained === null
           ? "The file does not say for how many tokens the model was trained."
           : `The model was trained on ${count(trained)} tokens; a longer context is not offered.`}
       </p>
-      {targets.here !== null &&
-      JSON.stringify({ ...targets.here, context: target.context }) !== JSON.stringify(target) ? (
+      {here !== null && JSON.stringify({ ...here, context: target.context }) !== JSON.stringify(target) ? (
         <button
           type="button"
           className={styles["linkButton"]}
-          onClick={() => targets.here !== null && setTarget({ ...targets.here, context: target.context })}
+          onClick={() => setTarget({ ...here, context: target.context })}
         >
           Use this Mac
         </button>
       ) : null}
     </>
   );
+}
+
+/** Whether the runtime is here, and what makes the answers. */
+function whereText(backend: Backend, devices: readonly DeviceInfo[]): string {
+  const runner = runnerOf(backend, devices);
+  if (backendOf(devices, runner) === backend) return "Answers, benchmarks and recordings are made on it.";
+  const runs = `answers, benchmarks and recordings are made on ${deviceTitle(devices, runner)}.`;
+  return `${backendTitle(backend)} is not on this machine: it is predicted, and ${runs}`;
+}
+
+const NONE: TargetList["units"] = [];
+
+interface FieldProps {
+  readonly target: TargetSpec;
+  readonly onChange: (part: Partial<TargetSpec>) => void;
+}
+
+function Units({ target, onChange }: FieldProps): ReactNode {
+  const units = useWorkbench((state) => current(state.targets)?.units ?? NONE);
+  return (
+    <ChoiceField
+      stacked
+      label="Compute units"
+      value={target.units}
+      options={units}
+      hint={hintOf(units, target.units)}
+      onChange={(id) => {
+        const chosen = (["cpu-ane", "cpu-gpu", "all", "cpu"] as const).find((each) => each === id);
+        if (chosen !== undefined) onChange({ units: chosen });
+      }}
+    />
+  );
+}
+
+function Weights({ target, onChange }: FieldProps): ReactNode {
+  const profiles = useWorkbench((state) => current(state.targets)?.profiles ?? NONE);
+  return (
+    <ChoiceField
+      stacked
+      label="Weights"
+      value={target.profile}
+      options={profiles}
+      hint={hintOf(profiles, target.profile)}
+      onChange={(id) => {
+        const chosen = (["auto", "gpu", "ane", "exact"] as const).find((each) => each === id);
+        if (chosen !== undefined) onChange({ profile: chosen });
+      }}
+    />
+  );
+}
+
+function hintOf(list: readonly { readonly id: string; readonly sentence: string }[], id: string): string | undefined {
+  const sentence = list.find((entry) => entry.id === id)?.sentence ?? "";
+  return sentence === "" ? undefined : sentence;
 }

@@ -1,13 +1,16 @@
-/** The bar at the top: the model, the target, the two things to do with them, and the commands. */
+/** The bar at the top: the model, the subject (what it runs on, in which phase), the two things to do with them, the commands. */
 import { Moon, Sun, SunMoon } from "lucide-react";
 import type { ReactNode } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
+import { backendTitle } from "../../main/contract/views/graph.ts";
 import { deviceTitle } from "../devices/choices.ts";
+import { backendOf } from "../devices/runner.ts";
 import { current } from "../session/async.ts";
 import { Button, IconButton } from "../ui/Button.tsx";
 import { bytes } from "../ui/format.ts";
 import { cx } from "../ui/cx.ts";
 import { Popover } from "../ui/Popover.tsx";
+import { Segmented } from "../ui/Segmented.tsx";
 import { exportRefusal } from "./commands.ts";
 import { useCommands } from "./CommandsContext.ts";
 import { TargetForm } from "./TargetForm.tsx";
@@ -27,9 +30,10 @@ export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
       <ModelPick />
       {overview?.canGraph.ok === true ? (
         <span id="target-pick" className={styles["target"]}>
-          <TargetPick />
+          <SubjectPick />
         </span>
       ) : null}
+      {overview?.canGraph.ok === true && overview.kind !== "demo-graph" ? <PhaseSwitch /> : null}
       <span className={styles["go"]}>
         {running ? (
           <Button look="primary" onClick={commands["model.stop"].run}>
@@ -68,24 +72,56 @@ export function StartBar({ mac }: { readonly mac: boolean }): ReactNode {
   );
 }
 
-/** The route is a prediction for the target; this is where answers are really made. */
+const PHASES = [
+  { id: "prefill", text: "Prefill", hint: "The prompt, in chunks" },
+  { id: "decode", text: "Decode", hint: "One token at a time" },
+] as const;
+
+function PhaseSwitch(): ReactNode {
+  const phase = useWorkbench((state) => state.phase);
+  const setPhase = useWorkbench((state) => state.setPhase);
+  return <Segmented label="Phase" value={phase} options={PHASES} onChange={setPhase} />;
+}
+
+/** Said where answers are made elsewhere than on the subject: there it is a prediction. */
 function RunsOn(): ReactNode {
   const devices = useWorkbench((state) => current(state.info)?.devices ?? null);
   const device = useWorkbench((state) => state.parameters.device);
+  const backend = useWorkbench((state) => state.backend);
   const beside = useWorkbench((state) => state.beside);
+  const isSubject = devices === null || backendOf(devices, device) === backend;
+  if (isSubject && beside === null) return null;
+  const runs = `on ${deviceTitle(devices, device)}${beside === null ? "" : ` and ${deviceTitle(devices, beside)}`}`;
   return (
-    <span className={styles["runsOn"]}>
-      on {deviceTitle(devices, device)}
-      {beside === null ? "" : ` and ${deviceTitle(devices, beside)}`}
+    <span
+      className={styles["runsOn"]}
+      title={
+        isSubject
+          ? `Answers are made ${runs}.`
+          : `${backendTitle(backend)} is predicted. Answers, benchmarks and recordings are made ${runs}.`
+      }
+    >
+      {isSubject ? (
+        runs
+      ) : (
+        <>
+          predicted<span className={styles["wide"]}>; runs here {runs}</span>
+        </>
+      )}
     </span>
   );
 }
 
+/** The engine serves every window: what this one's model takes of it stands beside. */
 function Memory(): ReactNode {
   const status = useWorkbench((state) => state.status);
+  const open = useWorkbench((state) => current(state.model)?.model ?? null);
+  if (status === null) return <span className={styles["memory"]} />;
+  const mine = status.models.find(({ model }) => model === open)?.bytes ?? 0;
   return (
-    <span className={styles["memory"]}>
-      {status === null ? "" : `${bytes(status.engineBytes)} of ${bytes(status.totalBytes)}`}
+    <span className={styles["memory"]} title={`${bytes(status.totalBytes)} of memory in this machine`}>
+      engine {bytes(status.engineBytes)}
+      {mine === 0 ? "" : `, this model ${bytes(mine)}`}
     </span>
   );
 }
@@ -95,7 +131,7 @@ function CommandsButton(): ReactNode {
   const keys = COMMANDS.find(({ id }) => id === "view.palette")?.keys[0] ?? "";
   return (
     <Button look="ghost" onClick={commands["view.palette"].run}>
-      Commands <kbd className={styles["kbd"]}>{keyText(keys, onMac())}</kbd>
+      Commands <kbd className={cx(styles["kbd"], styles["wide"])}>{keyText(keys, onMac())}</kbd>
     </Button>
   );
 }
@@ -166,30 +202,31 @@ const SHORT_UNITS: { readonly [units: string]: string } = {
   cpu: "CPU",
 };
 
-function TargetPick(): ReactNode {
+function SubjectPick(): ReactNode {
+  const backend = useWorkbench((state) => state.backend);
   const target = useWorkbench((state) => state.target);
   const targets = useWorkbench((state) => current(state.targets));
   if (target === null) return null;
   const name = (list: readonly { readonly id: string; readonly title: string }[] | undefined, id: string): string =>
     list?.find((entry) => entry.id === id)?.title ?? id;
+  const chip = name(targets?.chips, target.chip);
+  const context = `ctx ${target.context}`;
+  const placed = backend === "coreml";
+  const long = placed
+    ? [name(targets?.units, target.units), `${chip}, ${name(targets?.oses, target.os)}`, context]
+    : [chip, context];
+  // In a small window what decides most comes first.
+  const brief = target.chip.toUpperCase();
+  const short = placed ? [SHORT_UNITS[target.units] ?? target.units, brief, context] : [brief, context];
   return (
     <Popover
-      label="Target of the prediction"
+      label="Runs on"
       width={360}
       trigger={
         <>
-          <b>
-            <span className={styles["wide"]}>Route for </span>Core ML
-          </b>
-          <span className={styles["wide"]}>
-            {name(targets?.units, target.units)} · ctx {target.context} · {name(targets?.chips, target.chip)},{" "}
-            {name(targets?.oses, target.os)}
-          </span>
-          {/* In a small window the chip comes first: no number is worth much without it. */}
-          <span className={styles["narrow"]}>
-            {target.chip.toUpperCase()} · {name(targets?.oses, target.os)} · {SHORT_UNITS[target.units] ?? target.units}{" "}
-            · ctx {target.context}
-          </span>
+          <b>{backendTitle(backend)}</b>
+          <span className={styles["wide"]}>{long.join(" · ")}</span>
+          <span className={styles["narrow"]}>{short.join(" · ")}</span>
         </>
       }
     >

@@ -40,12 +40,14 @@ it("has the stages of the graph", async () => {
 it("has the pipeline's passes and programs", async () => {
   const { get, written } = await opened();
   const name = get().passChoices[0]!.name;
-  expect(written(() => get().choosePass(name))).toEqual(["rlx passes --backend coreml --phase decode"]);
-  expect(written(() => get().setPipelineBackend("cpu"))).toEqual(["rlx passes --backend cpu --phase decode"]);
-  const [ir] = written(() => get().setPipelineView("rlx-ir"));
-  expect(ir).toMatch(/^rlx graph --backend cpu --stage legal --phase decode /);
+  const [passes] = written(() => get().choosePass(name));
+  expect(passes).toMatch(/^rlx passes --backend coreml --phase decode --chip m\d --os /);
   const [mil] = written(() => get().showMil(1));
   expect(mil).toMatch(/^rlx graph --mil --phase decode /);
+  const [route] = written(() => get().setBackend("cpu"));
+  expect(route).toMatch(/^rlx route --backend cpu --phase decode --chip m\d --context \d+$/);
+  const [ir] = written(() => get().setPipelineView("rlx-ir"));
+  expect(ir).toMatch(/^rlx graph --backend cpu --stage legal --phase decode /);
 });
 
 it("has the demo's run, with its device and target", async () => {

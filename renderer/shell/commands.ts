@@ -3,13 +3,17 @@ import type { CommandId, Tab } from "../../main/contract/commands.ts";
 import { TABS } from "../../main/contract/commands.ts";
 import { deviceCode } from "../../main/contract/views/common.ts";
 import type { Device } from "../../main/contract/views/common.ts";
+import { ROUTED } from "../../main/contract/views/graph.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import { hasPlan } from "../features/export/slice.ts";
 import { isPass, routeColumns } from "../features/graph/graphState.ts";
+import { hasValues } from "../features/tensors/slice.ts";
 import { current } from "../session/async.ts";
+import { findInText } from "../ui/monaco/findInText.ts";
 import type { WorkbenchStore } from "./store.ts";
 import { isBusy, shownTabs, stopWork } from "./tabs.ts";
+import type { WriteKind } from "./windowSlice.ts";
 
 export interface BoundCommand {
   readonly run: () => void;
@@ -22,6 +26,8 @@ export interface CommandTools {
   readonly shell: ShellBridge | null;
   /** The browser's file picker. */
   readonly pickFile: () => void;
+  /** The same for a session. */
+  readonly pickSession: () => void;
 }
 
 const tabCommands = (of: (tab: Tab) => BoundCommand): { readonly [T in Tab as `view.${T}`]: BoundCommand } =>
@@ -29,7 +35,7 @@ const tabCommands = (of: (tab: Tab) => BoundCommand): { readonly [T in Tab as `v
     readonly [T in Tab as `view.${T}`]: BoundCommand;
   };
 
-export function createCommands({ store, shell, pickFile }: CommandTools): CommandTable {
+export function createCommands({ store, shell, pickFile, pickSession }: CommandTools): CommandTable {
   const get = store.getState;
   const model = () => current(get().model);
   const always = (run: () => void): BoundCommand => ({ run, enabled: () => true });
@@ -42,6 +48,16 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       requestAnimationFrame(focusView);
     },
     enabled: () => shownTabs(get()).includes(name),
+  });
+  const write = (kind: WriteKind, can: (open: Overview) => boolean): BoundCommand => ({
+    run: () => {
+      get().setWriteKind(kind);
+      tab("export").run();
+    },
+    enabled: () => {
+      const open = model();
+      return open !== null && can(open);
+    },
   });
   const withHits = (run: () => void): BoundCommand => ({
     run: () => {
@@ -71,14 +87,12 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       },
       enabled: () => current(get().info)?.offers.some(({ kind }) => kind === "sample") === true,
     },
+    "file.exportSession": withModel(() => get().showDialog("session")),
+    "file.importSession": always(pickSession),
     "file.close": withModel(() => get().close()),
-    "file.export": {
-      ...tab("export"),
-      enabled: () => {
-        const open = model();
-        return open !== null && exportRefusal(open) === null;
-      },
-    },
+    "file.export": write("package", (open) => exportRefusal(open) === null),
+    "file.quantize": write("quantize", ({ file }) => file !== null),
+    "file.convert": write("convert", ({ file }) => file !== null),
     "edit.find": withModel(() => focusSearch(store)),
     "edit.findNext": withHits(() => get().nextHit(1)),
     "edit.findPrevious": withHits(() => get().nextHit(-1)),
@@ -99,6 +113,8 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       },
       enabled: () => get().lastCommand !== null,
     },
+    "navigate.back": always(() => history.back()),
+    "navigate.forward": always(() => history.forward()),
     "view.palette": always(() => get().showDialog(get().dialog === "palette" ? null : "palette")),
     ...tabCommands(tab),
     "view.navigator": withModel(() => get().toggleNavigator()),
@@ -123,6 +139,13 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
       get().setTab("profile");
       void get().startProfile();
     }),
+    "model.check": {
+      run: () => {
+        get().setTab("tensors");
+        void get().startCheck();
+      },
+      enabled: () => hasValues(model()),
+    },
     "model.phase": withGraph(() => get().setPhase(get().phase === "decode" ? "prefill" : "decode")),
     "navigate.previousOfAll": stepPass(-1, "all"),
     "navigate.nextOfAll": stepPass(1, "all"),
@@ -144,7 +167,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.find": withGraph(() => focusSearch(store)),
     "navigate.nextHop": withGraph(() => stepHop(store, 1)),
     "navigate.previousHop": withGraph(() => stepHop(store, -1)),
-    "graph.fit": withGraph(() => get().requestView("fit")),
+    "graph.fit": withGraph(() => get().fit()),
     "graph.fitSelection": withGraph(() => get().requestView("fitSelection")),
     "graph.zoomIn": withGraph(() => get().requestView("zoomIn")),
     "graph.zoomOut": withGraph(() => get().requestView("zoomOut")),
@@ -156,6 +179,7 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
     "graph.bySegment": withGraph(() => get().setGraphMode("segment")),
     "graph.byTime": withGraph(() => get().setGraphMode("time")),
     "graph.byBytes": withGraph(() => get().setGraphMode("bytes")),
+    "graph.byFlops": withGraph(() => get().setGraphMode("flops")),
     "graph.byType": withGraph(() => get().setGraphMode("type")),
     "graph.byMeasured": {
       run: () => get().setGraphMode("measured"),
@@ -172,8 +196,13 @@ export function createCommands({ store, shell, pickFile }: CommandTools): Comman
         get().setGraphMode("mapped");
         if (["idle", "failed"].includes(get().onMlx.kind)) void get().loadOnMlx();
       },
-      enabled: () => model()?.canGraph.ok === true,
+      enabled: () => model()?.canGraph.ok === true && get().backend === ROUTED.backend,
     },
+    "graph.savePng": withGraph(() => void get().savePicture("png", "shown")),
+    "graph.saveSvg": withGraph(() => void get().savePicture("svg", "shown")),
+    "graph.saveWholePng": withGraph(() => void get().savePicture("png", "whole")),
+    "graph.saveWholeSvg": withGraph(() => void get().savePicture("svg", "whole")),
+    "graph.saveNodeData": withGraph(() => get().saveNodeData()),
     "graph.isolateAne": isolate("ane"),
     "graph.isolateGpu": isolate("gpu"),
     "graph.isolateCpu": isolate("cpu"),
@@ -195,11 +224,22 @@ export function focusView(): void {
   (view.querySelector<HTMLElement>("[data-graph-canvas]") ?? view).focus({ preventScroll: true });
 }
 
+/** The search of a tab; where it has none, the filter of the structure beside it. */
+const SEARCHES = "#graph-search, #tensor-search, #metadata-search";
+
+/** Finds in what is shown. */
 export function focusSearch(store: WorkbenchStore): void {
-  const { tab, setTab } = store.getState();
-  if (tab !== "graph" && tab !== "tensors")
-    setTab(current(store.getState().model)?.canGraph.ok === true ? "graph" : "tensors");
-  requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#graph-search, #tensor-search")?.focus());
+  if (findInText()) return;
+  const field =
+    document.querySelector<HTMLInputElement>(SEARCHES) ?? document.querySelector<HTMLInputElement>("#structure-filter");
+  if (field === null) {
+    // Without the navigator there is no field: it opens with its filter.
+    store.getState().toggleNavigator();
+    requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#structure-filter")?.focus());
+    return;
+  }
+  field.scrollIntoView({ block: "nearest" });
+  field.focus();
 }
 
 /** From hop to hop in program order, starting after what is selected. */

@@ -43,6 +43,6 @@ it("asks for the route first, then for the bytes, and never for the graph again"
   expect(asked).not.toContain("graph");
   const after = current(get().graph);
   expect(after !== null && isSameStructure(after, before)).toBe(true);
-  expect(after?.view.key.stage).toEqual(routedStage(exact));
+  expect(after?.view.key.stage).toEqual(routedStage("coreml", exact));
   expect(after?.view.nodes.bytesRead.every((bytes) => bytes === 7)).toBe(true);
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { BenchEntry } from "../features/bench/slice.ts";
 import type { RunRecord } from "../features/run/history.ts";
 import { DEFAULT_PARAMETERS, EMPTY_REPLY } from "../features/run/request.ts";
+import { benchResultOf, benchTestOf } from "../testing/bench.ts";
 import { pastRuns } from "./pastRuns.ts";
 
 const run = (id: number, at: number, errorCode: string | null = null): RunRecord => ({
@@ -22,31 +23,12 @@ const run = (id: number, at: number, errorCode: string | null = null): RunRecord
   errorCode,
 });
 const bench = (id: number, at: number, model: string): BenchEntry => ({
-  id,
-  at,
-  model,
-  settings: { device: "cpu", promptTokens: 8, generateTokens: 8, repeats: 1, warmup: 0 },
-  result: {
-    kind: "done",
-    device: "cpu",
-    truth: "measured",
-    tests: [
-      {
-        test: "tg",
-        tokens: 8,
-        samples: [50],
-        rate: { value: 50, low: null, high: null, unit: "tokens/s", truth: "measured", basis: "" },
-        mean: 50,
-        stddev: 0,
-      },
-    ],
-    machine: "",
-    threads: 1,
-    kernels: "",
-    conditions: { before: { at: 0, readings: [] }, after: { at: 0, readings: [] } },
-    notes: [],
-    json: "",
-  },
+  ...{ id, at, model },
+  result: benchResultOf([
+    benchTestOf("tg", [50], {
+      rate: { value: 50, low: null, high: null, unit: "tokens/s", truth: "measured", basis: "" },
+    }),
+  ]),
 });
 
 describe("past runs", () => {

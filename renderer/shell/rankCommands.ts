@@ -7,13 +7,17 @@ type Command = (typeof COMMANDS)[number];
 /** Synonyms for the command. */
 const OTHER_WORDS: Partial<Readonly<Record<CommandId, string>>> = {
   "view.overview": "target fit memory metadata information",
-  "view.tensors": "weights",
+  "view.tensors": "weights values",
+  "view.embed": "vectors similarity rerank documents",
   "view.pipeline": "passes compile mil",
   "view.run": "chat ask settings temperature context seed",
   "view.bench": "speed settings measure",
   "view.profile": "time slow",
   "view.export": "target coreml mlpackage package",
   "view.theme": "settings appearance",
+  "file.quantize": "quantise quantize types recipe",
+  "file.convert": "safetensors split merge f16 types",
+  "model.check": "broken health nan compare tensors weights",
   "model.phase": "prefill decode target",
   "help.doctor": "settings machine devices calibrate",
 };

@@ -103,7 +103,9 @@ describe("MLX beside Core ML", () => {
     });
     const store = createWorkbenchStore(fake.client, null, inPlace);
     await store.getState().open(SAMPLE);
-    const { run } = createCommands({ store, shell: null, pickFile: () => undefined })["graph.byMlx"];
+    const { run } = createCommands({ store, shell: null, pickFile: () => undefined, pickSession: () => undefined })[
+      "graph.byMlx"
+    ];
     for (const times of [1, 2]) {
       run();
       await until(() => asks === times && store.getState().onMlx.kind === "failed");

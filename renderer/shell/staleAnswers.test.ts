@@ -4,6 +4,7 @@ import type { TargetSpec } from "../../main/contract/views/common.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
+import { groupName, opName, pathOf } from "../graph/graphModel.ts";
 import { layoutScene } from "../graph/layout.ts";
 import { current } from "../session/async.ts";
 import { itemsOf, pause } from "../engine/recorded/replay.ts";
@@ -70,13 +71,15 @@ describe("another model", () => {
   it("says nothing about an export or a benchmark of the one before it", async () => {
     const { get } = await createStoreOver();
     await get().open(SAMPLE);
-    await get().loadExportPlan();
-    const ended = Promise.all([get().startExport(), get().startBench()]);
-    await until(() => get().exportProgress?.kind === "progress" && get().benchSamples.length > 0);
+    await get().exportActions.load();
+    const ended = Promise.all([get().exportActions.start(), get().startBench()]);
+    await until(() => {
+      const { work } = get().exporting;
+      return work.kind === "running" && work.step?.kind === "progress" && get().benchSamples.length > 0;
+    });
     await get().open(OTHER);
     await ended;
-    expect(get().exportSaid).toBe("");
-    expect(get().exportProgress).toBeNull();
+    expect(get().exporting.work).toEqual({ kind: "none" });
     expect(get().benchSamples).toEqual([]);
     expect(get().benchRunning).toBeNull();
   });
@@ -106,12 +109,12 @@ describe("another model", () => {
       },
     });
     await get().open(SAMPLE);
-    await get().loadExportPlan();
-    const ended = Promise.all([get().startExport(), get().startBench()]);
+    await get().exportActions.load();
+    const ended = Promise.all([get().exportActions.start(), get().startBench()]);
     await pause(10);
     await get().open(OTHER);
     await ended;
-    expect(get().exportError).toBeNull();
+    expect(get().exporting.work).toEqual({ kind: "none" });
     expect(get().benchError).toBeNull();
   });
 
@@ -192,38 +195,57 @@ describe("another target", () => {
   it("does not claim the errors of an export that was started for the one before it", async () => {
     const { get } = await createStoreOver();
     await get().open(SAMPLE);
-    await get().loadExportPlan();
+    await get().exportActions.load();
     const { target } = get();
-    const exported = get().startExport();
+    const exported = get().exportActions.start();
     get().setTarget(m1(target));
     await exported;
     expect(get().weightErrors?.rows).toHaveLength(46);
     expect(get().weightErrors?.target).toEqual(target);
   });
 
-  it("leaves nothing selected, also when the answer about an op comes late", async () => {
-    const answers: (() => void)[] = [];
+  it("keeps the op selected, and drops the answer about the subject before", async () => {
+    const asked: { readonly chip: string; readonly backend: string; readonly phase: string; fail: () => void }[] = [];
     const { get } = await createStoreOver({
       calls: {
-        "graph.node": async () => {
-          await new Promise<void>((resolve) => answers.push(resolve));
-          throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] late");
+        "graph.node": async ({ key, target }) => {
+          await new Promise<void>((fail) =>
+            asked.push({ chip: target?.chip ?? "", backend: key.stage.backend, phase: key.phase, fail }),
+          );
+          throw new WorkbenchError("INPUT_NOT_GGUF", `[fake] ${asked.length}`);
         },
       },
     });
     await get().open(SAMPLE);
     await until(() => get().graph.kind === "ready");
-    for (const change of [() => get().setTarget(m1(get().target)), () => get().setPhase("prefill")]) {
-      const before = answers.length;
-      const shown = current(get().graph);
-      if (shown === null) throw new Error("no graph");
-      get().select({ kind: "node", key: shown.view.key, node: 3 });
-      await until(() => answers.length > before);
+    const shown = current(get().graph)!;
+    const node = [...Array(shown.view.nodeCount).keys()].find((n) => opName(shown.view, n) === "attention_cached")!;
+    const id = shown.view.nodes.id[node];
+    get().select({ kind: "node", key: shown.view.key, node });
+    await until(() => asked.length === 1);
+    const chip = get().target?.chip ?? "";
+    const changes = [
+      () => get().setTarget(m1(get().target)),
+      () => get().setPhase("prefill"),
+      () => get().setBackend("cpu"),
+    ];
+    for (const [at, change] of changes.entries()) {
       change();
-      answers.at(-1)?.();
-      await pause(20);
-      expect(get().node.kind).toBe("idle");
+      asked.at(-1)?.fail();
+      await until(() => asked.length === at + 2);
+      expect(get().node.kind).toBe("loading");
+      const { selection } = get();
+      const { view } = current(get().graph)!;
+      const kept = selection.kind === "node" ? selection.node : -1;
+      // The CPU's passes take the op into a fused one of the same place.
+      if (view.key.stage.backend === "cpu")
+        expect(pathOf(view, kept).map((g) => groupName(view, g))[2]).toBe("block 0");
+      else expect(view.nodes.id[kept]).toBe(id);
     }
+    expect(asked.map(({ chip, backend, phase }) => `${backend} ${phase} ${chip}`)).toEqual([
+      `coreml decode ${chip}`,
+      ...["coreml decode m1", "coreml prefill m1", "cpu prefill m1"],
+    ]);
   });
 
   it("is no longer asked about once the model is closed", async () => {

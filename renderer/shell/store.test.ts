@@ -25,6 +25,11 @@ const setUp = ({ calls, streams }: RecordedOptions = {}) =>
 
 /** As the engine tells of a run. */
 const RUN_JOB = { id: "1", kind: "run", title: "Qwen3", phase: "decode", fraction: null, elapsedSeconds: 1 } as const;
+/** Of this window's model, and of another window's. */
+const jobsOf = (model: string | undefined) => [
+  { ...RUN_JOB, id: "2", kind: "bench", title: "Elsewhere", model: "another" } as const,
+  { ...RUN_JOB, model: model ?? null },
+];
 
 describe("the store", () => {
   it("opens a model: overview, graph, both routes, passes, a picture", async () => {
@@ -120,7 +125,7 @@ describe("the store", () => {
       streams: {
         async *"run.start"({ maxTokens }) {
           asked.push(maxTokens);
-          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [], pieces: [] } };
+          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, at: 0, top: [], pieces: [] } };
           throw new WorkbenchError("INPUT_NOT_GGUF", "[fake] failed");
         },
       },
@@ -159,7 +164,7 @@ describe("the store", () => {
       streams: {
         async *"run.start"({ prompt }) {
           asked.push(prompt.kind);
-          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, top: [], pieces: [] } };
+          yield { kind: "token", token: { id: 1, text: "Once", logprob: 0, at: 0, top: [], pieces: [] } };
         },
       },
     });
@@ -275,10 +280,14 @@ describe("a lost engine", () => {
     get().setDraft("Why?");
     const sent = get().send();
     await until(() => (get().turns[0]?.answer.tokens.length ?? 0) > 2);
-    store.setState({ status: { engineBytes: 1, freeBytes: 1, totalBytes: 1, jobs: [RUN_JOB] } });
+    const jobs = jobsOf(current(get().model)?.model);
+    store.setState({ status: { engineBytes: 1, freeBytes: 1, totalBytes: 1, jobs, models: [] } });
     fake.crash();
     await sent;
-    expect(get().loss).toMatchObject({ foreign: false, jobs: ["run"] });
+    expect(get().loss).toMatchObject({
+      ...{ foreign: false, jobs: ["run"] },
+      lost: ["the run of Qwen3", "in another window the benchmark of Elsewhere"],
+    });
     for (let tries = 0; tries < 2; tries++) {
       const [near, far] = createPortPair();
       fake.client.attach(near);

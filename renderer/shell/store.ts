@@ -8,6 +8,8 @@ import type { EngineClient } from "../../main/contract/contract.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { DevicesSlice } from "../devices/slice.ts";
 import { createDevicesSlice } from "../devices/slice.ts";
+import type { AdviceSlice } from "../features/advice/slice.ts";
+import { createAdviceSlice } from "../features/advice/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
 import type { ExpertsSlice } from "../features/experts/slice.ts";
@@ -15,11 +17,19 @@ import { createExpertsSlice } from "../features/experts/slice.ts";
 import type { EmbedSlice } from "../features/embed/slice.ts";
 import { createEmbedSlice } from "../features/embed/slice.ts";
 import type { ExportSlice } from "../features/export/slice.ts";
+import type { ConvertSlice } from "../features/convert/slice.ts";
+import { createConvertSlice } from "../features/convert/slice.ts";
 import type { QuantizeSlice } from "../features/quantize/slice.ts";
 import { createQuantizeSlice } from "../features/quantize/slice.ts";
+import type { TensorsSlice } from "../features/tensors/slice.ts";
+import { createTensorsSlice } from "../features/tensors/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
 import { createGraphSlice } from "../features/graph/slice.ts";
 import type { GraphSlice } from "../features/graph/graphState.ts";
+import type { NotesSlice } from "../features/notes/slice.ts";
+import { createNotesSlice } from "../features/notes/slice.ts";
+import type { LaneSlice } from "../features/pipeline/laneSlice.ts";
+import { createLaneSlice } from "../features/pipeline/laneSlice.ts";
 import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
@@ -29,26 +39,38 @@ import { createHybridSlice } from "../features/run/hybridSlice.ts";
 import { createPairSlice } from "../features/run/pairSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
 import { createTalkSlice } from "../features/run/slice.ts";
+import type { ServerSlice } from "../features/server/slice.ts";
+import { createServerSlice } from "../features/server/slice.ts";
 import { browserLayoutWorker, createLayoutClient } from "../graph/layoutClient.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
+import type { MemorySlice } from "../session/memory.ts";
+import { createMemorySlice } from "../session/memory.ts";
 import { createSession } from "../session/createSession.ts";
 import type { SessionState } from "../session/sessionSlice.ts";
 import { createTools } from "../session/slice.ts";
+import { DOCUMENT_PARTS } from "./documentParts.ts";
 import type { WindowSlice } from "./windowSlice.ts";
 import { createWindowSlice } from "./windowSlice.ts";
 
 export type WorkbenchState = SessionState &
   WindowSlice &
+  MemorySlice &
   GraphSlice &
   PipelineSlice &
+  LaneSlice &
   RunSlice &
   DevicesSlice &
+  AdviceSlice &
   BenchSlice &
   ProfileSlice &
   EmbedSlice &
   ExpertsSlice &
   ExportSlice &
-  QuantizeSlice;
+  ConvertSlice &
+  QuantizeSlice &
+  ServerSlice &
+  TensorsSlice &
+  NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
 export function createWorkbenchStore(
@@ -63,17 +85,25 @@ export function createWorkbenchStore(
       ...createWindowSlice(tools()),
       ...createGraphSlice(tools(), layout),
       ...createPipelineSlice(tools()),
+      ...createLaneSlice(tools()),
       ...createTalkSlice(tools()),
       ...createPairSlice(tools()),
       ...createHistorySlice(tools()),
       ...createHybridSlice(tools()),
       ...createDevicesSlice(tools()),
+      ...createAdviceSlice(tools()),
       ...createBenchSlice(tools()),
       ...createProfileSlice(tools()),
       ...createExpertsSlice(tools()),
       ...createExportSlice(tools()),
+      ...createConvertSlice(tools()),
       ...createQuantizeSlice(tools()),
+      ...createTensorsSlice(tools()),
       ...createEmbedSlice(tools()),
+      ...createNotesSlice(tools()),
+      ...createServerSlice(tools()),
+      // Behind the others: it hears of a model when they have made room for it.
+      ...createMemorySlice<WorkbenchState>(tools(), DOCUMENT_PARTS),
     };
   });
   store.getState().watchEngine();

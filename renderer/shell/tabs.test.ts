@@ -15,11 +15,11 @@ it("has a file for each line of the list, and a line for each file", () => {
   for (const { id } of TABS) expect(tabOf(id).View, id).toBeTypeOf("function");
 });
 
-it("has a command with a number key for each, in order", () => {
+it("has a command for each, in order, with a number key for the first nine", () => {
   TABS.forEach(({ id, title }, i) => {
     expect(COMMANDS.find((command) => command.id === `view.${id}`)).toMatchObject({
       title,
-      keys: [`Mod+${i + 1}`, `Alt+${i + 1}`],
+      keys: i < 9 ? [`Mod+${i + 1}`, `Alt+${i + 1}`] : [],
     });
   });
 });

@@ -18,7 +18,7 @@ const CALL = { id: "call00001", name: "weather", arguments: '{"city":"Rome"}' };
 const EMPTY: Reply = { reasoning: "", content: "", calls: [], notes: [] };
 const piece = (part: "answer" | "reasoning" | "call", text: string) => ({
   kind: "token" as const,
-  token: { id: 1, text, logprob: 0, top: [], pieces: [{ part, text }] },
+  token: { id: 1, text, logprob: 0, at: 0, top: [], pieces: [{ part, text }] },
 });
 const done = (reply: Reply) => ({
   kind: "done" as const,
@@ -72,6 +72,7 @@ it("folds what was thought, shows the call, and goes on with its result", async 
       { role: "tool", content: "grey", callId: CALL.id, name: CALL.name },
     ],
     tools: "[{}]",
+    toolChoice: "auto",
     variables: { enable_thinking: "true" },
   });
   // The first turn takes no result any more; what was no call is text, with a note.

@@ -34,7 +34,7 @@ describe("the structure tree", () => {
       "blocks (×6)",
       " 0 (same)",
       " 1 (same)",
-      "  attention (17)",
+      "  attention (15)",
       "  add (residual)",
       "  feed-forward (4)",
       "  add (residual)",

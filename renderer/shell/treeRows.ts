@@ -2,7 +2,7 @@
 import type { Shown } from "../graph/fold.ts";
 import { usualClass } from "../graph/fold.ts";
 import type { GraphModel } from "../graph/graphModel.ts";
-import { groupKind, groupName, groupNote, nodeName, opName, pathOf, visibleOps } from "../graph/graphModel.ts";
+import { groupKind, groupName, groupNote, nodeName, opName, pathOf, opsOf } from "../graph/graphModel.ts";
 
 export interface TreeRow {
   readonly key: string;
@@ -81,7 +81,7 @@ function rowOf(model: GraphModel, item: Shown, depth: number, usual: number | nu
         : shortName(groupName(view, group));
   const aside =
     usual === null
-      ? String(visibleOps(model, group))
+      ? String(opsOf(model, group))
       : item.kind === "stack"
         ? item.groups.every((each) => classes[each] === classes[group])
           ? "same"

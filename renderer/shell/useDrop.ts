@@ -1,6 +1,8 @@
 /** Files dropped anywhere on the window. A shell knows their paths; in a browser the header is read from the page. */
 import { useEffect, useState } from "react";
 import type { ShellBridge } from "../../main/contract/shell.ts";
+import { SESSION_ENDING } from "../../main/contract/views/session.ts";
+import { filesOf, isFolderEntry, modelOfFiles, modelOfFolder } from "../session/droppedFile.ts";
 import type { OpenSource } from "../session/types.ts";
 import type { WorkbenchStore } from "./store.ts";
 
@@ -30,8 +32,17 @@ export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boole
       if (!carriesFiles(event)) return;
       event.preventDefault();
       end();
-      const source = droppedSource(event, shell);
-      if (source !== null) void store.getState().open(source);
+      const { open, notifyError, importSession } = store.getState();
+      const session = [...(event.dataTransfer?.files ?? [])].find(({ name }) => name.endsWith(SESSION_ENDING));
+      if (session !== undefined) {
+        void importSession(session);
+        return;
+      }
+      // What was dropped is known during the event only; a folder is read afterwards.
+      droppedSource(event, shell).then(
+        (source) => source !== null && void open(source),
+        (error: unknown) => notifyError("What was dropped could not be opened", error),
+      );
     };
     addEventListener("dragenter", onEnter);
     addEventListener("dragover", onOver);
@@ -50,17 +61,16 @@ export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boole
   return dragging;
 }
 
-function droppedSource(event: DragEvent, shell: ShellBridge | null): OpenSource | null {
-  // Of the parts of a split model the first is enough: the engine finds the others beside it.
-  const files = [...(event.dataTransfer?.files ?? [])].sort((a, b) => a.name.localeCompare(b.name));
-  const file = files.find(({ name }) => /\.(gguf|safetensors)$/iu.test(name)) ?? files[0];
-  if (file === undefined) return null;
-  const path = shell?.pathForFile(file) ?? "";
+async function droppedSource(event: DragEvent, shell: ShellBridge | null): Promise<OpenSource | null> {
+  const files = [...(event.dataTransfer?.files ?? [])];
+  const entries = [...(event.dataTransfer?.items ?? [])].flatMap((item) => item.webkitGetAsEntry() ?? []);
+  const dropped = modelOfFiles(files);
+  if (dropped === null) return null;
+  const path = shell?.pathForFile(dropped.file) ?? "";
   if (path !== "") return { kind: "path", path };
-  const items = [...(event.dataTransfer?.items ?? [])];
-  const isFolder = items.some((item) => {
-    const entry = item.webkitGetAsEntry();
-    return entry?.isDirectory === true && entry.name === file.name;
-  });
-  return { kind: "file", file, isFolder };
+  const folder = entries.find(isFolderEntry);
+  return {
+    kind: "file",
+    dropped: folder === undefined ? dropped : modelOfFolder(folder.name, await filesOf(folder)),
+  };
 }

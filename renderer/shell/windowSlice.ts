@@ -3,7 +3,10 @@ import type { SliceTools } from "../session/slice.ts";
 import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
 
-export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about";
+export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about" | "session";
+
+/** What the export tab writes. */
+export type WriteKind = "package" | "quantize" | "convert";
 
 export interface WindowSlice {
   readonly dialog: DialogName | null;
@@ -11,11 +14,13 @@ export interface WindowSlice {
   readonly inspectorShown: boolean;
   readonly logShown: boolean;
   readonly theme: ThemeChoice;
+  readonly writeKind: WriteKind;
   readonly showDialog: (dialog: DialogName | null) => void;
   readonly toggleNavigator: () => void;
   readonly toggleInspector: () => void;
   readonly toggleLog: () => void;
   readonly cycleTheme: () => void;
+  readonly setWriteKind: (kind: WriteKind) => void;
 }
 
 export function createWindowSlice({ set, get }: SliceTools<WindowSlice>): WindowSlice {
@@ -25,6 +30,7 @@ export function createWindowSlice({ set, get }: SliceTools<WindowSlice>): Window
     inspectorShown: true,
     logShown: false,
     theme: typeof localStorage === "undefined" ? "auto" : storedTheme(),
+    writeKind: "package",
     showDialog: (dialog) => set({ dialog }),
     toggleNavigator: () => set({ navigatorShown: !get().navigatorShown }),
     toggleInspector: () => set({ inspectorShown: !get().inspectorShown }),
@@ -34,5 +40,6 @@ export function createWindowSlice({ set, get }: SliceTools<WindowSlice>): Window
       applyTheme(theme);
       set({ theme });
     },
+    setWriteKind: (writeKind) => set({ writeKind }),
   };
 }

@@ -10,7 +10,7 @@ function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 export const tab: WorkbenchTab = {
-  isShown: ({ kind }) => kind !== "demo-graph",
+  isShown: ({ kind, canGraph }) => canGraph.ok && kind !== "demo-graph",
   View: BenchTab,
   Inspector,
   work: { isBusy: ({ benchRunning }) => benchRunning !== null, stop: ({ stopBench }) => stopBench() },

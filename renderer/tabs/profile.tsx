@@ -19,7 +19,7 @@ function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 export const tab: WorkbenchTab = {
-  isShown: ({ kind }) => kind !== "demo-graph",
+  isShown: ({ kind, canGraph }) => canGraph.ok && kind !== "demo-graph",
   View: ProfileTab,
   Inspector,
   work: {

@@ -17,7 +17,7 @@ function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 export const tab: WorkbenchTab = {
-  isShown: () => true,
+  isShown: ({ canGraph }) => canGraph.ok,
   View: RunTab,
   Inspector,
   work: {

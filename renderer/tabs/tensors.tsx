@@ -16,4 +16,8 @@ export const tab: WorkbenchTab = {
   isShown: ({ file }) => file !== null,
   View: TensorsTab,
   Inspector,
+  work: {
+    isBusy: ({ checkRunning }) => checkRunning,
+    stop: ({ stopCheck }) => stopCheck(),
+  },
 };

@@ -1,0 +1,22 @@
+/** What *Apply* does: a changed target, another runtime, other threads, or the way to another file. */
+import type { Advice } from "../../main/contract/views/advice.ts";
+import type { WorkbenchState } from "./store.ts";
+
+export function applyAdvice({ change }: Pick<Advice, "change">, state: WorkbenchState): void {
+  switch (change.kind) {
+    case "target":
+      state.setTarget(change.target);
+      break;
+    case "backend":
+      state.setBackend(change.backend);
+      break;
+    case "threads":
+      state.setBench({ threads: String(change.threads) });
+      state.setTab("bench");
+      break;
+    case "quantize":
+      state.setQuantizeChoice({ recipe: change.recipe });
+      state.setTab("export");
+      break;
+  }
+}

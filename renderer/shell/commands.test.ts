@@ -1,0 +1,48 @@
+// Commands that a palette finds: each shows its place and does its work there.
+import { expect, it, vi } from "vitest";
+import { until } from "../../main/testing/until.ts";
+import { createStoreOver, openSample } from "../testing/openStore.ts";
+import { createCommands } from "./commands.ts";
+import { rankCommands } from "./rankCommands.ts";
+
+const commandsOver = (store: Awaited<ReturnType<typeof openSample>>["store"]) =>
+  createCommands({ store, shell: null, pickFile: () => undefined, pickSession: () => undefined });
+
+it("checks the file of an open model in the table of its tensors", async () => {
+  const { get, store } = await openSample();
+  const command = commandsOver(store)["model.check"];
+  expect(command.enabled()).toBe(true);
+  command.run();
+  expect([get().tab, get().checkRunning]).toEqual(["tensors", true]);
+  await until(() => get().checkReport !== null);
+  expect(get().lastCommand).toBe("rlx check --sample");
+  expect(rankCommands("broken file")[0]?.id).toBe("model.check");
+});
+
+it("shows what is to be written, also after another was shown", async () => {
+  const { get, store } = await openSample();
+  store.setState({ tab: "overview" });
+  // Without a window there is no focus to give.
+  vi.stubGlobal("requestAnimationFrame", () => 0);
+  const commands = commandsOver(store);
+  for (const [id, kind] of [
+    ["file.quantize", "quantize"],
+    ["file.convert", "convert"],
+    ["file.export", "package"],
+  ] as const) {
+    expect(commands[id].enabled()).toBe(true);
+    commands[id].run();
+    expect([get().tab, get().writeKind]).toEqual(["export", kind]);
+  }
+  expect(rankCommands("quantize")[0]?.id).toBe("file.quantize");
+});
+
+it("offers neither without a model", async () => {
+  const { store } = await createStoreOver();
+  const commands = commandsOver(store);
+  expect((["model.check", "file.quantize", "file.convert"] as const).map((id) => commands[id].enabled())).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
