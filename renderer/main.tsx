@@ -10,6 +10,7 @@ import { connectShell, connectWebSocket, findShell } from "./engine/connect.ts";
 import { takeStartParameters } from "./engine/startUrl.ts";
 import { App } from "./shell/App.tsx";
 import { NoToken } from "./shell/NoToken.tsx";
+import { startMemory } from "./shell/startMemory.ts";
 import { createWorkbenchStore } from "./shell/store.ts";
 import { applyTheme, storedTheme, watchSystemTheme } from "./ui/theme.ts";
 
@@ -33,7 +34,7 @@ async function recordedClient(): Promise<Client | null> {
 
 async function start(): Promise<void> {
   const shell = findShell();
-  const { token, open } = await takeStartParameters();
+  const { token, address } = await takeStartParameters();
   const recorded = import.meta.env.DEV ? await recordedClient() : null;
   const client =
     recorded ??
@@ -43,10 +44,7 @@ async function start(): Promise<void> {
     return;
   }
   const store = createWorkbenchStore(client, shell);
-  if (open !== null)
-    void store
-      .getState()
-      .open(open.startsWith("offer:") ? { kind: "offer", id: open.slice(6) } : { kind: "path", path: open });
+  void startMemory(store, address, shell !== null);
   root.render(
     <StrictMode>
       <App store={store} shell={shell} />

@@ -1,8 +1,12 @@
-/** The machine's devices: which is fastest for the open model, their calibration, and the state of the machine. */
+/**
+ * The machine's devices: which runs for the subject and which is fastest for the open model, their calibration, and the state of
+ * the machine.
+ */
 import type { DeviceAdvice, MachineState } from "../../main/contract/views/machine.ts";
 import type { Async } from "../session/async.ts";
 import { createQuestions, createTask, current, failed, IDLE, isCancelled, ready } from "../session/async.ts";
 import type { SliceTools } from "../session/slice.ts";
+import { firstBackend, runnerOf } from "./runner.ts";
 
 /** Devices are compared for a prompt and an answer of this length, until a benchmark says otherwise. */
 export const ADVICE_TOKENS = { promptTokens: 512, generateTokens: 128 } as const;
@@ -19,7 +23,10 @@ export interface DevicesSlice {
   readonly loadMachine: () => Promise<void>;
 }
 
-export function createDevicesSlice({ engine, set, get, on, emit }: SliceTools<DevicesSlice>): DevicesSlice {
+export function createDevicesSlice(tools: SliceTools<DevicesSlice>): DevicesSlice {
+  const { engine, set, get, on, emit } = tools;
+  keepRunner(tools);
+  chooseFirst(tools);
   const calibration = createTask();
   const advising = createQuestions();
   const asking = createQuestions();
@@ -78,4 +85,45 @@ export function createDevicesSlice({ engine, set, get, on, emit }: SliceTools<De
         (machine) => set({ machine }),
       ),
   };
+}
+
+/** What runs follows the subject: said when the list of devices comes, and when another runtime is chosen. */
+function keepRunner({ get, watch, emit }: SliceTools<DevicesSlice>): void {
+  let runner: string | null = null;
+  watch(
+    ({ info, backend }) => [current(info)?.devices, backend],
+    () => {
+      const devices = current(get().info)?.devices;
+      if (devices === undefined) return;
+      const now = runnerOf(get().backend, devices);
+      if (now !== runner) emit("runnerChanged", now);
+      runner = now;
+    },
+  );
+}
+
+/** On a Mac the window begins with what is fastest there, until a person chooses. */
+function chooseFirst({ engine, get, on, watch }: SliceTools<DevicesSlice>): void {
+  let isChosen = false;
+  let askedFor = "";
+  on("backendChanged", ({ by }) => {
+    isChosen ||= by !== "window";
+  });
+  const choose = async (): Promise<void> => {
+    const [info, open] = [current(get().info), current(get().model)];
+    if (isChosen || info?.platform !== "darwin" || open?.canGraph.ok !== true || askedFor === open.model) return;
+    askedFor = open.model;
+    const model = open.file === null ? null : open.model;
+    const best = await engine.call("devices.advise", { model, ...ADVICE_TOKENS }).then(
+      (advice) => advice.best,
+      () => null,
+    );
+    const first = firstBackend(info.devices, best);
+    const isOpen = current(get().model)?.model === open.model;
+    if (first !== null && !isChosen && isOpen && first !== get().backend) get().setBackend(first, "window");
+  };
+  watch(
+    ({ info, model }) => [current(info)?.platform, current(model)?.model],
+    () => void choose(),
+  );
 }

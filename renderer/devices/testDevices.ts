@@ -1,5 +1,6 @@
 /** Devices as the engine reports them, for tests. */
 import type { DeviceInfo } from "../../main/contract/views/engine.ts";
+import { BACKENDS } from "../../main/contract/views/graph.ts";
 
 const SIMULATOR = "coreml-sim";
 const NO_TIME = "A simulator’s speed says nothing of the device that it simulates.";
@@ -10,6 +11,7 @@ export function testDevice(id: string, more: Partial<DeviceInfo> = {}): DeviceIn
   return {
     id,
     title: id,
+    backend: id === SIMULATOR ? "coreml" : (BACKENDS.find((each) => each.backend === id)?.backend ?? null),
     available: true,
     sentence: "",
     instead: id === "coreml" ? SIMULATOR : null,

@@ -1,19 +1,19 @@
 /**
- * What the address of the page says: a ticket for the server's token, and what to open at once. Both stand in the
- * fragment, which no server sees, and are removed from the address bar. The token stays in this tab's memory, so that a
+ * What the address of the page says: a ticket for the server's token, and what to show (session/address.ts). Both stand in the
+ * fragment, which no server sees; the ticket is removed from the address bar. The token stays in this tab's memory, so that a
  * reload needs no new ticket.
  */
-import { OPEN_FRAGMENT_KEY, SESSION_PATH, TICKET_FRAGMENT_KEY } from "../../main/contract/transport.ts";
+import { SESSION_PATH, TICKET_FRAGMENT_KEY } from "../../main/contract/transport.ts";
+import type { Address } from "../session/address.ts";
+import { addressText, readAddress } from "../session/address.ts";
 
 export interface StartParameters {
   readonly token: string | null;
-  readonly open: string | null;
+  readonly address: Address;
 }
 
-export function readFragment(hash: string): { readonly ticket: string | null; readonly open: string | null } {
-  const parameters = new URLSearchParams(hash.replace(/^#/, ""));
-  return { ticket: parameters.get(TICKET_FRAGMENT_KEY), open: parameters.get(OPEN_FRAGMENT_KEY) };
-}
+export const readTicket = (hash: string): string | null =>
+  new URLSearchParams(hash.replace(/^#/u, "")).get(TICKET_FRAGMENT_KEY);
 
 const STORED_TOKEN = "rlx.token";
 
@@ -24,9 +24,10 @@ async function exchange(ticket: string): Promise<string | null> {
 }
 
 export async function takeStartParameters(): Promise<StartParameters> {
-  const { ticket, open } = readFragment(location.hash);
-  if (ticket !== null || open !== null) history.replaceState(null, "", location.pathname + location.search);
+  const ticket = readTicket(location.hash);
+  const address = readAddress(location.hash);
+  if (ticket !== null) history.replaceState(null, "", location.pathname + location.search + addressText(address));
   const fresh = ticket === null ? null : await exchange(ticket).catch(() => null);
   if (fresh !== null) sessionStorage.setItem(STORED_TOKEN, fresh);
-  return { token: fresh ?? sessionStorage.getItem(STORED_TOKEN), open };
+  return { token: fresh ?? sessionStorage.getItem(STORED_TOKEN), address };
 }

@@ -5,7 +5,7 @@
  */
 import type { GraphModel } from "./graphModel.ts";
 import { childrenOf, groupKind, groupWords, isGroup, nodeName, nodeWeight, opName } from "./graphModel.ts";
-import { patternWords, periodOf } from "./periods.ts";
+import { patternWords, repeatingPart } from "./periods.ts";
 
 export type Shown =
   | { readonly kind: "op"; readonly node: number }
@@ -78,16 +78,18 @@ function stackBlocks(model: GraphModel, repeat: number, state: FoldState, classe
   return shown;
 }
 
-/** Closed blocks in a row: one stack where their kinds repeat in order, else a stack for each run of equal ones. */
+/** Closed blocks in a row: one stack of those whose kinds repeat in order, and a stack for each run of equal others. */
 function stacksOf(model: GraphModel, blocks: readonly number[], classes: Uint32Array): readonly Shown[] {
   const stacks: number[][] = [];
   const kinds = new Set(blocks.map((block) => groupWords(model.view, block)));
-  const isRepeating = kinds.size > 1 && periodOf(blocks.map((block) => classes[block])) !== undefined;
-  for (const block of blocks) {
-    const last = stacks.at(-1);
-    if (last !== undefined && (isRepeating || classes[last[0] ?? 0] === classes[block])) last.push(block);
+  const found = kinds.size > 1 ? repeatingPart(blocks.map((block) => classes[block])) : undefined;
+  const { start, end } = found ?? { start: 0, end: 0 };
+  blocks.forEach((block, i) => {
+    const isRepeating = i >= start && i < end;
+    const goesOn = isRepeating ? i > start : i !== end && classes[blocks[i - 1] ?? -1] === classes[block];
+    if (goesOn) stacks.at(-1)?.push(block);
     else stacks.push([block]);
-  }
+  });
   return stacks.map((groups) =>
     groups.length === 1 ? { kind: "group", group: groups[0] ?? 0 } : { kind: "stack", groups },
   );

@@ -7,7 +7,13 @@ import type { GraphModel } from "./graphModel.ts";
 import { lift } from "./lift.ts";
 
 const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
-const WORDS: Readonly<Record<string, string>> = { w: "window of 16", f: "full attention", s: "shared" };
+/** `v` differs from `w` in something that its words do not say. */
+const WORDS: Readonly<Record<string, string>> = {
+  w: "window of 16",
+  v: "window of 16",
+  f: "full attention",
+  s: "shared",
+};
 
 /** A block for each letter; `s` reads what the first block's op gives. */
 function blocks(kinds: string): GraphModel {
@@ -40,6 +46,14 @@ describe("blocks of different kinds", () => {
     expect(stack).toHaveLength(10);
     expect(others).toEqual([]);
     expect(noteOf(model, stack!)).toBe("2 × (3 × window of 16 + full attention) + 2 × window of 16");
+  });
+
+  it("are one stack also where the first block differs in something small, which stands beside it", () => {
+    const model = blocks("vwwfwwwfwwwf");
+    const shown = shownOf(model).filter(({ kind }) => kind !== "op");
+    expect(shown.map(({ kind }) => kind)).toEqual(["group", "stack"]);
+    const [stack] = stacksOf(model);
+    expect(noteOf(model, stack!)).toBe("2 × window of 16 + full attention + 2 × (3 × window of 16 + full attention)");
   });
 
   it("are stacks of their own where it does not", () => {

@@ -4,6 +4,7 @@
  */
 import type { GraphKey, GraphView } from "../../main/contract/views/graph.ts";
 import { GROUP_KINDS, NODE_FLAGS } from "../../main/contract/views/graph.ts";
+import { kindColumn } from "./opKinds.ts";
 
 /** An item of a group: a node index, or a group as its complement (`~group`, always negative). */
 export type ItemCode = number;
@@ -22,6 +23,8 @@ export interface GraphModel {
   readonly hidden: Uint8Array;
   /** 1: read from so many places that lines would ruin the picture; drawn as named stubs. */
   readonly shared: Uint8Array;
+  /** Numbers of OP_KINDS. */
+  readonly kinds: Uint8Array;
 }
 
 /** A value with more readers than this is drawn as stubs. */
@@ -39,7 +42,7 @@ export function createGraphModel(view: GraphView): GraphModel {
     const readers = (consumerStart[node + 1] ?? 0) - (consumerStart[node] ?? 0);
     if (readers > MANY_READERS) shared[node] = 1;
   }
-  return { view, childStart, children, consumerStart, consumers, hidden, shared };
+  return { view, childStart, children, consumerStart, consumers, hidden, shared, kinds: kindColumn(view) };
 }
 
 /** The same graph with other weights: only the bytes that its nodes read are others. */
@@ -150,11 +153,16 @@ export function groupPath(view: GraphView, group: number): readonly number[] {
   return path;
 }
 
-/** Ops of a group that are drawn: parameters and constants left out. */
-export function visibleOps(model: GraphModel, group: number): number {
+const LEAVES = NODE_FLAGS.input | NODE_FLAGS.param | NODE_FLAGS.constant | NODE_FLAGS.state;
+
+/** What the window counts as an op: no input, weight, constant or state is one. */
+export const isOp = (view: GraphView, node: number): boolean => ((view.nodes.flags[node] ?? 0) & LEAVES) === 0;
+
+/** Ops of a group. */
+export function opsOf(model: GraphModel, group: number): number {
   const first = model.view.groups.firstNode[group] ?? 0;
   const end = Math.min(model.view.nodeCount, first + (model.view.groups.nodeCount[group] ?? 0));
   let n = 0;
-  for (let node = first; node < end; node++) if (model.hidden[node] === 0) n += 1;
+  for (let node = first; node < end; node++) if (isOp(model.view, node)) n += 1;
   return n;
 }

@@ -24,6 +24,7 @@ describe("a hop in words", () => {
       nodes: {
         device: Uint8Array.of(0, 1, 1, 3, 1, 0, 1),
         work: new Float32Array(7),
+        seconds: new Float32Array(7),
         rule: new Uint32Array(7),
         reason: new Uint32Array(7),
         lowering: new Uint32Array(7),
@@ -31,6 +32,7 @@ describe("a hop in words", () => {
       runs: {
         device: Uint8Array.of(1, 3, 1),
         work: new Float32Array(3),
+        seconds: new Float32Array(3),
         ops: Uint32Array.of(2, 1, 2),
         firstNode: Uint32Array.of(1, 3, 4),
         segment: Uint32Array.of(0, 1, 0),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
-import { createGraphModel, nodeType, producersOf } from "./graphModel.ts";
+import { createGraphModel, nodeWeight, producersOf } from "./graphModel.ts";
 import { ownOverlay } from "./ownColumns.ts";
 
 const KEY = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
@@ -17,12 +17,14 @@ describe("overlays that the graph holds itself", () => {
       if (producersOf(model, node).length === 0) expect(overlay!.values[node]).toBe(0);
   });
 
-  it("number the element types", () => {
-    const overlay = ownOverlay(model, "type");
-    overlay!.values.forEach((number, node) =>
-      expect(nodeType(model.view, node).startsWith(overlay!.legend[number] ?? "?")).toBe(true),
-    );
-    expect(new Set(overlay!.legend).size).toBe(overlay!.legend.length);
+  it("number the types of weights, of ops that have one", () => {
+    const { values, legend } = ownOverlay(model, "type")!;
+    expect(new Set(legend).size).toBe(legend.length);
+    expect(legend).toContain("q4_k");
+    values.forEach((number, node) => {
+      const type = model.hidden[node] === 1 ? "" : nodeWeight(model.view, node);
+      expect(Number.isNaN(number) ? "" : legend[number]).toBe(type);
+    });
   });
 
   it("leave to the engine what only the engine knows", () => {

@@ -1,7 +1,7 @@
-/** Overlays that the graph itself holds: what a node reads and what type it gives. No question to the engine, so no wait. */
+/** Overlays that the graph itself holds: what a node reads, and how its weights are packed. No question to the engine, so no wait. */
 import type { OverlayKind, OverlayView } from "../../main/contract/views/graph.ts";
 import type { GraphModel } from "./graphModel.ts";
-import { nodeType } from "./graphModel.ts";
+import { nodeWeight } from "./graphModel.ts";
 
 /** null: a kind that only the engine knows. */
 export function ownOverlay(model: GraphModel, kind: OverlayKind): OverlayView | null {
@@ -15,11 +15,10 @@ export function ownOverlay(model: GraphModel, kind: OverlayKind): OverlayView | 
   if (kind !== "type") return null;
   const numbers = new Map<string, number>();
   for (let node = 0; node < view.nodeCount; node++) {
-    // "f32[1,T]" is an element type and a shape.
-    const [dtype = ""] = nodeType(model.view, node).split("[", 1);
-    const number = numbers.get(dtype) ?? numbers.size;
-    numbers.set(dtype, number);
+    const type = model.hidden[node] === 1 ? "" : nodeWeight(view, node);
+    const number = type === "" ? Number.NaN : (numbers.get(type) ?? numbers.size);
+    if (type !== "") numbers.set(type, number);
     values[node] = number;
   }
-  return { ...shared, basis: "type of its first result", legend: [...numbers.keys()] };
+  return { ...shared, basis: "types of the weights that it reads", legend: [...numbers.keys()] };
 }

@@ -1,16 +1,18 @@
 /**
- * Search over the nodes: words must occur in op, name or a group's name; facets narrow it down:
- *   op:linear   dev:gpu   dtype:q4_k   layer:7   cost>1   (per cent of the work, with or without %)
+ * Search over the nodes: each word must occur in op, kind, name, type of the weight or a group's name; facets narrow it down:
+ *   op:linear   kind:norm   dev:gpu   dtype:q4_k   layer:7   cost>1   (per cent of the work, with or without %)
  * Strings are matched once each, nodes by their string numbers, so ten thousand names take a few milliseconds.
  */
 import type { Device } from "../../main/contract/views/common.ts";
 import { deviceCode, DEVICES } from "../../main/contract/views/common.ts";
 import type { GraphModel } from "./graphModel.ts";
 import { childrenOf, displayName, groupKind, isGroup } from "./graphModel.ts";
+import { OP_KINDS } from "./opKinds.ts";
 
 export interface SearchQuery {
   readonly words: readonly string[];
   readonly ops: readonly string[];
+  readonly kinds: readonly string[];
   readonly devices: readonly string[];
   readonly types: readonly string[];
   readonly layers: readonly number[];
@@ -19,12 +21,13 @@ export interface SearchQuery {
   readonly fault: string | null;
 }
 
-const FACETS = "op:, dev:, dtype:, layer: or cost>";
+const FACETS = "op:, kind:, dev:, dtype:, layer: or cost>";
 
 export function parseQuery(text: string): SearchQuery {
   const query = {
     words: [] as string[],
     ops: [] as string[],
+    kinds: [] as string[],
     devices: [] as string[],
     types: [] as string[],
     layers: [] as number[],
@@ -34,7 +37,7 @@ export function parseQuery(text: string): SearchQuery {
   for (const token of text.toLowerCase().split(/\s+/)) {
     if (token === "") continue;
     const cost = /^cost>(\d+(?:\.\d+)?)%?$/.exec(token);
-    const facet = /^(op|dev|dtype|layer):(.+)$/.exec(token);
+    const facet = /^(op|kind|dev|dtype|layer):(.+)$/.exec(token);
     if (cost !== null) query.minCost = Number(cost[1]) / 100;
     else if (token.startsWith("cost") && /[<>=:]/.test(token))
       query.fault ??= `${token}: expected a share of the work, as in cost>1%`;
@@ -43,6 +46,8 @@ export function parseQuery(text: string): SearchQuery {
     else {
       const [, name, value = ""] = facet;
       if (name === "op") query.ops.push(value);
+      else if (name === "kind" && OP_KINDS.some((kind) => kind.startsWith(value))) query.kinds.push(value);
+      else if (name === "kind") query.fault ??= `${token}: expected one of ${OP_KINDS.join(", ")}`;
       else if (name === "dev" && devicesNamed(value).length > 0) query.devices.push(value);
       else if (name === "dev") query.fault ??= `${token}: expected ane, gpu, cpu or host`;
       else if (name === "dtype") query.types.push(value);
@@ -53,9 +58,8 @@ export function parseQuery(text: string): SearchQuery {
   return query;
 }
 
-export const isEmptyQuery = (query: SearchQuery): boolean =>
-  query.words.length + query.ops.length + query.devices.length + query.types.length + query.layers.length === 0 &&
-  query.minCost === null;
+export const isEmptyQuery = ({ words, ops, kinds, devices, types, layers, minCost }: SearchQuery): boolean =>
+  [words, ops, kinds, devices, types, layers].every(({ length }) => length === 0) && minCost === null;
 
 export interface SearchColumns {
   readonly device: ArrayLike<number> | null;
@@ -79,6 +83,8 @@ export function searchNodes(model: GraphModel, query: SearchQuery, columns: Sear
   const wordHits = query.words.map((word) => lower.map((text) => text.includes(word)));
   const opHits = lower.map((text) => query.ops.length === 0 || query.ops.some((op) => text.includes(op)));
   const typeHits = lower.map((text) => query.types.length > 0 && query.types.some((type) => text.includes(type)));
+  const kindHits = OP_KINDS.map((kind) => query.kinds.some((wanted) => kind.startsWith(wanted)));
+  const kindWords = query.words.map((word) => OP_KINDS.map((kind) => kind.includes(word)));
   const groupHits = wordHits.map((hits) => groupsMatching(model, hits));
   const codes = new Set(query.devices.flatMap((name) => devicesNamed(name).map(deviceCode)));
   const layers = query.layers.length === 0 ? null : layerOfGroup(model);
@@ -87,17 +93,23 @@ export function searchNodes(model: GraphModel, query: SearchQuery, columns: Sear
     const group = view.nodes.group[node] ?? 0;
     const op = view.nodes.op[node] ?? 0;
     const name = view.nodes.name[node] ?? 0;
+    const kind = model.kinds[node] ?? 0;
+    const weight = view.nodes.weight[node] ?? 0;
     if (query.ops.length > 0 && opHits[op] !== true) return false;
-    if (
-      query.types.length > 0 &&
-      typeHits[view.nodes.type[node] ?? 0] !== true &&
-      typeHits[view.nodes.weight[node] ?? 0] !== true
-    )
+    if (query.kinds.length > 0 && kindHits[kind] !== true) return false;
+    if (query.types.length > 0 && typeHits[view.nodes.type[node] ?? 0] !== true && typeHits[weight] !== true)
       return false;
     if (query.devices.length > 0 && !codes.has(columns.device?.[node] ?? 0)) return false;
     if (query.minCost !== null && (columns.work?.[node] ?? 0) < query.minCost) return false;
     if (layers !== null && !query.layers.includes(layers[group] ?? -1)) return false;
-    return wordHits.every((hits, i) => hits[op] === true || hits[name] === true || groupHits[i]?.[group] === 1);
+    return wordHits.every(
+      (hits, i) =>
+        hits[op] === true ||
+        hits[name] === true ||
+        hits[weight] === true ||
+        kindWords[i]?.[kind] === true ||
+        groupHits[i]?.[group] === 1,
+    );
   };
 
   const found = new Set<number>();

@@ -2,7 +2,7 @@
 import type { PlannedRoute, RouteView } from "../../main/contract/views/route.ts";
 import { deviceCode } from "../../main/contract/views/common.ts";
 import type { GraphView } from "../../main/contract/views/graph.ts";
-import { routedStage } from "../../main/contract/views/graph.ts";
+import { ROUTED, routedStage } from "../../main/contract/views/graph.ts";
 import { answerTo } from "../engine/recorded/replay.ts";
 import { opName } from "../graph/graphModel.ts";
 import type { LayoutClient } from "../graph/layoutClient.ts";
@@ -17,7 +17,7 @@ export const sampleRoute: RouteView = answerTo("route.get", {
   ...{ model: sampleId, target: sampleTarget, phase: "decode" },
 });
 export const sampleGraph: GraphView = answerTo("graph.get", {
-  ...{ model: sampleId, stage: routedStage(sampleTarget), phase: "decode" },
+  ...{ model: sampleId, stage: routedStage(ROUTED.backend, sampleTarget), phase: "decode" },
 });
 
 /** Without a worker. */

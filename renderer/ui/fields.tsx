@@ -157,6 +157,15 @@ export interface SearchFieldProps {
   readonly onEnter?: (backwards: boolean) => void;
   readonly onEscape?: () => void;
   readonly id?: string;
+  /** What it found, as a list below it that the arrow keys walk. */
+  readonly list?: SearchList | undefined;
+}
+
+export interface SearchList {
+  readonly id: string;
+  /** The id of the row that the keyboard is on. */
+  readonly active: string | undefined;
+  readonly onArrow: (step: 1 | -1) => void;
 }
 
 export function SearchField({
@@ -167,10 +176,18 @@ export function SearchField({
   onEnter,
   onEscape,
   id,
+  list,
 }: SearchFieldProps): ReactNode {
   return (
     <input
       id={id}
+      {...(list !== undefined && {
+        role: "combobox",
+        "aria-expanded": true,
+        "aria-autocomplete": "list",
+        "aria-controls": list.id,
+        "aria-activedescendant": list.active,
+      })}
       className={styles["search"]}
       type="search"
       aria-label={label}
@@ -181,6 +198,11 @@ export function SearchField({
       onChange={(event) => onChange(event.target.value)}
       onKeyDown={(event) => {
         if (event.key === "Enter") onEnter?.(event.shiftKey);
+        const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+        if (step !== 0 && list !== undefined) {
+          event.preventDefault();
+          list.onArrow(step);
+        }
         if (event.key === "Escape" && onEscape !== undefined) {
           event.stopPropagation();
           onEscape();

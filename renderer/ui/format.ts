@@ -93,6 +93,9 @@ export function fineShare(value: number): string {
 /** `~` before what was not measured; a bound ("< 1 %") says by itself that it is none. */
 export const approximate = (text: string): string => (/^[<>]/.test(text) ? text : `~${text}`);
 
+/** What a share of a predicted whole takes: "~1.24 ms". Nothing for what is too short to matter. */
+export const predictedSeconds = (value: number): string => (value > 0 ? approximate(seconds(value)) : "");
+
 /** A relative error: "exact", "0.021 %", "3.4 %". Small errors are what it is for. */
 export function errorShare(value: number): string {
   if (value === 0) return "exact";
@@ -117,6 +120,12 @@ function flops(value: number): string {
   );
 }
 
+/** With a thousandth of the unit below one: "12.3 mJ". */
+const magnitude = (value: number, unit: string): string =>
+  value !== 0 && Math.abs(value) < 1
+    ? `${significant(value * 1e3)}${THIN}m${unit}`
+    : `${significant(value)}${THIN}${unit}`;
+
 export function quantity(value: number, unit: Unit): string {
   switch (unit) {
     case "bytes":
@@ -139,6 +148,10 @@ export function quantity(value: number, unit: Unit): string {
       return `${significant(value)}${THIN}bits`;
     case "ratio":
       return significant(value);
+    case "joules":
+      return magnitude(value, "J");
+    case "watts":
+      return magnitude(value, "W");
   }
 }
 

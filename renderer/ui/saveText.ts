@@ -1,6 +1,6 @@
-/** Gives a text to the person as a file: the browser's own download, also inside the shell. */
-export function saveText(name: string, text: string, type: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** Gives a file to the person: the browser's own download, also inside the shell. */
+export function saveBlob(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
@@ -8,3 +8,5 @@ export function saveText(name: string, text: string, type: string): void {
   // The download has taken hold of it by then.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
+
+export const saveText = (name: string, text: string, type: string): void => saveBlob(name, new Blob([text], { type }));

@@ -27,18 +27,25 @@ describe("the recorded answers", () => {
   it("hold every call and stream that the window makes", () => {
     const recorded = new Set(answers.map(({ method }) => method));
     const missing = [...Object.keys(calls), ...Object.keys(streams)].filter((method) => !recorded.has(method));
-    // They change something, need a file from the page, an embedder or a file of an unknown architecture, measure the machine for
-    // minutes, or are the command line's.
+    // They change something, need a file from the page, an embedder or a file of an unknown
+    // architecture, measure the machine for minutes, listen on a port, or are the command line's.
     expect(missing).toEqual([
       "cache.clear",
       "recents.add",
       "recents.remove",
+      "sessions.list",
+      "sessions.load",
+      "sessions.save",
+      "sessions.remove",
+      "history.append",
+      "history.list",
       "model.close",
       "model.metadataValue",
       "model.blocks",
       "header.begin",
       "header.feed",
       "model.locate",
+      "model.find",
       "model.attach",
       "upload.begin",
       "upload.chunk",
@@ -47,6 +54,9 @@ describe("the recorded answers", () => {
       "convert.plan",
       "quantize.plan",
       "tokens.encode",
+      "server.start",
+      "server.stop",
+      "advice.measure",
       "devices.calibrate",
       "convert.run",
       "quantize.run",
@@ -55,6 +65,7 @@ describe("the recorded answers", () => {
       "experts.run",
       "embed.run",
       "rerank.run",
+      "server.watch",
       "doctor.verify",
     ]);
   });

@@ -61,7 +61,12 @@ function echo(output: object, input: object): object {
   const asked = Object.entries("stage" in input ? { ...input, key: input } : input);
   return {
     ...output,
-    ...Object.fromEntries(asked.filter(([key, value]) => REPEATED.includes(key) && key in output && value !== null)),
+    ...Object.fromEntries(
+      // A list of devices is asked of a benchmark, and each subject of its answer has one.
+      asked.filter(
+        ([key, value]) => REPEATED.includes(key) && key in output && value !== null && !Array.isArray(value),
+      ),
+    ),
   };
 }
 
@@ -113,7 +118,32 @@ export interface RecordedOptions {
   readonly streams?: Partial<Handlers<Contract>["streams"]>;
 }
 
-function createHandlers({ calls, streams }: RecordedOptions): Handlers<Contract> {
+/** Sessions are kept for as long as the page lives. */
+function sessionCalls(kept: Map<string, string>): Partial<Handlers<Contract>["calls"]> {
+  return {
+    "sessions.save": ({ session, text }) => {
+      kept.set(session, text);
+      return { ok: true };
+    },
+    "sessions.load": ({ session }) => {
+      const text = kept.get(session);
+      if (text === undefined) throw new WorkbenchError("INPUT_NOT_FOUND", `[session] there is no session ${session}`);
+      return { text };
+    },
+    "sessions.remove": ({ session }) => {
+      kept.delete(session);
+      return { ok: true };
+    },
+    "sessions.list": () => ({
+      sessions: [...kept].map(([session, text]) => ({
+        ...{ session, savedAt: 0, bytes: text.length, problem: null },
+        models: [],
+      })),
+    }),
+  };
+}
+
+function createHandlers({ calls, streams }: RecordedOptions, kept: Map<string, string>): Handlers<Contract> {
   const call = (method: string) => [method, (input: object) => echo(outputOf(method, input) as object, input)] as const;
   const stream = (method: string) =>
     [
@@ -125,6 +155,7 @@ function createHandlers({ calls, streams }: RecordedOptions): Handlers<Contract>
     calls: {
       ...Object.fromEntries(Object.keys(contract.calls).map(call)),
       ...{ "model.close": done, "recents.add": done, "recents.remove": done },
+      ...sessionCalls(kept),
       ...calls,
     },
     streams: { ...Object.fromEntries(Object.keys(contract.streams).map(stream)), ...streams },
@@ -139,9 +170,10 @@ export interface RecordedEngine {
 
 export function createRecordedEngine(options: RecordedOptions = {}): RecordedEngine {
   const client = createClient(contract, undefined, { checkOutputs: true });
+  const kept = new Map<string, string>();
   const start = () => {
     const [near, far] = createPortPair((each) => structuredClone(each));
-    serve(contract, createHandlers(options), far, { onUnexpected: (_method, error) => reportError(error) });
+    serve(contract, createHandlers(options, kept), far, { onUnexpected: (_method, error) => reportError(error) });
     client.attach(near);
     return near;
   };

@@ -6,9 +6,9 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { bytes, intervalText, plural, significant } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
-import { benchDifferences, compareBench } from "./compare.ts";
+import { benchDifferences, compareBench, rowNameOf } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
-import { modelName } from "./slice.ts";
+import { benchName, modelName } from "./slice.ts";
 import { useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
@@ -19,14 +19,19 @@ export function BenchInspector(): ReactNode {
   });
   const results = useBench((s) => s.benchResults);
   const info = useBench((s) => current(s.info));
-  const [last, before] = results.filter(({ model }) => model === name);
+  const earlier = useBench((s) => s.benchEarlier);
+  const [last, ...others] = results.filter(({ model }) => model === name);
+  // The last time that the same was measured, in this session or before it.
+  const before = [...others, ...earlier].find((entry) => last !== undefined && compareBench(entry, last).length > 0);
   return (
     <>
       {last === undefined || before === undefined ? null : <Against last={last} before={before} />}
       <Card title="How it is measured" level={2}>
         <p>
-          Random tokens are read, then tokens are written one by one. The warm-up is not counted. The number is the
-          median of the repeats; of six or more, the interval holds it in at least 95 of 100 cases.
+          Prefill reads random tokens, decode generates them one by one. Everything is measured in turn, round by round,
+          so that heat and other programs hit all alike. The warm-up is not counted. The number is the median of the
+          repeats; of six or more, the interval holds it in at least 95 of 100 cases. While the machine is hot, on
+          battery or busy, no result is called faster.
         </p>
       </Card>
       {info === null ? null : (
@@ -46,21 +51,25 @@ export function BenchInspector(): ReactNode {
   );
 }
 
-const SHORT_NAMES = { pp: "prefill", tg: "decode" } as const;
-
 function Against({ last, before }: { readonly last: BenchEntry; readonly before: BenchEntry }): ReactNode {
   const tests = useMemo(() => compareBench(before, last), [before, last]);
   const differences = benchDifferences(before, last);
-  const repeats = Math.min(before.settings.repeats, last.settings.repeats);
+  const repeats = Math.min(
+    ...[before, last].flatMap(({ result }) => result.tests.map(({ samples }) => samples.length)),
+  );
   return (
-    <Card title="Against the result before" aside={<TruthMark truth={last.result.truth} />} level={2}>
+    <Card
+      title={`Against the last time, ${benchName(before)}`}
+      aside={<TruthMark truth={last.result.truth} />}
+      level={2}
+    >
       <Facts
-        rows={tests.map(({ test, ratio }) => [
-          SHORT_NAMES[test],
+        rows={tests.map(({ left, ratio }) => [
+          rowNameOf(before.result.subjects, left),
           ratio === null ? (
             "not comparable"
           ) : (
-            <Fragment key={test}>
+            <Fragment key={rowNameOf(before.result.subjects, left)}>
               {significant(ratio.value)} ×{" "}
               <span className={styles["interval"]}>({intervalText(ratio.low, ratio.high)})</span>
             </Fragment>

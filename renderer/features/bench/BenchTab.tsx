@@ -1,11 +1,15 @@
-/** Benchmarks: reading a prompt and writing tokens, with warm-up and repeats; the median and where it lies in 95 of 100 cases. */
+/** Benchmarks of prefill and decode: what to measure, how far it is, the result, and those before it. */
 import type { ReactNode } from "react";
+import { useEffect } from "react";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { current } from "../../session/async.ts";
+import { Button } from "../../ui/Button.tsx";
 import { CannotHere } from "../../ui/CannotHere.tsx";
+import { Note } from "../../ui/Card.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { BenchHistory } from "./BenchHistory.tsx";
-import { BenchSettingsRow } from "./BenchSettings.tsx";
+import { MatrixEditor } from "./MatrixEditor.tsx";
 import { Result } from "./Result.tsx";
 import { Running, Stopped } from "./Running.tsx";
 import { modelName } from "./slice.ts";
@@ -18,8 +22,10 @@ export function BenchTab(): ReactNode {
   const running = useBench((s) => s.benchRunning);
   const partial = useBench((s) => s.benchPartial);
   const error = useBench((s) => s.benchError);
-  const start = useBench((s) => s.startBench);
   const setTab = useBench((s) => s.setTab);
+  const loadHistory = useBench((s) => s.loadBenchHistory);
+  const model = overview?.model;
+  useEffect(() => void loadHistory(), [loadHistory, model]);
   if (overview === null) return null;
   if (!overview.canMeasure.ok)
     return (
@@ -28,8 +34,8 @@ export function BenchTab(): ReactNode {
   const latest = results.find(({ model }) => model === modelName(overview));
   return (
     <div className={styles["tab"]}>
-      <BenchSettingsRow />
-      {error === null ? null : <ErrorNote title="The benchmark failed" error={error} onRetry={() => void start()} />}
+      <MatrixEditor />
+      {error === null ? null : <Failed error={error} />}
       {running === null && partial !== null ? <Stopped partial={partial} /> : null}
       {running !== null ? (
         <Running />
@@ -38,10 +44,32 @@ export function BenchTab(): ReactNode {
       ) : partial === null ? (
         <Nothing />
       ) : null}
-      {results.length > 1 || (results.length === 1 && (running !== null || latest === undefined)) ? (
-        <BenchHistory />
-      ) : null}
+      <BenchHistory
+        withSession={results.length > 1 || (results.length === 1 && (running !== null || latest === undefined))}
+      />
     </div>
+  );
+}
+
+function Failed({ error }: { readonly error: WireError }): ReactNode {
+  const start = useBench((s) => s.startBench);
+  const isNotQuiet = error.code === "ENV_NOT_QUIET";
+  return (
+    <>
+      <ErrorNote
+        title={isNotQuiet ? "This machine is not quiet" : "The benchmark failed"}
+        error={error}
+        onRetry={() => void start()}
+      />
+      {isNotQuiet ? (
+        <div className={styles["actions"]}>
+          <Button small onClick={() => void start("warn")}>
+            Measure anyway
+          </Button>
+          <Note>The result is then marked, and compared with none.</Note>
+        </div>
+      ) : null}
+    </>
   );
 }
 
@@ -49,8 +77,8 @@ function Nothing(): ReactNode {
   return (
     <div className={styles["nothing"]}>
       <Empty title="Nothing measured yet">
-        Each repeat runs the same work again; the first ones warm the machine up and are not counted. Close what else is
-        running for quiet numbers.
+        Every round takes one sample of each test; the first rounds warm the machine up and are not counted. A
+        measurement waits for a quiet machine.
       </Empty>
     </div>
   );

@@ -9,18 +9,22 @@ export function Dots({
   rates,
   warmups,
   interval,
+  row,
 }: {
   readonly rates: readonly number[];
   readonly warmups: readonly number[];
   readonly interval: readonly [number, number] | null;
+  /** In a row of a table: without the ends, on the scale of all of these values. */
+  readonly row?: { readonly among: readonly number[] };
 }): ReactNode {
   const [room, { width }] = useSize<HTMLDivElement>();
-  const { at, band, ends } = dotPositions([...rates, ...warmups], interval, width);
+  const { at, band, ends } = dotPositions([...rates, ...warmups], interval, width, row?.among);
+  const isRow = row !== undefined;
   return (
     <div ref={room}>
       <svg
         width={width}
-        height="40"
+        height={isRow ? 26 : 40}
         style={{ display: "block" }}
         role="img"
         aria-label={
@@ -30,7 +34,7 @@ export function Dots({
         }
       >
         <path d={`M0 13h${width}`} stroke="var(--line-strong)" />
-        {ends?.map((value, i) => (
+        {(isRow ? null : ends)?.map((value, i) => (
           <g key={i}>
             <path d={`M${i === 0 ? MARGIN : width - MARGIN} 10v12`} stroke="var(--line-strong)" />
             <text

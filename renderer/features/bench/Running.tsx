@@ -1,88 +1,104 @@
-/** A benchmark while it goes on: each repeat as it comes. */
+/** A benchmark while it goes on: what it waits for, how long it will take, each test as it comes; and one that was stopped. */
 import type { ReactNode } from "react";
+import { testName } from "../../../main/contract/benchText.ts";
+import { rowNameOf } from "./compare.ts";
+import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
-import { plural, seconds, significant } from "../../ui/format.ts";
+import { cx } from "../../ui/cx.ts";
+import { duration, plural, significant } from "../../ui/format.ts";
 import { median } from "../../ui/median.ts";
 import { Progress } from "../../ui/states.tsx";
+import table from "../../ui/table.module.css";
 import { Dots } from "./Dots.tsx";
-import type { BenchSample, PartialBench } from "./slice.ts";
-import { TEST_NAMES, useBench } from "./useBench.ts";
+import type { BenchPlan, BenchSample, PartialBench } from "./slice.ts";
+import { useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
 
 export function Running(): ReactNode {
   const running = useBench((s) => s.benchRunning);
+  const plan = useBench((s) => s.benchPlan);
   const samples = useBench((s) => s.benchSamples);
-  const settings = useBench((s) => s.benchSettings);
-  const tests = (settings.promptTokens > 0 ? 1 : 0) + (settings.generateTokens > 0 ? 1 : 0);
-  const total = tests * (settings.repeats + settings.warmup);
+  const start = useBench((s) => s.startBench);
+  const last = samples.at(-1);
+  const waits = running?.waiting === true;
   return (
-    <Card title="Measuring" aside={`${samples.length} of ${total}`}>
+    <Card
+      title={waits ? "Waiting" : "Measuring"}
+      aside={
+        last === undefined
+          ? ""
+          : `${last.done} of ${last.total}, about ${duration(Math.max(1, Math.ceil(last.secondsLeft)))} left`
+      }
+    >
       <Progress
         sentence={running?.sentence ?? ""}
-        fraction={total === 0 ? null : samples.length / total}
+        fraction={last === undefined || waits ? null : last.done / last.total}
         {...(running === null ? {} : { since: running.since })}
       />
-      <div className={styles["pair"]}>
-        <Live test="pp" samples={samples} />
-        <Live test="tg" samples={samples} />
-      </div>
+      {waits ? (
+        <div className={styles["actions"]}>
+          <Button small onClick={() => void start("warn")}>
+            Measure anyway
+          </Button>
+          <Note>The result is then marked, and compared with none.</Note>
+        </div>
+      ) : null}
+      {plan === null ? null : <Samples plan={plan} samples={samples} />}
     </Card>
   );
 }
 
 /** What a benchmark had measured when it was stopped: shown, but no result. */
 export function Stopped({ partial }: { readonly partial: PartialBench }): ReactNode {
-  const { samples, settings } = partial;
+  const { plan, samples } = partial;
   const counted = samples.filter(({ warmup }) => !warmup);
-  const tests = (["pp", "tg"] as const).filter((test) => counted.some((sample) => sample.test === test));
+  const last = samples.at(-1);
   return (
-    <Card title="Stopped: incomplete" aside="no result">
-      <div className={styles["pair"]}>
-        {tests.map((test) => {
-          const rates = counted.filter((sample) => sample.test === test).map((sample) => sample.rate);
-          return (
-            <div key={test} className={styles["test"]}>
-              <span>{TEST_NAMES[test]}</span>
-              <strong>
-                {significant(median(rates) ?? 0)} <small>t/s</small>
-              </strong>
-              <Dots rates={rates} warmups={[]} interval={null} />
-              <em>
-                median of {rates.length} of {plural(settings.repeats, "repeat")}
-              </em>
-            </div>
-          );
-        })}
-      </div>
+    <Card title="Stopped: incomplete" aside={last === undefined ? "" : `${last.done} of ${plural(last.total, "run")}`}>
+      <Samples plan={plan} samples={samples} />
       <Note>
-        {tests.length === 0 ? "It was stopped before its first repeat was done. " : ""}It is not among the results, and
-        is gone when the next one begins.
+        {counted.length === 0
+          ? "It was stopped before its first repeat was done: there is no result."
+          : "It is no result of this session; what was measured stays in the history below."}
       </Note>
     </Card>
   );
 }
 
-function Live({ test, samples }: { readonly test: "pp" | "tg"; readonly samples: readonly BenchSample[] }): ReactNode {
-  const own = samples.filter((sample) => sample.test === test);
-  const last = own.at(-1);
+function Samples({ plan, samples }: { readonly plan: BenchPlan; readonly samples: readonly BenchSample[] }): ReactNode {
+  /** The same work has one scale, so that rows can be compared by eye. */
+  const scaleOf = (of: BenchPlan["cells"][number]): readonly number[] =>
+    samples.filter(({ cell }) => isSameWork(plan.cells[cell], of)).map(({ rate }) => rate);
   return (
-    <div className={styles["test"]}>
-      <span>{TEST_NAMES[test]}</span>
-      <strong>
-        {last === undefined ? "–" : significant(last.rate)} <small>t/s</small>
-      </strong>
-      <Dots
-        rates={own.filter(({ warmup }) => !warmup).map((sample) => sample.rate)}
-        warmups={own.filter(({ warmup }) => warmup).map((sample) => sample.rate)}
-        interval={null}
-      />
-      <em>
-        {last === undefined
-          ? "waiting"
-          : last.warmup
-            ? "warming up, not counted"
-            : `repeat took ${seconds(last.seconds)}`}
-      </em>
-    </div>
+    <table className={cx(table["table"], styles["samples"])}>
+      <thead>
+        <tr>
+          <th className={cx(table["left"], styles["wide"])}>test</th>
+          <th className={styles["narrow"]}>median, t/s</th>
+          <th className={table["left"]}>each repeat</th>
+          <th className={styles["narrow"]}>repeats</th>
+        </tr>
+      </thead>
+      <tbody>
+        {plan.cells.map((cell, at) => {
+          const own = samples.filter((sample) => sample.cell === at);
+          const rates = own.filter(({ warmup }) => !warmup).map(({ rate }) => rate);
+          const warmups = own.filter(({ warmup }) => warmup).map(({ rate }) => rate);
+          return (
+            <tr key={at}>
+              <td className={table["left"]}>{rowNameOf(plan.subjects, cell)}</td>
+              <td>{rates.length === 0 ? "–" : significant(median(rates) ?? 0)}</td>
+              <td className={styles["dots"]}>
+                <Dots rates={rates} warmups={warmups} interval={null} row={{ among: scaleOf(cell) }} />
+              </td>
+              <td>{rates.length === 0 ? (warmups.length === 0 ? "waiting" : "warm-up") : rates.length}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
   );
 }
+
+const isSameWork = (a: BenchPlan["cells"][number] | undefined, b: BenchPlan["cells"][number]): boolean =>
+  a !== undefined && testName(a) === testName(b);

@@ -1,5 +1,6 @@
-/** Results and comparisons as text for an issue or a script: Markdown tables and JSON. */
-import { intervalName } from "../../../main/contract/views/run.ts";
+/** Comparisons as text for an issue or a script: a Markdown table and JSON. */
+import { benchMarkdown, testName } from "../../../main/contract/benchText.ts";
+import { intervalName } from "../../../main/contract/views/bench.ts";
 import { intervalText, significant } from "../../ui/format.ts";
 import { benchDifferences, compareBench, notComparable } from "./compare.ts";
 import type { BenchEntry } from "./slice.ts";
@@ -13,23 +14,7 @@ const interval = (low: number, high: number, repeats: number): string =>
 const where = ({ model, result }: BenchEntry): string =>
   plain(`${model}, ${result.machine}, ${result.threads} threads, ${result.kernels}`);
 
-export function resultMarkdown(entry: BenchEntry): string {
-  const head = ["test", "t/s (median)", "interval", "repeats"];
-  return [
-    where(entry),
-    "",
-    row(head),
-    rule(head.length),
-    ...entry.result.tests.map(({ test, tokens, rate, samples }) =>
-      row([
-        `${test}${tokens}`,
-        plain(significant(rate.value)),
-        rate.low === null || rate.high === null ? "" : interval(rate.low, rate.high, samples.length),
-        samples.length,
-      ]),
-    ),
-  ].join("\n");
-}
+export const resultMarkdown = ({ result }: BenchEntry): string => benchMarkdown(result);
 
 export function comparisonMarkdown(left: BenchEntry, right: BenchEntry): string {
   const head = ["test", "first, t/s", "second, t/s", "second / first", "interval"];
@@ -43,9 +28,9 @@ export function comparisonMarkdown(left: BenchEntry, right: BenchEntry): string 
     "",
     row(head),
     rule(head.length),
-    ...compareBench(left, right).map(({ test, left: a, right: b, ratio }) =>
+    ...compareBench(left, right).map(({ left: a, right: b, ratio }) =>
       row([
-        `${test}${a.tokens}`,
+        testName(a),
         plain(significant(a.rate.value)),
         plain(significant(b.rate.value)),
         ratio === null ? "" : significant(ratio.value),
@@ -63,9 +48,8 @@ export function comparisonJson(left: BenchEntry, right: BenchEntry): string {
       first: where(left),
       second: where(right),
       different: benchDifferences(left, right),
-      tests: compareBench(left, right).map(({ test, left: a, right: b, ratio, sentence }) => ({
-        test,
-        tokens: a.tokens,
+      tests: compareBench(left, right).map(({ left: a, right: b, ratio, sentence }) => ({
+        ...{ test: a.test, tokens: a.tokens, depth: a.depth },
         left: a.samples,
         right: b.samples,
         ratio: ratio?.value ?? null,

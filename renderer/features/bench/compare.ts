@@ -1,20 +1,12 @@
-/** Two benchmark results: the ratio of their medians with its 95 % interval, and a sentence that says no more than that. */
-import { LEAST_REPEATS } from "../../../main/contract/views/run.ts";
-import type { BenchTest } from "../../../main/contract/views/run.ts";
-import { plural, significant } from "../../ui/format.ts";
-import { median } from "../../ui/median.ts";
-import { redConditions } from "./conditions.ts";
+/** Two results side by side: the tests that both have, and what else differs between them. */
+import { subjectName, testName } from "../../../main/contract/benchText.ts";
+import type { Ratio, Verdict } from "../../../main/contract/benchVerdict.ts";
+import { compareTests } from "../../../main/contract/benchVerdict.ts";
+import type { BenchResult, BenchSubject, BenchTest } from "../../../main/contract/views/bench.ts";
 import type { BenchEntry } from "./slice.ts";
 import { benchName } from "./slice.ts";
 
-export interface Ratio {
-  readonly value: number;
-  readonly low: number;
-  readonly high: number;
-}
-
 export interface ComparedTest {
-  readonly test: "pp" | "tg";
   readonly left: BenchTest;
   readonly right: BenchTest;
   /** null: the two are not comparable. */
@@ -24,77 +16,73 @@ export interface ComparedTest {
 
 /** Why the two cannot be compared, or null: a ratio of numbers that something else disturbed says nothing. */
 export function notComparable(left: BenchEntry, right: BenchEntry): string | null {
-  const reasons = [left, right].flatMap((entry) => {
-    const red = redConditions(entry.result);
-    return red === "" ? [] : [`during ${benchName(entry)}: ${red}`];
-  });
+  const reasons = [left, right].flatMap((entry) =>
+    entry.result.red.length === 0 ? [] : [`during ${benchName(entry)}: ${entry.result.red.join(", ")}`],
+  );
   return reasons.length === 0 ? null : `Not comparable because of the conditions ${reasons.join("; ")}.`;
-}
-
-/**
- * Right to left. The interval is made of the ratios of every two repeats, one of each side, in order: as many are left out at
- * each end as the test of Mann and Whitney allows at 5 %. When the two do not differ, it therefore leaves 1 out in at most 5 of
- * 100 cases, whatever the distribution; of few repeats no ratio is left out.
- */
-export function ratioOfMedians(left: readonly number[], right: readonly number[]): Ratio {
-  const value = (median(right) ?? NaN) / (median(left) ?? NaN);
-  const ratios = right.flatMap((mine) => left.map((other) => mine / other)).sort((a, b) => a - b);
-  const out = Math.min(left.length, right.length) < LEAST_REPEATS ? 0 : ratiosLeftOut(left.length, right.length);
-  return {
-    value,
-    low: Math.min(value, ratios[out] ?? NaN),
-    high: Math.max(value, ratios[ratios.length - 1 - out] ?? NaN),
-  };
-}
-
-/**
- * The largest k with 2 · P(U < k) ≤ 5 %, where U counts the pairs in which the second of two samples of one distribution is
- * the smaller. How many orders of n + m values have each U are the coefficients of the Gaussian binomial ∏ (1 - q^(m+i)) / (1 - q^i).
- */
-export function ratiosLeftOut(n: number, m: number): number {
-  // Of many values the counts leave the range of numbers, and U is normal.
-  if (n * m > 10_000) return Math.floor((n * m) / 2 - 1.96 * Math.sqrt((n * m * (n + m + 1)) / 12));
-  const orders = new Float64Array(n * m + 1);
-  orders[0] = 1;
-  for (let i = 1; i <= n; i++) {
-    for (let u = n * m; u >= m + i; u--) orders[u] = (orders[u] ?? 0) - (orders[u - m - i] ?? 0);
-    for (let u = i; u <= n * m; u++) orders[u] = (orders[u] ?? 0) + (orders[u - i] ?? 0);
-  }
-  const all = orders.reduce((sum, count) => sum + count, 0);
-  let tail = 0;
-  return orders.findIndex((count) => 2 * (tail += count) > 0.05 * all);
-}
-
-function sentenceOf(ratio: Ratio, repeats: number): string {
-  if (repeats < LEAST_REPEATS)
-    return `With ${plural(repeats, "repeat")} nothing can be said: measure at least ${LEAST_REPEATS}.`;
-  if (ratio.low <= 1 && ratio.high >= 1) return "No difference that these repeats can show.";
-  return `The second is ${significant(ratio.value)} × as fast.`;
 }
 
 export function compareBench(left: BenchEntry, right: BenchEntry): readonly ComparedTest[] {
   const why = notComparable(left, right);
   return left.result.tests.flatMap((mine): readonly ComparedTest[] => {
-    const other = right.result.tests.find(({ test }) => test === mine.test);
+    const other = right.result.tests.find((each) => isSameTest(left.result, mine, right.result, each));
     if (other === undefined || mine.samples.length === 0 || other.samples.length === 0) return [];
-    const both = { test: mine.test, left: mine, right: other };
-    if (why !== null) return [{ ...both, ratio: null, sentence: why }];
-    const ratio = ratioOfMedians(mine.samples, other.samples);
-    const repeats = Math.min(mine.samples.length, other.samples.length);
-    return [{ ...both, ratio, sentence: sentenceOf(ratio, repeats) }];
+    const { ratio, sentence } = compareTests(
+      { result: left.result, test: mine },
+      { result: right.result, test: other },
+    );
+    return [{ left: mine, right: other, ratio, sentence: why ?? sentence }];
   });
 }
 
+/** The same tokens and depth; where results have several subjects, the same of those. */
+function isSameTest(first: BenchResult, mine: BenchTest, second: BenchResult, other: BenchTest): boolean {
+  if (testName(mine) !== testName(other)) return false;
+  if (first.subjects.length === 1 && second.subjects.length === 1) return true;
+  return subjectKey(first, mine) === subjectKey(second, other);
+}
+
+function subjectKey({ subjects }: BenchResult, { subject }: BenchTest): string {
+  const found = subjects[subject];
+  return found === undefined ? "" : `${found.title} ${found.device} ${found.threads}`;
+}
+
+/** Two tests of one result, which were measured in turn; the first of a table is the first of the two. */
+export function compareInTurn(result: BenchResult, first: BenchTest, second: BenchTest): Verdict {
+  return compareTests({ result, test: first }, { result, test: second });
+}
+
+/** "pp 512, 4 threads" */
+export function rowNameOf(
+  subjects: readonly BenchSubject[],
+  test: Pick<BenchTest, "test" | "tokens" | "depth" | "subject">,
+): string {
+  const subject = subjects[test.subject];
+  const isOne = subjects.length === 1 || subject === undefined;
+  return `${testName(test)}${isOne ? "" : `, ${subjectName(subject, subjects)}`}`;
+}
+
+const testsOf = ({ tests }: BenchResult): string => {
+  const names = [...new Set(tests.map(testName))];
+  return names.length > 2 ? `${names.length} of them` : names.join(", ");
+};
+
+/** "1, 2, 4" */
+const each = ({ subjects }: BenchResult, of: (subject: BenchSubject) => string | number): string =>
+  [...new Set(subjects.map(of))].join(", ");
+
 /** What else differs between the two: the reader decides whether it is the question or a mistake. */
 export function benchDifferences(left: BenchEntry, right: BenchEntry): readonly string[] {
-  const pairs: readonly (readonly [string, string | number, string | number])[] = [
+  const [a, b] = [left.result, right.result];
+  const pairs: readonly (readonly [string, string, string])[] = [
     ["model", left.model, right.model],
-    ["device", left.result.device, right.result.device],
-    ["threads", left.result.threads, right.result.threads],
-    ["kernels", left.result.kernels, right.result.kernels],
-    ["prompt tokens", left.settings.promptTokens, right.settings.promptTokens],
-    ["tokens to write", left.settings.generateTokens, right.settings.generateTokens],
-    ["machine", left.result.machine, right.result.machine],
+    ["device", each(a, ({ device }) => device), each(b, ({ device }) => device)],
+    ["threads", each(a, ({ threads }) => threads), each(b, ({ threads }) => threads)],
+    ["kernels", each(a, ({ kernels }) => kernels), each(b, ({ kernels }) => kernels)],
+    ["tests", testsOf(a), testsOf(b)],
+    ["machine", a.machine, b.machine],
+    ["system", a.system, b.system],
+    ["version", a.version, b.version],
   ];
-  return pairs.filter(([, a, b]) => a !== b).map(([name, a, b]) => `${name} ${a} → ${b}`);
+  return pairs.filter(([, one, other]) => one !== other).map(([name, one, other]) => `${name} ${one} → ${other}`);
 }

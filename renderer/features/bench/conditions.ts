@@ -9,13 +9,6 @@ export interface ConditionRow {
   readonly flagged: boolean;
 }
 
-/** Disturbances of the measurement, such as "other load 9.8 on 2 processors"; "" without any. */
-export const redConditions = (result: Pick<BenchResult, "conditions" | "device">): string =>
-  conditionRows(result)
-    .filter(({ flagged }) => flagged)
-    .map(({ title, text }) => `${title} ${text}`)
-    .join(", ");
-
 /** A benchmark makes load itself: only the load before it counts as foreign. */
 const BEFORE_ONLY: readonly Reading["id"][] = ["load"];
 
@@ -44,5 +37,11 @@ export function conditionRows({
         flagged: first.state === "warning" || last.state === "warning",
       };
     });
-  return [...machine, ...memoryRow(after.readings, device)];
+  /** What was not told before it began. */
+  const later = after.readings
+    .filter((reading) => reading.device === undefined && !before.readings.some(({ id }) => id === reading.id))
+    .map(({ title, value, source, state }) => ({
+      ...{ title, text: value ?? source, source, flagged: state === "warning" },
+    }));
+  return [...machine, ...later, ...memoryRow(after.readings, device)];
 }

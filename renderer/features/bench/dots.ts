@@ -15,9 +15,11 @@ export function dotPositions(
   values: readonly number[],
   interval: readonly [number, number] | null,
   width: number,
+  /** Values of other lines that have the same scale. */
+  among: readonly number[] = [],
 ): DotPositions {
-  const all = [...values, ...(interval ?? [])];
-  if (all.length === 0) return { at: [], band: null, ends: null };
+  const all = [...values, ...(interval ?? []), ...among];
+  if (values.length === 0) return { at: [], band: null, ends: null };
   const low = Math.min(...all);
   const high = Math.max(...all);
   const middle = (low + high) / 2;

@@ -24,7 +24,11 @@ export function EmbedTab(): ReactNode {
   if (overview === null) return null;
   if (!overview.canEmbed.ok)
     return (
-      <CannotHere title="This makes no vectors here" why={overview.canEmbed} onLocate={() => setTab("overview")} />
+      <CannotHere
+        title="This model makes no vectors here"
+        why={overview.canEmbed}
+        onLocate={() => setTab("overview")}
+      />
     );
   const ranks = overview.embedder?.pooling === "rank";
   return (
@@ -53,7 +57,7 @@ function Similarity(): ReactNode {
   return (
     <Card title="How alike are these texts?" aside="cosine of each text with each other">
       <Field name="texts" label="Texts, one in each line" rows={4} />
-      <Work task="vectors" action="Embed" name="texts" />
+      <Work task="vectors" action="Embed" needs={["texts"]} lacks="Write a text first." />
       {answer === null ? null : (
         <>
           {answer.done.similarity === null ? null : <Matrix texts={answer.texts} cosines={answer.done.similarity} />}
@@ -70,7 +74,12 @@ function Reranking(): ReactNode {
     <Card title="Which document answers?" aside="the best first">
       <Field name="query" label="Query" rows={1} />
       <Field name="documents" label="Documents, one in each line" rows={4} />
-      <Work task="ranks" action="Sort" name="documents" />
+      <Work
+        task="ranks"
+        action="Sort"
+        needs={["query", "documents"]}
+        lacks="Write a query and at least one document first."
+      />
       {answer === null ? null : <Ranks answer={answer} />}
     </Card>
   );
@@ -101,13 +110,16 @@ function Field({
 function Work({
   task,
   action,
-  name,
+  needs,
+  lacks,
 }: {
   readonly task: EmbedTask;
   readonly action: string;
-  readonly name: TextName;
+  readonly needs: readonly TextName[];
+  /** Said while one of them is empty. */
+  readonly lacks: string;
 }): ReactNode {
-  const count = useEmbed((s) => linesOf(s.embedFields[name]).length);
+  const isEmpty = useEmbed((s) => needs.some((name) => linesOf(s.embedFields[name]).length === 0));
   const running = useEmbed((s) => s.embedRunning);
   const failed = useEmbed((s) => s.embedError);
   const start = useEmbed((s) => s.startEmbed);
@@ -121,11 +133,11 @@ function Work({
             Stop
           </Button>
         ) : (
-          <Button look="primary" disabled={running !== null || count === 0} onClick={() => void start(task)}>
+          <Button look="primary" disabled={running !== null || isEmpty} onClick={() => void start(task)}>
             {action}
           </Button>
         )}
-        {count === 0 ? <Note>Write a line first.</Note> : null}
+        {isEmpty ? <Note>{lacks}</Note> : null}
       </div>
       {isMine ? <Progress sentence={running.sentence} fraction={running.fraction} since={running.since} /> : null}
       {failed?.task === task ? (

@@ -31,13 +31,13 @@ export function Ranks({ answer }: { readonly answer: Extract<EmbedAnswer, { kind
               >
                 {score.toFixed(4)}
               </td>
-              <td className={cx(table["left"], styles["text"])}>{documents[document]}</td>
+              <td className={cx(table["text"], styles["text"])}>{documents[document]}</td>
               <td>{count(tokens)}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      {done.by === "cosine" ? <Note>This model is no reranker: these are the cosines of its vectors.</Note> : null}
+      {done.by === "cosine" ? <Note>This model is not a reranker: these are the cosines of its vectors.</Note> : null}
     </>
   );
 }

@@ -22,26 +22,28 @@ export function Vectors({ texts, done }: { readonly texts: readonly string[]; re
         {plural(done.width, "number")} each, pooling {done.pooling}
         {done.normalised ? ", of length 1" : ""}
       </summary>
-      <table className={cx(table["table"], table["bleed"])}>
-        <thead>
-          <tr>
-            <th className={table["left"]}>text</th>
-            <th>tokens</th>
-            <th className={table["left"]}>first numbers</th>
-          </tr>
-        </thead>
-        <tbody>
-          {done.texts.map(({ tokens, vectors }, i) => (
-            <tr key={i}>
-              <td className={cx(table["left"], styles["text"])}>{texts[i]}</td>
-              <td>{count(tokens)}</td>
-              <td className={cx(table["left"], styles["numbers"])}>
-                {[...vectors.subarray(0, SHOWN)].map((x) => x.toFixed(4)).join("  ")} …
-              </td>
+      <div className={styles["scroll"]}>
+        <table className={table["table"]}>
+          <thead>
+            <tr>
+              <th className={table["left"]}>text</th>
+              <th>tokens</th>
+              <th className={table["left"]}>first numbers</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {done.texts.map(({ tokens, vectors }, i) => (
+              <tr key={i}>
+                <td className={cx(table["text"], styles["text"])}>{texts[i]}</td>
+                <td>{count(tokens)}</td>
+                <td className={table["left"]}>
+                  {[...vectors.subarray(0, SHOWN)].map((x) => x.toFixed(4)).join("  ")} …
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
       <div className={styles["actions"]}>
         <CopyButton label="Copy as JSON" text={json} />
       </div>

@@ -1,5 +1,5 @@
 /** Texts as vectors, how alike they are, and documents sorted by a query: what was typed, and the last answer of each. */
-import type { Embedded, Reranked } from "../../../main/contract/views/embed.ts";
+import type { Embedded, EmbedItem, Reranked, RerankItem } from "../../../main/contract/views/embed.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
@@ -50,14 +50,21 @@ const NOTHING = { embedRunning: null, embedVectors: null, embedRanks: null, embe
 
 export function createEmbedSlice({ engine, set, get, on }: SliceTools<EmbedSlice>): EmbedSlice {
   const work = createTask();
+  on("runnerChanged", (device) => set({ embedFields: { ...get().embedFields, device } }));
   on("modelLeft", ({ opensAgain }) => {
     if (opensAgain) return;
     work.abandon();
     set(NOTHING);
   });
-  const say = (sentence: string, fraction: number | null): void => {
+  /** How far the work is. */
+  const say = (item: Exclude<EmbedItem | RerankItem, { readonly kind: "done" }>): void => {
     const { embedRunning } = get();
-    if (embedRunning !== null) set({ embedRunning: { ...embedRunning, sentence, fraction } });
+    if (embedRunning === null || item.kind === "start") return;
+    const { sentence, fraction } =
+      item.kind === "phase"
+        ? item
+        : { sentence: `${item.done} of ${item.total} texts`, fraction: item.done / item.total };
+    set({ embedRunning: { ...embedRunning, sentence, fraction } });
   };
 
   async function vectors(model: string, signal: AbortSignal, isCurrent: () => boolean): Promise<void> {
@@ -67,9 +74,8 @@ export function createEmbedSlice({ engine, set, get, on }: SliceTools<EmbedSlice
     const input = { model, texts: [...texts], device, similarity: pooling !== "rank" && pooling !== "none" };
     for await (const item of engine.stream("embed.run", input, { signal })) {
       if (!isCurrent()) return;
-      if (item.kind === "phase") say(item.sentence, item.fraction);
-      else if (item.kind === "progress") say(`${item.done} of ${item.total} texts`, item.done / item.total);
-      else if (item.kind === "done") set({ embedVectors: { kind: "vectors", texts, done: item } });
+      if (item.kind === "done") set({ embedVectors: { kind: "vectors", texts, done: item } });
+      else say(item);
     }
   }
 
@@ -79,9 +85,8 @@ export function createEmbedSlice({ engine, set, get, on }: SliceTools<EmbedSlice
     const input = { model, query, documents: [...documents], device };
     for await (const item of engine.stream("rerank.run", input, { signal })) {
       if (!isCurrent()) return;
-      if (item.kind === "phase") say(item.sentence, item.fraction);
-      else if (item.kind === "progress") say(`${item.done} of ${item.total} texts`, item.done / item.total);
-      else if (item.kind === "done") set({ embedRanks: { kind: "ranks", query, documents, done: item } });
+      if (item.kind === "done") set({ embedRanks: { kind: "ranks", query, documents, done: item } });
+      else say(item);
     }
   }
 

@@ -63,7 +63,7 @@ function Map({ use }: { readonly use: ExpertsDone }): ReactNode {
         style={{ height: Math.min(480, Math.max(48, map.rows * 14)) }}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Layers from top to bottom, experts from left to right. ${mapWords(use)}`}
+        aria-label={`Layers from top to bottom, experts from left to right. ${mapWords(use, map)}`}
         onPointerMove={point}
         onPointerLeave={() => setCell("")}
       >
@@ -71,8 +71,8 @@ function Map({ use }: { readonly use: ExpertsDone }): ReactNode {
           path === "" ? null : <path key={shade} d={path} fill={heatColor(shade / (SHADES - 1))} />,
         )}
       </svg>
-      <p className={styles["cell"]}>{cell === "" ? "Layers from top to bottom, experts from left to right." : cell}</p>
-      <Note>{mapWords(use)}</Note>
+      <p className={styles["cell"]}>{cell === "" ? "Layers down, experts across." : cell}</p>
+      <Note>{mapWords(use, map)} Brighter cells took more.</Note>
     </>
   );
 }

@@ -24,6 +24,6 @@ describe("the heat map of experts", () => {
     expect(cellWords(use, map, 0.6, 0.1)).toMatch(/^Layer 1, expert 2: 2 of 4 tokens \(50\s?%\)$/u);
     expect(cellWords(use, map, 0.99, 0.99)).toMatch(/^Layer 3, expert 3: 4 of 4 tokens/u);
     expect(cellWords(use, map, 0.5, 1)).toBe("");
-    expect(mapWords(use)).toBe("4 tokens, 2 experts each. 5 of 8 experts took at least one.");
+    expect(mapWords(use, map)).toBe("4 tokens, 2 experts each. 5 of 8 experts took at least one, the busiest 4.");
   });
 });

@@ -1,6 +1,6 @@
 /** Layers × experts as a picture: a cell for each expert, as warm as the share of tokens that it took. */
 import type { ExpertsDone } from "../../../main/contract/views/score.ts";
-import { share } from "../../ui/format.ts";
+import { plural, share } from "../../ui/format.ts";
 
 /** Cells of one shade are one path: a large mixture has more than ten thousand. */
 export const SHADES = 24;
@@ -37,10 +37,10 @@ export function cellWords({ layers, tokens }: ExpertsDone, map: HeatMap, x: numb
 }
 
 /** What the picture shows, in a sentence. */
-export function mapWords({ layers, tokens }: ExpertsDone): string {
+export function mapWords({ layers, tokens }: ExpertsDone, { most }: Pick<HeatMap, "most">): string {
   const idle = layers.reduce((sum, { counts }) => sum + counts.filter((count) => count === 0).length, 0);
   const all = layers.reduce((sum, { counts }) => sum + counts.length, 0);
   const [first] = layers;
   const used = first === undefined || tokens === 0 ? 0 : first.counts.reduce((a, b) => a + b, 0) / tokens;
-  return `${tokens} tokens, ${used} experts each. ${all - idle} of ${all} experts took at least one.`;
+  return `${plural(tokens, "token")}, ${plural(used, "expert")} each. ${all - idle} of ${all} experts took at least one, the busiest ${most}.`;
 }

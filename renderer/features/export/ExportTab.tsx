@@ -1,32 +1,30 @@
-/** Export: the plan, progress with cancel, and the report of every weight. */
+/** Export: the forms of the weights in the package, and the report of every weight. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { ReactNode } from "react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { ExportPlan, WeightRow } from "../../../main/contract/views/export.ts";
-import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
-import { Button } from "../../ui/Button.tsx";
-import { Card, Note } from "../../ui/Card.tsx";
 import { cx } from "../../ui/cx.ts";
-import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
 import { bytes, count, errorShare, figureText, plural, significant } from "../../ui/format.ts";
 import { FigureText, TruthMark } from "../../ui/marks.tsx";
-import { Empty, Progress } from "../../ui/states.tsx";
+import { Empty } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
+import { WritePanel, Written } from "../../writing/WritePanel.tsx";
 import type { ExportReport, ExportSlice } from "./slice.ts";
-import { hasPlan, isSuggestedFolder, isThereAlready } from "./slice.ts";
+import { hasPlan } from "./slice.ts";
 import styles from "./Export.module.css";
 
 const useExport = sliceHook<ExportSlice>();
 
+const WORDS = { thing: "package", verb: "Export", title: "An .mlpackage for this target" } as const;
+
 export function ExportTab(): ReactNode {
   const overview = useExport((s) => current(s.model));
   const target = useExport((s) => s.target);
-  const load = useExport((s) => s.loadExportPlan);
-  const state = useExport((s) => s.exportPlan);
-  useEffect(() => void load(), [load, target]);
+  const state = useExport((s) => s.exporting);
+  const actions = useExport((s) => s.exportActions);
   if (overview === null) return null;
   if (!overview.canExport.ok && !hasPlan(overview))
     return (
@@ -34,28 +32,25 @@ export function ExportTab(): ReactNode {
         {overview.canExport.sentence} {overview.canExport.hint ?? ""}
       </Empty>
     );
-  const plan = current(state);
+  const { report, work } = state;
   return (
-    <div className={styles["tab"]}>
-      {state.kind === "failed" ? (
-        <ErrorNote title="The export could not be planned" error={state.error} onRetry={() => void load()} />
-      ) : null}
-      {plan === null ? (
-        state.kind === "failed" ? null : (
-          <Progress sentence="Planning the package" fraction={null} />
-        )
-      ) : (
-        <PlanCard plan={plan} />
-      )}
-      <Outcome />
-    </div>
+    <WritePanel
+      words={WORDS}
+      state={state}
+      actions={actions}
+      about={target}
+      aside={(plan) => <TruthMark truth={plan.bytes.truth} />}
+      report={report === null ? null : <Report report={report} before={work.kind !== "none"} />}
+    >
+      {(plan) => ({ body: <Forms plan={plan} /> })}
+    </WritePanel>
   );
 }
 
-function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
+function Forms({ plan }: { readonly plan: ExportPlan }): ReactNode {
   const rest = plan.bytes.value - plan.forms.reduce((sum, form) => sum + form.bytes, 0);
   return (
-    <Card title="An .mlpackage for this target" aside={<TruthMark truth={plan.bytes.truth} />}>
+    <>
       <p>{plan.sentence}</p>
       <table className={cx(table["table"], styles["forms"])}>
         <thead>
@@ -88,7 +83,10 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
           ) : null}
           <tr>
             <td className={table["total"]}>Together</td>
-            <td className={table["left"]}>{plan.functions.join(" and ")}, sharing weights</td>
+            <td className={table["left"]}>
+              {plan.functions.join(" and ")}
+              {plan.functions.length > 1 ? ", sharing weights" : ""}
+            </td>
             <td />
             <td />
             <td className={table["total"]}>
@@ -97,145 +95,7 @@ function PlanCard({ plan }: { readonly plan: ExportPlan }): ReactNode {
           </tr>
         </tbody>
       </table>
-      {plan.can.ok ? (
-        <Where plan={plan} />
-      ) : (
-        <Note>
-          {plan.can.sentence} {plan.can.hint ?? ""}
-        </Note>
-      )}
-    </Card>
-  );
-}
-
-const REPLACE = "replace an existing package";
-
-function Where({ plan }: { readonly plan: ExportPlan }): ReactNode {
-  const path = useExport((s) => s.exportPath);
-  const setPath = useExport((s) => s.setExportPath);
-  const overwrite = useExport((s) => s.exportOverwrite);
-  const setOverwrite = useExport((s) => s.setOverwrite);
-  const running = useExport((s) => s.exportRunning);
-  const start = useExport((s) => s.startExport);
-  const pick = useExport((s) => s.pickExportPath);
-  // A shell has the system's dialog; in a browser the path on the engine's machine is typed.
-  const hasDialog = useExport((s) => s.showInFolder !== null);
-  return (
-    <>
-      <div className={styles["where"]}>
-        <input
-          aria-label="Where to write the package"
-          value={path}
-          spellCheck={false}
-          disabled={running}
-          onChange={(event) => setPath(event.target.value)}
-        />
-        {hasDialog ? (
-          <Button disabled={running} onClick={() => void pick()}>
-            Choose…
-          </Button>
-        ) : null}
-        <Button look="primary" disabled={running || path.trim() === ""} onClick={() => void start()}>
-          Export
-        </Button>
-      </div>
-      <div className={styles["below"]}>
-        <label>
-          <input
-            type="checkbox"
-            checked={overwrite}
-            disabled={running}
-            onChange={(event) => setOverwrite(event.target.checked)}
-          />{" "}
-          {REPLACE}
-        </label>
-        {plan.freeDiskBytes === null || !isSuggestedFolder(path, plan) ? null : (
-          <span>{bytes(plan.freeDiskBytes)} free on that disk</span>
-        )}
-      </div>
     </>
-  );
-}
-
-function Outcome(): ReactNode {
-  const running = useExport((s) => s.exportRunning);
-  const report = useExport((s) => s.exportReport);
-  const error = useExport((s) => s.exportError);
-  const said = useExport((s) => s.exportSaid);
-  const start = useExport((s) => s.startExport);
-  return (
-    <>
-      {running ? <Running /> : null}
-      {error === null ? null : isThereAlready(error) ? (
-        <AlreadyThere error={error} />
-      ) : (
-        <ErrorNote
-          title="The package was not written"
-          error={error}
-          // The same path would fail again: another one is typed above.
-          onRetry={error.code === "INPUT_ARGUMENT" ? undefined : () => void start()}
-        />
-      )}
-      {said === "" ? null : (
-        <p role="status" className={styles["said"]}>
-          {said}
-        </p>
-      )}
-      {report === null ? null : <Report report={report} before={running || error !== null || said !== ""} />}
-    </>
-  );
-}
-
-function AlreadyThere({ error }: { readonly error: WireError }): ReactNode {
-  const setOverwrite = useExport((s) => s.setOverwrite);
-  const start = useExport((s) => s.startExport);
-  return (
-    <ErrorNote
-      title="The package was not written"
-      error={{ ...error, hint: `Choose another name, or tick “${REPLACE}”.` }}
-    >
-      <Button
-        small
-        onClick={() => {
-          setOverwrite(true);
-          void start();
-        }}
-      >
-        Replace it
-      </Button>
-    </ErrorNote>
-  );
-}
-
-function Running(): ReactNode {
-  const progress = useExport((s) => s.exportProgress);
-  const since = useExport((s) => s.exportSince);
-  const stop = useExport((s) => s.stopExport);
-  const sentence =
-    progress === null ? "Starting" : progress.kind === "phase" ? progress.sentence : `Writing ${progress.tensor}`;
-  const fraction =
-    progress === null
-      ? null
-      : progress.kind === "phase"
-        ? progress.fraction
-        : progress.totalBytes === 0
-          ? null
-          : progress.doneBytes / progress.totalBytes;
-  return (
-    <Card
-      title="Writing"
-      aside={
-        progress?.kind === "progress" ? `${bytes(progress.doneBytes)} of ${bytes(progress.totalBytes)}` : undefined
-      }
-    >
-      <Progress sentence={sentence} fraction={fraction} since={since} />
-      <div className={styles["below"]}>
-        <Button small onClick={stop}>
-          Cancel
-        </Button>
-        <span>Written under another name until it is complete.</span>
-      </div>
-    </Card>
   );
 }
 
@@ -252,19 +112,13 @@ function Report({ report, before }: ReportProps): ReactNode {
     return report.weights.filter((row) => `${row.name} ${row.source} ${row.form}`.toLowerCase().includes(text));
   }, [report, query]);
   return (
-    <section className={styles["report"]} aria-label="Report">
-      <div className={styles["reportHead"]}>
-        <div>
-          <h2>
-            {before ? "Previous export, written" : "Written"} in {figureText(report.seconds)}
-          </h2>
-          <p className={styles["path"]}>{report.path}</p>
-          <p>
-            {bytes(report.bytes)}, {significant(report.ratioToSource)} × the file. {report.sentence}
-          </p>
-        </div>
-        <Show path={report.path} />
-      </div>
+    <Written
+      seconds={figureText(report.seconds)}
+      paths={[report.path]}
+      before={before}
+      sentence={`${bytes(report.bytes)}, ${significant(report.ratioToSource)} × the file. ${report.sentence}`}
+      opens={false}
+    >
       <div className={styles["tools"]}>
         <SearchField
           label="Search the weights"
@@ -279,16 +133,7 @@ function Report({ report, before }: ReportProps): ReactNode {
         </span>
       </div>
       <WeightTable rows={rows} />
-    </section>
-  );
-}
-
-function Show({ path }: { readonly path: string }): ReactNode {
-  const show = useExport((s) => s.showInFolder);
-  return show === null ? null : (
-    <Button small onClick={() => show(path)}>
-      Show in folder
-    </Button>
+    </Written>
   );
 }
 

@@ -1,12 +1,11 @@
 /** The bar over the canvas: what colours the graph, which stage is shown, and the search. */
 import type { ReactNode } from "react";
-import { SearchField } from "../../ui/fields.tsx";
-import { count } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { useSize } from "../../ui/useSize.ts";
 import type { GraphMode } from "./graphState.ts";
-import { mlxColumn, plannedColumn, routeColumns, shownMode } from "./graphState.ts";
-import { parseQuery, searchFault } from "../../graph/search.ts";
+import { FileMenu } from "./FileMenu.tsx";
+import { GraphSearch } from "./GraphSearch.tsx";
+import { mlxColumn, plannedColumn, shownMode } from "./graphState.ts";
 import { StageField } from "./StageField.tsx";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
@@ -21,11 +20,14 @@ const MODES: readonly ModeOption[] = [
   { id: "segment", text: "Segment", hint: "Colour by segment (S)" },
   { id: "time", text: "Time", hint: "Colour by estimated time, logarithmic (T)" },
   { id: "bytes", text: "Bytes", hint: "Colour by bytes, logarithmic (B)" },
-  { id: "type", text: "Type", hint: "Colour by element type (Y)" },
+  { id: "flops", text: "FLOPs", hint: "Colour by arithmetic, logarithmic (O)" },
+  { id: "type", text: "Weights", hint: "Colour by the type of weights (Y)" },
 ];
 /** Only where there is something to show. */
 const MEASURED: ModeOption = { id: "measured", text: "Measured", hint: "Colour by the time of the last profile (M)" };
 const ERROR: ModeOption = { id: "error", text: "Error", hint: "Colour by the error of weights in the last export (E)" };
+
+const DATA: ModeOption = { id: "data", text: "Data", hint: "Colour by the node data that was opened" };
 
 const PLANNED: ModeOption = {
   id: "planned",
@@ -39,10 +41,10 @@ const MLX: ModeOption = {
 };
 
 /**
- * The width that a button for each mode needs beside stage and search. Below it, one select holds
+ * The width that a button for each mode needs beside stage, files and search. Below it, one select holds
  * the modes.
  */
-const ROOM = { mode: 66, others: 310 } as const;
+const ROOM = { mode: 66, others: 390 } as const;
 
 export function GraphBar(): ReactNode {
   const mode = useGraph(shownMode);
@@ -52,19 +54,15 @@ export function GraphBar(): ReactNode {
   const [tools, { width }] = useSize<HTMLDivElement>();
   const profiled = useGraph((s) => s.profiled !== null);
   const exported = useGraph((s) => s.weightErrors !== null);
+  const hasData = useGraph((s) => s.nodeData !== null);
   const modes = [
     ...MODES,
     ...(hasPlan ? [PLANNED] : []),
     ...(hasMlx ? [MLX] : []),
     ...(profiled ? [MEASURED] : []),
     ...(exported ? [ERROR] : []),
+    ...(hasData ? [DATA] : []),
   ];
-  const query = useGraph((s) => s.graphQuery);
-  const hits = useGraph((s) => s.graphHits.length);
-  const at = useGraph((s) => s.graphHitAt);
-  const fault = useGraph((s) => searchFault(parseQuery(s.graphQuery), routeColumns(s)));
-  const setQuery = useGraph((s) => s.setGraphQuery);
-  const nextHit = useGraph((s) => s.nextHit);
   return (
     <div ref={tools} className={styles["tools"]}>
       {width >= ROOM.others + ROOM.mode * modes.length ? (
@@ -82,21 +80,8 @@ export function GraphBar(): ReactNode {
         </label>
       )}
       <StageField />
-      <div className={styles["search"]}>
-        <SearchField
-          id="graph-search"
-          label="Search the graph"
-          placeholder="Search  op: dev: dtype: layer:"
-          value={query}
-          onChange={setQuery}
-          onEnter={(backwards) => nextHit(backwards ? -1 : 1)}
-          onEscape={() => setQuery("")}
-        />
-        <output aria-live="polite" className={fault === null ? undefined : styles["fault"]}>
-          {fault ??
-            (query.trim() === "" ? "" : hits === 0 ? "nothing" : at < 0 ? count(hits) : `${at + 1} of ${count(hits)}`)}
-        </output>
-      </div>
+      <FileMenu />
+      <GraphSearch />
     </div>
   );
 }

@@ -12,13 +12,16 @@ import type { Scene } from "../../graph/scene.ts";
 import { useSize } from "../../ui/useSize.ts";
 import type { CardContext } from "./cardContext.ts";
 import type { ChangeKind } from "./changes.ts";
-import { chipFont, placeChips } from "./drawEdges.ts";
 import { GraphCard, GraphCardContext } from "./GraphCard.tsx";
 import type { HopMark } from "./hops.ts";
 import { ZOOM } from "./lod.ts";
 import { Minimap } from "./Minimap.tsx";
 import type { Paint } from "./paint.ts";
 import type { Picture, ViewRequest } from "./graphState.ts";
+import type { Frame } from "./savePicture.ts";
+import type { SegmentFrame } from "./segmentFrames.ts";
+import { tipLines } from "./cardText.ts";
+import { useHover } from "./useHover.ts";
 import { useUnderlay } from "./useUnderlay.ts";
 import { useView } from "./useView.ts";
 import type { KeptView } from "./view.ts";
@@ -30,6 +33,7 @@ export interface GraphCanvasProps {
   readonly hops: ReadonlyMap<number, HopMark>;
   readonly selectedHop: number;
   readonly changed: ReadonlyMap<number, ChangeKind>;
+  readonly segments: readonly SegmentFrame[];
   readonly cards: Omit<CardContext, "full" | "picture" | "paint">;
   readonly anchorGroup: number | null;
   readonly request: ViewRequest | null;
@@ -46,6 +50,7 @@ export interface CanvasActions {
   readonly describe: (box: number) => string;
   readonly resize: (width: number, height: number) => void;
   readonly keep: (view: KeptView) => void;
+  readonly showView: (viewNow: (() => Frame) | null) => void;
 }
 
 export function GraphCanvas(props: GraphCanvasProps): ReactNode {
@@ -60,7 +65,8 @@ const NODE_TYPES = { card: GraphCard };
 const NO_EDGES: [] = [];
 const FRAME_HEAD_HEIGHT = 40;
 function Canvas(props: GraphCanvasProps): ReactNode {
-  const { picture, paint, hops, selectedHop, changed, cards, anchorGroup, request, pending, kept, actions } = props;
+  const { picture, paint, hops, selectedHop, changed, segments, cards, anchorGroup, request, pending } = props;
+  const { kept, actions } = props;
   const { scene } = picture;
   const [container, size] = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -76,8 +82,10 @@ function Canvas(props: GraphCanvasProps): ReactNode {
     hitBoxes,
     changed,
     dimmed,
+    words: cards,
+    segments,
   });
-  const { boxIndex, edgeIndex, mounted, viewport } = underlay;
+  const { boxIndex, mounted, viewport } = underlay;
   const moved = useView({
     picture,
     anchorGroup,
@@ -89,8 +97,19 @@ function Canvas(props: GraphCanvasProps): ReactNode {
     kept,
     keep: actions.keep,
   });
-  const { resize } = actions;
+  const light = useRef<HTMLCanvasElement>(null);
+  const tip = useRef<HTMLDivElement>(null);
+  useHover({
+    ...{ container, canvas: light, tip, picture, boxIndex, viewport, size },
+    colors: underlay.colors,
+    tipOf: (box) => tipLines({ ...cards, picture, paint }, box),
+  });
+  const { resize, showView } = actions;
   useEffect(() => resize(size.width, size.height), [resize, size]);
+  useEffect(() => {
+    showView(() => ({ viewport: viewport(), size }));
+    return () => showView(null);
+  }, [showView, viewport, size]);
 
   const nodes = useMemo(() => flowNodes(scene, mounted.window?.boxes ?? []), [scene, mounted.window]);
   const cardContext = useMemo<CardContext>(
@@ -105,16 +124,11 @@ function Canvas(props: GraphCanvasProps): ReactNode {
     if (hop >= 0) actions.selectHop(hop);
     else actions.selectBox(boxIndex.hit(x, y));
   };
-  const chipAt = (x: number, y: number): number => {
-    const context = canvas.current?.getContext("2d");
-    if (context === null || context === undefined || hops.size === 0 || viewport().zoom < 0.5) return -1;
-    context.font = chipFont(underlay.colors.font);
-    const near = edgeIndex.query({ x: x - 200, y: y - 60, w: 400, h: 120 });
-    const chips = placeChips(scene, near, hops, (text) => context.measureText(text).width);
-    return (
-      chips.find(({ rect }) => x >= rect.x && x <= rect.x + rect.w && y >= rect.y && y <= rect.y + rect.h)?.hop ?? -1
-    );
-  };
+  const chipAt = (x: number, y: number): number =>
+    viewport().zoom < 0.5
+      ? -1
+      : (underlay.chips.find(({ rect }) => x >= rect.x && x <= rect.x + rect.w && y >= rect.y && y <= rect.y + rect.h)
+          ?.hop ?? -1);
   const openAt = (event: MouseEvent): void => {
     const { x, y } = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
     const box = boxIndex.hit(x, y);
@@ -180,6 +194,14 @@ function Canvas(props: GraphCanvasProps): ReactNode {
         aria-hidden="true"
       />
       <GraphCardContext value={cardContext}>{boxes}</GraphCardContext>
+      <canvas
+        ref={light}
+        className={styles["light"]}
+        width={Math.round(size.width * ratio)}
+        height={Math.round(size.height * ratio)}
+        style={{ width: size.width, height: size.height }}
+        aria-hidden="true"
+      />
       <Minimap
         picture={picture}
         paint={paint}
@@ -192,6 +214,7 @@ function Canvas(props: GraphCanvasProps): ReactNode {
           void flow.setCenter(x, y, { zoom: viewport().zoom });
         }}
       />
+      <div ref={tip} className={styles["tip"]} data-graph-tip="true" hidden aria-hidden="true" />
       <p className="visually-hidden" aria-live="polite">
         {selectedBox < 0 ? "" : actions.describe(selectedBox)}
       </p>

@@ -4,15 +4,19 @@ import type { CSSProperties, ReactNode } from "react";
 import { createContext, memo, useContext } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
-import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
+import type { OpKind } from "../../graph/opKinds.ts";
+import { kindLook } from "../../graph/opKinds.ts";
 import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { plural } from "../../ui/format.ts";
 import { deviceFill } from "../../ui/patterns.tsx";
 import { CHANGE_SIGNS } from "./changes.ts";
 import type { CardContext } from "./cardContext.ts";
-import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
+import { subtitleOf, titleOf } from "./boxWords.ts";
+import { cardText } from "./cardText.ts";
+import { isHeat } from "./graphState.ts";
+import { KindGlyph } from "./KindGlyph.tsx";
 import styles from "./GraphCard.module.css";
 
 export const GraphCardContext = createContext<CardContext | null>(null);
@@ -29,33 +33,23 @@ export const GraphCard = memo(function GraphCard({ id }: NodeProps): ReactNode {
   );
 });
 
-/** Below this a card has one line: the name of an input. */
-const SMALL_HEIGHT = 40;
-
 interface Part {
   readonly box: number;
   readonly context: CardContext;
 }
 
 function BoxCard({ box, context }: Part): ReactNode {
-  const { picture, paint, full, selectedBox, hits, quantity, warning, changed } = context;
-  const { scene, model } = picture;
-  const kind = scene.kind[box];
-  const isOp = kind === BOX_KINDS.op;
+  const { picture, paint, full, selectedBox, hits, changed } = context;
+  const { scene } = picture;
+  const isOp = scene.kind[box] === BOX_KINDS.op;
   const device = deviceOf(paint.device[box] ?? 0);
   const look = deviceLook(device);
   const dimmed = context.dimmed?.[box] === 1;
   const heat = paint.heat[box] ?? null;
-  const right = kind === BOX_KINDS.stack ? stackWords(context, box) : quantity(box);
   const change = changed.get(box);
   const inside = context.inside.get(box);
-  const small = (scene.h[box] ?? 0) < SMALL_HEIGHT;
-  const warn = isOp ? warning(scene.ref[box] ?? 0) : null;
+  const { name, right, under, small, type, warn, kind } = cardText(context, box);
   const planned = isOp ? context.planned(scene.ref[box] ?? 0) : null;
-  const name = small ? nodeName(model.view, scene.ref[box] ?? 0) : titleOf(picture, box);
-  const under = small
-    ? opName(model.view, scene.ref[box] ?? 0)
-    : subtitleOf(picture, box, isOp ? "" : context.note(box));
   return (
     <div
       className={cx(
@@ -63,17 +57,16 @@ function BoxCard({ box, context }: Part): ReactNode {
         box === selectedBox && styles["selected"],
         hits.has(box) && styles["hit"],
         dimmed && styles["dimmed"],
-        kind === BOX_KINDS.stack && styles["stack"],
+        scene.kind[box] === BOX_KINDS.stack && styles["stack"],
         small && styles["small"],
         change !== undefined && styles[change],
       )}
-      style={{ width: scene.w[box], height: scene.h[box] }}
-      title={wholeText([name, under], warn)}
+      style={{ width: scene.w[box], height: scene.h[box], ...tintOf(kind) }}
     >
-      <span className={styles["bar"]} aria-hidden="true">
-        <svg width="5" height="100%">
+      <span className={cx(styles["bar"], isHeat(paint.mode) && styles["wide"])} aria-hidden="true">
+        <svg width="100%" height="100%">
           <rect
-            width="5"
+            width="100%"
             height="100%"
             fill={heat ?? deviceFill(device)}
             {...(heat !== null
@@ -98,7 +91,8 @@ function BoxCard({ box, context }: Part): ReactNode {
           </svg>
         )}
         <b>{name}</b>
-        <em>{small ? under : right}</em>
+        {kind === null || small ? null : <KindGlyph kind={kind} />}
+        <em>{right}</em>
       </span>
       {change === undefined ? null : (
         <i className={styles["sign"]} role="img" aria-label={change} title={change}>
@@ -109,7 +103,7 @@ function BoxCard({ box, context }: Part): ReactNode {
         <span className={styles["sub"]}>
           <span>{under}</span>
           {inside === undefined ? null : <strong>{plural(inside, "hop")} inside</strong>}
-          {full && isOp ? <em>{nodeType(model.view, scene.ref[box] ?? 0)}</em> : null}
+          {full && isOp ? <em>{type}</em> : null}
           {warn === null ? null : <i className={styles["warn"]} aria-label={warn} role="img" />}
         </span>
       )}
@@ -125,17 +119,10 @@ function BoxCard({ box, context }: Part): ReactNode {
   );
 }
 
-/** The tooltip shows the full text and the warning. */
-function wholeText(words: readonly string[], warn: string | null): string {
-  const text = words.filter((word) => word !== "").join(" · ");
-  return warn === null ? text : `${text}\n${warn}`;
-}
-
-/** "×15" and the sum over the stack; with segments there is room for the count only. */
-function stackWords({ picture: { scene, model }, paint, quantity }: CardContext, box: number): string {
-  const together = quantity(box);
-  if (paint.mode === "segment" && together !== "") return together;
-  return `×${stackSize(scene, model.view.groups.parent, box)} ${together}`.trimEnd();
+/** What does the work has more ink in its body. */
+function tintOf(kind: OpKind | null): CSSProperties {
+  const tint = kind === null ? 0 : kindLook(kind).tint;
+  return tint === 0 ? {} : { background: `color-mix(in srgb, var(--raised), var(--ink) ${tint * 100}%)` };
 }
 
 /** Beside the predicted device the planned one, where they differ. */
@@ -175,11 +162,7 @@ function FrameHead({ box, context }: Part): ReactNode {
   const note = context.note(box);
   const under = note === "" ? subtitleOf(picture, box) : `differs from the others: ${note}`;
   return (
-    <div
-      className={styles["frameHead"]}
-      style={{ width: scene.w[box] }}
-      title={wholeText([titleOf(picture, box), under], null)}
-    >
+    <div className={styles["frameHead"]} style={{ width: scene.w[box] }}>
       <b>{titleOf(picture, box)}</b>
       <span>{under}</span>
       <button

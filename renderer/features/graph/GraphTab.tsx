@@ -51,7 +51,21 @@ export function GraphTab(): ReactNode {
 }
 
 function Shown({ shown }: { readonly shown: GraphPicture }): ReactNode {
-  const { picture, paint, hops, selectedHop, describe, route, overlay, result, devices, highlight } = shown;
+  const {
+    picture,
+    paint,
+    hops,
+    selectedHop,
+    segments,
+    describe,
+    route,
+    overlay,
+    result,
+    devices,
+    highlight,
+    kinds,
+    data,
+  } = shown;
   const { model, scene } = picture;
   const anchorGroup = useGraph((s) => s.anchorGroup);
   const request = useGraph((s) => s.viewRequest);
@@ -62,17 +76,18 @@ function Shown({ shown }: { readonly shown: GraphPicture }): ReactNode {
   const resize = useGraph((s) => s.setCanvasSize);
   const selectBox = useGraph((s) => s.selectBox);
   const keepView = useGraph((s) => s.keepView);
+  const showView = useGraph((s) => s.setViewNow);
   const cards = useMemo(() => ({ ...shown.cards, close }), [shown.cards, close]);
   const actions = useMemo(
     () => ({
-      ...{ selectBox, resize, describe },
+      ...{ selectBox, resize, describe, showView },
       selectHop: (index: number) => select({ kind: "hop", index }),
       keep: (view: KeptView) => keepView(model, view),
       openBox(box: number) {
         if (scene.kind[box] !== BOX_KINDS.op) close(scene.ref[box] ?? 0);
       },
     }),
-    [model, scene, describe, select, selectBox, close, resize, keepView],
+    [model, scene, describe, select, selectBox, close, resize, keepView, showView],
   );
   useEffect(() => {
     // The canvas is where single keys work: it takes the focus when nothing else has it.
@@ -82,10 +97,10 @@ function Shown({ shown }: { readonly shown: GraphPicture }): ReactNode {
   return (
     <>
       <GraphCanvas
-        {...{ picture, paint, hops, selectedHop, kept, cards, anchorGroup, request, pending, actions }}
+        {...{ picture, paint, hops, selectedHop, segments, kept, cards, anchorGroup, request, pending, actions }}
         changed={cards.changed}
       />
-      <Legend {...{ paint, route, overlay, result, devices, highlight }} />
+      <Legend {...{ paint, route, overlay, result, devices, highlight, kinds, data }} />
     </>
   );
 }

@@ -106,7 +106,7 @@ export function Minimap({ picture, paint, viewport, subscribe, size, colors, onM
   };
   const ratio = typeof devicePixelRatio === "number" ? devicePixelRatio : 1;
   return (
-    <div className={styles["minimap"]} onPointerDown={go} onPointerMove={go} aria-hidden="true">
+    <div className={styles["minimap"]} onPointerDown={go} onPointerMove={go} aria-hidden="true" data-no-hover>
       <canvas ref={canvas} width={WIDTH * ratio} height={HEIGHT * ratio} style={{ width: WIDTH, height: HEIGHT }} />
       <div ref={frame} className={styles["minimapFrame"]} />
     </div>

@@ -1,6 +1,6 @@
-/** Which stage of the graph is shown: of which backend, as the file builds it, before or after a pass, or legal. */
+/** Which stage of the subject's graph is shown: as the file builds it, before or after a pass, or legal for the runtime. */
 import type { ReactNode } from "react";
-import { BACKENDS, BUILT, isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
+import { backendTitle, BUILT, isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { isPlacing } from "./graphState.ts";
 import { useGraph } from "./useGraph.ts";
@@ -10,40 +10,27 @@ export function StageField(): ReactNode {
   const stage = useGraph((s) => s.graphStage);
   const setStage = useGraph((s) => s.setGraphStage);
   const passes = useGraph((s) => s.passChoices);
-  const passBackend = useGraph((s) => s.passBackend);
+  const backend = useGraph((s) => s.backend);
   const placing = useGraph(isPlacing);
   const isModel = useGraph((s) => current(s.model)?.canGraph.ok === true);
   if (!isModel) return null;
-  const isShown = (backend: string, step: string): boolean => stage.backend === backend && stage.step === step;
-  // A backend's passes are listed once its stage was chosen.
-  const choices = BACKENDS.flatMap(({ backend, title }) => {
-    const listed = passes.filter(({ changed, name }) => passBackend === backend && (changed || isShown(backend, name)));
-    const steps = [BUILT, ...listed.map(({ name }) => name), LEGAL];
-    return steps.map((step) => ({ backend, title, step, value: `${backend} ${step}` }));
-  });
-  const text = ({ backend, step }: (typeof choices)[number]): string => {
+  const listed = passes.filter(({ changed, name }) => changed || name === stage.step);
+  const known = new Set([BUILT, ...listed.map(({ name }) => name), LEGAL]);
+  // The passes come after the graph: until then the chosen one stands alone.
+  const steps = known.has(stage.step) ? [...known] : [BUILT, stage.step, LEGAL];
+  const text = (step: string): string => {
     if (step === BUILT) return "As the file builds it";
-    if (step === LEGAL) return placing && isRouted({ backend, step }) ? "Legal, being placed …" : "Legal";
-    return `${isShown(backend, step) && stage.side === "before" ? "Before" : "After"} ${step}`;
-  };
-  const choose = (value: string): void => {
-    const choice = choices.find((each) => each.value === value);
-    if (choice !== undefined) setStage({ backend: choice.backend, step: choice.step, side: "after" });
+    if (isRouted({ step })) return `Legal for ${backendTitle(backend)}${placing ? ", being placed …" : ""}`;
+    return `${stage.step === step && stage.side === "before" ? "Before" : "After"} ${step}`;
   };
   return (
     <label className={styles["stage"]}>
       <span className="visually-hidden">Stage of the graph</span>
-      <select value={`${stage.backend} ${stage.step}`} onChange={(event) => choose(event.target.value)}>
-        {BACKENDS.map(({ backend, title }) => (
-          <optgroup key={backend} label={title}>
-            {choices
-              .filter((choice) => choice.backend === backend)
-              .map((choice) => (
-                <option key={choice.value} value={choice.value}>
-                  {text(choice)}
-                </option>
-              ))}
-          </optgroup>
+      <select value={stage.step} onChange={(event) => setStage({ step: event.target.value, side: "after" })}>
+        {steps.map((step) => (
+          <option key={step} value={step}>
+            {text(step)}
+          </option>
         ))}
       </select>
     </label>

@@ -1,5 +1,5 @@
 /** The words on a box: an op's name, a group's name, a stack's first and last block; and what is said below it. */
-import { groupName, groupWords, nodeName, opName, visibleOps } from "../../graph/graphModel.ts";
+import { groupName, groupWords, nodeName, opName, opsOf } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { plural } from "../../ui/format.ts";
@@ -29,7 +29,7 @@ export function subtitleOf({ model, scene }: Picture, box: number, note = ""): s
     const name = nodeName(view, ref);
     return [name === opName(view, ref) ? "" : name, weight].filter((part) => part !== "").join("  ");
   }
-  const ops = plural(visibleOps(model, ref), "op");
+  const ops = plural(opsOf(model, ref), "op");
   if (kind === BOX_KINDS.stack)
     return note === "" ? `${stackSize(scene, model.view.groups.parent, box)} × ${ops}, identical` : note;
   return [groupWords(view, ref), ops, note].filter((part) => part !== "").join(", ");

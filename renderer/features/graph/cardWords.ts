@@ -5,6 +5,7 @@
 import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import { ROUTED } from "../../../main/contract/views/graph.ts";
 import { mlxStateOf } from "../../../main/contract/views/mlx.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import { oddNote, stackNote } from "../../graph/fold.ts";
@@ -13,7 +14,7 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import type { ResultColumn } from "../../graph/resultColumns.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { deviceLook } from "../../ui/devices.ts";
-import { approximate, bytes, fineShare, seconds } from "../../ui/format.ts";
+import { approximate, bytes, fineShare, quantity, seconds, significant } from "../../ui/format.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import type { CardContext } from "./cardContext.ts";
 import { boxesOf } from "./dim.ts";
@@ -29,11 +30,16 @@ export const errorText = (value: number): string => (value === 0 ? "exact" : val
 const timeText = (value: number, attributed: boolean): string =>
   value > 0 ? (attributed ? approximate(seconds(value)) : seconds(value)) : "";
 
+/** The types of a group's weights: as many as can be read on a card. */
+const typesText = (types: readonly string[]): string =>
+  types.length > 2 ? `${types.slice(0, 2).join(", ")} +${types.length - 2}` : types.join(", ");
+
 export function quantities(
   scene: Scene,
   paint: Paint,
   overlay: OverlayView | null,
   result: ResultColumn | null,
+  route: RouteView | null,
 ): CardContext["quantity"] {
   const attributed = result === null ? null : boxesOf(scene, result.attributed, 1);
   return (box) => {
@@ -42,29 +48,41 @@ export function quantities(
       case "segment":
         return segmentText(paint.segments[box] ?? []);
       case "time":
-        return value > 0 ? approximate(fineShare(value)) : "";
+        return value > 0 ? timeOf(value, overlay?.whole?.value) : "";
       case "bytes":
         return value > 0 ? bytes(value) : "";
+      case "flops":
+        return value > 0 ? quantity(value, "flops") : "";
       case "measured":
         return timeText(value, attributed?.[box] === 1);
       case "error":
         return Number.isNaN(value) ? "" : errorText(value);
+      case "data":
+        return Number.isNaN(value) ? "" : significant(value);
       case "mapped":
         return mlxStateOf(value) === "none" ? "" : mlxStateOf(value);
       case "type":
-        return overlay?.legend[value] ?? "";
+        return typesText((paint.types[box] ?? []).map((type) => overlay?.legend[type] ?? ""));
       case "device":
       case "planned":
-        return (paint.work[box] ?? 0) >= 0.0005 ? approximate(fineShare(paint.work[box] ?? 0)) : "";
+        return (paint.work[box] ?? 0) >= 0.0005 ? timeOf(paint.work[box] ?? 0, route?.step.value) : "";
     }
   };
 }
+
+/** Of the step's time, where that is predicted; else the share. */
+export const timeOf = (share: number, step: number | undefined): string =>
+  approximate(step === undefined || step === 0 ? fineShare(share) : seconds(share * step));
+
+/** What a segment's work is said as. */
+export const segmentWork = ({ seconds: { value } }: RouteView["segments"][number]): string =>
+  approximate(seconds(value));
 
 /** Why an op is not on the preferred device. */
 export const warnings =
   (route: RouteView | null): CardContext["warning"] =>
   (node) => {
-    if (route === null || !route.target.units.includes("ane")) return null;
+    if (route?.backend !== ROUTED.backend || !route.target.units.includes("ane")) return null;
     const code = route.nodes.device[node] ?? 0;
     if (code === 0 || code === deviceCode("ane")) return null;
     return route.strings[route.nodes.reason[node] ?? 0] ?? null;

@@ -60,7 +60,7 @@ describe("what a pass did", () => {
 
   it("asks for the graph on either side of a pass", () => {
     const passes = [{ name: "fold" }, { name: "fuse" }];
-    const step = (name: string, side: "before" | "after") => shownStep({ backend: "cpu", step: name, side }, passes);
+    const step = (name: string, side: "before" | "after") => shownStep({ step: name, side }, passes);
     expect([step("fuse", "after"), step("fuse", "before"), step("fold", "before")]).toEqual(["fuse", "fold", "built"]);
   });
 });

@@ -11,6 +11,7 @@ export interface CanvasColors {
   readonly sunken: string;
   readonly line: string;
   readonly lineStrong: string;
+  readonly edge: string;
   readonly ink: string;
   readonly ink2: string;
   readonly ink3: string;
@@ -33,6 +34,7 @@ export function readColors(element: Element): CanvasColors {
     sunken: of("--sunken"),
     line: of("--line"),
     lineStrong: of("--line-strong"),
+    edge: of("--edge"),
     ink: of("--ink"),
     ink2: of("--ink-2"),
     ink3: of("--ink-3"),
@@ -48,6 +50,17 @@ export function readColors(element: Element): CanvasColors {
   };
 }
 
+/** A colour of `ink` over `ground`, both "#rrggbb" or, as a bundler shortens it, "#rgb". */
+export function mixed(ground: string, ink: string, share: number): string {
+  const partsOf = (text: string): readonly number[] => {
+    const digits = text.length === 4 ? text.replace(/[0-9a-f]/gi, "$&$&") : text;
+    return [1, 3, 5].map((at) => Number.parseInt(digits.slice(at, at + 2), 16));
+  };
+  const [below, above] = [partsOf(ground), partsOf(ink)];
+  const parts = [0, 1, 2].map((at) => Math.round((below[at] ?? 0) * (1 - share) + (above[at] ?? 0) * share));
+  return `rgb(${parts.join(" ")})`;
+}
+
 const STEPS = 127;
 const PALETTE = Array.from({ length: STEPS + 1 }, (_, i) => heatColor(i / STEPS));
 /**
@@ -59,10 +72,7 @@ export const heatStep = (share: number): string =>
 /** Grey, and not on the scale. */
 export const NOTHING_KNOWN = "#80808066";
 
-/**
- * Whole numbers dark, packed types in the middle; those that stand side by side in most files are
- * the furthest apart.
- */
+/** The order of the types: whole numbers first, then from many bits to few. */
 const TYPE_PLACES: ReadonlyMap<string, number> = new Map([
   ["bool", 0],
   ["u8", 0.03],
@@ -104,10 +114,25 @@ const TYPE_PLACES: ReadonlyMap<string, number> = new Map([
   ["f16", 1],
 ]);
 
-/** One colour for each element type, whatever else is in view. */
-export function typeColor(type: string): string {
-  const place = TYPE_PLACES.get(type);
-  return place === undefined ? NOTHING_KNOWN : heatStep(place);
+/** Where an element type stands among all others; null for a type that is not known. */
+export const typePlace = (type: string): number | null => TYPE_PLACES.get(type) ?? null;
+
+/** From here on colours can be told from a dark ground. */
+const LEAST_SEEN = 0.3;
+
+/**
+ * A colour for each of the types of weights that a graph has, as far apart as the scale allows, in the order of the types. Of
+ * several types that one op reads the first counts.
+ */
+export function weightColors(legend: readonly string[]): readonly string[] {
+  const placeOf = (text: string): number | null => typePlace(text.split(" ", 1)[0] ?? "");
+  const known = legend.filter((text) => placeOf(text) !== null);
+  const order = [...known].sort((a, b) => (placeOf(a) ?? 0) - (placeOf(b) ?? 0));
+  return legend.map((text) => {
+    const at = order.indexOf(text);
+    if (at < 0) return NOTHING_KNOWN;
+    return heatStep(order.length < 2 ? 1 : LEAST_SEEN + ((1 - LEAST_SEEN) * at) / (order.length - 1));
+  });
 }
 
 /** Position of a value on a logarithmic scale from `low` to `high`. */

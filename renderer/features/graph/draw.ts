@@ -3,32 +3,37 @@
  * that are too far away to be elements. Drawn on demand, from flat arrays, only what is in view. World coordinates; one world unit
  * is a pixel at zoom 1.
  */
-import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
 import { groupName } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
-import { titleOf } from "./boxWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { hasCards } from "./lod.ts";
-import { drawChips, drawEdges, drawStubs } from "./drawEdges.ts";
+import { drawChips, drawEdges, drawShapes, drawStubs, SHAPES_FROM } from "./drawEdges.ts";
+import { drawBoxes } from "./drawBoxes.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
-import { px } from "./drawInput.ts";
+import { drawSegmentFrames, drawSegmentLabels } from "./segmentFrames.ts";
+import { px } from "./drawText.ts";
 
 export function drawUnderlay(context: DrawContext, input: DrawInput): void {
   const { scene } = input.picture;
   for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrame(context, input, box);
+  drawSegmentFrames(context, input);
   drawEdges(context, input);
   drawStubs(context, input);
   for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrameTitle(context, input, box);
+  drawBoxes(
+    context,
+    input,
+    input.boxes.filter((box) => scene.kind[box] !== BOX_KINDS.frame && !input.mounted.has(box)),
+  );
   for (const box of input.boxes) {
-    if (scene.kind[box] !== BOX_KINDS.frame && !input.mounted.has(box)) drawBox(context, input, box);
     if (input.hitBoxes.has(box) || box === input.selectedBox) drawRing(context, input, box);
     else if (input.changed.has(box)) drawChange(context, input, box);
   }
+  drawSegmentLabels(context, input);
+  if (input.viewport.zoom > SHAPES_FROM) drawShapes(context, input);
   if (input.viewport.zoom >= 0.5) drawChips(context, input);
 }
-
-const isDimmed = (input: DrawInput, box: number): boolean => input.dimmed?.[box] === 1;
 
 function roundRect(context: DrawContext, scene: Scene, box: number, radius: number): void {
   context.beginPath();
@@ -60,8 +65,12 @@ function drawFrameTitle(context: DrawContext, input: DrawInput, box: number): vo
   const out = left + (hasCards(detail) ? HEAD_WORDS : px(input, 8)) < view.x;
   const text = groupName(picture.model.view, scene.ref[box] ?? 0);
   if (hasCards(detail)) {
-    if (!out) return;
+    if (!out && input.mounted.has(box)) return;
     context.font = `600 12px ${colors.font}`;
+    if (!out) {
+      drawTitle(context, input, text, left + 16, top + 24, 12);
+      return;
+    }
     const room = left + width - view.x;
     if (room > context.measureText(text).width + 60)
       drawTitle(context, input, text, view.x + px(input, 12), top + 24, 12);
@@ -78,88 +87,6 @@ function drawTitle(context: DrawContext, input: DrawInput, text: string, x: numb
   context.fillRect(x - 4, y - size, context.measureText(text).width + 8, size * 1.3);
   context.fillStyle = input.colors.ink;
   context.fillText(text, x, y);
-}
-
-function fillOf(input: DrawInput, box: number, device: number): CanvasPattern | string {
-  const heat = input.paint.heat[box] ?? null;
-  if (heat !== null) return heat;
-  const name = deviceOf(device);
-  if (name === "gpu") return input.patterns.gpu;
-  if (name === "cpu") return input.patterns.cpu;
-  return name === "none" ? input.colors.lineStrong : input.colors.device[name];
-}
-
-export function drawBox(context: DrawContext, input: DrawInput, box: number): void {
-  const { picture, paint, colors, detail } = input;
-  const { scene } = picture;
-  context.globalAlpha = isDimmed(input, box) ? 0.3 : 1;
-  const device = paint.device[box] ?? 0;
-  if (detail === "tiles" || detail === "boxes") drawTile(context, input, box);
-  else {
-    if (scene.kind[box] === BOX_KINDS.stack) drawStackLip(context, input, box);
-    roundRect(context, scene, box, 7);
-    context.fillStyle = colors.raised;
-    context.fill();
-    context.lineWidth = px(input, 1);
-    context.strokeStyle = colors.lineStrong;
-    context.stroke();
-    context.save();
-    context.clip();
-    context.fillStyle = fillOf(input, box, device);
-    context.fillRect(scene.x[box] ?? 0, scene.y[box] ?? 0, 7, scene.h[box] ?? 0);
-    context.restore();
-    context.fillStyle = colors.ink;
-    context.font = `600 17px ${colors.font}`;
-    context.fillText(
-      titleOf(picture, box),
-      (scene.x[box] ?? 0) + 18,
-      (scene.y[box] ?? 0) + (scene.h[box] ?? 0) / 2 + 6,
-      (scene.w[box] ?? 0) - 30,
-    );
-  }
-  context.globalAlpha = 1;
-}
-
-/** From afar: a tile in the colours of what runs in it, left to right by share. */
-function drawTile(context: DrawContext, input: DrawInput, box: number): void {
-  const { picture, paint } = input;
-  const { scene } = picture;
-  const [x, y, w, h] = [scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0, scene.h[box] ?? 0];
-  if (paint.heat[box] !== null || scene.kind[box] === BOX_KINDS.op) {
-    context.fillStyle = fillOf(input, box, paint.device[box] ?? 0);
-    context.fillRect(x, y, w, h);
-    // The dark end of the scale would sink into a dark ground.
-    if (paint.heat[box] !== null) {
-      context.lineWidth = px(input, 1);
-      context.strokeStyle = input.colors.lineStrong;
-      context.strokeRect(x, y, w, h);
-    }
-    return;
-  }
-  let at = x;
-  for (let device = 0; device < DEVICES.length; device++) {
-    const share = paint.shares[box * DEVICES.length + device] ?? 0;
-    if (share === 0) continue;
-    context.fillStyle = fillOf(input, box, device);
-    context.fillRect(at, y, w * share, h);
-    at += w * share;
-  }
-  if (at !== x) return;
-  context.fillStyle = input.colors.lineStrong;
-  context.fillRect(x, y, w, h);
-}
-
-function drawStackLip(context: DrawContext, input: DrawInput, box: number): void {
-  const { scene } = input.picture;
-  const [x, y, w] = [scene.x[box] ?? 0, scene.y[box] ?? 0, scene.w[box] ?? 0];
-  context.strokeStyle = input.colors.lineStrong;
-  context.lineWidth = 1.4;
-  context.beginPath();
-  context.moveTo(x + 6, y - 4);
-  context.lineTo(x + w - 6, y - 4);
-  context.moveTo(x + 12, y - 8);
-  context.lineTo(x + w - 12, y - 8);
-  context.stroke();
 }
 
 /** What a pass did to a box: its colour around it; near enough to read, the cards carry the sign. */

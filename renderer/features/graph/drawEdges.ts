@@ -1,11 +1,12 @@
 /** Edges, the chips on those that cross between devices, and stubs. */
 import { nodeName } from "../../graph/graphModel.ts";
-import type { Rect } from "../../graph/gridIndex.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { EDGE_KINDS, STUB_HEIGHT } from "../../graph/scene.ts";
 import type { Scene } from "../../graph/scene.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
-import { px } from "./drawInput.ts";
+import { px, widthOf } from "./drawText.ts";
+import { edgeMiddle } from "./chips.ts";
+import { shapeText } from "./shapeText.ts";
 
 /** Edge widths by what they carry: one pixel to four, by the logarithm of the bytes. */
 export function edgeWidth(bytes: number): number {
@@ -16,7 +17,7 @@ export function edgeWidth(bytes: number): number {
 /** Corners of edges that go round other boxes. */
 const CORNER = 14;
 
-function tracePath(context: DrawContext, scene: Scene, edge: number): void {
+export function tracePath(context: DrawContext, scene: Scene, edge: number): void {
   const { points } = scene;
   const from = (scene.edgeStart[edge] ?? 0) * 2;
   const to = (scene.edgeStart[edge + 1] ?? 0) * 2;
@@ -59,7 +60,7 @@ export function drawEdges(context: DrawContext, input: DrawInput): void {
     }
   }
   context.lineCap = "round";
-  context.strokeStyle = colors.lineStrong;
+  context.strokeStyle = colors.edge;
   const stroke = (list: readonly number[], width: number): void => {
     if (list.length === 0) return;
     context.lineWidth = Math.max(floor, width);
@@ -94,7 +95,7 @@ export function drawStubs(context: DrawContext, input: DrawInput): void {
     const node = scene.stubNode[stub] ?? 0;
     // All stubs of a value light up with it.
     const highlight = node === selectedNode || box === selectedBox;
-    context.strokeStyle = highlight ? colors.select : colors.lineStrong;
+    context.strokeStyle = highlight ? colors.select : colors.edge;
     context.lineWidth = Math.max(1, px(input, 0.8));
     context.beginPath();
     context.moveTo((scene.x[box] ?? 0) + (scene.w[box] ?? 0), y + STUB_HEIGHT / 2);
@@ -114,39 +115,17 @@ export function drawStubs(context: DrawContext, input: DrawInput): void {
   context.textBaseline = "alphabetic";
 }
 
-const CHIP_HEIGHT = 20;
-
-/** Where the chips of hops stand, in the picture's units: on the middle of their edges, apart from each other. */
-export function placeChips(
-  scene: Scene,
-  edges: readonly number[],
-  hops: DrawInput["hops"],
-  widthOf: (text: string) => number,
-): readonly { readonly hop: number; readonly text: string; readonly rect: Rect }[] {
-  const placed: { readonly hop: number; readonly text: string; readonly rect: Rect }[] = [];
-  for (const edge of edges) {
-    const mark = hops.get(edge);
-    if (mark === undefined || mark.chip === "") continue;
-    const { x, y } = edgeMiddle(scene, edge);
-    const w = widthOf(mark.chip) + 20;
-    let top = y - CHIP_HEIGHT / 2;
-    for (const { rect } of placed)
-      if (Math.abs(rect.y - top) < CHIP_HEIGHT + 2 && rect.x < x + w / 2 && rect.x + rect.w > x - w / 2)
-        top = rect.y + CHIP_HEIGHT + 3;
-    placed.push({ hop: mark.hop, text: mark.chip, rect: { x: x - w / 2, y: top, w, h: CHIP_HEIGHT } });
-  }
-  return placed;
-}
-
 export const chipFont = (font: string): string => `11px ${font}`;
 
 export function drawChips(context: DrawContext, input: DrawInput): void {
-  const { picture, colors } = input;
+  const { colors } = input;
   context.font = chipFont(colors.font);
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const chips = placeChips(picture.scene, input.edges, input.hops, (text) => context.measureText(text).width);
-  for (const { hop, text, rect } of chips) {
+  const { view } = input;
+  for (const { hop, text, rect } of input.chips) {
+    if (rect.x > view.x + view.w || rect.x + rect.w < view.x || rect.y > view.y + view.h || rect.y + rect.h < view.y)
+      continue;
     context.beginPath();
     context.roundRect(rect.x, rect.y, rect.w, rect.h, rect.h / 2);
     context.fillStyle = colors.canvas;
@@ -161,11 +140,27 @@ export function drawChips(context: DrawContext, input: DrawInput): void {
   context.textBaseline = "alphabetic";
 }
 
-export function edgeMiddle(scene: Scene, edge: number): { readonly x: number; readonly y: number } {
-  const first = scene.edgeStart[edge] ?? 0;
-  const count = (scene.edgeStart[edge + 1] ?? 0) - first;
-  // Points come in pairs around the ranks they pass: the middle piece is the one between two ranks.
-  const a = (first + Math.floor((count - 1) / 2)) * 2;
-  const { points } = scene;
-  return { x: ((points[a] ?? 0) + (points[a + 2] ?? 0)) / 2, y: ((points[a + 1] ?? 0) + (points[a + 3] ?? 0)) / 2 };
+/** Above this zoom edges say what they carry. */
+export const SHAPES_FROM = 0.9;
+
+/** The shape of what an edge carries, beside its middle; a hop has its chip there. */
+export function drawShapes(context: DrawContext, input: DrawInput): void {
+  const { picture, colors } = input;
+  const { scene, model } = picture;
+  context.font = `9px ${colors.mono}`;
+  context.textBaseline = "middle";
+  for (const edge of input.edges) {
+    if (scene.edgeInner[edge] === 1 || input.hops.has(edge)) continue;
+    const text = shapeText(model, scene, edge);
+    if (text === "") continue;
+    const { x, y } = edgeMiddle(scene, edge);
+    const width = widthOf(context, text);
+    context.fillStyle = colors.canvas;
+    context.globalAlpha = 0.7;
+    context.fillRect(x + 5, y - 6, width + 4, 12);
+    context.globalAlpha = 1;
+    context.fillStyle = isChosenEdge(input, edge) ? colors.ink : colors.ink2;
+    context.fillText(text, x + 7, y);
+  }
+  context.textBaseline = "alphabetic";
 }

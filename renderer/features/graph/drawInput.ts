@@ -1,5 +1,7 @@
 /** The inputs of the underlay's drawing, and the patterns of the devices. */
 import type { Rect } from "../../graph/gridIndex.ts";
+import type { CardContext } from "./cardContext.ts";
+import type { Chip } from "./chips.ts";
 import type { CanvasColors } from "./colors.ts";
 import type { Dimmed } from "./dim.ts";
 import type { HopMark } from "./hops.ts";
@@ -7,9 +9,33 @@ import type { Detail, Viewport } from "./lod.ts";
 import type { Paint } from "./paint.ts";
 import type { ChangeKind } from "./changes.ts";
 import type { Picture } from "./graphState.ts";
+import type { SegmentFrame } from "./segmentFrames.ts";
 
-/** The screen, or a picture that is shown on it later. */
-export type DrawContext = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+/** What the drawing uses of a canvas: the screen, a picture that is shown on it later, or a file of SVG. */
+export interface DrawContext {
+  fillStyle: string | CanvasGradient | CanvasPattern;
+  strokeStyle: string | CanvasGradient | CanvasPattern;
+  lineWidth: number;
+  globalAlpha: number;
+  font: string;
+  textAlign: CanvasTextAlign;
+  textBaseline: CanvasTextBaseline;
+  lineCap: CanvasLineCap;
+  beginPath(): void;
+  moveTo(x: number, y: number): void;
+  lineTo(x: number, y: number): void;
+  bezierCurveTo(ax: number, ay: number, bx: number, by: number, x: number, y: number): void;
+  arcTo(cornerX: number, cornerY: number, x: number, y: number, radius: number): void;
+  rect(x: number, y: number, w: number, h: number): void;
+  roundRect(x: number, y: number, w: number, h: number, radii?: number | number[]): void;
+  fill(): void;
+  stroke(): void;
+  fillRect(x: number, y: number, w: number, h: number): void;
+  strokeRect(x: number, y: number, w: number, h: number): void;
+  setLineDash(segments: number[]): void;
+  measureText(text: string): { readonly width: number };
+  fillText(text: string, x: number, y: number, maxWidth?: number): void;
+}
 
 export interface DrawInput {
   readonly picture: Picture;
@@ -25,6 +51,7 @@ export interface DrawInput {
   /** Boxes that stand as elements above: not drawn here. */
   readonly mounted: ReadonlySet<number>;
   readonly hops: ReadonlyMap<number, HopMark>;
+  readonly chips: readonly Chip[];
   readonly selectedBox: number;
   /** Index of the selected hop, or -1. */
   readonly selectedHop: number;
@@ -32,10 +59,13 @@ export interface DrawInput {
   /** Boxes that the chosen pass made, took away or changed. */
   readonly changed: ReadonlyMap<number, ChangeKind>;
   readonly dimmed: Dimmed;
+  /** The words of cards that are drawn here instead of standing as elements. */
+  readonly words: DrawWords;
+  /** Frames around what one segment computes; empty in other modes. */
+  readonly segments: readonly SegmentFrame[];
 }
 
-/** A length on the screen, in the picture's own units. */
-export const px = (input: DrawInput, pixels: number): number => pixels / input.viewport.zoom;
+export type DrawWords = Pick<CardContext, "quantity" | "note" | "warning">;
 
 export interface Patterns {
   readonly gpu: CanvasPattern | string;

@@ -5,15 +5,20 @@
  */
 import { BOX_KINDS } from "../../graph/lift.ts";
 import { titleOf } from "./boxWords.ts";
-import { drawBox, drawChange, drawFrame, drawRing } from "./draw.ts";
+import { drawChange, drawFrame, drawRing } from "./draw.ts";
+import { drawBoxes } from "./drawBoxes.ts";
 import { drawEdges, isChosenEdge } from "./drawEdges.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
-import { px } from "./drawInput.ts";
+import { px } from "./drawText.ts";
 
 export function drawMap(context: DrawContext, input: DrawInput): void {
   const { scene } = input.picture;
   for (const box of input.boxes) if (scene.kind[box] === BOX_KINDS.frame) drawFrame(context, input, box);
-  for (const box of input.boxes) if (scene.kind[box] !== BOX_KINDS.frame) drawBox(context, input, box);
+  drawBoxes(
+    context,
+    input,
+    input.boxes.filter((box) => scene.kind[box] !== BOX_KINDS.frame),
+  );
   drawMapLabels(context, input);
 }
 

@@ -6,7 +6,7 @@ import { classify } from "../../graph/fold.ts";
 import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
-import { logShare, typeColor } from "./colors.ts";
+import { logShare, mixed, NOTHING_KNOWN, typePlace, weightColors } from "./colors.ts";
 import { heatColor } from "../../ui/heat.ts";
 import { dimmedBoxes } from "./dim.ts";
 import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
@@ -14,7 +14,7 @@ import { paintScene, segmentText } from "./paint.ts";
 
 describe("level of detail", () => {
   it("follows the zoom", () => {
-    expect([0.01, 0.12, 0.35, 0.7, 1.2].map(detailAt)).toEqual(["tiles", "boxes", "names", "cards", "full"]);
+    expect([0.01, 0.15, 0.25, 0.7, 1.2].map(detailAt)).toEqual(["tiles", "boxes", "names", "cards", "full"]);
   });
 
   it("mounts what is in view with room to pan, but never more than the budget", () => {
@@ -53,6 +53,11 @@ describe("level of detail", () => {
 });
 
 describe("colours", () => {
+  it("are mixed, whichever way they are written", () => {
+    expect(mixed("#fff", "#1b1d21", 0)).toBe("rgb(255 255 255)");
+    expect(mixed("#ffffff", "#000", 0.2)).toBe("rgb(204 204 204)");
+  });
+
   it("run from cividis' dark blue to its yellow", () => {
     expect(heatColor(0)).toBe("rgb(0 32 77)");
     expect(heatColor(1)).toBe("rgb(255 233 69)");
@@ -159,7 +164,14 @@ describe("painting", () => {
     const open = layoutScene(model, { open: new Set([1, 2, 3]), classes });
     const opened = paintScene({ ...picture, scene: open }, "type", columns);
     for (const paint of [folded, opened])
-      expect(new Set(paint.heat)).toEqual(new Set([typeColor("i32"), typeColor("f32")]));
-    expect(new Set([...DTYPES, ...PACKED_TYPES].map(typeColor)).size).toBe(DTYPES.length + PACKED_TYPES.length);
+      expect(new Set(paint.heat)).toEqual(new Set(weightColors(legend).slice(0, 2)));
+    expect(new Set([...DTYPES, ...PACKED_TYPES].map(typePlace)).size).toBe(DTYPES.length + PACKED_TYPES.length);
+    // Few bits are at the bright end, whatever else there is; what is not a type has no place on the scale.
+    expect(weightColors(["q4_k", "f16", "q6_k + q4_k", "?"])).toEqual([
+      heatColor(83 / 127),
+      heatColor(1),
+      heatColor(38 / 127),
+      NOTHING_KNOWN,
+    ]);
   });
 });

@@ -60,9 +60,12 @@ describe("the picture of the graph", () => {
   });
 
   it("says the quantity of its mode, and nothing of another's columns", () => {
-    expect(show().cards.quantity(box)).toMatch(/^~.*%$/);
+    expect(show().cards.quantity(box)).toMatch(/^~[\d.]+\u202f[µm]s$/);
     const timed = { graphMode: "time", overlay: ready(time as unknown as OverlayView) };
+    // A share, and with the time of the step what it takes: the hundredth part of 30 ms.
     expect(show(timed).cards.quantity(box)).toMatch(/^~1\.0.%$/);
+    const whole = { value: 0.03 };
+    expect(show({ ...timed, overlay: ready({ ...time, whole }) }).cards.quantity(box)).toBe("~300\u202fµs");
     expect(show({ ...timed, overlay: ready({ ...time, kind: "bytes" }) }).cards.quantity(box)).toBe("");
   });
 

@@ -8,13 +8,16 @@ import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { isSameStructure } from "../../graph/graphModel.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
+import type { ColorStop, NodeDataColumn } from "../../graph/nodeData.ts";
+import { nodeDataColumn } from "../../graph/nodeData.ts";
+import { kindCounts } from "../../graph/opKinds.ts";
 import type { ResultColumn } from "../../graph/resultColumns.ts";
 import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { current } from "../../session/async.ts";
 import type { CardContext } from "./cardContext.ts";
 import type { Column } from "./cardWords.ts";
-import { descriptions, notes, plannedElsewhere, quantities, warnings } from "./cardWords.ts";
+import { descriptions, notes, plannedElsewhere, quantities, segmentWork, warnings } from "./cardWords.ts";
 import type { Changes } from "./changes.ts";
 import { changedBoxes } from "./changes.ts";
 import { dimmedBoxes } from "./dim.ts";
@@ -26,6 +29,8 @@ import { highlightNodes } from "./highlight.ts";
 import { keeper, memo } from "./memo.ts";
 import type { Paint, PaintColumns } from "./paint.ts";
 import { paintScene } from "./paint.ts";
+import type { SegmentFrame } from "./segmentFrames.ts";
+import { segmentFrames, segmentLabel } from "./segmentFrames.ts";
 import { selectedBox } from "./walk.ts";
 
 export interface GraphPicture {
@@ -34,6 +39,8 @@ export interface GraphPicture {
   readonly hops: ReturnType<typeof hopMarks>;
   /** Index of the selected hop; -1: none. */
   readonly selectedHop: number;
+  /** Frames of segments, in their mode. */
+  readonly segments: readonly SegmentFrame[];
   readonly cards: Omit<CardContext, "full" | "picture" | "paint" | "close">;
   /** What a screen reader says of a box. */
   readonly describe: (box: number) => string;
@@ -41,13 +48,20 @@ export interface GraphPicture {
   readonly route: RouteView | null;
   readonly overlay: OverlayView | null;
   readonly result: ResultColumn | null;
+  /** The numbers of a file, in their mode. */
+  readonly data: NodeDataColumn | null;
+  /** One number per node of the mode that is shown, where it has one. */
+  readonly values: ArrayLike<number> | null;
   readonly devices: readonly DeviceCount[];
+  readonly kinds: ReturnType<typeof kindCounts>;
   readonly highlight: Highlight | null;
 }
 type DeviceCount = Pick<RouteView["devices"][number], "device" | "ops">;
 type Segments = Int32Array | null;
 
 const NO_LEGEND: readonly string[] = [];
+const NO_GRADIENT: readonly ColorStop[] = [];
+const NO_FRAMES: readonly SegmentFrame[] = [];
 const NONE: ReadonlyMap<number, never> = new Map<number, never>();
 
 /** One for each place that shows the picture: it remembers the parts that it made last. */
@@ -72,28 +86,36 @@ export function createGraphPicture(): (state: GraphState) => GraphPicture | null
     const route = predicted === null ? null : current(state.routes[state.phase]);
     const segments = parts.segments(route, nodeCount);
     const overlay = current(state.overlay);
+    const own = state.nodeData === null || mode !== "data" ? null : parts.data(model, state.nodeData);
     const result = parts.result(mode, resultModel(model, state), state);
     const asked = overlay?.kind === mode ? sized(overlay.values) : null;
-    const values = isResultMode(mode) ? (result?.values ?? null) : mode === "mapped" ? mlxColumn(state) : asked;
+    const values = isResultMode(mode)
+      ? ((own ?? result)?.values ?? null)
+      : mode === "mapped"
+        ? mlxColumn(state)
+        : asked;
     const plan = plannedColumn(state);
     const device = mode === "planned" ? plan : (predicted ?? (mode === "device" ? values : null));
     const segment = segments ?? (mode === "segment" ? values : null);
     const legend = overlay?.legend ?? NO_LEGEND;
-    const paint = parts.paint(picture, mode, keepColumns({ device, work, segment, values, legend }));
+    const gradient = state.nodeData?.gradient ?? NO_GRADIENT;
+    const paint = parts.paint(picture, mode, keepColumns({ device, work, segment, values, legend, gradient }));
 
     const { selection } = state;
     const alone = selection.kind === "segment" ? selection.index : -1;
     const highlight = parts.highlight(state.only, model, work, state.stageChanges);
     const isolated = state.isolated === null ? -1 : DEVICES.indexOf(state.isolated);
     return keepPicture({
-      ...{ picture, paint, route, overlay, result, highlight },
+      ...{ picture, paint, route, overlay, result, highlight, values },
+      data: own,
       hops: parts.hops(scene, route, segments),
+      segments: mode === "segment" && route !== null ? parts.frames(scene, paint, route) : NO_FRAMES,
       selectedHop: selection.kind === "hop" ? selection.index : -1,
       cards: keepCards({
         selectedBox: selectedBox(picture, selection),
         dimmed: parts.dimmed(scene, paint, segments, isolated, alone, highlight),
         hits: parts.hits(scene, state.graphHits),
-        quantity: parts.quantity(scene, paint, overlay, result),
+        quantity: parts.quantity(scene, paint, overlay, result, route),
         warning: parts.warning(route),
         planned: parts.planned(mode, columns.device, plan),
         note: parts.note(picture, device),
@@ -102,6 +124,7 @@ export function createGraphPicture(): (state: GraphState) => GraphPicture | null
       }),
       describe: parts.describe(picture, paint),
       devices: parts.devices(mode, route, model, device),
+      kinds: parts.kinds(model.hidden, model.kinds),
     });
   };
 }
@@ -123,6 +146,7 @@ function createParts() {
       if (mode === "measured" && profiled !== null) return measured(model, profiled, phase);
       return mode === "error" && weightErrors !== null ? errors(model, weightErrors.rows) : null;
     },
+    data: memo(nodeDataColumn),
     paint: memo(paintScene),
     highlight: memo(highlightNodes),
     hops: memo((scene: Scene, route: RouteView | null, segments: Segments) =>
@@ -142,12 +166,16 @@ function createParts() {
       (scene: Scene, paint: Paint, segments: Segments, device: number, segment: number, highlight: Highlight | null) =>
         dimmedBoxes(scene, paint, segments, { device, segment, highlight: highlight?.nodes ?? null }),
     ),
+    frames: memo((scene: Scene, paint: Paint, route: RouteView) =>
+      segmentFrames(scene, paint.segments, segmentLabel(route, segmentWork)),
+    ),
     quantity: memo(quantities),
     warning: memo(warnings),
     planned: memo(plannedElsewhere),
     note: memo(notes),
     describe: memo(descriptions),
     devices: memo(deviceCounts),
+    kinds: memo(kindCounts),
   };
 }
 

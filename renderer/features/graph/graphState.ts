@@ -4,17 +4,12 @@
  */
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
-import type {
-  Backend,
-  OverlayKind,
-  OverlayView,
-  PassDiff,
-  PassView,
-  Stage,
-} from "../../../main/contract/views/graph.ts";
+import type { OverlayKind, OverlayView, PassDiff, PassView, Stage } from "../../../main/contract/views/graph.ts";
 import { BUILT, isRouted, LEGAL, ROUTED } from "../../../main/contract/views/graph.ts";
 import { oddNote } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
+import type { NodeData } from "../../graph/nodeData.ts";
 import type { LayoutRoom } from "../../graph/layout.ts";
 import type { Scene } from "../../graph/scene.ts";
 import type { Async } from "../../session/async.ts";
@@ -23,14 +18,15 @@ import { deviceLook } from "../../ui/devices.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { Changes, Side } from "./changes.ts";
 import type { Only } from "./highlight.ts";
+import type { Frame } from "./savePicture.ts";
 import type { KeptView } from "./view.ts";
 import type { Direction } from "./walk.ts";
 
-/** A step of a backend. A pass is looked at from either side: the graph that it was given, the graph that it made. */
-export interface StageChoice extends Pick<Stage, "backend" | "step"> {
+/** A step of the subject's runtime. A pass is looked at from either side: the graph that it was given, the graph that it made. */
+export interface StageChoice extends Pick<Stage, "step"> {
   readonly side: Side;
 }
-export const LEGAL_STAGE: StageChoice = { ...ROUTED, side: "after" };
+export const LEGAL_STAGE: StageChoice = { step: LEGAL, side: "after" };
 export const isPass = ({ step }: StageChoice): boolean => step !== BUILT && step !== LEGAL;
 
 /** The step that is shown: before a pass that of the pass before it, or the graph as built. */
@@ -43,8 +39,10 @@ export function shownStep({ step, side }: StageChoice, passes: readonly Pick<Pas
  * Colours by facts of the graph, by results of a run or an export, by the system's plan, or by MLX
  * support.
  */
-export type GraphMode = OverlayKind | "measured" | "error" | "planned" | "mapped";
-export const isResultMode = (mode: GraphMode): mode is "measured" | "error" => mode === "measured" || mode === "error";
+export type GraphMode = OverlayKind | "measured" | "error" | "data" | "planned" | "mapped";
+/** Modes whose numbers come from elsewhere and may miss for any op. */
+export const isResultMode = (mode: GraphMode): mode is "measured" | "error" | "data" =>
+  mode === "measured" || mode === "error" || mode === "data";
 
 /** A scene with its model and classes: indices of one are valid only in the other. */
 export interface Picture {
@@ -80,11 +78,15 @@ export interface GraphSlice {
   readonly viewRequest: ViewRequest | null;
   /** A group whose place on the screen must not change while it opens. */
   readonly anchorGroup: number | null;
-  /** The passes of `passBackend`. */
+  /** Of the subject's runtime. */
   readonly passChoices: readonly Pick<PassView, "name" | "changed">[];
-  readonly passBackend: Backend;
   readonly graphRoom: LayoutRoom;
+  readonly canvasSize: { readonly width: number; readonly height: number };
   /** Where the view was when the graph was last on the screen, and of which graph. */
+  /** Numbers of a file that was opened for this graph. */
+  readonly nodeData: NodeData | null;
+  /** What part of the picture is on the screen now; null without a canvas. */
+  readonly viewNow: (() => Frame) | null;
   readonly keptView: { readonly model: GraphModel; readonly view: KeptView } | null;
 
   readonly setGraphMode: (mode: GraphMode) => void;
@@ -104,11 +106,14 @@ export interface GraphSlice {
   readonly closeGroups: (groups: readonly number[]) => void;
   readonly expandAll: () => void;
   readonly foldAll: () => void;
+  /** Fits everything into the view; on a large canvas with room for more, one level is opened first. */
+  readonly fit: () => void;
   readonly isolate: (device: Device) => void;
   /** The same again shows everything. */
   readonly showOnly: (only: Only) => void;
   readonly setGraphQuery: (text: string) => void;
   readonly nextHit: (step: 1 | -1) => void;
+  readonly goToHit: (at: number) => void;
   readonly showNode: (node: number) => void;
   readonly showGroup: (group: number) => void;
   /** The operation of the model as the file builds it, that a node of a later stage came from. */
@@ -116,18 +121,29 @@ export interface GraphSlice {
   readonly requestView: (kind: ViewRequest["kind"], ref?: number) => void;
   /** The size of the canvas: a small one gets narrower cards, and a map takes its shape. */
   readonly setCanvasSize: (width: number, height: number) => void;
+  readonly setViewNow: (viewNow: (() => Frame) | null) => void;
+  readonly savePicture: (format: "png" | "svg", extent: "shown" | "whole") => Promise<void>;
+  /** The numbers of the mode that is shown, as a file that the graph can open again. */
+  readonly saveNodeData: () => void;
+  readonly openNodeData: (file: File) => Promise<void>;
+  readonly dropNodeData: () => void;
   readonly keepView: (model: GraphModel, view: KeptView) => void;
 }
 
 /** A canvas below this in either direction is a small one. */
 const SMALL = { width: 680, height: 520 } as const;
 
+export const isSmall = (width: number, height: number): boolean => width < SMALL.width || height < SMALL.height;
+
 export function roomFor(width: number, height: number, map: boolean): LayoutRoom {
   const aspect = Math.max(0.5, Math.min(4, width / Math.max(1, height)));
-  return { compact: width < SMALL.width || height < SMALL.height, map, aspect: Math.round(aspect * 8) / 8 };
+  return { compact: isSmall(width, height), map, aspect: Math.round(aspect * 8) / 8 };
 }
 
 export type GraphState = SessionState & GraphSlice;
+
+/** Modes that show a quantity or a type: not where ops run. */
+export const isHeat = (mode: GraphMode): boolean => mode !== "device" && mode !== "segment" && mode !== "planned";
 
 /** Modes whose columns the window already has: no question to the engine. */
 export const isRouteMode = (mode: GraphMode): boolean =>
@@ -155,23 +171,27 @@ export function routeColumns(state: GraphState): {
   return { device: route.nodes.device, work: route.nodes.work };
 }
 
+/** The graph that plans and MLX's answers speak about. */
+const ofCoreml = ({ backend, graphStage }: GraphState): boolean => backend === ROUTED.backend && isRouted(graphStage);
+
 /** Per node what the system plans; null without a plan of the graph that is shown. */
 export function plannedColumn(state: GraphState): Uint8Array | null {
   const planned = current(state.planned)?.nodes.planned;
   const shown = current(shownGraph(state));
-  return isRouted(state.graphStage) && planned?.length === shown?.view.nodeCount ? (planned ?? null) : null;
+  return ofCoreml(state) && planned?.length === shown?.view.nodeCount ? (planned ?? null) : null;
 }
 
 /** Per node what MLX would do; null without that or for another graph. */
 export function mlxColumn(state: GraphState): Uint8Array | null {
   const onMlx = current(state.onMlx)?.nodes.state;
   const shown = current(shownGraph(state));
-  return isRouted(state.graphStage) && onMlx?.length === shown?.view.nodeCount ? (onMlx ?? null) : null;
+  return ofCoreml(state) && onMlx?.length === shown?.view.nodeCount ? (onMlx ?? null) : null;
 }
 
 /** The chosen mode if its column exists, else colours by device: a plan goes with its target. */
 export const shownMode = (state: GraphState): GraphMode =>
   (state.graphMode === "planned" && plannedColumn(state) === null) ||
+  (state.graphMode === "data" && state.nodeData === null) ||
   (state.graphMode === "mapped" && mlxColumn(state) === null)
     ? "device"
     : state.graphMode;
@@ -183,4 +203,20 @@ export function blockNote(state: GraphState, group: number): string {
   const { device } = routeColumns(state);
   const column = device !== null && device.length === picture.model.view.nodeCount ? device : null;
   return oddNote(picture.model, group, picture.classes, column, (code) => deviceLook(deviceOf(code)).short);
+}
+
+/** The blocks of the folded stack that begins with a group; of any other group itself. */
+export function stackBlocks(picture: Picture | null, group: number): readonly number[] {
+  if (picture === null) return [group];
+  const { scene, model } = picture;
+  const parents = model.view.groups.parent;
+  for (let box = 0; box < scene.boxCount; box++) {
+    const [first, last] = [scene.ref[box] ?? 0, scene.last[box] ?? 0];
+    if (scene.kind[box] !== BOX_KINDS.stack || group < first || group > last) continue;
+    // Between the blocks of a stack lie the numbers of their parts.
+    const blocks: number[] = [];
+    for (let at = first; at <= last; at++) if (parents[at] === parents[first]) blocks.push(at);
+    return blocks.includes(group) ? blocks : [group];
+  }
+  return [group];
 }

@@ -6,17 +6,33 @@ import { current } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { GraphSlice } from "./graphState.ts";
 import { shownGraph } from "./graphState.ts";
+import { nextLevel } from "./view.ts";
 import { neighbour, selectedBox } from "./walk.ts";
 
 type GroupActions = Pick<
   GraphSlice,
-  "selectBox" | "walk" | "goUp" | "toggleGroup" | "closeGroups" | "expandAll" | "foldAll" | "showNode" | "showGroup"
+  | "selectBox"
+  | "walk"
+  | "goUp"
+  | "toggleGroup"
+  | "closeGroups"
+  | "expandAll"
+  | "foldAll"
+  | "fit"
+  | "showNode"
+  | "showGroup"
 >;
 
-export function groupActions({ set, get }: SliceTools<GraphSlice>): GroupActions {
+export function groupActions({ set, get, on }: SliceTools<GraphSlice>): GroupActions {
   const setMap = (map: boolean): void => set({ anchorGroup: null, graphRoom: { ...get().graphRoom, map } });
   const openAlso = (groups: readonly number[]): void =>
     set({ openGroups: new Set([...get().openGroups, ...groups]), anchorGroup: null });
+  on("nodeKept", (node) => {
+    const shown = current(shownGraph(get()));
+    if (shown === null || node >= shown.view.nodeCount) return;
+    openAlso(pathOf(shown.view, node));
+    get().requestView("showNode", node);
+  });
   return {
     selectBox(box) {
       const picture = current(get().picture);
@@ -73,6 +89,12 @@ export function groupActions({ set, get }: SliceTools<GraphSlice>): GroupActions
       set({ openGroups: new Set() });
       setMap(false);
       get().requestView("top");
+    },
+    fit() {
+      const picture = current(get().picture);
+      const more = picture === null ? [] : nextLevel(picture, get().canvasSize);
+      if (more.length > 0) openAlso(more);
+      get().requestView("fit");
     },
     showNode(node) {
       const shown = current(shownGraph(get()));

@@ -2,13 +2,16 @@ import { describe, expect, it } from "vitest";
 import { DEVICES, deviceCode } from "../../../main/contract/views/common.ts";
 import type { HopView, RouteView } from "../../../main/contract/views/route.ts";
 import { decoderGraph, QWEN_SHAPE } from "../../testing/decoderGraph.ts";
-import { classify } from "../../graph/fold.ts";
+import { allGroups, classify } from "../../graph/fold.ts";
+import type { Rect } from "../../graph/gridIndex.ts";
+import { createGridIndex } from "../../graph/gridIndex.ts";
 import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { hopChip } from "../../graph/hopWords.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
-import { placeChips } from "./drawEdges.ts";
+import { placeChips } from "./chips.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
+import { rectOfBox } from "./view.ts";
 
 const view = decoderGraph(
   { ...QWEN_SHAPE, layers: 2 },
@@ -62,15 +65,31 @@ describe("hops in the graph", () => {
     expect(hopsInside({ scene, model }, route, segments).size).toBe(0);
   });
 
-  it("keep their chips apart", () => {
-    const both = new Map([...marks.keys(), 0].map((edge, i) => [edge, { hop: i, chip: "A→C  1 KB  ~1 µs" }]));
-    const same = [...both.keys()].map((edge) => edge);
-    const chips = placeChips(scene, [...same, ...same], both, (text) => text.length * 6);
-    chips.forEach(({ rect: a }, i) =>
-      chips.slice(i + 1).forEach(({ rect: b }) => {
-        const apart = a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
-        expect(apart).toBe(true);
-      }),
+  it("keep their chips apart and off the boxes", () => {
+    // Every block open and every attention elsewhere: hops between neighbours, and hops past other boxes.
+    const elsewhere = Int32Array.from(segments, (_, node) =>
+      opName(view, node) === "attention" ? 1 : inHead(node) ? 2 : 0,
     );
+    const ways = [
+      [0, 1],
+      [1, 0],
+      [0, 2],
+    ].map(([fromSegment = 0, toSegment = 0]) => ({ ...hop, fromSegment, toSegment }));
+    const open = layoutScene(model, { open: allGroups(model), classes });
+    const crossing = hopMarks(open, { hops: ways } as unknown as RouteView, elsewhere);
+    const all = new Map([...crossing.keys()].map((edge, i) => [edge, { hop: i, chip: "A→C  1 KB  ~1 µs" }]));
+    expect(all.size).toBeGreaterThan(4);
+    const chips = placeChips(open, all, {
+      widthOf: (text) => text.length * 6,
+      boxes: createGridIndex(open),
+      taken: [],
+    });
+    const meet = (a: Rect, b: Rect): boolean =>
+      a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+    chips.forEach(({ rect: a }, i) => {
+      for (const { rect: b } of chips.slice(i + 1)) expect(meet(a, b)).toBe(false);
+      for (let box = 0; box < open.boxCount; box++)
+        if (open.kind[box] !== BOX_KINDS.frame) expect(meet(a, rectOfBox(open, box))).toBe(false);
+    });
   });
 });

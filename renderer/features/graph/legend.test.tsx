@@ -20,7 +20,16 @@ function legend(overlay: Async<OverlayView>, shown: OverlayView | null): string 
   const store = createStore(() => state as unknown as GraphState);
   return renderToStaticMarkup(
     <StoreProvider store={store}>
-      <Legend paint={paint} route={null} overlay={shown} result={null} devices={[]} highlight={null} />
+      <Legend
+        paint={paint}
+        route={null}
+        overlay={shown}
+        result={null}
+        devices={[]}
+        highlight={null}
+        kinds={[]}
+        data={null}
+      />
     </StoreProvider>,
   );
 }

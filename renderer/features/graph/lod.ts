@@ -3,12 +3,15 @@ import type { GridIndex, Rect } from "../../graph/gridIndex.ts";
 
 export const ZOOM = { min: 0.005, max: 2.5 } as const;
 
-/** tiles: heat only · boxes: no text · names: text on the canvas · cards: elements of two lines · full: and shapes. */
+/**
+ * tiles: colours only · boxes: outlines with a bar, no text · names: text on the canvas · cards: elements of two lines ·
+ * full: and shapes.
+ */
 export type Detail = "tiles" | "boxes" | "names" | "cards" | "full";
 
 export function detailAt(zoom: number): Detail {
-  if (zoom < 0.12) return "tiles";
-  if (zoom < 0.35) return "boxes";
+  if (zoom < 0.15) return "tiles";
+  if (zoom < 0.25) return "boxes";
   if (zoom < 0.7) return "names";
   return zoom < 1.2 ? "cards" : "full";
 }

@@ -3,9 +3,13 @@
  * One pass over the nodes; a mode switch recomputes only this.
  */
 import { DEVICES } from "../../../main/contract/views/common.ts";
+import { BOX_KINDS } from "../../graph/lift.ts";
+import type { ColorStop } from "../../graph/nodeData.ts";
+import { rampColor } from "../../graph/nodeData.ts";
 import type { GraphMode, Picture } from "./graphState.ts";
 import { isResultMode } from "./graphState.ts";
-import { heatStep, logShare, NOTHING_KNOWN, typeColor } from "./colors.ts";
+import { heatStep, logShare, NOTHING_KNOWN, weightColors } from "./colors.ts";
+import { segmentColor } from "./segmentFrames.ts";
 
 export interface PaintColumns {
   readonly device: ArrayLike<number> | null;
@@ -15,6 +19,8 @@ export interface PaintColumns {
   readonly values: ArrayLike<number> | null;
   /** The names for legend numbers. */
   readonly legend?: readonly string[];
+  /** The colours of numbers from a file. */
+  readonly gradient?: readonly ColorStop[];
 }
 
 export interface Paint {
@@ -27,7 +33,9 @@ export interface Paint {
   readonly work: Float32Array;
   /** The segments of its nodes; empty but in the mode that shows them. */
   readonly segments: readonly (readonly number[])[];
-  /** Sum (time, bytes), largest (error), or legend number of the first node (type); NaN where nothing is known. */
+  /** Legend numbers of the types of its weights; empty but in the mode that shows them. */
+  readonly types: readonly (readonly number[])[];
+  /** Sum (time, bytes), largest (error), or legend number of its first weight (type); NaN where nothing is known. */
   readonly value: Float32Array;
   /** Colour of the quantity; null where the device colours. */
   readonly heat: readonly (string | null)[];
@@ -35,8 +43,8 @@ export interface Paint {
   readonly high: number;
 }
 
-/** native, decomposed, unsupported: three steps of the heat scale, far apart. */
-export const mlxColor = (state: number): string => heatStep(0.2 + 0.4 * (state - 1));
+/** native, decomposed, unsupported: three steps of the heat scale, none of which sinks into a dark ground. */
+export const mlxColor = (state: number): string => heatStep(0.45 + 0.275 * (state - 1));
 
 export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: PaintColumns): Paint {
   const { boxCount } = scene;
@@ -45,8 +53,8 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
   const counts = new Float32Array(boxCount * kinds);
   const work = new Float32Array(boxCount);
   const segments = mode === "segment" ? Array.from({ length: boxCount }, (): number[] => []) : [];
-  const value = new Float32Array(boxCount).fill(isResultMode(mode) ? Number.NaN : 0);
-  const seen = new Uint8Array(boxCount);
+  const types = mode === "type" ? Array.from({ length: boxCount }, (): number[] => []) : [];
+  const value = new Float32Array(boxCount).fill(isResultMode(mode) || mode === "type" ? Number.NaN : 0);
   for (let node = 0; node < model.view.nodeCount; node++) {
     const share = columns.work?.[node] ?? 0;
     const device = columns.device?.[node] ?? 0;
@@ -63,23 +71,23 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
         counts[box * kinds + device] = (counts[box * kinds + device] ?? 0) + 1;
       }
       if (nodeSegment >= 0) addNew(segments[box] ?? [], nodeSegment);
-      if (mode === "type") {
-        if (seen[box] === 0) value[box] = nodeValue;
-      } else if (!Number.isNaN(nodeValue)) value[box] = together(mode, value[box] ?? 0, nodeValue);
-      seen[box] = 1;
+      if (Number.isNaN(nodeValue)) continue;
+      if (mode === "type") addNew(types[box] ?? [], nodeValue);
+      value[box] = together(mode, value[box] ?? 0, nodeValue);
     }
   }
   const device = new Uint8Array(boxCount);
   for (let box = 0; box < boxCount; box++) device[box] = settleShares(shares, counts, box * kinds, kinds);
-  const { low, high } = rangeOf(value, scene.kind);
+  const { low, high } = mode === "data" ? wholeRange(value, scene.kind) : rangeOf(value, scene.kind);
   return {
     mode,
     device,
     shares,
     work,
     segments,
+    types,
     value,
-    heat: heatOf(mode, value, low, high, columns.legend),
+    heat: mode === "segment" ? segments.map(segmentHeat) : heatOf(mode, value, low, high, columns),
     low,
     high,
   };
@@ -88,6 +96,12 @@ export function paintScene({ scene, model }: Picture, mode: GraphMode, columns: 
 /** Neighbours mostly lie in the same segment. */
 function addNew(segments: number[], segment: number): void {
   if (segments.at(-1) !== segment && !segments.includes(segment)) segments.push(segment);
+}
+
+/** A box through which a cut goes has no colour of one segment. */
+function segmentHeat(segments: readonly number[]): string | null {
+  const [only, more] = segments;
+  return only === undefined ? null : more === undefined ? segmentColor(only) : NOTHING_KNOWN;
 }
 
 /** Beyond these the numbers would not fit on a card. */
@@ -109,10 +123,11 @@ export function segmentText(segments: readonly number[]): string {
   return `segments ${ranges.map(([from, to]) => (from === to ? String(from + 1) : `${from + 1}–${to + 1}`)).join(", ")}`;
 }
 
-/** Times and bytes add up; of errors the largest counts, and of what MLX does the worst. The first known number takes the place of NaN. */
+/** Times and bytes add up; of errors the largest counts, of what MLX does the worst, of types the first. A number takes the place of NaN. */
 function together(mode: GraphMode, sum: number, next: number): number {
   if (Number.isNaN(sum)) return next;
-  return mode === "error" || mode === "mapped" ? Math.max(sum, next) : sum + Math.max(0, next);
+  if (mode === "type") return sum;
+  return mode === "error" || mode === "mapped" || mode === "data" ? Math.max(sum, next) : sum + Math.max(0, next);
 }
 
 /** Makes the shares of one box add up to one, by number of ops where no work is known; returns the largest. */
@@ -133,14 +148,24 @@ function settleShares(shares: Float32Array, counts: Float32Array, first: number,
 
 /** Frames hold what their boxes hold and would hide them: they are left out of the scale. */
 function rangeOf(value: Float32Array, kind: Uint8Array): { readonly low: number; readonly high: number } {
-  const FRAME = 3;
   let [low, high] = [Infinity, 0];
   value.forEach((v, box) => {
-    if (kind[box] === FRAME || !(v > 0)) return;
+    if (kind[box] === BOX_KINDS.frame || !(v > 0)) return;
     low = Math.min(low, v);
     high = Math.max(high, v);
   });
   return { low: Number.isFinite(low) ? low : 0, high };
+}
+
+/** Numbers from elsewhere may be below zero: the scale is linear. */
+function wholeRange(value: Float32Array, kind: Uint8Array): { readonly low: number; readonly high: number } {
+  let [low, high] = [Infinity, -Infinity];
+  value.forEach((v, box) => {
+    if (kind[box] === BOX_KINDS.frame || Number.isNaN(v)) return;
+    low = Math.min(low, v);
+    high = Math.max(high, v);
+  });
+  return Number.isFinite(low) ? { low, high } : { low: 0, high: 0 };
 }
 
 function heatOf(
@@ -148,10 +173,19 @@ function heatOf(
   value: Float32Array,
   low: number,
   high: number,
-  legend: readonly string[] = [],
+  { legend = [], gradient = [] }: Pick<PaintColumns, "legend" | "gradient">,
 ): readonly (string | null)[] {
-  if (mode === "device" || mode === "segment" || mode === "planned") return Array.from(value, () => null);
-  if (mode === "type") return Array.from(value, (v) => typeColor(legend[v] ?? ""));
+  if (mode === "device" || mode === "planned") return Array.from(value, () => null);
+  if (mode === "type") {
+    const colors = weightColors(legend);
+    return Array.from(value, (v) => colors[v] ?? NOTHING_KNOWN);
+  }
+  if (mode === "data") {
+    const span = high - low;
+    return Array.from(value, (v) =>
+      Number.isNaN(v) ? NOTHING_KNOWN : rampColor(gradient, span > 0 ? (v - low) / span : 1),
+    );
+  }
   if (mode === "mapped") return Array.from(value, (v) => (v > 0 ? mlxColor(v) : NOTHING_KNOWN));
   return Array.from(value, (v) => (Number.isNaN(v) ? NOTHING_KNOWN : heatStep(logShare(v, low, high))));
 }

@@ -9,7 +9,7 @@ export function searchActions({
   set,
   get,
   watch,
-}: SliceTools<GraphSlice>): Pick<GraphSlice, "setGraphQuery" | "nextHit"> {
+}: SliceTools<GraphSlice>): Pick<GraphSlice, "setGraphQuery" | "nextHit" | "goToHit"> {
   // Hits belong to a graph and its route.
   watch(
     (state) => [current(shownGraph(state)), state.routes[state.phase]],
@@ -28,10 +28,13 @@ export function searchActions({
       const { graphHits, graphHitAt: before } = get();
       const { length } = graphHits;
       if (length === 0) return;
-      const graphHitAt = before < 0 && step < 0 ? length - 1 : (before + step + length) % length;
+      get().goToHit(before < 0 && step < 0 ? length - 1 : (before + step + length) % length);
+    },
+    goToHit(graphHitAt) {
+      const node = get().graphHits[graphHitAt];
+      if (node === undefined) return;
       set({ graphHitAt });
-      const node = graphHits[graphHitAt];
-      if (node !== undefined) get().showNode(node);
+      get().showNode(node);
     },
   };
 }

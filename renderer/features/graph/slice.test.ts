@@ -68,7 +68,7 @@ describe("the graph's state", () => {
       ],
     });
     get().stepStage(-1, "changed");
-    expect(get().graphStage).toEqual({ backend: "coreml", step: "fuse", side: "after" });
+    expect(get().graphStage).toEqual({ step: "fuse", side: "after" });
     await until(() => get().stageGraph.kind === "ready" && get().stageDiff !== null);
     get().setPassSide("before");
     await until(() => current(get().stageGraph)?.view.key.stage.step === "nothing");
@@ -157,7 +157,8 @@ describe("what is shown of a target, a phase and a stage", () => {
   it("has the stage of the phase that is chosen", async () => {
     const { get } = await setUp();
     expect(get().phase).toBe("decode");
-    get().setGraphStage({ backend: "cpu", step: "fuse norm", side: "after" });
+    get().setBackend("cpu");
+    get().setGraphStage({ step: "fuse norm", side: "after" });
     await until(() => current(get().stageGraph)?.view.key.phase === "decode");
     get().setPhase("prefill");
     await until(() => current(get().stageGraph)?.view.key.phase === "prefill");
@@ -168,7 +169,7 @@ describe("what is shown of a target, a phase and a stage", () => {
     const { get } = await setUp();
     get().setGraphQuery("op:attention_cached layer:3");
     expect(get().graphHits).toHaveLength(1);
-    get().setGraphStage({ backend: "cpu", step: "built", side: "after" });
+    get().setGraphStage({ step: "built", side: "after" });
     await until(() => get().stageGraph.kind === "ready");
     const shown = current(get().stageGraph)!;
     expect(get().graphHits.map((node) => opName(shown.view, node))).toEqual(["attention_cached"]);
@@ -176,11 +177,12 @@ describe("what is shown of a target, a phase and a stage", () => {
 
   it("opens nothing for a side of a pass that was left before it came", async () => {
     const { get } = await setUp();
-    get().setGraphStage({ backend: "cpu", step: "fuse norm", side: "after" });
+    get().setBackend("cpu");
+    get().setGraphStage({ step: "fuse norm", side: "after" });
     await until(() => get().stageGraph.kind === "ready");
     get().toggleGroup(1);
     get().setPassSide("before");
-    get().setGraphStage({ backend: "cpu", step: "built", side: "after" });
+    get().setGraphStage({ step: "built", side: "after" });
     await until(() => current(get().stageGraph)?.view.key.stage.step === "built");
     expect(get().openGroups.size).toBe(0);
   });

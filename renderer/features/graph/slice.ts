@@ -1,9 +1,10 @@
 /** The graph tab's slice: its fields, its reset, and the actions of its files (stages, groups, search, picture). */
-import { isRouted, LEGAL, ROUTED } from "../../../main/contract/views/graph.ts";
+import { isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
 import { ROOMY } from "../../graph/layout.ts";
 import type { LayoutClient } from "../../graph/layoutClient.ts";
 import { IDLE } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
+import { fileActions } from "./fileActions.ts";
 import { groupActions } from "./groupActions.ts";
 import type { GraphSlice, ViewRequest } from "./graphState.ts";
 import { isResultMode, LEGAL_STAGE, roomFor } from "./graphState.ts";
@@ -15,21 +16,25 @@ import { stageActions } from "./stageActions.ts";
 /** What the bars and panes around the canvas take: a first guess before the canvas is measured. */
 const AROUND = { width: 420, height: 150 } as const;
 
-const NO_GRAPH = {
+const NO_STAGE = {
   graphStage: LEGAL_STAGE,
   stageGraph: IDLE,
   stageDiff: null,
   stageChanges: null,
-  overlay: IDLE,
   openGroups: new Set<number>(),
   isolated: null,
   only: null,
-  graphQuery: "",
   graphHits: [],
   graphHitAt: -1,
+} as const;
+
+const NO_GRAPH = {
+  ...NO_STAGE,
+  overlay: IDLE,
+  graphQuery: "",
   passChoices: [],
-  passBackend: ROUTED.backend,
   keptView: null,
+  nodeData: null,
 } as const;
 
 export function createGraphSlice(tools: SliceTools<GraphSlice>, layout: LayoutClient): GraphSlice {
@@ -51,9 +56,9 @@ export function createGraphSlice(tools: SliceTools<GraphSlice>, layout: LayoutCl
     });
     if (graphStage !== LEGAL_STAGE) emit("stageChosen", LEGAL_STAGE);
   });
-  on("passesListed", ({ backend, passes }) =>
-    set({ passBackend: backend, passChoices: passes.filter(({ name }) => name !== LEGAL) }),
-  );
+  on("passesListed", ({ passes }) => set({ passChoices: passes.filter(({ name }) => name !== LEGAL) }));
+  // Another runtime has other passes, and groups of other numbers.
+  on("backendChanged", () => set({ ...NO_STAGE, passChoices: [] }));
   on("nodeChosen", (node) => {
     if (!isRouted(get().graphStage)) get().setGraphStage(LEGAL_STAGE);
     get().showNode(node);
@@ -66,8 +71,12 @@ export function createGraphSlice(tools: SliceTools<GraphSlice>, layout: LayoutCl
     anchorGroup: null,
     graphRoom:
       typeof innerWidth === "number" ? roomFor(innerWidth - AROUND.width, innerHeight - AROUND.height, false) : ROOMY,
+    viewNow: null,
+    setViewNow: (viewNow) => set({ viewNow }),
+    canvasSize: { width: 0, height: 0 },
     setCanvasSize(width, height) {
-      if (width > 0 && height > 0) set({ graphRoom: roomFor(width, height, get().graphRoom.map) });
+      if (width > 0 && height > 0)
+        set({ graphRoom: roomFor(width, height, get().graphRoom.map), canvasSize: { width, height } });
     },
     keepView: (model, view) => set({ keptView: { model, view } }),
     setGraphMode(graphMode) {
@@ -80,5 +89,6 @@ export function createGraphSlice(tools: SliceTools<GraphSlice>, layout: LayoutCl
     ...stageActions(tools, overlay),
     ...groupActions(tools),
     ...searchActions(tools),
+    ...fileActions(tools),
   };
 }

@@ -1,12 +1,12 @@
 /** From stage to stage: as built, before and after each pass, legal. */
 import { BUILT, isRouted, LEGAL, sourceOf, stageOn } from "../../../main/contract/views/graph.ts";
-import type { GraphModel } from "../../graph/graphModel.ts";
-import { createGraphModel, groupPath } from "../../graph/graphModel.ts";
+import { createGraphModel } from "../../graph/graphModel.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { changesOn, nextRegion } from "./changes.ts";
-import type { GraphSlice, GraphState, StageChoice } from "./graphState.ts";
+import type { GraphSlice, StageChoice } from "./graphState.ts";
 import { isPass, shownGraph, shownStep } from "./graphState.ts";
+import { groupsNamed, openNames } from "./groupNames.ts";
 import type { OverlayLoader } from "./overlay.ts";
 
 type StageActions = Pick<
@@ -22,9 +22,9 @@ export function stageActions(tools: SliceTools<GraphSlice>, overlay: OverlayLoad
     emit("stageChosen", graphStage);
   };
   const note = (choice: StageChoice): void => {
-    const { phase, target, passChoices } = get();
+    const { backend, phase, target, passChoices } = get();
     if (target === null) return;
-    get().noteCommand({ kind: "graph", backend: choice.backend, stage: shownStep(choice, passChoices), phase, target });
+    get().noteCommand({ kind: "graph", backend, stage: shownStep(choice, passChoices), phase, target });
   };
 
   // Stage and colours depend on target, phase and graph.
@@ -35,7 +35,10 @@ export function stageActions(tools: SliceTools<GraphSlice>, overlay: OverlayLoad
     const now = [target, phase, graph];
     if (now.every((value, i) => value === loadedFor[i])) return;
     loadedFor = now;
-    void loadStage(graphStage);
+    void loadStage(graphStage).then((arrived) => {
+      const shown = current(get().stageGraph);
+      if (arrived && shown !== null) get().findAgain(shown);
+    });
   };
   watch(({ target, phase, graph }) => [target, phase, graph], reload);
   on("modelLeft", () => {
@@ -45,14 +48,17 @@ export function stageActions(tools: SliceTools<GraphSlice>, overlay: OverlayLoad
 
   return {
     setGraphStage(stage) {
+      get().holdSelection(current(shownGraph(get())));
       choose(stage);
-      get().select({ kind: "none" });
       note(stage);
-      void loadStage(stage);
+      void loadStage(stage).then((arrived) => {
+        const shown = current(shownGraph(get()));
+        if (arrived && shown !== null) get().findAgain(shown);
+      });
     },
     showPass(step) {
       get().setTab("graph");
-      get().setGraphStage({ backend: get().passBackend, step, side: "after" });
+      get().setGraphStage({ step, side: "after" });
     },
     setPassSide(side) {
       const { graphStage, selection, stageChanges } = get();
@@ -80,21 +86,20 @@ export function stageActions(tools: SliceTools<GraphSlice>, overlay: OverlayLoad
       if (node !== null) get().showNode(node);
     },
     stepStage(step, passes) {
-      const { graphStage, passChoices, passBackend } = get();
-      const { backend, step: shown } = graphStage;
+      const { graphStage, passChoices } = get();
+      const { step: shown } = graphStage;
       // The step begins at the pass that is shown, whether or not it changed anything.
-      const listed = (passBackend === backend ? passChoices : [])
+      const listed = passChoices
         .filter(({ name, changed }) => changed || passes === "all" || name === shown)
         .map(({ name }) => name);
       const choices = [BUILT, ...listed, LEGAL];
       const next = choices[choices.indexOf(shown) + step];
-      if (next !== undefined) get().setGraphStage({ backend, step: next, side: "after" });
+      if (next !== undefined) get().setGraphStage({ step: next, side: "after" });
     },
     showSource(source) {
-      const built: StageChoice = { backend: get().graphStage.backend, step: BUILT, side: "after" };
+      const built: StageChoice = { step: BUILT, side: "after" };
       const find = (): boolean => {
-        const { step, backend } = get().graphStage;
-        const shown = step === BUILT && backend === built.backend ? current(shownGraph(get())) : null;
+        const shown = get().graphStage.step === BUILT ? current(shownGraph(get())) : null;
         if (shown === null) return false;
         const node = shown.view.nodes.id.findIndex((id) => sourceOf(id) === source);
         if (node >= 0) get().showNode(node);
@@ -116,7 +121,7 @@ function createStageLoader({ engine, set, get }: SliceTools<GraphSlice>, overlay
   const load = async (stage: StageChoice): Promise<boolean> => {
     newest += 1;
     const mine = newest;
-    const { phase, target, passChoices } = get();
+    const { backend, phase, target, passChoices } = get();
     const open = current(get().model);
     if (open === null || target === null || isRouted(stage)) {
       set({ stageGraph: IDLE, stageDiff: null, stageChanges: null });
@@ -124,7 +129,7 @@ function createStageLoader({ engine, set, get }: SliceTools<GraphSlice>, overlay
       return true;
     }
     const { model } = open;
-    const { backend, step: pass, side } = stage;
+    const { step: pass, side } = stage;
     set({ stageGraph: loading(get().stageGraph) });
     try {
       const [view, diff] = await Promise.all([
@@ -148,18 +153,3 @@ function createStageLoader({ engine, set, get }: SliceTools<GraphSlice>, overlay
 /** Another stage has other nodes and groups: nothing of the old one is kept. */
 const emptyStage = (graphStage: StageChoice) =>
   ({ graphStage, openGroups: new Set<number>(), graphHits: [], graphHitAt: -1, anchorGroup: null }) as const;
-
-/** Groups have other numbers in every stage; their paths are the same. */
-const pathName = ({ view }: GraphModel, group: number): string =>
-  groupPath(view, group)
-    .map((each) => view.strings[view.groups.name[each] ?? 0] ?? "")
-    .join("/");
-
-function openNames(state: GraphState): ReadonlySet<string> {
-  const shown = current(shownGraph(state));
-  return new Set(shown === null ? [] : [...state.openGroups].map((group) => pathName(shown, group)));
-}
-
-function groupsNamed(model: GraphModel, names: ReadonlySet<string>): ReadonlySet<number> {
-  return new Set([...model.view.groups.parent.keys()].filter((group) => names.has(pathName(model, group))));
-}

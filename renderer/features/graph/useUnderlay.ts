@@ -7,11 +7,14 @@ import type { RefObject } from "react";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createGridIndex } from "../../graph/gridIndex.ts";
 import type { GridIndex, Rect } from "../../graph/gridIndex.ts";
-import type { Scene } from "../../graph/scene.ts";
 import { onThemeChange } from "../../ui/theme.ts";
 import type { CanvasColors } from "./colors.ts";
 import { readColors } from "./colors.ts";
+import type { Chip } from "./chips.ts";
+import { createEdgeIndex } from "./edgeIndex.ts";
+import { placeChips } from "./chips.ts";
 import { drawUnderlay } from "./draw.ts";
+import { chipFont } from "./drawEdges.ts";
 import { drawMap, drawMarks, hasMarks, hasMarksIn } from "./drawMap.ts";
 import type { DrawInput } from "./drawInput.ts";
 import { createPatterns } from "./drawInput.ts";
@@ -19,6 +22,7 @@ import type { CardWindow, Detail, Viewport } from "./lod.ts";
 import { cardWindow, detailAt, hasCards, stillInside, worldRect } from "./lod.ts";
 import { createTileCache } from "./tileCache.ts";
 import type { DrawPart } from "./tileCache.ts";
+import { labelRects } from "./segmentFrames.ts";
 import type { Size } from "./view.ts";
 import { boundsOf } from "./view.ts";
 
@@ -27,12 +31,21 @@ const REST_MS = 120;
 
 export type UnderlayInput = Pick<
   DrawInput,
-  "picture" | "paint" | "hops" | "selectedBox" | "selectedHop" | "hitBoxes" | "changed" | "dimmed"
+  | "picture"
+  | "paint"
+  | "hops"
+  | "selectedBox"
+  | "selectedHop"
+  | "hitBoxes"
+  | "changed"
+  | "dimmed"
+  | "words"
+  | "segments"
 >;
 
 export interface Underlay {
   readonly boxIndex: GridIndex;
-  readonly edgeIndex: GridIndex;
+  readonly chips: readonly Chip[];
   readonly mounted: { readonly window: CardWindow | null; readonly detail: Detail };
   readonly viewport: () => Viewport;
   readonly colors: CanvasColors;
@@ -78,7 +91,17 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     [boxIndex, size.width, size.height],
   );
 
-  const { picture, paint, hops, selectedBox, selectedHop, hitBoxes, changed, dimmed } = input;
+  const { picture, paint, hops, selectedBox, selectedHop, hitBoxes, changed, dimmed, words, segments } = input;
+  const chips = useMemo(() => {
+    const ruler = new OffscreenCanvas(1, 1).getContext("2d");
+    if (ruler === null || hops.size === 0) return [];
+    ruler.font = chipFont(look.colors.font);
+    return placeChips(scene, hops, {
+      widthOf: (text) => ruler.measureText(text).width,
+      boxes: boxIndex,
+      taken: labelRects(segments),
+    });
+  }, [scene, hops, boxIndex, look, segments]);
   // Tiles are good for one look of one picture; marks lie in tiles of their own.
   const map = useMemo(() => {
     void [paint, look, dimmed];
@@ -109,11 +132,14 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
       // A jump from near to far is drawn before the cards are gone.
       mounted: new Set(detail === "tiles" ? [] : shown.window?.boxes),
       hops,
+      chips,
       selectedBox,
       selectedHop,
       hitBoxes,
       changed,
       dimmed,
+      words,
+      segments,
     });
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, size.width * ratio, size.height * ratio);
@@ -150,6 +176,9 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     hitBoxes,
     changed,
     dimmed,
+    words,
+    segments,
+    chips,
     boxIndex,
     edgeIndex,
     size,
@@ -196,24 +225,5 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     });
   }, [boxIndex, size.width, size.height, viewport]);
 
-  return { boxIndex, edgeIndex, mounted, viewport, colors: look.colors };
-}
-
-/** Bounding boxes of edges, in a grid of their own. */
-function createEdgeIndex(scene: Scene): GridIndex {
-  const [x, y, w, h] = [
-    new Float32Array(scene.edgeCount),
-    new Float32Array(scene.edgeCount),
-    new Float32Array(scene.edgeCount),
-    new Float32Array(scene.edgeCount),
-  ];
-  for (let edge = 0; edge < scene.edgeCount; edge++) {
-    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-    for (let i = scene.edgeStart[edge] ?? 0; i < (scene.edgeStart[edge + 1] ?? 0); i++) {
-      const [px, py] = [scene.points[2 * i] ?? 0, scene.points[2 * i + 1] ?? 0];
-      [left, right, top, bottom] = [Math.min(left, px), Math.max(right, px), Math.min(top, py), Math.max(bottom, py)];
-    }
-    [x[edge], y[edge], w[edge], h[edge]] = [left, top, right - left, bottom - top];
-  }
-  return createGridIndex({ x, y, w, h });
+  return { boxIndex, chips, mounted, viewport, colors: look.colors };
 }

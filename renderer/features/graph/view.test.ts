@@ -7,7 +7,15 @@ import type { LayoutRoom } from "../../graph/layout.ts";
 import type { Scene } from "../../graph/scene.ts";
 import { worldRect } from "./lod.ts";
 import { roomFor } from "./graphState.ts";
-import { BAR_ROOM, fitBetweenBars, firstViewport, keepMiddle, READABLE_ZOOM, showsEverything } from "./view.ts";
+import {
+  BAR_ROOM,
+  fitBetweenBars,
+  firstViewport,
+  keepMiddle,
+  nextLevel,
+  READABLE_ZOOM,
+  showsEverything,
+} from "./view.ts";
 
 const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 40, oddLayers: [3, 5, 7, 9, 11, 13] }, key));
@@ -42,6 +50,27 @@ describe("the first view", () => {
     const at = firstViewport(open, USUAL);
     expect(at.zoom).toBeGreaterThanOrEqual(READABLE_ZOOM);
     expect(worldRect(at, USUAL.width, USUAL.height).y).toBeLessThanOrEqual(0);
+  });
+});
+
+describe("a large canvas", () => {
+  const LARGE = { width: 2030, height: 1280 };
+  const pictureOf = (open: ReadonlySet<number>) => ({
+    ...{ model, classes, rough, serial: 1 },
+    scene: scene(open, roomFor(LARGE.width, LARGE.height, false)),
+  });
+
+  it("shows a folded graph larger, and opens one level more where everything is in view", () => {
+    const folded = pictureOf(new Set());
+    expect(fitBetweenBars(folded.scene, LARGE).zoom).toBeGreaterThan(1);
+    const opened = nextLevel(folded, LARGE);
+    expect(opened.length).toBeGreaterThan(0);
+    expect(pictureOf(new Set(opened)).scene.boxCount).toBeGreaterThan(folded.scene.boxCount);
+  });
+
+  it("leaves a graph alone that has no room, and a smaller canvas", () => {
+    expect(nextLevel(pictureOf(allGroups(model)), LARGE)).toEqual([]);
+    expect(nextLevel(pictureOf(new Set()), USUAL)).toEqual([]);
   });
 });
 

@@ -3,10 +3,12 @@
  * opens, a box that has to be on the screen, and a window that changes its size.
  */
 import type { Rect } from "../../graph/gridIndex.ts";
+import { opsOf } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
 import type { Viewport } from "./lod.ts";
 import { fitViewport, worldRect } from "./lod.ts";
+import { isSmall } from "./graphState.ts";
 import type { Picture, ViewRequest } from "./graphState.ts";
 import { boxOfGroup, nearestBoxOfGroup } from "./walk.ts";
 
@@ -25,10 +27,31 @@ export interface KeptView {
   readonly done: number;
 }
 
-/** Room for the bar at the top and the legend at the bottom. */
+/** Room for the bar at the top and the legend at the bottom, which has a second row where there is room for it. */
 export const BAR_ROOM = 56;
-const LEGEND_ROOM = 56;
+const legendRoom = ({ width, height }: Size): number => (isSmall(width, height) ? 56 : 80);
 const MARGIN = 16;
+
+/** On a large canvas a small picture may be larger than life. */
+const mostZoom = ({ width, height }: Size): number => Math.min(1.6, Math.max(1, Math.min(width / 1200, height / 800)));
+
+/** A canvas of this size has room for one level more than a folded graph. */
+const LARGE = { width: 1500, height: 900 } as const;
+
+/** The closed groups of the outermost level that has any, where a large canvas shows all of a picture in its full size. */
+export function nextLevel({ scene, model }: Picture, size: Size): readonly number[] {
+  if (size.width < LARGE.width || size.height < LARGE.height || fitBetweenBars(scene, size).zoom < 1) return [];
+  let depth = Infinity;
+  const closed: number[] = [];
+  for (let box = 0; box < scene.boxCount; box++)
+    if (scene.kind[box] === BOX_KINDS.group || scene.kind[box] === BOX_KINDS.stack) {
+      closed.push(box);
+      depth = Math.min(depth, scene.depth[box] ?? 0);
+    }
+  return closed
+    .filter((box) => scene.depth[box] === depth && opsOf(model, scene.ref[box] ?? 0) > 1)
+    .map((box) => scene.ref[box] ?? 0);
+}
 
 /** The smallest zoom at which a first view still shows cards, and not only their outlines. */
 export const READABLE_ZOOM = 0.7;
@@ -43,8 +66,9 @@ export const rectOfBox = (scene: Scene, box: number): Rect => ({
   h: scene.h[box] ?? 0,
 });
 
-export function fitBetweenBars(scene: Scene, { width, height }: Size): Viewport {
-  const fitted = fitViewport(boundsOf(scene), width, height - BAR_ROOM - LEGEND_ROOM, MARGIN, 1);
+export function fitBetweenBars(scene: Scene, size: Size): Viewport {
+  const { width, height } = size;
+  const fitted = fitViewport(boundsOf(scene), width, height - BAR_ROOM - legendRoom(size), MARGIN, mostZoom(size));
   return { ...fitted, y: fitted.y + BAR_ROOM };
 }
 

@@ -24,7 +24,7 @@ export function Inspector(links: InspectorLinks): ReactNode {
     case "node":
       return <SelectedNode links={links} />;
     case "group":
-      return <GroupCards group={selection.group} model={links.model} noteOf={links.noteOf} />;
+      return <GroupCards group={selection.group} {...links} />;
     case "segment":
       return (
         <SegmentCards index={selection.index} onNode={links.onNode}>
@@ -35,15 +35,17 @@ export function Inspector(links: InspectorLinks): ReactNode {
       return <HopCards index={selection.index} onNode={links.onNode} />;
     case "none":
     case "pass":
-      return <Nothing />;
+      return <Nothing advice={links.advice} />;
   }
 }
 
 function SelectedNode({ links }: { readonly links: InspectorLinks }): ReactNode {
   const state = useSession((session) => session.node);
+  const chosen = useSession(({ selection }) => (selection.kind === "node" ? selection.node : -1));
   if (state.kind === "failed") return <ErrorNote title="This op could not be looked up" error={state.error} />;
   const node = current(state);
-  if (node === null) return <KnownCards model={links.model} />;
+  // The op that was looked at before would stand under the wrong name until the answer comes.
+  if (node === null || (state.kind === "loading" && node.node !== chosen)) return <KnownCards model={links.model} />;
   return (
     <>
       <h2 className={styles["title"]}>{[node.path, node.name].filter((part) => part !== "").join(" · ")}</h2>
@@ -59,11 +61,12 @@ function SelectedNode({ links }: { readonly links: InspectorLinks }): ReactNode 
   );
 }
 
-function Nothing(): ReactNode {
+function Nothing({ advice }: Pick<InspectorLinks, "advice">): ReactNode {
   const tab = useSession((state) => state.tab);
   const route = useSession((state) => current(state.routes[state.phase]));
   return (
     <>
+      {advice}
       {tab === "graph" && route !== null ? <SegmentsCard route={route} /> : null}
       {tab === "graph" ? (
         <p className={styles["hint"]}>Select an op to see why it runs where it runs, and where it came from.</p>

@@ -11,7 +11,7 @@ import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { approximate, fineShare } from "../../ui/format.ts";
+import { fineShare, predictedSeconds } from "../../ui/format.ts";
 import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import { Progress } from "../../ui/states.tsx";
 import styles from "./Inspector.module.css";
@@ -22,6 +22,7 @@ export interface KnownNode {
   readonly type: string;
   readonly device: Device | null;
   readonly workShare: number;
+  readonly seconds: number;
 }
 
 /** null: the graph that is shown is another one. */
@@ -44,6 +45,7 @@ export function knownNode(
     type: nodeType(view, node),
     device: device === "none" ? null : device,
     workShare: isPlaced ? (route.nodes.work[node] ?? 0) : 0,
+    seconds: isPlaced ? (route.nodes.seconds[node] ?? 0) : 0,
   };
 }
 
@@ -52,7 +54,7 @@ export function KnownCards({ model }: { readonly model: GraphModel | null }): Re
   const route = useSession((state) => current(state.routes[state.phase]));
   const known = selection.kind === "node" ? knownNode(selection.key, selection.node, model, route) : null;
   if (known === null) return <Progress sentence="Looking up the op" fraction={null} />;
-  const { title, op, type, device, workShare } = known;
+  const { title, op, type, device, workShare, seconds: time } = known;
   return (
     <>
       <h2 className={styles["title"]}>{title}</h2>
@@ -60,7 +62,11 @@ export function KnownCards({ model }: { readonly model: GraphModel | null }): Re
         {device === null ? null : (
           <p className={styles["chips"]}>
             <DeviceChip device={device} />
-            {workShare > 0 ? <span>{approximate(fineShare(workShare))} of the work</span> : null}
+            {workShare > 0 ? (
+              <span>
+                {predictedSeconds(time)}, {fineShare(workShare)} of the step
+              </span>
+            ) : null}
           </p>
         )}
         <Note>Looking up the reason …</Note>

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { useMemo } from "react";
 import type { LoweringView, NodeView, Placement } from "../../../main/contract/views/graph.ts";
-import { isRouted, operationsText } from "../../../main/contract/views/graph.ts";
+import { backendTitle, isRouted, operationsText } from "../../../main/contract/views/graph.ts";
 import { measuredColumn } from "../../graph/resultColumns.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
@@ -25,6 +25,7 @@ export interface NodeCardsProps {
 
 export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCardsProps): ReactNode {
   const { placement, mil, routed, subgraphs } = node;
+  const { backend } = node.key.stage;
   const errors = useSession((state) => state.weightErrors);
   const unplaced = useSession((state) => {
     const route = current(state.routes[state.phase]);
@@ -46,8 +47,9 @@ export function NodeCards({ node, onNode, onMil, onTensor, afterWhy }: NodeCards
           </p>
         </Card>
       ) : (
-        <WhyCard placement={placement} op={node.op} />
+        <WhyCard placement={placement} op={node.op} placed={backend === "coreml"} />
       )}
+      <BeforeCard node={node} />
       {afterWhy}
       <Card title="Shapes and types" aside={node.op}>
         <dl className={styles["values"]}>
@@ -172,9 +174,41 @@ const VERDICTS = {
   host: "our own code",
 } as const;
 
-function WhyCard({ placement, op }: { readonly placement: Placement; readonly op: string }): ReactNode {
+/** Where the op was under the subject before this one. */
+function BeforeCard({ node }: { readonly node: NodeView }): ReactNode {
+  const before = useSession((state) => state.placedBefore);
+  const targets = useSession((state) => current(state.targets));
+  if (before === null) return null;
+  const { placement, backend } = before;
+  const now = node.placement?.device ?? "none";
+  const title = (list: readonly { readonly id: string; readonly title: string }[] | undefined, id: string): string =>
+    list?.find((entry) => entry.id === id)?.title ?? id;
+  const { chip, units } = placement.target;
+  const on = [title(targets?.chips, chip), ...(backend === "coreml" ? [title(targets?.units, units)] : [])];
+  return (
+    <Card title="Before the change" aside={`${backendTitle(backend)}, ${on.join(", ")}`}>
+      <p className={styles["chips"]}>
+        <DeviceChip device={placement.device} /> <span aria-hidden="true">→</span>
+        {now === "none" ? <span>not placed</span> : <DeviceChip device={now} />}
+      </p>
+      <Note>
+        {now === placement.device ? "It stays where it was." : `It was on the ${deviceLook(placement.device).name}.`}{" "}
+        {placement.sentence}
+      </Note>
+    </Card>
+  );
+}
+
+interface WhyProps {
+  readonly placement: Placement;
+  readonly op: string;
+  /** There was a choice of devices. */
+  readonly placed: boolean;
+}
+
+function WhyCard({ placement, op, placed }: WhyProps): ReactNode {
   const { device, supported, lowering } = placement;
-  const wanted = placement.target.units.includes("ane") || placement.target.units === "all";
+  const wanted = placed && (placement.target.units.includes("ane") || placement.target.units === "all");
   const others = supported.filter((each) => each !== device);
   const told = new Set(lowering?.groups.map(({ rule }) => rule.id));
   const rules = placement.rules.filter(({ id }) => !told.has(id));

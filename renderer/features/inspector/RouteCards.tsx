@@ -1,7 +1,8 @@
 /** Segments in order with the hops between them; one segment; one hop. The numbers of a hop are the same everywhere. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
-import type { HopView, RouteView } from "../../../main/contract/views/route.ts";
+import type { HopView, RouteView, SegmentView } from "../../../main/contract/views/route.ts";
+import type { GraphModel } from "../../graph/graphModel.ts";
 import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
 import { hopEdges, hopLoad, hopsInto, hopsOutOf, segmentsOfNodes } from "../../graph/hopWords.ts";
 import { current } from "../../session/async.ts";
@@ -9,7 +10,7 @@ import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, count, figureText, plural, share } from "../../ui/format.ts";
+import { approximate, bytes, count, figureText, plural, seconds as secondsText, share } from "../../ui/format.ts";
 import { DeviceChip, FigureText, TruthMark } from "../../ui/marks.tsx";
 import styles from "./Inspector.module.css";
 
@@ -28,7 +29,9 @@ export function SegmentsCard({ route }: { readonly route: RouteView }): ReactNod
             <button type="button" onClick={() => select({ kind: "segment", index: segment.index })} title={segment.why}>
               <DeviceChip device={segment.device}>{deviceLook(segment.device).short}</DeviceChip>
               <span>{plural(segment.ops, "op")}</span>
-              <em>{share(segment.workShare)}</em>
+              <em title={`${share(segment.workShare)} of the step`}>
+                {approximate(secondsText(segment.seconds.value))}
+              </em>
             </button>
           </li>
         ))}
@@ -36,9 +39,29 @@ export function SegmentsCard({ route }: { readonly route: RouteView }): ReactNod
       {route.segments.length > MANY ? (
         <Note>{plural(route.segments.length - MANY, "more segment")}, seen in the ribbon.</Note>
       ) : null}
+      <Facts rows={wholeRows(route)} />
       <Note>{route.sentence}</Note>
     </Card>
   );
+}
+
+/** What the list has no line for, and all of it. */
+function wholeRows({ cacheSeconds, step, phase }: RouteView): readonly (readonly [string, ReactNode])[] {
+  return [
+    ...(cacheSeconds.value === 0
+      ? []
+      : [["copied caches", <FigureText key="caches" figure={cacheSeconds} />] as const]),
+    [phase === "decode" ? "a token" : "a chunk", <FigureText key="step" figure={step} />],
+  ];
+}
+
+/** "linear output, ~8.4 ms, 98 % of it": what most of a segment's time goes into. */
+function heaviestText(route: RouteView, { heaviest, seconds }: SegmentView, graph: GraphModel | null): string {
+  if (heaviest < 0 || graph === null || heaviest >= graph.view.nodeCount) return "";
+  const own = route.nodes.seconds[heaviest] ?? 0;
+  const name = [opName(graph.view, heaviest), nodeName(graph.view, heaviest)].filter((word) => word !== "");
+  const ofIt = share(seconds.value === 0 ? 0 : own / seconds.value);
+  return `${name.join(" ")}, ${approximate(secondsText(own))}, ${ofIt} of it`;
 }
 
 /** A hop from the segment just before needs no name; one from further back says where it comes from. */
@@ -77,8 +100,10 @@ export function SegmentCards({
 }): ReactNode {
   const route = useSession((state) => current(state.routes[state.phase]));
   const select = useSession((state) => state.select);
+  const graph = useSession((state) => current(state.graph));
   const segment = route?.segments[index];
   if (route === null || segment === undefined) return null;
+  const heaviest = heaviestText(route, segment, graph);
   const hopRow = (title: string, hop: HopView, other: number): readonly [ReactNode, ReactNode] => [
     `${title} segment ${other + 1}`,
     <button
@@ -99,6 +124,14 @@ export function SegmentCards({
         <p className={styles["chips"]}>
           <DeviceChip device={segment.device} /> <span>{segment.title}</span>
         </p>
+        {heaviest === "" ? null : (
+          <p>
+            Heaviest:{" "}
+            <button type="button" className={styles["link"]} onClick={() => onNode(segment.heaviest)}>
+              {heaviest}
+            </button>
+          </p>
+        )}
         <Note>{segment.why}</Note>
       </Card>
       {children}
@@ -106,7 +139,8 @@ export function SegmentCards({
         <Facts
           rows={[
             ["ops", String(segment.ops)],
-            ["share of the work", share(segment.workShare)],
+            ["time", <FigureText key="time" figure={segment.seconds} range />],
+            ["share of the step", share(segment.workShare)],
             ["bytes in", bytes(segment.bytesIn)],
             ["bytes out", bytes(segment.bytesOut)],
           ]}

@@ -4,13 +4,13 @@ import type { RouteView } from "../../../main/contract/views/route.ts";
 import { answerTo } from "../../engine/recorded/replay.ts";
 import { sampleGraph, sampleId, sampleRoute, sampleTarget } from "../../testing/sample.ts";
 import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
-import { summarise } from "./GroupCards.tsx";
+import { differences, summarise } from "./GroupCards.tsx";
 
 const view = sampleGraph;
 const block = Array.from(view.groups.parent, (_, group) => group).find((group) => groupName(view, group) === "block 1");
 
 describe("a group in sum", () => {
-  const of = (route: RouteView) => summarise(createGraphModel(view), block ?? -1, route);
+  const of = (route: RouteView) => summarise(createGraphModel(view), [block ?? -1], route);
 
   it("gives the reasons of operations elsewhere, where its ops themselves are on the Neural Engine", () => {
     const elsewhere = "Casts between integers and halves are done on the CPU.";
@@ -34,5 +34,27 @@ describe("a group in sum", () => {
     const placed = devices.get("cpu")?.ops;
     expect(placed).toBeGreaterThan(20);
     expect([...reasons]).toEqual([["The target allows the CPU only.", { device: "cpu", ops: placed }]]);
+  });
+
+  it("of a stack adds up its blocks", () => {
+    const model = createGraphModel(view);
+    const blocks = Array.from(view.groups.parent.keys()).filter((at) => /^block [12]$/.test(groupName(view, at)));
+    const [one, two] = blocks.map((each) => summarise(model, [each], sampleRoute));
+    const both = summarise(model, blocks, sampleRoute);
+    expect(blocks).toHaveLength(2);
+    expect(both.ops.get("linear")).toBe(one!.ops.get("linear")! + two!.ops.get("linear")!);
+    expect(both.work).toBeCloseTo(one!.work + two!.work, 9);
+  });
+
+  it("of a stack lists the blocks that differ, those of one kind together", () => {
+    const notes = new Map([
+      [3, "a"],
+      [4, "b"],
+      [7, "b"],
+    ]);
+    expect(differences([2, 3, 4, 7], (at) => notes.get(at) ?? "")).toEqual([
+      { note: "b", blocks: [4, 7] },
+      { note: "a", blocks: [3] },
+    ]);
   });
 });

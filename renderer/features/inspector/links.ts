@@ -15,7 +15,12 @@ export interface InspectorLinks {
   /** The graph that is shown, whatever its stage. */
   readonly model: GraphModel | null;
   readonly noteOf: (group: number) => string;
+  /** The blocks that a selected group stands for: those of its stack, or itself. */
+  readonly stackOf: (group: number) => readonly number[];
+  readonly onGroup: (group: number) => void;
   /** Cards of the routing view: plan, observation and MLX for an op or a segment. */
   readonly routeOfNode: (node: NodeView) => ReactNode;
   readonly routeOfSegment: (index: number) => ReactNode;
+  /** Shown where nothing is selected. */
+  readonly advice: ReactNode;
 }

@@ -42,6 +42,7 @@ export function MetadataCard({ model }: { readonly model: string }): ReactNode {
     <Card title="Every key" className={styles["wide"]}>
       <div className={styles["metaTools"]}>
         <SearchField
+          id="metadata-search"
           label="Search the metadata"
           placeholder="Search keys and values"
           value={query}
@@ -140,7 +141,7 @@ function ValueDialog({
       <div className={styles["value"]}>
         {value.kind === "failed" ? <ErrorNote title="The value could not be read" error={value.error} /> : <span />}
         {/* A scrollable text must be reachable by keyboard. */}
-        <pre tabIndex={0} aria-label={`Value of ${row.key}`}>
+        <pre tabIndex={0} role="region" aria-label={`Value of ${row.key}`}>
           {text}
         </pre>
         <div className={styles["row"]}>

@@ -2,45 +2,58 @@
 import type { ReactNode } from "react";
 import type { Ability } from "../../../main/contract/views/common.ts";
 import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
+import { ROUTED } from "../../../main/contract/views/graph.ts";
 import { FileBlocks } from "../../graph/FileBlocks.tsx";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { AbilityCard } from "./AbilityCard.tsx";
-import { CompareCard } from "./CompareCard.tsx";
 import type { MeasuredSpeed } from "./forecastCards.tsx";
 import { Forecasts } from "./forecastCards.tsx";
 import { FactsCard, MixCard } from "./fileCards.tsx";
 import { ProfilesCard } from "./ProfilesCard.tsx";
 import { MetadataCard } from "./MetadataCard.tsx";
 import { RouteCard } from "./RouteCard.tsx";
+import { useSubject, useVerdict } from "./useVerdict.ts";
+import { VerdictCard } from "./VerdictCard.tsx";
 import styles from "./Overview.module.css";
 
 export interface OverviewProps {
   /** Measurements of other tabs for this model. */
   readonly measured: MeasuredSpeed | null;
-  /** Cards of another feature, below the comparison of units. */
+  /** Cards of another feature, below where it runs. */
   readonly children?: ReactNode;
 }
 
 export function Overview({ measured, children }: OverviewProps): ReactNode {
   const overview = useSession((state) => current(state.model));
+  const subject = useSubject();
+  const verdicts = useVerdict();
+  // The others have one device and one form of weights: there is nothing to compare.
+  const placed = useSession((state) => state.backend === ROUTED.backend);
   if (overview === null) return null;
   return (
     <div className={styles["scroll"]}>
       <div className={styles["overview"]}>
         <Head overview={overview} />
+        {overview.canGraph.ok ? <VerdictCard verdicts={verdicts} subject={subject} /> : null}
         <Problems overview={overview} />
-        <Forecasts forecasts={overview.forecasts} measured={measured} runs={overview.canRun.ok} />
+        <Forecasts
+          forecasts={overview.forecasts}
+          own={overview.canGraph.ok ? (current(verdicts.own)?.own ?? null) : null}
+          measured={measured}
+          runs={overview.canRun.ok}
+        />
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.canGraph.ok || overview.file === null ? null : (
           <FileBlocks key={`blocks ${overview.model}`} model={overview.model} className={styles["wide"]} />
         )}
         {overview.mix.length === 0 ? null : <MixCard overview={overview} />}
-        {overview.canGraph.ok ? <CompareCard key={`compare ${overview.model}`} /> : null}
         {overview.canGraph.ok ? children : null}
-        {overview.profiles.length === 0 ? null : <ProfilesCard overview={overview} />}
+        {overview.profiles.length === 0 || !overview.canGraph.ok || !placed ? null : (
+          <ProfilesCard overview={overview} />
+        )}
         <FactsCard overview={overview} />
         {overview.file === null ? null : <MetadataCard key={overview.model} model={overview.model} />}
       </div>

@@ -1,13 +1,14 @@
 /** Where it will run, in both phases, for the target that is named. */
 import type { ReactNode } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
+import { ROUTED } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
-import { count, share } from "../../ui/format.ts";
+import { approximate, count, seconds, share } from "../../ui/format.ts";
 import { DeviceChip, TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import styles from "./Overview.module.css";
@@ -31,7 +32,7 @@ export function RouteCard({ wide }: { readonly wide: boolean }): ReactNode {
   const aside =
     decode === null ? null : (
       <>
-        <TruthMark truth={decode.truth} /> for {target}
+        <TruthMark truth={decode.truth} /> for {decode.backend === ROUTED.backend ? target : decode.targetTitle}
       </>
     );
   return (
@@ -45,12 +46,13 @@ export function RouteCard({ wide }: { readonly wide: boolean }): ReactNode {
 function Shares({ decode, prefill }: { readonly decode: RouteView; readonly prefill: RouteView | null }): ReactNode {
   const of = (route: RouteView | null, device: Device) => route?.devices.find((row) => row.device === device);
   // A graph without tokens has one phase: the second column would repeat the first.
+  const phase = useSession((state) => state.phase);
   const phases = useSession((state) => current(state.model)?.kind !== "demo-graph");
   const rows = SHOWN.filter((device) => of(decode, device) !== undefined || of(prefill, device) !== undefined);
   const cell = (route: RouteView | null, device: Device): string => {
     if (route === null) return "…";
     const row = of(route, device);
-    return row === undefined ? "–" : share(row.workShare);
+    return row === undefined ? "–" : `${approximate(seconds(row.seconds.value))}, ${share(row.workShare)}`;
   };
   return (
     <>
@@ -59,8 +61,8 @@ function Shares({ decode, prefill }: { readonly decode: RouteView; readonly pref
           <tr>
             <th>device</th>
             <th>ops</th>
-            {phases ? <th>work, prefill</th> : null}
-            <th>{phases ? "work, one token" : "work"}</th>
+            {phases ? <th>a chunk, prefill</th> : null}
+            <th>{phases ? "one token" : "a run"}</th>
           </tr>
         </thead>
         <tbody>
@@ -76,7 +78,7 @@ function Shares({ decode, prefill }: { readonly decode: RouteView; readonly pref
           ))}
         </tbody>
       </table>
-      <Note>{decode.sentence}</Note>
+      <Note>{(phase === "prefill" ? prefill : decode)?.sentence ?? ""}</Note>
     </>
   );
 }

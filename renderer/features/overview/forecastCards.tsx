@@ -1,10 +1,13 @@
 /** Whether the model fits and how fast it runs, both with their arithmetic. */
 import type { ReactNode } from "react";
-import type { Forecast, SpeedView } from "../../../main/contract/views/model.ts";
+import type { SpeedView, VerdictRow } from "../../../main/contract/views/cost.ts";
+import type { Forecast } from "../../../main/contract/views/model.ts";
 import type { Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
 import { deviceTitle } from "../../devices/choices.ts";
 import { useDevices } from "../../devices/useDevices.ts";
 import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+import { ChoiceField } from "../../ui/fields.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { count, rangeText, seconds, THIN } from "../../ui/format.ts";
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
@@ -44,21 +47,30 @@ function SumRows({ rows, total }: { readonly rows: readonly SumRow[]; readonly t
 }
 
 export interface ForecastsProps {
-  /** The target's first, then the other engines. */
+  /** The target's first, then the other engines: what they hold, before there is a verdict. */
   readonly forecasts: readonly Forecast[];
+  /** Of the subject; null while it is worked out, and for files without a graph. */
+  readonly own: VerdictRow | null;
   readonly measured: MeasuredSpeed | null;
   /** Whether there is anything to measure: a header cannot run. */
   readonly runs: boolean;
 }
 
-export function Forecasts({ forecasts, measured, runs }: ForecastsProps): ReactNode {
-  const [target, ...others] = forecasts;
-  if (target === undefined) return null;
+export function Forecasts({ forecasts, own, measured, runs }: ForecastsProps): ReactNode {
+  const [target] = forecasts;
+  const judged = own?.ok === true ? own : null;
+  const fit = judged?.fit ?? target?.fit;
   return (
     <>
-      <FitCard title={target.title} fit={target.fit} />
-      {target.speed === null ? null : (
-        <SpeedCard title={target.title} speed={target.speed} others={others} measured={measured} runs={runs} />
+      {fit === undefined ? null : <FitCard title={judged?.title ?? target?.title ?? ""} fit={fit} />}
+      {judged === null || judged.speed.prompt === null ? null : (
+        <SpeedCard
+          title={judged.title}
+          speed={judged.speed}
+          prompt={judged.speed.prompt}
+          measured={measured}
+          runs={runs}
+        />
       )}
     </>
   );
@@ -72,7 +84,31 @@ function FitCard({ title, fit }: Pick<Forecast, "title" | "fit">): ReactNode {
         <Meter value={fit.total.value / Math.max(1, fit.available.value)} label="Share of the free memory" />
       </div>
       <Note>{fit.sentence}</Note>
+      <MemoryField />
     </Card>
+  );
+}
+
+/** As Macs are sold, in GiB. */
+const MEMORIES = [8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512];
+const AS_SOLD = "sold";
+
+/** The memory of the machine that everything is predicted for. */
+function MemoryField(): ReactNode {
+  const target = useSession((state) => state.target);
+  const setTarget = useSession((state) => state.setTarget);
+  if (target === null) return null;
+  const { memoryGiB, ...machine } = target;
+  return (
+    <ChoiceField
+      label="Memory of the machine"
+      value={memoryGiB === null || memoryGiB === undefined ? AS_SOLD : String(memoryGiB)}
+      options={[
+        { id: AS_SOLD, title: "as it is" },
+        ...MEMORIES.map((size) => ({ id: String(size), title: `${size} GB` })),
+      ]}
+      onChange={(id) => setTarget(id === AS_SOLD ? machine : { ...machine, memoryGiB: Number(id) })}
+    />
   );
 }
 
@@ -89,18 +125,18 @@ export interface MeasuredSpeed {
 interface SpeedCardProps extends Pick<ForecastsProps, "measured" | "runs"> {
   readonly title: string;
   readonly speed: SpeedView;
-  readonly others: readonly Forecast[];
+  readonly prompt: Figure;
 }
 
 const withoutUnit = (text: string): string => text.replace(/\u202ft\/s$/, "");
 
-function SpeedCard({ title, speed, others, measured, runs }: SpeedCardProps): ReactNode {
+function SpeedCard({ title, speed, prompt, measured, runs }: SpeedCardProps): ReactNode {
   return (
     <Card
       title="How fast?"
       aside={
         <>
-          <TruthMark truth={speed.prompt.truth} /> {title}, {speed.machine}
+          <TruthMark truth={prompt.truth} /> {title}, {speed.machine}
         </>
       }
     >
@@ -112,24 +148,17 @@ function SpeedCard({ title, speed, others, measured, runs }: SpeedCardProps): Re
           </div>
         )}
         <div>
-          <strong>{rangeText(speed.prompt)}</strong>
+          <strong>{rangeText(prompt)}</strong>
           <span>prefill of {count(speed.promptTokens)} tokens</span>
         </div>
       </div>
       {measured === null ? null : <Measured measured={measured} promptTokens={speed.promptTokens} />}
-      <SumRows rows={speed.rows} />
+      <SumRows rows={speed.rows} total={speed.token} />
+      <SumRows rows={speed.promptRows} />
       <Note>
         {speed.sentence}
         {runs && measured === null ? " Run it once, and the measured speed appears here." : ""}
       </Note>
-      {others.map(({ title: other, speed: own }) =>
-        own === null ? null : (
-          <Note key={other}>
-            {other}: {own.generate === null ? "no rate for decode" : `${rangeText(own.generate)} in decode`}, prefill in{" "}
-            {rangeText(own.prompt)}.
-          </Note>
-        ),
-      )}
     </Card>
   );
 }

@@ -36,8 +36,8 @@ export function PassInspector({ onNode, onGraph }: PassInspectorProps): ReactNod
             <Facts
               rows={[
                 ["matches", count(pass.hits)],
-                ["ops before", count(pass.nodesBefore)],
-                ["ops after", `${count(pass.nodesAfter)} (${signed(pass.nodesAfter - pass.nodesBefore)})`],
+                ["ops before", count(pass.opsBefore)],
+                ["ops after", `${count(pass.opsAfter)} (${signed(pass.opsAfter - pass.opsBefore)})`],
                 ["time", <FigureText key="time" figure={pass.time} />],
               ]}
             />

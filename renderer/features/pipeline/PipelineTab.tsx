@@ -4,7 +4,7 @@
  */
 import type { KeyboardEvent, ReactNode } from "react";
 import type { PassView } from "../../../main/contract/views/graph.ts";
-import { BACKENDS, isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
+import { loweredOf } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -14,6 +14,7 @@ import { count, figureText, plural, signed } from "../../ui/format.ts";
 import { DiffView, TextView } from "../../ui/monaco/TextView.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
+import { Lane } from "./Lane.tsx";
 import type { PipelineSlice } from "./slice.ts";
 import { PAGE_LINES } from "./slice.ts";
 import styles from "./Pipeline.module.css";
@@ -38,13 +39,12 @@ export function PipelineTab(): ReactNode {
     );
   return (
     <div className={styles["tab"]}>
+      <Lane />
       <PassTable passes={list.passes} total={figureText(list.total)} />
       <Texts passes={list.passes} />
     </div>
   );
 }
-
-const BACKEND_CHOICES = BACKENDS.map(({ backend, title }) => ({ id: backend, text: title }));
 
 function PassTable({ passes, total }: { readonly passes: readonly PassView[]; readonly total: string }): ReactNode {
   const at = usePipeline((s) => s.passAt);
@@ -60,13 +60,8 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
     event.preventDefault();
     stepPass(step, bracket === 0 ? undefined : event.shiftKey ? "changed" : "all");
   };
-  const backend = usePipeline((s) => s.pipelineBackend);
-  const setBackend = usePipeline((s) => s.setPipelineBackend);
   return (
     <section className={styles["passes"]} aria-label="All passes">
-      <div className={styles["tools"]}>
-        <Segmented label="Backend" value={backend} options={BACKEND_CHOICES} onChange={setBackend} />
-      </div>
       <div className={styles["tools"]}>
         <label>
           <input type="checkbox" checked={changedOnly} onChange={(event) => setChangedOnly(event.target.checked)} />{" "}
@@ -97,11 +92,7 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
             <span className={styles["number"]}>{passes.indexOf(pass) + 1}</span>
             <span className={styles["name"]}>{pass.name}</span>
             <span className={styles["number"]}>
-              {pass.changed
-                ? pass.nodesAfter === pass.nodesBefore
-                  ? "±0"
-                  : signed(pass.nodesAfter - pass.nodesBefore)
-                : ""}
+              {pass.changed ? (pass.opsAfter === pass.opsBefore ? "±0" : signed(pass.opsAfter - pass.opsBefore)) : ""}
             </span>
             <span className={styles["number"]}>{figureText(pass.time)}</span>
           </div>
@@ -115,13 +106,12 @@ const VIEWS = [
   { id: "diff", text: "This pass", hint: "Before and after the chosen pass" },
   { id: "rlx-ir", text: "Program", hint: "The legal program in its own text form" },
 ] as const;
-const MIL_VIEW = { id: "mil", text: "MIL", hint: "What Core ML is given" } as const;
 
 function Texts({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
   const view = usePipeline((s) => s.pipelineView);
   const setView = usePipeline((s) => s.setPipelineView);
-  const hasMil = usePipeline((s) => BACKENDS.some(({ backend, mil }) => backend === s.pipelineBackend && mil));
-  const views = hasMil ? [...VIEWS, MIL_VIEW] : VIEWS;
+  const { language, title, counts } = usePipeline((s) => loweredOf(s.backend));
+  const views = [...VIEWS, { id: language, text: title, hint: `What the runtime is given: ${counts}` } as const];
   return (
     <section className={styles["texts"]} aria-label="Text">
       <div className={styles["tools"]}>
@@ -203,8 +193,8 @@ function PageTools(): ReactNode {
 function Page(): ReactNode {
   const state = usePipeline((s) => s.page);
   const select = usePipeline((s) => s.select);
-  // Lines are ops of the graph that is shown only where routes speak about this program.
-  const graph = usePipeline((s) => (isRouted({ backend: s.pipelineBackend, step: LEGAL }) ? current(s.graph) : null));
+  const graph = usePipeline((s) => current(s.graph));
+  const backend = usePipeline((s) => s.backend);
   const around = usePipeline((s) => s.pageAround);
   const routed = usePipeline((s) => (s.selection.kind === "node" ? (current(s.node)?.routed ?? null) : null));
   const page = current(state);
@@ -214,7 +204,7 @@ function Page(): ReactNode {
   const selectedLine = marked === null ? null : lineOf(page.nodes, page.firstLine, marked);
   return (
     <TextView
-      label={page.language === "mil" ? "MIL program" : "Program"}
+      label={page.language === "rlx-ir" ? "Program" : `${loweredOf(backend).title} program`}
       language={page.language}
       text={page.text}
       firstLine={page.firstLine}

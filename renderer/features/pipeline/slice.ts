@@ -1,16 +1,14 @@
 /** The pipeline's state: the passes of the current phase and target, the one that is chosen, its before and after. */
-import type { Backend, PassDiff, PassList, TextPage } from "../../../main/contract/views/graph.ts";
-import { BACKENDS, BUILT, isRouted, LEGAL, ROUTED, stageOn } from "../../../main/contract/views/graph.ts";
+import type { PassDiff, PassList, TextPage } from "../../../main/contract/views/graph.ts";
+import { BUILT, LEGAL, loweredOf, ROUTED, stageOn } from "../../../main/contract/views/graph.ts";
 import type { Async } from "../../session/async.ts";
 import { createQuestions, current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
 
-export type PipelineView = "diff" | "rlx-ir" | "mil";
+export type PipelineView = "diff" | TextPage["language"];
 
 export interface PipelineSlice {
-  /** The backend of the listed passes. */
-  readonly pipelineBackend: Backend;
   readonly passes: Async<PassList>;
   readonly passesFor: string;
   /** The name of the pass that is chosen, or "". */
@@ -24,7 +22,6 @@ export interface PipelineSlice {
   /** The node whose page is shown; its first line is marked. */
   readonly pageAround: number | null;
   readonly loadPasses: () => Promise<void>;
-  readonly setPipelineBackend: (backend: Backend) => void;
   readonly choosePass: (name: string) => void;
   /** Through the passes that are listed, through those that changed something, or through all (which lists them). */
   readonly stepPass: (step: 1 | -1, passes?: "changed" | "all") => void;
@@ -50,7 +47,7 @@ export function createPipelineSlice({ engine, set, get, on, watch, emit }: Slice
   let settledFor = "";
 
   const place = () => {
-    const { model, target, phase, pipelineBackend: backend } = get();
+    const { model, target, phase, backend } = get();
     const open = current(model);
     return open === null || target === null || !open.canGraph.ok ? null : { model: open.model, backend, target, phase };
   };
@@ -111,26 +108,17 @@ export function createPipelineSlice({ engine, set, get, on, watch, emit }: Slice
     const { pipelineView: view } = get();
     if (at === null) return;
     const { backend, phase, target } = at;
-    if (view === "diff") get().noteCommand({ kind: "passes", backend, phase });
-    else get().noteCommand({ kind: "graph", backend, stage: view === "mil" ? "mil" : LEGAL, phase, target });
+    if (view === "diff") get().noteCommand({ kind: "passes", backend, phase, target });
+    else get().noteCommand({ kind: "graph", backend, stage: view === "rlx-ir" ? LEGAL : view, phase, target });
   };
 
-  /** The number of the selected node in the shown program, if routes are about that program. */
-  const selectedNode = ({ selection, node, pipelineBackend: backend }: State): number | null =>
-    selection.kind === "node" && isRouted({ backend, step: LEGAL }) ? (current(node)?.routed ?? null) : null;
+  /** The number of the selected node in the shown program. */
+  const selectedNode = ({ selection, node }: State): number | null =>
+    selection.kind === "node" ? (current(node)?.routed ?? null) : null;
 
-  const showBackend = (pipelineBackend: Backend): void => {
-    const hasMil = BACKENDS.some(({ backend, mil }) => backend === pipelineBackend && mil);
-    const { pipelineView } = get();
-    set({
-      pipelineBackend,
-      pipelineView: pipelineView === "mil" && !hasMil ? "rlx-ir" : pipelineView,
-      pageAround: null,
-    });
-    void get().loadPasses();
-  };
   const showPass = (name: string): void => {
     set({ passAt: name, pipelineView: "diff" });
+    emit("passChosen", name);
     if (isShown()) void loadDiff();
     else {
       diffs.drop();
@@ -156,13 +144,16 @@ export function createPipelineSlice({ engine, set, get, on, watch, emit }: Slice
     settledFor = settled;
     void loadTexts();
   });
-  on("stageChosen", ({ backend, step }) => {
-    if (backend !== get().pipelineBackend) showBackend(backend);
+  on("backendChanged", ({ backend }) => {
+    const { pipelineView } = get();
+    const isText = pipelineView === "diff" || pipelineView === "rlx-ir";
+    set({ pipelineView: isText ? pipelineView : loweredOf(backend).language, pageAround: null });
+  });
+  on("stageChosen", ({ step }) => {
     if (step !== BUILT && step !== LEGAL && step !== get().passAt) showPass(step);
   });
 
   return {
-    pipelineBackend: ROUTED.backend,
     ...NO_PASSES,
     changedOnly: true,
     pipelineView: "diff",
@@ -185,17 +176,14 @@ export function createPipelineSlice({ engine, set, get, on, watch, emit }: Slice
         const kept = same !== undefined && (same.changed || !get().changedOnly) ? same : first;
         diffs.drop();
         set({ passes: ready(list), passAt: kept?.name ?? "", diff: IDLE });
+        emit("passChosen", kept?.name ?? "");
         emit("passesListed", list);
         await loadTexts();
       } catch (error) {
         if (get().passesFor !== key) return;
         set({ passes: failed(error), passesFor: "" });
-        emit("passesListed", { backend: at.backend, passes: [] });
+        emit("passesListed", { passes: [] });
       }
-    },
-    setPipelineBackend(backend) {
-      showBackend(backend);
-      note();
     },
     choosePass(name) {
       showPass(name);
@@ -227,7 +215,7 @@ export function createPipelineSlice({ engine, set, get, on, watch, emit }: Slice
       void loadPage();
     },
     showMil(node) {
-      if (get().pipelineBackend !== ROUTED.backend) showBackend(ROUTED.backend);
+      if (get().backend !== ROUTED.backend) return;
       set({ pipelineView: "mil", pageFrom: 0, pageAround: node });
       if (isShown()) void loadPage();
       else {

@@ -39,6 +39,7 @@ export function createProfileSlice({ engine, set, get, on, emit }: SliceTools<Pr
     set({ profile });
     emit("profileChanged", current(profile));
   };
+  on("runnerChanged", (device) => set({ profileSettings: { ...get().profileSettings, device } }));
   on("modelLeft", ({ opensAgain }) => {
     if (opensAgain) return;
     task.abandon();

@@ -1,75 +1,96 @@
-/** The model as a smaller GGUF: a recipe and what it gives, progress with cancel, and what each tensor lost. */
+/** The model as a smaller GGUF: a recipe with exceptions and what it gives, and what each tensor lost. */
 import type { ReactNode } from "react";
-import { useEffect } from "react";
 import type { QuantizePlanView } from "../../../main/contract/views/quantize.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
-import { Button } from "../../ui/Button.tsx";
-import { Card, Note } from "../../ui/Card.tsx";
 import { cx } from "../../ui/cx.ts";
-import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { bytes, count, errorShare, figureText } from "../../ui/format.ts";
-import { Empty, Progress } from "../../ui/states.tsx";
+import fields from "../../ui/fields.module.css";
+import { Empty } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
-import type { QuantizeReport, QuantizeSlice } from "./slice.ts";
+import { WritePanel, Written } from "../../writing/WritePanel.tsx";
+import type { QuantizeChoice, QuantizeReport, QuantizeSlice } from "./slice.ts";
+import { overridesIn } from "./slice.ts";
 import styles from "./Quantize.module.css";
 
 const useQuantize = sliceHook<QuantizeSlice>();
 
+const WORDS = { thing: "file", verb: "Quantise", title: "A smaller GGUF of this model" } as const;
+
 export function QuantizePanel(): ReactNode {
   const overview = useQuantize((s) => current(s.model));
-  const load = useQuantize((s) => s.loadQuantizePlan);
-  const state = useQuantize((s) => s.quantizePlan);
-  const report = useQuantize((s) => s.quantizeReport);
-  useEffect(() => void load(), [load, overview?.model]);
+  const state = useQuantize((s) => s.quantizing);
+  const actions = useQuantize((s) => s.quantizeActions);
+  const choice = useQuantize((s) => s.quantizeChoice);
   if (overview === null) return null;
   if (overview.file === null)
     return <Empty title="There is no file to quantise">Open a GGUF file to write it in smaller types.</Empty>;
-  const plan = current(state);
+  const { report, work } = state;
   return (
-    <div className={styles["panel"]}>
-      {state.kind === "failed" ? (
-        <ErrorNote title="The file could not be planned" error={state.error} onRetry={() => void load()} />
-      ) : plan === null ? (
-        <Progress sentence="Planning the file" fraction={null} />
-      ) : (
-        <PlanCard plan={plan} />
-      )}
-      <Outcome />
-      {report === null ? null : <Report report={report} />}
-    </div>
+    <WritePanel
+      words={WORDS}
+      state={state}
+      actions={actions}
+      about={overview.model}
+      report={report === null ? null : <Report report={report} before={work.kind !== "none"} />}
+    >
+      {(plan) => ({ body: <Choices plan={plan} />, lacks: lacking(plan, choice) })}
+    </WritePanel>
   );
 }
 
-function PlanCard({ plan }: { readonly plan: QuantizePlanView }): ReactNode {
-  const recipe = useQuantize((s) => s.recipe);
-  const setRecipe = useQuantize((s) => s.setRecipe);
-  const importance = useQuantize((s) => s.importancePath);
-  const setImportance = useQuantize((s) => s.setImportancePath);
-  const running = useQuantize((s) => s.quantizeRunning);
-  const chosen = plan.recipes.find(({ id }) => id === recipe);
-  const lacks = chosen?.needsImportance === true && importance.trim() === "";
+/** Why a recipe cannot be used as chosen. */
+function lacking(plan: QuantizePlanView, { recipe, importance, overrides }: QuantizeChoice): string | null {
+  const { wrong } = overridesIn(overrides);
+  if (wrong !== null) return `This exception is not of the form pattern=type: ${wrong}`;
+  const needs = plan.recipes.some(({ id, needsImportance }) => id === recipe && needsImportance);
+  return needs && importance.trim() === ""
+    ? `${recipe.toUpperCase()} needs an importance matrix. Give one, or choose a recipe with more bits.`
+    : null;
+}
+
+function Choices({ plan }: { readonly plan: QuantizePlanView }): ReactNode {
+  const { recipe, importance, overrides, pure } = useQuantize((s) => s.quantizeChoice);
+  const choose = useQuantize((s) => s.setQuantizeChoice);
   return (
-    <Card title="A smaller GGUF of this model">
+    <>
       <div className={styles["choices"]}>
         <ChoiceField
           label="Recipe"
           value={recipe}
           options={plan.recipes.map(({ id }) => ({ id, title: id.toUpperCase() }))}
-          onChange={setRecipe}
+          onChange={(next) => choose({ recipe: next })}
         />
         <input
+          className={fields["path"]}
           aria-label="Importance matrix"
           placeholder="Importance matrix, a GGUF; optional"
           value={importance}
           spellCheck={false}
-          disabled={running}
-          onChange={(event) => setImportance(event.target.value)}
+          onChange={(event) => choose({ importance: event.target.value })}
         />
       </div>
-      <p>{plan.sentence}</p>
-      <table className={table["table"]}>
+      <details className={styles["exceptions"]}>
+        <summary>Exceptions</summary>
+        <label className={styles["area"]}>
+          <span>Other types where a name matches, one per line; * stands for anything</span>
+          <textarea
+            className={cx(fields["path"], styles["rules"])}
+            rows={2}
+            placeholder={"*ffn_down*=q6_k"}
+            value={overrides}
+            spellCheck={false}
+            onChange={(event) => choose({ overrides: event.target.value })}
+          />
+        </label>
+        <label className={styles["check"]}>
+          <input type="checkbox" checked={pure} onChange={(event) => choose({ pure: event.target.checked })} />
+          one type for every weight
+        </label>
+      </details>
+      <p className={styles["sentence"]}>{plan.sentence}</p>
+      <table className={cx(table["table"], table["bleed"])}>
         <thead>
           <tr>
             <th>type</th>
@@ -87,131 +108,47 @@ function PlanCard({ plan }: { readonly plan: QuantizePlanView }): ReactNode {
           ))}
         </tbody>
       </table>
-      {!plan.can.ok ? (
-        <Note>
-          {plan.can.sentence} {plan.can.hint ?? ""}
-        </Note>
-      ) : lacks ? (
-        <Note>{recipe.toUpperCase()} needs an importance matrix. Give one, or choose a recipe with more bits.</Note>
-      ) : (
-        <Where plan={plan} />
-      )}
-    </Card>
-  );
-}
-
-function Where({ plan }: { readonly plan: QuantizePlanView }): ReactNode {
-  const path = useQuantize((s) => s.quantizePath);
-  const setPath = useQuantize((s) => s.setQuantizePath);
-  const overwrite = useQuantize((s) => s.quantizeOverwrite);
-  const setOverwrite = useQuantize((s) => s.setQuantizeOverwrite);
-  const running = useQuantize((s) => s.quantizeRunning);
-  const start = useQuantize((s) => s.startQuantize);
-  return (
-    <>
-      <div className={styles["where"]}>
-        <input
-          aria-label="Where to write the file"
-          value={path}
-          spellCheck={false}
-          disabled={running}
-          onChange={(event) => setPath(event.target.value)}
-        />
-        <Button look="primary" disabled={running || path.trim() === ""} onClick={() => void start()}>
-          Quantise
-        </Button>
-      </div>
-      <div className={styles["below"]}>
-        <label className={styles["replace"]}>
-          <input
-            type="checkbox"
-            checked={overwrite}
-            disabled={running}
-            onChange={(event) => setOverwrite(event.target.checked)}
-          />{" "}
-          replace an existing file
-        </label>
-        {plan.freeDiskBytes === null ? null : <span>{bytes(plan.freeDiskBytes)} free beside the model</span>}
-      </div>
-    </>
-  );
-}
-
-function Outcome(): ReactNode {
-  const running = useQuantize((s) => s.quantizeRunning);
-  const progress = useQuantize((s) => s.quantizeProgress);
-  const since = useQuantize((s) => s.quantizeSince);
-  const error = useQuantize((s) => s.quantizeError);
-  const said = useQuantize((s) => s.quantizeSaid);
-  const stop = useQuantize((s) => s.stopQuantize);
-  return (
-    <>
-      {running ? (
-        <Card
-          title="Writing"
-          aside={progress === null ? undefined : `${bytes(progress.doneBytes)} of ${bytes(progress.totalBytes)}`}
-        >
-          <Progress
-            sentence={progress === null ? "Starting" : `${progress.tensor}, ${progress.done} of ${progress.of} tensors`}
-            fraction={progress === null ? null : progress.doneBytes / Math.max(1, progress.totalBytes)}
-            since={since}
-          />
-          <div className={styles["below"]}>
-            <Button small onClick={stop}>
-              Cancel
-            </Button>
-            <span>Written under another name until it is complete.</span>
-          </div>
-        </Card>
-      ) : null}
-      {error === null ? null : <ErrorNote title="The file was not written" error={error} />}
-      {said === "" ? null : <p role="status">{said}</p>}
     </>
   );
 }
 
 const WORST = 20;
 
-function Report({ report }: { readonly report: QuantizeReport }): ReactNode {
-  const open = useQuantize((s) => s.open);
+function Report({ report, before }: { readonly report: QuantizeReport; readonly before: boolean }): ReactNode {
   const worst = report.tensors
     .filter(({ relativeRms }) => relativeRms > 0)
     .toSorted((a, b) => b.relativeRms - a.relativeRms)
     .slice(0, WORST);
-  const { path } = report;
   return (
-    <Card
-      title={`Written in ${figureText(report.seconds)}`}
-      aside={
-        path === null ? undefined : (
-          <Button small onClick={() => void open({ kind: "path", path })}>
-            Open it
-          </Button>
-        )
-      }
+    <Written
+      seconds={figureText(report.seconds)}
+      paths={report.path === null ? [] : [report.path]}
+      before={before}
+      sentence={report.sentence}
+      opens
     >
-      <p className={styles["path"]}>{path}</p>
-      <p>{report.sentence}</p>
-      <table className={cx(table["table"], styles["errors"])} aria-label="Largest errors">
-        <thead>
-          <tr>
-            <th>largest errors</th>
-            <th>from</th>
-            <th>to</th>
-            <th>error</th>
-          </tr>
-        </thead>
-        <tbody>
-          {worst.map((row) => (
-            <tr key={row.name}>
-              <td>{row.name}</td>
-              <td>{row.from.toUpperCase()}</td>
-              <td>{row.to.toUpperCase()}</td>
-              <td>{errorShare(row.relativeRms)}</td>
+      {worst.length === 0 ? null : (
+        <table className={cx(table["table"], styles["errors"])} aria-label="Largest errors">
+          <thead>
+            <tr>
+              <th>largest errors</th>
+              <th>from</th>
+              <th>to</th>
+              <th>error</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </Card>
+          </thead>
+          <tbody>
+            {worst.map((row) => (
+              <tr key={row.name}>
+                <td>{row.name}</td>
+                <td>{row.from.toUpperCase()}</td>
+                <td>{row.to.toUpperCase()}</td>
+                <td>{errorShare(row.relativeRms)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Written>
   );
 }

@@ -1,7 +1,7 @@
 /** One op beyond the prediction: the system's plan, the observation, and MLX. */
 import type { ReactNode } from "react";
 import type { NodeView } from "../../../main/contract/views/graph.ts";
-import { isRouted } from "../../../main/contract/views/graph.ts";
+import { isRouted, ROUTED } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
@@ -24,6 +24,7 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   const coreml = useSession((s) => current(s.info)?.devices.find(tellsPlans));
   const profile = useSession((s) => s.profiled);
   const loadOnMlx = useSession((s) => s.loadOnMlx);
+  if (node.key.stage.backend !== ROUTED.backend) return null;
   // The columns speak of the legal graph; a node of another stage has one there that stands for it.
   const legal = isRouted(node.key.stage) ? node.node : node.routed;
   if (legal === null) return null;

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { memo, useMemo, useState } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
+import { ROUTED } from "../../../main/contract/views/graph.ts";
 import type { RouteView, SegmentView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { nodeName, opName } from "../../graph/graphModel.ts";
@@ -10,11 +11,12 @@ import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
-import { bytes, plural, share } from "../../ui/format.ts";
+import { approximate, bytes, plural, seconds, share } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import { deviceFill } from "../../ui/patterns.tsx";
 import { useSize } from "../../ui/useSize.ts";
 import type { RibbonRect, RibbonWidth } from "./ribbonGeometry.ts";
+import { GhostBand, GhostSummary } from "./Ghost.tsx";
 import { TruthWord } from "./TruthWord.tsx";
 import { rectAt, ribbonNotches, ribbonRects, segmentExtents } from "./ribbonGeometry.ts";
 import { plannedRuns } from "./routing.ts";
@@ -23,30 +25,20 @@ import styles from "./Ribbon.module.css";
 const HEIGHT = 20;
 /** Of the prediction, where a plan stands below it. */
 const PREDICTED_HEIGHT = 12;
+/** Narrower segments have no room for their time. */
+const ROOM_FOR_TIME = 68;
 
 export function Ribbon(): ReactNode {
   const phase = useSession((state) => state.phase);
-  const setPhase = useSession((state) => state.setPhase);
   const state = useSession((session) => session.routes[session.phase]);
   const overview = useSession((session) => current(session.model));
+  const isGhost = useSession((session) => session.ghost !== null);
   const [by, setBy] = useState<RibbonWidth>("work");
   const route = current(state);
   const unit = overview?.kind === "demo-graph" ? "per run" : phase === "decode" ? "per token" : "per chunk";
   return (
     <section className={styles["ribbon"]} aria-label="Route">
-      <div className={styles["title"]}>
-        <h2>Route</h2>
-        {overview?.canGraph.ok === true && overview.kind !== "demo-graph" ? (
-          <button
-            type="button"
-            className={styles["phase"]}
-            title="Switch between prefill and decode"
-            onClick={() => setPhase(phase === "decode" ? "prefill" : "decode")}
-          >
-            {phase}
-          </button>
-        ) : null}
-      </div>
+      <h2 className={styles["title"]}>Route</h2>
       {route === null ? (
         <p
           className={cx(styles["text"], state.kind === "loading" && styles["waiting"])}
@@ -65,15 +57,18 @@ export function Ribbon(): ReactNode {
           <Band route={route} by={by} />
           <div className={styles["text"]}>
             <TruthMark truth={route.truth} />
-            <PlanSummary />
-            <button
-              type="button"
-              className={styles["summary"]}
-              title={`${route.sentence} Width shows the ${by === "work" ? "estimated work" : "number of ops"}; click to switch.`}
-              onClick={() => setBy(by === "work" ? "ops" : "work")}
-            >
-              <Summary route={route} by={by} unit={unit} />
-            </button>
+            <GhostSummary />
+            {route.backend === ROUTED.backend && !isGhost ? <PlanSummary /> : null}
+            {isGhost ? null : (
+              <button
+                type="button"
+                className={styles["summary"]}
+                title={`${route.sentence} Width shows the ${by === "work" ? "predicted time" : "number of ops"}; click to switch.`}
+                onClick={() => setBy(by === "work" ? "ops" : "work")}
+              >
+                <Summary route={route} by={by} unit={unit} />
+              </button>
+            )}
           </div>
         </>
       )}
@@ -108,12 +103,15 @@ function Summary({
   const first = [...route.devices].sort((a, b) => (by === "work" ? b.workShare - a.workShare : b.ops - a.ops))[0];
   return (
     <>
+      <span>
+        <b>{approximate(seconds(route.step.value))}</b> {unit.replace("per", "a")}
+      </span>
       {first === undefined ? null : (
         <span>
           <b>
             {deviceLook(first.device).short} {share(by === "work" ? first.workShare : first.ops / Math.max(1, ops))}
           </b>{" "}
-          {by === "work" ? "of estimated work" : "of ops"}
+          {by === "work" ? "of predicted time" : "of ops"}
         </span>
       )}
       <span>{plural(route.segments.length, "segment")}</span>
@@ -141,6 +139,7 @@ function usePlan(route: RouteView): ReadonlyMap<number, number> | null {
   const planned = useSession((state) => current(state.planned));
   return useMemo(() => {
     if (planned === null || planned.refusal !== null || planned.phase !== route.phase) return null;
+    if (route.backend !== ROUTED.backend) return null;
     const devices = plannedRuns(route, planned);
     return new Map(Array.from(route.runs.firstNode, (node, run) => [node, devices[run] ?? 0]));
   }, [route, planned]);
@@ -148,6 +147,7 @@ function usePlan(route: RouteView): ReadonlyMap<number, number> | null {
 
 function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWidth }): ReactNode {
   const plan = usePlan(route);
+  const ghost = useSession((state) => state.ghost);
   const [ref, { width }] = useSize<HTMLDivElement>();
   const rects = useMemo(() => ribbonRects(route.runs, width, by), [route, width, by]);
   const graph = useSession((state) => current(state.graph));
@@ -162,11 +162,20 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
             key={rect.firstNode}
             x={rect.x}
             width={rect.width}
-            height={plan === null ? HEIGHT : PREDICTED_HEIGHT}
+            height={plan === null && ghost === null ? HEIGHT : PREDICTED_HEIGHT}
             device={deviceOf(rect.device)}
           />
         ))}
-        {plan === null
+        {ghost === null ? null : (
+          <GhostBand
+            ghost={ghost}
+            width={width}
+            by={by}
+            y={PREDICTED_HEIGHT + 1}
+            height={HEIGHT - PREDICTED_HEIGHT - 1.5}
+          />
+        )}
+        {plan === null || ghost !== null
           ? null
           : rects.map((rect) => (
               <PlanRect key={rect.firstNode} rect={rect} device={deviceOf(plan.get(rect.firstNode) ?? 0)} />
@@ -193,7 +202,11 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
               event.currentTarget.title = hoverText(segment, rectAt(rects, at), { graph, plan });
             }}
             onClick={() => select({ kind: "segment", index: extent.segment })}
-          />
+          >
+            {extent.width < ROOM_FOR_TIME ? null : (
+              <span className={styles["time"]}>{approximate(seconds(segment.seconds.value))}</span>
+            )}
+          </button>
         );
       })}
     </div>
@@ -201,7 +214,7 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
 }
 
 const segmentWords = (segment: SegmentView): string =>
-  `Segment ${segment.index + 1}, ${deviceLook(segment.device).name}, ${plural(segment.ops, "op")}, ${share(segment.workShare)} of the work`;
+  `Segment ${segment.index + 1}, ${deviceLook(segment.device).name}, ${plural(segment.ops, "op")}, ${approximate(seconds(segment.seconds.value))}, ${share(segment.workShare)} of the step`;
 
 interface Known {
   readonly graph: GraphModel | null;
@@ -210,10 +223,10 @@ interface Known {
 
 /** The segment and its reason; then the stretch from its first op, and its plan. */
 function hoverText(segment: SegmentView, rect: RibbonRect | undefined, { graph, plan }: Known): string {
-  const lines = [`${segmentWords(segment)}.`, segment.why];
+  const lines = [`${segmentWords(segment)}.`, heaviestWords(segment, graph), segment.why];
   if (rect !== undefined && graph !== null && rect.firstNode < graph.view.nodeCount)
     lines.push(
-      `Here ${plural(rect.ops, "op")} from ${opName(graph.view, rect.firstNode)} ${nodeName(graph.view, rect.firstNode)}, ${share(rect.work)} of the work.`,
+      `Here ${plural(rect.ops, "op")} from ${opName(graph.view, rect.firstNode)} ${nodeName(graph.view, rect.firstNode)}, ${share(rect.work)} of the step.`,
     );
   if (rect !== undefined && plan !== null) {
     const planned = deviceOf(plan.get(rect.firstNode) ?? 0);
@@ -221,6 +234,11 @@ function hoverText(segment: SegmentView, rect: RibbonRect | undefined, { graph, 
   }
   return lines.filter((line) => line !== "").join("\n");
 }
+
+const heaviestWords = ({ heaviest }: SegmentView, graph: GraphModel | null): string =>
+  graph === null || heaviest < 0 || heaviest >= graph.view.nodeCount
+    ? ""
+    : `Heaviest: ${opName(graph.view, heaviest)} ${nodeName(graph.view, heaviest)}.`;
 
 /** Without a plan, a stretch stays an outline. */
 function PlanRect({ rect, device }: { readonly rect: RibbonRect; readonly device: Device }): ReactNode {

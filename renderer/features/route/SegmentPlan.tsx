@@ -1,6 +1,7 @@
 /** One segment beside the plan: how many of its operators the system plans where we predicted them. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
+import { ROUTED } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { Card } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
@@ -15,7 +16,7 @@ export function SegmentPlan({ index }: { readonly index: number }): ReactNode {
   const route = useSession((s) => current(s.routes[s.phase]));
   const planned = useSession((s) => current(s.planned));
   const rows = useMemo(
-    () => (route === null || planned === null ? undefined : plannedSegments(route, planned)),
+    () => (route?.backend !== ROUTED.backend || planned === null ? undefined : plannedSegments(route, planned)),
     [route, planned],
   );
   const row = rows?.[index];

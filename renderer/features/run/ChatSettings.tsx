@@ -1,8 +1,12 @@
 /** What the chat template is told besides the messages: tools that the model may call, and its variables. */
 import type { ReactNode } from "react";
-import { useId } from "react";
+import { useId, useRef } from "react";
+import { LONGEST_JSON } from "../../../main/contract/views/chat.ts";
 import { current } from "../../session/async.ts";
-import { wrongTools, wrongVariables } from "./request.ts";
+import { textOf } from "../../session/droppedFile.ts";
+import { Button } from "../../ui/Button.tsx";
+import { ChoiceField } from "../../ui/fields.tsx";
+import { toolNames, wrongTools, wrongVariables } from "./request.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
@@ -13,39 +17,32 @@ export function ChatSettings(): ReactNode {
   const set = useRun((s) => s.setParameters);
   const template = useRun((s) => current(s.template));
   const isChat = useRun((s) => s.runMode === "chat");
-  const file = useId();
+  const id = useId();
   if (!isChat) return null;
   const wrong = wrongTools(tools);
   const [noVariable] = wrongVariables(variables);
   const switches = template?.switches ?? [];
   return (
     <>
-      <label className={styles["area"]}>
-        <span>Tools, a JSON list</span>
+      <div className={styles["area"]}>
+        <div className={styles["areaHead"]}>
+          <label htmlFor={id}>Tools, a JSON list</label>
+          <ToolsFile />
+        </div>
         <textarea
+          id={id}
           rows={3}
           placeholder={EXAMPLE}
           value={tools}
           onChange={(event) => set({ tools: event.target.value })}
         />
-      </label>
-      <label className={styles["file"]} htmlFor={file}>
-        <span>or from a file</span>
-        <input
-          id={file}
-          type="file"
-          accept=".json,application/json"
-          onChange={(event) => {
-            const [chosen] = event.target.files ?? [];
-            void chosen?.text().then((text) => set({ tools: text }));
-          }}
-        />
-      </label>
+      </div>
       {wrong === null ? null : (
         <p className={styles["limit"]} role="status">
           The tools cannot be read: {wrong}
         </p>
       )}
+      {tools.trim() === "" ? null : <ToolChoice />}
       {tools.trim() !== "" && template !== null && template.callFamily === null ? (
         <p className={styles["limit"]}>How this model writes calls is not known: they stay text.</p>
       ) : null}
@@ -60,9 +57,67 @@ export function ChatSettings(): ReactNode {
       </label>
       {noVariable === undefined ? null : (
         <p className={styles["limit"]} role="status">
-          Left out, because it is no name=value: {noVariable}
+          Left out, because it is not of the form name=value: {noVariable}
         </p>
       )}
     </>
+  );
+}
+
+function ToolsFile(): ReactNode {
+  const set = useRun((s) => s.setParameters);
+  const notifyError = useRun((s) => s.notifyError);
+  const picker = useRef<HTMLInputElement>(null);
+  const read = (file: File): Promise<void> =>
+    textOf(file, LONGEST_JSON).then(
+      (tools) => set({ tools }),
+      (error: unknown) => notifyError("The tools could not be read", error),
+    );
+  return (
+    <>
+      <input
+        ref={picker}
+        type="file"
+        hidden
+        accept=".json,application/json"
+        aria-label="File of tools"
+        onChange={(event) => {
+          const [chosen] = event.target.files ?? [];
+          if (chosen !== undefined) void read(chosen);
+          // The same file can be chosen again.
+          event.target.value = "";
+        }}
+      />
+      <Button small onClick={() => picker.current?.click()}>
+        From a file…
+      </Button>
+    </>
+  );
+}
+
+/** Instead of one of these: the name of the tool that has to be called. */
+const CHOICES = [
+  { id: "auto", title: "As the model likes" },
+  { id: "none", title: "None: the model is not told of them" },
+  { id: "required", title: "At least one" },
+] as const;
+
+function ToolChoice(): ReactNode {
+  const { tools, toolChoice } = useRun((s) => s.parameters);
+  const set = useRun((s) => s.setParameters);
+  const named = toolNames(tools).map((name) => ({ id: name, title: `Always ${name}` }));
+  // A name that has left the list stays in sight until another choice is made: with it nothing can be asked.
+  const left = { id: toolChoice, title: `${toolChoice}, which is not in the list` };
+  const options = [...CHOICES, ...named, left].filter(
+    ({ id }, i, all) => all.findIndex((each) => each.id === id) === i,
+  );
+  return (
+    <ChoiceField
+      stacked
+      label="Use of tools"
+      value={toolChoice}
+      options={options}
+      onChange={(next) => set({ toolChoice: next })}
+    />
   );
 }

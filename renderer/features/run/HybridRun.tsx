@@ -91,7 +91,11 @@ function Results({ view }: { readonly view: HybridView }): ReactNode {
                 <td>{bytes(segment.bytesIn)}</td>
                 <td>{bytes(segment.bytesOut)}</td>
                 <td>
-                  <FigureText figure={segment.seconds} />
+                  {segment.seconds.truth === "simulated" ? (
+                    <span title="The simulator's own time says nothing of a device.">–</span>
+                  ) : (
+                    <FigureText figure={segment.seconds} />
+                  )}
                 </td>
               </tr>
             ))}

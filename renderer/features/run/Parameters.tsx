@@ -8,6 +8,7 @@ import { NumberField } from "../../ui/fields.tsx";
 import { count } from "../../ui/format.ts";
 import { Hint } from "../../ui/Hint.tsx";
 import { Popover } from "../../ui/Popover.tsx";
+import { Adapters } from "./Adapters.tsx";
 import { ChatSettings } from "./ChatSettings.tsx";
 import { useRun } from "./useRun.ts";
 import { wrongBiases } from "./request.ts";
@@ -139,6 +140,7 @@ export function Parameters(): ReactNode {
             <textarea rows={2} value={p.system} onChange={(event) => set({ system: event.target.value })} />
           </label>
           <ChatSettings />
+          <Adapters />
           <label className={styles["area"]}>
             <span>Stop sequences, one per line</span>
             <textarea rows={2} value={p.stop} onChange={(event) => set({ stop: event.target.value })} />
@@ -224,7 +226,7 @@ function Advanced(): ReactNode {
         </label>
         {wrong.length === 0 ? null : (
           <p className={styles["limit"]} role="status">
-            Left out, because it is no token with a bias from -1000 to 1000: {wrong[0]}
+            Left out, because it is not a token with a bias from −1000 to 1000: {wrong[0]}
           </p>
         )}
       </div>

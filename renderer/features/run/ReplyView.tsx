@@ -62,7 +62,7 @@ function CallCard({ call, children }: { readonly call: ToolCall; readonly childr
       <h3 id={title}>
         Calls <code>{call.name}</code>
       </h3>
-      <pre tabIndex={0} aria-label={`Arguments of ${call.name}`}>
+      <pre tabIndex={0} role="group" aria-label={`Arguments of ${call.name}`}>
         {laidOut(call.arguments)}
       </pre>
       {children}

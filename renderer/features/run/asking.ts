@@ -5,6 +5,7 @@
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { CommandLine } from "../../session/command.ts";
 import type { RunMode, RunParameters } from "./request.ts";
+import { usableLines } from "./request.ts";
 
 /** Samples of speed that a curve is drawn of. */
 export const MAX_RATES = 240;
@@ -25,5 +26,7 @@ export function askedParameters(
   return { ...parameters, context, seed, hinted, maxTokens: Math.min(parameters.maxTokens, context) };
 }
 
-export const runCommand = (mode: RunMode, prompt: string, asked: RunParameters): CommandLine =>
-  mode === "chat" ? { kind: "chat", message: prompt, ...asked } : { kind: "run", prompt, ...asked };
+export function runCommand(mode: RunMode, prompt: string, parameters: RunParameters): CommandLine {
+  const asked = { ...parameters, ...usableLines(parameters) };
+  return mode === "chat" ? { kind: "chat", message: prompt, ...asked } : { kind: "run", prompt, ...asked };
+}

@@ -3,8 +3,17 @@ import type { Figure } from "../../../main/contract/views/common.ts";
 import type { RunStats } from "../../../main/contract/views/run.ts";
 import type { RunRecord } from "./history.ts";
 import { changedParameters, compareSpeeds, runsJson } from "./history.ts";
+import { runCommand } from "./asking.ts";
 import { contextLimit } from "./Parameters.tsx";
-import { DEFAULT_PARAMETERS, EMPTY_ANSWER, EMPTY_REPLY, runRequest, wrongTools, wrongVariables } from "./request.ts";
+import {
+  DEFAULT_PARAMETERS,
+  EMPTY_ANSWER,
+  EMPTY_REPLY,
+  runRequest,
+  toolNames,
+  wrongTools,
+  wrongVariables,
+} from "./request.ts";
 
 const figure = (value: number, unit: Figure["unit"]): Figure => ({
   value,
@@ -100,7 +109,8 @@ describe("a request", () => {
     const asked = { ...EMPTY_ANSWER, text: "raw", reply: { ...EMPTY_REPLY, reasoning: "hm", calls } };
     const turns = [{ id: 1, prompt: "Weather?", results: [], answer: asked }];
     const results = [{ callId: "c1", name: "f", content: "grey" }];
-    const parameters = { ...DEFAULT_PARAMETERS, tools: "[{}]", variables: "enable_thinking=false\nno variable" };
+    const variables = "enable_thinking=false\nno variable";
+    const parameters = { ...DEFAULT_PARAMETERS, tools: "[{}]", toolChoice: "f", variables };
     expect(runRequest("m", "chat", turns, { prompt: "f gave: grey", results }, parameters).prompt).toEqual({
       kind: "chat",
       messages: [
@@ -109,15 +119,36 @@ describe("a request", () => {
         { role: "tool", content: "grey", callId: "c1", name: "f" },
       ],
       tools: "[{}]",
+      toolChoice: "f",
       variables: { enable_thinking: "false" },
     });
+    const without = runRequest(
+      "m",
+      "chat",
+      [],
+      { prompt: "Hi", results: [] },
+      { ...DEFAULT_PARAMETERS, toolChoice: "required" },
+    );
+    expect(without.prompt).not.toHaveProperty("toolChoice");
     expect(wrongVariables(parameters.variables)).toEqual(["no variable"]);
+    // Nor does the command name what was left out.
+    const lists = { variables: " a = 1 \nno variable", logitBias: "15=-2\nx" };
+    expect(runCommand("chat", "Hi", { ...parameters, ...lists })).toMatchObject({
+      variables: "a=1",
+      logitBias: "15=-2",
+    });
     expect([wrongTools(""), wrongTools("[]"), wrongTools("{}"), wrongTools("[")].map((each) => each === null)).toEqual([
       true,
       true,
       false,
       false,
     ]);
+  });
+
+  it("names the tools that can be asked for", () => {
+    const tools = [{ type: "function", function: { name: "f" } }, { name: "g" }, { name: "f" }, { name: 7 }, null, "h"];
+    expect(toolNames(JSON.stringify(tools))).toEqual(["f", "g"]);
+    expect([toolNames("["), toolNames("{}"), toolNames("")]).toEqual([[], [], []]);
   });
 
   it("carries the context length, and leaves failed turns out of the talk", () => {

@@ -106,6 +106,7 @@ const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ["grammar", "grammar"],
   ["jsonSchema", "JSON schema"],
   ["tools", "list of tools"],
+  ["toolChoice", "use of tools"],
   ["variables", "set of template variables"],
   ["maxTokens", "max tokens"],
   ["context", "context"],

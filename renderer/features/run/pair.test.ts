@@ -6,7 +6,7 @@ import { differenceOf, firstDifference, pairRatio, pairSentence } from "./pair.t
 import { DEFAULT_PARAMETERS, EMPTY_ANSWER } from "./request.ts";
 import { otherDevice } from "./RunBar.tsx";
 
-const token = (id: number): TokenView => ({ id, text: ` w${id}`, logprob: Math.log(0.5), top: [], pieces: [] });
+const token = (id: number): TokenView => ({ id, text: ` w${id}`, logprob: Math.log(0.5), at: 0, top: [], pieces: [] });
 const tokens = (...ids: readonly number[]): readonly TokenView[] => ids.map(token);
 const OPEN = { left: false, right: false };
 

@@ -58,6 +58,8 @@ export interface RunParameters extends Readonly<Record<SamplingNumber, number>> 
   readonly jsonSchema: string;
   /** JSON list of the functions that the model may call; empty for none. */
   readonly tools: string;
+  /** Which of them the model calls: `auto` (as it likes), `none`, `required`, or the name of one. */
+  readonly toolChoice: string;
   /** `<name>=<value>` for the chat template, one a line. */
   readonly variables: string;
 }
@@ -93,6 +95,7 @@ export const DEFAULT_PARAMETERS: RunParameters = {
   grammar: "",
   jsonSchema: "",
   tools: "",
+  toolChoice: "auto",
   variables: "",
 };
 
@@ -111,15 +114,32 @@ export const answerForm = ({
 
 const biasesOf = (text: string): readonly TokenBias[] => lines(text).flatMap((line) => readTokenBias(line) ?? []);
 
-/** What is wrong with a list of tools; null for nothing. */
-export function wrongTools(text: string): string | null {
-  if (text.trim() === "") return null;
+/** A list of tools, or what is wrong with it. */
+function readTools(text: string): readonly unknown[] | string {
+  if (text.trim() === "") return [];
   try {
     const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? null : "It is no list: put the functions between [ and ].";
+    return Array.isArray(value) ? value : "This is not a list. Put the functions between [ and ].";
   } catch (error) {
-    return error instanceof Error ? error.message : "It is no JSON.";
+    return error instanceof Error ? error.message : "This is not JSON.";
   }
+}
+
+/** What is wrong with a list of tools; null for nothing. */
+export function wrongTools(text: string): string | null {
+  const read = readTools(text);
+  return typeof read === "string" ? read : null;
+}
+
+const fieldOf = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null ? (Reflect.get(value, key) as unknown) : undefined;
+
+/** Names of the tools in a list; none while it cannot be read. */
+export function toolNames(text: string): readonly string[] {
+  const read = readTools(text);
+  if (typeof read === "string") return [];
+  const names = read.map((tool) => fieldOf(fieldOf(tool, "function") ?? tool, "name"));
+  return [...new Set(names.filter((name) => typeof name === "string"))];
 }
 
 const VARIABLE = /^\s*([A-Za-z_]\w*)\s*=(.*)$/su;
@@ -134,16 +154,31 @@ const variablesOf = (text: string): Readonly<Record<string, string>> =>
     }),
   );
 
+/** The lines of two lists that count, as a command line takes them. */
+export const usableLines = ({
+  logitBias,
+  variables,
+}: Pick<RunParameters, "logitBias" | "variables">): Pick<RunParameters, "logitBias" | "variables"> => ({
+  logitBias: lines(logitBias)
+    .filter((line) => readTokenBias(line) !== null)
+    .join("\n"),
+  variables: Object.entries(variablesOf(variables))
+    .map((pair) => pair.join("="))
+    .join("\n"),
+});
+
 type Chat = Extract<StreamInputOf<"run.start">["prompt"], { readonly kind: "chat" }>;
 
 /** What a template is told besides the messages. */
 export function chatOptions({
   tools,
+  toolChoice,
   variables,
-}: Pick<RunParameters, "tools" | "variables">): Omit<Chat, "kind" | "messages"> {
+}: Pick<RunParameters, "tools" | "toolChoice" | "variables">): Omit<Chat, "kind" | "messages"> {
   const named = variablesOf(variables);
   return {
-    ...(tools.trim() === "" ? {} : { tools }),
+    // Without tools there is nothing to choose.
+    ...(tools.trim() === "" ? {} : { tools, toolChoice }),
     ...(Object.keys(named).length === 0 ? {} : { variables: named }),
   };
 }

@@ -78,6 +78,7 @@ export function createTalkSlice(tools: Tools): TalkSlice {
     hinted = values as Partial<RunParameters>;
     set({ parameters: { ...get().parameters, ...hinted } });
   });
+  on("runnerChanged", (device) => set({ parameters: { ...get().parameters, device } }));
   on("modelLeft", ({ opensAgain }) => {
     if (opensAgain) return;
     task.abandon();
@@ -104,7 +105,10 @@ export function createTalkSlice(tools: Tools): TalkSlice {
     setCertainty: (certainty) => set({ certainty }),
     chooseToken: (chosenToken) => set({ chosenToken }),
     nextRunId() {
-      runIds += 1;
+      const { turns, runHistory, pairTurns } = get();
+      const sides = pairTurns.flatMap((pair) => pair.sides);
+      // Behind those of a restored session, too.
+      runIds = [...turns, ...runHistory, ...sides].reduce((most, { id }) => Math.max(most, id), runIds) + 1;
       return runIds;
     },
     beginRun(sentence) {

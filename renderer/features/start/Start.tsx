@@ -11,6 +11,8 @@ import { Button, IconButton } from "../../ui/Button.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { bytes } from "../../ui/format.ts";
+import { Item } from "./Item.tsx";
+import { Sessions } from "./Sessions.tsx";
 import styles from "./Start.module.css";
 
 export interface StartProps {
@@ -28,7 +30,7 @@ export function Start({ dragging, onOpen, onOpenPath }: StartProps): ReactNode {
           <div className={styles["drop"]} data-dragging={dragging}>
             <Download size={40} strokeWidth={1.2} aria-hidden="true" className={styles["arrow"]} />
             <strong>Drop a GGUF here</strong>
-            <p>From any folder. It is read in place and nothing leaves this machine.</p>
+            <p>Or the folder of a Hugging Face model. It is read in place and nothing leaves this machine.</p>
             <div className={styles["actions"]}>
               <Button look="primary" onClick={onOpen}>
                 Open…
@@ -40,6 +42,7 @@ export function Start({ dragging, onOpen, onOpenPath }: StartProps): ReactNode {
         </div>
         <div className={styles["right"]}>
           <Offers />
+          <Sessions />
           <Recents />
         </div>
       </div>
@@ -61,33 +64,6 @@ const GLYPHS: { readonly [K in Offer["kind"]]: string } = {
   "header-only": deviceLook("gpu").glyph,
   "demo-graph": deviceLook("host").glyph,
 };
-
-function Item({
-  glyph,
-  title,
-  sentence,
-  aside,
-}: {
-  readonly glyph: string;
-  readonly title: string;
-  readonly sentence: string;
-  readonly aside: string;
-}): ReactNode {
-  return (
-    <>
-      <span className={styles["tile"]} aria-hidden="true">
-        <svg width="16" height="16" viewBox="0 0 10 10">
-          <path d={glyph} />
-        </svg>
-      </span>
-      <span className={styles["words"]}>
-        <b>{title}</b>
-        <span>{sentence}</span>
-      </span>
-      <span className={styles["aside"]}>{aside}</span>
-    </>
-  );
-}
 
 /** Its size, or why it has none: "0 B" would look like a fault. */
 export function offerSize({ bytes: size, kind }: Pick<Offer, "bytes" | "kind">): string {

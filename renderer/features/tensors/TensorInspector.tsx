@@ -8,6 +8,7 @@ import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { bytes, count, plural, shape, significant } from "../../ui/format.ts";
+import { NumbersCards } from "./NumbersCards.tsx";
 import { readersOf } from "./readers.ts";
 import styles from "./Tensors.module.css";
 
@@ -34,6 +35,7 @@ export function TensorInspector({ tensor, onNode }: TensorInspectorProps): React
           ]}
         />
       </Card>
+      <NumbersCards tensor={tensor} />
       <Readers tensor={tensor.name} onNode={onNode} />
     </>
   );

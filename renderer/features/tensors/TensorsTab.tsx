@@ -1,4 +1,7 @@
-/** The tensor table: every tensor of the file, searched and sorted by the engine, a window of rows at a time. */
+/**
+ * The tensor table: every tensor of the file, searched and sorted by the engine, a window of rows at
+ * a time. Instead of it the values of the chosen one; above both the check of the file.
+ */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { KeyboardEvent, ReactNode } from "react";
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from "react";
@@ -6,12 +9,21 @@ import type { TensorRow } from "../../../main/contract/views/model.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import { current } from "../../session/async.ts";
-import { useSession } from "../../session/context.tsx";
+import { sliceHook, useSession } from "../../session/context.tsx";
+import { Button } from "../../ui/Button.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
 import { bytes, count, parameters, plural, shape, significant } from "../../ui/format.ts";
+import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty } from "../../ui/states.tsx";
+import { CheckCard } from "./CheckCard.tsx";
+import type { TensorsSlice } from "./slice.ts";
+import { hasValues } from "./slice.ts";
+import { ValuesView } from "./ValuesView.tsx";
+import fields from "../../ui/fields.module.css";
 import styles from "./Tensors.module.css";
+
+const useTensors = sliceHook<TensorsSlice>();
 
 const PAGE = 200;
 const ROW = 24;
@@ -67,7 +79,9 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
   useEffect(() => {
     if (scroller.current !== null) scroller.current.scrollTop = 0;
   }, [asked, sort]);
-  const chosen = useSession((state) => state.chosenTensor?.name ?? null);
+  const view = useTensors((state) => state.tensorsView);
+  const chosenRow = useSession((state) => state.chosenTensor);
+  const chosen = chosenRow?.name ?? null;
   const chooseTensor = useSession((state) => state.chooseTensor);
   /** The first row in sight: above it are some that are only kept ready. */
   const topRow = (): number => Math.floor((scroller.current?.scrollTop ?? 0) / ROW);
@@ -108,8 +122,12 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
           {found === null ? "" : `, ${bytes(found.matchedBytes)}`}
         </span>
       </div>
+      <Actions />
+      <CheckCard />
       {error === null ? null : <ErrorNote title="The tensors could not be listed" error={error} />}
+      {view === "values" && chosenRow !== null ? <ValuesView tensor={chosenRow} /> : null}
       <div
+        hidden={view === "values" && chosenRow !== null}
         ref={scroller}
         className={styles["scroll"]}
         role="table"
@@ -150,6 +168,50 @@ function TensorTable({ model }: { readonly model: string }): ReactNode {
         </div>
         {found?.matched === 0 ? <Empty title="No tensor has these words" /> : null}
       </div>
+    </div>
+  );
+}
+
+const VIEWS = [
+  { id: "table", text: "Table" },
+  { id: "values", text: "Values" },
+] as const;
+
+/** What is shown of the tensors, the file to compare with, and the check. */
+function Actions(): ReactNode {
+  const view = useTensors((state) => state.tensorsView);
+  const setView = useTensors((state) => state.setTensorsView);
+  const isChosen = useTensors((state) => state.chosenTensor !== null);
+  const path = useTensors((state) => state.comparePath);
+  const setPath = useTensors((state) => state.setComparePath);
+  const again = useTensors((state) => state.loadStatistics);
+  const running = useTensors((state) => state.checkRunning);
+  const check = useTensors((state) => state.startCheck);
+  const isWhole = useTensors((state) => hasValues(current(state.model)));
+  if (!isWhole) return null;
+  const options = VIEWS.map((option) => ({
+    ...option,
+    disabled: option.id === "values" && !isChosen,
+    ...(option.id === "values" && !isChosen ? { hint: "Choose a tensor first" } : {}),
+  }));
+  return (
+    <div className={styles["actions"]}>
+      <Segmented label="What to show" value={view} options={options} onChange={setView} />
+      <input
+        className={fields["path"]}
+        aria-label="Another file to compare with"
+        placeholder="Compare with another file: its path"
+        value={path}
+        spellCheck={false}
+        disabled={running}
+        onChange={(event) => setPath(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") void again();
+        }}
+      />
+      <Button disabled={running} onClick={() => void check()}>
+        Check the file
+      </Button>
     </div>
   );
 }

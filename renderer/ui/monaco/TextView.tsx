@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { useEffect, useRef, useState } from "react";
 import type * as Module from "./setup.ts";
+import { offerFind } from "./findInText.ts";
 import { onThemeChange } from "../theme.ts";
 import { Progress } from "../states.tsx";
 import styles from "./TextView.module.css";
@@ -10,7 +11,7 @@ type Setup = typeof Module;
 
 export interface TextViewProps {
   readonly label: string;
-  readonly language: "rlx-ir" | "mil";
+  readonly language: "rlx-ir" | "mil" | "plan";
   readonly text: string;
   /** Number of the first line, for a page out of a longer text. */
   readonly firstLine: number;
@@ -63,6 +64,11 @@ function useSetup(): Setup | null {
   return setup;
 }
 
+function openFind(editor: ReturnType<Setup["monaco"]["editor"]["create"]>): void {
+  editor.focus();
+  editor.trigger("window", "actions.find", null);
+}
+
 export function TextView({ label, language, text, firstLine, markLine = null, onLine }: TextViewProps): ReactNode {
   const setup = useSetup();
   const host = useRef<HTMLDivElement>(null);
@@ -82,10 +88,12 @@ export function TextView({ label, language, text, firstLine, markLine = null, on
       lineNumbers: (n) => String(n + start.current),
     });
     editor.current = created;
+    const withdraw = offerFind(() => openFind(created));
     const listening = created.onMouseDown(({ target }) => {
       if (target.position !== null) report.current?.(start.current + target.position.lineNumber - 1);
     });
     return () => {
+      withdraw();
       listening.dispose();
       created.getModel()?.dispose();
       created.dispose();
@@ -148,7 +156,9 @@ export function DiffView({ label, language, before, after, sideBySide, numbered 
       created.getModifiedEditor().updateOptions({ ariaLabel: `${label}: after` });
     };
     const naming = created.onDidUpdateDiff(name);
+    const withdraw = offerFind(() => openFind(created.getModifiedEditor()));
     return () => {
+      withdraw();
       naming.dispose();
       const model = created.getModel();
       created.dispose();

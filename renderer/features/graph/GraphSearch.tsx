@@ -1,0 +1,73 @@
+/** The search in the graph: its field, how much was found, and the list of it while the field has the focus. */
+import type { ReactNode } from "react";
+import { useEffect, useState } from "react";
+import { parseQuery, searchFault } from "../../graph/search.ts";
+import { current } from "../../session/async.ts";
+import { SearchField } from "../../ui/fields.tsx";
+import { count } from "../../ui/format.ts";
+import { routeColumns, shownGraph } from "./graphState.ts";
+import { HIT_LIST, hitId, HitList } from "./HitList.tsx";
+import { useGraph } from "./useGraph.ts";
+import styles from "./Graph.module.css";
+
+export function GraphSearch(): ReactNode {
+  const query = useGraph((s) => s.graphQuery);
+  const hits = useGraph((s) => s.graphHits);
+  const at = useGraph((s) => s.graphHitAt);
+  const model = useGraph((s) => current(shownGraph(s)));
+  const device = useGraph((s) => routeColumns(s).device);
+  const fault = useGraph((s) => searchFault(parseQuery(s.graphQuery), routeColumns(s)));
+  const setQuery = useGraph((s) => s.setGraphQuery);
+  const nextHit = useGraph((s) => s.nextHit);
+  const goToHit = useGraph((s) => s.goToHit);
+  const [inside, setInside] = useState(false);
+  /** The row that the arrow keys are on: Enter goes there. */
+  const [cursor, setCursor] = useState(-1);
+  useEffect(() => setCursor(-1), [hits]);
+  const open = inside && hits.length > 0 && model !== null;
+  const shown = cursor >= 0 ? cursor : at;
+  const choose = (index: number): void => {
+    goToHit(index);
+    setCursor(-1);
+  };
+  return (
+    <div
+      className={styles["search"]}
+      onFocus={() => setInside(true)}
+      onBlur={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget)) setInside(false);
+      }}
+    >
+      <SearchField
+        id="graph-search"
+        label="Search the graph"
+        placeholder="Search  op: kind: dev: dtype: layer:"
+        value={query}
+        onChange={setQuery}
+        onEnter={(backwards) => (cursor >= 0 ? choose(cursor) : nextHit(backwards ? -1 : 1))}
+        onEscape={() => setQuery("")}
+        list={
+          open
+            ? {
+                id: HIT_LIST,
+                active: shown < 0 ? undefined : hitId(shown),
+                onArrow: (step) =>
+                  setCursor(shown < 0 && step < 0 ? hits.length - 1 : (shown + step + hits.length) % hits.length),
+              }
+            : undefined
+        }
+      />
+      <output aria-live="polite" className={fault === null ? undefined : styles["fault"]}>
+        {fault ??
+          (query.trim() === ""
+            ? ""
+            : hits.length === 0
+              ? "nothing"
+              : at < 0
+                ? count(hits.length)
+                : `${at + 1} of ${count(hits.length)}`)}
+      </output>
+      {open ? <HitList {...{ model, hits, query, device, at: shown }} onQuery={setQuery} onChoose={choose} /> : null}
+    </div>
+  );
+}

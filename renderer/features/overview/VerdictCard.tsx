@@ -1,0 +1,145 @@
+/** The verdict under the title: one line, and the table of all targets. A row that is chosen becomes the window's subject. */
+import type { ReactNode } from "react";
+import type { Figure } from "../../../main/contract/views/common.ts";
+import type { Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
+import { current } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+import { cx } from "../../ui/cx.ts";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { approximate, count, rangeText, share } from "../../ui/format.ts";
+import { FigureText } from "../../ui/marks.tsx";
+import table from "../../ui/table.module.css";
+import type { Verdicts } from "./useVerdict.ts";
+import styles from "./Verdict.module.css";
+
+const FITS = { fits: "yes", tight: "just", "too-big": "no" } as const;
+
+export function VerdictCard({
+  verdicts,
+  subject,
+}: {
+  readonly verdicts: Verdicts;
+  readonly subject: Subject | null;
+}): ReactNode {
+  const { own, all, retry } = verdicts;
+  const verdict = current(own);
+  if (own.kind === "failed" && verdict === null)
+    return <ErrorNote title="No verdict could be worked out" error={own.error} onRetry={retry} />;
+  return (
+    <section className={styles["verdict"]} aria-label="Verdict" aria-busy={own.kind === "loading"}>
+      <p className={cx(styles["line"], own.kind === "loading" && styles["waiting"])}>
+        {verdict === null ? "Working out how fast it is here …" : verdict.sentence}
+      </p>
+      <Targets verdict={current(all)} busy={all.kind !== "ready"} own={verdict} subject={subject} />
+    </section>
+  );
+}
+
+interface TargetsProps {
+  readonly verdict: Verdict | null;
+  readonly busy: boolean;
+  readonly own: Verdict | null;
+  readonly subject: Subject | null;
+}
+
+function Targets({ verdict, busy, own, subject }: TargetsProps): ReactNode {
+  // Before the others are there, the own row keeps the table's place.
+  const rows = verdict?.rows ?? (own === null ? [] : [own.own]);
+  const tokens = rows.find((row) => row.ok)?.speed.promptTokens ?? 1000;
+  return (
+    <table className={cx(table["table"], styles["table"])} aria-label="How fast on each target" aria-busy={busy}>
+      <thead>
+        <tr>
+          <th>runs on</th>
+          <th>tokens/s</th>
+          <th title={`Time to the first token of a prompt of ${count(tokens)} tokens`}>first token</th>
+          <th>memory</th>
+          <th>ANE</th>
+          <th>hops</th>
+          <th>fits</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <Target key={row.title} row={row} chosen={isChosen(row, subject)} />
+        ))}
+        {verdict === null ? (
+          <tr>
+            <td className={styles["more"]} colSpan={7}>
+              Working out the other targets …
+            </td>
+          </tr>
+        ) : null}
+      </tbody>
+    </table>
+  );
+}
+
+const isChosen = ({ subject: { backend, target } }: VerdictRow, subject: Subject | null): boolean =>
+  subject !== null && backend === subject.backend && (backend !== "coreml" || target.units === subject.target.units);
+
+/** "Core ML, CPU + ANE" */
+const shortTitle = (title: string): string => title.replace(" and ", " + ").replace("Neural Engine", "ANE");
+
+/** "~20–36": a trailing zero would say that more is known. */
+const rangeCell = (figure: Figure): string =>
+  approximate(
+    rangeText(rounded(figure))
+      .replace(/\u202ft\/s$/, "")
+      .replaceAll(/\.0+(?!\d)/g, ""),
+  );
+
+/** Two significant digits: more is not known. */
+const rounded = (figure: Figure): Figure => {
+  const two = (value: number | null): number | null => (value === null ? null : Number(value.toPrecision(2)));
+  return { ...figure, value: Number(figure.value.toPrecision(2)), low: two(figure.low), high: two(figure.high) };
+};
+
+function Target({ row, chosen }: { readonly row: VerdictRow; readonly chosen: boolean }): ReactNode {
+  const choose = useChoose();
+  const name = (
+    <button
+      type="button"
+      className={styles["choose"]}
+      aria-pressed={chosen}
+      title={chosen ? "Everything here speaks of it." : "Make this what the whole window speaks of."}
+      onClick={() => choose(row.subject)}
+    >
+      {shortTitle(row.title)}
+    </button>
+  );
+  if (!row.ok)
+    return (
+      <tr data-chosen={chosen}>
+        <td>{name}</td>
+        <td className={styles["more"]} colSpan={6} title={row.sentence}>
+          {row.sentence}
+        </td>
+      </tr>
+    );
+  const { speed, fit } = row;
+  return (
+    <tr data-chosen={chosen}>
+      <td>{name}</td>
+      <td title={speed.generate === null ? speed.sentence : speed.generate.basis}>
+        {speed.generate === null ? "–" : rangeCell(speed.generate)}
+      </td>
+      <td>{speed.prompt === null ? "–" : <span title={speed.prompt.basis}>{rangeCell(speed.prompt)}</span>}</td>
+      <td>{fit === null ? "–" : <FigureText figure={fit.total} />}</td>
+      <td>{row.aneShare === null ? "–" : approximate(share(row.aneShare))}</td>
+      <td>{row.hops}</td>
+      <td title={fit?.sentence}>{fit === null ? "–" : FITS[fit.verdict]}</td>
+    </tr>
+  );
+}
+
+/** Makes a row the subject of the window. */
+function useChoose(): (subject: Subject) => void {
+  const setTarget = useSession((state) => state.setTarget);
+  const setBackend = useSession((state) => state.setBackend);
+  return ({ backend, target }) => {
+    // The machine and the context stay as they are: only Core ML's rows have units of their own.
+    if (backend === "coreml") setTarget(target);
+    setBackend(backend);
+  };
+}

@@ -1,0 +1,55 @@
+/**
+ * The verdict on the open model for the window's subject: its own line first, then a row for each target. A change of the subject
+ * ends the question before it; what was shown stays until the answer is there.
+ */
+import { useEffect, useState } from "react";
+import type { Subject, Verdict } from "../../../main/contract/views/cost.ts";
+import type { Async } from "../../session/async.ts";
+import { current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
+import { useSession } from "../../session/context.tsx";
+
+export interface Verdicts {
+  /** For the chosen subject. */
+  readonly own: Async<Verdict>;
+  /** With the rows of all targets. */
+  readonly all: Async<Verdict>;
+  readonly retry: () => void;
+}
+
+/** What the window speaks of. */
+export function useSubject(): Subject | null {
+  const backend = useSession((state) => state.backend);
+  const target = useSession((state) => state.target);
+  return target === null ? null : { backend, target };
+}
+
+export function useVerdict(): Verdicts {
+  const model = useSession((state) => {
+    const overview = current(state.model);
+    return overview?.canGraph.ok === true ? overview.model : null;
+  });
+  const ask = useSession((state) => state.askVerdict);
+  const subject = useSubject();
+  const [tries, setTries] = useState(0);
+  const [own, setOwn] = useState<Async<Verdict>>(IDLE);
+  const [all, setAll] = useState<Async<Verdict>>(IDLE);
+  // Equal subjects are one question.
+  const asked = subject === null ? null : JSON.stringify(subject);
+  useEffect(() => {
+    if (model === null || asked === null) return undefined;
+    const ending = new AbortController();
+    const of = { model, subject: JSON.parse(asked) as Subject };
+    const answer = async (rows: "own" | "all", show: (change: (before: Async<Verdict>) => Async<Verdict>) => void) => {
+      show((before) => loading(before));
+      try {
+        const verdict = await ask({ ...of, rows }, ending.signal);
+        if (!ending.signal.aborted) show(() => ready(verdict));
+      } catch (error) {
+        if (!ending.signal.aborted && !isCancelled(error)) show(() => failed(error));
+      }
+    };
+    void answer("own", setOwn).then(() => (ending.signal.aborted ? undefined : answer("all", setAll)));
+    return () => ending.abort();
+  }, [model, asked, ask, tries]);
+  return { own, all, retry: () => setTries((n) => n + 1) };
+}

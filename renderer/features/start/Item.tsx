@@ -1,0 +1,30 @@
+/** A row of the first screen: what can be opened, with a sentence and a word at its end. */
+import type { ReactNode } from "react";
+import styles from "./Start.module.css";
+
+export function Item({
+  glyph,
+  title,
+  sentence,
+  aside,
+}: {
+  readonly glyph: string;
+  readonly title: string;
+  readonly sentence: string;
+  readonly aside: string;
+}): ReactNode {
+  return (
+    <>
+      <span className={styles["tile"]} aria-hidden="true">
+        <svg width="16" height="16" viewBox="0 0 10 10">
+          <path d={glyph} />
+        </svg>
+      </span>
+      <span className={styles["words"]}>
+        <b>{title}</b>
+        <span>{sentence}</span>
+      </span>
+      <span className={styles["aside"]}>{aside}</span>
+    </>
+  );
+}
