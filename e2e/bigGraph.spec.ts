@@ -2,14 +2,14 @@
  * The graph in the window, small and large. What is asserted here is structure: what is on the screen, what covers what, what
  * keys do, and how many elements there are however much of the graph is shown. Times are measured by bench/window.ts.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { openWindow, picture, showTab } from "./workbench.ts";
+import { axeFindings, openWindow, picture, runOn, showTab } from "./workbench.ts";
 
 /** Of reference: cards near enough to be elements, and all elements of the page. */
 const MOST_CARDS = 250;
@@ -189,8 +189,11 @@ test("a hop has the same numbers on its way through the window", async ({ page }
 test("a pass is seen in the graph from both sides, change by change", async ({ page }) => {
   await openGraph(page, /sample/i);
   await showTab(page, "Pipeline");
-  await page.getByRole("radiogroup", { name: "Backend" }).getByRole("radio", { name: "CPU" }).click();
-  await page.getByRole("option", { name: /fuse gated linear/ }).click();
+  await runOn(page, "CPU");
+  await page
+    .getByRole("listbox", { name: "Passes in order" })
+    .getByRole("option", { name: /fuse gated linear/ })
+    .click();
   await page.getByRole("button", { name: "Show in the graph" }).click();
   await expect(page.getByText(/^\D*4 changed/)).toBeVisible();
   await expect(page.getByRole("img", { name: "changed" })).toHaveCount(1);
@@ -226,22 +229,22 @@ test("keys that are pressed while another stage is loaded count", async ({ page 
   });
   await openGraph(page, /sample/i);
   const stage = page.getByLabel("Stage of the graph");
-  await stage.selectOption("cpu legal");
+  await runOn(page, "CPU");
   await expect(stage.locator("option", { hasText: "After fuse attention" })).toBeAttached();
   const canvas = page.locator("[data-graph-canvas]");
   await canvas.focus();
   held = [];
   // The neighbour was fetched ahead; the ones behind it have to be asked for.
   await page.keyboard.press("[");
-  await expect(stage).toHaveValue("cpu fuse attention");
+  await expect(stage).toHaveValue("fuse attention");
   await page.keyboard.press("[");
-  await expect(stage).toHaveValue("cpu fuse norm");
+  await expect(stage).toHaveValue("fuse norm");
   await page.keyboard.press("[");
-  await expect(stage).toHaveValue("cpu fuse residual add");
+  await expect(stage).toHaveValue("fuse residual add");
   for (const pass of held) pass();
   held = undefined;
   await expect(canvas).toBeVisible();
-  await expect(stage).toHaveValue("cpu fuse residual add");
+  await expect(stage).toHaveValue("fuse residual add");
 });
 
 test("the critical path stands out, hits are stepped through, and the inspector comes and goes by key", async ({
@@ -256,7 +259,21 @@ test("the critical path stands out, hits are stepped through, and the inspector 
   await picture(page, "graph-critical-path");
   await page.getByRole("button", { name: "Show everything again" }).click();
   await expect(path).toBeHidden();
-  await page.getByLabel("Search the graph").fill("op:attention_cached");
+  // The list of hits: arrows choose, a facet narrows down, Enter goes there.
+  const search = page.getByLabel("Search the graph");
+  await search.fill("attention");
+  const hits = page.getByRole("listbox", { name: "What was found" });
+  await page.getByRole("button", { name: /^block 2 \d/ }).click();
+  await expect(search).toHaveValue("attention layer:2");
+  await search.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await expect(hits.getByRole("option").nth(1)).toHaveAttribute("aria-selected", "true");
+  expect(await axeFindings(page)).toEqual([]);
+  await picture(page, "graph-hits");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText(/^2 of \d/)).toBeVisible();
+  await search.fill("op:attention_cached");
   await page.keyboard.press("Control+g");
   await expect(page.getByText(/^1 of \d/)).toBeVisible();
   await page.keyboard.press("Control+g");
@@ -275,6 +292,40 @@ test("the critical path stands out, hits are stepped through, and the inspector 
   await expect(stage).toHaveText("After simplify");
   await page.keyboard.press("]");
   await expect(stage).toHaveText(/^Legal/);
+});
+
+test("the graph leaves as a picture, and numbers come back as node data", async ({ page }) => {
+  await openGraph(page, /sample/i);
+  await page.getByRole("radio", { name: "Bytes" }).click();
+  const save = async (press: () => Promise<void>): Promise<string> => {
+    const [file] = await Promise.all([page.waitForEvent("download"), press()]);
+    return (await file.path()) ?? "";
+  };
+  await page.getByRole("button", { name: "Save or overlay the graph" }).click();
+  const menu = page.getByRole("dialog");
+  const svg = readFileSync(await save(() => menu.getByRole("button", { name: "SVG" }).last().click()), "utf8");
+  // As a viewer reads it: XML without an error, with the words of the cards.
+  const read = await page.evaluate((text) => {
+    const document = new DOMParser().parseFromString(text, "image/svg+xml");
+    return {
+      faults: document.querySelectorAll("parsererror").length,
+      words: [...document.querySelectorAll("text")].map((each) => each.textContent),
+    };
+  }, svg);
+  expect(read.faults).toBe(0);
+  expect(read.words).toEqual(expect.arrayContaining(["embedding", "head", expect.stringContaining("by bytes")]));
+  const png = readFileSync(await save(() => menu.getByRole("button", { name: "PNG" }).first().click()));
+  expect(png.subarray(1, 4).toString("latin1")).toBe("PNG");
+  const data = await save(() => menu.getByRole("button", { name: "Save", exact: true }).click());
+  await page.locator('input[type="file"][accept*="json"]').setInputFiles({
+    name: "bytes.json",
+    mimeType: "application/json",
+    buffer: readFileSync(data),
+  });
+  await page.keyboard.press("Escape");
+  await expect(page.getByText(/^bytes\.json: (\S+) of \1 entries named here/)).toBeVisible();
+  await page.getByRole("button", { name: "Remove the node data" }).click();
+  await expect(page.getByRole("radio", { name: "Device" })).toHaveAttribute("aria-checked", "true");
 });
 
 test("an op leads to its tensor, to its pass and to its lines of MIL", async ({ page }) => {
@@ -321,7 +372,10 @@ async function expectFew(page: Page, what: string): Promise<void> {
 test("400 blocks fold, open, are walked and searched within the budget of elements", async ({ page }) => {
   test.setTimeout(180_000);
   const errors = await openWindow(page, await served.address());
-  await page.getByRole("button", { name: /400 blocks/ }).click();
+  await page
+    .getByRole("button", { name: /400 blocks/ })
+    .first()
+    .click();
   await showTab(page, "Graph");
   const cards = page.locator(".react-flow__node");
   await expect(cards.first()).toBeVisible({ timeout: 60_000 });
@@ -347,7 +401,7 @@ test("400 blocks fold, open, are walked and searched within the budget of elemen
     await page.mouse.wheel(0, step % 2 === 0 ? 300 : -200);
     await expectFew(page, `panned ${step}`);
   }
-  for (const mode of ["Segment", "Time", "Bytes", "Type", "Device"]) {
+  for (const mode of ["Segment", "Time", "Bytes", "FLOPs", "Weights", "Device"]) {
     await page.getByText(mode, { exact: true }).click();
     await expectFew(page, `coloured by ${mode}`);
   }

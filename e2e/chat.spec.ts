@@ -41,6 +41,12 @@ for (const [theme, width, height] of [
     await form.getByLabel("Tools, a JSON list").fill("[");
     await expect(form.getByText("The tools cannot be read")).toBeVisible();
     await form.getByLabel("Tools, a JSON list").fill(TOOLS);
+    await expect(form.getByLabel("Use of tools").getByRole("option")).toHaveText([
+      "As the model likes",
+      "None: the model is not told of them",
+      "At least one",
+      "Always weather",
+    ]);
     await expect(form.getByText("it knows enable_thinking")).toBeVisible();
     await picture(page, `chat-settings-${theme}`);
     await form.getByText("Advanced").click();

@@ -47,10 +47,10 @@ for (const [theme, width, height] of [
     const device = await choose(page, bench, "Measured on");
     for (const [label, value] of [
       ["Prompt tokens", "16"],
-      ["Tokens to write", "8"],
+      ["Generated tokens", "8"],
       ["Repeats", "5"],
     ] as const)
-      await bench.getByRole("spinbutton", { name: label }).fill(value);
+      await bench.getByLabel(label, { exact: true }).fill(value);
     await bench.getByRole("button", { name: "Measure", exact: true }).click();
     const result = bench.getByRole("region", { name: "Result" });
     await expect(result).toContainText(`on ${device}`, { timeout: 120_000 });

@@ -1,12 +1,15 @@
-/** An embedder and a reranker are dropped, looked at and used: similarities as a matrix, documents sorted by a query. */
-import { mkdtempSync, rmSync } from "node:fs";
+/**
+ * An embedder is dropped, looked at, used and exported, and a reranker is used: similarities as a
+ * matrix, documents sorted by a query.
+ */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import { writeTinyEmbedder } from "../main/testing/tinyEmbedder.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, openPath, openWindow, picture, showTab, startReady, tab } from "./workbench.ts";
+import { dropAndSend, lookAt, openPath, openWindow, showTab, startReady, tab, write } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -24,8 +27,8 @@ test.afterAll(async () => {
 for (const theme of ["light", "dark"] as const)
   test(`an embedder, ${theme}`, async ({ page }) => {
     const errors = await openWindow(page, await served.address(), theme);
-    await startReady(page);
-    await openPath(page, join(folder, "embedder.gguf"));
+    if (theme === "light") await dropAndSend(page, join(folder, "embedder.gguf"));
+    else await openPath(page, join(folder, "embedder.gguf"));
     await expect(page.getByText(/An encoder of 2 layers that makes vectors of texts/)).toBeVisible();
     await expect(page.getByRole("button", { name: "Run", exact: true })).toBeDisabled();
     await showTab(page, "Graph");
@@ -37,9 +40,12 @@ for (const theme of ["light", "dark"] as const)
     await panel.getByRole("button", { name: "Sort", exact: true }).click();
     const ranks = panel.getByRole("table", { name: "Documents, the best first" });
     await expect(ranks.getByRole("row")).toHaveCount(4);
-    await expect(panel.getByText("This model is no reranker")).toBeVisible();
-    expect(await axeFindings(page)).toEqual([]);
-    await picture(page, `embed-${theme}`);
+    await expect(panel.getByText("This model is not a reranker")).toBeVisible();
+    expect(await lookAt(page, `embed-${theme}`)).toEqual([]);
+    if (theme === "light") {
+      await write(page, "Core ML package", "Export", join(folder, "embedder.mlpackage"));
+      expect(existsSync(join(folder, "embedder.mlpackage", "Manifest.json"))).toBe(true);
+    }
     expect(errors).toEqual([]);
   });
 

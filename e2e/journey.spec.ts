@@ -10,7 +10,18 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { root, serveWorkbench } from "./serve.ts";
-import { answerOf, dropFile, lookAt, LOOKS, openWindow, sampleCopy, showTab, startReady, tab } from "./workbench.ts";
+import {
+  answerOf,
+  dropFile,
+  lookAt,
+  LOOKS,
+  openWindow,
+  runOn,
+  sampleCopy,
+  showTab,
+  startReady,
+  tab,
+} from "./workbench.ts";
 
 const python = join(root, ".venv", "bin", "python");
 const validator = join(root, "python", "validate_mlpackage.py");
@@ -65,7 +76,7 @@ async function start({ page, look }: Journey): Promise<void> {
   await expect(page.getByText("Drop a GGUF here")).toBeVisible();
   await startReady(page);
   // What has no data says so, instead of a size of nothing.
-  await expect(page.getByRole("button", { name: /Header only, 1B/ })).toContainText("no weights");
+  await expect(page.getByRole("button", { name: /Header only, 1B/ }).first()).toContainText("no weights");
   await expect(page.getByRole("main")).not.toContainText(/(^|\s)0\s?B\b/);
   await look("start");
 }
@@ -85,7 +96,7 @@ async function overview({ page, name, look }: Journey): Promise<void> {
   // Every profile with its error, measured here: no column of dashes.
   await expect(panel.getByRole("region", { name: "As a Core ML package" })).toContainText(/Q8_0 to fp16: 0\.02\d? %/);
   await expect(panel).not.toContainText(/\b0 % F32/);
-  await expect(page.getByText("of estimated work").first()).toBeVisible();
+  await expect(page.getByText("of predicted time").first()).toBeVisible();
   await look("overview");
   await panel.evaluate((element) => {
     const scroller = [...element.querySelectorAll("*")].find((each) => each.scrollHeight > each.clientHeight + 100);
@@ -121,7 +132,12 @@ async function graph({ page, look }: Journey): Promise<void> {
   await expect(operations.filter({ hasText: "less" })).toContainText(/CPU.*of its work.*int32 arithmetic/);
   await expect(operations.filter({ hasText: "softmax" })).toContainText("ANE");
   // A long name is cut where its card ends, and stands whole under the pointer.
-  await expect(page.locator('.react-flow__node [title^="attention_cached · attention"]').first()).toBeVisible();
+  await expect(
+    page
+      .locator(".react-flow__node")
+      .filter({ hasText: /^attention_cached/ })
+      .first(),
+  ).toBeVisible();
   // However narrow the tree is, a name stays on the first line of its row; what does not fit beside it goes below and is not seen.
   const names = page.getByRole("treeitem").locator("span:nth-child(2)");
   const offsets = await names.evaluateAll((all) => all.map((name) => (name as HTMLElement).offsetTop));
@@ -132,11 +148,12 @@ async function graph({ page, look }: Journey): Promise<void> {
 
 async function pipeline({ page, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Pipeline");
-  await panel.getByRole("radiogroup", { name: "Backend" }).getByRole("radio", { name: "CPU" }).click();
+  await runOn(page, "CPU");
   await expect(panel).toContainText(/fuse|fusion/i);
   // The difference itself is worked out after its two texts are there.
   await expect(panel.locator(".monaco-diff-editor").locator(".line-insert, .line-delete").first()).toBeAttached();
   await look("pipeline");
+  await runOn(page, "Core ML");
 }
 
 const send = (panel: Locator): Locator => panel.getByRole("button", { name: "Send", exact: true });
@@ -180,7 +197,7 @@ async function bench({ page, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Bench");
   await look("bench-empty");
   await panel.getByLabel("Prompt tokens").fill("32");
-  await panel.getByLabel("Tokens to write").fill("8");
+  await panel.getByLabel("Generated tokens").fill("8");
   await panel.getByLabel("Repeats").fill("3");
   const measure = panel.getByRole("button", { name: "Measure", exact: true });
   await measure.click();
@@ -197,6 +214,19 @@ async function bench({ page, look }: Journey): Promise<void> {
   );
   await expect(comparison.getByRole("button", { name: "Copy as Markdown" })).toBeVisible();
   await look("bench");
+  await panel.getByRole("textbox", { name: "Threads", exact: true }).fill("1-3");
+  await measure.click();
+  const result = panel.getByRole("region", { name: "Result" });
+  // A curve of each test over the threads, and a row for each of both; two rows have one ratio or a reason for none.
+  await expect(result.getByRole("img", { name: /^Tokens per second by threads: 1: / })).toHaveCount(2, {
+    timeout: 60_000,
+  });
+  await expect(result.getByRole("row")).toHaveCount(7);
+  for (const place of [0, 1]) await result.getByRole("checkbox").nth(place).check();
+  await expect(result.getByRole("status")).toContainText(
+    /pp 32, 2 threads to pp 32, 1 thread:.*(With 3 repeats nothing can be said|Not comparable because)/,
+  );
+  await look("bench-matrix");
 }
 
 async function profile({ page, look }: Journey): Promise<void> {

@@ -143,7 +143,7 @@ for (const { theme, width, height } of LOOKS)
       const panel = await view(page, "Alt+7", "Bench");
       for (const [label, value] of [
         ["Prompt tokens", "32"],
-        ["Tokens to write", "8"],
+        ["Generated tokens", "8"],
         ["Repeats", "3"],
       ] as const) {
         await tabTo(page, panel.getByLabel(label));
@@ -192,7 +192,7 @@ test("a path is typed, the tabs are walked by arrows, the log says how to repeat
   // What was opened has the focus; the views are one step back.
   await page.keyboard.press("Shift+Tab");
   await expect(tab(page, "Overview")).toBeFocused();
-  for (const name of ["Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export", "Overview"]) {
+  for (const name of ["Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export", "Server", "Overview"]) {
     await page.keyboard.press("ArrowRight");
     await expect(tab(page, name)).toBeFocused();
     await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");

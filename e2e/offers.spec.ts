@@ -25,9 +25,9 @@ test.afterAll(async () => {
 async function openOffer(page: Page, offer: RegExp, theme: "light" | "dark"): Promise<string[]> {
   const errors = await openWindow(page, await served.address(), theme);
   await startReady(page);
-  await page.getByRole("button", { name: offer }).click();
+  await page.getByRole("button", { name: offer }).first().click();
   await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
-  await expect(page.getByText("of estimated work").first()).toBeVisible();
+  await expect(page.getByText("of predicted time").first()).toBeVisible();
   return errors;
 }
 

@@ -47,7 +47,7 @@ for (const theme of ["light", "dark"] as const)
 async function open(page: Page, offer: RegExp): Promise<void> {
   await startReady(page);
   await page.getByRole("button", { name: offer }).first().click();
-  await expect(page.getByText("of estimated work").first()).toBeVisible();
+  await expect(page.getByText("of predicted time").first()).toBeVisible();
 }
 
 /** The second recording: the first also shows how a model gets warm. */

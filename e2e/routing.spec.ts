@@ -79,7 +79,7 @@ test("another target moves ops to other devices, and back", async ({ page }) => 
   await showTab(page, "Graph");
   await expect.poll(() => legend(page)).toMatch(/ANE[^]*CPU/);
   const here = await legend(page);
-  const target = page.getByRole("button", { name: "Target of the prediction" });
+  const target = page.getByRole("button", { name: "Runs on" });
   const pick = async (field: RegExp, value: string): Promise<void> => {
     await target.click();
     await page.getByRole("combobox", { name: field }).selectOption(value);
@@ -150,7 +150,7 @@ test.describe("over the double of Core ML", () => {
     const truths = card(page, "Predicted, planned, observed");
     const ask = truths.getByRole("button", { name: "Ask Core ML for its plan" });
     await expect(ask).toBeVisible();
-    await expect(page.getByText("of estimated work").first()).toBeVisible();
+    await expect(page.getByText("of predicted time").first()).toBeVisible();
     held = true;
     await ask.click();
     const stop = truths.getByRole("button", { name: "Stop", exact: true });
@@ -167,10 +167,7 @@ test.describe("over the double of Core ML", () => {
     const run = await showTab(page, "Run");
     await run.getByRole("button", { name: "Side by side" }).click();
     await run.getByRole("button", { name: /^Beside it/ }).click();
-    await page
-      .getByRole("radiogroup", { name: "Beside it" })
-      .getByRole("radio", { name: /^Core ML$/ })
-      .check();
+    await page.getByRole("radiogroup", { name: "Beside it" }).getByRole("radio", { name: /^CPU/ }).check();
     await page.keyboard.press("Escape");
     await run.getByLabel("Temperature").fill("0");
     await run.getByText("Text", { exact: true }).click();
@@ -196,8 +193,8 @@ test.describe("over the double of Core ML", () => {
         .getByRole("radio", { name: /^Core ML$/ })
         .check();
       await page.keyboard.press("Escape");
-      await panel.getByRole("spinbutton", { name: "Prompt tokens" }).fill("8");
-      await panel.getByRole("spinbutton", { name: "Tokens to write" }).fill("4");
+      await panel.getByLabel("Prompt tokens").fill("8");
+      await panel.getByLabel(name === "Bench" ? "Generated tokens" : "Tokens to write").fill("4");
       if (name === "Bench") await panel.getByRole("spinbutton", { name: "Repeats" }).fill("2");
       await panel.getByRole("button", { name: start, exact: true }).click();
       await expect(panel.getByText("simulated").first()).toBeVisible({ timeout: 120_000 });

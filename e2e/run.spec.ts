@@ -61,7 +61,7 @@ test("an answer under a grammar, set in the advanced group", async ({ page }) =>
   await form.getByText("Advanced").click();
   await form.getByRole("spinbutton", { name: "Mirostat version" }).fill("2");
   await form.getByLabel("Logit biases").fill("x");
-  await expect(form.getByText("Left out, because it is no token with a bias")).toBeVisible();
+  await expect(form.getByText("Left out, because it is not a token with a bias")).toBeVisible();
   await form.getByLabel("Logit biases").fill("");
   await form.getByLabel("Grammar (GBNF)").fill('root ::= "red" | "green"');
   await picture(page, "run-advanced");

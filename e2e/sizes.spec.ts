@@ -64,7 +64,7 @@ const cutText = (page: Page): Promise<string[]> =>
     return found;
   });
 
-const TABS = ["Overview", "Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export"] as const;
+const TABS = ["Overview", "Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export", "Server"] as const;
 
 test("nothing is cut off or sticks out, in every view and width", async ({ page }) => {
   test.setTimeout(180_000);
@@ -87,7 +87,7 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
     .getByRole("button", { name: /sample/i })
     .first()
     .click();
-  await expect(page.getByText("of estimated work").first()).toBeVisible();
+  await expect(page.getByText("of predicted time").first()).toBeVisible();
   for (const tab of TABS) {
     const panel = await showTab(page, tab);
     if (tab === "Run") {
@@ -98,7 +98,7 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
     }
     if (tab === "Bench") {
       await panel.getByLabel("Prompt tokens").fill("16");
-      await panel.getByLabel("Tokens to write").fill("4");
+      await panel.getByLabel("Generated tokens").fill("4");
       const measure = panel.getByRole("button", { name: "Measure", exact: true });
       for (const results of [0, 2]) {
         await measure.click();
@@ -211,7 +211,7 @@ for (const theme of ["light", "dark"] as const)
       .getByRole("button", { name: /sample/i })
       .first()
       .click();
-    await expect(page.getByText("of estimated work").first()).toBeVisible();
+    await expect(page.getByText("of predicted time").first()).toBeVisible();
     const found: string[] = [];
     const look = async (view: string): Promise<void> => {
       found.push(...(await axeFindings(page)).map((line) => `${view}: ${line}`));
@@ -226,7 +226,7 @@ for (const theme of ["light", "dark"] as const)
     await look("shortcuts");
     await showLicences(page);
     await look("about");
-    await page.getByRole("button", { name: "Target of the prediction" }).click();
+    await page.getByRole("button", { name: "Runs on" }).click();
     await expect(page.getByRole("combobox", { name: /^Chip/ })).toBeVisible();
     await look("target");
     const panel = page.getByRole("tabpanel", { name: "Overview" });

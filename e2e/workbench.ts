@@ -28,6 +28,17 @@ export async function dropFile(page: Page, path: string, at = { x: 300, y: 300 }
   await session.detach();
 }
 
+/** Drops it, and sends it to the engine, which cannot know where it lies. */
+export async function dropAndSend(page: Page, path: string): Promise<Locator> {
+  await startReady(page);
+  await dropFile(page, path);
+  await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
+  const send = page.getByRole("button", { name: "Send the file to the engine" }).first();
+  await send.click();
+  await expect(send).toBeHidden();
+  return page.getByRole("tabpanel");
+}
+
 export type Theme = "light" | "dark";
 export interface Look {
   readonly theme: Theme;
@@ -52,7 +63,7 @@ export async function openWindow(page: Page, url: string, theme: Theme = "light"
 
 /** The first screen with everything that comes later than its frame. */
 export const startReady = (page: Page): Promise<void> =>
-  expect(page.getByRole("button", { name: /Header only, 1B/ })).toBeVisible();
+  expect(page.getByRole("button", { name: /Header only, 1B/ }).first()).toBeVisible();
 
 export const engineReady = (page: Page): Promise<void> =>
   expect(page.getByRole("contentinfo").getByText("Engine ready")).toBeVisible();
@@ -67,6 +78,13 @@ export async function showTab(page: Page, name: string): Promise<Locator> {
 }
 
 /** Opens a file by the path form of the first screen. */
+/** Makes another runtime the subject of the window. */
+export async function runOn(page: Page, runtime: string): Promise<void> {
+  await page.getByRole("button", { name: "Runs on" }).click();
+  await page.getByRole("radiogroup", { name: "Runtime" }).getByRole("radio", { name: runtime }).click();
+  await page.keyboard.press("Escape");
+}
+
 export async function openPath(page: Page, path: string): Promise<void> {
   await page.getByRole("button", { name: "Paste a path" }).click();
   await page.getByLabel(/Path of a GGUF/).fill(path);
@@ -74,12 +92,24 @@ export async function openPath(page: Page, path: string): Promise<void> {
   await expect(tab(page, "Overview")).toBeVisible();
 }
 
+/** Fills in a write form and waits for its report. */
+export async function write(page: Page, kind: string, verb: string, path: string): Promise<Locator> {
+  const panel = await showTab(page, "Export");
+  await panel.getByRole("radio", { name: kind }).click();
+  const where = panel.getByLabel(/^Where to write/);
+  await expect(where).not.toHaveValue("");
+  await where.fill(path);
+  await panel.getByRole("button", { name: verb, exact: true }).click();
+  await expect(panel.getByRole("region", { name: "Report" })).toContainText("Written in", { timeout: 60_000 });
+  return panel;
+}
+
 /** The devices of the graph's legend with their counts. */
 export const legend = async (page: Page): Promise<string> =>
   (await page.locator('button[title^="Only "]').allInnerTexts()).join(" ");
 
 /** What the model wrote, without the prompt above it and the numbers below. */
-export const answerOf = (turn: Locator): Locator => turn.locator("[data-answer]");
+export const answerOf = (turn: Locator | Page): Locator => turn.locator("[data-answer]");
 
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(pictures, { recursive: true });

@@ -1,0 +1,77 @@
+/**
+ * A damaged file is checked in the window: the verdict names the place, its values are paged by keys,
+ * the numbers stand beside.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "@playwright/test";
+import { writeDamaged } from "../main/testing/damagedFile.ts";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { lookAt, LOOKS, openPath, openWindow, sampleCopy, showTab } from "./workbench.ts";
+
+const TENSOR = "blk.1.ffn_up.weight";
+/** A row of 256 values in Q8_0 is 8 blocks of 34 bytes; this is block 2 of row 300. */
+const PLACE = (300 * 8 + 2) * 34;
+
+let folder: string;
+let whole: string;
+let broken: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "tensors-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+  whole = sampleCopy(folder, "whole.gguf");
+  broken = join(folder, "broken.gguf");
+  await writeDamaged(whole, broken, TENSOR, (bytes) => bytes.writeUInt16LE(0x7e00, PLACE));
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const [small, , , large] = LOOKS;
+for (const { theme, width, height } of [small, large].filter((look) => look !== undefined))
+  test(`a damaged file is told by its row, ${theme}, ${width} wide`, async ({ page }) => {
+    const wrong: string[] = [];
+    const look = async (name: string): Promise<void> => {
+      wrong.push(...(await lookAt(page, `tensors-${name}-${theme}-${width}`)));
+    };
+    await page.setViewportSize({ width, height });
+    const errors = await openWindow(page, await served.address(), theme);
+    await openPath(page, broken);
+    const panel = await showTab(page, "Tensors");
+    await panel.getByLabel("Another file to compare with").fill(whole);
+    if (theme === "light") await panel.getByRole("button", { name: "Check the file" }).click();
+    else {
+      await page.keyboard.press("Control+K");
+      await page.keyboard.type("check the file");
+      await page.keyboard.press("Enter");
+    }
+    await expect(panel.getByRole("heading", { name: "The file is broken" })).toBeVisible();
+    await expect(panel.getByRole("status")).toContainText(
+      `${TENSOR}: 32 NaN, the first in row 300, block 2 (column 64)`,
+    );
+    await look("check");
+
+    await panel.getByRole("list", { name: "Findings" }).getByRole("button", { name: TENSOR }).click();
+    const values = panel.getByRole("group", { name: `Values of ${TENSOR}` });
+    await expect(values.getByText("NaN").first()).toBeVisible();
+    await panel.getByRole("button", { name: "Close the result of the check" }).click();
+    const inspector = page.getByRole("complementary").filter({ hasText: "Block scales" });
+    await expect(inspector).toContainText("32 NaN, the first in row 300");
+    await expect(inspector).toContainText("relative error");
+    await look("values");
+    await values.focus();
+    await page.keyboard.press("Control+Home");
+    await expect(values.getByRole("rowheader").first()).toHaveText("0");
+    await page.keyboard.press("PageDown");
+    await page.keyboard.press("ArrowDown");
+    await expect(values.getByRole("rowheader").first()).not.toHaveText("0");
+    await page.keyboard.press("Control+End");
+    await expect(values.getByRole("rowheader").last()).toHaveText("511");
+    await panel.getByRole("radio", { name: "Table" }).click();
+    await expect(panel.getByRole("table", { name: "Tensors" })).toBeVisible();
+    expect([...errors, ...wrong]).toEqual([]);
+  });
