@@ -16,11 +16,13 @@ import { buildSync } from "esbuild";
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { loadAddon } from "../main/node/native/addon.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
-import { openDecoder } from "../main/runtime/devices/cpu.ts";
 import { runBench } from "../main/runtime/bench.ts";
 import { profileDecoder } from "../main/runtime/profile.ts";
 import { median } from "../main/runtime/statistics.ts";
 import { alongMemory } from "./support/memoryStates.ts";
+import { openModel } from "./support/openModel.ts";
+import { llamaOptions, runPair } from "./support/pairs.ts";
+import type { Pair } from "./support/pairs.ts";
 import { buildWalk, startWalk } from "./support/walk.ts";
 import { llamaBench, llamaForget, llamaMissing } from "../main/testing/llama.ts";
 
@@ -110,46 +112,27 @@ for (const preset of presets)
     if (options.only !== undefined && options.only !== name) continue;
     const path = modelFile(preset, type);
     const file = await openGguf(await openFileSource(path));
-    const model = openDecoder(engine, file, [path], { threads });
+    const model = openModel(engine, file, path, threads);
     const session = model.open({ context: pp + tg + 64 });
-    const llamaOptions = { threads, cache: "f16", flash: true } as const;
-    const bench = { promptTokens: pp, generateTokens: tg, repeats: 1, warmup: 0 };
-    await runBench(session, { ...bench, generateTokens: 4 });
+    await runBench(session, { promptTokens: pp, generateTokens: 4, repeats: 1, warmup: 0 });
     const weightBytes = model.compiled.weightBytes;
     // Products of a token: q, k and v in one, output, gate and up in one, down; and the logits.
     const walk = startWalk(walkProgram, path, threads, 4 * model.architecture.layers + 1);
-    const rows: {
-      oursPrompt: number;
-      theirsPrompt: number;
-      oursGenerate: number;
-      theirsGenerate: number;
-      readLoop: number;
-      walk: number;
-    }[] = [];
+    const rows: (Pair & { readonly readLoop: number; readonly walk: number })[] = [];
     for (let i = 0; i < repeats; i++) {
       const before = await readLoop();
-      const theirs = () => llamaBench(path, { prompt: pp, generate: tg, repeats: 1 }, llamaOptions);
-      // The order changes, so that a machine that gets slower favours neither.
-      const first = i % 2 === 1 ? await theirs() : undefined;
-      const [prompt, generate] = await runBench(session, bench);
-      const peer = first ?? (await theirs());
+      const pair = await runPair(session, path, { pp, tg, threads, theirsFirst: i % 2 === 1 });
       const walked = await walk.rate();
       const after = await readLoop();
-      rows.push({
-        oursPrompt: prompt?.median ?? NaN,
-        theirsPrompt: pp / (peer.promptSeconds[0] ?? NaN),
-        oursGenerate: generate?.median ?? NaN,
-        theirsGenerate: tg / (peer.generateSeconds[0] ?? NaN),
-        readLoop: (before + after) / 2,
-        walk: walked,
-      });
+      rows.push({ ...pair, readLoop: (before + after) / 2, walk: walked });
       console.error(`${name} ${i + 1}/${repeats}: ${JSON.stringify(rows.at(-1))}`);
     }
     const short = { promptTokens: 0, generateTokens: SHORT, repeats: 1, warmup: 0 };
     const byMemory = await alongMemory(walk, turns, {
       ours: async () => ((await runBench(session, short))[0]?.median ?? NaN) * weightBytes,
       llama: async () => {
-        const { generateSeconds } = await llamaBench(path, { prompt: 1, generate: SHORT, repeats: 1 }, llamaOptions);
+        const run = { prompt: 1, generate: SHORT, repeats: 1 };
+        const { generateSeconds } = await llamaBench(path, run, llamaOptions(threads));
         return (SHORT / (generateSeconds[0] ?? NaN)) * weightBytes;
       },
     });

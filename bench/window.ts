@@ -65,7 +65,7 @@ async function chooseTargets(page: Page): Promise<TargetTimes> {
   await timed(page, () => page.keyboard.press("Shift"), HYBRID);
   await idle(page);
   const here = legendIs(await page.evaluate<string>(LEGEND));
-  await page.getByRole("button", { name: "Target of the prediction" }).click();
+  await page.getByRole("button", { name: "Runs on" }).click();
   const pick = (field: string, value: string) =>
     page.getByRole("combobox", { name: new RegExp(`^${field}`) }).selectOption(value);
   const choose = (field: string, value: string, shows: string): Promise<number> =>
