@@ -36,7 +36,7 @@ const crossWindows = [
   "-DCMAKE_SYSTEM_NAME=Windows",
   "-DCMAKE_SYSTEM_PROCESSOR=x86_64",
   `-DCMAKE_CXX_COMPILER=${MINGW}`,
-  `-DCMAKE_CROSSCOMPILING_EMULATOR=env;WINEPREFIX=${winePrefix};WINEDEBUG=-all;${findWine() ?? "wine64"}`,
+  `-DCMAKE_CROSSCOMPILING_EMULATOR=env;WINEPREFIX=${winePrefix};WINEDEBUG=-all;WINEDLLOVERRIDES=mscoree,mshtml=;${findWine() ?? "wine64"}`,
 ];
 /** Objective-C without Apple: clang's runtime ABI and a double of the frameworks. */
 function againstDouble() {
@@ -52,8 +52,14 @@ export const nativeBuilds = {
     options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", "-DRLX_SANITIZE=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
     mlx: "used",
   },
-  arm64: { folder: "native/build-arm64", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", ...crossArm64] },
-  windows: { folder: "native/build-windows", options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", ...crossWindows] },
+  arm64: {
+    folder: "native/build-arm64",
+    options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=OFF", "-DRLX_QUICK=ON", ...crossArm64],
+  },
+  windows: {
+    folder: "native/build-windows",
+    options: ["-DRLX_TESTS=ON", "-DRLX_ADDON=ON", "-DRLX_QUICK=ON", ...crossWindows],
+  },
   coreml: {
     source: "native/src/coreml",
     folder: "native/build-coreml",

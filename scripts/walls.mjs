@@ -27,7 +27,7 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
-const engine = [...runtimeLayers, "main/quantize", "main/contract"];
+const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -53,13 +53,14 @@ export const walls = [
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
   { folder: "main/quantize", may: [...core, "main/formats"] },
+  { folder: "main/statistics", may: [...core, "main/formats"] },
   { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
   {
     folder: "main/chatTemplate",
     may: [...base, "main/tokenizer", "main/ir/steps.ts"],
     packages: ["@huggingface/jinja"],
   },
-  { folder: "main/replies", may: base },
+  { folder: "main/replies", may: [...base, "main/grammar"] },
   { folder: "main/grammar", may: [...base, "main/ir/steps.ts"] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
@@ -83,8 +84,10 @@ export const walls = [
     may: [
       ...runtimeLayers,
       "main/quantize",
+      "main/statistics",
       "main/library",
       "main/engine/models/madeModel.ts",
+      "main/engine/models/newFiles.ts",
       "main/engine/models/packageRequest.ts",
       "main/engine/models/taskCache.ts",
       "main/engine/random.ts",
@@ -97,16 +100,18 @@ export const walls = [
   // Commands and server talk to the engine over the contract, and start it by its entry.
   {
     folder: "main/node/cli",
-    may: [...doors, "main/node/nodeEngine.ts", "main/node/serve"],
+    may: [...doors, "main/node/nodeEngine.ts", "main/node/api", "main/node/serve"],
     node: true,
     packages: ["commander", "zod"],
   },
   { folder: "main/node/serve", may: doors, node: true, packages: ["ws", "zod"] },
+  // The HTTP server for other programs: a client of the engine, too.
+  { folder: "main/node/api", may: [...doors, "main/node/serve"], node: true, packages: ["zod"] },
   {
     folder: "main/testing",
     may: [...engine, "main/engine", "main/node"],
     node: true,
-    packages: ["esbuild", "fast-check", "vitest"],
+    packages: ["esbuild", "fast-check", "openai", "vitest"],
   },
   {
     folder: "renderer",
