@@ -34,6 +34,7 @@ import {
   quantizeItem,
   quantizePlan,
 } from "./views/quantize.ts";
+import { qualityInput, qualityItem } from "./views/quality.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
@@ -90,7 +91,7 @@ const path = z.string().min(1).max(4096);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 20,
+  version: 21,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -286,6 +287,8 @@ export const contract = {
     /** Is this file broken? Reads every tensor once. */
     "tensors.check": stream(checkInput, checkItem),
     "score.run": stream(scoreInput, scoreItem),
+    /** Several files of one model held against the first, over a text. */
+    "quality.run": stream(qualityInput, qualityItem),
     "experts.run": stream(expertsInput, expertsItem),
     "embed.run": stream(embedInput, embedItem),
     "rerank.run": stream(rerankInput, rerankItem),

@@ -37,6 +37,7 @@ import { createOffers } from "./models/offers.ts";
 import { cacheHandlers } from "./handlers/cacheHandlers.ts";
 import { expertsHandler } from "./handlers/expertsHandler.ts";
 import { embedHandlers } from "./handlers/embedHandlers.ts";
+import { qualityHandler } from "./handlers/qualityHandler.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
@@ -202,6 +203,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...serving.streams,
       "quantize.importance": importanceHandler({ store, cpu, files, jobs, threads: defaultThreads }),
       "score.run": scoreHandler({ store, decoders, devices, jobs, defaultThreads }),
+      "quality.run": qualityHandler({ store, decoders, devices, jobs, defaultThreads }),
       "experts.run": expertsHandler({ store, decoders, devices, jobs, defaultThreads }),
       ...embedHandlers({ store, devices, jobs, defaultThreads }),
       "doctor.verify": verifyHandler(devices, jobs),

@@ -67,6 +67,7 @@ export const COMMAND_NAMES = [
   "run",
   "chat",
   "score",
+  "choose",
   "embed",
   "rerank",
   "experts",

@@ -12,14 +12,14 @@ export const encodeInput = z.object({ model: modelId, text, addSpecial });
 /** `pieces`: the text of each token; incomplete UTF-8 bytes print as <0xE3>. */
 export const encoded = z.object({ tokens: i32, pieces: z.array(z.string()) });
 
-const source = z.discriminatedUnion("kind", [
+export const textSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("text"), text, addSpecial }),
   z.object({ kind: z.literal("tokens"), tokens: i32 }),
 ]);
 
 export const scoreInput = z.object({
   model: modelId,
-  source,
+  source: textSource,
   device: runDevice.default(DEFAULT_DEVICE),
   /** Element type of keys and values. */
   cache: z.enum(["f16", "f32"]).default("f32"),
@@ -45,7 +45,7 @@ export type ScoreItem = View<typeof scoreItem>;
 
 export const expertsInput = z.object({
   model: modelId,
-  source,
+  source: textSource,
   device: runDevice.default(DEFAULT_DEVICE),
   threads: z.number().int().min(1).max(1024).nullable().default(null),
 });

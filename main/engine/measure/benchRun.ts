@@ -75,7 +75,7 @@ export async function* benchRun(
       const lease = yield* leaseInPhases(parts.decoders, model, { device, context, threads, own: true, signal });
       const facts = lease.device.facts(lease.session.threads);
       const view: BenchSubject = {
-        ...{ model: model.id, title: titleOf(model), device: lease.device.id, threads: lease.session.threads },
+        ...{ model: model.id, title: model.label, device: lease.device.id, threads: lease.session.threads },
         ...{ kernels: facts.kernels, truth: facts.truth },
       };
       // A device without threads of its own is one subject, however many were asked for.
@@ -270,9 +270,6 @@ export function requireRoom(model: OpenModel, what: string, tokens: number): voi
     { hint: "Measure fewer tokens." },
   );
 }
-
-const titleOf = ({ description: { title, variant } }: OpenModel): string =>
-  [title, variant].filter((part) => part !== "").join(" ");
 
 function factsOf({ model, lease }: Ready, machine: Machine) {
   const facts = lease.device.facts(lease.session.threads);

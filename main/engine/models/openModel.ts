@@ -91,6 +91,12 @@ export class OpenModel {
     return this.#description;
   }
 
+  /** Title and variant: two files of one model differ in it. */
+  get label(): string {
+    const { title, variant } = this.description;
+    return [title, variant].filter((part) => part !== "").join(" ");
+  }
+
   get tokenizer(): Tokenizer {
     this.#tokenizer ??= createTokenizer(this.requireFile("tokenizer"));
     return this.#tokenizer;

@@ -353,6 +353,24 @@ withText(
   .addOption(preset("--chunk <n>", "tokens handled at once", "512"))
   .action(run(async () => (await import("./score.ts")).score));
 
+withText(
+  add(
+    "choose",
+    "which of several files of one model to take: distance of their answers from the first file's, and speed here",
+    "rlx choose f16.gguf --also q8_0.gguf --also q4_k_m.gguf --text-file story.txt",
+    "rlx choose q8_0.gguf --also q4_k_m.gguf --text-file story.txt --no-speed --json",
+  ),
+)
+  .option("--ids <list>", "token ids, separated by commas")
+  .addOption(several("--also <file>", "another file of the same model"))
+  .addOption(preset("--most <n>", "tokens that are read at most", "512"))
+  .addOption(preset("--within <nats>", "mean KL divergence up to which a file is close to the first", "0.05"))
+  .option("--threads <n>", "CPU threads; all without it")
+  .addOption(preset("--device <id>", "cpu or mlx", "cpu"))
+  .option("--no-speed", "without the benchmark")
+  .option("--warn", "measure in a machine that is not quiet, too, without a verdict")
+  .action(run(async () => (await import("./choose.ts")).chooseFile));
+
 add(
   "embed",
   "vectors of texts, by the file's pooling, and how alike the texts are",

@@ -33,6 +33,10 @@ export type { ConvertProgress } from "../../formats/gguf/convert.ts";
 export { quantizeModel } from "./quantize.ts";
 export type { QuantizeModelOptions } from "./quantize.ts";
 export type { QuantizeProgress, QuantizeReport } from "../../quantize/write.ts";
+// Which file of a model to take
+export { compareQuality } from "./quality.ts";
+export type { QualityOptions } from "./quality.ts";
+export type { Distance } from "../../runtime/quality.ts";
 // Vectors of texts
 export type { Embedder, EmbedderOptions, EmbedTextOptions, RankedDocument } from "./embedder.ts";
 
