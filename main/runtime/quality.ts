@@ -90,7 +90,7 @@ async function eachRow(
   const { chunk, vocabulary } = session.facts;
   const most = Math.max(1, Math.min(chunk, Math.floor(RUN_BYTES / (4 * vocabulary))));
   const last = tokens.length - 1;
-  for (let at = 0; at < last; ) {
+  for (let at = 0; at < last;) {
     signal?.throwIfAborted();
     const part = tokens.subarray(at, Math.min(at + most, last));
     const logits = await session.logits(part, [...part.keys()]);

@@ -11,6 +11,8 @@ import { createDevicesSlice } from "../devices/slice.ts";
 import type { AdviceSlice } from "../features/advice/slice.ts";
 import { createAdviceSlice } from "../features/advice/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
+import { createChoiceSlice } from "../features/bench/choiceSlice.ts";
+import type { ChoiceSlice } from "../features/bench/choiceSlice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
 import type { ExpertsSlice } from "../features/experts/slice.ts";
 import { createExpertsSlice } from "../features/experts/slice.ts";
@@ -62,6 +64,7 @@ export type WorkbenchState = SessionState &
   DevicesSlice &
   AdviceSlice &
   BenchSlice &
+  ChoiceSlice &
   ProfileSlice &
   EmbedSlice &
   ExpertsSlice &
@@ -93,6 +96,7 @@ export function createWorkbenchStore(
       ...createDevicesSlice(tools()),
       ...createAdviceSlice(tools()),
       ...createBenchSlice(tools()),
+      ...createChoiceSlice(tools()),
       ...createProfileSlice(tools()),
       ...createExpertsSlice(tools()),
       ...createExportSlice(tools()),

@@ -59,7 +59,8 @@ async function qualityOf(
 ): Promise<QualityResult> {
   for await (const item of client.stream("quality.run", input, { signal })) {
     if (item.kind === "start") noteReference(output, item.reference);
-    else if (item.kind === "progress") output.progress(`${item.title}: ${item.done} of ${item.total} tokens`, item.title);
+    else if (item.kind === "progress")
+      output.progress(`${item.title}: ${item.done} of ${item.total} tokens`, item.title);
     else return item;
   }
   throw unfinished(signal);
@@ -68,7 +69,10 @@ async function qualityOf(
 /** Prompts of 128 and answers of 32 tokens, in turn. */
 async function speedOf(
   { client, output, signal }: Command,
-  subjects: Pick<Parameters<typeof client.stream<"bench.run">>[1], "model" | "others" | "conditions" | "threads" | "device">,
+  subjects: Pick<
+    Parameters<typeof client.stream<"bench.run">>[1],
+    "model" | "others" | "conditions" | "threads" | "device"
+  >,
 ): Promise<BenchResult> {
   const input = { ...subjects, promptTokens: 128, generateTokens: 32 };
   for await (const item of client.stream("bench.run", input, { signal })) {
@@ -79,7 +83,12 @@ async function speedOf(
   throw unfinished(signal);
 }
 
-function print({ output }: Command, quality: QualityResult, speed: BenchResult | null, { rows, ...choice }: Choice): void {
+function print(
+  { output }: Command,
+  quality: QualityResult,
+  speed: BenchResult | null,
+  { rows, ...choice }: Choice,
+): void {
   const { tokens, textTokens } = quality;
   output.value({ tokens, textTokens, rows, ...choice, red: speed?.red ?? [] });
   output.table(

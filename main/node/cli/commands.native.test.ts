@@ -373,6 +373,31 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /perplexity .* over 2 tokens/,
   },
   {
+    // A file is not far from itself, and is no faster.
+    line: "choose FILE --also FILE --text-file DIR/text.txt --no-speed",
+    json: z.strictObject({
+      tokens: number,
+      textTokens: number,
+      rows: z.tuple([
+        z.looseObject({ divergence: z.null(), sameTop: z.null(), decode: z.null() }),
+        z.looseObject({
+          divergence: z.strictObject({
+            mean: z.literal(0),
+            error: z.literal(0),
+            median: z.literal(0),
+            high: z.literal(0),
+          }),
+          sameTop: z.literal(1),
+          close: z.literal(true),
+        }),
+      ]),
+      taken: z.null(),
+      sentence: z.literal("No speed was measured."),
+      red: z.tuple([]),
+    }),
+    says: /reference[^]*0\.0000 ± 0\.0000 +100\.0 %[^]*Over \d+ tokens\. No speed was measured\./,
+  },
+  {
     line: "experts DIR/mixture.gguf --ids 0,1,1,3,1",
     json: z.strictObject({
       tokens: z.literal(5),

@@ -9,7 +9,8 @@ import { compareQuality } from "./quality.ts";
 import { openModel, sampleModel } from "./model.ts";
 import { quantizeModel } from "./quantize.ts";
 
-const TEXT = "The Neural Engine runs the first layers. The GPU takes what is left, and the CPU reads the table of words.";
+const TEXT =
+  "The Neural Engine runs the first layers. The GPU takes what is left, and the CPU reads the table of words.";
 
 test.skipIf(llamaMissing() !== undefined)("distances are those of llama.cpp's distributions", async () => {
   const folder = await mkdtemp(join(tmpdir(), "rlx-quality-"));

@@ -9,6 +9,7 @@ import { Note } from "../../ui/Card.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { BenchHistory } from "./BenchHistory.tsx";
+import { ChoiceCard } from "./ChoiceCard.tsx";
 import { MatrixEditor } from "./MatrixEditor.tsx";
 import { Result } from "./Result.tsx";
 import { Running, Stopped } from "./Running.tsx";
@@ -44,6 +45,7 @@ export function BenchTab(): ReactNode {
       ) : partial === null ? (
         <Nothing />
       ) : null}
+      <ChoiceCard />
       <BenchHistory
         withSession={results.length > 1 || (results.length === 1 && (running !== null || latest === undefined))}
       />
