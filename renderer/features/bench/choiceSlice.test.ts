@@ -8,10 +8,13 @@ import { PLAIN_TEXT } from "./choiceSlice.ts";
 const far = { mean: 0.01, error: 0.001, median: 0.01, high: 0.1 };
 
 it("compares the files that stand under in turn with, and closes them", async () => {
+  const overview = current((await openSample()).get().model)!;
+  let opened = 0;
   const closed: string[] = [];
   const asked: unknown[] = [];
   const { get } = await openSample({
     calls: {
+      "model.open": () => ({ ...overview, model: `m${++opened}` }),
       "model.close": ({ model }) => {
         closed.push(model);
         return { ok: true };
@@ -43,5 +46,5 @@ it("compares the files that stand under in turn with, and closes them", async ()
   await get().startChoice();
   expect(asked).toMatchObject([{ source: { kind: "text", text: PLAIN_TEXT } }]);
   expect(current(get().choice)).toMatchObject({ tokens: 9, rows: [{ decode: 10 }, { decode: 20, close: true }] });
-  expect(closed).toHaveLength(1);
+  expect(closed).toEqual(["m2"]);
 });
