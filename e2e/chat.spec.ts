@@ -48,7 +48,7 @@ for (const [theme, width, height] of [
       "Always weather",
     ]);
     await expect(form.getByText("it knows enable_thinking")).toBeVisible();
-    await picture(page, `chat-settings-${theme}`);
+    await picture(page, `chat-settings-${width}`);
     await form.getByText("Advanced").click();
     const grammar = form.getByLabel("Grammar (GBNF)");
     await grammar.fill(`root ::= ${JSON.stringify(ANSWER)}`);
@@ -71,7 +71,7 @@ for (const [theme, width, height] of [
     const give = turn.getByRole("button", { name: "Give the result" });
     await expect(give).toBeDisabled();
     await call.getByLabel("Result of weather").fill('{"sky": "grey"}');
-    await picture(page, `chat-call-${theme}`);
+    await picture(page, `chat-call-${width}`);
     expect(await axeFindings(page)).toEqual([]);
 
     await settings.click();
@@ -85,6 +85,6 @@ for (const [theme, width, height] of [
     await expect(second.locator("[data-answer]")).toHaveText("It is grey.");
     await expect(second.getByRole("region", { name: "Result of weather" })).toContainText('{"sky": "grey"}');
     await expect(give).toBeHidden();
-    await picture(page, `chat-result-${theme}`);
+    await picture(page, `chat-result-${width}`);
     expect(errors).toEqual([]);
   });

@@ -34,8 +34,6 @@ async function choose(page: Page, panel: Locator, label: string): Promise<string
 
 for (const [theme, width, height] of [
   ["light", 1440, 900],
-  ["dark", 1440, 900],
-  ["light", 1000, 640],
   ["dark", 1000, 640],
 ] as const)
   test(`measure and record on a chosen device, ${theme}, ${width}`, async ({ page }) => {
@@ -58,7 +56,7 @@ for (const [theme, width, height] of [
     if ((await conditions.getAttribute("open")) === null) await conditions.locator("summary").click();
     await expect(conditions).toContainText(/Power.*Memory.*Load/s);
     await expect(page.getByRole("contentinfo")).toContainText(`--device ${device.toLowerCase()}`);
-    await picture(page, `${theme}-${width}-bench-device`);
+    await picture(page, `${width}-bench-device`);
     expect(await axeFindings(page)).toEqual([]);
 
     const profile = await showTab(page, "Profile");
@@ -66,7 +64,7 @@ for (const [theme, width, height] of [
     await profile.getByRole("button", { name: "Record", exact: true }).click();
     await expect(profile.getByRole("region", { name: "By operation", exact: true })).toBeVisible({ timeout: 120_000 });
     if (device === "MLX") await expect(profile).toContainText("MLX evaluated each call on its own");
-    await picture(page, `${theme}-${width}-profile-device`);
+    await picture(page, `${width}-profile-device`);
 
     await page.getByRole("contentinfo").getByRole("button", { name: "Engine ready" }).click();
     const doctor = page.getByRole("dialog");
@@ -75,6 +73,6 @@ for (const [theme, width, height] of [
     const mlx = doctor.getByRole("heading", { name: "MLX memory" });
     await expect(mlx).toBeVisible();
     await mlx.scrollIntoViewIfNeeded();
-    await picture(page, `${theme}-${width}-doctor-state`);
+    await picture(page, `${width}-doctor-state`);
     expect(errors).toEqual([]);
   });

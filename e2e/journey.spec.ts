@@ -50,7 +50,7 @@ for (const { theme, width, height } of LOOKS)
     test.setTimeout(300_000);
     await page.setViewportSize({ width, height });
     const errors = await openWindow(page, await served.address(), theme);
-    const name = `${theme}-${width}`;
+    const name = String(width);
     const findings: string[] = [];
     const journey: Journey = {
       page,

@@ -32,22 +32,32 @@ async function tabTo(page: Page, wanted: Locator): Promise<void> {
   throw new Error(`not reached by ${MOST_STOPS} stops`);
 }
 
-/** The focused element if no focus ring is visible on it or around it; empty if one is. */
+/** The focused element if no focus ring is visible on it or around it, in one of the themes; empty if one is. */
 const hiddenFocus = (page: Page): Promise<string> =>
   page.evaluate(() => {
     const focused = document.activeElement;
     if (!(focused instanceof HTMLElement) || focused === document.body) return "";
-    for (
-      let element: Element | null = focused, i = 0;
-      element !== null && i < 4;
-      element = element.parentElement, i++
-    ) {
-      const { outlineStyle, outlineWidth } = getComputedStyle(element);
-      if (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) return "";
-      // A line between panes gets thicker instead.
-      if (!/^rgba\(.*, 0\)$|transparent/.test(getComputedStyle(element, "::after").backgroundColor)) return "";
-    }
-    return focused.outerHTML.slice(0, 200);
+    const isShown = (): boolean => {
+      for (
+        let element: Element | null = focused, i = 0;
+        element !== null && i < 4;
+        element = element.parentElement, i++
+      ) {
+        const { outlineStyle, outlineWidth } = getComputedStyle(element);
+        if (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) return true;
+        // A line between panes gets thicker instead.
+        if (!/^rgba\(.*, 0\)$|transparent/.test(getComputedStyle(element, "::after").backgroundColor)) return true;
+      }
+      return false;
+    };
+    const { dataset } = document.documentElement;
+    const shown = dataset["theme"];
+    const hidden = ["light", "dark"].filter((theme) => {
+      dataset["theme"] = theme;
+      return !isShown();
+    });
+    dataset["theme"] = shown;
+    return hidden.length === 0 ? "" : `${hidden.join(" and ")}: ${focused.outerHTML.slice(0, 200)}`;
   });
 
 async function palette(page: Page, words: string): Promise<void> {

@@ -35,7 +35,7 @@ for (const { theme, width, height } of LOOKS) {
   test(`a header without weights does everything but run, ${theme}, ${width}×${height}`, async ({ page }) => {
     test.setTimeout(180_000);
     await page.setViewportSize({ width, height });
-    const name = `${theme}-${width}-header`;
+    const name = `${width}-header`;
     const errors = await openOffer(page, /Header only, 1B/, theme);
     const findings: string[] = [];
     const look = async (view: string): Promise<void> => void findings.push(...(await lookAt(page, `${name}-${view}`)));
@@ -86,7 +86,7 @@ for (const { theme, width, height } of LOOKS) {
   test(`the graph with host segments shows its cuts, ${theme}, ${width}×${height}`, async ({ page }) => {
     test.setTimeout(180_000);
     await page.setViewportSize({ width, height });
-    const name = `${theme}-${width}-demo`;
+    const name = `${width}-demo`;
     const errors = await openOffer(page, /host segments/, theme);
     const findings: string[] = [];
     const look = async (view: string): Promise<void> => void findings.push(...(await lookAt(page, `${name}-${view}`)));

@@ -14,8 +14,6 @@ import { axeFindings, legend, openPath, openWindow, picture, sampleCopy, showTab
 
 const LOOKS = [
   ["light", 1440, 900],
-  ["dark", 1440, 900],
-  ["light", 1000, 640],
   ["dark", 1000, 640],
 ] as const;
 
@@ -56,7 +54,7 @@ for (const [theme, width, height] of LOOKS)
     await expect(mlx).toContainText(/affine, 8 bits.*exact/s);
     await expect(mlx).toContainText(/No time: MLX (was not measured|is not here)/);
     await mlx.scrollIntoViewIfNeeded();
-    await picture(page, `${theme}-${width}-routing-mlx`);
+    await picture(page, `${width}-routing-mlx`);
     expect(await axeFindings(page)).toEqual([]);
 
     // From a kind of op to the first of it, in the graph, coloured by what MLX does.
@@ -69,7 +67,7 @@ for (const [theme, width, height] of LOOKS)
     await page.getByRole("application").first().focus();
     await page.keyboard.press("l");
     await expect(page.getByText("native on MLX")).toBeVisible();
-    await picture(page, `${theme}-${width}-graph-mlx`);
+    await picture(page, `${width}-graph-mlx`);
     expect(errors).toEqual([]);
   });
 
@@ -120,7 +118,7 @@ test.describe("over the double of Core ML", () => {
       const first = truths.getByRole("alert");
       await expect(first).toContainText(/The first difference: .+ planned on .+, predicted on .+ Our reason: .+/);
       await truths.scrollIntoViewIfNeeded();
-      await picture(page, `${theme}-${width}-routing-planned`);
+      await picture(page, `${width}-routing-planned`);
       expect(await axeFindings(page)).toEqual([]);
 
       await first.getByRole("button", { name: "Show this op" }).click();
@@ -130,10 +128,10 @@ test.describe("over the double of Core ML", () => {
         .getByRole("region", { name: "Predicted, planned, observed" });
       await expect(beside).toContainText(/planned on .+, predicted on/);
       await expect(page.getByRole("img", { name: /^planned on/ }).first()).toBeVisible();
-      await picture(page, `${theme}-${width}-graph-planned-beside`);
+      await picture(page, `${width}-graph-planned-beside`);
       await page.getByRole("application").first().focus();
       await page.keyboard.press("Shift+P");
-      await picture(page, `${theme}-${width}-graph-planned`);
+      await picture(page, `${width}-graph-planned`);
       expect(errors).toEqual([]);
     });
 

@@ -142,7 +142,7 @@ for (const [theme, width, height] of [
     await expect(history.locator("mark").first()).toBeVisible();
     await expect(history).toContainText(/temperature (1\.2 → 0|0 → 1\.2)/);
     await expect(history).toContainText(/decode.*×/s);
-    await picture(page, `${theme}-${width}-run-history`);
+    await picture(page, `${width}-run-history`);
     expect(await axeFindings(page)).toEqual([]);
 
     const download = page.waitForEvent("download");

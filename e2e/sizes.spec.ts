@@ -202,47 +202,46 @@ async function showLicences(page: Page): Promise<void> {
     expect(text).toMatch(part);
 }
 
-for (const theme of ["light", "dark"] as const)
-  test(`what opens over a view has no serious findings, ${theme}`, async ({ page }) => {
-    await page.setViewportSize({ width: 1000, height: 640 });
-    const errors = await openWindow(page, await served.address(), theme);
-    await startReady(page);
-    await page
-      .getByRole("button", { name: /sample/i })
-      .first()
-      .click();
-    await expect(page.getByText("of predicted time").first()).toBeVisible();
-    const found: string[] = [];
-    const look = async (view: string): Promise<void> => {
-      found.push(...(await axeFindings(page)).map((line) => `${view}: ${line}`));
-      await picture(page, `over-${view}-${theme}`);
-      await page.keyboard.press("Escape");
-    };
-    await page.keyboard.press("Control+K");
-    await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
-    await look("commands");
-    await page.keyboard.press("Control+/");
-    await expect(page.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
-    await look("shortcuts");
-    await showLicences(page);
-    await look("about");
-    await page.getByRole("button", { name: "Runs on" }).click();
-    await expect(page.getByRole("combobox", { name: /^Chip/ })).toBeVisible();
-    await look("target");
-    const panel = page.getByRole("tabpanel", { name: "Overview" });
-    await panel
-      .getByRole("button", { name: /1024 elements/ })
-      .first()
-      .click();
-    await expect(page.getByRole("dialog")).toBeVisible();
-    await look("value");
-    await page.keyboard.press("Control+J");
-    await expect(page.getByRole("region", { name: "Log" })).toBeVisible();
-    await look("log");
-    await showTab(page, "Run");
-    await page.getByRole("button", { name: "Sampling parameters" }).click();
-    await expect(page.getByLabel("Max tokens")).toBeVisible();
-    await look("sampling");
-    expect(found).toEqual([]);
-    expect(errors).toEqual([]);
-  });
+test("what opens over a view has no serious findings", async ({ page }) => {
+  await page.setViewportSize({ width: 1000, height: 640 });
+  const errors = await openWindow(page, await served.address());
+  await startReady(page);
+  await page
+    .getByRole("button", { name: /sample/i })
+    .first()
+    .click();
+  await expect(page.getByText("of predicted time").first()).toBeVisible();
+  const found: string[] = [];
+  const look = async (view: string): Promise<void> => {
+    found.push(...(await axeFindings(page)).map((line) => `${view}: ${line}`));
+    await picture(page, `over-${view}`);
+    await page.keyboard.press("Escape");
+  };
+  await page.keyboard.press("Control+K");
+  await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
+  await look("commands");
+  await page.keyboard.press("Control+/");
+  await expect(page.getByRole("dialog", { name: "Keyboard shortcuts" })).toBeVisible();
+  await look("shortcuts");
+  await showLicences(page);
+  await look("about");
+  await page.getByRole("button", { name: "Runs on" }).click();
+  await expect(page.getByRole("combobox", { name: /^Chip/ })).toBeVisible();
+  await look("target");
+  const panel = page.getByRole("tabpanel", { name: "Overview" });
+  await panel
+    .getByRole("button", { name: /1024 elements/ })
+    .first()
+    .click();
+  await expect(page.getByRole("dialog")).toBeVisible();
+  await look("value");
+  await page.keyboard.press("Control+J");
+  await expect(page.getByRole("region", { name: "Log" })).toBeVisible();
+  await look("log");
+  await showTab(page, "Run");
+  await page.getByRole("button", { name: "Sampling parameters" }).click();
+  await expect(page.getByLabel("Max tokens")).toBeVisible();
+  await look("sampling");
+  expect(found).toEqual([]);
+  expect(errors).toEqual([]);
+});

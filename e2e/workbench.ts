@@ -45,11 +45,11 @@ export interface Look {
   readonly width: number;
   readonly height: number;
 }
-/** Both themes in the least and the usual size of the window. */
-export const LOOKS: readonly Look[] = (["light", "dark"] as const).flatMap((theme) => [
-  { theme, width: 1000, height: 640 },
-  { theme, width: 1440, height: 900 },
-]);
+/** The least and the usual size of the window. `picture` and `axeFindings` see each in both themes: a journey twice would be its time twice. */
+export const LOOKS: readonly Look[] = [
+  { theme: "light", width: 1000, height: 640 },
+  { theme: "dark", width: 1440, height: 900 },
+];
 
 /** Opens the window with a fixed theme; a page error anywhere fails the spec that asks for the list. */
 export async function openWindow(page: Page, url: string, theme: Theme = "light"): Promise<string[]> {
@@ -77,7 +77,6 @@ export async function showTab(page: Page, name: string): Promise<Locator> {
   return panel;
 }
 
-/** Opens a file by the path form of the first screen. */
 /** Makes another runtime the subject of the window. */
 export async function runOn(page: Page, runtime: string): Promise<void> {
   await page.getByRole("button", { name: "Runs on" }).click();
@@ -85,6 +84,7 @@ export async function runOn(page: Page, runtime: string): Promise<void> {
   await page.keyboard.press("Escape");
 }
 
+/** Opens a file by the path form of the first screen. */
 export async function openPath(page: Page, path: string): Promise<void> {
   await page.getByRole("button", { name: "Paste a path" }).click();
   await page.getByLabel(/Path of a GGUF/).fill(path);
@@ -111,9 +111,29 @@ export const legend = async (page: Page): Promise<string> =>
 /** What the model wrote, without the prompt above it and the numbers below. */
 export const answerOf = (turn: Locator | Page): Locator => turn.locator("[data-answer]");
 
+/** Changes the theme as the window itself does, and waits until canvases are drawn again. */
+async function setTheme(page: Page, theme: Theme): Promise<void> {
+  await page.evaluate(async (wanted) => {
+    document.documentElement.dataset["theme"] = wanted;
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+  }, theme);
+}
+
+/** What `act` gives in the theme that is shown and in the other one, which is shown for as long as it takes. */
+async function inBothThemes<T>(page: Page, act: (theme: Theme, isOther: boolean) => Promise<T>): Promise<[T, T]> {
+  const shown = await page.evaluate(() => (document.documentElement.dataset["theme"] === "light" ? "light" : "dark"));
+  const other = shown === "light" ? "dark" : "light";
+  const first = await act(shown, false);
+  await setTheme(page, other);
+  const second = await act(other, true);
+  await setTheme(page, shown);
+  return [first, second];
+}
+
+/** In both themes. */
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(pictures, { recursive: true });
-  await page.screenshot({ path: join(pictures, `${name}.png`) });
+  await inBothThemes(page, (theme) => page.screenshot({ path: join(pictures, `${name}-${theme}.png`) }));
 }
 
 interface AxeFinding {
@@ -126,16 +146,25 @@ interface AxeFinding {
 export async function axeFindings(page: Page): Promise<string[]> {
   // Evaluated rather than added as a script: the page's policy forbids inline scripts, and should.
   await page.evaluate(readFileSync(axePath, "utf8"));
-  const violations = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      readonly axe: { run(): Promise<{ readonly violations: readonly AxeFinding[] }> };
-    };
-    return (await axe.run()).violations;
-  });
+  const found = await inBothThemes(page, (theme, isOther) => findingsIn(page, theme, isOther));
+  return found.flat();
+}
+
+/** `onlyColours`: what else axe asks is the same in both themes. */
+async function findingsIn(page: Page, theme: Theme, onlyColours: boolean): Promise<string[]> {
+  const violations = await page.evaluate(
+    async (rules) => {
+      const { axe } = globalThis as unknown as {
+        readonly axe: { run(options: object): Promise<{ readonly violations: readonly AxeFinding[] }> };
+      };
+      return (await axe.run(rules === undefined ? {} : { runOnly: { type: "rule", values: rules } })).violations;
+    },
+    onlyColours ? ["color-contrast", "link-in-text-block"] : undefined,
+  );
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .flatMap(({ id, impact, nodes }) =>
-      nodes.map((node) => `${impact ?? ""} ${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`),
+      nodes.map((node) => `${theme}: ${impact ?? ""} ${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`),
     );
 }
 

@@ -152,6 +152,7 @@ export function createEngine(parts: EngineParts): Engine {
     decoders,
     jobs,
     verdicts,
+    allowThrottle,
     threads: defaultThreads,
   });
   const steps = stepsHandlers({ store, costs });

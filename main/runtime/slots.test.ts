@@ -69,6 +69,34 @@ it("gives the idle session that holds the longest beginning, and of equal ones t
   expect(await slots.acquire([5])).toBe(b);
 });
 
+it("keeps the caches of conversations that alternate, while there is room for a session", async () => {
+  const { slots, opened } = toySlots(2);
+  const say = async (tokens: readonly number[]): Promise<readonly [Toy, number]> => {
+    const session = await slots.acquire(tokens);
+    const shared = session.shared(tokens);
+    slots.release(session.holds(tokens));
+    return [session, shared];
+  };
+  const [a] = await say([1, 2, 3, 4]);
+  const [b] = await say([1, 7, 8, 9]);
+  expect(b).not.toBe(a);
+  expect(await say([1, 2, 3, 4, 5, 6])).toEqual([a, 4]);
+  expect(await say([1, 7, 8, 9, 10])).toEqual([b, 4]);
+  // The same prompt again, as when an answer is asked for anew, uses all of its own.
+  expect(await say([1, 2, 3])).toEqual([a, 3]);
+  // A third one finds no room, and takes the place of the one that was not used for longest.
+  expect(await say([5])).toEqual([b, 0]);
+  expect(opened).toHaveLength(2);
+});
+
+it("opens none for a conversation where the memory would not do", async () => {
+  const { slots, opened } = toySlots(8, 99);
+  const only = await slots.acquire([1, 2, 3]);
+  slots.release(only.holds([1, 2, 3]));
+  expect(await slots.acquire([4, 5, 6])).toBe(only);
+  expect(opened).toHaveLength(1);
+});
+
 it("lets a waiting answer leave, and one that was cancelled before not in", async () => {
   const { slots } = toySlots(1);
   const only = await slots.acquire([1]);

@@ -1,6 +1,7 @@
 /**
  * Sessions of one decoder for several answers at once. An answer takes an idle session, the one that holds the longest
- * beginning of its prompt; another session is opened while all are taken, up to a limit, and behind it answers wait in order.
+ * beginning of its prompt. Another session is opened while all are taken, or where an answer would undo more of a conversation
+ * than it uses again; up to a limit, and behind it answers wait in order.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Disposable } from "../ir/session.ts";
@@ -93,16 +94,18 @@ export class Slots<Session extends SlotSession = DecoderSession> implements Disp
   }
 
   #find(prompt: ArrayLike<number>): Session | undefined {
-    const shared = this.#idle.map((session) => session.shared(prompt));
-    const best = this.#idle[shared.indexOf(Math.max(...shared))];
-    if (best !== undefined) return this.#take(best);
-    if (this.#taken.size > 0 && !this.#hasRoom()) return undefined;
-    return this.#take(this.#options.open());
+    const idle = this.#idle.map((session) => ({ session, shared: session.shared(prompt) }));
+    const fitting = longest(idle.filter((each) => isWorthIt(each, prompt.length)));
+    if (fitting !== undefined) return this.#take(fitting.session);
+    if (this.#taken.size + idle.length === 0 || this.#hasRoom()) return this.#take(this.#options.open());
+    const best = longest(idle);
+    return best === undefined ? undefined : this.#take(best.session);
   }
 
   #hasRoom(): boolean {
-    const [one] = this.#taken;
-    return this.#taken.size < this.#options.most && (one?.largestCacheBytes ?? 0) <= this.#options.freeBytes();
+    const one = this.#idle[0] ?? [...this.#taken][0];
+    const count = this.#taken.size + this.#idle.length;
+    return count < this.#options.most && (one?.largestCacheBytes ?? 0) <= this.#options.freeBytes();
   }
 
   #take(session: Session): Session {
@@ -112,6 +115,20 @@ export class Slots<Session extends SlotSession = DecoderSession> implements Disp
     return session;
   }
 }
+
+interface Idle<Session> {
+  readonly session: Session;
+  /** Tokens of the prompt that it holds. */
+  readonly shared: number;
+}
+
+/** The first of those that hold the most. */
+const longest = <Session>(idle: readonly Idle<Session>[]): Idle<Session> | undefined =>
+  idle.reduce<Idle<Session> | undefined>((best, each) => (best && best.shared >= each.shared ? best : each), undefined);
+
+/** The prompt again, or no more lost than used: the conversation whose cache it is may go on later. */
+const isWorthIt = ({ session, shared }: Idle<SlotSession>, tokens: number): boolean =>
+  shared >= tokens - 1 || session.past - shared <= shared;
 
 const left = (): WorkbenchError =>
   new WorkbenchError("CANCELLED", "Cancelled while waiting for another answer to end.");

@@ -59,6 +59,9 @@ export class Arithmetic {
       case "selective_scan":
       case "wkv7":
         return RECURRENCE * this.#rows(first) * Math.max(...inputs.map((type) => this.#elements(type)));
+      // Only what is picked is touched.
+      case "gather":
+        return result;
       default:
         return Math.max(result, this.#elements(first));
     }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import { ability, figure, modelId, phase, phaseItem, targetSpec } from "./common.ts";
+import { benchInput } from "./bench.ts";
 import { backend, RUNTIMES } from "./graph.ts";
 import { routeView } from "./route.ts";
 
@@ -15,14 +16,15 @@ export const adviceChange = z.discriminatedUnion("kind", [
 ]);
 export type AdviceChange = View<typeof adviceChange>;
 
-export const OUTCOMES = ["faster", "slower", "no-difference"] as const;
+/** not-comparable: something disturbed the machine while it was measured. */
+export const OUTCOMES = ["faster", "slower", "no-difference", "not-comparable"] as const;
 
 /** What a measurement on this machine said; kept until it is measured again. */
 export const adviceVerdict = z.object({
   outcome: z.enum(OUTCOMES),
   sentence: z.string(),
   /** Time before over time after, of interleaved pairs: the median and its 95 % interval. */
-  ratio: figure,
+  ratio: figure.nullable(),
   pairs: z.number(),
   machine: z.string(),
   at: z.number(),
@@ -82,6 +84,7 @@ export type AdvicePreview = View<typeof advicePreview>;
 export const measureAdviceInput = adviceChoice.extend({
   pairs: z.number().int().min(1).max(100).default(8),
   tokens: z.number().int().min(1).max(4096).default(32),
+  ...benchInput.pick({ conditions: true, waitSeconds: true }).shape,
 });
 export const measureAdviceItem = z.discriminatedUnion("kind", [
   phaseItem,

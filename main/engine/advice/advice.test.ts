@@ -6,6 +6,7 @@ import { compile } from "../../compiler/compile.ts";
 import { coremlCost } from "../../compiler/cost/coremlCost.ts";
 import { machineFor } from "../../compiler/cost/machines.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import type { MachineState } from "../../contract/views/machine.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { specialize } from "../../ir/specialize.ts";
@@ -14,12 +15,15 @@ import { tensor } from "../../ir/type.ts";
 import { opTable, typedBuilder } from "../../ops/index.ts";
 import { headerFile, shape } from "../../testing/headerFile.ts";
 import { tinyArchitecture, tinyGraph } from "../../testing/tinyModels.ts";
+import type { Cell } from "../../runtime/inTurn.ts";
+import type { Gate } from "../measure/gate.ts";
 import { stepTokens } from "../models/graphs.ts";
 import { coremlEntry } from "../models/packageRequest.ts";
 import { OpenModel } from "../models/openModel.ts";
 import type { ModelInit } from "../models/openModel.ts";
 import { adviceView, findAdvice } from "./advise.ts";
-import { interleaved, verdictOf } from "./measure.ts";
+import type { Pair } from "./measure.ts";
+import { adviceVerdictOf, trialOf } from "./measure.ts";
 import type { Finding, StepForecast, Subject } from "./rule.ts";
 import { ADVICE_RULES } from "./rules.ts";
 
@@ -195,42 +199,70 @@ describe("the list", () => {
 });
 
 describe("a measurement", () => {
-  const pairs = async (before: readonly number[], after: readonly number[]) => {
-    const [a, b] = [
-      [1, ...before],
-      [1, ...after],
-    ];
+  const state = { readings: [] } as unknown as MachineState;
+  const gateOf = (red: readonly string[] = []): Gate => ({
+    begin: () => Promise.resolve(state),
+    afterRound: () => Promise.resolve("go on"),
+    end: () => Promise.resolve(state),
+    red: () => red,
+    stopped: () => null,
+  });
+  const trial = async (before: readonly number[], after: readonly number[], gate = gateOf()) => {
     const order: string[] = [];
-    const side = (name: string, times: number[]) => () => {
-      order.push(name);
-      return Promise.resolve(times.shift() ?? NaN);
-    };
-    const turns = interleaved({ before: side("A", a), after: side("B", b) }, before.length);
-    let next = await turns.next();
-    while (next.done !== true) next = await turns.next();
-    return { order: order.join(""), verdict: verdictOf(next.value, { machine: "here", at: 0, notes: [] }) };
+    const side = (name: string, times: number[]): Cell<{ seconds: number }> => ({
+      weight: 1,
+      once: () => {
+        order.push(name);
+        return Promise.resolve({ seconds: times.shift() ?? NaN });
+      },
+    });
+    const seen: (readonly [number, Pair])[] = [];
+    const { signal } = new AbortController();
+    const done = await trialOf(
+      { before: side("A", [9, ...before]), after: side("B", [9, ...after]) },
+      { pairs: before.length, signal, gate, onPair: (index, pair) => void seen.push([index, pair]) },
+    );
+    return { order: order.join(""), seen, verdict: adviceVerdictOf(done, { machine: "here", at: 0, notes: [] }) };
   };
 
-  it("takes turns, and neither side is always first", async () => {
-    expect((await pairs([1, 1, 1, 1], [1, 1, 1, 1])).order).toBe("ABABBAABBA");
+  it("takes turns behind a warm-up, and tells each pair", async () => {
+    const { order, seen } = await trial([1, 2], [3, 4]);
+    expect(order).toBe("ABABAB");
+    expect(seen).toEqual([
+      [0, { before: 1, after: 3 }],
+      [1, { before: 2, after: 4 }],
+    ]);
   });
 
-  it("says faster where the whole interval does", async () => {
-    const { verdict } = await pairs([2, 2.1, 2, 1.9, 2, 2], [1, 1, 1, 1, 1, 1]);
-    expect(verdict).toMatchObject({ outcome: "faster", ratio: { value: 2, low: 1.9, high: 2.1 } });
+  it("says faster and slower where the whole interval does", async () => {
+    const [slow, fast] = [
+      [2, 2.1, 2, 1.9, 2, 2],
+      [1, 1, 1, 1, 1, 1],
+    ];
+    const { verdict } = await trial(slow, fast);
+    expect(verdict.outcome).toBe("faster");
+    expect(verdict.ratio?.value).toBeCloseTo(2, 10);
     expect(verdict.sentence).toBe(
       "Faster on this machine: +100.0 % tokens per second (95 % interval +90.0 % … +110.0 %, 6 pairs).",
     );
+    expect((await trial(fast, slow)).verdict.outcome).toBe("slower");
   });
 
   it("marks noise as no significant difference on this machine", async () => {
-    const { verdict } = await pairs([1, 1.1, 0.9, 1, 1.2, 0.8], [1, 1, 1, 1, 1, 1]);
+    const { verdict } = await trial([1, 1.1, 0.9, 1, 1.2, 0.8], [1, 1, 1, 1, 1, 1]);
     expect(verdict.outcome).toBe("no-difference");
     expect(verdict.sentence).toContain("No significant difference on this machine");
   });
 
   it("says nothing of few pairs", async () => {
-    const { verdict } = await pairs([2, 2, 2], [1, 1, 1]);
+    const { verdict } = await trial([2, 2, 2], [1, 1, 1]);
     expect(verdict).toMatchObject({ outcome: "no-difference", notes: [expect.stringContaining("measure at least 6")] });
+  });
+
+  it("has no verdict where something disturbed it", async () => {
+    const six = [1, 1, 1, 1, 1, 1];
+    const { verdict } = await trial([2, 2, 2, 2, 2, 2], six, gateOf(["Load 9.8 on 2 processors"]));
+    expect(verdict).toMatchObject({ outcome: "not-comparable", ratio: null });
+    expect(verdict.sentence).toBe("Not comparable because of the conditions: Load 9.8 on 2 processors.");
   });
 });

@@ -4,11 +4,12 @@ import type { Ability, Figure, TargetSpec } from "../../contract/views/common.ts
 import type { AdviceChange, AdvicePreview } from "../../contract/views/advice.ts";
 import { RUNTIMES } from "../../contract/views/graph.ts";
 import { deviceSeconds } from "../../compiler/cost/stepCost.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { runBench } from "../../runtime/bench.ts";
+import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
+import { benchCell } from "../../runtime/bench.ts";
 import type { Found } from "../advice/advise.ts";
 import { adviceView, findAdvice, subjectText } from "../advice/advise.ts";
-import { interleaved, verdictOf } from "../advice/measure.ts";
+import type { Trial } from "../advice/measure.ts";
+import { adviceVerdictOf, trialOf } from "../advice/measure.ts";
 import type { CostedRoute, Subject } from "../advice/rule.ts";
 import { ADVICE_RULES } from "../advice/rules.ts";
 import type { SubjectParts } from "../advice/subject.ts";
@@ -18,12 +19,14 @@ import type { EngineDevice, EngineDevices } from "../devices.ts";
 import type { Jobs } from "../jobs.ts";
 import { shareOf } from "../measure/costFigures.ts";
 import { figure } from "../measure/forecast.ts";
-import { machineState, stateNotes } from "../measure/machineState.ts";
+import { createGate } from "../measure/gate.ts";
+import { stateNotes } from "../measure/machineState.ts";
 import type { DecoderChoice, Decoders, Lease } from "../models/decoders.ts";
 import { leaseInPhases } from "../models/decoders.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import type { Machine, VerdictStore } from "../services.ts";
+import { settledStream } from "../progressStream.ts";
 import { CAN, cannot } from "../views/overviewView.ts";
 import { bytesPerStep, routeView } from "../views/routeView.ts";
 import { counted } from "../words.ts";
@@ -39,6 +42,8 @@ export interface AdviceParts extends SubjectParts {
   readonly decoders: Decoders;
   readonly jobs: Jobs;
   readonly verdicts: VerdictStore;
+  /** RLX_ALLOW_THROTTLE. */
+  readonly allowThrottle: boolean;
 }
 
 export function adviceHandlers(parts: AdviceParts): {
@@ -175,15 +180,19 @@ function sidesOf(subject: Subject, { finding: { change } }: Found): readonly [De
   }
 }
 
+interface MeasureAsked {
+  readonly pairs: number;
+  readonly tokens: number;
+  readonly conditions: "wait" | "warn";
+  readonly waitSeconds: number;
+  readonly signal: AbortSignal;
+}
+
 async function* measure(
   parts: AdviceParts,
   made: () => Promise<Subject>,
   choose: (subject: Subject) => Promise<Found>,
-  {
-    pairs = 8,
-    tokens = 32,
-    signal,
-  }: { readonly pairs?: number; readonly tokens?: number; readonly signal: AbortSignal },
+  { pairs, tokens, conditions, waitSeconds, signal }: MeasureAsked,
 ): AsyncGenerator<StreamItemOf<"advice.measure">> {
   const started = performance.now();
   const subject = await made();
@@ -200,32 +209,38 @@ async function* measure(
   try {
     for (const choice of sidesOf(subject, one)) {
       yield phaseItem("prepare", "Preparing the model", started);
-      leases.push(yield* leaseInPhases(parts.decoders, model, { ...choice, context: tokens + 2, signal }));
+      leases.push(yield* leaseInPhases(parts.decoders, model, { ...choice, context: tokens + 2, own: true, signal }));
     }
-    const before = await machineState(parts);
-    const once = async (lease: Lease | undefined): Promise<number> => {
-      if (lease === undefined) return NaN;
-      const [test] = await runBench(lease.session, {
-        ...{ repeats: 1, warmup: 0, signal },
-        promptTokens: phase === "prefill" ? tokens : 0,
-        generateTokens: phase === "decode" ? tokens : 0,
-      });
-      return test?.seconds[0] ?? NaN;
-    };
-    const turns = interleaved({ before: () => once(leases[0]), after: () => once(leases[1]) }, pairs);
-    let next = await turns.next();
-    for (let index = 0; next.done !== true; index++) {
-      job.update(`${one.rule.name} ${index + 1}`, null);
-      yield { kind: "pair", index, ...next.value };
-      next = await turns.next();
-    }
-    const conditions = { before, after: await machineState(parts) };
-    const verdict = verdictOf(next.value, {
+    const [before, after] = leases.map(({ session }) =>
+      benchCell(session, { test: phase === "prefill" ? "pp" : "tg", tokens, depth: 0 }, { signal }),
+    );
+    invariant(before && after, "an advice is measured on two sides");
+    const trial = yield* settledStream<StreamItemOf<"advice.measure">, Trial>((emit) => {
+      const mode = parts.allowThrottle ? "warn" : conditions;
+      const say = (sentence: string): void => {
+        job.update("waiting for a quiet machine", null);
+        emit(phaseItem("conditions", sentence, started));
+      };
+      return trialOf(
+        { before, after },
+        {
+          ...{ pairs, signal, gate: createGate(parts, { mode, waitSeconds, signal, say }) },
+          onPair(index, pair) {
+            job.update(`${one.rule.name} ${index + 1}`, (index + 1) / pairs);
+            emit({ kind: "pair", index, ...pair });
+          },
+        },
+      );
+    });
+    const verdict = adviceVerdictOf(trial, {
       machine: parts.machine.chip,
       at: Date.now(),
-      notes: stateNotes(conditions),
+      // What is red is said as such.
+      notes: trial.red.length > 0 ? [] : stateNotes(trial.conditions),
     });
-    await parts.verdicts.put(verdictKey(parts.machine, subject, one), verdict);
+    // One that says nothing does not take the place of one that did.
+    if (verdict.outcome !== "not-comparable")
+      await parts.verdicts.put(verdictKey(parts.machine, subject, one), verdict);
     yield { kind: "done", verdict };
   } finally {
     for (const lease of leases) await lease.release();

@@ -14,6 +14,7 @@ interface AdviseOptions extends CommonOptions {
   readonly backend?: string;
   readonly measure?: string;
   readonly pairs?: string;
+  readonly warn?: boolean;
 }
 
 function backendOf(text: string = RUNTIMES.coreml): Backend {
@@ -27,7 +28,7 @@ function backendOf(text: string = RUNTIMES.coreml): Backend {
 
 export async function advise(command: Command, choice: ModelChoice, options: AdviseOptions): Promise<undefined> {
   const { client, output, signal } = command;
-  const { measure, pairs } = options;
+  const { measure, pairs, warn } = options;
   const backend = backendOf(options.backend);
   const most = pairs === undefined ? {} : { pairs: wholeNumber("pairs", pairs, 1, 100) };
   const { model, target } = await openForTarget(command, choice, options);
@@ -40,7 +41,12 @@ export async function advise(command: Command, choice: ModelChoice, options: Adv
     for (const advice of list.advices) print(command, advice);
     return undefined;
   }
-  const verdict = await measured(command, { ...subject, rule: measure, ...most });
+  const verdict = await measured(command, {
+    ...subject,
+    rule: measure,
+    ...most,
+    conditions: warn === true ? "warn" : "wait",
+  });
   output.value(verdict);
   output.line(verdict.sentence);
   for (const note of verdict.notes) output.line(note);

@@ -225,6 +225,7 @@ forTarget(
   .option("--backend <id>", "what it runs on: coreml, mlx or cpu (default: coreml)")
   .option("--measure <rule>", "measure an advice of the list on this machine, before and after in turns")
   .option("--pairs <n>", "pairs of a measurement (default: 8)")
+  .option("--warn", "measure although the machine is hot, on battery or busy; there is no verdict then")
   .action(run(async () => (await import("./advise.ts")).advise));
 
 // A package holds both phases.

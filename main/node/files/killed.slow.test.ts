@@ -15,7 +15,7 @@ it("keeps session and history whole over a hundred kills", async () => {
     let first = 0;
     for (let kill = 0; kill < 100; kill++) {
       // Of one entry and of some twenty: each moment of a write is met.
-      const last = await killWriter(folder, first, Math.random() * 120);
+      const last = await killWriter(folder, first, Math.random() * 60);
       for (let at = first; at <= last; at++) finished.push(at);
       const { savedAt } = readDocument(await createSessions(folder).load("killed"));
       expect([last, last + 1]).toContain(savedAt);

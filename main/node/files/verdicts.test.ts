@@ -3,15 +3,15 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { verdictOf } from "../../engine/advice/measure.ts";
+import { adviceVerdictOf } from "../../engine/advice/measure.ts";
 import { createVerdicts } from "./verdicts.ts";
 
 let folder = "";
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "rlx-verdicts-"))));
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const verdict = verdictOf(
-  Array.from({ length: 6 }, () => ({ before: 2, after: 1 })),
+const verdict = adviceVerdictOf(
+  { pairs: Array.from({ length: 6 }, () => ({ before: 2, after: 1 })), red: [], stopped: null },
   { machine: "here", at: 1, notes: [] },
 );
 

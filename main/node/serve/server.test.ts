@@ -348,6 +348,12 @@ describe("sockets", () => {
   it("answer or end at any damage to a good frame, and the engine lives", async () => {
     const good = encodeFrame({ t: "req", id: 1, kind: "call", method: "echo", input: { text: "hi" }, credit: 0 });
     const random = seededRandom(11);
+    // The first request starts the engine, where this test runs alone.
+    const first = open();
+    await nextFrame(first);
+    first.send(good);
+    await answerTo(first);
+    first.terminate();
     const before = server.engine.pid();
     const ends = new Set<string>();
     for (let i = 0; i < 120; i++) {

@@ -112,6 +112,7 @@ function Actions({ advice, onApply }: { readonly advice: Advice; readonly onAppl
   const measure = useAdvice((slice) => slice.measureAdvice);
   const stop = useAdvice((slice) => slice.stopMeasuringAdvice);
   const measuring = useAdvice((slice) => slice.measuringAdvice);
+  const unquiet = useAdvice((slice) => slice.unquietAdvice);
   const shown = ghost?.rule === rule ? ghost : null;
   return (
     <>
@@ -139,6 +140,14 @@ function Actions({ advice, onApply }: { readonly advice: Advice; readonly onAppl
           Not measured here: {canMeasure.sentence} {canMeasure.hint}
         </p>
       )}
+      {unquiet?.rule === rule ? (
+        <div role="alert">
+          <p className={styles["quiet"]}>{unquiet.sentence}. Measured anyway, there is no verdict.</p>
+          <Button small onClick={() => void measure(rule, "warn")}>
+            Measure anyway
+          </Button>
+        </div>
+      ) : null}
       {measuring?.rule === rule ? (
         <Progress
           sentence={
@@ -170,7 +179,13 @@ function Actions({ advice, onApply }: { readonly advice: Advice; readonly onAppl
 
 function Verdict({ verdict }: { readonly verdict: AdviceVerdict }): ReactNode {
   return (
-    <div className={cx(styles["verdict"], verdict.outcome === "no-difference" && styles["refuted"])} role="status">
+    <div
+      className={cx(
+        styles["verdict"],
+        (verdict.outcome === "no-difference" || verdict.outcome === "not-comparable") && styles["refuted"],
+      )}
+      role="status"
+    >
       <TruthMark truth="measured" word="measured here" />
       <p>{verdict.sentence}</p>
       {verdict.notes.map((note) => (

@@ -1,6 +1,7 @@
 /** Advice for the subject of the window: the list, which is looked at, and a measurement that runs. */
 import type { Advice, AdviceList, AdviceVerdict } from "../../../main/contract/views/advice.ts";
 import type { Async } from "../../session/async.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 
@@ -16,11 +17,14 @@ export interface AdviceSlice {
   /** The rule whose card is open; null: all closed. */
   readonly openAdvice: string | null;
   readonly measuringAdvice: Measuring | null;
+  /** The rule that was not measured because this machine is busy, and why. */
+  readonly unquietAdvice: { readonly rule: string; readonly sentence: string } | null;
   readonly toggleAdvice: (rule: string, open?: boolean) => void;
   readonly loadAdvices: () => Promise<void>;
   /** Shows the route with the change under the real one, or takes it away. */
   readonly previewAdvice: (rule: string) => Promise<void>;
-  readonly measureAdvice: (rule: string) => Promise<void>;
+  /** warn: although the machine is not quiet. */
+  readonly measureAdvice: (rule: string, conditions?: "wait" | "warn") => Promise<void>;
   readonly stopMeasuringAdvice: () => void;
 }
 
@@ -38,7 +42,7 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
   const drop = (): void => {
     finding.abandon();
     measuring.abandon();
-    set({ advices: IDLE, measuringAdvice: null });
+    set({ advices: IDLE, measuringAdvice: null, unquietAdvice: null });
   };
   on("modelLeft", () => {
     drop();
@@ -58,6 +62,7 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
     advices: IDLE,
     openAdvice: null,
     measuringAdvice: null,
+    unquietAdvice: null,
     toggleAdvice: (rule, open) => set({ openAdvice: (open ?? get().openAdvice !== rule) ? rule : null }),
     async loadAdvices() {
       const asked = subject();
@@ -86,13 +91,14 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
         get().notifyError("The change could not be previewed", error);
       }
     },
-    async measureAdvice(rule) {
+    async measureAdvice(rule, conditions = "wait") {
       const asked = subject();
       if (asked === null || get().measuringAdvice !== null) return;
       const { signal, isCurrent } = measuring.begin();
-      set({ measuringAdvice: { rule, sentence: "Starting", pairs: 0 } });
+      set({ measuringAdvice: { rule, sentence: "Starting", pairs: 0 }, unquietAdvice: null });
       try {
-        for await (const item of engine.stream("advice.measure", { ...asked, rule, pairs: PAIRS }, { signal })) {
+        const input = { ...asked, rule, pairs: PAIRS, conditions };
+        for await (const item of engine.stream("advice.measure", input, { signal })) {
           if (!isCurrent()) return;
           if (item.kind === "phase") set({ measuringAdvice: { rule, sentence: item.sentence, pairs: 0 } });
           else if (item.kind === "pair")
@@ -100,7 +106,9 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
           else withVerdict(rule, item.verdict);
         }
       } catch (error) {
-        if (!isCancelled(error)) get().notifyError("The advice could not be measured", error);
+        const { code, message } = toWireError(error);
+        if (code === "ENV_NOT_QUIET" && isCurrent()) set({ unquietAdvice: { rule, sentence: message } });
+        else if (!isCancelled(error)) get().notifyError("The advice could not be measured", error);
       } finally {
         if (isCurrent()) set({ measuringAdvice: null });
       }
