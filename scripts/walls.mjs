@@ -27,7 +27,7 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
-const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/contract"];
+const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/report", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -53,6 +53,7 @@ export const walls = [
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
   { folder: "main/quantize", may: [...core, "main/formats"] },
+  { folder: "main/compare", may: [...core, "main/formats"] },
   { folder: "main/statistics", may: [...core, "main/formats"] },
   { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
   {
@@ -69,6 +70,8 @@ export const walls = [
   { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
   { folder: "main/contract", may: [...base, "main/ir/samplingRanges.ts"], packages: ["zod"] },
+  // A page of HTML and a text from views: it sees no engine.
+  { folder: "main/report", may: [...base, "main/contract"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
   {
@@ -78,7 +81,7 @@ export const walls = [
     packages: ["commander", "ws", "zod"],
   },
   // The two doors of the library (docs/library.md): the portable one runs in browsers, the other adds what needs a machine.
-  { folder: "main/library", may: runtimeLayers },
+  { folder: "main/library", may: [...runtimeLayers, "main/compare"] },
   {
     folder: "main/node/library",
     may: [
