@@ -27,7 +27,7 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
-const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/report", "main/contract"];
+const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -70,8 +70,6 @@ export const walls = [
   { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
   { folder: "main/contract", may: [...base, "main/ir/samplingRanges.ts"], packages: ["zod"] },
-  // A page of HTML and a text from views: it sees no engine.
-  { folder: "main/report", may: [...base, "main/contract"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
   {

@@ -80,7 +80,10 @@ interface Paired {
   readonly taken: ReadonlySet<number>;
 }
 
-function listed(graphs: { readonly a: Graph; readonly b: Graph }, { left, right, partner, taken }: Paired): ComparedGraphs {
+function listed(
+  graphs: { readonly a: Graph; readonly b: Graph },
+  { left, right, partner, taken }: Paired,
+): ComparedGraphs {
   const pairs: OpPair[] = [];
   const ops: ComparedOp[] = [];
   let same = 0;
@@ -117,7 +120,10 @@ const attributesOf = ({ attrs }: Node): ReadonlyMap<string, string> =>
   new Map(
     Object.entries(attrs)
       .filter(([key]) => key !== "name")
-      .map(([key, value]) => [key, String(JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? String(one) : one)))]),
+      .map(([key, value]) => [
+        key,
+        String(JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? String(one) : one))),
+      ]),
   );
 
 const weightsOf = (graph: Graph, { inputs }: Node): readonly string[] =>

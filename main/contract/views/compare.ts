@@ -25,7 +25,11 @@ const measured = z.object({
 });
 export type Measured = View<typeof measured>;
 
-const answer = z.object({ name: z.string().max(200), prompt: z.string().max(LONGEST_ANSWER), text: z.string().max(LONGEST_ANSWER) });
+const answer = z.object({
+  name: z.string().max(200),
+  prompt: z.string().max(LONGEST_ANSWER),
+  text: z.string().max(LONGEST_ANSWER),
+});
 export type ComparedAnswer = View<typeof answer>;
 
 export const compareInput = z.object({
@@ -68,7 +72,13 @@ export const tensorDifference = z.object({
 export type TensorDifference = View<typeof tensorDifference>;
 
 /** Tensors that hold one type on one side and another on the other. */
-const typeChange = z.object({ from: z.string(), to: z.string(), tensors: z.number(), bytesA: z.number(), bytesB: z.number() });
+const typeChange = z.object({
+  from: z.string(),
+  to: z.string(),
+  tensors: z.number(),
+  bytesA: z.number(),
+  bytesB: z.number(),
+});
 
 export const opDifference = z.object({
   kind: z.enum(["added", "removed", "changed"]),
@@ -173,9 +183,7 @@ export const comparison = z.object({
     .nullable(),
   numbers: z.array(numberRow),
   costs: z.array(costlyDifference),
-  speed: z
-    .object({ names: ofSides(z.string()), rows: z.array(speedRow), differences: z.array(z.string()) })
-    .nullable(),
+  speed: z.object({ names: ofSides(z.string()), rows: z.array(speedRow), differences: z.array(z.string()) }).nullable(),
   words: z
     .object({
       names: ofSides(z.string()),
@@ -189,8 +197,5 @@ export const comparison = z.object({
 });
 export type Comparison = View<typeof comparison>;
 
-export const compareItem = z.discriminatedUnion("kind", [
-  phaseItem,
-  z.object({ kind: z.literal("done"), comparison }),
-]);
+export const compareItem = z.discriminatedUnion("kind", [phaseItem, z.object({ kind: z.literal("done"), comparison })]);
 export type CompareItem = View<typeof compareItem>;

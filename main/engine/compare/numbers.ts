@@ -1,13 +1,13 @@
 /** Predicted numbers of two sides in one table, and measured ones by the rules of benchmarks: no verdict in noise. */
+import type { View } from "../../contract/define.ts";
 import { testName } from "../../contract/benchText.ts";
 import { verdictOf } from "../../contract/benchVerdict.ts";
-import type { CompareInput, Comparison, Measured, NumberRow, Side, SpeedRow } from "../../contract/views/compare.ts";
+import type { compareInput, Comparison, Measured, NumberRow, Side, SpeedRow } from "../../contract/views/compare.ts";
 import type { Figure } from "../../contract/views/common.ts";
 import type { VerdictRow } from "../../contract/views/cost.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import type { RouteView } from "../../contract/views/route.ts";
-import { figure } from "../measure/forecast.ts";
-import { grouped } from "../measure/forecast.ts";
+import { figure, grouped } from "../measure/forecast.ts";
 
 /** What is known of a side in numbers; null where it cannot be predicted. */
 export interface SideNumbers {
@@ -45,7 +45,9 @@ export function numberRows(a: SideNumbers, b: SideNumbers): readonly NumberRow[]
     ...row("Decode", "more", (side) => judged(side)?.speed.generate ?? null),
     ...row(`${grouped(promptTokens)} prompt tokens`, "less", (side) => judged(side)?.speed.prompt ?? null),
     ...row("Memory", "less", (side) => judged(side)?.fit?.total ?? null),
-    ...row("File", "less", ({ overview: { file } }) => (file === null ? null : exact(file.bytes, "bytes", "its files"))),
+    ...row("File", "less", ({ overview: { file } }) =>
+      file === null ? null : exact(file.bytes, "bytes", "its files"),
+    ),
     ...row("Bits per weight", "none", ({ overview: { bitsPerWeight } }) =>
       bitsPerWeight === null ? null : exact(bitsPerWeight, "bits", "bytes of tensors over numbers in them"),
     ),
@@ -64,7 +66,7 @@ export function numberRows(a: SideNumbers, b: SideNumbers): readonly NumberRow[]
   ];
 }
 
-type Asked = NonNullable<CompareInput["speed"]>;
+type Asked = NonNullable<View<typeof compareInput>["speed"]>;
 
 /** The tests that both have: the same tokens at the same depth. */
 export function speedOf({ a, b, together }: Asked): NonNullable<Comparison["speed"]> {
@@ -76,7 +78,9 @@ export function speedOf({ a, b, together }: Asked): NonNullable<Comparison["spee
       if (other === undefined || mine.samples.length === 0 || other.samples.length === 0) return [];
       const verdict = verdictOf({ first: mine.samples, second: other.samples, paired: together, red });
       const sentence = verdict.sentence.replace("The second is", "B is");
-      return [{ test: testName(mine), a: mine.rate, b: other.rate, kind: verdict.kind, ratio: verdict.ratio, sentence }];
+      return [
+        { test: testName(mine), a: mine.rate, b: other.rate, kind: verdict.kind, ratio: verdict.ratio, sentence },
+      ];
     });
   return { names: { a: a.name, b: b.name }, rows, differences: [...differencesOf(a, b)] };
 }
@@ -96,5 +100,7 @@ function differencesOf(a: Measured, b: Measured): readonly string[] {
     ];
   };
   const other = new Map(of(b));
-  return of(a).flatMap(([name, value]) => (value === other.get(name) ? [] : [`${name} ${value} → ${other.get(name) ?? ""}`]));
+  return of(a).flatMap(([name, value]) =>
+    value === other.get(name) ? [] : [`${name} ${value} → ${other.get(name) ?? ""}`],
+  );
 }

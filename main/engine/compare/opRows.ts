@@ -97,10 +97,11 @@ function placedPairs({ pairs }: ComparedGraphs, { a, b }: RoutedPair): readonly 
 }
 
 const sum = (values: readonly (number | null)[]): number => values.reduce<number>((all, each) => all + (each ?? 0), 0);
-const place = ({ first: { op, path, name, a, b }, all, blocks }: Fold<PlacedPair>): Pick<
-  MovedOp,
-  "op" | "path" | "name" | "a" | "b" | "count" | "blocks"
-> => ({
+const place = ({
+  first: { op, path, name, a, b },
+  all,
+  blocks,
+}: Fold<PlacedPair>): Pick<MovedOp, "op" | "path" | "name" | "a" | "b" | "count" | "blocks"> => ({
   ...{ op, name, a, b },
   path: patternOf(path, new Set(blocks).size === 1 ? 1 : all.length),
   count: all.length,
