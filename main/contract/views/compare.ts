@@ -3,7 +3,7 @@
  * then structure, routing, predicted numbers, measured speed, and words.
  */
 import { z } from "zod";
-import type { View } from "../define.ts";
+import type { DeepReadonly, View } from "../define.ts";
 import { benchRecord } from "./bench.ts";
 import { device, f32, figure, modelId, phase, phaseItem, u32, u8 } from "./common.ts";
 import { subject } from "./cost.ts";
@@ -39,7 +39,7 @@ export const compareInput = z.object({
   speed: ofSides(measured).extend({ together: z.boolean() }).nullable().default(null),
   answers: ofSides(answer).nullable().default(null),
 });
-export type CompareInput = z.input<typeof compareInput>;
+export type CompareInput = DeepReadonly<z.input<typeof compareInput>>;
 
 export const comparedSide = z.object({
   title: z.string(),

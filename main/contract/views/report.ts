@@ -1,6 +1,6 @@
 /** A report: what is seen of a model, as one page of HTML for a bug tracker or a colleague, and its head as Markdown. */
 import { z } from "zod";
-import type { View } from "../define.ts";
+import type { DeepReadonly, View } from "../define.ts";
 import { benchRecord } from "./bench.ts";
 import { modelId, phase } from "./common.ts";
 import { compareInput } from "./compare.ts";
@@ -38,7 +38,7 @@ export const reportInput = z.object({
   /** A comparison with another side, of which `a` is this model. */
   against: compareInput.nullable().default(null),
 });
-export type ReportInput = z.input<typeof reportInput>;
+export type ReportInput = DeepReadonly<z.input<typeof reportInput>>;
 
 export const reportPage = z.object({
   /** "qwen3-0.6b-report.html". */

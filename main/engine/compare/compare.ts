@@ -91,8 +91,10 @@ export async function compareModels(
     speed: asked.speed === null ? null : speedOf(asked.speed),
     words,
     heaviestPart: routed === null || first === undefined ? null : partOf(routed, first),
+    // Of a step of the phase; the sentence is about a token.
+    around: routed === null || phase !== "decode" ? null : aroundOf(routed),
   };
-  const { heaviestPart: _, ...shown } = facts;
+  const { heaviestPart: _, around: __, ...shown } = facts;
   return { ...shown, sentences: [...sentencesOf(facts)], equal: isEqual(facts) };
 }
 
@@ -222,6 +224,11 @@ export const briefOf = ({ runs, segments, devices, hops, step, sentence }: Route
   hops: hops.length,
   step: step.value,
   sentence,
+});
+
+const aroundOf = ({ a: { route: a }, b: { route: b } }: RoutedPair) => ({
+  overhead: b.overhead.value - a.overhead.value,
+  caches: b.cacheSeconds.value - a.cacheSeconds.value,
 });
 
 function partOf({ a, b }: RoutedPair, row: Comparison["costs"][number]): string | null {

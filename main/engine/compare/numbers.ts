@@ -57,10 +57,10 @@ export function numberRows(a: SideNumbers, b: SideNumbers): readonly NumberRow[]
       return share === null ? null : figure(share, "share", "predicted", "of the predicted time of a token");
     }),
     ...row("Segments", "less", ({ route }) =>
-      route === null ? null : figure(route.segments.length, "count", "predicted", "of the route"),
+      route === null ? null : exact(route.segments.length, "count", "counted in the predicted route"),
     ),
     ...row("Hops", "less", ({ route }) =>
-      route === null ? null : figure(route.hops.length, "count", "predicted", "of the route"),
+      route === null ? null : exact(route.hops.length, "count", "counted in the predicted route"),
     ),
     ...row("Moved for a step", "less", ({ route }) => route?.bytesPerStep ?? null),
   ];

@@ -9,6 +9,8 @@ import { counted } from "../words.ts";
 type Facts = Omit<Comparison, "sentences" | "equal"> & {
   /** What the heaviest difference is, for people: "the output matrix". */
   readonly heaviestPart: string | null;
+  /** Seconds of a step that belong to no op, and how much more of them B has. */
+  readonly around: { readonly overhead: number; readonly caches: number } | null;
 };
 
 const MOST_SENTENCES = 6;
@@ -18,7 +20,7 @@ const LEAST_RATIO = 1.02;
 /** Six at most; where nothing differs, the one that says so. */
 export function sentencesOf(facts: Facts): readonly string[] {
   const found = [
-    kindSentence(facts),
+    facts.same === "file" ? null : kindSentence(facts),
     timeSentence(facts),
     speedSentence(facts),
     wordsSentence(facts),
@@ -29,6 +31,7 @@ export function sentencesOf(facts: Facts): readonly string[] {
     graphSentence(facts),
     keysSentence(facts),
     refusalSentence(facts),
+    facts.same === "file" ? kindSentence(facts) : null,
   ].filter((sentence) => sentence !== null);
   const shown = found.slice(0, MOST_SENTENCES);
   return isEqual(facts) ? [equalSentence(facts), ...shown].slice(0, MOST_SENTENCES) : shown;
@@ -57,7 +60,7 @@ function equalSentence({ same, a, tensors, keys, graph }: Facts): string {
 
 function kindSentence({ same, a, b, facts, tensors }: Facts): string | null {
   if (same === "file" && a.subjectTitle === b.subjectTitle && a.machine === b.machine) return null;
-  if (same === "file") return `Both are the same file: header, size and sampled weights agree.`;
+  if (same === "file") return "Both are the same file: what differs comes from the targets.";
   if (same === "header")
     return tensors.differing === 0
       ? "Both have the same header; the weights of one are not here, so nothing is said of them."
@@ -80,7 +83,7 @@ const inBlocks = ({ blocks }: Pick<OpDifference, "blocks">): string =>
 const deviceName = (device: Device): string => (device === "none" ? "no device" : UNIT_NAMES[device]);
 
 function timeSentence(facts: Facts): string | null {
-  const { numbers, costs, heaviestPart } = facts;
+  const { numbers, costs, heaviestPart, around } = facts;
   const row = rowOf({ numbers }, "A token");
   if (row === undefined || row.a === null || row.b === null || row.a.value <= 0 || row.b.value <= 0) return null;
   const [a, b] = [row.a.value, row.b.value];
@@ -89,13 +92,22 @@ function timeSentence(facts: Facts): string | null {
   const [who, less, more] = b < a ? ["B", b, a] : ["A", a, b];
   const head = `${who} is predicted to take ${times(ratio)} less time for a token, ~${secondsText(less)} instead of ~${secondsText(more)}`;
   const [first] = costs;
+  const sign = b < a ? -1 : 1;
+  const gains = [
+    { what: "less starting and handing over between devices", seconds: sign * (around?.overhead ?? 0) },
+    { what: "caches that are copied less", seconds: sign * (around?.caches ?? 0) },
+  ].sort((x, y) => y.seconds - x.seconds);
+  const [most] = gains;
+  const ofOps = costs.reduce((sum, row) => sum + sign * ((row.secondsB ?? 0) - (row.secondsA ?? 0)), 0);
+  if (most !== undefined && most.seconds > ofOps && most.seconds > (more - less) / 2)
+    return `${head}: most of it is ${most.what}, ~${secondsText(most.seconds)}.`;
   return first === undefined ? `${head}.` : `${head}: ${whyOf(first, heaviestPart ?? first.op, who === "B")}.`;
 }
 
 /** "its output matrix is on the GPU and takes 9 ms less" */
 function whyOf(row: CostlyDifference, part: string, bIsFaster: boolean): string {
   const { deviceA, deviceB, secondsA, secondsB, count } = row;
-  const what = count === 1 ? part : `${row.op}${row.name === "" ? "" : ` ${row.name}`}${inBlocks(row)}`;
+  const what = count === 1 ? part : `${row.name === "" ? row.op : row.name}${inBlocks(row)}`;
   const [own, other] = bIsFaster ? [deviceB, deviceA] : [deviceA, deviceB];
   const delta = bIsFaster ? (secondsA ?? 0) - (secondsB ?? 0) : (secondsB ?? 0) - (secondsA ?? 0);
   const by = delta >= 0 ? `~${secondsText(delta)} less` : `~${secondsText(-delta)} more, what else there is far less`;
