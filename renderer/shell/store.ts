@@ -12,6 +12,8 @@ import type { AdviceSlice } from "../features/advice/slice.ts";
 import { createAdviceSlice } from "../features/advice/slice.ts";
 import type { BenchSlice } from "../features/bench/slice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
+import type { CompareSlice } from "../features/compare/slice.ts";
+import { createCompareSlice } from "../features/compare/slice.ts";
 import type { ExpertsSlice } from "../features/experts/slice.ts";
 import { createExpertsSlice } from "../features/experts/slice.ts";
 import type { EmbedSlice } from "../features/embed/slice.ts";
@@ -34,6 +36,8 @@ import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
 import { createProfileSlice } from "../features/profile/slice.ts";
+import type { ReportSlice } from "../features/report/slice.ts";
+import { createReportSlice } from "../features/report/slice.ts";
 import { createHistorySlice } from "../features/run/historySlice.ts";
 import { createHybridSlice } from "../features/run/hybridSlice.ts";
 import { createPairSlice } from "../features/run/pairSlice.ts";
@@ -69,6 +73,8 @@ export type WorkbenchState = SessionState &
   ConvertSlice &
   QuantizeSlice &
   ServerSlice &
+  CompareSlice &
+  ReportSlice &
   TensorsSlice &
   NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
@@ -102,6 +108,8 @@ export function createWorkbenchStore(
       ...createEmbedSlice(tools()),
       ...createNotesSlice(tools()),
       ...createServerSlice(tools()),
+      ...createCompareSlice(tools()),
+      ...createReportSlice(tools()),
       // Behind the others: it hears of a model when they have made room for it.
       ...createMemorySlice<WorkbenchState>(tools(), DOCUMENT_PARTS),
     };

@@ -164,7 +164,7 @@ function filesView(files: ComparedFiles | null): Pick<Comparison, "keys" | "tens
 function typeChanges(rows: ComparedFiles["tensors"]["rows"]): Comparison["tensors"]["types"] {
   const changes = new Map<string, { from: string; to: string; tensors: number; bytesA: number; bytesB: number }>();
   for (const { a, b } of rows) {
-    if (a === null || b === null || a.type === b.type) continue;
+    if (a === null || b === null || a.type === b.type || a.shape.join() !== b.shape.join()) continue;
     const key = `${a.type} ${b.type}`;
     const change = changes.get(key) ?? { from: a.type, to: b.type, tensors: 0, bytesA: 0, bytesB: 0 };
     changes.set(key, change);
