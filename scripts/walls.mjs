@@ -27,7 +27,7 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
-const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/contract"];
+const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -53,6 +53,7 @@ export const walls = [
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },
   { folder: "main/quantize", may: [...core, "main/formats"] },
+  { folder: "main/compare", may: [...core, "main/formats"] },
   { folder: "main/statistics", may: [...core, "main/formats"] },
   { folder: "main/tokenizer", may: [...base, "main/formats", "main/ir/steps.ts"] },
   {
@@ -78,7 +79,7 @@ export const walls = [
     packages: ["commander", "ws", "zod"],
   },
   // The two doors of the library (docs/library.md): the portable one runs in browsers, the other adds what needs a machine.
-  { folder: "main/library", may: runtimeLayers },
+  { folder: "main/library", may: [...runtimeLayers, "main/compare"] },
   {
     folder: "main/node/library",
     may: [

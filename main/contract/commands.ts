@@ -31,6 +31,7 @@ export const TABS = [
   { id: "bench", title: "Bench" },
   { id: "profile", title: "Profile" },
   { id: "export", title: "Export" },
+  { id: "compare", title: "Compare" },
   { id: "server", title: "Server" },
 ] as const;
 export type Tab = (typeof TABS)[number]["id"];
@@ -48,6 +49,8 @@ export const COMMANDS = [
   command("file.openPath", "Open a path…", "File"),
   command("file.openSample", "Open the sample model", "File"),
   command("file.close", "Close the model", "File", ["Mod+Shift+W"]),
+  command("file.saveReport", "Save report…", "File", ["Mod+Shift+S"]),
+  command("file.copyReport", "Copy report as Markdown", "File"),
   command("file.exportSession", "Export the session…", "File"),
   command("file.importSession", "Import a session…", "File"),
   command("file.export", "Export an .mlpackage…", "File", ["Mod+E", "Mod+B"]),
@@ -67,6 +70,7 @@ export const COMMANDS = [
   command("view.theme", "Switch between light, dark and automatic", "View"),
   command("model.run", "Run", "Model", ["Mod+R", "Mod+Enter"], shellOnly),
   command("model.stop", "Stop", "Model", ["Mod+."]),
+  command("model.compare", "Compare with…", "Model", ["Mod+Shift+D"]),
   command("model.bench", "Start the benchmark", "Model", ["Mod+Shift+B"]),
   command("model.profile", "Record a profile", "Model", ["Mod+I"]),
   command("model.check", "Check the file for damage", "Model"),

@@ -74,6 +74,7 @@ import {
 import { adviceInput, calibrateInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
 import { verifyItem } from "./views/mac.ts";
 import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
+import { compareInput, compareItem } from "./views/compare.ts";
 import { costView, subject, verdict } from "./views/cost.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import { benchInput, benchItem } from "./views/bench.ts";
@@ -82,6 +83,7 @@ import { checkInput, checkItem, statisticsInput, statisticsItem, valuesInput, va
 import { serverInput, serverItem, serverStatus } from "./views/server.ts";
 import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
 import { historyEntry, historyKind, historyPage, LARGEST_DOCUMENT, sessionId, sessionRow } from "./views/session.ts";
+import { reportInput, reportPage } from "./views/report.ts";
 import { encoded, encodeInput, expertsInput, expertsItem, scoreInput, scoreItem } from "./views/score.ts";
 
 const nothing = z.object({});
@@ -247,6 +249,9 @@ export const contract = {
     /** The route with an advice applied, and numbers before and after. */
     "advice.preview": call(adviceChoice, advicePreview),
 
+    /** What is seen, as one page of HTML that needs nothing else, and its head as Markdown. */
+    "report.make": call(reportInput, reportPage),
+
     "machine.state": call(nothing, machineState),
     /** Which device is fastest here for a model, by what was measured; measures nothing itself. */
     "devices.advise": call(adviceInput, deviceAdvice),
@@ -274,6 +279,8 @@ export const contract = {
     "passes.steps": stream(stepsInput, stepsItem),
     "bench.run": stream(benchInput, benchItem),
     "profile.run": stream(profileInput, profileItem),
+    /** Two sides against each other: structure, routing, numbers, and what is known of speed and words. */
+    "compare.run": stream(compareInput, compareItem),
     /** Before and after in turns, and a verdict that is kept for this machine. */
     "advice.measure": stream(measureAdviceInput, measureAdviceItem),
     /** Measures what is not known of the devices, then advises. */

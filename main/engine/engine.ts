@@ -21,6 +21,7 @@ import { costAccess } from "./models/costs.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { adviceHandlers } from "./handlers/adviceHandlers.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
+import { compareHandler, compareParts } from "./handlers/compareHandler.ts";
 import { costHandlers } from "./handlers/costHandlers.ts";
 import { convertHandlers } from "./handlers/convertHandlers.ts";
 import { importanceHandler } from "./handlers/importanceHandler.ts";
@@ -41,6 +42,7 @@ import { qualityHandler } from "./handlers/qualityHandler.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
+import { reportHandler } from "./handlers/reportHandler.ts";
 import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { stepsHandlers } from "./handlers/stepsHandlers.ts";
 import { sessionHandlers } from "./handlers/sessionHandlers.ts";
@@ -157,24 +159,36 @@ export function createEngine(parts: EngineParts): Engine {
   });
   const steps = stepsHandlers({ store, costs });
   const serving = serverHandlers(services.api, () => engine);
+  const routing = routeHandlers({
+    ...{ store, initial, costs },
+    here: here === undefined ? null : initial,
+    kept: services.routes,
+  });
+  const info = infoHandlers({
+    cpu,
+    devices,
+    jobs,
+    offers,
+    machine,
+    data: services.data,
+    plans,
+    models: () => store.held(),
+  });
+  const predicting = { ...inspecting, ...routing, ...costHandlers({ store, devices, costs }) };
+  const comparing = compareParts({ store, costs, calls: predicting });
   const warming = new AbortController();
 
   const handlers: EngineHandlers = {
     calls: {
-      ...infoHandlers({ cpu, devices, jobs, offers, machine, data: services.data, plans, models: () => store.held() }),
+      ...info,
       ...sessionHandlers(services),
-      ...inspecting,
+      ...predicting,
+      "report.make": reportHandler({ compare: comparing, calls: { ...info, ...predicting, ...advising.calls } }),
       "model.open": (input, context) => {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
       ...graphHandlers(store, initial, dispatch, costs),
-      ...routeHandlers({
-        ...{ store, initial, costs },
-        here: here === undefined ? null : initial,
-        kept: services.routes,
-      }),
-      ...costHandlers({ store, devices, costs }),
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...exporting.calls,
@@ -189,6 +203,7 @@ export function createEngine(parts: EngineParts): Engine {
       "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
     streams: {
+      "compare.run": compareHandler(comparing),
       "run.start": runHandler({ store, decoders, jobs }),
       ...measureHandlers({
         ...{ store, decoders, devices, jobs, machine, defaultThreads, allowThrottle, peakBandwidth },

@@ -60,6 +60,8 @@ export const COMMAND_NAMES = [
   "assert-residency",
   "segments",
   "advise",
+  "diff",
+  "report",
   "compile",
   "convert",
   "quantize",

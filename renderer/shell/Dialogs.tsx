@@ -13,6 +13,7 @@ import { ErrorNote } from "../ui/ErrorNote.tsx";
 import { Progress } from "../ui/states.tsx";
 import { saveText } from "../ui/saveText.ts";
 import { Words } from "../ui/Words.tsx";
+import { ReportForm } from "../features/report/ReportForm.tsx";
 import { About } from "./About.tsx";
 import { Palette } from "./Palette.tsx";
 import { boundKeys } from "./shortcuts.ts";
@@ -40,6 +41,9 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="Export the session" open={dialog === "session"} onClose={close}>
         <SessionForm onClose={close} />
+      </Dialog>
+      <Dialog title="Save a report" open={dialog === "report"} onClose={close}>
+        <ReportForm onClose={close} />
       </Dialog>
       <Dialog title="About RLX Workbench" open={dialog === "about"} onClose={close} width={680}>
         <About />

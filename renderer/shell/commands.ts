@@ -87,6 +87,8 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       },
       enabled: () => current(get().info)?.offers.some(({ kind }) => kind === "sample") === true,
     },
+    "file.saveReport": withModel(() => get().showDialog("report")),
+    "file.copyReport": withModel(() => void get().copyReport()),
     "file.exportSession": withModel(() => get().showDialog("session")),
     "file.importSession": always(pickSession),
     "file.close": withModel(() => get().close()),
@@ -131,6 +133,7 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       run: () => stopWork(get()),
       enabled: () => isBusy(get()),
     },
+    "model.compare": tab("compare"),
     "model.bench": withRun(() => {
       get().setTab("bench");
       void get().startBench();

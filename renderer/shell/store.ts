@@ -14,6 +14,8 @@ import type { BenchSlice } from "../features/bench/slice.ts";
 import { createChoiceSlice } from "../features/bench/choiceSlice.ts";
 import type { ChoiceSlice } from "../features/bench/choiceSlice.ts";
 import { createBenchSlice } from "../features/bench/slice.ts";
+import type { CompareSlice } from "../features/compare/slice.ts";
+import { createCompareSlice } from "../features/compare/slice.ts";
 import type { ExpertsSlice } from "../features/experts/slice.ts";
 import { createExpertsSlice } from "../features/experts/slice.ts";
 import type { EmbedSlice } from "../features/embed/slice.ts";
@@ -36,6 +38,8 @@ import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
 import { createProfileSlice } from "../features/profile/slice.ts";
+import type { ReportSlice } from "../features/report/slice.ts";
+import { createReportSlice } from "../features/report/slice.ts";
 import { createHistorySlice } from "../features/run/historySlice.ts";
 import { createHybridSlice } from "../features/run/hybridSlice.ts";
 import { createPairSlice } from "../features/run/pairSlice.ts";
@@ -72,6 +76,8 @@ export type WorkbenchState = SessionState &
   ConvertSlice &
   QuantizeSlice &
   ServerSlice &
+  CompareSlice &
+  ReportSlice &
   TensorsSlice &
   NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
@@ -106,6 +112,8 @@ export function createWorkbenchStore(
       ...createEmbedSlice(tools()),
       ...createNotesSlice(tools()),
       ...createServerSlice(tools()),
+      ...createCompareSlice(tools()),
+      ...createReportSlice(tools()),
       // Behind the others: it hears of a model when they have made room for it.
       ...createMemorySlice<WorkbenchState>(tools(), DOCUMENT_PARTS),
     };

@@ -5,6 +5,7 @@ import { isPacked } from "../../ir/dtype.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
+import { nodeName } from "../../ir/nodePlace.ts";
 import type { OpTable } from "../../ir/opTable.ts";
 import { each } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
@@ -15,15 +16,6 @@ import { groupTree } from "./groups.ts";
 import { groupWords } from "./groupWords.ts";
 import { MovedBytes } from "../../compiler/cost/movedBytes.ts";
 import { StringTable } from "./strings.ts";
-
-/** Short name of a node within its group. */
-export const nodeName = (node: Node): string => {
-  const own = node.attrs["name"];
-  if (typeof own === "string") return own;
-  if (node.origins.length === 1) return node.origins[0]?.label ?? "";
-  const labels = [...new Set(node.origins.map((origin) => origin.label))];
-  return labels.length > 3 ? `${labels.slice(0, 3).join(" + ")} …` : labels.join(" + ");
-};
 
 /**
  * An id that survives passes: the first operation of the model that a node stands for, and a count where several

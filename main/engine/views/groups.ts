@@ -8,6 +8,7 @@ import type { AttrRecord } from "../../ir/attributes.ts";
 import { attrsText } from "../../ir/attributes.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
+import { scopeOf } from "../../ir/nodePlace.ts";
 import { Numbering, Sequences } from "../../ir/numbering.ts";
 import { each } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
@@ -32,20 +33,6 @@ export interface GroupTree {
 }
 
 const BLOCK = /^blk\.\d+$/;
-
-/** The scope all origins of a node share: a node fused from two parts belongs to what holds both. */
-export function scopeOf(node: Node): readonly string[] {
-  let shared: readonly string[] | undefined;
-  for (const origin of node.origins) {
-    const path = origin.scope === "" ? [] : origin.scope.split("/");
-    if (shared === undefined) shared = path;
-    else {
-      const end = shared.findIndex((part, i) => part !== path[i]);
-      shared = end < 0 ? shared : shared.slice(0, end);
-    }
-  }
-  return shared ?? [];
-}
 
 const trees = new WeakMap<Graph, GroupTree>();
 

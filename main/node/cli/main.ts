@@ -9,6 +9,7 @@ import { readSettings } from "../settings.ts";
 import { requireAddressSpace } from "./addressSpace.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
+import type { DiffOptions } from "./diff.ts";
 import type { SessionOptions } from "./session.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {
@@ -227,6 +228,52 @@ forTarget(
   .option("--pairs <n>", "pairs of a measurement (default: 8)")
   .option("--warn", "measure although the machine is hot, on battery or busy; there is no verdict then")
   .action(run(async () => (await import("./advise.ts")).advise));
+
+forTarget(
+  addFor(
+    `A: ${MODEL_FILE}`,
+    "diff",
+    "two files, or one on two targets: what differs, in words, routing, predicted time, graph, tensors and keys",
+    "rlx diff q4.gguf q8.gguf",
+    "rlx diff model.gguf --units cpu-ane --b-units all",
+    "rlx diff model.gguf --backend cpu --b-backend mlx --html diff.html",
+  ).argument("[other]", "B: another file; A's own without it, on another target"),
+)
+  .option("--backend <name>", "what it runs on: coreml (default), cpu or mlx")
+  .option("--b-backend <name>", "what B runs on, where it is not what A does")
+  .option("--b-chip <id>", "chip of B")
+  .option("--b-units <id>", "compute units of B")
+  .option("--b-profile <id>", "form of the weights of B")
+  .option("--b-context <n>", "context length of B")
+  .option("--b-options <list>", "ways to compile B")
+  .option("--bench", "measure both in turn on this machine, too")
+  .option("--warn", "with --bench: in a machine that is not quiet, too; the result is marked")
+  .option("--all", "every row of the lists")
+  .option("--html <path>", "write it as one page of HTML, too")
+  .option("--overwrite", "with --html: replace what is there")
+  .action((file: string | undefined, other: string | undefined, options: DiffOptions, command: Program) =>
+    run(async () => {
+      const { diff } = await import("./diff.ts");
+      return (of: Command, model: ModelChoice, given: DiffOptions) => diff(of, model, other, given);
+    })(file, options, command),
+  );
+
+forTarget(
+  add(
+    "report",
+    "what is seen of a model as one page of HTML: verdict, route, advice, benchmarks, identity",
+    "rlx report model.gguf -o model.html",
+    "rlx report model.gguf --backend cpu --markdown",
+  ),
+)
+  .option("--backend <name>", "what it runs on: coreml (default), cpu or mlx")
+  .option("-o, --output <path>", "where to write it; here, by the model's name, without it")
+  .option("--overwrite", "replace what is there")
+  .option("--markdown", "print its head for a bug tracker instead")
+  .option("--notes <text>", "a text of your own at its end")
+  .addOption(preset("--benches <n>", "newest benchmarks of this model that are in it", "3"))
+  .option("--paths", "whole paths instead of names of files")
+  .action(run(async () => (await import("./report.ts")).report));
 
 // A package holds both phases.
 ofBothPhases(

@@ -11,8 +11,8 @@ import {
 } from "../../contract/views/session.ts";
 import type { SessionRow } from "../../contract/views/session.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
-import { writeAtomically } from "../files/recents.ts";
 import type { Command, CommonOptions } from "./client.ts";
+import { writeNew } from "./newFile.ts";
 import { bytesText } from "./output.ts";
 
 export const SESSION_ACTIONS = ["list", "export", "import", "remove"] as const;
@@ -96,12 +96,7 @@ async function exportOne(command: Command, name: string | undefined, options: Se
     else output.write(text);
     return;
   }
-  const path = resolve(options.output);
-  if (options.overwrite !== true && (await stat(path).catch(() => undefined)) !== undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[session] ${path} exists already`, {
-      hint: "Choose another name, or overwrite it (--overwrite).",
-    });
-  await writeAtomically(path, text);
+  const path = await writeNew("session", options.output, text, options.overwrite === true);
   output.value({ session: id, path });
   output.line(`${bytesText(text.length)} in ${path}`);
 }

@@ -6,8 +6,8 @@ import { useSession } from "../../session/context.tsx";
 import type { Ghost } from "../../session/sessionSlice.ts";
 import { seconds } from "../../ui/format.ts";
 import { deviceFill } from "../../ui/patterns.tsx";
-import type { RibbonWidth } from "./ribbonGeometry.ts";
-import { ribbonRects } from "./ribbonGeometry.ts";
+import type { RibbonWidth } from "../../graph/ribbonGeometry.ts";
+import { ribbonRects } from "../../graph/ribbonGeometry.ts";
 import styles from "./Ribbon.module.css";
 
 interface GhostBandProps {

@@ -15,10 +15,10 @@ import { approximate, bytes, plural, seconds, share } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import { deviceFill } from "../../ui/patterns.tsx";
 import { useSize } from "../../ui/useSize.ts";
-import type { RibbonRect, RibbonWidth } from "./ribbonGeometry.ts";
+import type { RibbonRect, RibbonWidth } from "../../graph/ribbonGeometry.ts";
 import { GhostBand, GhostSummary } from "./Ghost.tsx";
 import { TruthWord } from "./TruthWord.tsx";
-import { rectAt, ribbonNotches, ribbonRects, segmentExtents } from "./ribbonGeometry.ts";
+import { rectAt, ribbonNotches, ribbonRects, segmentExtents } from "../../graph/ribbonGeometry.ts";
 import { plannedRuns } from "./routing.ts";
 import styles from "./Ribbon.module.css";
 

@@ -12,7 +12,7 @@ import { saveText } from "../../ui/saveText.ts";
 import table from "../../ui/table.module.css";
 import type { RunRecord } from "./history.ts";
 import { changedParameters, compareSpeeds, runName, runsJson } from "./history.ts";
-import { diffWords } from "./textDiff.ts";
+import { diffWords } from "../../ui/textDiff.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./RunHistory.module.css";
 

@@ -1,0 +1,198 @@
+/** Two sides against each other: what differs in words first, then routes, numbers, speed, words and structure. */
+import type { ReactNode } from "react";
+import { useEffect, useMemo } from "react";
+import type { Comparison } from "../../../main/contract/views/compare.ts";
+import { current } from "../../session/async.ts";
+import { Button, IconButton } from "../../ui/Button.tsx";
+import { Card, Note } from "../../ui/Card.tsx";
+import { CopyButton } from "../../ui/CopyButton.tsx";
+import { cx } from "../../ui/cx.ts";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { figureText, significant } from "../../ui/format.ts";
+import { Progress } from "../../ui/states.tsx";
+import { diffWords } from "../../ui/textDiff.ts";
+import table from "../../ui/table.module.css";
+import { CostsCard, GraphCard, KeysCard, MovedCard, NumbersCard, TensorsCard } from "./Differences.tsx";
+import { SidePicker } from "./SidePicker.tsx";
+import { TwinRibbons } from "./TwinRibbons.tsx";
+import { useCompare } from "./useCompare.ts";
+import styles from "./Compare.module.css";
+
+export function CompareTab(): ReactNode {
+  const begin = useCompare((s) => s.beginCompare);
+  const model = useCompare((s) => current(s.model)?.model ?? null);
+  const backend = useCompare((s) => s.backend);
+  const target = useCompare((s) => s.target);
+  const phase = useCompare((s) => s.phase);
+  const state = useCompare((s) => s.comparison);
+  // Once for each subject of the window: a comparison that was stopped stays so.
+  useEffect(() => void begin(), [begin, model, backend, target, phase]);
+  const shown = current(state);
+  return (
+    <div className={styles["tab"]}>
+      <SidesCard />
+      <Working />
+      {state.kind === "failed" ? <ErrorNote title="The comparison" error={state.error} /> : null}
+      {shown === null ? null : <Shown comparison={shown} />}
+    </div>
+  );
+}
+
+function SidesCard(): ReactNode {
+  const sides = useCompare((s) => s.sides);
+  const swap = useCompare((s) => s.swapSides);
+  const again = useCompare((s) => s.compareAgain);
+  const bench = useCompare((s) => s.benchSides);
+  const save = useCompare((s) => s.saveComparison);
+  const busy = useCompare((s) => s.comparing !== null);
+  const shown = useCompare((s) => current(s.comparison));
+  if (sides === null) return null;
+  return (
+    <Card title="Compare" aside="two models, or one on two targets">
+      <div className={styles["sides"]}>
+        <SidePicker side="a" choice={sides.a} />
+        <IconButton label="Swap the sides" onClick={swap}>
+          ⇄
+        </IconButton>
+        <SidePicker side="b" choice={sides.b} />
+      </div>
+      <div className={styles["actions"]}>
+        <Button look="primary" disabled={busy} onClick={() => void again()}>
+          Compare
+        </Button>
+        <Button disabled={busy || shown === null} onClick={() => void bench()}>
+          Measure both in turn
+        </Button>
+        <Button disabled={busy || shown === null} onClick={() => void save()}>
+          Save as HTML…
+        </Button>
+        {shown === null ? null : (
+          <CopyButton
+            label="Copy the sentences"
+            text={() => shown.sentences.map((sentence) => `- ${sentence}`).join("\n")}
+          />
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function Working(): ReactNode {
+  const comparing = useCompare((s) => s.comparing);
+  const stop = useCompare((s) => s.stopComparing);
+  if (comparing === null) return null;
+  const { sentence, fraction, since } = comparing;
+  return (
+    <div className={styles["working"]}>
+      <Progress sentence={sentence} fraction={fraction} since={since} />
+      <Button small onClick={stop}>
+        Stop
+      </Button>
+    </div>
+  );
+}
+
+function Shown({ comparison }: { readonly comparison: Comparison }): ReactNode {
+  const { sentences, routing, graph, speed, words } = comparison;
+  return (
+    <>
+      <section aria-label="In words" className={styles["words"]}>
+        <ol data-single={sentences.length === 1}>
+          {sentences.map((sentence) => (
+            <li key={sentence}>{sentence}</li>
+          ))}
+        </ol>
+      </section>
+      {routing === null ? null : (
+        <Card title="Routes" aside="each as long as its step takes, predicted">
+          <TwinRibbons routing={routing} />
+        </Card>
+      )}
+      <div className={styles["columns"]}>
+        <NumbersCard numbers={comparison.numbers} />
+        {speed === null ? null : <SpeedCard speed={speed} />}
+        {words === null ? null : <WordsCard words={words} />}
+        {routing === null ? null : <CostsCard costs={comparison.costs} />}
+        {routing === null ? null : <MovedCard routing={routing} />}
+        {graph === null ? null : <GraphCard graph={graph} />}
+        <TensorsCard tensors={comparison.tensors} />
+        <KeysCard keys={comparison.keys} facts={comparison.facts} />
+      </div>
+    </>
+  );
+}
+
+function SpeedCard({ speed }: { readonly speed: NonNullable<Comparison["speed"]> }): ReactNode {
+  const { names, rows, differences } = speed;
+  return (
+    <Card title="Measured" aside={names.a === names.b ? names.a : `A: ${names.a}, B: ${names.b}`}>
+      {rows.length === 0 ? (
+        <Note>The two have no test in common.</Note>
+      ) : (
+        <table className={cx(table["table"], table["bleed"])}>
+          <thead>
+            <tr>
+              <th>test</th>
+              <th>A</th>
+              <th>B</th>
+              <th>B to A</th>
+              <th className={table["left"]}>verdict</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ test, a, b, ratio, sentence }) => (
+              <tr key={test}>
+                <td>{test}</td>
+                <td>{figureText(a)}</td>
+                <td>{figureText(b)}</td>
+                <td>
+                  {ratio === null
+                    ? "–"
+                    : `${significant(ratio.value)} × (${significant(ratio.low)} to ${significant(ratio.high)})`}
+                </td>
+                <td className={table["text"]}>{sentence}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {differences.length === 0 ? null : <Note>What else differs: {differences.join(", ")}.</Note>}
+    </Card>
+  );
+}
+
+/** The answers word by word, as far as both runs are still here. */
+function WordsCard({ words }: { readonly words: NonNullable<Comparison["words"]> }): ReactNode {
+  const sides = useCompare((s) => s.sides);
+  const runs = useCompare((s) => s.runHistory);
+  const textOf = (side: "a" | "b"): string | null => {
+    const model = sides?.[side].model;
+    return model?.kind === "run" ? (runs.find(({ id }) => id === model.id)?.text ?? null) : null;
+  };
+  const [left, right] = [textOf("a"), textOf("b")];
+  const parts = useMemo(() => (left === null || right === null ? null : diffWords(left, right)), [left, right]);
+  return (
+    <Card title="Answers" aside={`${words.names.a} and ${words.names.b}`}>
+      <Note>{words.sentence}</Note>
+      {parts === null ? null : (
+        <div className={styles["texts"]}>
+          {(["left", "right"] as const).map((own) => (
+            <p key={own}>
+              {parts
+                .filter(({ kind }) => kind === "same" || kind === own)
+                .map(({ kind, text }, i) =>
+                  kind === "same" ? (
+                    <span key={i}>{text}</span>
+                  ) : (
+                    <mark key={i} data-side={kind}>
+                      {text}
+                    </mark>
+                  ),
+                )}
+            </p>
+          ))}
+        </div>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,318 @@
+/**
+ * The Compare tab: two sides that are chosen, what differs between them, and a measurement of both in turn. A file of a side is
+ * open in the engine for as long as it is chosen.
+ */
+import type { CompareInput, Comparison, Side } from "../../../main/contract/views/compare.ts";
+import type { BenchItem } from "../../../main/contract/views/bench.ts";
+import type { Subject } from "../../../main/contract/views/cost.ts";
+import { readDocument } from "../../../main/contract/views/session.ts";
+import { WorkbenchError } from "../../../main/diagnostics/errors.ts";
+import type { Async } from "../../session/async.ts";
+import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
+import type { SessionState } from "../../session/sessionSlice.ts";
+import type { SliceTools } from "../../session/slice.ts";
+import { saveText } from "../../ui/saveText.ts";
+import type { KeptBench, KeptRun, SideChoice, SideParts } from "./sides.ts";
+import { answerOf, initialSides, sideOfSession, subjectOn } from "./sides.ts";
+
+export interface Sides {
+  readonly a: SideChoice;
+  readonly b: SideChoice;
+}
+
+export interface Working {
+  readonly what: "compare" | "bench";
+  readonly sentence: string;
+  readonly fraction: number | null;
+  readonly since: number;
+}
+
+export interface CompareSlice {
+  /** null until the tab was shown. */
+  readonly sides: Sides | null;
+  readonly comparison: Async<Comparison>;
+  readonly comparing: Working | null;
+  readonly chooseSide: (side: Side, choice: SideChoice) => void;
+  readonly swapSides: () => void;
+  /** Chooses sides where there are none yet, and compares. */
+  readonly beginCompare: () => Promise<void>;
+  readonly compareAgain: () => Promise<void>;
+  readonly stopComparing: () => void;
+  /** Measures both in turn on this machine. */
+  readonly benchSides: (conditions?: "wait" | "warn") => Promise<void>;
+  readonly saveComparison: () => Promise<void>;
+  /** An op of the open model in the graph. */
+  readonly showCompared: (side: Side, node: number) => void;
+}
+
+/** What other features keep, and a comparison can speak of. */
+interface Kept {
+  readonly runHistory: readonly KeptRun[];
+  readonly benchResults: readonly KeptBench[];
+  readonly benchEarlier: readonly KeptBench[];
+}
+type Readable = SessionState & CompareSlice & Kept;
+type Speed = NonNullable<CompareInput["speed"]>;
+
+const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 8 } as const;
+
+export function createCompareSlice({
+  engine,
+  set,
+  get,
+  on,
+  once,
+  emit,
+  watch,
+}: SliceTools<CompareSlice, Readable>): CompareSlice {
+  const task = createTask();
+  /** Models of files that are chosen, by their source. */
+  const opened = new Map<string, string>();
+  /** Of the last pair that was measured here. */
+  let measured: { readonly of: string; readonly speed: Speed } | null = null;
+  let input: CompareInput | null = null;
+
+  const closeOthers = (kept: ReadonlySet<string>): void => {
+    for (const [key, model] of opened)
+      if (!kept.has(key)) {
+        opened.delete(key);
+        void engine.call("model.close", { model }).catch(() => undefined);
+      }
+  };
+  on("modelLeft", ({ opensAgain }) => {
+    task.abandon();
+    if (opensAgain) opened.clear();
+    else closeOthers(new Set());
+    [measured, input] = [null, null];
+    set({ sides: null, comparison: IDLE, comparing: null });
+  });
+  // What is compared as the window has it is another thing on another subject.
+  watch(
+    ({ backend, target, phase }) => [backend, target, phase],
+    () => {
+      task.abandon();
+      set({ comparison: IDLE, comparing: null });
+    },
+  );
+
+  const windowSubject = (): Subject | null => {
+    const { backend, target } = get();
+    return target === null ? null : { backend, target };
+  };
+  const say = (what: Working["what"], sentence: string, fraction: number | null = null): void => {
+    const { comparing } = get();
+    set({ comparing: { what, sentence, fraction, since: comparing?.since ?? Date.now() } });
+  };
+
+  const partsOf = async (choice: SideChoice, window: Subject, signal: AbortSignal): Promise<SideParts> => {
+    const own: SideParts = {
+      source: { kind: "open" },
+      subject: subjectOn(choice.on, window),
+      ...{ measured: null, answer: null },
+    };
+    const { model } = choice;
+    if (model.kind === "open") return own;
+    if (model.kind === "file") return { ...own, source: { kind: "path", path: model.path } };
+    if (model.kind === "run") {
+      const run = get().runHistory.find(({ id }) => id === model.id);
+      return { ...own, answer: run === undefined ? null : answerOf(run) };
+    }
+    if (model.kind === "bench") {
+      const entry = [...get().benchResults, ...get().benchEarlier].find(({ id }) => id === model.id);
+      const name = model.id > 0 ? `Bench ${model.id}` : "An earlier benchmark";
+      return {
+        ...own,
+        measured: entry === undefined ? null : { record: entry.result, subject: model.subject, name },
+      };
+    }
+    const { text } = await engine.call("sessions.load", { session: model.session }, { signal });
+    const side = sideOfSession(readDocument(text), window);
+    if (typeof side === "string")
+      throw new WorkbenchError("INPUT_ARGUMENT", `[compare] ${side}`, { hint: "Choose the file itself." });
+    return choice.on === null ? side : { ...side, subject: own.subject };
+  };
+
+  const modelOf = async ({ source }: SideParts, signal: AbortSignal): Promise<string> => {
+    if (source.kind === "open") return current(get().model)?.model ?? "";
+    const key = JSON.stringify(source);
+    const known = opened.get(key);
+    if (known !== undefined) return known;
+    const { model } = await engine.call("model.open", { source }, { signal });
+    opened.set(key, model);
+    return model;
+  };
+
+  const inputOf = async ({ a, b }: Sides, signal: AbortSignal): Promise<CompareInput | null> => {
+    const window = windowSubject();
+    if (window === null) return null;
+    const [left, right] = [await partsOf(a, window, signal), await partsOf(b, window, signal)];
+    const models = { a: await modelOf(left, signal), b: await modelOf(right, signal) };
+    closeOthers(new Set([left, right].map(({ source }) => JSON.stringify(source))));
+    const own = JSON.stringify([models, left.subject, right.subject]);
+    const { measured: first } = left;
+    const { measured: second } = right;
+    const kept: Speed | null =
+      first === null || second === null ? null : { a: first, b: second, together: first.record === second.record };
+    return {
+      a: { model: models.a, subject: left.subject },
+      b: { model: models.b, subject: right.subject },
+      phase: get().phase,
+      speed: measured?.of === own ? measured.speed : kept,
+      answers: left.answer === null || right.answer === null ? null : { a: left.answer, b: right.answer },
+    };
+  };
+
+  const bestOther = async (window: Subject): Promise<Subject | null> => {
+    const open = current(get().model);
+    if (open === null || !open.canGraph.ok) return null;
+    try {
+      const { rows } = await engine.call("verdict.get", { model: open.model, subject: window, rows: "all" });
+      const others = rows.flatMap((row) =>
+        row.ok && JSON.stringify(row.subject) !== JSON.stringify(window)
+          ? [{ subject: row.subject, seconds: row.speed.token.value }]
+          : [],
+      );
+      return others.sort((x, y) => x.seconds - y.seconds)[0]?.subject ?? null;
+    } catch {
+      // Without a prediction any other target will do.
+      return null;
+    }
+  };
+
+  const compare = async (): Promise<void> => {
+    const { sides } = get();
+    if (sides === null) return;
+    task.stop();
+    const { signal, isCurrent } = task.begin();
+    set({ comparison: loading(get().comparison), comparing: null });
+    say("compare", "Opening");
+    try {
+      const asked = await inputOf(sides, signal);
+      if (asked === null || !isCurrent()) return;
+      input = asked;
+      for await (const item of engine.stream("compare.run", asked, { signal })) {
+        if (!isCurrent()) return;
+        if (item.kind === "phase") say("compare", item.sentence, item.fraction);
+        else set({ comparison: ready(item.comparison) });
+      }
+    } catch (error) {
+      if (!isCurrent()) return;
+      set({ comparison: isCancelled(error) ? IDLE : failed(error) });
+    } finally {
+      if (isCurrent()) set({ comparing: null });
+    }
+  };
+
+  const deviceOf = ({ backend }: Subject): string => {
+    const found = (current(get().info)?.devices ?? []).find(
+      (device) => device.backend === backend && device.available && device.capabilities.measure === true,
+    );
+    if (found !== undefined) return found.id;
+    throw new WorkbenchError("ENV_NO_DEVICE", `[compare] ${backend} is measured on no device of this machine`, {
+      hint: "Choose a target that is here for both sides.",
+    });
+  };
+
+  return {
+    sides: null,
+    comparison: IDLE,
+    comparing: null,
+    chooseSide(side, choice) {
+      const { sides } = get();
+      if (sides === null) return;
+      set({ sides: { ...sides, [side]: choice } });
+      void compare();
+    },
+    swapSides() {
+      const { sides } = get();
+      if (sides === null) return;
+      set({ sides: { a: sides.b, b: sides.a } });
+      measured = null;
+      void compare();
+    },
+    async beginCompare() {
+      const open = current(get().model);
+      const window = windowSubject();
+      if (open === null || window === null) return;
+      if (get().sides === null) {
+        await get().loadRecents();
+        const recents = current(get().recents) ?? [];
+        const best = recents.some(({ path, exists }) => exists && path !== open.file?.path)
+          ? null
+          : await bestOther(window);
+        if (current(get().model)?.model !== open.model || get().sides !== null) return;
+        set({ sides: initialSides(open, recents, best) });
+      }
+      if (get().comparison.kind === "idle") await compare();
+    },
+    compareAgain: compare,
+    stopComparing: task.stop,
+    async benchSides(conditions = "wait") {
+      const asked = input;
+      if (asked === null || get().comparing !== null) return;
+      const { signal, isCurrent } = task.begin();
+      say("bench", "Preparing both");
+      try {
+        const [onA, onB] = [deviceOf(asked.a.subject), deviceOf(asked.b.subject)];
+        const others = asked.a.model === asked.b.model ? [] : [asked.b.model];
+        const request = { model: asked.a.model, others, device: [...new Set([onA, onB])], conditions, ...BENCH };
+        for await (const item of engine.stream("bench.run", request, { signal })) {
+          if (!isCurrent()) return;
+          if (item.kind !== "done") sayBench(item, say);
+          else {
+            const sideOf = (model: string, device: string) => ({
+              record: item,
+              subject: Math.max(
+                0,
+                item.subjects.findIndex((each) => each.model === model && each.device === device),
+              ),
+              name: "measured in turn",
+            });
+            const speed = { a: sideOf(asked.a.model, onA), b: sideOf(asked.b.model, onB), together: true };
+            measured = {
+              of: JSON.stringify([{ a: asked.a.model, b: asked.b.model }, asked.a.subject, asked.b.subject]),
+              speed,
+            };
+          }
+        }
+        if (isCurrent() && measured !== null) await compare();
+      } catch (error) {
+        if (isCurrent() && !isCancelled(error)) get().notifyError("The sides could not be measured", error);
+      } finally {
+        if (isCurrent()) set({ comparing: null });
+      }
+    },
+    async saveComparison() {
+      if (input === null) return;
+      try {
+        const { a, phase } = input;
+        const made = await engine.call("report.make", { model: a.model, subject: a.subject, phase, against: input });
+        saveText(made.name, made.html, "text/html");
+      } catch (error) {
+        get().notifyError("The comparison could not be saved", error);
+      }
+    },
+    showCompared(side, node) {
+      const asked = input?.[side];
+      const open = current(get().model);
+      if (asked === undefined || open?.model !== asked.model) return;
+      const show = (): void => {
+        get().setTab("graph");
+        emit("nodeChosen", node);
+      };
+      if (JSON.stringify(asked.subject) === JSON.stringify(windowSubject())) return show();
+      once("routesSettled", show);
+      if (get().backend !== asked.subject.backend) get().setBackend(asked.subject.backend);
+      get().setTarget(asked.subject.target);
+    },
+  };
+}
+
+function sayBench(
+  item: Exclude<BenchItem, { kind: "done" }>,
+  say: (what: "bench", sentence: string, fraction?: number) => void,
+): void {
+  if (item.kind === "phase") say("bench", item.sentence);
+  else if (item.kind === "sample")
+    say("bench", `Measuring both in turn, ${item.done} of ${item.total}`, item.done / item.total);
+}
