@@ -36,7 +36,8 @@ import type { ProfileSlice } from "../features/profile/slice.ts";
 import { createProfileSlice } from "../features/profile/slice.ts";
 import { createHistorySlice } from "../features/run/historySlice.ts";
 import { createHybridSlice } from "../features/run/hybridSlice.ts";
-import { createPairSlice } from "../features/run/pairSlice.ts";
+import { createConversationSlice } from "../features/run/conversationSlice.ts";
+import { createColumnsSlice } from "../features/run/columnsSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
 import { createTalkSlice } from "../features/run/slice.ts";
 import type { ServerSlice } from "../features/server/slice.ts";
@@ -87,7 +88,8 @@ export function createWorkbenchStore(
       ...createPipelineSlice(tools()),
       ...createLaneSlice(tools()),
       ...createTalkSlice(tools()),
-      ...createPairSlice(tools()),
+      ...createConversationSlice(tools()),
+      ...createColumnsSlice(tools()),
       ...createHistorySlice(tools()),
       ...createHybridSlice(tools()),
       ...createDevicesSlice(tools()),
