@@ -34,9 +34,7 @@ export function createNoticesSlice({ set, get, on }: SliceTools<NoticesSlice>): 
     noteCommand(command, of) {
       const { model, adapters } = get();
       const text =
-        of === undefined
-          ? commandText(command, current(model)?.argument ?? null, adapters)
-          : commandText(command, of);
+        of === undefined ? commandText(command, current(model)?.argument ?? null, adapters) : commandText(command, of);
       if (text === null) return;
       set({ lastCommand: text });
       get().addToLog({ kind: "command", code: null, text });

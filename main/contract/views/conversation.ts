@@ -73,7 +73,11 @@ function messageMarkdown(message: ChatMessage): string {
   const parts = [
     `## ${TITLES[role]}${name === undefined ? "" : ` (${name})`}`,
     ...(reasoning.trim() === "" ? [] : [reasoning.trim().replaceAll(/^/gmu, "> ")]),
-    ...(role === "tool" ? [fenced(textOf(message), "")] : textOf(message).trim() === "" ? [] : [textOf(message).trim()]),
+    ...(role === "tool"
+      ? [fenced(textOf(message), "")]
+      : textOf(message).trim() === ""
+        ? []
+        : [textOf(message).trim()]),
     ...calls.map((call) => `Calls \`${call.name}\`:\n\n${fenced(call.arguments, "json")}`),
   ];
   return parts.join("\n\n");

@@ -1,62 +1,97 @@
-/** One question and the answers of two devices in columns, with the first token that differs marked in both. */
+/** One question and the answers of several columns, with the first token that differs marked in each. */
+import { Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
+import type { DeviceInfo } from "../../../main/contract/views/engine.ts";
 import { deviceTitle } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
+import { IconButton } from "../../ui/Button.tsx";
+import { CopyIcon } from "../../ui/CopyButton.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { significant } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
 import { Foot } from "./AnswerView.tsx";
 import { Tokens } from "./Tokens.tsx";
-import type { PairSide, PairTurn } from "./pair.ts";
-import { differenceOf, pairRatio, pairSentence } from "./pair.ts";
+import { Question } from "./TurnView.tsx";
+import type { Column, ColumnTurn } from "./columns.ts";
+import { comparedSentence, divergences, speedRatio } from "./columns.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
-export function PairTurns(): ReactNode {
-  const turns = useRun((s) => s.pairTurns);
-  return turns.map((turn) => <PairView key={turn.id} turn={turn} />);
+export function ColumnTurns(): ReactNode {
+  const turns = useRun((s) => s.columnTurns);
+  return turns.map((turn) => <ColumnTurnView key={turn.id} turn={turn} />);
 }
 
-function PairView({ turn }: { readonly turn: PairTurn }): ReactNode {
-  const at = differenceOf(turn);
-  const ratio = pairRatio(turn);
+/** "MLX"; of another model "Qwen3 0.6B on MLX". */
+export function columnTitle(devices: readonly DeviceInfo[] | null, { answer, parameters, model }: Column): string {
+  const device = deviceTitle(devices, answer.device ?? parameters.device);
+  return model === null ? device : `${model.title} on ${device}`;
+}
+
+function ColumnTurnView({ turn }: { readonly turn: ColumnTurn }): ReactNode {
+  const at = divergences(turn.columns);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
-  const [left, right] = turn.sides.map(({ parameters }) => deviceTitle(devices, parameters.device));
+  const running = useRun((s) => s.running !== null);
+  const remove = useRun((s) => s.deleteTurn);
+  const titles = turn.columns.map((column) => columnTitle(devices, column));
+  const [first, ...others] = turn.columns;
   return (
-    <article className={styles["pairTurn"]} aria-label={`Side by side, ${left ?? ""} and ${right ?? ""}`}>
-      {turn.mode === "chat" ? (
-        <div className={styles["you"]}>{turn.prompt}</div>
-      ) : (
-        <div className={styles["beginning"]}>{turn.prompt}</div>
-      )}
+    <article className={styles["columnTurn"]} aria-label={`Side by side, ${titles.join(" and ")}`}>
+      <Question turn={turn} mode={turn.mode} />
       <div className={styles["columns"]}>
-        {turn.sides.map((side) => (
-          <Column key={side.id} side={side} at={at} />
+        {turn.columns.map((column, i) => (
+          <ColumnView key={column.id} column={column} title={titles[i] ?? ""} at={at[i] ?? -1} />
         ))}
       </div>
       {/* Read out when it is final: it changes with every token until then. */}
-      <p
+      <div
         className={styles["verdict"]}
         role="status"
-        aria-live={turn.sides.every(({ state }) => state === "done") ? "polite" : "off"}
+        aria-live={turn.columns.every(({ state }) => state === "done") ? "polite" : "off"}
       >
-        {pairSentence(turn)}
-        {ratio === null
-          ? ""
-          : ` ${right ?? ""} wrote at ${significant(ratio)} × the speed of ${left ?? ""}${turn.order === "together" ? ", both at once on one machine" : ""}: one run each, no interval.`}{" "}
-        Seed {turn.seed}.
-      </p>
+        {first === undefined
+          ? null
+          : others.map((other, i) => (
+              <p key={other.id}>
+                {others.length === 1 ? "" : `${titles[0] ?? ""} and ${titles[i + 1] ?? ""}: `}
+                {comparedSentence(first, other)} {ratioSentence(turn, other, titles[0] ?? "", titles[i + 1] ?? "")}
+              </p>
+            ))}
+        <p>
+          Seed {turn.seed}.
+          {running ? null : (
+            <IconButton label="Delete this turn" onClick={() => remove(turn.id)}>
+              <Trash2 size={13} aria-hidden="true" />
+            </IconButton>
+          )}
+        </p>
+      </div>
     </article>
   );
 }
 
-function Column({ side, at }: { readonly side: PairSide; readonly at: number }): ReactNode {
-  const { id, answer, state, sentence, parameters } = side;
-  const devices = useRun((s) => current(s.info)?.devices ?? null);
-  const title = deviceTitle(devices, answer.device ?? parameters.device);
+function ratioSentence({ columns: [first], order }: ColumnTurn, other: Column, left: string, right: string): string {
+  const ratio = first === undefined ? null : speedRatio(first, other);
+  if (ratio === null) return "";
+  const shared = order === "together" ? ", at once on one machine" : "";
+  return `${right} wrote at ${significant(ratio)} × the speed of ${left}${shared}: one run each, no interval.`;
+}
+
+interface ColumnViewProps {
+  readonly column: Column;
+  readonly title: string;
+  readonly at: number;
+}
+
+function ColumnView({ column: { id, answer, state, sentence }, title, at }: ColumnViewProps): ReactNode {
   return (
     <section className={styles["column"]} aria-label={title} data-state={state}>
-      <h3>{title}</h3>
+      <h3>
+        {title}
+        {state === "done" && answer.text !== "" ? (
+          <CopyIcon label={`Copy the answer of ${title}`} text={() => answer.text} />
+        ) : null}
+      </h3>
       {answer.tokens.length === 0 && state !== "done" ? (
         state === "waiting" ? (
           <p className={styles["heading"]}>{sentence}</p>
@@ -70,7 +105,7 @@ function Column({ side, at }: { readonly side: PairSide; readonly at: number }):
           {state === "running" ? <i className={styles["cursor"]} aria-hidden="true" /> : null}
         </div>
       )}
-      {answer.error === null ? null : <ErrorNote title="This device did not answer" error={answer.error} />}
+      {answer.error === null ? null : <ErrorNote title="There is no answer in this column" error={answer.error} />}
       <Foot answer={answer} />
     </section>
   );

@@ -10,7 +10,7 @@ export interface Attachment {
   readonly text: string;
 }
 
-export const LARGEST_FILE = 256 * 1024;
+export const LARGEST_FILE = 250_000;
 export const MOST_FILES = 8;
 
 /** Kinds of files by their first bytes: what people drop that is no text. */
@@ -61,7 +61,8 @@ export async function readAttachment(file: File): Promise<Attachment> {
       `[attachment] ${name}: got ${sizeText(size)}, expected ${sizeText(LARGEST_FILE)} at most`,
       { hint: "Attach the part that the question is about: all of it is put into the prompt." },
     );
-  const wide = head[0] === 0xff && head[1] === 0xfe ? "utf-16le" : head[0] === 0xfe && head[1] === 0xff ? "utf-16be" : null;
+  const wide =
+    head[0] === 0xff && head[1] === 0xfe ? "utf-16le" : head[0] === 0xfe && head[1] === 0xff ? "utf-16be" : null;
   let text: string;
   try {
     text = await textOf(file, LARGEST_FILE, new TextDecoder(wide ?? "utf-8", { fatal: true }));
@@ -76,6 +77,8 @@ export async function readAttachment(file: File): Promise<Attachment> {
 /** The question with its files before it: each between two lines that name it. */
 export const promptWith = (prompt: string, attachments: readonly Attachment[]): string =>
   [
-    ...attachments.map(({ name, text }) => `--- File: ${name} ---\n${text.replace(/\n$/u, "")}\n--- End of ${name} ---`),
+    ...attachments.map(
+      ({ name, text }) => `--- File: ${name} ---\n${text.replace(/\n$/u, "")}\n--- End of ${name} ---`,
+    ),
     ...(prompt === "" ? [] : [prompt]),
   ].join("\n\n");

@@ -48,9 +48,7 @@ describe("what a comparison says", () => {
 
   it("speaks of sameness only as far as it knows", () => {
     expect(comparedSentence(side(1, [1, 2]), side(2, [1, 2]))).toBe("All 2 tokens are the same.");
-    expect(comparedSentence(side(1, [1, 2]), side(2, [1], { state: "running" }))).toBe(
-      "The same for 1 token so far.",
-    );
+    expect(comparedSentence(side(1, [1, 2]), side(2, [1], { state: "running" }))).toBe("The same for 1 token so far.");
     expect(comparedSentence(side(1, [1, 2]), side(2, [], { state: "waiting" }))).toBe("");
     const failed = { answer: { ...EMPTY_ANSWER, error: { code: "RUN_FAILED", message: "no" } as const } };
     expect(comparedSentence(side(1, []), side(2, [], failed))).toContain("failed");
@@ -104,9 +102,7 @@ describe("what a comparison says", () => {
     };
     const at = (value: number): Column["answer"] => ({ ...EMPTY_ANSWER, stats: rate(value) });
     expect(speedRatio(side(1, [], { answer: at(50) }), side(2, [], { answer: at(100) }))).toBe(2);
-    expect(
-      speedRatio(side(1, [], { answer: at(50) }), side(2, [], { answer: at(100), state: "running" })),
-    ).toBeNull();
+    expect(speedRatio(side(1, [], { answer: at(50) }), side(2, [], { answer: at(100), state: "running" }))).toBeNull();
     expect(speedRatio(side(1, []), side(2, []))).toBeNull();
     const simulated = side(2, [], { answer: { ...at(100), truth: "simulated" } });
     expect(speedRatio(side(1, [], { answer: at(50) }), simulated)).toBeNull();
@@ -116,8 +112,8 @@ describe("what a comparison says", () => {
 describe("the device that stands beside another", () => {
   const device = (id: string, available = true) => testDevice(id, { available });
   it("is a real one before the simulator, and none where there is no other", () => {
-    expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx")], "cpu")).toBe("mlx");
-    expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx", false)], "cpu")).toBe("coreml-sim");
-    expect(otherDevice([device("cpu"), device("mlx", false)], "cpu")).toBeNull();
+    expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx")], ["cpu"])).toBe("mlx");
+    expect(otherDevice([device("cpu"), device("coreml-sim"), device("mlx", false)], ["cpu"])).toBe("coreml-sim");
+    expect(otherDevice([device("cpu"), device("mlx", false)], ["cpu"])).toBeNull();
   });
 });

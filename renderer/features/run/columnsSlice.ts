@@ -64,7 +64,12 @@ export function createColumnsSlice({ engine, set, get, on }: SliceTools<ColumnsS
     }));
 
   /** One of the answers, from the request to the history. */
-  const answerIn = async (turn: ColumnTurn, { id, model: other }: Column, open: Overview, run: TaskRun): Promise<void> => {
+  const answerIn = async (
+    turn: ColumnTurn,
+    { id, model: other }: Column,
+    open: Overview,
+    run: TaskRun,
+  ): Promise<void> => {
     const { mode, prompt, attachments, seed } = turn;
     const { signal, isCurrent } = run;
     const patch = (part: (column: Column) => Partial<Column>): void => patchColumn(turn.id, id, part);
@@ -95,7 +100,9 @@ export function createColumnsSlice({ engine, set, get, on }: SliceTools<ColumnsS
       patch(({ answer }) => ({ answer: { ...answer, end: "Failed.", cut: true, error: toWireError(error) } }));
     }
     patch(() => ({ state: "done" }));
-    const answer = get().columnTurnOf(turn.id)?.columns.find((each) => each.id === id)?.answer;
+    const answer = get()
+      .columnTurnOf(turn.id)
+      ?.columns.find((each) => each.id === id)?.answer;
     if (!isCurrent() || answer === undefined) return;
     const asked = { mode, prompt, messages, parameters, pair: turn.id, model: other?.title ?? null };
     get().keepRun(id, asked, answer);
@@ -124,13 +131,11 @@ export function createColumnsSlice({ engine, set, get, on }: SliceTools<ColumnsS
       const run = task.begin();
       const asked = askedParameters(get().parameters, open);
       const { seed } = asked;
-      const columns = [{ device: asked.device, model: null }, ...beside].map(
-        ({ device, model: other }): Column => ({
-          id: get().nextRunId(),
-          parameters: { ...asked, device },
-          ...{ model: other, state: "waiting", sentence: "Waiting for its turn", answer: EMPTY_ANSWER, rates: [] },
-        }),
-      );
+      const columns = [{ device: asked.device, model: null }, ...beside].map(({ device, model: other }): Column => ({
+        id: get().nextRunId(),
+        parameters: { ...asked, device },
+        ...{ model: other, state: "waiting", sentence: "Waiting for its turn", answer: EMPTY_ANSWER, rates: [] },
+      }));
       const turn: ColumnTurn = { id: columns[0]?.id ?? 0, prompt, attachments, mode, order, seed, columns };
       get().beginRun("Answering in columns");
       set({ columnTurns: [...get().columnTurns, turn] });

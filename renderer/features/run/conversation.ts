@@ -70,7 +70,10 @@ function followed(way: readonly Turn[], all: readonly Turn[]): Ways {
   const turns = [...way];
   for (;;) {
     const last = turns.at(-1)?.id ?? null;
-    const next = all.filter(({ id, after }) => after === last && (last === null || id > last)).sort(byId).at(-1);
+    const next = all
+      .filter(({ id, after }) => after === last && (last === null || id > last))
+      .sort(byId)
+      .at(-1);
     if (next === undefined) break;
     turns.push(next);
   }
@@ -95,9 +98,7 @@ export function withoutTurn({ turns, others }: Ways, id: number): Ways {
   const gone = [...turns, ...others].find((turn) => turn.id === id);
   if (gone === undefined) return { turns, others };
   const kept = (all: readonly Turn[]): readonly Turn[] =>
-    all
-      .filter((turn) => turn !== gone)
-      .map((turn) => (turn.after === id ? { ...turn, after: gone.after } : turn));
+    all.filter((turn) => turn !== gone).map((turn) => (turn.after === id ? { ...turn, after: gone.after } : turn));
   const way = kept(turns);
   return followed(way, [...way, ...kept(others)]);
 }

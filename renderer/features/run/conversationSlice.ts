@@ -97,11 +97,7 @@ export function fitting(conversations: readonly Conversation[]): {
   return end < 0 ? { kept: sorted, left: [] } : { kept: sorted.slice(0, end), left: sorted.slice(end) };
 }
 
-export function createConversationSlice({
-  set,
-  get,
-  on,
-}: SliceTools<ConversationSlice, RunState>): ConversationSlice {
+export function createConversationSlice({ set, get, on }: SliceTools<ConversationSlice, RunState>): ConversationSlice {
   on("modelLeft", ({ opensAgain }) => {
     if (!opensAgain) set(NO_CONVERSATIONS);
   });
@@ -109,7 +105,15 @@ export function createConversationSlice({
   const nextId = (): number =>
     Math.max(get().conversation.id, ...get().conversations.map(({ id }) => id), get().deleted?.open.id ?? 0) + 1;
   const blank = (): Conversation => ({
-    ...{ id: nextId(), name: null, at: 0, mode: get().runMode, draft: "", attachments: [], system: get().parameters.system },
+    ...{
+      id: nextId(),
+      name: null,
+      at: 0,
+      mode: get().runMode,
+      draft: "",
+      attachments: [],
+      system: get().parameters.system,
+    },
     ...{ turns: [], others: [], columnTurns: [] },
   });
 
@@ -170,7 +174,13 @@ export function createConversationSlice({
       if (at < 0 || get().running !== null) return;
       const name = `${conversationName(open()).replace(/^Branch of /u, "")}`;
       show(
-        { ...blank(), name: `Branch of ${name}`, at: Date.now(), turns: copied(turns.slice(0, at + 1)), columnTurns: [] },
+        {
+          ...blank(),
+          name: `Branch of ${name}`,
+          at: Date.now(),
+          turns: copied(turns.slice(0, at + 1)),
+          columnTurns: [],
+        },
         withOpen(),
       );
     },
@@ -217,7 +227,10 @@ export function createConversationSlice({
       withOpen()
         .flatMap(({ turns, others }) => [...turns, ...others])
         .find((turn) => turn.id === id),
-    columnTurnOf: (id) => withOpen().flatMap(({ columnTurns }) => columnTurns).find((turn) => turn.id === id),
+    columnTurnOf: (id) =>
+      withOpen()
+        .flatMap(({ columnTurns }) => columnTurns)
+        .find((turn) => turn.id === id),
     showWays({ turns, others }) {
       set({ others });
       get().showTurns(turns);

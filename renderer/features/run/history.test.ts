@@ -112,7 +112,9 @@ describe("a request", () => {
     const results = [{ callId: "c1", name: "f", content: "grey" }];
     const variables = "enable_thinking=false\nno variable";
     const parameters = { ...DEFAULT_PARAMETERS, tools: "[{}]", toolChoice: "f", variables };
-    expect(runRequest("m", "chat", turns, { prompt: "f gave: grey", results, attachments: [] }, parameters).prompt).toEqual({
+    expect(
+      runRequest("m", "chat", turns, { prompt: "f gave: grey", results, attachments: [] }, parameters).prompt,
+    ).toEqual({
       kind: "chat",
       messages: [
         { role: "user", content: "Weather?" },

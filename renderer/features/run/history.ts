@@ -128,8 +128,7 @@ export function changedParameters(left: RunRecord, right: RunRecord): readonly s
       ? `another ${name}`
       : `${name} ${left.parameters[key] ?? "as opened"} → ${right.parameters[key] ?? "as opened"}`,
   );
-  if (left.model !== right.model)
-    changes.push(`model ${left.model ?? "as opened"} → ${right.model ?? "as opened"}`);
+  if (left.model !== right.model) changes.push(`model ${left.model ?? "as opened"} → ${right.model ?? "as opened"}`);
   if (left.device !== right.device) changes.push(`device ${left.device} → ${right.device}`);
   if (left.seed !== right.seed) changes.push(`seed ${left.seed ?? "–"} → ${right.seed ?? "–"}`);
   if (left.mode !== right.mode) changes.push(`${left.mode} → ${right.mode}`);

@@ -17,7 +17,7 @@ import { idsOf, withoutTurn, withTurn } from "./conversation.ts";
 import type { ConversationSlice } from "./conversationSlice.ts";
 import { allConversations } from "./conversationSlice.ts";
 import { receiveAnswer } from "./receive.ts";
-import type { Answer, Asked, RunMode, RunParameters, ToolResult, Turn } from "./request.ts";
+import type { Asked, RunMode, RunParameters, ToolResult, Turn } from "./request.ts";
 import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
 
 export interface TalkSlice {
@@ -203,8 +203,7 @@ function askingActions(
     get().noteCommand(runCommand(mode, prompt, asked));
     await receiveAnswer(engine, input, signal, {
       isMine: isCurrent,
-      patch: (part) =>
-        get().patchTurn(id, (each) => ({ ...each, answer: { ...each.answer, ...part(each.answer) } })),
+      patch: (part) => get().patchTurn(id, (each) => ({ ...each, answer: { ...each.answer, ...part(each.answer) } })),
       say: (sentence) => set({ running: { sentence, stopping: get().running?.stopping ?? false } }),
       onRate: (rate) => set({ rates: [...get().rates, rate].slice(-MAX_RATES) }),
     });
