@@ -49,8 +49,7 @@ export function AnswerView({
       {answer.error === null ? null : (
         <ErrorNote title="The run failed" error={answer.error} onRetry={() => void resend(id)} />
       )}
-      <Foot answer={answer} />
-      {children}
+      <Foot answer={answer}>{children}</Foot>
     </div>
   );
 }
@@ -59,7 +58,7 @@ export function AnswerView({
 const isOtherwise = ({ end, tokens, reply }: Answer): boolean =>
   end !== null && textIn(tokens, "answer").trim() !== reply.content.trim();
 
-export function Foot({ answer }: { readonly answer: Answer }): ReactNode {
+export function Foot({ answer, children }: { readonly answer: Answer; readonly children?: ReactNode }): ReactNode {
   const { stats, end, seed, truth, device, error } = answer;
   const devices = useRun((s) => current(s.info)?.devices ?? null);
   return (
@@ -69,6 +68,7 @@ export function Foot({ answer }: { readonly answer: Answer }): ReactNode {
       {stats === null ? null : <Numbers stats={stats} live={end === null} />}
       {end === null || seed === null ? null : <span>seed {seed}</span>}
       {end === null || error !== null ? null : <span>{end}</span>}
+      {children}
     </div>
   );
 }

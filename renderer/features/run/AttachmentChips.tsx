@@ -17,7 +17,7 @@ export function AttachmentChips({
     <ul className={styles["chips"]} aria-label="Attached files">
       {attachments.map(({ name, bytes }) => (
         <li key={name} className={styles["chip"]} title={`${name}, ${sizeText(bytes)}`}>
-          <span>{name}</span>
+          <span className={styles["chipName"]}>{name}</span>
           <em>{sizeText(bytes)}</em>
           {onRemove === undefined ? null : (
             <button type="button" aria-label={`Remove ${name}`} onClick={() => onRemove(name)}>

@@ -28,12 +28,16 @@ export function columnTitle(devices: readonly DeviceInfo[] | null, { answer, par
   return model === null ? device : `${model.title} on ${device}`;
 }
 
+/** Columns of the same model and device have their numbers beside. */
+const titlesOf = (titles: readonly string[]): readonly string[] =>
+  titles.map((title, i) => (titles.filter((each) => each === title).length > 1 ? `${title}, column ${i + 1}` : title));
+
 function ColumnTurnView({ turn }: { readonly turn: ColumnTurn }): ReactNode {
   const at = divergences(turn.columns);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
   const running = useRun((s) => s.running !== null);
   const remove = useRun((s) => s.deleteTurn);
-  const titles = turn.columns.map((column) => columnTitle(devices, column));
+  const titles = titlesOf(turn.columns.map((column) => columnTitle(devices, column)));
   const [first, ...others] = turn.columns;
   return (
     <article className={styles["columnTurn"]} aria-label={`Side by side, ${titles.join(" and ")}`}>

@@ -1,5 +1,5 @@
 /** Starts and stops a run: the text, the files that go with it, its parameters, and the way to earlier runs. */
-import { History, Paperclip, SquarePen } from "lucide-react";
+import { History, Paperclip } from "lucide-react";
 import type { DragEvent, KeyboardEvent, ReactNode, RefObject } from "react";
 import { useEffect, useRef, useState } from "react";
 import { current } from "../../session/async.ts";
@@ -8,7 +8,6 @@ import { plural } from "../../ui/format.ts";
 import { GrowingText } from "../../ui/GrowingText.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { AttachmentChips } from "./AttachmentChips.tsx";
-import { isEmpty } from "./conversation.ts";
 import { Parameters } from "./Parameters.tsx";
 import { useRun } from "./useRun.ts";
 import styles from "./Composer.module.css";
@@ -63,8 +62,6 @@ function Controls(): ReactNode {
   const mode = useRun((s) => s.runMode);
   const setMode = useRun((s) => s.setRunMode);
   const template = useRun((s) => current(s.template)?.origin ?? null);
-  const blank = useRun((s) => isEmpty({ ...s, name: s.conversation.name }));
-  const renew = useRun((s) => s.newConversation);
   const runs = useRun((s) => s.runHistory.length);
   const historyShown = useRun((s) => s.historyShown);
   const showHistory = useRun((s) => s.showHistory);
@@ -80,11 +77,6 @@ function Controls(): ReactNode {
           onClick={() => showHistory(!historyShown)}
         >
           <History size={14} aria-hidden="true" />
-        </IconButton>
-      )}
-      {blank ? null : (
-        <IconButton label="New conversation" onClick={renew}>
-          <SquarePen size={14} aria-hidden="true" />
         </IconButton>
       )}
       <Segmented

@@ -118,7 +118,7 @@ function ConversationRow({ row: { id, name, when } }: { readonly row: Row }): Re
         onClick={() => open(id)}
         onKeyDown={onKeyDown}
       >
-        <span>{name}</span>
+        <span className={styles["name"]}>{name}</span>
         <em>{when}</em>
       </button>
       <span className={styles["actions"]}>
@@ -178,7 +178,9 @@ function Deleted(): ReactNode {
     <div role="status">
       {name === null ? null : (
         <p className={styles["deleted"]}>
-          <span title={name}>{name} is deleted.</span>
+          <span className={styles["name"]} title={name}>
+            {name} is deleted.
+          </span>
           <Button small disabled={running} onClick={undo}>
             Undo
           </Button>

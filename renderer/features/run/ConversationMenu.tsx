@@ -28,8 +28,9 @@ export function ConversationMenu(): ReactNode {
   return (
     <Popover
       small
+      firm
       label="Conversation"
-      width={320}
+      width={424}
       trigger={
         <b className={styles["title"]} title={name}>
           {name}
@@ -59,6 +60,7 @@ function Menu({ name }: { readonly name: string }): ReactNode {
       <label htmlFor={field}>Name</label>
       <input
         id={field}
+        className={styles["name"]}
         type="text"
         maxLength={200}
         placeholder={name}

@@ -1,15 +1,17 @@
 /** Above the conversation: its name, and what answers: one device, or several columns of models and devices. */
-import { Columns2, X } from "lucide-react";
+import { Columns2, SquarePen, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { useEffect } from "react";
 import type { DeviceInfo, RunDevice } from "../../../main/contract/views/engine.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { Button, IconButton } from "../../ui/Button.tsx";
+import { Note } from "../../ui/Card.tsx";
 import { Popover } from "../../ui/Popover.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import type { ColumnChoice, ColumnOrder } from "./columns.ts";
 import { MOST_COLUMNS } from "./columns.ts";
+import { isEmpty } from "./conversation.ts";
 import { ConversationMenu } from "./ConversationMenu.tsx";
 import { useRun } from "./useRun.ts";
 import styles from "./RunBar.module.css";
@@ -37,7 +39,10 @@ export function RunBar(): ReactNode {
   const other = otherDevice(devices ?? [], [device, ...beside.map((each) => each.device)]) ?? device;
   return (
     <div className={styles["bar"]}>
-      <ConversationMenu />
+      <div className={styles["which"]}>
+        <ConversationMenu />
+        <NewConversation />
+      </div>
       <div className={styles["where"]} role="group" aria-label="Where answers are made">
         <DevicePicker
           label="Answers on"
@@ -70,6 +75,16 @@ export function RunBar(): ReactNode {
         </Button>
       </div>
     </div>
+  );
+}
+
+function NewConversation(): ReactNode {
+  const isBlank = useRun((s) => isEmpty({ ...s, name: s.conversation.name }));
+  const renew = useRun((s) => s.newConversation);
+  return (
+    <IconButton label="New conversation" disabled={isBlank} onClick={renew}>
+      <SquarePen size={14} aria-hidden="true" />
+    </IconButton>
   );
 }
 
@@ -136,11 +151,11 @@ function Models({ number, choice, onChange }: Omit<ColumnPickerProps, "onRemove"
           {name}
         </label>
       ))}
-      <p>
+      <Note>
         {files.length === 0
           ? "Another model can be chosen once it was open: it is remembered."
           : "Models that were open before. One is read when it is asked."}
-      </p>
+      </Note>
     </div>
   );
 }

@@ -36,7 +36,7 @@ export const binaryKind = (head: Uint8Array): string | null =>
   KINDS.find(([, start, at = 0]) => start.every((byte, i) => head[at + i] === byte))?.[0] ?? null;
 
 const refused = (name: string, what: string, hint: string): WorkbenchError =>
-  new WorkbenchError("INPUT_UNREADABLE", `[attachment] ${name}: got ${what}, expected text`, { hint });
+  new WorkbenchError("INPUT_UNREADABLE", `[attachment] the file ${name}: got ${what}, expected text`, { hint });
 
 async function headOf(file: File): Promise<Uint8Array> {
   try {
@@ -58,7 +58,7 @@ export async function readAttachment(file: File): Promise<Attachment> {
   if (size > LARGEST_FILE)
     throw new WorkbenchError(
       "INPUT_LIMIT",
-      `[attachment] ${name}: got ${sizeText(size)}, expected ${sizeText(LARGEST_FILE)} at most`,
+      `[attachment] the file ${name}: got ${sizeText(size)}, expected ${sizeText(LARGEST_FILE)} at most`,
       { hint: "Attach the part that the question is about: all of it is put into the prompt." },
     );
   const wide =

@@ -79,8 +79,11 @@ export const openConversationOf = ({
   columnTurns,
 }: Open): Conversation => ({ ...conversation, mode, draft, attachments, system, turns, others, columnTurns });
 
+/** One in which nothing was said yet is the newest. */
+const placeOf = ({ at }: Conversation): number => (at === 0 ? Number.MAX_SAFE_INTEGER : at);
+
 export const newestFirst = (all: readonly Conversation[]): readonly Conversation[] =>
-  all.toSorted((a, b) => b.at - a.at || b.id - a.id);
+  all.toSorted((a, b) => placeOf(b) - placeOf(a) || b.id - a.id);
 
 /** All of them: the open one at its place. */
 export const allConversations = (state: Open & Pick<ConversationSlice, "conversations">): readonly Conversation[] =>
