@@ -89,15 +89,15 @@ async function readRange(file: File, offset: number, length: number): Promise<Ui
   }
 }
 
-/** The text of a small file. */
-export async function textOf(file: File, mostBytes: number): Promise<string> {
+/** The text of a small file. A decoder may refuse what is none. */
+export async function textOf(file: File, mostBytes: number, decoder = new TextDecoder()): Promise<string> {
   if (file.size > mostBytes)
     throw new WorkbenchError(
       "INPUT_LIMIT",
       `[file] ${file.name}: got ${file.size} bytes, expected ${mostBytes} at most`,
       { hint: "Choose a smaller file." },
     );
-  return new TextDecoder().decode(await readRange(file, 0, file.size));
+  return decoder.decode(await readRange(file, 0, file.size));
 }
 
 /** The files beside a model that the engine has asked for. */

@@ -31,9 +31,10 @@ export function createNoticesSlice({ set, get, on }: SliceTools<NoticesSlice>): 
     },
     dismissNotice: (id) => set({ notices: get().notices.filter((notice) => notice.id !== id) }),
     addToLog: (entry) => set({ log: appendLog(get().log, entry, Date.now()) }),
-    noteCommand(command) {
+    noteCommand(command, of) {
       const { model, adapters } = get();
-      const text = commandText(command, current(model)?.argument ?? null, adapters);
+      const text =
+        of === undefined ? commandText(command, current(model)?.argument ?? null, adapters) : commandText(command, of);
       if (text === null) return;
       set({ lastCommand: text });
       get().addToLog({ kind: "command", code: null, text });

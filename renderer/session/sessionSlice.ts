@@ -152,7 +152,8 @@ export interface NoticesSlice {
   readonly notifyError: (title: string, error: unknown, of?: Pick<ShownNotice, "stays">) => void;
   readonly dismissNotice: (id: number) => void;
   readonly addToLog: (entry: Omit<LogEntry, "id" | "at">) => void;
-  readonly noteCommand: (command: CommandLine) => void;
+  /** `of`: another model than the open one, as the command line names it. */
+  readonly noteCommand: (command: CommandLine, of?: string | null) => void;
   readonly clearLog: () => void;
 }
 

@@ -1,7 +1,11 @@
-/** The navigator: the structure as a tree (what the canvas draws, for keyboard and screen reader), the passes, past runs, a filter. */
+/**
+ * The navigator: beside a run the conversations; the structure as a tree (what the canvas draws, for keyboard and screen reader), the
+ * passes, past runs, a filter.
+ */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect, useMemo, useRef, useState } from "react";
+import type { Tab } from "../../main/contract/commands.ts";
 import { BACKENDS, isRouted } from "../../main/contract/views/graph.ts";
 import { foldGraph } from "../graph/fold.ts";
 import { groupName, nodeName, opName, pathOf } from "../graph/graphModel.ts";
@@ -15,6 +19,7 @@ import { gainText } from "../features/advice/AdviceCards.tsx";
 import { modelName } from "../features/bench/slice.ts";
 import { routeColumns } from "../features/graph/graphState.ts";
 import { Notes } from "../features/notes/Notes.tsx";
+import { ConversationList } from "../features/run/ConversationList.tsx";
 import { pastRuns } from "./pastRuns.ts";
 import type { TreeRow } from "./treeRows.ts";
 import { rowsWithin, treeRows } from "./treeRows.ts";
@@ -24,28 +29,70 @@ import styles from "./Navigator.module.css";
 const ROW = 25;
 const MAX_FOUND = 200;
 
+/** Tabs that neither structure nor passes say anything about: there they are folded. */
+const FOLDED_ON: ReadonlySet<Tab> = new Set(["run", "bench", "export"]);
+
+type Folded = "structure" | "passes";
+
 export function Navigator(): ReactNode {
   const [filter, setFilter] = useState("");
   const canGraph = useWorkbench((state) => current(state.model)?.canGraph.ok === true);
+  const tab = useWorkbench((state) => state.tab);
+  const isTalk = useWorkbench(
+    (state) => state.tab === "run" && current(state.model)?.kind !== "demo-graph" && canGraph,
+  );
+  const [unfolded, setUnfolded] = useState<ReadonlySet<Folded>>(new Set());
+  const folds = FOLDED_ON.has(tab);
+  // What is looked for in the structure is shown.
+  const structure = !folds || unfolded.has("structure") || (!isTalk && filter !== "");
+  const passes = !folds || unfolded.has("passes");
+  const toggle = (part: Folded): void =>
+    setUnfolded(new Set(unfolded.has(part) ? [...unfolded].filter((each) => each !== part) : [...unfolded, part]));
   return (
     <nav className={styles["navigator"]} aria-label="Structure, passes and advice">
-      <h3>Structure</h3>
-      {canGraph ? <Structure filter={filter} /> : <p className={styles["none"]}>This file has no graph here.</p>}
-      {canGraph ? <Passes /> : null}
+      {isTalk ? <ConversationList filter={filter} /> : null}
+      <Heading title="Structure" isOpen={structure} onToggle={folds ? () => toggle("structure") : null} />
+      {!structure ? null : canGraph ? (
+        <Structure filter={isTalk ? "" : filter} />
+      ) : (
+        <p className={styles["none"]}>This file has no graph here.</p>
+      )}
+      {canGraph ? <Passes isOpen={passes} onToggle={folds ? () => toggle("passes") : null} /> : null}
       {canGraph ? <Advice /> : null}
-      <Runs />
+      {isTalk ? null : <Runs />}
       <Notes />
       <div className={styles["filter"]}>
         <SearchField
-          id="structure-filter"
-          label="Filter the structure"
-          placeholder="Filter…"
+          id={isTalk ? "conversation-filter" : "structure-filter"}
+          label={isTalk ? "Filter the conversations" : "Filter the structure"}
+          placeholder={isTalk ? "Find a conversation…" : "Filter…"}
           value={filter}
           onChange={setFilter}
           onEscape={() => setFilter("")}
         />
       </div>
     </nav>
+  );
+}
+
+interface HeadingProps {
+  readonly title: string;
+  readonly isOpen: boolean;
+  /** null: it is always open. */
+  readonly onToggle: (() => void) | null;
+}
+
+function Heading({ title, isOpen, onToggle }: HeadingProps): ReactNode {
+  if (onToggle === null) return <h3>{title}</h3>;
+  return (
+    <h3>
+      <button type="button" className={styles["fold"]} aria-expanded={isOpen} onClick={onToggle}>
+        <span className={styles["twist"]} aria-hidden="true">
+          {isOpen ? "▾" : "▸"}
+        </span>
+        {title}
+      </button>
+    </h3>
   );
 }
 
@@ -228,7 +275,7 @@ function Tree({ rows, within }: TreeProps): ReactNode {
   );
 }
 
-function Passes(): ReactNode {
+function Passes({ isOpen, onToggle }: Omit<HeadingProps, "title">): ReactNode {
   const list = useWorkbench((state) => current(state.passes));
   const at = useWorkbench((state) => state.passAt);
   const tab = useWorkbench((state) => state.tab);
@@ -239,8 +286,12 @@ function Passes(): ReactNode {
   const quiet = list.passes.length - changed.length;
   return (
     <section className={styles["passes"]} aria-label="Passes">
-      <h3>Passes for {BACKENDS.find(({ backend }) => backend === list.backend)?.title}</h3>
-      <div className={styles["passList"]}>
+      <Heading
+        title={`Passes for ${BACKENDS.find(({ backend }) => backend === list.backend)?.title ?? list.backend}`}
+        isOpen={isOpen}
+        onToggle={onToggle}
+      />
+      <div className={styles["passList"]} hidden={!isOpen}>
         {changed.map((pass) => (
           <button
             key={pass.name}
@@ -259,7 +310,7 @@ function Passes(): ReactNode {
           </button>
         ))}
       </div>
-      {quiet === 0 ? null : <p className={styles["quiet"]}>{count(quiet)} more without change</p>}
+      {quiet === 0 || !isOpen ? null : <p className={styles["quiet"]}>{count(quiet)} more without change</p>}
     </section>
   );
 }

@@ -73,7 +73,16 @@ export function SessionWindow({ dragging, mac }: { readonly dragging: boolean; r
         ) : null}
       </Group>
       <StatusBar />
-      {dragging ? <div className={styles["dropHint"]}>Drop to open</div> : null}
+      {dragging ? <DropHint /> : null}
+    </div>
+  );
+}
+
+function DropHint(): ReactNode {
+  const canAttach = useWorkbench((state) => state.tab === "run" && document.getElementById("composer") !== null);
+  return (
+    <div className={styles["dropHint"]}>
+      {canAttach ? "Drop to open; on the message field, to attach a text file" : "Drop to open"}
     </div>
   );
 }

@@ -90,8 +90,9 @@ function RunsOn(): ReactNode {
   const backend = useWorkbench((state) => state.backend);
   const beside = useWorkbench((state) => state.beside);
   const isSubject = devices === null || backendOf(devices, device) === backend;
-  if (isSubject && beside === null) return null;
-  const runs = `on ${deviceTitle(devices, device)}${beside === null ? "" : ` and ${deviceTitle(devices, beside)}`}`;
+  if (isSubject && beside.length === 0) return null;
+  const all = new Set([device, ...beside.map((each) => each.device)]);
+  const runs = `on ${[...all].map((each) => deviceTitle(devices, each)).join(" and ")}`;
   return (
     <span
       className={styles["runsOn"]}

@@ -230,15 +230,17 @@ export function focusView(): void {
 /** The search of a tab; where it has none, the filter of the structure beside it. */
 const SEARCHES = "#graph-search, #tensor-search, #metadata-search";
 
+/** Of the navigator: beside a run it looks for conversations. */
+const FILTERS = "#structure-filter, #conversation-filter";
+
 /** Finds in what is shown. */
 export function focusSearch(store: WorkbenchStore): void {
   if (findInText()) return;
-  const field =
-    document.querySelector<HTMLInputElement>(SEARCHES) ?? document.querySelector<HTMLInputElement>("#structure-filter");
+  const field = document.querySelector<HTMLInputElement>(SEARCHES) ?? document.querySelector<HTMLInputElement>(FILTERS);
   if (field === null) {
     // Without the navigator there is no field: it opens with its filter.
     store.getState().toggleNavigator();
-    requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#structure-filter")?.focus());
+    requestAnimationFrame(() => document.querySelector<HTMLInputElement>(FILTERS)?.focus());
     return;
   }
   field.scrollIntoView({ block: "nearest" });

@@ -3,7 +3,7 @@ import { benchPart } from "../features/bench/part.ts";
 import { graphPart } from "../features/graph/part.ts";
 import { notesPart } from "../features/notes/slice.ts";
 import { profilePart } from "../features/profile/part.ts";
-import { runsPart, talkPart } from "../features/run/part.ts";
+import { columnsPart, runsPart, talkPart } from "../features/run/part.ts";
 import { serverPart } from "../features/server/part.ts";
 import type { DocumentPart } from "../session/document.ts";
 import { adaptersPart, targetPart, viewPart } from "../session/parts.ts";
@@ -14,6 +14,7 @@ export const DOCUMENT_PARTS: readonly DocumentPart<WorkbenchState>[] = [
   adaptersPart,
   targetPart,
   talkPart,
+  columnsPart,
   runsPart,
   benchPart,
   serverPart,

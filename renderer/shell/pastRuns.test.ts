@@ -13,6 +13,7 @@ const run = (id: number, at: number, errorCode: string | null = null): RunRecord
   messages: [],
   device: "cpu" as const,
   pair: null,
+  model: null,
   parameters: DEFAULT_PARAMETERS,
   seed: 1,
   text: "",

@@ -104,7 +104,7 @@ describe("the store", () => {
     get().setDraft("first");
     await get().send();
     get().setParameters({ temperature: 1.5 });
-    get().clearTurns();
+    get().newConversation();
     await until(() => get().running === null);
     const [run] = get().runHistory;
     expect(run).toMatchObject({ prompt: "first", parameters: { temperature: 0.3 } });

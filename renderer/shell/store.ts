@@ -42,7 +42,8 @@ import type { ReportSlice } from "../features/report/slice.ts";
 import { createReportSlice } from "../features/report/slice.ts";
 import { createHistorySlice } from "../features/run/historySlice.ts";
 import { createHybridSlice } from "../features/run/hybridSlice.ts";
-import { createPairSlice } from "../features/run/pairSlice.ts";
+import { createConversationSlice } from "../features/run/conversationSlice.ts";
+import { createColumnsSlice } from "../features/run/columnsSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
 import { createTalkSlice } from "../features/run/slice.ts";
 import type { ServerSlice } from "../features/server/slice.ts";
@@ -96,7 +97,8 @@ export function createWorkbenchStore(
       ...createPipelineSlice(tools()),
       ...createLaneSlice(tools()),
       ...createTalkSlice(tools()),
-      ...createPairSlice(tools()),
+      ...createConversationSlice(tools()),
+      ...createColumnsSlice(tools()),
       ...createHistorySlice(tools()),
       ...createHybridSlice(tools()),
       ...createDevicesSlice(tools()),

@@ -30,8 +30,10 @@ export function useDrop(store: WorkbenchStore, shell: ShellBridge | null): boole
     };
     const onDrop = (event: DragEvent): void => {
       if (!carriesFiles(event)) return;
-      event.preventDefault();
       end();
+      // Taken where it was dropped, as by the composer.
+      if (event.defaultPrevented) return;
+      event.preventDefault();
       const { open, notifyError, importSession } = store.getState();
       const session = [...(event.dataTransfer?.files ?? [])].find(({ name }) => name.endsWith(SESSION_ENDING));
       if (session !== undefined) {

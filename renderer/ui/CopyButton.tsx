@@ -1,10 +1,19 @@
 /** Copies text and says so, to screen readers once; its width does not change while it does. */
+import { Check, Copy, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { useEffect, useState } from "react";
-import { Button } from "./Button.tsx";
+import { Button, IconButton } from "./Button.tsx";
 
-export function CopyButton({ label, text }: { readonly label: string; readonly text: () => string }): ReactNode {
-  const [said, setSaid] = useState<"" | "Copied" | "Not allowed">("");
+interface CopyProps {
+  readonly label: string;
+  readonly text: () => string;
+}
+
+/** What came of a copy, for a moment. */
+type Said = "" | "Copied" | "Not allowed";
+
+function useCopy(text: () => string): { readonly said: Said; readonly copy: () => void } {
+  const [said, setSaid] = useState<Said>("");
   useEffect(() => {
     if (said === "") return undefined;
     const timer = setTimeout(() => setSaid(""), 1500);
@@ -16,6 +25,27 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
       () => setSaid("Not allowed"),
     );
   };
+  return { said, copy };
+}
+
+/** As an icon, for bars. */
+export function CopyIcon({ label, text }: CopyProps): ReactNode {
+  const { said, copy } = useCopy(text);
+  const Icon = said === "" ? Copy : said === "Copied" ? Check : X;
+  return (
+    <>
+      <IconButton label={label} onClick={copy}>
+        <Icon size={13} aria-hidden="true" />
+      </IconButton>
+      <span className="visually-hidden" aria-live="polite" aria-atomic="true">
+        {said}
+      </span>
+    </>
+  );
+}
+
+export function CopyButton({ label, text }: CopyProps): ReactNode {
+  const { said, copy } = useCopy(text);
   return (
     <>
       <Button small onClick={copy} aria-label={label}>

@@ -1,8 +1,9 @@
 /** `rlx chat` with reasoning and tools. A grammar makes a tiny model write exactly what the test is about. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readConversation } from "../../contract/views/conversation.ts";
 import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
 import { toolTemplate, writeTinyGguf } from "../../testing/tinyGguf.ts";
 
@@ -48,6 +49,26 @@ describe("rlx chat", () => {
     const hidden = await chat("--reasoning", "hide");
     expect(hidden.out).toBe(shown.out);
     expect(hidden.err).not.toMatch(/^hm$/mu);
+  });
+
+  it("saves the conversation, and goes on with it", { timeout: 60_000 }, async () => {
+    const kept = join(folder, "talk.json");
+    const first = await chat("--system", "Be brief.", "--save", kept);
+    expect(first.code).toBe(0);
+    const said = readConversation(readFileSync(kept, "utf8"));
+    expect(said).toMatchObject({
+      name: "Weather?",
+      messages: [{ role: "system" }, { role: "user" }, { role: "assistant" }],
+    });
+    const page = join(folder, "talk.md");
+    const second = await chat("--conversation", kept, "--save", page, "--json");
+    const { messages } = JSON.parse(second.out) as Talk;
+    expect(messages.slice(0, 3)).toEqual(said.messages);
+    // The call that was left open takes what is said next for its result.
+    expect(messages.map(({ role }) => role).slice(3)).toEqual(["tool", "assistant"]);
+    expect(readFileSync(page, "utf8")).toMatch(/^# Weather\?\n\n.*## System\n\nBe brief\.\n\n## You/su);
+    const wrong = await chat("--conversation", page);
+    expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining("[conversation] got text that is no JSON")]);
   });
 
   it("takes the next message for the result of a call", { timeout: 60_000 }, async () => {

@@ -1,12 +1,18 @@
 /** `rlx chat`: a conversation with reasoning and tools. After a call, what is said next is its result. */
 import { createInterface } from "node:readline/promises";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { ChatMessage, Reply, TemplateView, ToolCall } from "../../contract/views/chat.ts";
+import type { Conversation } from "../../contract/views/conversation.ts";
+import { conversationJson, conversationMarkdown, readConversation } from "../../contract/views/conversation.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { writeAtomically } from "../files/recents.ts";
 import type { Command, ModelChoice } from "./client.ts";
 import { openModel } from "./client.ts";
 import { harmless, INTERRUPTED } from "./output.ts";
 import type { Answer, RunInput, SamplingOptions } from "./run.ts";
 import { answer, mark, noteCache, runInput, statsLine } from "./run.ts";
+import { readText } from "./text.ts";
 import type { Told, ToldOptions } from "./told.ts";
 import { notedTemplate, shower, tell, toldOf } from "./told.ts";
 
@@ -14,11 +20,16 @@ interface ChatOptions extends SamplingOptions, ToldOptions {
   readonly message?: readonly string[];
   readonly system?: string;
   readonly reasoning: string;
+  readonly conversation?: string;
+  readonly save?: string;
 }
 
 /** A conversation that goes on. */
 interface Talk {
   readonly model: string;
+  readonly title: string;
+  /** Its own, where it was saved before. */
+  readonly name: string | null;
   readonly options: ChatOptions;
   readonly told: Told;
   readonly messages: ChatMessage[];
@@ -36,6 +47,7 @@ export async function chat(command: Command, choice: ModelChoice, options: ChatO
       },
     );
   const told = await toldOf(options, command.signal);
+  await refuseExisting(options);
   await noteCache(command);
   const { model, title } = await openModel(command, choice, "sample");
   if (options.message === undefined && command.output.json)
@@ -43,10 +55,54 @@ export async function chat(command: Command, choice: ModelChoice, options: ChatO
       hint: "A conversation on the terminal has no JSON form.",
     });
   const template = await notedTemplate(command, model, told);
-  const messages: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
-  const talk = { model, options, told, messages, pending: [] };
+  const before = options.conversation === undefined ? null : await conversationOf(options.conversation, command.signal);
+  const messages = startOf(before?.messages ?? [], options.system);
+  const talk = { model, title, name: before?.name ?? null, options, told, messages, pending: openCalls(messages) };
   if (options.message !== undefined) return speak(command, talk, options.message, template.origin);
   return converse(command, title, talk);
+}
+
+const conversationOf = async (path: string, signal: AbortSignal): Promise<Conversation> =>
+  readConversation(await readText(path, signal));
+
+/** Only the conversation that goes on is written over. */
+async function refuseExisting({ save: path, conversation }: ChatOptions): Promise<void> {
+  if (path === undefined || (conversation !== undefined && resolve(conversation) === resolve(path))) return;
+  if (
+    await stat(path).then(
+      () => true,
+      () => false,
+    )
+  )
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx chat] --save: got ${path}, which exists, expected a new file`, {
+      hint: "Name another file, or go on with that conversation: --conversation with the same file.",
+    });
+}
+
+/** What was said before, under the system prompt that is asked for, or else its own. */
+const startOf = (before: readonly ChatMessage[], system: string | undefined): ChatMessage[] =>
+  system === undefined
+    ? [...before]
+    : [{ role: "system", content: system }, ...before.filter(({ role }) => role !== "system")];
+
+/** Calls of the last answer that have no result yet. */
+function openCalls(messages: readonly ChatMessage[]): ToolCall[] {
+  const last = messages.findLastIndex(({ calls = [] }) => calls.length > 0);
+  const answered = new Set(messages.slice(last + 1).map(({ callId }) => callId));
+  return (messages[last]?.calls ?? []).filter(({ id }) => !answered.has(id));
+}
+
+/** Writes what was said until now, where that is asked for. */
+async function save({ title, name, options: { save: path }, messages }: Talk): Promise<void> {
+  if (path === undefined) return;
+  const first = messages.find(({ role }) => role === "user")?.content ?? "";
+  const words = (typeof first === "string" ? first : "").replaceAll(/\s+/gu, " ").trim().slice(0, 60);
+  const value: Conversation = {
+    ...{ format: "rlx-conversation", version: 1, name: name ?? words, model: title, savedAt: Date.now() },
+    messages,
+  };
+  const text = path.toLowerCase().endsWith(".md") ? conversationMarkdown(value) : conversationJson(value);
+  await writeAtomically(resolve(path), text);
 }
 
 const showerOf = (command: Command, { options }: Talk): ReturnType<typeof shower> =>
@@ -97,6 +153,7 @@ async function speak(
     tell(command, done.reply);
     if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
     keep(talk, done.reply);
+    await save(talk);
     const { device, truth, reference, sampling } = start;
     const { reply, reason, stats } = done;
     answers.push({ text, ...reply, device, truth, reference, sampling, reason, stats });
@@ -139,6 +196,7 @@ async function converse(command: Command, title: string, talk: Talk): Promise<nu
           if (before !== undefined) talk.pending.push(before);
         } else {
           keep(talk, said.done.reply);
+          await save(talk);
           process.stdout.write("\n");
           tell(command, said.done.reply);
           process.stderr.write(`  ${statsLine(said.start, said.done.stats, request.context)}\n`);

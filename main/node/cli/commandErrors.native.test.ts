@@ -62,6 +62,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["run FILE -p x --device tpu", 2, /--device: got tpu, expected cpu/],
   ["run FILE --prompt-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
   ["chat FILE", 2, /--json needs --message/],
+  ["chat FILE -m x --save DIR/text.txt", 2, /--save: got [^]*text\.txt, which exists, expected a new file/],
+  ["chat FILE -m x --conversation DIR/text.txt", 1, /\[conversation\] got text that is no JSON/],
   ["bench FILE --pp 1e3", 2, /--pp: got 1e3, expected whole numbers from 0 to 1048576, such as 4, 1,2,8 or 1-4/],
   ["bench FILE -t 4-1", 2, /--threads: got 4-1/],
   ["bench FILE -o xml", 2, /--output: got xml, expected one of md, csv, json, llama/],

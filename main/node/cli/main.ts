@@ -371,11 +371,18 @@ sampling(
       "talk with the model",
       "rlx chat model.gguf",
       'rlx chat model.gguf -m "Tell me a story." --json',
+      "rlx chat model.gguf --conversation talk.json --save talk.json",
       "rlx chat model.gguf --tools tools.json --template-var enable_thinking=false",
       "rlx chat model.gguf --tools tools.json --tool-choice required",
     )
       .addOption(several("-m, --message <text>", "say this and end; without it, a conversation"))
-      .option("--system <text>", "the system message"),
+      .option("--system <text>", "the system prompt")
+      .addOption(
+        once("--conversation <file>", "go on with a conversation that was saved as JSON, here or in the window"),
+      )
+      .addOption(
+        once("--save <file>", "write the conversation there after each answer: JSON, or Markdown into a .md file"),
+      ),
   ).option("--reasoning <how>", "show or hide what the model thinks before it answers", "show"),
 ).action(run(async () => (await import("./chat.ts")).chat));
 

@@ -1,6 +1,5 @@
 /** An answer: its tokens shaded by how unsure the model was, or as formatted text; below, how fast it came and why it ended. */
 import type { ReactNode } from "react";
-import { memo } from "react";
 import type { RunStats } from "../../../main/contract/views/run.ts";
 import { deviceTitle } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
@@ -16,12 +15,15 @@ import { Tokens } from "./Tokens.tsx";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
 
-export const AnswerView = memo(function AnswerView({
+export function AnswerView({
   id,
   answer,
+  children,
 }: {
   readonly id: number;
   readonly answer: Answer;
+  /** What can be done with it. */
+  readonly children?: ReactNode;
 }): ReactNode {
   const certainty = useRun((s) => s.certainty);
   const resend = useRun((s) => s.resend);
@@ -47,17 +49,17 @@ export const AnswerView = memo(function AnswerView({
       {answer.error === null ? null : (
         <ErrorNote title="The run failed" error={answer.error} onRetry={() => void resend(id)} />
       )}
-      <Foot answer={answer} />
+      <Foot answer={answer}>{children}</Foot>
     </div>
   );
-});
+}
 
 /** At the end some text may turn out to be something else: a call that could not be read is text again. */
 const isOtherwise = ({ end, tokens, reply }: Answer): boolean =>
   end !== null && textIn(tokens, "answer").trim() !== reply.content.trim();
 
-export function Foot({ answer }: { readonly answer: Answer }): ReactNode {
-  const { stats, end, seed, truth, device } = answer;
+export function Foot({ answer, children }: { readonly answer: Answer; readonly children?: ReactNode }): ReactNode {
+  const { stats, end, seed, truth, device, error } = answer;
   const devices = useRun((s) => current(s.info)?.devices ?? null);
   return (
     <div className={styles["foot"]}>
@@ -65,7 +67,8 @@ export function Foot({ answer }: { readonly answer: Answer }): ReactNode {
       {truth === "simulated" ? <TruthMark truth={truth} /> : null}
       {stats === null ? null : <Numbers stats={stats} live={end === null} />}
       {end === null || seed === null ? null : <span>seed {seed}</span>}
-      {end === null ? null : <span>{end}</span>}
+      {end === null || error !== null ? null : <span>{end}</span>}
+      {children}
     </div>
   );
 }
@@ -87,7 +90,7 @@ function Numbers({ stats, live }: { readonly stats: RunStats; readonly live: boo
           {stats.recomputed.because}
         </span>
       )}
-      {stats.promptRate === null ? null : <span>read {figureText(stats.promptRate)}</span>}
+      {stats.promptRate === null ? null : <span>prefill {figureText(stats.promptRate)}</span>}
       {now === null ? null : (
         <span className={styles["live"]}>
           <b>{figureText(now)}</b>

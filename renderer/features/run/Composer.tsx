@@ -1,14 +1,16 @@
-/** Starts and stops a run: the text, its parameters, and the way to earlier runs. */
-import { History, SquarePen } from "lucide-react";
-import type { KeyboardEvent, ReactNode, RefObject } from "react";
-import { useEffect, useRef } from "react";
+/** Starts and stops a run: the text, the files that go with it, its parameters, and the way to earlier runs. */
+import { History, Paperclip } from "lucide-react";
+import type { DragEvent, KeyboardEvent, ReactNode, RefObject } from "react";
+import { useEffect, useRef, useState } from "react";
 import { current } from "../../session/async.ts";
 import { Button, IconButton } from "../../ui/Button.tsx";
 import { plural } from "../../ui/format.ts";
+import { GrowingText } from "../../ui/GrowingText.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
+import { AttachmentChips } from "./AttachmentChips.tsx";
 import { Parameters } from "./Parameters.tsx";
 import { useRun } from "./useRun.ts";
-import styles from "./Run.module.css";
+import styles from "./Composer.module.css";
 
 const TEMPLATE_HINTS = {
   file: "Uses the chat template of the file",
@@ -19,21 +21,18 @@ const TEMPLATE_HINTS = {
 export function Composer(): ReactNode {
   const draft = useRun((s) => s.draft);
   const setDraft = useRun((s) => s.setDraft);
+  const attachments = useRun((s) => s.attachments);
+  const detach = useRun((s) => s.detach);
   const send = useRun((s) => s.send);
+  const running = useRun((s) => s.running !== null);
   const stop = useRun((s) => s.stop);
-  const running = useRun((s) => s.running);
   const mode = useRun((s) => s.runMode);
-  const setMode = useRun((s) => s.setRunMode);
-  const template = useRun((s) => current(s.template)?.origin ?? null);
-  const hasTurns = useRun((s) => s.turns.length + s.pairTurns.length > 0);
-  const clear = useRun((s) => s.clearTurns);
-  const runs = useRun((s) => s.runHistory.length);
   const historyShown = useRun((s) => s.historyShown);
-  const showHistory = useRun((s) => s.showHistory);
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  useFocus(box, field, running !== null, historyShown);
-  useEscape(running !== null, stop);
+  const drop = useFileDrop();
+  useFocus(box, field, running, historyShown);
+  useEscape(running, stop);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Enter" || event.shiftKey || event.metaKey || event.ctrlKey || event.nativeEvent.isComposing)
       return;
@@ -42,61 +41,124 @@ export function Composer(): ReactNode {
   };
   return (
     <div className={styles["composerRoom"]}>
-      <div ref={box} className={styles["composer"]}>
-        <textarea
-          ref={field}
+      <div ref={box} className={styles["composer"]} {...drop}>
+        <AttachmentChips attachments={attachments} onRemove={detach} />
+        <GrowingText
+          field={field}
           id="composer"
           aria-label={mode === "chat" ? "Your message" : "Text to continue"}
           placeholder={mode === "chat" ? "Ask something…" : "Once upon a time…"}
-          rows={Math.min(8, Math.max(1, draft.split("\n").length))}
           value={draft}
           onChange={(event) => setDraft(event.target.value)}
           onKeyDown={onKeyDown}
         />
-        <div className={styles["controls"]}>
-          <Parameters />
-          <span className={styles["space"]} />
-          {runs === 0 ? null : (
-            <IconButton
-              label={`History, ${plural(runs, "run")}`}
-              aria-pressed={historyShown}
-              onClick={() => showHistory(!historyShown)}
-            >
-              <History size={14} aria-hidden="true" />
-            </IconButton>
-          )}
-          {hasTurns && running === null ? (
-            <IconButton label="New conversation" onClick={clear}>
-              <SquarePen size={14} aria-hidden="true" />
-            </IconButton>
-          ) : null}
-          <Segmented
-            label="Mode"
-            value={mode}
-            options={[
-              {
-                id: "chat",
-                text: "Chat",
-                disabled: template === null,
-                hint: TEMPLATE_HINTS[template ?? "none"],
-              },
-              { id: "completion", text: "Text", hint: "Continues your text" },
-            ]}
-            onChange={setMode}
-          />
-          {running === null ? (
-            <Button small look="primary" disabled={draft.trim() === ""} onClick={() => void send()}>
-              Send
-            </Button>
-          ) : (
-            <Button small look="primary" title="Esc" onClick={stop} disabled={running.stopping}>
-              {running.stopping ? "Stopping" : "Stop"}
-            </Button>
-          )}
-        </div>
+        <Controls />
       </div>
     </div>
   );
+}
+
+function Controls(): ReactNode {
+  const mode = useRun((s) => s.runMode);
+  const setMode = useRun((s) => s.setRunMode);
+  const template = useRun((s) => current(s.template)?.origin ?? null);
+  const runs = useRun((s) => s.runHistory.length);
+  const historyShown = useRun((s) => s.historyShown);
+  const showHistory = useRun((s) => s.showHistory);
+  return (
+    <div className={styles["controls"]}>
+      <Attach />
+      <Parameters />
+      <span className={styles["space"]} />
+      {runs === 0 ? null : (
+        <IconButton
+          label={`History, ${plural(runs, "run")}`}
+          aria-pressed={historyShown}
+          onClick={() => showHistory(!historyShown)}
+        >
+          <History size={14} aria-hidden="true" />
+        </IconButton>
+      )}
+      <Segmented
+        label="Mode"
+        value={mode}
+        options={[
+          { id: "chat", text: "Chat", disabled: template === null, hint: TEMPLATE_HINTS[template ?? "none"] },
+          { id: "completion", text: "Text", hint: "Continues your text" },
+        ]}
+        onChange={setMode}
+      />
+      <SendButton />
+    </div>
+  );
+}
+
+function SendButton(): ReactNode {
+  const isReady = useRun((s) => s.draft.trim() !== "" || s.attachments.length > 0);
+  const send = useRun((s) => s.send);
+  const stop = useRun((s) => s.stop);
+  const running = useRun((s) => s.running);
+  return running === null ? (
+    <Button small look="primary" disabled={!isReady} onClick={() => void send()}>
+      Send
+    </Button>
+  ) : (
+    <Button small look="primary" title="Esc" onClick={stop} disabled={running.stopping}>
+      {running.stopping ? "Stopping" : "Stop"}
+    </Button>
+  );
+}
+
+function Attach(): ReactNode {
+  const attach = useRun((s) => s.attach);
+  const picker = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={picker}
+        type="file"
+        multiple
+        hidden
+        aria-label="Text files to attach"
+        onChange={(event) => {
+          void attach([...(event.target.files ?? [])]);
+          // The same file can be chosen again.
+          event.target.value = "";
+        }}
+      />
+      <IconButton label="Attach text files" onClick={() => picker.current?.click()}>
+        <Paperclip size={14} aria-hidden="true" />
+      </IconButton>
+    </>
+  );
+}
+
+/** What the window opens, also when it is dropped here. */
+const OPENS = /\.(?:gguf|safetensors|rlxsession)$/iu;
+
+/** Files that are dropped on the composer go with the question; models and sessions are opened, as anywhere else. */
+function useFileDrop(): {
+  readonly onDragOver: (event: DragEvent) => void;
+  readonly onDragLeave: () => void;
+  readonly onDrop: (event: DragEvent) => void;
+  readonly "data-dropping": boolean;
+} {
+  const attach = useRun((s) => s.attach);
+  const [over, setOver] = useState(false);
+  return {
+    onDragOver: (event) => setOver(event.dataTransfer.types.includes("Files")),
+    onDragLeave: () => setOver(false),
+    onDrop(event) {
+      setOver(false);
+      const files = [...event.dataTransfer.files];
+      const isFolder = [...event.dataTransfer.items].some((item) => item.webkitGetAsEntry()?.isDirectory === true);
+      if (files.length === 0 || isFolder || files.some(({ name }) => OPENS.test(name))) return;
+      // The window sees that it was taken.
+      event.preventDefault();
+      void attach(files);
+    },
+    "data-dropping": over,
+  };
 }
 
 /**

@@ -135,10 +135,6 @@ export function Parameters(): ReactNode {
           />
           <p className={styles["limit"]}>{limit.sentence}</p>
           <Hinted />
-          <label className={styles["area"]}>
-            <span>System message</span>
-            <textarea rows={2} value={p.system} onChange={(event) => set({ system: event.target.value })} />
-          </label>
           <ChatSettings />
           <Adapters />
           <label className={styles["area"]}>

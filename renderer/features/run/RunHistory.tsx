@@ -72,7 +72,8 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
   const show = useRun((s) => s.showHistory);
   const toggle = useRun((s) => s.toggleCompared);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
-  const title = deviceTitle(devices, run.device);
+  const device = deviceTitle(devices, run.device);
+  const title = run.model === null ? device : `${run.model} on ${device}`;
   const isShown = useRun((s) => s.historyAt === run.id);
   const row = useRef<HTMLTableRowElement>(null);
   useEffect(() => {
@@ -110,7 +111,7 @@ function HistoryRow({ run, ticked }: { readonly run: RunRecord; readonly ticked:
       <td className={table["left"]}>
         {title}
         {run.truth === "simulated" && !title.includes("simulated") ? " (simulated)" : ""}
-        {run.pair === null ? null : <em title="Side by side with another device"> ◫</em>}
+        {run.pair === null ? null : <em title="In a column beside others"> ◫</em>}
       </td>
       <td>{significant(run.parameters.temperature, 2)}</td>
       <td>{run.seed ?? "–"}</td>

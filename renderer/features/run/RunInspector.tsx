@@ -4,7 +4,6 @@
  */
 import type { ReactNode } from "react";
 import type { RunStats } from "../../../main/contract/views/run.ts";
-import { deviceTitle } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
@@ -12,6 +11,7 @@ import { approximate, bytes, count, figureText, isApproximate, rate, share, sign
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import { median } from "../../ui/median.ts";
 import { Sparkline } from "../../ui/Sparkline.tsx";
+import { columnTitle } from "./ColumnsView.tsx";
 import type { Answer } from "./request.ts";
 import type { RunSlice } from "./slice.ts";
 import { useRun } from "./useRun.ts";
@@ -19,13 +19,13 @@ import styles from "./Run.module.css";
 
 /** `children`: cards of another feature, below the speed. */
 export function RunInspector({ children }: { readonly children?: ReactNode }): ReactNode {
-  const paired = useRun((s) => s.beside !== null);
+  const inColumns = useRun((s) => s.beside.length > 0);
   const isGraph = useRun((s) => current(s.model)?.kind === "demo-graph");
   if (isGraph) return <p className={styles["heading"]}>One run through the segments, compared with the reference.</p>;
   return (
     <>
       <h2 className={styles["heading"]}>Live</h2>
-      {paired ? <PairSpeeds /> : <LastSpeed />}
+      {inColumns ? <ColumnSpeeds /> : <LastSpeed />}
       {children}
       <TokenCard />
       <Contexts />
@@ -40,17 +40,17 @@ function LastSpeed(): ReactNode {
   return <SpeedCard title="Tokens per second" rates={rates} last={last} />;
 }
 
-/** Both sides of the last question. */
-function PairSpeeds(): ReactNode {
-  const sides = useRun((s) => s.pairTurns.at(-1)?.sides ?? null);
+/** Every column of the last question. */
+function ColumnSpeeds(): ReactNode {
+  const columns = useRun((s) => s.columnTurns.at(-1)?.columns ?? null);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
-  if (sides === null) return <SpeedCard title="Tokens per second" rates={[]} last={null} />;
-  return sides.map(({ id, parameters, rates, answer }) => (
+  if (columns === null) return <SpeedCard title="Tokens per second" rates={[]} last={null} />;
+  return columns.map((column) => (
     <SpeedCard
-      key={id}
-      title={`${deviceTitle(devices, parameters.device)}, t/s`}
-      rates={rates}
-      last={answer.device === null ? null : answer}
+      key={column.id}
+      title={`${columnTitle(devices, column)}, t/s`}
+      rates={column.rates}
+      last={column.answer.device === null ? null : column.answer}
     />
   ));
 }
@@ -89,12 +89,12 @@ function SpeedCard({ title, rates, last }: SpeedCardProps): ReactNode {
   );
 }
 
-/** The answer with that number, or the last one: of a conversation, or of the two that stand side by side. */
+/** The answer with that number, or the last one: of a conversation, or of the columns. */
 function lookedAt(
-  { beside, turns, pairTurns }: Pick<RunSlice, "beside" | "turns" | "pairTurns">,
+  { beside, turns, columnTurns }: Pick<RunSlice, "beside" | "turns" | "columnTurns">,
   id: number | null,
 ): Answer | undefined {
-  const all = beside === null ? turns : pairTurns.flatMap(({ sides }) => sides);
+  const all = beside.length === 0 ? turns : columnTurns.flatMap(({ columns }) => columns);
   return (id === null ? all.at(-1) : all.find((each) => each.id === id))?.answer;
 }
 
@@ -128,18 +128,18 @@ function TokenCard(): ReactNode {
   );
 }
 
-/** Devices have caches of their own, and the simulator a smaller one: side by side there are two. */
+/** Devices have caches of their own, and the simulator a smaller one: columns have one each. */
 function Contexts(): ReactNode {
-  const sides = useRun((s) => (s.beside === null ? null : (s.pairTurns.at(-1)?.sides ?? null)));
+  const columns = useRun((s) => (s.beside.length === 0 ? null : (s.columnTurns.at(-1)?.columns ?? null)));
   const stats = useRun((s) => lookedAt(s, null)?.stats ?? null);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
-  if (sides === null) return <ContextCard title="Context" stats={stats} asked={null} />;
-  return sides.map(({ id, parameters, answer }) => (
+  if (columns === null) return <ContextCard title="Context" stats={stats} asked={null} />;
+  return columns.map((column) => (
     <ContextCard
-      key={id}
-      title={`Context, ${deviceTitle(devices, parameters.device)}`}
-      stats={answer.stats}
-      asked={parameters.context}
+      key={column.id}
+      title={`Context, ${columnTitle(devices, column)}`}
+      stats={column.answer.stats}
+      asked={column.parameters.context}
     />
   ));
 }

@@ -3,18 +3,20 @@ import type { ReactNode } from "react";
 import { useEffect, useLayoutEffect, useRef } from "react";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import { current } from "../../session/async.ts";
+import { Button } from "../../ui/Button.tsx";
 import { CannotHere } from "../../ui/CannotHere.tsx";
 import { plainMessage } from "../../ui/ErrorNote.tsx";
 import { FigureText } from "../../ui/marks.tsx";
 import { Empty } from "../../ui/states.tsx";
-import { AnswerView } from "./AnswerView.tsx";
 import { Composer } from "./Composer.tsx";
 import { HybridRun } from "./HybridRun.tsx";
-import { GivenResults } from "./ReplyView.tsx";
-import { PairTurns } from "./PairView.tsx";
+import { ColumnTurns } from "./ColumnsView.tsx";
 import { RunBar } from "./RunBar.tsx";
 import { RunHistory } from "./RunHistory.tsx";
+import { SystemPrompt } from "./SystemPrompt.tsx";
+import { TurnView } from "./TurnView.tsx";
 import { useRun } from "./useRun.ts";
+import turnStyles from "./Turn.module.css";
 import styles from "./Run.module.css";
 
 export function RunTab(): ReactNode {
@@ -32,18 +34,23 @@ function Conversation(): ReactNode {
   const loadTemplate = useRun((s) => s.loadTemplate);
   const mode = useRun((s) => s.runMode);
   const historyShown = useRun((s) => s.historyShown);
-  const paired = useRun((s) => s.beside !== null);
-  const pairs = useRun((s) => s.pairTurns);
+  const inColumns = useRun((s) => s.beside.length > 0);
+  const columnTurns = useRun((s) => s.columnTurns);
+  const conversation = useRun((s) => s.conversation.id);
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   useEffect(() => {
     if (template.kind === "idle") void loadTemplate();
   }, [template.kind, loadTemplate]);
+  // Another conversation is shown at its end.
+  useLayoutEffect(() => {
+    atEnd.current = true;
+  }, [conversation]);
   // New words scroll the view only if it is already at the end.
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element !== null && atEnd.current) element.scrollTop = element.scrollHeight;
-  }, [turns, pairs, paired, historyShown]);
+  }, [turns, columnTurns, inColumns, conversation, historyShown]);
   return (
     <div className={styles["tab"]}>
       <RunBar />
@@ -61,17 +68,19 @@ function Conversation(): ReactNode {
             (atEnd.current = scrollTop + clientHeight > scrollHeight - 40)
           }
         >
-          {paired ? (
-            pairs.length === 0 ? (
-              <PairBeginning />
+          <SystemPrompt key={conversation} />
+          {inColumns ? (
+            columnTurns.length === 0 ? (
+              <ColumnsBeginning />
             ) : (
-              <PairTurns />
+              <ColumnTurns />
             )
           ) : turns.length === 0 ? (
             <Beginning mode={mode} />
           ) : (
             turns.map((turn) => <TurnView key={turn.id} id={turn.id} />)
           )}
+          <DeletedTurn />
         </div>
       )}
       <Composer />
@@ -103,29 +112,29 @@ function Beginning({ mode }: { readonly mode: "chat" | "completion" }): ReactNod
   );
 }
 
-function PairBeginning(): ReactNode {
+function ColumnsBeginning(): ReactNode {
   return (
-    <Empty title="One question, two devices">
-      Both read the same prompt and draw with the same seed. The first token that differs is marked in both; each answer
-      goes into the history. A question stands for itself: what was said before is not sent.
+    <Empty title="One question, several columns">
+      All read the same prompt and draw with the same seed. The first token that differs is marked; each answer goes
+      into the history. A question stands for itself: what was said before is not sent.
     </Empty>
   );
 }
 
-function TurnView({ id }: { readonly id: number }): ReactNode {
-  const turn = useRun((s) => s.turns.find((each) => each.id === id) ?? null);
-  const mode = useRun((s) => s.runMode);
-  if (turn === null) return null;
+/** Until something else happens. */
+function DeletedTurn(): ReactNode {
+  const isDeleted = useRun((s) => s.deleted?.of === "turn");
+  const undo = useRun((s) => s.undoDelete);
   return (
-    <article className={styles["turn"]} aria-label={`Turn ${id}`}>
-      {turn.results.length > 0 ? (
-        <GivenResults results={turn.results} />
-      ) : mode === "chat" ? (
-        <div className={styles["you"]}>{turn.prompt}</div>
-      ) : (
-        <div className={styles["beginning"]}>{turn.prompt}</div>
-      )}
-      <AnswerView id={turn.id} answer={turn.answer} />
-    </article>
+    <div role="status">
+      {isDeleted ? (
+        <p className={turnStyles["deleted"]}>
+          The turn is deleted.
+          <Button small onClick={undo}>
+            Undo
+          </Button>
+        </p>
+      ) : null}
+    </div>
   );
 }

@@ -46,6 +46,7 @@ const run = (part: Partial<RunRecord>): RunRecord => ({
   parameters: DEFAULT_PARAMETERS,
   device: "cpu",
   pair: null,
+  model: null,
   seed: 42,
   reply: EMPTY_REPLY,
   text: "7 x 8 = 56.",
@@ -70,7 +71,7 @@ describe("two runs", () => {
   it("say what was asked for differently, and nothing when nothing was", () => {
     expect(changedParameters(run({}), run({ id: 2 }))).toEqual([]);
     const other = run({ seed: 7, parameters: { ...DEFAULT_PARAMETERS, temperature: 0, system: "Be brief." } });
-    expect(changedParameters(run({}), other)).toEqual(["temperature 0.7 → 0", "another system message", "seed 42 → 7"]);
+    expect(changedParameters(run({}), other)).toEqual(["temperature 0.7 → 0", "another system prompt", "seed 42 → 7"]);
     const later = run({
       messages: [
         { role: "user", content: "Hello" },
@@ -107,11 +108,13 @@ describe("a request", () => {
   it("carries calls, results and what was thought, and tells the template what it is to know", () => {
     const calls = [{ id: "c1", name: "f", arguments: "{}" }];
     const asked = { ...EMPTY_ANSWER, text: "raw", reply: { ...EMPTY_REPLY, reasoning: "hm", calls } };
-    const turns = [{ id: 1, prompt: "Weather?", results: [], answer: asked }];
+    const turns = [{ id: 1, after: null, prompt: "Weather?", attachments: [], results: [], answer: asked }];
     const results = [{ callId: "c1", name: "f", content: "grey" }];
     const variables = "enable_thinking=false\nno variable";
     const parameters = { ...DEFAULT_PARAMETERS, tools: "[{}]", toolChoice: "f", variables };
-    expect(runRequest("m", "chat", turns, { prompt: "f gave: grey", results }, parameters).prompt).toEqual({
+    expect(
+      runRequest("m", "chat", turns, { prompt: "f gave: grey", results, attachments: [] }, parameters).prompt,
+    ).toEqual({
       kind: "chat",
       messages: [
         { role: "user", content: "Weather?" },
@@ -126,7 +129,7 @@ describe("a request", () => {
       "m",
       "chat",
       [],
-      { prompt: "Hi", results: [] },
+      { prompt: "Hi", attachments: [], results: [] },
       { ...DEFAULT_PARAMETERS, toolChoice: "required" },
     );
     expect(without.prompt).not.toHaveProperty("toolChoice");
@@ -154,7 +157,9 @@ describe("a request", () => {
   it("carries the context length, and leaves failed turns out of the talk", () => {
     const failed = {
       id: 1,
+      after: null,
       prompt: "lost",
+      attachments: [],
       results: [],
       answer: { ...EMPTY_ANSWER, error: { code: "ENGINE_LOST", message: "gone" } as const },
     };
@@ -162,7 +167,7 @@ describe("a request", () => {
       "m",
       "chat",
       [failed],
-      { prompt: "Hello", results: [] },
+      { prompt: "Hello", attachments: [], results: [] },
       { ...DEFAULT_PARAMETERS, context: 256 },
     );
     expect(request.context).toBe(256);

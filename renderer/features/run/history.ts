@@ -22,8 +22,10 @@ export interface RunRecord {
   readonly parameters: RunParameters;
   /** The device of the answer: as reported by the engine, or as requested if it never began. */
   readonly device: RunDevice;
-  /** The question that two devices answered side by side; both of its runs have the same number. */
+  /** The question that several columns answered; all of its runs have the same number. */
   readonly pair: number | null;
+  /** The title of the model that answered; null: the open one. */
+  readonly model: string | null;
   /** The seed that was used, also where a fresh one was asked for. */
   readonly seed: number | null;
   readonly text: string;
@@ -38,14 +40,14 @@ export interface RunRecord {
 export const runName = ({ id, mode }: Pick<RunRecord, "id" | "mode">): string =>
   `${mode === "chat" ? "Chat" : "Text"} ${id}`;
 
-export type AskedRun = Pick<RunRecord, "mode" | "prompt" | "messages" | "parameters" | "pair">;
+export type AskedRun = Pick<RunRecord, "mode" | "prompt" | "messages" | "parameters" | "pair" | "model">;
 
 export const KEPT_RUNS = 100;
 
 export function recordOf(
   id: number,
   at: number,
-  { mode, prompt, messages, parameters, pair }: AskedRun,
+  { mode, prompt, messages, parameters, pair, model }: AskedRun,
   answer: Answer,
 ): RunRecord {
   const { device, seed, text, reply, stats, truth, end, error } = answer;
@@ -58,6 +60,7 @@ export function recordOf(
     parameters,
     device: device ?? parameters.device,
     pair,
+    model,
     seed,
     text,
     reply,
@@ -110,11 +113,11 @@ const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ["variables", "set of template variables"],
   ["maxTokens", "max tokens"],
   ["context", "context"],
-  ["system", "system message"],
+  ["system", "system prompt"],
   ["stop", "stop sequences"],
 ];
 
-/** The system message is a parameter, and the last message is the prompt. */
+/** The system prompt is a parameter, and the last message is the prompt. */
 const talkBefore = ({ messages }: RunRecord): string =>
   JSON.stringify(messages.filter(({ role }) => role !== "system").slice(0, -1));
 
@@ -125,6 +128,7 @@ export function changedParameters(left: RunRecord, right: RunRecord): readonly s
       ? `another ${name}`
       : `${name} ${left.parameters[key] ?? "as opened"} → ${right.parameters[key] ?? "as opened"}`,
   );
+  if (left.model !== right.model) changes.push(`model ${left.model ?? "as opened"} → ${right.model ?? "as opened"}`);
   if (left.device !== right.device) changes.push(`device ${left.device} → ${right.device}`);
   if (left.seed !== right.seed) changes.push(`seed ${left.seed ?? "–"} → ${right.seed ?? "–"}`);
   if (left.mode !== right.mode) changes.push(`${left.mode} → ${right.mode}`);
@@ -160,6 +164,7 @@ export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string 
           parameters,
           device,
           pair,
+          model,
           seed,
           text,
           reply,
@@ -175,6 +180,7 @@ export function runsJson(origin: RunOrigin, runs: readonly RunRecord[]): string 
           parameters: { ...parameters, seed: seed ?? parameters.seed },
           device,
           sideBySide: pair,
+          ...(model === null ? {} : { model }),
           text,
           reply,
           end,

@@ -1,4 +1,4 @@
-/** What a session keeps of the run tab: the conversation with its parameters, and the runs before it. */
+/** What a session keeps of the run tab: the conversations with their parameters, the columns, and the runs before. */
 import { z } from "zod";
 import type { View } from "../../../main/contract/define.ts";
 import { chatMessage, reply } from "../../../main/contract/views/chat.ts";
@@ -11,10 +11,13 @@ import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { documentPart } from "../../session/document.ts";
 import type { HistorySlice } from "./historySlice.ts";
 import { KEPT_RUNS } from "./history.ts";
-import type { PairSide } from "./pair.ts";
-import { PAIR_ORDERS } from "./pair.ts";
-import type { PairSlice } from "./pairSlice.ts";
-import type { Answer } from "./request.ts";
+import type { Column, ColumnTurn } from "./columns.ts";
+import { COLUMN_ORDERS, MOST_COLUMNS } from "./columns.ts";
+import type { ColumnsSlice } from "./columnsSlice.ts";
+import { linked } from "./conversation.ts";
+import type { ConversationSlice } from "./conversationSlice.ts";
+import { MOST_CONVERSATIONS } from "./conversationSlice.ts";
+import type { Answer, Turn } from "./request.ts";
 import type { RunState, TalkSlice } from "./slice.ts";
 
 /** Tokens whose chances are kept, the newest answers first: they take a hundred times the room of their text. */
@@ -61,11 +64,25 @@ const answer = z.object({
   error: error.nullable(),
 });
 const result = z.object({ callId: text, name: text, content: text });
-const turn = z.object({ id: z.number(), prompt: text, results: z.array(result), answer });
-const side = z.object({ id: z.number(), parameters, answer });
-const pair = z.object({
-  ...{ id: z.number(), prompt: text, mode, order: z.enum(PAIR_ORDERS), seed: z.number() },
-  ...{ left: side, right: side },
+const attachments = z.array(z.object({ name: text, bytes: z.number(), text })).default([]);
+const turn = z.object({
+  ...{ id: z.number(), prompt: text, results: z.array(result), answer, attachments },
+  /** Documents from before conversations had several ways do not say it. */
+  after: z.number().nullable().optional(),
+});
+const otherModel = z.object({ path: text, title: text });
+const column = z.object({ id: z.number(), parameters, answer, model: otherModel.nullable().default(null) });
+const columnTurn = z.object({
+  ...{ id: z.number(), prompt: text, mode, order: z.enum(COLUMN_ORDERS), seed: z.number(), attachments },
+  /** As they were named while there were two. */
+  ...{ left: column.optional(), right: column.optional() },
+  columns: z.array(column).max(MOST_COLUMNS).default([]),
+});
+const head = { id: z.number(), name: text.nullable(), at: z.number() };
+const conversation = z.object({
+  ...head,
+  ...{ mode, draft: text, system: text, attachments, turns: z.array(turn), others: z.array(turn) },
+  columnTurns: z.array(columnTurn),
 });
 
 const LEFT = "Not finished: its model or its window was closed.";
@@ -99,55 +116,100 @@ function tokenBudget(): (answer: Answer) => Answer["tokens"] {
   };
 }
 
-export const talkPart = documentPart<TalkSlice & PairSlice, RunState>()({
-  name: "talk",
-  of: "model",
-  schema: z.object({
-    mode,
-    draft: text,
-    turns: z.array(turn),
-    pairs: z.array(pair),
-    beside: runDevice.nullable(),
-    parameters,
-  }),
-  save({ runMode, draft, turns, pairTurns, beside, parameters: asked }) {
-    const tokensOf = tokenBudget();
-    const kept = (each: Answer): View<typeof answer> => keptAnswer(each, tokensOf(each));
-    const keptSide = ({ id, parameters: own, answer: each }: PairSide): View<typeof side> => ({
-      ...{ id, parameters: own },
-      answer: kept(each),
-    });
-    return {
-      mode: runMode,
-      draft,
-      turns: turns
+const doneColumn = (each: View<typeof column>): Column => ({ ...each, state: "done", sentence: "", rates: [] });
+const restoredTurns = (turns: readonly View<typeof columnTurn>[]): readonly ColumnTurn[] =>
+  turns.map(({ left, right, columns, ...rest }) => ({
+    ...rest,
+    columns: [left, right, ...columns].flatMap((each) => (each === undefined ? [] : [doneColumn(each)])),
+  }));
+
+/** Turns as they are kept, newest first while there is room for the chances of their tokens. */
+function keeper(): {
+  readonly turns: (all: readonly Turn[]) => View<typeof turn>[];
+  readonly columnTurns: (all: readonly ColumnTurn[]) => View<typeof columnTurn>[];
+} {
+  const tokensOf = tokenBudget();
+  const kept = (each: Answer): View<typeof answer> => keptAnswer(each, tokensOf(each));
+  return {
+    turns: (all) =>
+      all
         .toReversed()
         .map((each) => ({ ...each, answer: kept(each.answer) }))
         .reverse(),
-      pairs: pairTurns
+    columnTurns: (all) =>
+      all
         .toReversed()
-        .map(({ sides: [left, right], ...rest }) => ({ ...rest, left: keptSide(left), right: keptSide(right) }))
+        .map(({ columns, ...rest }) => ({
+          ...rest,
+          columns: columns.map(({ id, parameters: own, answer: each, model }) => ({
+            ...{ id, parameters: own, model },
+            answer: kept(each),
+          })),
+        }))
         .reverse(),
-      beside,
-      parameters: asked,
+  };
+}
+
+export const talkPart = documentPart<TalkSlice & ColumnsSlice & ConversationSlice, RunState>()({
+  name: "talk",
+  of: "model",
+  schema: z.object({
+    ...{ mode, draft: text, attachments, turns: z.array(turn), parameters },
+    /** Absent in documents from before there were several conversations. */
+    conversation: z.object(head).optional(),
+    others: z.array(turn).default([]),
+    conversations: z.array(conversation).max(MOST_CONVERSATIONS).default([]),
+    pairs: z.array(columnTurn),
+  }),
+  save(state) {
+    const keep = keeper();
+    const { runMode, draft, attachments: files, turns, columnTurns, parameters: asked, others } = state;
+    return {
+      ...{ mode: runMode, draft, attachments: files, parameters: asked, conversation: state.conversation },
+      ...{ turns: keep.turns(turns), pairs: keep.columnTurns(columnTurns) },
+      conversations: state.conversations.map((each) => ({
+        ...each,
+        ...{ turns: keep.turns(each.turns), columnTurns: keep.columnTurns(each.columnTurns) },
+        others: keep.turns(each.others),
+      })),
+      others: keep.turns(others),
     };
   },
-  restore({ mode: runMode, draft, turns, pairs, beside, parameters: asked }, { set }) {
-    const done = (each: View<typeof side>): PairSide => ({ ...each, state: "done", sentence: "", rates: [] });
+  restore(kept, { set, get }) {
+    const { mode: runMode, draft, attachments: files, parameters: asked } = kept;
+    const { turns, others } = linked(kept.turns, kept.others);
     set({
-      runMode,
-      draft,
-      turns,
-      pairTurns: pairs.map(({ left, right, ...rest }) => ({ ...rest, sides: [done(left), done(right)] })),
-      beside,
-      parameters: asked,
+      ...{ runMode, draft, attachments: files, parameters: asked, turns, others },
+      columnTurns: restoredTurns(kept.pairs),
+      conversation: kept.conversation ?? get().conversation,
+      conversations: kept.conversations.map((each) => ({
+        ...each,
+        ...linked(each.turns, each.others),
+        columnTurns: restoredTurns(each.columnTurns),
+      })),
     });
   },
+});
+
+export const columnsPart = documentPart<ColumnsSlice>()({
+  name: "columns",
+  of: "model",
+  schema: z.object({
+    order: z.enum(COLUMN_ORDERS),
+    /** With the files of other models. */
+    paths: z
+      .array(z.object({ device: runDevice, model: otherModel.nullable() }))
+      .max(MOST_COLUMNS - 1)
+      .default([]),
+  }),
+  save: ({ beside, columnOrder: order }) => (beside.length === 0 ? null : { order, paths: [...beside] }),
+  restore: ({ order, paths }, { set }) => set({ columnOrder: order, beside: paths }),
 });
 
 const record = z.object({
   ...{ id: z.number(), at: z.number(), mode, prompt: text, messages: z.array(chatMessage), parameters },
   ...{ device: runDevice, pair: z.number().nullable(), seed: z.number().nullable(), text, reply },
+  model: text.nullable().default(null),
   ...{ stats: runStats.nullable(), truth, end: text, errorCode: text.nullable() },
 });
 

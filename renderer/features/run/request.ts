@@ -7,6 +7,8 @@ import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { RunStats, Sampling, SamplingNumber, TokenView } from "../../../main/contract/views/run.ts";
 import { readTokenBias, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../../main/contract/views/run.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
+import type { Attachment } from "./attachments.ts";
+import { promptWith } from "./attachments.ts";
 
 export interface Answer {
   /** The device that the engine reports; null before the answer begins. */
@@ -36,7 +38,12 @@ export interface ToolResult {
 /** A question, or the results of the calls of the turn before, and the answer. */
 export interface Turn {
   readonly id: number;
+  /** The turn before it; null: it is the first. */
+  readonly after: number | null;
+  /** As it was typed. */
   readonly prompt: string;
+  /** Files that went with it. */
+  readonly attachments: readonly Attachment[];
   /** Empty for a question. */
   readonly results: readonly ToolResult[];
   readonly answer: Answer;
@@ -184,14 +191,14 @@ export function chatOptions({
 }
 
 /** What was asked: a question, or results. */
-export type Asked = Pick<Turn, "prompt" | "results">;
+export type Asked = Pick<Turn, "prompt" | "results" | "attachments">;
 
-const askedMessages = ({ prompt, results }: Asked): Chat["messages"] =>
+export const askedMessages = ({ prompt, results, attachments }: Asked): Chat["messages"] =>
   results.length === 0
-    ? [{ role: "user", content: prompt }]
+    ? [{ role: "user", content: promptWith(prompt, attachments) }]
     : results.map(({ callId, name, content }) => ({ role: "tool", content, callId, name }));
 
-function answerMessage({ reply: { reasoning, content, calls } }: Answer): Chat["messages"][number] {
+export function answerMessage({ reply: { reasoning, content, calls } }: Answer): Chat["messages"][number] {
   return {
     role: "assistant",
     content,
@@ -229,7 +236,7 @@ export function runRequest(
     prompt:
       mode === "chat"
         ? { kind: "chat", messages, ...chatOptions(parameters) }
-        : { kind: "completion", text: asked.prompt },
+        : { kind: "completion", text: promptWith(asked.prompt, asked.attachments) },
     sampling,
     stop: [...lines(stop)],
     maxTokens,

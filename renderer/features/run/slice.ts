@@ -9,14 +9,23 @@ import type { SliceTools } from "../../session/slice.ts";
 import { askedParameters, MAX_RATES, runCommand } from "./asking.ts";
 import type { HistorySlice } from "./historySlice.ts";
 import type { HybridSlice } from "./hybridSlice.ts";
-import type { PairSlice } from "./pairSlice.ts";
+import type { Attachment } from "./attachments.ts";
+import { MOST_FILES, readAttachment } from "./attachments.ts";
+import type { ColumnsSlice } from "./columnsSlice.ts";
+import type { Conversation } from "./conversation.ts";
+import { idsOf, withoutTurn, withTurn } from "./conversation.ts";
+import type { ConversationSlice } from "./conversationSlice.ts";
+import { allConversations } from "./conversationSlice.ts";
 import { receiveAnswer } from "./receive.ts";
-import type { Answer, Asked, RunMode, RunParameters, ToolResult, Turn } from "./request.ts";
+import type { Asked, RunMode, RunParameters, ToolResult, Turn } from "./request.ts";
 import { DEFAULT_PARAMETERS, EMPTY_ANSWER, runRequest } from "./request.ts";
 
 export interface TalkSlice {
   readonly runMode: RunMode;
   readonly draft: string;
+  /** Files that go with the draft. */
+  readonly attachments: readonly Attachment[];
+  /** The way through the conversation that is shown. */
   readonly turns: readonly Turn[];
   readonly parameters: RunParameters;
   /** The current step before the first token; null when nothing runs. */
@@ -29,6 +38,9 @@ export interface TalkSlice {
   /** Puts the prompt and the parameters of a run, with the seed that it used, into the composer. */
   readonly restoreRun: (id: number) => void;
   readonly setDraft: (text: string) => void;
+  /** Says of each file that it is no text, or why else it is not taken. */
+  readonly attach: (files: readonly File[]) => Promise<void>;
+  readonly detach: (name: string) => void;
   readonly setRunMode: (mode: RunMode) => void;
   readonly setParameters: (part: Partial<RunParameters>) => void;
   readonly setCertainty: (on: boolean) => void;
@@ -43,19 +55,26 @@ export interface TalkSlice {
   readonly giveResults: (results: readonly ToolResult[]) => Promise<void>;
   /** Takes a turn that failed out of the conversation and asks again. */
   readonly resend: (id: number) => Promise<void>;
+  /** Another answer to a turn, beside the one that it has; what followed it is another way. */
+  readonly regenerate: (id: number) => Promise<void>;
+  /** The turn with another question, as another way. */
+  readonly editTurn: (id: number, prompt: string) => Promise<void>;
   readonly stop: () => void;
-  readonly clearTurns: () => void;
+  /** Another conversation takes the place of what is shown. */
+  readonly showTalk: (conversation: Conversation) => void;
+  readonly showTurns: (turns: readonly Turn[]) => void;
   readonly loadTemplate: () => Promise<void>;
 }
 
 /** Everything of the run tab. */
-export type RunSlice = TalkSlice & PairSlice & HistorySlice & HybridSlice;
+export type RunSlice = TalkSlice & ConversationSlice & ColumnsSlice & HistorySlice & HybridSlice;
 export type RunState = SessionState & RunSlice;
 type Tools = SliceTools<TalkSlice, RunState>;
 
 const NO_TALK = {
   runMode: "chat",
   draft: "",
+  attachments: [],
   turns: [],
   running: null,
   chosenToken: null,
@@ -100,20 +119,42 @@ export function createTalkSlice(tools: Tools): TalkSlice {
       set({ runMode: mode, draft: prompt, parameters: { ...parameters, device, seed: seed ?? parameters.seed } });
     },
     setDraft: (draft) => set({ draft }),
+    async attach(files) {
+      for (const file of files) {
+        const { attachments, notify, notifyError } = get();
+        if (attachments.length >= MOST_FILES) {
+          notify({
+            ...{ level: "warning", code: "INPUT_LIMIT", details: null },
+            title: "Not all files were attached",
+            text: `A question takes ${MOST_FILES} files.`,
+            hint: "Send some of them first, or put them into one file.",
+          });
+          return;
+        }
+        try {
+          const read = await readAttachment(file);
+          // The same file again is its newer version.
+          set({ attachments: [...get().attachments.filter(({ name }) => name !== read.name), read] });
+        } catch (error) {
+          notifyError(`${file.name} was not attached`, error);
+        }
+      }
+    },
+    detach: (name) => set({ attachments: get().attachments.filter((each) => each.name !== name) }),
     setRunMode: (runMode) => set({ runMode }),
     setParameters: (part) => set({ parameters: { ...get().parameters, ...part } }),
     setCertainty: (certainty) => set({ certainty }),
     chooseToken: (chosenToken) => set({ chosenToken }),
     nextRunId() {
-      const { turns, runHistory, pairTurns } = get();
-      const sides = pairTurns.flatMap((pair) => pair.sides);
+      const ids = [...allConversations(get()).flatMap(idsOf), ...get().runHistory.map(({ id }) => id)];
       // Behind those of a restored session, too.
-      runIds = [...turns, ...runHistory, ...sides].reduce((most, { id }) => Math.max(most, id), runIds) + 1;
+      runIds = ids.reduce((most, id) => Math.max(most, id), runIds) + 1;
       return runIds;
     },
     beginRun(sentence) {
       set({ running: { sentence, stopping: false }, chosenToken: null });
       get().showHistory(false, get().historyAt);
+      get().touchConversation();
     },
     endRun: () => set({ running: null }),
     stop() {
@@ -121,19 +162,22 @@ export function createTalkSlice(tools: Tools): TalkSlice {
       if (running === null) return;
       set({ running: { ...running, stopping: true } });
       task.stop();
-      get().stopPair();
+      get().stopColumns();
     },
-    clearTurns() {
-      get().clearPairs();
-      set({ turns: [], chosenToken: null, rates: [] });
+    showTalk({ mode, draft, attachments, system, turns, columnTurns }) {
+      set({ runMode: mode, draft, attachments, turns, chosenToken: null, rates: [] });
+      set({ parameters: { ...get().parameters, system } });
+      get().showColumnTurns(columnTurns);
+      get().showHistory(false);
     },
+    showTurns: (turns) => set({ turns }),
   };
 }
 
 function askingActions(
   tools: Tools,
   task: ReturnType<typeof createTask>,
-): Pick<TalkSlice, "send" | "giveResults" | "resend" | "loadTemplate"> {
+): Pick<TalkSlice, "send" | "giveResults" | "resend" | "regenerate" | "editTurn" | "loadTemplate"> {
   const { engine, set, get, emit } = tools;
   /** The pending question for a chat template, and its model. */
   let asking: { readonly model: string; readonly done: Promise<void> } | null = null;
@@ -141,38 +185,45 @@ function askingActions(
   /** An answer about a model that was closed meanwhile is dropped. */
   const isOpen = ({ model }: Overview): boolean => current(get().model)?.model === model;
 
-  const patch = (id: number, part: (answer: Answer) => Partial<Answer>): void =>
-    set({
-      turns: get().turns.map((turn) =>
-        turn.id === id ? { ...turn, answer: { ...turn.answer, ...part(turn.answer) } } : turn,
-      ),
-    });
-
-  const ask = async (question: Asked): Promise<void> => {
+  /** Asks behind the first `at` turns of the way that is shown. */
+  const ask = async (question: Asked, at = get().turns.length): Promise<void> => {
     const { prompt } = question;
-    const { turns, runMode: mode, parameters, model } = get();
+    const { turns, others, runMode: mode, parameters, model } = get();
     const open = current(model);
     if (open === null) return;
     const id = get().nextRunId();
     const { signal, isCurrent } = task.begin();
     const asked = askedParameters(parameters, open);
-    const input = runRequest(open.model, mode, turns, question, asked);
+    const before = turns.slice(0, at);
+    const input = runRequest(open.model, mode, before, question, asked);
     get().beginRun("Starting");
-    set({ turns: [...turns, { id, ...question, answer: EMPTY_ANSWER }], rates: [] });
+    const turn: Turn = { id, after: before.at(-1)?.id ?? null, ...question, answer: EMPTY_ANSWER };
+    get().showWays(withTurn({ turns, others }, at, turn));
+    set({ rates: [] });
     get().noteCommand(runCommand(mode, prompt, asked));
     await receiveAnswer(engine, input, signal, {
       isMine: isCurrent,
-      patch: (part) => patch(id, part),
+      patch: (part) => get().patchTurn(id, (each) => ({ ...each, answer: { ...each.answer, ...part(each.answer) } })),
       say: (sentence) => set({ running: { sentence, stopping: get().running?.stopping ?? false } }),
       onRate: (rate) => set({ rates: [...get().rates, rate].slice(-MAX_RATES) }),
     });
     if (!isCurrent()) return;
     get().endRun();
     const messages = input.prompt.kind === "chat" ? input.prompt.messages : [];
-    const answer = get().turns.find((turn) => turn.id === id)?.answer;
+    const answer = get().turnOf(id)?.answer;
     if (answer === undefined) return;
-    get().keepRun(id, { mode, prompt, messages, parameters, pair: null }, answer);
+    get().keepRun(id, { mode, prompt, messages, parameters, pair: null, model: null }, answer);
     emit("answered", mode === "chat" ? `${prompt}\n${answer.text}` : prompt + answer.text);
+  };
+
+  /** Asks a turn again, behind what stands before it. */
+  const askAgain = async (id: number, prompt: string | null): Promise<void> => {
+    const { turns, running, model } = get();
+    const at = turns.findIndex((each) => each.id === id);
+    const turn = turns[at];
+    if (turn === undefined || running !== null || current(model) === null) return;
+    const { attachments, results } = turn;
+    await ask({ attachments, ...(prompt === null ? { prompt: turn.prompt, results } : { prompt, results: [] }) }, at);
   };
 
   const askTemplate = async (open: Overview): Promise<void> => {
@@ -200,31 +251,36 @@ function askingActions(
 
   return {
     async send() {
-      const { draft, running, model, template } = get();
+      const { draft, attachments, running, model, template } = get();
       const open = current(model);
-      if (open === null || running !== null || draft.trim() === "") return;
-      set({ draft: "" });
+      if (open === null || running !== null || (draft.trim() === "" && attachments.length === 0)) return;
+      set({ draft: "", attachments: [] });
       if (template.kind === "idle" || template.kind === "loading") {
         const isKnown = await waitForTemplate();
         if (!isOpen(open)) return;
         if (!isKnown) {
-          set({ draft });
+          set({ draft, attachments });
           return;
         }
       }
-      await (get().beside === null ? ask({ prompt: draft, results: [] }) : get().askPair(draft));
+      await (get().beside.length === 0
+        ? ask({ prompt: draft, attachments, results: [] })
+        : get().askColumns(draft, attachments));
     },
     async giveResults(results) {
       if (get().running !== null || current(get().model) === null) return;
-      await ask({ prompt: resultsText(results), results });
+      await ask({ prompt: resultsText(results), attachments: [], results });
     },
     async resend(id) {
-      const { turns, running } = get();
+      const { turns, others, running } = get();
       const turn = turns.find((each) => each.id === id);
       if (turn === undefined || running !== null || current(get().model) === null) return;
-      set({ turns: turns.filter((each) => each !== turn) });
-      await ask({ prompt: turn.prompt, results: turn.results });
+      get().showWays(withoutTurn({ turns, others }, id));
+      const { prompt, attachments, results } = turn;
+      await ask({ prompt, attachments, results });
     },
+    regenerate: (id) => askAgain(id, null),
+    editTurn: (id, prompt) => askAgain(id, prompt),
     async loadTemplate() {
       const open = current(get().model);
       if (open === null || open.kind === "demo-graph") return;

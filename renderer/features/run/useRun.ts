@@ -1,5 +1,7 @@
 /** The session and the run tab's slices. */
-import { sliceHook } from "../../session/context.tsx";
-import type { RunSlice } from "./slice.ts";
+import type { StoreApi } from "zustand";
+import { sliceHook, useStoreApi } from "../../session/context.tsx";
+import type { RunSlice, RunState } from "./slice.ts";
 
 export const useRun = sliceHook<RunSlice>();
+export const useRunApi = (): StoreApi<RunState> => useStoreApi<RunState>();
