@@ -64,7 +64,6 @@ import {
   modelSource,
   overview,
   recent,
-  TENSOR_SORTS,
   tensorPage,
   uploadChunk,
   uploadStarted,
@@ -77,7 +76,19 @@ import { costView, subject, verdict } from "./views/cost.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import { benchInput, benchItem } from "./views/bench.ts";
 import { hybridInput, hybridView, profileInput, profileItem, runInput, runItem } from "./views/run.ts";
-import { checkInput, checkItem, statisticsInput, statisticsItem, valuesInput, valuesPage } from "./views/tensors.ts";
+import {
+  checkInput,
+  checkItem,
+  compareInput,
+  compareItem,
+  statisticsInput,
+  statisticsItem,
+  tensorGroups,
+  tensorGroupsInput,
+  tensorListInput,
+  valuesInput,
+  valuesPage,
+} from "./views/tensors.ts";
 import { serverInput, serverItem, serverStatus } from "./views/server.ts";
 import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
 import { historyEntry, historyKind, historyPage, LARGEST_DOCUMENT, sessionId, sessionRow } from "./views/session.ts";
@@ -90,7 +101,7 @@ const path = z.string().min(1).max(4096);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 20,
+  version: 21,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -142,16 +153,9 @@ export const contract = {
       z.object({ model: modelId, key: z.string().min(1).max(65_535), ...page }),
       metadataValue,
     ),
-    "model.tensors": call(
-      z.object({
-        model: modelId,
-        query: z.string().max(200).default(""),
-        sort: z.enum(TENSOR_SORTS).default("file"),
-        descending: z.boolean().default(false),
-        ...page,
-      }),
-      tensorPage,
-    ),
+    "model.tensors": call(tensorListInput, tensorPage),
+    /** Sums over the groups of the list, and over all of it. */
+    "tensors.groups": call(tensorGroupsInput, tensorGroups),
 
     "model.blocks": call(ofModel, fileBlocks),
 
@@ -285,6 +289,8 @@ export const contract = {
     "tensors.statistics": stream(statisticsInput, statisticsItem),
     /** Is this file broken? Reads every tensor once. */
     "tensors.check": stream(checkInput, checkItem),
+    /** How far every tensor is from that of another file of the same model. */
+    "tensors.compare": stream(compareInput, compareItem),
     "score.run": stream(scoreInput, scoreItem),
     "experts.run": stream(expertsInput, expertsItem),
     "embed.run": stream(embedInput, embedItem),

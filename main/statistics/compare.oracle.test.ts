@@ -53,7 +53,7 @@ describe.skipIf(missing !== undefined)(`comparing files ${missing ?? ""}`, () =>
     );
     await writeFolder(at("folder"), TOY_FOLDERS[0]!);
     for (const [from, to, type] of [
-      ["exact.gguf", "small.gguf", "q4_k_m"],
+      ["exact.gguf", "small.gguf", "q3_k_m"],
       ["folder", "folder-q8.gguf", "q8_0"],
     ] as const) {
       const model = await openModel(at(from));

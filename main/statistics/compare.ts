@@ -31,8 +31,9 @@ export interface ErrorSum {
 }
 
 export interface Comparison {
-  /** In the order of the file. */
+  /** In the order of the file, at most MOST_ROWS. */
   readonly rows: readonly ComparedTensor[];
+  readonly moreRows: number;
   readonly left: readonly LeftOut[];
   readonly onlyThere: readonly string[];
   readonly sum: ErrorSum;
@@ -54,6 +55,9 @@ export interface CompareOptions {
   readonly onProgress?: ((progress: CompareProgress) => void) | undefined;
 }
 
+/** More than any model has; a file from anywhere may have a million tensors. */
+const MOST_ROWS = 20_000;
+
 export async function compareFiles(file: GgufFile, other: GgufFile, options: CompareOptions): Promise<Comparison> {
   const { measure, signal, only = () => true } = options;
   const asked = file.tensors.filter(only);
@@ -66,6 +70,7 @@ export async function compareFiles(file: GgufFile, other: GgufFile, options: Com
   requireCommon(file, other, { asked: asked.length, found: found.length });
   const totalBytes = found.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const rows: ComparedTensor[] = [];
+  const sum = new ErrorSums();
   let doneBytes = 0;
   for (const [done, tensor] of found.entries()) {
     throwIfCancelled(signal);
@@ -80,13 +85,15 @@ export async function compareFiles(file: GgufFile, other: GgufFile, options: Com
     const { difference } = await scanTensor(file, tensor, { measure, against: other, signal, onBytes });
     doneBytes = end;
     if (difference === null) continue;
+    sum.add(difference);
+    if (rows.length >= MOST_ROWS) continue;
     const theirs = other.requireTensor(tensor.name).type.name;
     rows.push({ tensor: tensor.name, type: tensor.type.name, theirs, ...difference });
   }
   const onlyThere = other.tensors.flatMap((tensor) =>
     only(tensor) && file.tensor(tensor.name) === undefined ? tensor.name : [],
   );
-  return { rows, left, onlyThere, sum: errorSum(rows) };
+  return { rows, moreRows: sum.tensors - rows.length, left, onlyThere, sum: sum.whole };
 }
 
 const OUTPUT = "output.weight";
@@ -123,19 +130,28 @@ function requireCommon(file: GgufFile, other: GgufFile, { asked, found }: { aske
   );
 }
 
-/** Differences of some tensors as one; `compared` values of each count. */
-export function errorSum(rows: readonly Difference[]): ErrorSum {
-  let [values, error, energy] = [0, 0, 0];
-  for (const { compared, rmse, meanSquare } of rows) {
-    values += compared;
-    error += rmse * rmse * compared;
-    energy += meanSquare * compared;
+/** Differences of some tensors as one, each with as many values as were compared. */
+export class ErrorSums {
+  tensors = 0;
+  #values = 0;
+  #error = 0;
+  #energy = 0;
+
+  add({ compared, rmse, meanSquare }: Pick<Difference, "compared" | "rmse" | "meanSquare">): void {
+    this.tensors++;
+    this.#values += compared;
+    this.#error += rmse * rmse * compared;
+    this.#energy += meanSquare * compared;
   }
-  const relative = relativeOf(error, energy);
-  return {
-    ...{ tensors: rows.length, values },
-    rmse: values === 0 ? 0 : Math.sqrt(error / values),
-    relative,
-    decibels: decibelsOf(relative),
-  };
+
+  get whole(): ErrorSum {
+    const relative = relativeOf(this.#error, this.#energy);
+    return {
+      tensors: this.tensors,
+      values: this.#values,
+      rmse: this.#values === 0 ? 0 : Math.sqrt(this.#error / this.#values),
+      relative,
+      decibels: decibelsOf(relative),
+    };
+  }
 }

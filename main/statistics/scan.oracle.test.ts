@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)(`scanning tensors ${missing ?? ""}`, () =
       at("exact.gguf"),
     );
     const exact = await openModel(at("exact.gguf"));
-    await quantizeModel(exact, at("rounded.gguf"), { to: "q4_k_m" });
+    await quantizeModel(exact, at("rounded.gguf"), { to: "q3_k_m" });
     await exact.close();
     const random = seededRandom(5).next;
     const values = Float32Array.from({ length: EXPERTS * ROWS * COLUMNS }, () => random() - 0.5);
