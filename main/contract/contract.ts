@@ -65,7 +65,6 @@ import {
   modelSource,
   overview,
   recent,
-  TENSOR_SORTS,
   tensorPage,
   uploadChunk,
   uploadStarted,
@@ -79,7 +78,19 @@ import { costView, subject, verdict } from "./views/cost.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import { benchInput, benchItem } from "./views/bench.ts";
 import { hybridInput, hybridView, profileInput, profileItem, runInput, runItem } from "./views/run.ts";
-import { checkInput, checkItem, statisticsInput, statisticsItem, valuesInput, valuesPage } from "./views/tensors.ts";
+import {
+  checkInput,
+  checkItem,
+  compareInput,
+  compareItem,
+  statisticsInput,
+  statisticsItem,
+  tensorGroups,
+  tensorGroupsInput,
+  tensorListInput,
+  valuesInput,
+  valuesPage,
+} from "./views/tensors.ts";
 import { serverInput, serverItem, serverStatus } from "./views/server.ts";
 import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
 import { historyEntry, historyKind, historyPage, LARGEST_DOCUMENT, sessionId, sessionRow } from "./views/session.ts";
@@ -145,16 +156,9 @@ export const contract = {
       z.object({ model: modelId, key: z.string().min(1).max(65_535), ...page }),
       metadataValue,
     ),
-    "model.tensors": call(
-      z.object({
-        model: modelId,
-        query: z.string().max(200).default(""),
-        sort: z.enum(TENSOR_SORTS).default("file"),
-        descending: z.boolean().default(false),
-        ...page,
-      }),
-      tensorPage,
-    ),
+    "model.tensors": call(tensorListInput, tensorPage),
+    /** Sums over the groups of the list, and over all of it. */
+    "tensors.groups": call(tensorGroupsInput, tensorGroups),
 
     "model.blocks": call(ofModel, fileBlocks),
 
@@ -293,6 +297,8 @@ export const contract = {
     "tensors.statistics": stream(statisticsInput, statisticsItem),
     /** Is this file broken? Reads every tensor once. */
     "tensors.check": stream(checkInput, checkItem),
+    /** How far every tensor is from that of another file of the same model. */
+    "tensors.compare": stream(compareInput, compareItem),
     "score.run": stream(scoreInput, scoreItem),
     /** Several files of one model held against the first, over a text. */
     "quality.run": stream(qualityInput, qualityItem),

@@ -31,6 +31,9 @@ export interface RowDistance {
   readonly worstRow: number;
   readonly worstError: number;
   readonly worstEnergy: number;
+  /** The largest difference of two values, and its place in these rows; −1 where none was compared. */
+  readonly farthest: number;
+  readonly farthestAt: number;
 }
 
 /** Range, mean and spread are of the finite values. */

@@ -2,9 +2,11 @@
 import { throwIfCancelled, toWireError } from "../diagnostics/errors.ts";
 import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
 import type { Measure } from "../ir/measure.ts";
+import type { ComparedTensor } from "./compare.ts";
+import { whyNot } from "./compare.ts";
 import type { Finding } from "./findings.ts";
 import { counted, findingsOf } from "./findings.ts";
-import type { Difference, ScanOptions, TensorScan } from "./scan.ts";
+import type { ScanOptions, TensorScan } from "./scan.ts";
 import { scanTensor } from "./scan.ts";
 
 export interface CheckProgress {
@@ -22,12 +24,6 @@ export interface CheckOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CheckProgress) => void) | undefined;
   readonly onFinding?: ((finding: Finding) => void) | undefined;
-}
-
-export interface ComparedTensor extends Difference {
-  readonly tensor: string;
-  readonly type: string;
-  readonly theirs: string;
 }
 
 export interface CheckReport {
@@ -110,16 +106,13 @@ const largest = (all: readonly ComparedTensor[]): ComparedTensor[] =>
 
 const typeIn = (file: GgufFile, { name }: GgufTensor): string => file.tensor(name)?.type.name ?? "none";
 
-/** The other file, where it has this tensor in this shape; else that is a finding. */
+/** The other file, where it has this tensor in this shape; else that is a finding, but for types that cannot be unpacked. */
 function comparable(tensor: GgufTensor, against: GgufFile, kept: Findings): GgufFile | undefined {
-  const other = against.tensor(tensor.name);
-  const odd = (sentence: string): undefined => {
-    kept.add({ tensor: tensor.name, kind: "odd", place: null, sentence });
-  };
-  if (other === undefined) return odd(`not in ${against.name}`);
-  if (other.dims.join() !== tensor.dims.join())
-    return odd(`[${tensor.dims.join(", ")}] here and [${other.dims.join(", ")}] in ${against.name}`);
-  return other.type.element === undefined ? undefined : against;
+  const why = whyNot(tensor, against);
+  if (why === undefined) return against;
+  const isUnread = against.tensor(tensor.name)?.dims.join() === tensor.dims.join();
+  if (!isUnread) kept.add({ tensor: tensor.name, kind: "odd", place: null, sentence: why });
+  return undefined;
 }
 
 /** Scans one tensor and never throws for what is in the file: that is a finding, too. Neither scan nor finding: it cannot be unpacked. */

@@ -78,7 +78,7 @@ export function join(
 }
 
 function distanceOf(values: Numbers, theirs: Numbers, columns: number): RowDistance {
-  const all = { ...{ compared: 0, error: 0, energy: 0, product: 0, own: 0 }, ...NO_WORST };
+  const all = { ...{ compared: 0, error: 0, energy: 0, product: 0, own: 0 }, ...NO_WORST, farthest: 0, farthestAt: -1 };
   for (let from = 0, row = 0; from < values.length; from += columns, row++) {
     let [compared, error, energy, product, own] = [0, 0, 0, 0, 0];
     for (let i = from; i < from + columns; i++) {
@@ -89,6 +89,11 @@ function distanceOf(values: Numbers, theirs: Numbers, columns: number): RowDista
       energy += y * y;
       product += x * y;
       own += x * x;
+      const apart = Math.abs(x - y);
+      if (all.farthestAt < 0 || apart > all.farthest) {
+        all.farthest = apart;
+        all.farthestAt = i;
+      }
     }
     all.compared += compared;
     all.error += error;

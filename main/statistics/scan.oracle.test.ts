@@ -9,6 +9,8 @@ import { openModelFile } from "../formats/openModel.ts";
 import type { Measure } from "../ir/measure.ts";
 import { modelFiles } from "../node/files/modelFiles.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
+import { openModel } from "../node/library/model.ts";
+import { quantizeModel } from "../node/library/quantize.ts";
 import { loadAddon } from "../node/native/addon.ts";
 import { blockGroups } from "../quant/groups.ts";
 import type { PackedType } from "../quant/registry.ts";
@@ -76,6 +78,9 @@ describe.skipIf(missing !== undefined)(`scanning tensors ${missing ?? ""}`, () =
       "--exact",
       at("exact.gguf"),
     );
+    const exact = await openModel(at("exact.gguf"));
+    await quantizeModel(exact, at("rounded.gguf"), { to: "q3_k_m" });
+    await exact.close();
     const random = seededRandom(5).next;
     const values = Float32Array.from({ length: EXPERTS * ROWS * COLUMNS }, () => random() - 0.5);
     const tensors: Record<string, { type: string; data: Uint8Array; shape: number[] }> = {};
@@ -89,15 +94,16 @@ describe.skipIf(missing !== undefined)(`scanning tensors ${missing ?? ""}`, () =
     await ask("ggml.write_file", { ...file, path: at("big.gguf"), tensors: swapped, big: true });
   });
 
-  type Row = readonly [string, readonly number[], number, readonly number[], readonly [number, number, number, number]];
+  type Row = readonly [string, readonly number[], number, readonly number[], readonly number[]];
   const statisticsOf = async (path: string, against: string): Promise<readonly Row[]> =>
     (await ask("quantize.statistics", { path: at(path), against: at(against) })) as unknown as readonly Row[];
 
   it.each(MEASURES)("gives NumPy's numbers of every tensor, and its distance to the exact file, %s", async (_, own) => {
-    const rows = await statisticsOf("packed.gguf", "exact.gguf");
-    const [file, against] = [await open("packed.gguf"), await open("exact.gguf")];
+    const rows = await statisticsOf("rounded.gguf", "exact.gguf");
+    const [file, against] = [await open("rounded.gguf"), await open("exact.gguf")];
     expect(rows.length).toBe(file.tensors.length);
-    for (const [name, numbers, dead, counts, [relative, rmse, cosine, worst]] of rows) {
+    for (const [name, numbers, dead, counts, apart] of rows) {
+      const [relative, rmse, cosine, worst, most, mostAt] = apart;
       const tensor = file.requireTensor(name);
       const scan = await scanTensor(file, tensor, { measure: own, against, bars: counts.length });
       const [min, max, mean, std, zeros, nans, infinities] = numbers;
@@ -109,12 +115,18 @@ describe.skipIf(missing !== undefined)(`scanning tensors ${missing ?? ""}`, () =
       for (const [ours, theirs, scale] of [
         [scan.mean, mean!, std!],
         [scan.std, std!, std!],
-        [difference!.relative, relative, 1],
-        [difference!.rmse, rmse, rmse],
-        [difference!.cosine, cosine, 1],
+        [difference!.relative, relative!, 1],
+        [difference!.rmse, rmse!, rmse!],
+        [difference!.cosine, cosine!, 1],
       ] as const)
         expect(Math.abs(ours - theirs), name).toBeLessThan(1e-9 * scale + 1e-12);
-      if (relative > 0) expect(difference!.worst!.place.row, name).toBe(worst);
+      if (relative! > 0) expect(difference!.worst!.place.row, name).toBe(worst);
+      const columns = tensor.dims[0]!;
+      expect(difference!.farthest, name).toMatchObject({
+        difference: most,
+        place: { row: Math.floor(mostAt! / columns), column: mostAt! % columns },
+      });
+      expect(difference!.decibels, name).toBe(-20 * Math.log10(difference!.relative));
       // A value on the line between two bars may fall into either.
       scan.histogram!.counts.forEach((count, i) => expect(Math.abs(count - counts[i]!), name).toBeLessThanOrEqual(1));
     }

@@ -25,7 +25,11 @@ export interface Difference {
   /** That over the root of the mean square of the other file's values. */
   readonly relative: number;
   readonly cosine: number;
+  /** The other file's values over the difference, in decibels: infinite where there is none. */
+  readonly decibels: number;
   readonly compared: number;
+  /** The two values that are farthest apart; null where nothing was compared. */
+  readonly farthest: { readonly place: Place; readonly difference: number } | null;
   /** The row with the largest relative error, with that error and the mean square of its difference; null where nothing was compared. */
   readonly worst: { readonly place: Place; readonly relative: number; readonly meanSquare: number } | null;
   /** Mean square of the other file's values. */
@@ -120,6 +124,8 @@ class Sums {
   energy = 0;
   product = 0;
   own = 0;
+  farthest = 0;
+  farthestAt = -1;
   readonly watch: RowWatch;
 
   constructor(tensor: GgufTensor) {
@@ -145,20 +151,31 @@ class Sums {
     this.energy += more.distance.energy;
     this.product += more.distance.product;
     this.own += more.distance.own;
+    const { farthest, farthestAt } = more.distance;
+    if (farthestAt < 0 || (this.farthestAt >= 0 && farthest <= this.farthest)) return;
+    this.farthest = farthest;
+    this.farthestAt = at + farthestAt;
   }
 }
 
-const relativeOf = (error: number, energy: number): number =>
+export const relativeOf = (error: number, energy: number): number =>
   energy === 0 ? (error === 0 ? 0 : Infinity) : Math.sqrt(error / energy);
 
-function differenceOf(tensor: GgufTensor, { compared, error, energy, product, own, watch }: Sums): Difference {
+export const decibelsOf = (relative: number): number => -20 * Math.log10(relative);
+
+function differenceOf(tensor: GgufTensor, sums: Sums): Difference {
+  const { compared, error, energy, product, own, watch } = sums;
   const columns = tensor.dims[0] ?? 1;
   const { worstRow, worstError, worstEnergy } = watch.worst;
   const place = placeOf(tensor, worstRow < 0 ? -1 : worstRow * columns);
+  const farthest = placeOf(tensor, sums.farthestAt);
   const size = Math.sqrt(own) * Math.sqrt(energy);
+  const relative = relativeOf(error, energy);
   return {
     rmse: compared === 0 ? 0 : Math.sqrt(error / compared),
-    relative: relativeOf(error, energy),
+    relative,
+    decibels: decibelsOf(relative),
+    farthest: farthest === null ? null : { place: farthest, difference: sums.farthest },
     cosine: size === 0 ? (own === energy ? 1 : 0) : Math.max(-1, Math.min(1, product / size)),
     compared,
     worst:

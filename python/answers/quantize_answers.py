@@ -125,9 +125,45 @@ def statistics(path, against=None, bars=16):
                 float(np.sqrt((apart**2).mean())),
                 float(ours @ theirs / np.sqrt((ours @ ours) * (theirs @ theirs))),
                 worst,
+                float(np.abs(apart).max()),
+                int(np.abs(np.where(both, x - y, 0)).argmax()),
             ]
         numbers = [good.min(), good.max(), good.mean(), good.std(), (x == 0).sum(), np.isnan(x).sum(), np.isinf(x).sum()]
         dead = int((rows == 0).all(1).sum()) if x.ndim > 1 else 0
         counts = np.histogram(good, bars, (good.min(), good.max()))[0]
         answers.append([name, [float(n) for n in numbers], dead, [int(n) for n in counts], rest])
     return answers
+
+
+def _distance(x, y):
+    apart = x - y
+    return {
+        "relative": float(np.sqrt((apart**2).sum() / (y**2).sum())),
+        "rmse": float(np.sqrt((apart**2).mean())),
+        "cosine": float((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum())),
+        "farthest": float(np.abs(apart).max()),
+        "values": int(x.size),
+    }
+
+
+def _values(path):
+    import gguf
+
+    found = {t.name: gguf.quants.dequantize(t.data, t.tensor_type) for t in gguf.GGUFReader(path).tensors}
+    return {name: values.astype(np.float64) for name, values in found.items()}
+
+
+def whole_error(path, against):
+    """How far all values of a file are from those of another, as one vector."""
+    ours, theirs = _values(path), _values(against)
+    return _distance(*(np.concatenate([values[name].ravel() for name in ours]) for values in (ours, theirs)))
+
+
+def error_to_folder(path, folder, name, theirs, heads):
+    """The same of one tensor and that of a folder; with heads, the file has the halves of each head's rows interleaved."""
+    from answers.hf_answers import _load
+
+    y = _load(folder)[theirs]
+    if heads:
+        y = y.reshape(heads, 2, -1, y.shape[-1]).swapaxes(1, 2).reshape(y.shape)
+    return _distance(_values(path)[name], y)

@@ -66,6 +66,7 @@ export type CommandLine =
   | ({ readonly kind: "profile" } & Measured)
   | { readonly kind: "export"; readonly target: TargetSpec; readonly path: string }
   | { readonly kind: "check"; readonly against: string | null }
+  | { readonly kind: "tensors"; readonly against: string }
   /** `path` is null where the errors were only measured. */
   | {
       readonly kind: "quantize";
@@ -226,6 +227,7 @@ export function commandText(
       case "export":
         return [...targetFlags(command.target), "--output", quote(command.path)];
       case "check":
+      case "tensors":
         return flag("--against", command.against);
       case "quantize":
         return [

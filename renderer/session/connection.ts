@@ -18,6 +18,7 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   convert: "the conversion of",
   quantize: "the new file of",
   check: "the check of",
+  compare: "the comparison of",
 };
 
 const OTHER_VERSION =

@@ -25,7 +25,9 @@ import type { ConvertSlice } from "../features/convert/slice.ts";
 import { createConvertSlice } from "../features/convert/slice.ts";
 import type { QuantizeSlice } from "../features/quantize/slice.ts";
 import { createQuantizeSlice } from "../features/quantize/slice.ts";
+import type { CompareSlice } from "../features/tensors/compareSlice.ts";
 import type { TensorsSlice } from "../features/tensors/slice.ts";
+import { createCompareSlice } from "../features/tensors/compareSlice.ts";
 import { createTensorsSlice } from "../features/tensors/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
 import { createGraphSlice } from "../features/graph/slice.ts";
@@ -80,6 +82,7 @@ export type WorkbenchState = SessionState &
   CompareSlice &
   ReportSlice &
   TensorsSlice &
+  CompareSlice &
   NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
@@ -111,6 +114,7 @@ export function createWorkbenchStore(
       ...createConvertSlice(tools()),
       ...createQuantizeSlice(tools()),
       ...createTensorsSlice(tools()),
+      ...createCompareSlice(tools()),
       ...createEmbedSlice(tools()),
       ...createNotesSlice(tools()),
       ...createServerSlice(tools()),

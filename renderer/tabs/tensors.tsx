@@ -17,7 +17,10 @@ export const tab: WorkbenchTab = {
   View: TensorsTab,
   Inspector,
   work: {
-    isBusy: ({ checkRunning }) => checkRunning,
-    stop: ({ stopCheck }) => stopCheck(),
+    isBusy: ({ checkRunning, compareRunning }) => checkRunning || compareRunning,
+    stop: ({ stopCheck, stopCompare }) => {
+      stopCheck();
+      stopCompare();
+    },
   },
 };

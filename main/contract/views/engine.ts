@@ -90,6 +90,7 @@ export const job = z.object({
     "convert",
     "quantize",
     "check",
+    "compare",
   ]),
   title: z.string(),
   /** The open model that it is about; each window has its own. null: the engine's own work. */

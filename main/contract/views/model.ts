@@ -143,7 +143,13 @@ export const metadataValue = z.object({
 });
 export type MetadataValue = View<typeof metadataValue>;
 
-export const TENSOR_SORTS = ["file", "name", "type", "parameters", "bytes", "layer"] as const;
+/** A tensor on the device that runs it. */
+export const heldTensor = z.object({
+  /** "affine, 4 bits, groups of 32, scale and bias in f32"; why not, where nothing of it is held. */
+  form: z.string(),
+  bytes: z.number(),
+});
+export type HeldTensor = View<typeof heldTensor>;
 export const tensorRow = z.object({
   name: z.string(),
   /** Row-major, as the graph sees it (GGUF's order reversed). */
@@ -156,6 +162,8 @@ export const tensorRow = z.object({
   role: z.string(),
   part: z.number(),
   offset: z.number(),
+  /** How the subject that was asked for holds it; null where none was. */
+  held: heldTensor.nullable(),
 });
 export type TensorRow = View<typeof tensorRow>;
 export const tensorPage = z.object({

@@ -1,11 +1,64 @@
-/** The numbers in tensors: statistics of one, a page of its values, and the check of a whole file. */
+/**
+ * The tensors of a file and the numbers in them: the list and its groups, statistics of one, a page of its values, the check
+ * of a whole file, and how far it is from another one.
+ */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { f64, figure, modelId } from "./common.ts";
+import { f64, figure, modelId, page, phase } from "./common.ts";
+import { subject } from "./cost.ts";
+
+export const TENSOR_SORTS = ["file", "name", "type", "parameters", "bytes", "layer", "held", "error"] as const;
+export type TensorSort = (typeof TENSOR_SORTS)[number];
+export const TENSOR_GROUPS = ["none", "layer", "role", "type", "form"] as const;
+export type TensorGrouping = (typeof TENSOR_GROUPS)[number];
 
 const tensorName = z.string().min(1).max(65_535);
 /** Another file of the same model: a path on the engine's machine. */
-const against = z.string().min(1).max(4096).nullable().default(null);
+const otherPath = z.string().min(1).max(4096);
+const against = otherPath.nullable().default(null);
+
+/** Which tensors are listed, and what is said of them. */
+const listed = {
+  model: modelId,
+  query: z.string().max(200).default(""),
+  /** "form" is that of `held`. */
+  group: z.enum(TENSOR_GROUPS).default("none"),
+  /** With it, rows say how this subject holds them in this phase. */
+  held: z.object({ subject, phase }).nullable().default(null),
+  /** A file that `tensors.compare` has read: its errors can be sorted by, and summed. */
+  against,
+};
+
+export const tensorListInput = z.object({
+  ...listed,
+  /** Within a group. */
+  sort: z.enum(TENSOR_SORTS).default("file"),
+  descending: z.boolean().default(false),
+  ...page,
+});
+
+const tensorSum = z.object({
+  tensors: z.number(),
+  parameters: z.number(),
+  bytes: z.number(),
+  bitsPerWeight: z.number(),
+  /** On the device; null where no subject was asked for. */
+  heldBytes: z.number().nullable(),
+  /** Relative error over those that were compared; null where none was. */
+  error: z.number().nullable(),
+});
+export type TensorSum = View<typeof tensorSum>;
+
+export const tensorGroupsInput = z.object(listed);
+export const tensorGroups = z.object({
+  /** In the order of the list, which has their tensors one group after the other; empty without groups. */
+  groups: z.array(tensorSum.extend({ key: z.string(), title: z.string() })),
+  sum: tensorSum,
+  /** What `held` says, in a sentence. */
+  heldAs: z.string().nullable(),
+});
+export type TensorGroups = View<typeof tensorGroups>;
+export type TensorGroup = TensorGroups["groups"][number];
 
 const place = z.object({
   /** Of the expert where there is one. */
@@ -37,9 +90,15 @@ const difference = z.object({
   rmse: bounded,
   relative: bounded,
   cosine: bounded,
+  /** Signal to noise; null where there is no difference. */
+  decibels: bounded,
+  /** The two values that are farthest apart. */
+  farthest: z.object({ place, difference: z.number() }).nullable(),
   /** The row with the largest relative error. */
   worst: z.object({ place, relative: bounded }).nullable(),
 });
+
+export type DifferenceView = View<typeof difference>;
 
 export const statisticsInput = z.object({
   model: modelId,
@@ -148,3 +207,36 @@ export const checkItem = z.discriminatedUnion("kind", [
   }),
 ]);
 export type CheckItem = View<typeof checkItem>;
+
+const comparedTensor = difference.extend({ tensor: z.string(), type: z.string(), theirs: z.string() });
+export type ComparedTensor = View<typeof comparedTensor>;
+
+export const compareInput = z.object({ model: modelId, against: otherPath, query: z.string().max(200).default("") });
+
+export const compareItem = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("progress"), tensor: z.string(), done: z.number(), of: z.number(), ...progress }),
+  z.object({
+    kind: z.literal("done"),
+    /** Name of the other file. */
+    file: z.string(),
+    sentence: z.string(),
+    /** In the order of the file. */
+    rows: z.array(comparedTensor),
+    moreRows: z.number(),
+    /** What cannot be compared, and why. */
+    left: z.array(z.object({ tensor: z.string(), why: z.string() })),
+    moreLeft: z.number(),
+    onlyThere: z.array(z.string()),
+    moreOnlyThere: z.number(),
+    /** Over all values that were compared. */
+    sum: z.object({
+      tensors: z.number(),
+      values: z.number(),
+      rmse: bounded,
+      relative: bounded,
+      decibels: bounded,
+    }),
+    seconds: figure,
+  }),
+]);
+export type CompareItem = View<typeof compareItem>;

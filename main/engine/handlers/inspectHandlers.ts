@@ -20,7 +20,7 @@ import type { OpenModel } from "../models/openModel.ts";
 import type { Machine, Recents, Uploads } from "../services.ts";
 import { hereOf } from "../measure/thisMachine.ts";
 import { DEMO_EXPORT, demoOverview } from "../views/demoView.ts";
-import { fileBlocks, metadataPage, metadataValue, tensorPage } from "../views/inspectView.ts";
+import { fileBlocks, metadataPage, metadataValue } from "../views/inspectView.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
 import { weightErrorsOf } from "../models/weightErrors.ts";
@@ -36,7 +36,6 @@ type InspectCalls =
   | "model.weightErrors"
   | "model.metadata"
   | "model.metadataValue"
-  | "model.tensors"
   | "model.blocks"
   | "header.begin"
   | "header.feed"
@@ -105,7 +104,6 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       metadataPage(store.get(model).requireFile("metadata"), query, { offset, limit }),
     "model.metadataValue": ({ model, key, offset, limit }) =>
       metadataValue(store.get(model).requireFile("metadata"), key, { offset, limit }),
-    "model.tensors": ({ model, ...page }) => tensorPage(store.get(model).requireFile("tensors"), page),
     "model.blocks": ({ model }) => fileBlocks(store.get(model).requireFile("blocks")),
     "header.begin": async ({ name, size, ...others }, { onLeave }) => {
       const need = await store.headers.begin(name, size, others);

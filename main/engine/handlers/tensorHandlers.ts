@@ -1,6 +1,9 @@
-/** The numbers in tensors: a page of values, statistics of one tensor, and the check of a whole file with progress. */
+/**
+ * The tensors of a file: their list, a page of values, statistics of one, the check of a whole file with progress, and its
+ * comparison with another.
+ */
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
-import type { PlaceView, TensorStatistics } from "../../contract/views/tensors.ts";
+import type { TensorStatistics } from "../../contract/views/tensors.ts";
 import type { GgufFile, GgufTensor } from "../../formats/gguf/file.ts";
 import { openModelFile } from "../../formats/openModel.ts";
 import type { Measure } from "../../ir/measure.ts";
@@ -11,7 +14,7 @@ import { findingsOf } from "../../statistics/findings.ts";
 import { measurer } from "../../statistics/measureRows.ts";
 import type { Spread } from "../../statistics/scales.ts";
 import { scalesOf } from "../../statistics/scales.ts";
-import type { Difference, TensorScan } from "../../statistics/scan.ts";
+import type { TensorScan } from "../../statistics/scan.ts";
 import { scanTensor } from "../../statistics/scan.ts";
 import { pageOfValues } from "../../statistics/values.ts";
 import type { Jobs } from "../jobs.ts";
@@ -19,6 +22,8 @@ import { figure } from "../measure/forecast.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import { settledStream } from "../progressStream.ts";
 import type { ModelFiles } from "../services.ts";
+import { comparedFiles, tensorListHandlers } from "./tensorLists.ts";
+import { bounded, differenceView, throttled } from "./tensorNumbers.ts";
 import { stopwatch } from "./writing.ts";
 
 type StatisticsItem = StreamItemOf<"tensors.statistics">;
@@ -33,8 +38,8 @@ export interface TensorParts {
 }
 
 export function tensorHandlers(parts: TensorParts): {
-  readonly calls: Pick<EngineHandlers["calls"], "tensors.values">;
-  readonly streams: Pick<EngineHandlers["streams"], "tensors.statistics" | "tensors.check">;
+  readonly calls: Pick<EngineHandlers["calls"], "model.tensors" | "tensors.groups" | "tensors.values">;
+  readonly streams: Pick<EngineHandlers["streams"], "tensors.statistics" | "tensors.check" | "tensors.compare">;
 } {
   const { store, cpu, files, jobs, threads } = parts;
   const fileOf = (model: string): GgufFile => store.get(model).requireFile("tensors");
@@ -42,6 +47,7 @@ export function tensorHandlers(parts: TensorParts): {
     measurer(cpu.absent() ? undefined : (own, stop) => cpu.engine().measure(own, threads, stop))(rows, signal);
   return {
     calls: {
+      ...tensorListHandlers(store),
       "tensors.values": ({ model, tensor, ...choice }, { signal }) => {
         const file = fileOf(model);
         return pageOfValues(file, file.requireTensor(tensor), { ...choice, signal });
@@ -66,21 +72,39 @@ export function tensorHandlers(parts: TensorParts): {
           job.end();
         }
       },
+      "tensors.compare": async function* compare({ model: id, against, query }, { signal }) {
+        const model = store.get(id);
+        const job = jobs.start("compare", model.description.title, id);
+        const update = (fraction: number): void => job.update("reading", fraction);
+        try {
+          yield* withFile(files, against, signal, (other) =>
+            comparedFiles({ model, other, path: against, query: query ?? "", measure, signal, update }),
+          );
+        } finally {
+          job.end();
+        }
+      },
     },
   };
 }
 
-/** The other file is open while `work` goes on. */
+/** The other file, where there is one, is open while `work` goes on. */
 async function* withOther<T>(
   files: ModelFiles,
   path: string | null,
   signal: AbortSignal,
   work: (other: GgufFile | undefined) => AsyncGenerator<T>,
 ): AsyncGenerator<T> {
-  if (path === null) {
-    yield* work(undefined);
-    return;
-  }
+  if (path === null) yield* work(undefined);
+  else yield* withFile(files, path, signal, work);
+}
+
+async function* withFile<T>(
+  files: ModelFiles,
+  path: string,
+  signal: AbortSignal,
+  work: (other: GgufFile) => AsyncGenerator<T>,
+): AsyncGenerator<T> {
   const { source, openSibling } = await files.open(path);
   const other = await openModelFile(source, { openSibling, signal });
   try {
@@ -88,19 +112,6 @@ async function* withOther<T>(
   } finally {
     await other.close();
   }
-}
-
-/** Progress is told this often at most. */
-const EVERY_SECONDS = 0.1;
-
-function throttled(seconds: () => number): () => boolean {
-  let told = -Infinity;
-  return () => {
-    const now = seconds();
-    if (now - told < EVERY_SECONDS) return false;
-    told = now;
-    return true;
-  };
 }
 
 interface Asked {
@@ -155,21 +166,6 @@ async function* checked(
       ...{ tensor, type: type.toUpperCase(), theirs: theirs.toUpperCase() },
       ...differenceView(rest),
     })),
-  };
-}
-
-/** null where it is beyond all numbers. */
-const bounded = (value: number): number | null => (Number.isFinite(value) ? value : null);
-
-function differenceView({ rmse, relative, cosine, worst }: Difference): {
-  rmse: number | null;
-  relative: number | null;
-  cosine: number | null;
-  worst: { place: PlaceView; relative: number | null } | null;
-} {
-  return {
-    ...{ rmse: bounded(rmse), relative: bounded(relative), cosine: bounded(cosine) },
-    worst: worst === null ? null : { place: worst.place, relative: bounded(worst.relative) },
   };
 }
 

@@ -1,15 +1,13 @@
-/** Pages of a file's keys and tensors: filtered and sorted here, so that the window never holds them all. */
+/** Pages of a file's keys: filtered here, so that the window never holds them all. And the blocks of a file. */
 import type {
   BlockRun,
   FileBlocks,
   MetadataPage,
   MetadataValue as MetadataValueView,
-  TensorPage,
-  TensorRow,
 } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { blockRuns } from "../../formats/gguf/blocks.ts";
-import type { GgufFile, GgufTensor } from "../../formats/gguf/file.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
 import { arrayLength, describeKind, elementText, previewValue } from "../../formats/gguf/metadata.ts";
 
 interface Page {
@@ -66,24 +64,6 @@ export function metadataValue(file: GgufFile, key: string, page: Page): Metadata
   return { ...base, total: pieces.length, items: pieces.slice(page.offset, page.offset + page.limit) };
 }
 
-const LAYER = /^blk\.(\d+)\.(.+)$/;
-
-export function tensorRow(tensor: GgufTensor): TensorRow {
-  const match = LAYER.exec(tensor.name);
-  return {
-    name: tensor.name,
-    shape: tensor.shape,
-    type: tensor.type.name.toUpperCase(),
-    parameters: tensor.elements,
-    bytes: tensor.byteLength,
-    bitsPerWeight: (tensor.byteLength * 8) / tensor.elements,
-    layer: match ? Number(match[1]) : null,
-    role: (match?.[2] ?? tensor.name).replace(/\.(weight|bias)$/, ""),
-    part: tensor.part,
-    offset: tensor.offset,
-  };
-}
-
 /** Rows of the picture of a file: what a window can still show at once. */
 const MOST_ROWS = 2000;
 
@@ -98,40 +78,4 @@ export function fileBlocks(file: GgufFile): FileBlocks {
     if (shown.length > 0) runs.push({ ...run, roles: shown.map((role) => ({ ...role, shape: [...role.shape] })) });
   }
   return { runs, more };
-}
-
-type Sort = "file" | "name" | "type" | "parameters" | "bytes" | "layer";
-const text = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-const ORDERS: Readonly<Record<Exclude<Sort, "file">, (a: TensorRow, b: TensorRow) => number>> = {
-  name: (a, b) => text(a.name, b.name),
-  type: (a, b) => text(a.type, b.type) || text(a.name, b.name),
-  parameters: (a, b) => a.parameters - b.parameters,
-  bytes: (a, b) => a.bytes - b.bytes,
-  layer: (a, b) => (a.layer ?? -1) - (b.layer ?? -1) || text(a.role, b.role),
-};
-
-/** Each must occur in the name, the type or the shape. "layer 3" and "block 3" are what files call "blk.3.". */
-function tensorWords(query: string): readonly string[] {
-  const named = query.toLowerCase().replace(/\b(?:layer|block)[ :]+(\d+)(?!\S)/g, "blk.$1.");
-  return named.split(/\s+/).filter((word) => word !== "");
-}
-
-export function tensorPage(
-  file: GgufFile,
-  options: Page & { readonly query: string; readonly sort: Sort; readonly descending: boolean },
-): TensorPage {
-  const wanted = tensorWords(options.query);
-  const matching = file.tensors.filter(({ name, type, shape }) => {
-    const columns = `${name.toLowerCase()} ${type.name} ${shape.join("×")}`;
-    return wanted.every((word) => columns.includes(word));
-  });
-  const rows = matching.map(tensorRow);
-  if (options.sort !== "file") rows.sort(ORDERS[options.sort]);
-  if (options.descending) rows.reverse();
-  return {
-    total: file.tensors.length,
-    matched: rows.length,
-    matchedBytes: matching.reduce((sum, t) => sum + t.byteLength, 0),
-    rows: rows.slice(options.offset, options.offset + options.limit),
-  };
 }

@@ -137,8 +137,24 @@ void keep_worse(RowDistance& all, double row, double error, double energy) {
   all.worst_energy = energy;
 }
 
-void distance_of(const float* x, const float* y, size_t n, double row, RowDistance& all) {
-  double error[kLanes] = {}, energy[kLanes] = {}, product[kLanes] = {}, own[kLanes] = {};
+// The first of equal ones counts.
+void keep_farther(RowDistance& all, double distance, double at) {
+  if (at < 0 || (all.farthest_at >= 0 && distance <= all.farthest)) return;
+  all.farthest = distance;
+  all.farthest_at = at;
+}
+
+double apart(float x, float y) { return std::fabs(static_cast<double>(x) - static_cast<double>(y)); }
+
+// Where two values that are finite are so far apart.
+double place_of_distance(const float* x, const float* y, size_t n, double distance) {
+  for (size_t i = 0; i < n; i++)
+    if (is_finite(x[i]) && is_finite(y[i]) && apart(x[i], y[i]) == distance) return static_cast<double>(i);
+  return -1;
+}
+
+void distance_of(const float* x, const float* y, size_t n, size_t row, RowDistance& all) {
+  double error[kLanes] = {}, energy[kLanes] = {}, product[kLanes] = {}, own[kLanes] = {}, most[kLanes] = {};
   size_t compared = 0;
   const auto add = [&](size_t l, float a, float b) {
     const double p = static_cast<double>(a), q = static_cast<double>(b), rest = p - q;
@@ -146,6 +162,7 @@ void distance_of(const float* x, const float* y, size_t n, double row, RowDistan
     energy[l] += q * q;
     product[l] += p * q;
     own[l] += p * p;
+    most[l] = std::max(most[l], std::fabs(rest));
   };
   if (all_finite(x, n) && all_finite(y, n)) {
     size_t i = 0;
@@ -167,13 +184,18 @@ void distance_of(const float* x, const float* y, size_t n, double row, RowDistan
     own_sums.energy += energy[l];
     own_sums.product += product[l];
     own_sums.own += own[l];
+    own_sums.farthest = std::max(own_sums.farthest, most[l]);
   }
   all.compared += static_cast<double>(compared);
   all.error += own_sums.error;
   all.energy += own_sums.energy;
   all.product += own_sums.product;
   all.own += own_sums.own;
-  keep_worse(all, row, own_sums.error, own_sums.energy);
+  keep_worse(all, static_cast<double>(row), own_sums.error, own_sums.energy);
+  // Its place is looked for only in a row that has a larger one than those before.
+  if (all.farthest_at >= 0 && own_sums.farthest <= all.farthest) return;
+  const double at = place_of_distance(x, y, n, own_sums.farthest);
+  keep_farther(all, own_sums.farthest, static_cast<double>(row * n) + at);
 }
 
 void count_bars(const RowsToMeasure& rows, const float* x, size_t n, std::vector<double>& counts) {
@@ -195,7 +217,7 @@ void measure_row(const Work& work, size_t row, Step& step, std::vector<float>& b
   if (rows.compares) {
     float* y = x + n;
     work.table.dequantize(rows.other_type, rows.other + row * row_bytes(rows.other_type, n), y, n);
-    distance_of(x, y, n, static_cast<double>(row), step.sums.distance);
+    distance_of(x, y, n, row, step.sums.distance);
   }
   const float* values = x;
   size_t count = n;
@@ -234,6 +256,7 @@ void add_distance(RowDistance& all, const RowDistance& more) {
   all.product += more.product;
   all.own += more.own;
   if (more.worst_row >= 0) keep_worse(all, more.worst_row, more.worst_error, more.worst_energy);
+  keep_farther(all, more.farthest, more.farthest_at);
 }
 
 // In the order of the rows, whichever thread had them.

@@ -32,6 +32,8 @@ struct RowDistance {
   double compared = 0, error = 0, energy = 0, product = 0, own = 0;
   // The row with the largest error for its energy, from the first row; −1 where none was compared.
   double worst_row = -1, worst_error = 0, worst_energy = 0;
+  // The largest difference of two values, and its place from the first value; −1 where none was compared.
+  double farthest = 0, farthest_at = -1;
 };
 
 struct MeasuredRows {

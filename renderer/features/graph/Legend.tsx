@@ -17,7 +17,7 @@ import type { OpKind } from "../../graph/opKinds.ts";
 import { hasFacet, withFacet } from "../../graph/facets.ts";
 import { errorText, segmentWork, timeOf } from "./cardWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
-import { NOTHING_KNOWN, weightColors } from "./colors.ts";
+import { NOTHING_KNOWN, weightColors } from "../../ui/weightColors.ts";
 import { heatColor } from "../../ui/heat.ts";
 import { isPass } from "./graphState.ts";
 import { KindGlyph } from "./KindGlyph.tsx";

@@ -8,7 +8,7 @@ import type { ColorStop } from "../../graph/nodeData.ts";
 import { rampColor } from "../../graph/nodeData.ts";
 import type { GraphMode, Picture } from "./graphState.ts";
 import { isResultMode } from "./graphState.ts";
-import { heatStep, logShare, NOTHING_KNOWN, weightColors } from "./colors.ts";
+import { heatStep, logShare, NOTHING_KNOWN, weightColors } from "../../ui/weightColors.ts";
 import { segmentColor } from "./segmentFrames.ts";
 
 export interface PaintColumns {

@@ -9,12 +9,13 @@ import type { SpreadView, TensorStatistics } from "../../../main/contract/views/
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
-import { Card, Note } from "../../ui/Card.tsx";
+import { Card } from "../../ui/Card.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, count, errorShare, fineShare, significant } from "../../ui/format.ts";
+import { bytes, count, fineShare } from "../../ui/format.ts";
 import { Histogram, numberText } from "../../ui/Histogram.tsx";
 import { Progress } from "../../ui/states.tsx";
+import { DifferenceCard } from "./DifferenceCard.tsx";
 import type { TensorsSlice } from "./slice.ts";
 import { hasValues } from "./slice.ts";
 import styles from "./Tensors.module.css";
@@ -102,7 +103,7 @@ function Numbers({ statistics: all }: { readonly statistics: TensorStatistics })
       {all.scales.map((spread) => (
         <Scales key={spread.what} spread={spread} />
       ))}
-      {all.difference === null ? null : <Difference difference={all.difference} />}
+      {all.difference === null ? null : <DifferenceCard file={all.difference.file} difference={all.difference} />}
     </>
   );
 }
@@ -123,31 +124,6 @@ function Scales({ spread }: { readonly spread: SpreadView }): ReactNode {
           ...(spread.notFinite === 0 ? [] : ([["not finite", count(spread.notFinite)]] as const)),
         ]}
       />
-    </Card>
-  );
-}
-
-function Difference({ difference }: { readonly difference: NonNullable<TensorStatistics["difference"]> }): ReactNode {
-  const { file, type, rmse, relative, cosine, worst } = difference;
-  const share = (value: number | null): string => (value === null ? "∞" : errorShare(value));
-  return (
-    <Card title="Against the other file" aside={type} level={2}>
-      <Facts
-        rows={[
-          ["relative error", share(relative)],
-          ["root mean square", optional(rmse)],
-          ["cosine", cosine === null ? "–" : significant(cosine, 6)],
-          ...(worst === null || relative === 0
-            ? []
-            : ([
-                [
-                  "worst row",
-                  `${count(worst.place.row)}${worst.place.expert === null ? "" : ` of expert ${count(worst.place.expert)}`}: ${share(worst.relative)}`,
-                ],
-              ] as const)),
-        ]}
-      />
-      <Note>{file}</Note>
     </Card>
   );
 }

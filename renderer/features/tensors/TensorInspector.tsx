@@ -1,16 +1,23 @@
 /** Beside the tensor table: the chosen tensor in full, and the ops that read it. */
 import type { ReactNode } from "react";
-import { useMemo } from "react";
+import { useEffect, useMemo, useState } from "react";
+import { backendTitle } from "../../../main/contract/views/graph.ts";
 import type { TensorRow } from "../../../main/contract/views/model.ts";
 import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
-import { useSession } from "../../session/context.tsx";
+import { sliceHook, useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
-import { bytes, count, plural, shape, significant } from "../../ui/format.ts";
+import { bytes, count, plural, shape, share, significant } from "../../ui/format.ts";
+import type { CompareSlice } from "./compareSlice.ts";
+import { DifferenceCard } from "./DifferenceCard.tsx";
 import { NumbersCards } from "./NumbersCards.tsx";
 import { readersOf } from "./readers.ts";
+import type { TensorsSlice } from "./slice.ts";
+import { useHeldQuestion } from "./useRows.ts";
 import styles from "./Tensors.module.css";
+
+const useTensors = sliceHook<TensorsSlice & CompareSlice>();
 
 export interface TensorInspectorProps {
   readonly tensor: TensorRow;
@@ -35,9 +42,65 @@ export function TensorInspector({ tensor, onNode }: TensorInspectorProps): React
           ]}
         />
       </Card>
+      <HeldCard tensor={tensor} />
+      <Compared tensor={tensor.name} />
       <NumbersCards tensor={tensor} />
       <Readers tensor={tensor.name} onNode={onNode} />
     </>
+  );
+}
+
+/** What the comparison of the whole file says of it; its own statistics say the same where they were read against that file. */
+function Compared({ tensor }: { readonly tensor: string }): ReactNode {
+  const comparison = useTensors((state) => state.comparison);
+  const read = useTensors((state) => current(state.statistics));
+  const found = comparison?.errors.get(tensor);
+  if (comparison === null || (read?.tensor === tensor && read.difference !== null)) return null;
+  if (found !== undefined)
+    return <DifferenceCard file={comparison.report.file} difference={{ ...found, type: found.theirs }} />;
+  const why = comparison.report.left.find((each) => each.tensor === tensor)?.why;
+  return why === undefined ? null : (
+    <Card title="Against the other file" level={2}>
+      <p>Cannot be compared: {why}.</p>
+    </Card>
+  );
+}
+
+/** How the subject of the window holds it: asked again when that changes. */
+function HeldCard({ tensor }: { readonly tensor: TensorRow }): ReactNode {
+  const ask = useSession((state) => state.askTensors);
+  const model = useSession((state) => current(state.model)?.model ?? null);
+  const question = useHeldQuestion();
+  const [row, setRow] = useState<TensorRow | null>(null);
+  useEffect(() => {
+    if (model === null || question === null) return undefined;
+    let isCurrent = true;
+    ask({ model, query: tensor.name.slice(0, 200), held: question, limit: 1000 }).then(
+      ({ rows }) => {
+        if (isCurrent) setRow(rows.find(({ name }) => name === tensor.name) ?? null);
+      },
+      () => {
+        if (isCurrent) setRow(null);
+      },
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [ask, model, question, tensor.name]);
+  const held = row?.name === tensor.name ? row.held : null;
+  if (held === null || question === null) return null;
+  const bits = tensor.parameters === 0 ? 0 : (8 * held.bytes) / tensor.parameters;
+  return (
+    <Card title="On the device" aside={backendTitle(question.subject.backend)} level={2}>
+      <Facts
+        rows={[
+          ["held as", held.form],
+          ["bytes", `${count(held.bytes)} (${bytes(held.bytes)})`],
+          ["bits each", significant(bits)],
+          ...(tensor.bytes === 0 ? [] : ([["of the file’s", share(held.bytes / tensor.bytes)]] as const)),
+        ]}
+      />
+    </Card>
   );
 }
 

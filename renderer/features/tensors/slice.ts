@@ -1,6 +1,13 @@
-/** The numbers in tensors: statistics of the chosen one, the page of its values, and the check of the whole file. */
+/** The numbers in tensors: statistics of the chosen one, the page of its values, the check of the whole file, and how they are listed. */
+import type { Input, Output } from "../../../main/contract/contract.ts";
 import type { Overview, TensorRow } from "../../../main/contract/views/model.ts";
-import type { CheckItem, FindingView, TensorStatistics, ValuesPage } from "../../../main/contract/views/tensors.ts";
+import type {
+  CheckItem,
+  FindingView,
+  TensorGrouping,
+  TensorStatistics,
+  ValuesPage,
+} from "../../../main/contract/views/tensors.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import type { Async } from "../../session/async.ts";
@@ -14,7 +21,9 @@ import {
   loading,
   ready,
 } from "../../session/async.ts";
+import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
+import type { CompareSlice } from "./compareSlice.ts";
 import type { Corner, PageSize } from "./paging.ts";
 import { FIRST, within } from "./paging.ts";
 
@@ -26,10 +35,17 @@ export interface ShownValues extends ValuesPage {
   readonly corner: Corner;
 }
 
+/** What the colours of the file's picture say. */
+export type MapColor = "type" | "error";
+
 export interface TensorsSlice {
   readonly tensorsView: "table" | "values";
-  /** Another file of the same model, on the engine's machine; empty for none. */
-  readonly comparePath: string;
+  readonly tensorGrouping: TensorGrouping;
+  /** Keys of groups whose tensors are not shown. */
+  readonly foldedGroups: ReadonlySet<string>;
+  /** Whether the picture of the file is seen; null: where there is room for it. */
+  readonly mapShown: boolean | null;
+  readonly mapColor: MapColor;
   readonly statistics: Async<TensorStatistics>;
   readonly statisticsFraction: number | null;
   readonly valuesCorner: Corner;
@@ -44,7 +60,13 @@ export interface TensorsSlice {
   readonly checkError: WireError | null;
   readonly checkSaid: string;
   readonly setTensorsView: (view: TensorsSlice["tensorsView"]) => void;
-  readonly setComparePath: (path: string) => void;
+  readonly setTensorGrouping: (grouping: TensorGrouping) => void;
+  /** One group, or all of them. */
+  readonly foldGroups: (keys: readonly string[], fold: boolean) => void;
+  readonly setMapShown: (shown: boolean) => void;
+  readonly setMapColor: (color: MapColor) => void;
+  /** Shown and forgotten, as pages of the list are. */
+  readonly askTensorGroups: (input: Input<"tensors.groups">) => Promise<Output<"tensors.groups">>;
   /** Of the chosen tensor. */
   readonly loadStatistics: () => Promise<void>;
   readonly leaveStatistics: () => void;
@@ -69,7 +91,10 @@ export const NO_TENSORS = {
   ...NO_CHECK,
   ...NO_TENSOR,
   tensorsView: "table",
-  comparePath: "",
+  tensorGrouping: "none",
+  foldedGroups: new Set<string>(),
+  mapShown: null,
+  mapColor: "type",
   checkSince: 0,
   valuesSize: { rows: 16, columns: 8 },
 } as const satisfies Partial<TensorsSlice>;
@@ -81,7 +106,13 @@ const CANCELLED = "Cancelled. What is listed was found before.";
 /** Findings that are listed while more are sought. */
 const LISTED = 200;
 
-export function createTensorsSlice({ engine, set, get, on, watch }: SliceTools<TensorsSlice>): TensorsSlice {
+export function createTensorsSlice({
+  engine,
+  set,
+  get,
+  on,
+  watch,
+}: SliceTools<TensorsSlice, SessionState & TensorsSlice & CompareSlice>): TensorsSlice {
   const counting = createTask();
   const checking = createTask();
   const pages = createQuestions();
@@ -106,8 +137,12 @@ export function createTensorsSlice({ engine, set, get, on, watch }: SliceTools<T
   on("modelLeft", () => {
     checking.abandon();
     forget();
-    set({ ...NO_CHECK, tensorsView: "table", comparePath: "" });
+    set({ ...NO_CHECK, tensorsView: "table", foldedGroups: new Set<string>(), mapColor: "type" });
   });
+  watch(
+    (state) => [state.comparePath],
+    () => set({ checkError: null }),
+  );
   watch(
     (state) => [state.chosenTensor?.name ?? null],
     () => {
@@ -119,7 +154,16 @@ export function createTensorsSlice({ engine, set, get, on, watch }: SliceTools<T
   return {
     ...NO_TENSORS,
     setTensorsView: (tensorsView) => set({ tensorsView }),
-    setComparePath: (comparePath) => set({ comparePath, checkError: null }),
+    setTensorGrouping: (tensorGrouping) => set({ tensorGrouping, foldedGroups: new Set<string>() }),
+    foldGroups: (keys, fold) => {
+      const foldedGroups = new Set(get().foldedGroups);
+      for (const key of keys) if (fold) foldedGroups.add(key);
+        else foldedGroups.delete(key);
+      set({ foldedGroups });
+    },
+    setMapShown: (mapShown) => set({ mapShown }),
+    setMapColor: (mapColor) => set({ mapColor }),
+    askTensorGroups: (input) => engine.call("tensors.groups", input),
     async loadStatistics() {
       const { model, chosenTensor } = get();
       const open = current(model);

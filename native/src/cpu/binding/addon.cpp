@@ -330,6 +330,8 @@ Napi::Object distance_value(Napi::Env env, const RowDistance& distance) {
   result.Set("worstRow", distance.worst_row);
   result.Set("worstError", distance.worst_error);
   result.Set("worstEnergy", distance.worst_energy);
+  result.Set("farthest", distance.farthest);
+  result.Set("farthestAt", distance.farthest_at);
   return result;
 }
 

@@ -1,0 +1,118 @@
+/** Another file of the same model: its path, the comparison of all tensors with it, and the errors that it found. */
+import type { Input } from "../../../main/contract/contract.ts";
+import type { Phase } from "../../../main/contract/views/common.ts";
+import type { Backend } from "../../../main/contract/views/graph.ts";
+import type { ComparedTensor, CompareItem } from "../../../main/contract/views/tensors.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
+import type { Async } from "../../session/async.ts";
+import { createTask, current, isCancelled } from "../../session/async.ts";
+import type { SessionState } from "../../session/sessionSlice.ts";
+import type { SliceTools } from "../../session/slice.ts";
+import type { TensorsSlice } from "./slice.ts";
+
+export type CompareReport = Extract<CompareItem, { kind: "done" }>;
+export type CompareProgress = Extract<CompareItem, { kind: "progress" }>;
+
+export interface Comparison {
+  /** What the engine knows the other file by. */
+  readonly path: string;
+  readonly report: CompareReport;
+  readonly errors: ReadonlyMap<string, ComparedTensor>;
+}
+
+export interface CompareSlice {
+  /** Another file of the same model, on the engine's machine; empty for none. */
+  readonly comparePath: string;
+  readonly comparison: Comparison | null;
+  readonly compareRunning: boolean;
+  readonly compareSince: number;
+  readonly compareProgress: CompareProgress | null;
+  readonly compareError: WireError | null;
+  readonly compareSaid: string;
+  readonly setComparePath: (path: string) => void;
+  readonly startCompare: () => Promise<void>;
+  readonly stopCompare: () => void;
+  /** Forgets the errors; the path stays. */
+  readonly closeCompare: () => void;
+}
+
+const NOTHING = {
+  comparison: null,
+  compareRunning: false,
+  compareProgress: null,
+  compareError: null,
+  compareSaid: "",
+} as const;
+
+export const NO_COMPARISON = { ...NOTHING, comparePath: "", compareSince: 0 } as const;
+
+export function createCompareSlice({
+  engine,
+  set,
+  get,
+  on,
+}: SliceTools<CompareSlice, SessionState & CompareSlice & TensorsSlice>): CompareSlice {
+  const comparing = createTask();
+  const forget = (): void => {
+    set(NOTHING);
+    get().setMapColor("type");
+  };
+  on("modelLeft", () => {
+    comparing.abandon();
+    set({ ...NOTHING, comparePath: "" });
+  });
+  return {
+    ...NO_COMPARISON,
+    setComparePath: (comparePath) => set({ comparePath, compareError: null, compareSaid: "" }),
+    async startCompare() {
+      const open = current(get().model);
+      const path = get().comparePath.trim();
+      if (open === null || path === "" || get().compareRunning) return;
+      const { signal, isCurrent } = comparing.begin();
+      forget();
+      set({ compareRunning: true, compareSince: Date.now() });
+      get().noteCommand({ kind: "tensors", against: path });
+      try {
+        for await (const item of engine.stream("tensors.compare", { model: open.model, against: path }, { signal })) {
+          if (!isCurrent()) return;
+          if (item.kind === "progress") set({ compareProgress: item });
+          else {
+            const errors = new Map(item.rows.map((row) => [row.tensor, row]));
+            set({ comparison: { path, report: item, errors } });
+            get().setMapColor("error");
+          }
+        }
+        if (isCurrent() && get().comparison === null) set({ compareSaid: "Cancelled." });
+      } catch (error) {
+        if (!isCurrent()) return;
+        if (isCancelled(error)) set({ compareSaid: "Cancelled." });
+        else set({ compareError: toWireError(error) });
+      } finally {
+        if (isCurrent()) set({ compareRunning: false, compareProgress: null });
+      }
+    },
+    stopCompare: comparing.stop,
+    closeCompare: forget,
+  };
+}
+
+export type HeldQuestion = Input<"tensors.groups">["held"];
+
+/**
+ * What the engine is asked of how tensors are held: nothing until it is known without work, which for Core ML is when the
+ * route of the subject has arrived; a model without a graph has none to wait for.
+ */
+export function heldQuestion(state: {
+  readonly model: SessionState["model"];
+  readonly backend: Backend;
+  readonly target: SessionState["target"];
+  readonly phase: Phase;
+  readonly routes: Readonly<Record<Phase, Async<unknown>>>;
+}): NonNullable<HeldQuestion> | null {
+  const { model, backend, target, phase, routes } = state;
+  const open = current(model);
+  if (open === null || target === null) return null;
+  if (backend === "coreml" && open.canGraph.ok && routes[phase].kind !== "ready") return null;
+  return { subject: { backend, target }, phase };
+}
