@@ -5,7 +5,7 @@ import { profileView } from "../../../main/contract/views/run.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import { current, ready } from "../../session/async.ts";
 import { documentPart } from "../../session/document.ts";
-import { packArrays, unpackArrays } from "../../session/packArrays.ts";
+import { packArrays, unpackArrays } from "../../../main/contract/recordings/packArrays.ts";
 import type { ProfileSlice } from "./slice.ts";
 import { slowestStep } from "./slice.ts";
 
