@@ -1,12 +1,11 @@
 /**
- * Recordings for Perfetto and speedscope: Chrome's trace-event JSON, a process for each recording and a thread for each lane. Two
- * recordings become an archive with a manifest that sets the second so that the first written tokens begin together:
- * https://perfetto.dev/docs/reference/perfetto-manifest
+ * Recordings for Perfetto and speedscope: Chrome's trace-event JSON, a process for each recording and a thread for each lane. Several
+ * fit into one file, or into an archive of a file for each with a manifest: perfetto.dev/docs/reference/perfetto-manifest
  */
 import type { ProfileView } from "../views/run.ts";
 import { offsetBetween } from "./compare.ts";
 import type { Piece } from "./pieces.ts";
-import { hostPieces, slicePiece } from "./pieces.ts";
+import { hostPieces, slicePiece, stepTitle } from "./pieces.ts";
 import { recordingTitle } from "./recordingFile.ts";
 import type { Track } from "./tracks.ts";
 import { busyOf, tracksOf } from "./tracks.ts";
@@ -17,22 +16,36 @@ type TraceEvent = Readonly<Record<string, unknown>>;
 /** What a trace of ours begins with. */
 export const TRACE_START = '{"traceEvents":';
 
-export function traceText(profile: ProfileView, pid = 1): string {
+/** All on one time line: the first written tokens begin together. */
+export function traceText(profiles: readonly ProfileView[]): string {
+  const offsets = offsetsOf(profiles);
   return JSON.stringify({
-    traceEvents: [...eventsOf(profile, pid)],
+    traceEvents: profiles.flatMap((profile, i) => [...eventsOf(profile, i + 1, offsets[i] ?? 0)]),
     displayTimeUnit: "ms",
     otherData: {
-      recording: recordingTitle(profile),
-      machine: profile.machine,
-      recordedAt: new Date(profile.recordedAt).toISOString(),
-      truth: profile.truth,
-      sentence: profile.sentence,
+      recordings: profiles.map((profile) => ({
+        title: recordingTitle(profile),
+        machine: profile.machine,
+        recordedAt: new Date(profile.recordedAt).toISOString(),
+        truth: profile.truth,
+        sentence: profile.sentence,
+      })),
     },
   });
 }
 
-function* eventsOf(profile: ProfileView, pid: number): Generator<TraceEvent> {
+/** Seconds after the start of the one whose first written token comes last: no event lies before zero. */
+function offsetsOf(profiles: readonly ProfileView[]): readonly number[] {
+  const [first] = profiles;
+  if (first === undefined) return [];
+  const offsets = profiles.map((profile) => offsetBetween(first, profile, 0));
+  const least = Math.min(...offsets);
+  return offsets.map((offset) => offset - least);
+}
+
+function* eventsOf(profile: ProfileView, pid: number, offset: number): Generator<TraceEvent> {
   const tracks = tracksOf(profile);
+  const at = (seconds: number): number => (seconds + offset) * 1e6;
   yield { ph: "M", name: "process_name", pid, args: { name: recordingTitle(profile) } };
   yield { ph: "M", name: "process_sort_index", pid, args: { sort_index: pid } };
   for (const [tid, { title, kind }] of tracks.entries()) {
@@ -42,70 +55,54 @@ function* eventsOf(profile: ProfileView, pid: number): Generator<TraceEvent> {
   }
   const tidOf = (kind: Track["kind"], index = 0): number =>
     tracks.findIndex((track) => track.kind === kind && track.index === index);
-  yield* stepEvents(profile, pid, tidOf("tokens"));
-  for (const piece of hostPieces(profile)) yield pieceEvent(piece, pid, tidOf("host"), piece.seconds);
-  for (let slice = 0; slice < profile.slices.start.length; slice++) {
+  const { steps, slices, threads, memory } = profile;
+  for (const [step, start] of steps.start.entries()) {
+    const [tokens, dur] = [steps.tokens[step] ?? 0, (steps.seconds[step] ?? 0) * 1e6];
+    yield { ph: "X", name: stepTitle(profile, step), pid, tid: tidOf("tokens"), ts: at(start), dur, args: { tokens } };
+  }
+  const event = (piece: Piece, tid: number, seconds = piece.seconds): TraceEvent => {
+    const { kind, op, label, truth, step, bytes } = piece;
+    const time = { ts: at(piece.start), dur: seconds * 1e6 };
+    return { ph: "X", name: op, cat: kind === "op" ? truth : kind, pid, tid, ...time, args: { label, bytes, step, truth } };
+  };
+  for (const piece of hostPieces(profile)) yield event(piece, tidOf("host"));
+  for (let slice = 0; slice < slices.start.length; slice++) {
     const piece = slicePiece(profile, slice);
-    yield pieceEvent(piece, pid, tidOf("lane", piece.lane), piece.seconds);
-    for (let thread = 0; thread < profile.threads.count; thread++) {
+    yield event(piece, tidOf("lane", piece.lane));
+    for (let thread = 0; thread < threads.count; thread++) {
       const busy = busyOf(profile, { slice }, thread);
-      if (busy > 0) yield pieceEvent(piece, pid, tidOf("thread", thread), busy);
+      if (busy > 0) yield event(piece, tidOf("thread", thread), busy);
     }
   }
-  const { time, resident, states } = profile.memory;
-  for (const [i, at] of time.entries())
-    yield {
-      ...{ ph: "C", name: "memory", pid, ts: at * 1e6 },
-      args: { "engine process": resident[i] ?? 0, "caches and states": states[i] ?? 0 },
-    };
-}
-
-function* stepEvents({ steps }: ProfileView, pid: number, tid: number): Generator<TraceEvent> {
-  let token = 0;
-  for (const [step, start] of steps.start.entries()) {
-    const tokens = steps.tokens[step] ?? 0;
-    const name = steps.decode[step] === 1 ? `token ${++token}` : `prompt, ${tokens} tokens`;
-    yield { ph: "X", name, pid, tid, ts: start * 1e6, dur: (steps.seconds[step] ?? 0) * 1e6, args: { tokens } };
+  for (const [i, time] of memory.time.entries()) {
+    const args = { "engine process": memory.resident[i] ?? 0, "caches and states": memory.states[i] ?? 0 };
+    yield { ph: "C", name: "memory", pid, ts: at(time), args };
   }
 }
 
-const pieceEvent = (
-  { kind, op, label, truth, step, start, bytes }: Piece,
-  pid: number,
-  tid: number,
-  seconds: number,
-): TraceEvent => ({
-  ...{ ph: "X", name: op, cat: kind === "op" ? truth : kind, pid, tid, ts: start * 1e6, dur: seconds * 1e6 },
-  args: { label, bytes, step, truth },
-});
+export const MANIFEST_NAME = "perfetto_manifest.json";
 
-/** Of several recordings on one time line; the manifest is read first wherever it stands. */
+/** A file for each, whose times are its own, and the manifest that sets them beside each other; it is read first. */
 export function traceArchive(profiles: readonly ProfileView[]): Uint8Array<ArrayBuffer> {
   return zip([
-    { name: "perfetto_manifest.json", text: JSON.stringify({ perfetto_manifest: manifestOf(profiles) }, null, 2) },
-    ...profiles.map((profile, i) => ({ name: traceName(i), text: traceText(profile, i + 1) })),
+    { name: MANIFEST_NAME, text: JSON.stringify({ perfetto_manifest: manifestOf(profiles) }, null, 2) },
+    ...profiles.map((profile, i) => ({ name: traceName(i), text: traceText([profile]) })),
   ]);
 }
 
 const traceName = (index: number): string => `recording-${index + 1}.json`;
 
-/** Of each recording, nanoseconds after the one whose first written token comes last: what begins before it would be dropped. */
+/** A file without a clock of its own is pinned to another one, which has to be the earliest. */
 export function manifestOf(profiles: readonly ProfileView[]): object {
-  const [first] = profiles;
-  const offsets = profiles.map((profile) => (first === undefined ? 0 : offsetBetween(first, profile, 0)));
-  const base = offsets.indexOf(Math.min(...offsets));
+  const offsets = offsetsOf(profiles);
+  const base = offsets.indexOf(0);
   return {
     version: 1,
-    files: profiles.map((_, i) => ({
+    files: offsets.map((offset, i) => ({
       path: traceName(i),
       ...(i === base
         ? {}
-        : {
-            clocks: {
-              sync_to: { file: traceName(base) },
-              offset_ns: Math.round(((offsets[i] ?? 0) - (offsets[base] ?? 0)) * 1e9),
-            },
-          }),
+        : { clocks: { sync_to: { file: traceName(base) }, offset_ns: Math.round(offset * 1e9) } }),
     })),
     attributes: { "rlx.aligned_at": "the first written token" },
   };

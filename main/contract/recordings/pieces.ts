@@ -120,3 +120,11 @@ export function typicalTokens({ steps }: Pick<Recording, "steps">): readonly num
 
 export const promptSteps = ({ steps }: Pick<Recording, "steps">): readonly number[] =>
   [...steps.decode.keys()].filter((step) => steps.decode[step] !== 1);
+
+/** "token 3": what a step is, in words. */
+export function stepTitle({ steps }: Pick<Recording, "steps">, step: number): string {
+  if (steps.decode[step] !== 1) return `prompt, ${steps.tokens[step] ?? 0} tokens`;
+  let token = 0;
+  for (let i = 0; i <= step; i++) if (steps.decode[i] === 1) token++;
+  return `token ${token}`;
+}
