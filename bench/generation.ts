@@ -17,6 +17,8 @@ import { openGguf } from "../main/formats/gguf/open.ts";
 import { loadAddon } from "../main/node/native/addon.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
 import { runBench } from "../main/runtime/bench.ts";
+import { completeProfile } from "../main/contract/recordings/complete.ts";
+import { profileColumns } from "../main/engine/measure/profileColumns.ts";
 import { profileDecoder } from "../main/runtime/profile.ts";
 import { median } from "../main/runtime/statistics.ts";
 import { alongMemory } from "./support/memoryStates.ts";
@@ -137,7 +139,14 @@ for (const preset of presets)
       },
     });
     console.error(`${name} by memory: ${JSON.stringify(byMemory)}`);
-    const profile = await profileDecoder(model.compiled.steps, session, { promptTokens: 64, generateTokens: 8 });
+    const report = await profileDecoder(model.compiled.steps, session, { promptTokens: 64, generateTokens: 8 });
+    const profile = completeProfile(
+      profileColumns(report, {
+        ...{ model: name, machine: "", device: "cpu", note: "", threads },
+        peakBandwidth: median(rows.map((row) => row.readLoop)),
+        lane: { title: "CPU", device: "cpu" },
+      }),
+    );
     await llamaForget(path);
     walk.stop();
     session.dispose();

@@ -47,5 +47,7 @@ declare function setTimeout(callback: () => void, milliseconds?: number): TimerH
 declare function clearTimeout(timer: TimerHandle | undefined): void;
 declare function setInterval(callback: () => void, milliseconds?: number): TimerHandle;
 declare function clearInterval(timer: TimerHandle | undefined): void;
+declare function atob(base64: string): string;
+declare function btoa(bytes: string): string;
 declare function queueMicrotask(callback: () => void): void;
 declare function structuredClone<T>(value: T): T;

@@ -23,6 +23,8 @@ export interface ProfileRequest {
   readonly generateTokens: number;
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number) => void;
+  /** Bytes of the engine's process now. */
+  readonly processBytes: () => number;
 }
 
 export interface EngineDecoder extends DeviceDecoder {

@@ -37,6 +37,8 @@ export interface ProfileColumns {
   readonly seconds: Float32Array;
   /** Bytes of weights, caches and values that the instruction reads and writes. */
   readonly traffic: Float64Array;
+  /** Seconds that each thread worked, thread after thread; absent where the engine has no threads of its own. */
+  readonly busy?: Float32Array;
 }
 
 export interface RunResult {

@@ -1,15 +1,14 @@
 /**
- * A profile of real runs: one slice per instruction and step in columns, and tables by kind of instruction (phaseRows.ts) with
- * achieved bandwidth and share. Fused time stays on the fused instruction; its slice names all nodes that it executes.
+ * A profile of real runs: one slice per instruction and step in columns, what each thread worked, and the memory after each step.
+ * Fused time stays on the fused instruction; its slice names all nodes that it executes. Sums are made where it is shown
+ * (main/contract/recordings).
  */
 import type { ProfileColumns, RunResult } from "../ir/session.ts";
 import { invariant } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "./decoderSession.ts";
 import type { PlanStep } from "./device.ts";
 import { GREEDY_DRAW } from "./generate.ts";
-import type { TimedPart } from "./phaseRows.ts";
-import { phaseRows } from "./phaseRows.ts";
-import { median, seededRandom } from "./statistics.ts";
+import { seededRandom } from "./statistics.ts";
 
 export interface ProfileOptions {
   readonly promptTokens: number;
@@ -19,6 +18,8 @@ export interface ProfileOptions {
   readonly onProgress?: (fraction: number) => void;
   /** The runs without a clock are over: from here on everything counts, and `start` of the runs counts from here. */
   readonly onBegin?: () => void;
+  /** Bytes of the process, looked at before the first run and after each. */
+  readonly processBytes?: () => number;
 }
 
 /** What an instruction is called: the ops of its nodes, and where in the model it stands. */
@@ -27,24 +28,11 @@ export interface StepTitle {
   readonly label: string;
 }
 
-export interface ProfileRow {
-  readonly op: string;
-  readonly count: number;
-  readonly seconds: number;
-  readonly share: number;
-  readonly bytes: number;
-  /** Bytes per second. */
-  readonly bandwidth: number;
-}
-
-export interface ProfilePhase {
-  /** Of one token: of a prompt its share of the whole, of writing the median. */
-  readonly seconds: number;
-  readonly tokens: number;
-  /** What `seconds` are. */
-  readonly basis: string;
-  /** Of a prompt: totals. Of writing: of one typical token. */
-  readonly rows: readonly ProfileRow[];
+/** Of each look: seconds since the first run, the whole process, and what the session's states hold. */
+export interface MemoryLooks {
+  readonly time: Float64Array;
+  readonly resident: Float64Array;
+  readonly states: Float64Array;
 }
 
 export interface ProfileReport {
@@ -60,8 +48,9 @@ export interface ProfileReport {
     readonly seconds: Float32Array;
     readonly bytes: Float64Array;
   };
-  readonly prefill: ProfilePhase;
-  readonly decode: ProfilePhase;
+  /** Seconds that each thread worked on each slice, thread after thread; none where the engine does not tell. */
+  readonly threads: { readonly count: number; readonly busy: Float32Array };
+  readonly memory: MemoryLooks;
 }
 
 /** One run of a profile: seconds since the first, how long, how many tokens. */
@@ -82,11 +71,11 @@ export async function profileDecoder(
   options: ProfileOptions,
 ): Promise<ProfileReport> {
   const runs: RecordedRun[] = [];
-  await recordRuns(session, options, (span, { profile }) => {
+  const memory = await recordRuns(session, options, (span, { profile }) => {
     invariant(profile, "a profiled run has columns");
     runs.push({ ...span, columns: profile });
   });
-  return report(plan, runs);
+  return report(plan, runs, memory);
 }
 
 /** Reads a prompt of random tokens, then writes tokens one by one; `onRun` is told of every run on the way. */
@@ -94,17 +83,24 @@ export async function recordRuns(
   session: DecoderSession,
   options: ProfileOptions,
   onRun: (span: RunSpan, result: RunResult) => void,
-): Promise<void> {
+): Promise<MemoryLooks> {
   const random = seededRandom(options.seed ?? 1);
   const prompt = Int32Array.from({ length: options.promptTokens }, () =>
     Math.floor(random() * Math.min(1000, session.facts.vocabulary)),
   );
   let began = 0;
+  const looks: { readonly time: number; readonly resident: number; readonly states: number }[] = [];
+  const look = (): void => {
+    if (options.processBytes === undefined) return;
+    const time = performance.now() / 1000 - began;
+    looks.push({ time, resident: options.processBytes(), states: session.cacheBytes });
+  };
   const record =
     (decode: boolean) =>
     (tokens: number, result: RunResult): void => {
       const start = performance.now() / 1000 - began - result.seconds;
       onRun({ start, seconds: result.seconds, tokens, decode }, result);
+      look();
     };
   const sample = GREEDY_DRAW;
   const total = options.promptTokens + options.generateTokens;
@@ -116,16 +112,18 @@ export async function recordRuns(
   const fed = await session.begin(prompt, signal);
   began = performance.now() / 1000;
   options.onBegin?.();
+  look();
   let drawn = await session.feed(fed, { sample, signal, onRun: record(false) });
   options.onProgress?.(options.promptTokens / total);
   for (let i = 0; i < options.generateTokens && drawn !== undefined; i++) {
     drawn = await session.feed([drawn.id], { sample, signal, onRun: record(true) });
     options.onProgress?.((options.promptTokens + i + 1) / total);
   }
+  const column = (of: keyof MemoryLooks): Float64Array => Float64Array.from(looks, (each) => each[of]);
+  return { time: column("time"), resident: column("resident"), states: column("states") };
 }
 
-function report(plan: readonly PlanStep[], runs: readonly RecordedRun[]): ProfileReport {
-  const titles = plan.map(({ op, label }) => ({ op, label }));
+function report(plan: readonly PlanStep[], runs: readonly RecordedRun[], memory: MemoryLooks): ProfileReport {
   const count = runs.length * plan.length;
   const slices = {
     run: new Uint32Array(count),
@@ -134,54 +132,28 @@ function report(plan: readonly PlanStep[], runs: readonly RecordedRun[]): Profil
     seconds: new Float32Array(count),
     bytes: new Float64Array(count),
   };
+  const threads = Math.min(...runs.map(({ columns }) => (columns.busy?.length ?? 0) / Math.max(1, plan.length)));
+  const busy = new Float32Array(threads * count);
   runs.forEach((run, r) => {
-    plan.forEach((_, i) => {
-      const at = r * plan.length + i;
+    // Instructions that did not run have no time; those of a loop stand where they ran first.
+    const order = [...plan.keys()].sort((a, b) => (run.columns.start[a] ?? 0) - (run.columns.start[b] ?? 0));
+    order.forEach((i, place) => {
+      const at = r * plan.length + place;
       slices.run[at] = r;
       slices.instruction[at] = i;
       slices.start[at] = run.start + (run.columns.start[i] ?? 0);
       slices.seconds[at] = run.columns.seconds[i] ?? 0;
       slices.bytes[at] = run.columns.traffic[i] ?? 0;
+      for (let thread = 0; thread < threads; thread++)
+        busy[thread * count + at] = run.columns.busy?.[thread * plan.length + i] ?? 0;
     });
   });
   return {
-    titles,
+    titles: plan.map(({ op, label }) => ({ op, label })),
     plan,
     runs: runs.map(({ start, seconds, tokens, decode }) => ({ start, seconds, tokens, decode })),
     slices,
-    prefill: phase(titles, runs, false),
-    decode: phase(titles, runs, true),
+    threads: { count: threads, busy },
+    memory,
   };
-}
-
-/** One after the other: a long recording has millions. */
-function* partsOf(titles: readonly StepTitle[], runs: readonly RecordedRun[]): Generator<TimedPart<string>> {
-  for (const [run, { columns }] of runs.entries())
-    for (const [i, { op }] of titles.entries())
-      yield { kind: op, run, seconds: columns.seconds[i] ?? 0, bytes: columns.traffic[i] ?? 0 };
-}
-
-function phase(titles: readonly StepTitle[], runs: readonly RecordedRun[], decode: boolean): ProfilePhase {
-  const own = runs.filter((run) => run.decode === decode);
-  const rows = phaseRows(partsOf(titles, own), (op) => op, decode ? [...own.keys()] : undefined);
-  return {
-    ...phaseTime(own, decode),
-    rows: rows.map(({ kind, ...row }) => ({
-      op: kind,
-      ...row,
-      bandwidth: row.seconds === 0 ? 0 : row.bytes / row.seconds,
-    })),
-  };
-}
-
-/** What one token takes: of a prompt its share of the whole, of writing the median. */
-export function phaseTime(
-  own: readonly Pick<RunSpan, "seconds" | "tokens">[],
-  decode: boolean,
-): Omit<ProfilePhase, "rows"> {
-  const tokens = own.reduce((sum, run) => sum + run.tokens, 0);
-  const times = own.map((run) => run.seconds);
-  const seconds = decode ? median(times) : times.reduce((sum, time) => sum + time, 0) / tokens;
-  const basis = decode ? `a token, median of ${tokens} written tokens` : `a token, over ${tokens} tokens of the prompt`;
-  return { seconds: tokens === 0 ? 0 : seconds, tokens, basis };
 }

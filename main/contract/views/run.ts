@@ -192,12 +192,19 @@ export const profileInput = z.object({
   threads: z.number().int().min(1).max(1024).nullable().default(null),
 });
 
+/**
+ * What took the time: an instruction of the plan; the part of a step outside of them (its start, sampling, its end); the time
+ * from the end of a step to the start of the next one.
+ */
 export const profileRow = z.object({
+  kind: z.enum(["op", "edges", "between"]),
   op: z.string(),
   device,
-  /** Reading: totals over the prompt. Writing: of one typical token, its seconds the median over the tokens. */
+  truth,
+  /** Of a prompt: totals. Of writing: of one typical token, the mean of the middle half by time. */
   count: z.number(),
   seconds: z.number(),
+  /** Of the whole: of the prompt, or of a token until the next. */
   share: z.number(),
   bytes: z.number(),
   /** Achieved bytes per second and its share of this machine's measured peak; null where bytes say nothing. */
@@ -220,15 +227,26 @@ export function peakShareOf({ peakShare, bytes, count }: Pick<ProfileRow, "peakS
   return { kind: peakShare > 1 ? "cache" : "share", value: peakShare };
 }
 
+/** `seconds`: of one token in the engine; `whole`: until the next one. */
+const profilePhase = z.object({ seconds: figure, whole: figure, rows: z.array(profileRow) });
+
 export const profileView = z.object({
+  /** The model's title. */
+  model: z.string(),
+  /** Milliseconds since 1970. */
+  recordedAt: z.number(),
   device: runDevice,
   truth,
   machine: z.string(),
   sentence: z.string(),
+  /** How it was recorded, as far as a reader must know; the end of the sentence. */
+  note: z.string(),
   /** Bytes per second that this machine reads at most. */
   peakBandwidth: figure.nullable(),
   strings: z.array(z.string()),
-  lanes: z.array(z.object({ title: z.string(), device })),
+  lanes: z.array(z.object({ title: z.string(), device, truth })),
+  /** Lanes that this recording cannot have, and why. */
+  absent: z.array(z.object({ what: z.string(), why: z.string() })),
   /** One step is a prompt chunk or one generated token; times in seconds from the start. */
   steps: z.object({ start: f64, seconds: f32, tokens: u32, decode: u8 }),
   /**
@@ -246,9 +264,12 @@ export const profileView = z.object({
     nodeStart: u32,
     nodes: u32,
   }),
-  /** `seconds`: of one token of the phase; where one writes, the median. */
-  prefill: z.object({ seconds: figure, rows: z.array(profileRow) }),
-  decode: z.object({ seconds: figure, rows: z.array(profileRow) }),
+  /** Seconds that each thread worked on each slice, thread after thread: the rest it waited for the others. */
+  threads: z.object({ count: z.number(), busy: f32 }),
+  /** At these seconds from the start: the engine's process, and the part of it that caches and states take. */
+  memory: z.object({ time: f64, resident: f64, states: f64 }),
+  prefill: profilePhase,
+  decode: profilePhase,
 });
 export type ProfileView = View<typeof profileView>;
 export const profileItem = z.discriminatedUnion("kind", [

@@ -501,10 +501,21 @@ add(
   .action(run(async () => (await import("./bench.ts")).bench));
 
 onDevice(
-  add("profile", "where the time goes: by op, with achieved bandwidth", "rlx profile model.gguf --trace trace.json")
+  addFor(
+    "a model as for other commands, or a recording (.rlxtrace)",
+    "profile",
+    "where the time of a token goes: by op or layer, with achieved bandwidth",
+    "rlx profile model.gguf --perfetto trace.json",
+    "rlx profile model.gguf --save today.rlxtrace --compare yesterday.rlxtrace",
+    "rlx profile --compare yesterday.rlxtrace today.rlxtrace --perfetto both.zip",
+  )
     .addOption(preset("--pp <n>", "prompt tokens", "64"))
     .addOption(preset("--tg <n>", "generated tokens", "16"))
-    .option("--trace <path>", "write a Chrome trace, for Perfetto or speedscope")
+    .addOption(preset("--by <what>", "rows of the table: op or layer", "op"))
+    .option("--save <path>", "keep the recording as a file (.rlxtrace)")
+    .option("--compare <files...>", "beside an earlier recording, or two of them without a file")
+    .option("--trace <path>", "write a Chrome trace, for Perfetto or speedscope; .zip: a file for each recording")
+    .option("--perfetto <path>", "the same as --trace")
     .addOption(adapters()),
   "cpu, mlx or coreml",
 ).action(run(async () => (await import("./profile.ts")).profile));

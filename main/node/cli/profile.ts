@@ -1,23 +1,76 @@
-/** `rlx profile`. */
-import { open, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
-import { peakShareOf } from "../../contract/views/run.ts";
-import type { ProfileRow, ProfileView } from "../../contract/views/run.ts";
+/** `rlx profile`: records where the time goes, or reads a recording; alone or beside another one. */
+import { compareRecordings } from "../../contract/recordings/compare.ts";
+import type { ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, namingDevices, openModel, unfinished, wholeNumber } from "./client.ts";
-import { figureText, phaseText } from "./output.ts";
+import { phaseText } from "./output.ts";
+import { checkSave, checkTrace, isRecording, loadRecording, saveRecording, writeTrace } from "./profileFiles.ts";
+import type { Grouping } from "./profilePrint.ts";
+import { printComparison, printProfile } from "./profilePrint.ts";
 
 interface ProfileOptions extends CommonOptions {
   readonly pp: string;
   readonly tg: string;
   readonly threads?: string;
   readonly device: string;
+  readonly by: string;
+  readonly save?: string;
   readonly trace?: string;
+  readonly perfetto?: string;
+  readonly compare?: readonly string[];
 }
 
 export async function profile(command: Command, choice: ModelChoice, options: ProfileOptions): Promise<number> {
-  if (options.trace !== undefined) await checkTrace(options.trace);
+  const { output } = command;
+  const by = groupingOf(options.by);
+  const traces = (["trace", "perfetto"] as const).flatMap((option) => {
+    const path = options[option];
+    return path === undefined ? [] : [{ option, path }];
+  });
+  for (const { option, path } of traces) await checkTrace(option, path);
+  if (options.save !== undefined) await checkSave(options.save);
+  const others: ProfileView[] = [];
+  for (const path of othersOf(choice, options)) others.push(await loadRecording(path));
+  const own = others.length === 2 ? [] : [await ownRecording(command, choice, options)];
+  const [first, second] = others.length === 2 ? others : [...others, ...own];
+  const shown = [first, second].filter((each) => each !== undefined);
+  for (const { path } of traces) await writeTrace(path, shown);
+  const [recorded] = own;
+  if (options.save !== undefined && recorded !== undefined) await saveRecording(options.save, recorded);
+  if (first !== undefined && second !== undefined) {
+    const comparison = compareRecordings(first, second);
+    output.value({ recordings: shown, comparison });
+    printComparison(output, shown, comparison);
+  } else if (first !== undefined) {
+    output.value(first);
+    printProfile(output, first, by);
+  }
+  return 0;
+}
+
+function groupingOf(text: string): Grouping {
+  if (text === "op" || text === "layer") return text;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --by: got ${text}, expected op or layer`);
+}
+
+/** The earlier recording for the one that is named or made now, or both of them. */
+function othersOf(choice: ModelChoice, { compare = [], save }: ProfileOptions): readonly string[] {
+  const named = choice.file !== undefined || choice.offer !== undefined;
+  const expected = named ? 1 : 2;
+  if (compare.length !== 0 && compare.length !== expected)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx] --compare: got ${compare.length} recordings, expected ${named ? "one, because a file is named too" : "two, or one and a file"}`,
+      { hint: "rlx profile model.gguf --compare yesterday.rlxtrace, or rlx profile --compare a.rlxtrace b.rlxtrace" },
+    );
+  if (save !== undefined && compare.length === 2)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --save: got no recording that is made now, expected one");
+  return compare;
+}
+
+async function ownRecording(command: Command, choice: ModelChoice, options: ProfileOptions): Promise<ProfileView> {
+  if (choice.file !== undefined && (await isRecording(choice.file).catch(() => false))) return loadRecording(choice.file);
   const asked = {
     device: await deviceOption(command, options.device),
     promptTokens: wholeNumber("pp", options.pp, 1, 65_536),
@@ -28,111 +81,7 @@ export async function profile(command: Command, choice: ModelChoice, options: Pr
   const items = command.client.stream("profile.run", { ...asked, model }, { signal: command.signal });
   for await (const item of namingDevices(command, items, [asked.device])) {
     if (item.kind === "phase") command.output.progress(phaseText(item), item.name);
-    else {
-      if (options.trace !== undefined) await writeTrace(options.trace, item.profile);
-      command.output.value(item.profile);
-      printProfile(command, item.profile);
-      return 0;
-    }
+    else return item.profile;
   }
   throw unfinished(command.signal);
-}
-
-/** Removes a partial trace: it is of no use. */
-async function writeTrace(path: string, view: ProfileView): Promise<void> {
-  try {
-    await writeFile(path, chromeTrace(view));
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
-  }
-}
-
-/** Runs before the measurement, which may take long. */
-async function checkTrace(path: string): Promise<void> {
-  const folder = dirname(resolve(path));
-  if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: the folder ${folder} does not exist`, {
-      hint: "Create it first, or choose another.",
-    });
-  if ((await stat(path).catch(() => undefined))?.isDirectory() === true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: got the folder ${path}, expected a file`);
-  if (!(await isFreeOrTrace(path)))
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --trace: ${path} exists and is no trace`, {
-      hint: "Choose another name. Only a trace is overwritten.",
-    });
-}
-
-const TRACE_START = '{"traceEvents":';
-
-/** Protects other files: a mistyped name must not overwrite a model. */
-async function isFreeOrTrace(path: string): Promise<boolean> {
-  const file = await open(path, "r").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (file === undefined) return true;
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(TRACE_START.length), 0, TRACE_START.length, 0);
-    return buffer.toString("latin1", 0, bytesRead) === TRACE_START;
-  } finally {
-    await file.close();
-  }
-}
-
-function printProfile({ output }: Command, view: ProfileView): void {
-  output.line(view.sentence);
-  for (const [title, time, part] of [
-    ["Reading the prompt", "time", view.prefill],
-    ["Writing", "time, one token", view.decode],
-  ] as const) {
-    output.line(`\n${title}: ${figureText(part.seconds)} ${part.seconds.basis}`);
-    const rows = part.rows.map((row) => [
-      row.op,
-      String(row.count),
-      `${(row.seconds * 1e3).toFixed(3)} ms`,
-      `${(row.share * 100).toFixed(1)} %`,
-      ...bandwidthTexts(row),
-    ]);
-    output.table(["op", "times", time, "share", "bandwidth", "of peak"], rows, {
-      right: [1, 2, 3, 4, 5],
-      yields: 0,
-    });
-    if (part.rows.some((row) => peakShareOf(row).kind === "cache"))
-      output.line("cache: faster than memory, because these weights stay in the processor's cache from token to token");
-  }
-}
-
-/** Bandwidth and its share of the peak. Empty for ops that memory does not limit. */
-function bandwidthTexts(row: ProfileRow): readonly [string, string] {
-  const peak = peakShareOf(row);
-  if (row.bandwidth === null || peak.kind === "none") return ["", ""];
-  return [
-    `${(row.bandwidth / 1e9).toFixed(1)} GB/s`,
-    peak.kind === "cache" ? "cache" : `${(peak.value * 100).toFixed(0)} %`,
-  ];
-}
-
-/** Chrome's trace-event JSON: opens in Perfetto and speedscope. */
-export function chromeTrace(view: ProfileView): string {
-  const { slices, strings, lanes } = view;
-  const events: object[] = lanes.map((lane, tid) => ({
-    ph: "M",
-    name: "thread_name",
-    pid: 1,
-    tid,
-    args: { name: lane.title },
-  }));
-  slices.start.forEach((start, i) =>
-    events.push({
-      ph: "X",
-      pid: 1,
-      tid: slices.lane[i] ?? 0,
-      ts: start * 1e6,
-      dur: (slices.seconds[i] ?? 0) * 1e6,
-      name: strings[slices.op[i] ?? 0] ?? "",
-      args: { label: strings[slices.label[i] ?? 0] ?? "", bytes: slices.bytes[i] ?? 0, step: slices.step[i] ?? 0 },
-    }),
-  );
-  return JSON.stringify({ traceEvents: events, displayTimeUnit: "ms" });
 }

@@ -145,6 +145,11 @@ inline Napi::Value run_result(Napi::Env env, const RunResult& result) {
     columns.Set("start", start);
     columns.Set("seconds", seconds);
     columns.Set("traffic", traffic);
+    if (!profile.busy.empty()) {
+      Napi::Float32Array busy = Napi::Float32Array::New(env, profile.busy.size());
+      std::copy(profile.busy.begin(), profile.busy.end(), busy.Data());
+      columns.Set("busy", busy);
+    }
     object.Set("profile", columns);
   }
   return object;

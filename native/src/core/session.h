@@ -50,6 +50,9 @@ struct Profile {
   std::vector<double> start;  // seconds since the run began, one per instruction
   std::vector<float> seconds;
   std::vector<double> traffic;  // bytes
+  // Seconds that each thread worked on each instruction, thread after thread; what is missing from `seconds` it waited for
+  // the others. Empty where the engine has no threads of its own.
+  std::vector<float> busy;
 };
 
 struct RunResult {

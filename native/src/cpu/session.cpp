@@ -343,6 +343,7 @@ void Session::execute(size_t index) {
     const size_t phases = op.phases();
     for (size_t phase = 0; phase < phases; phase++) {
       if (phase > 0 && !sync()) return;
+      const double phase_began = kProfile ? now() : 0;
       const size_t items = op.items(phase);
       Shares shares(&shares_[first_share_[i] + phase * options_.threads], options_.threads, items, index);
       ProductTrials* const trials = active_[i];
@@ -359,6 +360,7 @@ void Session::execute(size_t index) {
         else
           op.run(phase, item, thread);
       }
+      if (kProfile) profile_->busy[index * ops_.size() + i] += static_cast<float>(now() - phase_began);
     }
     i++;
   }
@@ -390,6 +392,7 @@ void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* prof
   if (profile != nullptr) {
     profile->start.resize(ops_.size());
     profile->seconds.resize(ops_.size());
+    profile->busy.resize(ops_.size() * options_.threads);
     executed_.assign(ops_.size(), 0);
     stamped_ = SIZE_MAX;
   }

@@ -1,6 +1,8 @@
 /** Beside a profile: the parts of the chosen step, and the chosen instruction. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
+import { slicePiece, stepTitle } from "../../../main/contract/recordings/pieces.ts";
+import { opSums, stepScope, totalOf } from "../../../main/contract/recordings/sums.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import { nodeName, opName } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
@@ -11,8 +13,7 @@ import { bytes, plural, share } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
 import type { ProfileSlice } from "./slice.ts";
 import { nodesOfSlice } from "./slices.ts";
-import { sumStep } from "./timeline.ts";
-import { stepTitle, timeText } from "./timelineText.ts";
+import { timeText } from "./timelineText.ts";
 import { WhereCard } from "./WhereCard.tsx";
 import styles from "./Profile.module.css";
 
@@ -29,7 +30,10 @@ export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
   const profile = useProfile((s) => current(s.profile));
   const step = useProfile((s) => s.profileStep);
   const slice = useProfile((s) => s.profileSlice);
-  const sums = useMemo(() => (profile === null || step < 0 ? [] : sumStep(profile, step)), [profile, step]);
+  const sums = useMemo(
+    () => (profile === null || step < 0 ? [] : opSums(profile, stepScope(step))),
+    [profile, step],
+  );
   if (profile === null) return <p className={styles["hint"]}>A recording shows here what one token consists of.</p>;
   if (step < 0 || step >= profile.steps.start.length)
     return (
@@ -38,23 +42,16 @@ export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
         <p className={styles["hint"]}>Choose a step in the timeline.</p>
       </>
     );
-  const total = profile.steps.seconds[step] ?? 0;
-  const known = sums.reduce((sum, row) => sum + row.seconds, 0);
-  const read = sums.reduce((sum, row) => sum + row.bytes, 0);
+  const ops = sums.filter(({ kind }) => kind === "op");
+  const known = totalOf(ops);
+  const read = ops.reduce((sum, row) => sum + row.bytes, 0);
   return (
     <>
       <WhereCard />
       {slice < 0 ? null : <Instruction profile={profile} slice={slice} onNode={onNode} />}
       <h2 className={styles["title"]}>{stepTitle(profile, step)}</h2>
-      <Card title={timeText(profile, total)} aside={<TruthMark truth={profile.truth} />}>
-        <Facts
-          rows={[
-            ...sums.slice(0, SHOWN).map((row) => [row.op, timeText(profile, row.seconds)] as const),
-            ...(total > known * 1.001
-              ? ([["sampling, start and end", timeText(profile, total - known)]] as const)
-              : []),
-          ]}
-        />
+      <Card title={timeText(profile, totalOf(sums))} aside={<TruthMark truth={profile.truth} />}>
+        <Facts rows={sums.slice(0, SHOWN).map((row) => [row.name, timeText(row, row.seconds)] as const)} />
         {sums.length > SHOWN ? <Note>And {plural(sums.length - SHOWN, "other op")}.</Note> : null}
       </Card>
       {read === 0 ? null : (
@@ -90,14 +87,15 @@ function Instruction({ profile, slice, onNode }: InstructionProps): ReactNode {
     () => (graph === null ? [] : nodesOfSlice(profile, slice, graph.view.nodes.id)),
     [profile, slice, graph],
   );
-  const { slices, strings } = profile;
+  const piece = slicePiece(profile, slice);
   return (
-    <Card title="One instruction" aside={strings[slices.op[slice] ?? 0] ?? ""}>
+    <Card title="One instruction" aside={<TruthMark truth={piece.truth} />}>
       <Facts
         rows={[
-          ["what", strings[slices.label[slice] ?? 0] ?? ""],
-          ["time", timeText(profile, slices.seconds[slice] ?? 0)],
-          ["bytes", bytes(slices.bytes[slice] ?? 0)],
+          ["op", piece.op],
+          ["where", piece.label],
+          ["time", timeText(piece, piece.seconds)],
+          ...(piece.bytes === 0 ? [] : ([["bytes", bytes(piece.bytes)]] as const)),
         ]}
       />
       {graph === null || nodes.length === 0 ? null : (

@@ -1,26 +1,26 @@
-/** A profile: the timeline of a real run, and the table by op with the bandwidth that each reached. */
+/** A profile: the timeline of a real run, what a selection of it adds up to, and its tables; a second recording beside it. */
 import type { ReactNode } from "react";
-import { useMemo, useState } from "react";
-import type { ProfileRow, ProfileView } from "../../../main/contract/views/run.ts";
-import { peakShareOf } from "../../../main/contract/views/run.ts";
+import { useEffect, useState } from "react";
+import type { Phase } from "../../../main/contract/recordings/sums.ts";
+import type { ProfileView } from "../../../main/contract/views/run.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { CannotHere } from "../../ui/CannotHere.tsx";
-import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { NumberField } from "../../ui/fields.tsx";
-import { count, figureText, fineShare, plural, share, significant } from "../../ui/format.ts";
-import { DeviceChip, Meter, TruthMark } from "../../ui/marks.tsx";
+import { figureText } from "../../ui/format.ts";
+import { TruthMark } from "../../ui/marks.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
-import table from "../../ui/table.module.css";
-import { tokenParts } from "./breakdown.ts";
+import { DifferenceTable } from "./DifferenceTable.tsx";
+import { ProfileTable } from "./ProfileTable.tsx";
+import { RecordingBar } from "./RecordingBar.tsx";
+import { SelectionLine } from "./SelectionLine.tsx";
 import type { ProfileSlice } from "./slice.ts";
-import { slowestSlice } from "./slices.ts";
+import type { Grouping } from "./tableRows.ts";
 import { Timeline } from "./Timeline.tsx";
-import { timeText } from "./timelineText.ts";
 import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
@@ -66,10 +66,6 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
   const running = useProfile((s) => s.profile.kind === "loading");
   const start = useProfile((s) => s.startProfile);
   const stop = useProfile((s) => s.stopProfile);
-  const sentence = useMemo(
-    () => (profile === null ? "" : [profile.sentence, baseOf(profile)].filter((part) => part !== "").join(" ")),
-    [profile],
-  );
   const most = useProfile((s) => Math.max(1, Math.floor((current(s.model)?.context.trained ?? 16_384) / 2)));
   return (
     <div className={styles["settings"]}>
@@ -101,11 +97,12 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
         disabled={running}
         onChange={(device) => set({ device })}
       />
+      <RecordingBar />
       {profile === null ? (
         <span className={styles["space"]} />
       ) : (
         <p className={styles["what"]}>
-          <TruthMark truth={profile.truth} /> {profile.machine}. {sentence}
+          <TruthMark truth={profile.truth} /> {profile.machine}. {profile.sentence}
         </p>
       )}
       {running ? (
@@ -121,125 +118,61 @@ function Settings({ profile }: { readonly profile: ProfileView | null }): ReactN
   );
 }
 
-/** The base of the shares: ops are not all of a token. */
-function baseOf(profile: ProfileView): string {
-  const { parts } = tokenParts(profile);
-  const outside = parts.filter(({ part }) => part === "sampling" || part === "between");
-  if (parts.length === 0) return "";
-  return `Shares are of its operations, ${share(1 - outside.reduce((sum, each) => sum + each.share, 0))} of a token.`;
-}
+type Tables = Grouping | "difference";
 
 function Recorded({ profile }: { readonly profile: ProfileView }): ReactNode {
-  const [phase, setPhase] = useState<"decode" | "prefill">("decode");
-  const chosen = useProfile((s) => profile.strings[profile.slices.op[s.profileSlice] ?? 0]);
-  const chooseSlice = useProfile((s) => s.chooseSlice);
-  const between = useMemo(() => tokenParts(profile).parts.find((each) => each.part === "between"), [profile]);
+  const [phase, setPhase] = useState<Phase>("decode");
+  const [tables, setTables] = useState<Tables>("op");
+  const selection = useProfile((s) => s.profileSelection);
+  const select = useProfile((s) => s.selectArea);
+  const second = useProfile((s) => s.profileSecond);
+  // What was just asked for is what is shown.
+  useEffect(() => setTables(second === null ? "op" : "difference"), [second]);
+  const shown = second === null && tables === "difference" ? "op" : tables;
   const part = profile[phase];
-  const hasDevices = part.rows.some((row) => row.device !== part.rows[0]?.device);
   return (
     <>
-      <Timeline profile={profile} />
+      <Timeline profile={profile} second={second} />
       <section className={styles["table"]} aria-label="By operation">
+        {selection === null ? null : (
+          <SelectionLine profile={profile} selection={selection} onClear={() => select(null)} />
+        )}
         <div className={styles["tableHead"]}>
           <Segmented
-            label="Phase"
-            value={phase}
+            label="Table"
+            value={shown}
             options={[
-              { id: "decode", text: "Decode, one token" },
-              { id: "prefill", text: "Prefill, the prompt" },
+              { id: "op", text: "By op" },
+              { id: "layer", text: "By layer" },
+              { id: "bottom-up", text: "Bottom-up" },
+              ...(second === null ? [] : [{ id: "difference", text: "Difference" } as const]),
             ]}
-            onChange={setPhase}
+            onChange={setTables}
           />
-          <span>
-            {figureText(part.seconds)} a token
-            {phase === "decode" && between !== undefined && between.seconds > 0
-              ? ` and ${timeText(profile, between.seconds)} until the next`
-              : ""}
-            , {plural(Math.round(part.rows.reduce((n, row) => n + row.count, 0)), "instruction")}
-            {profile.peakBandwidth === null ? "" : `, peak ${figureText(profile.peakBandwidth)}`}
-          </span>
+          {selection === null && shown !== "difference" ? (
+            <>
+              <Segmented
+                label="Phase"
+                value={phase}
+                options={[
+                  { id: "decode", text: "Decode, one token" },
+                  { id: "prefill", text: "Prefill, the prompt" },
+                ]}
+                onChange={setPhase}
+              />
+              <span title={part.seconds.basis}>
+                {figureText(part.whole)} a token, {figureText(part.seconds)} of it in the engine
+                {profile.peakBandwidth === null ? "" : `, peak ${figureText(profile.peakBandwidth)}`}
+              </span>
+            </>
+          ) : null}
         </div>
-        <div className={styles["rows"]} tabIndex={0} role="region" aria-label="By operation, table">
-          <table className={table["table"]}>
-            <thead>
-              <tr>
-                <th>operation</th>
-                {hasDevices ? <th className={table["left"]}>device</th> : null}
-                <th>count</th>
-                <th>{phase === "decode" ? "time, one token" : "time"}</th>
-                <th title="Of the time in operations">of ops</th>
-                <th>GB/s</th>
-                <th className={cx(table["left"], styles["peak"])}>of peak bandwidth</th>
-              </tr>
-            </thead>
-            <tbody>
-              {part.rows.map((row) => (
-                <Row
-                  key={`${row.op}/${row.device}`}
-                  row={row}
-                  hasDevices={hasDevices}
-                  time={(value) => timeText(profile, value)}
-                  chosen={row.op === chosen}
-                  onChoose={() => chooseSlice(slowestSlice(profile, row.op, phase === "decode"))}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
-        {part.rows.some((row) => peakShareOf(row).kind === "cache") ? (
-          <p className={styles["below"]}>
-            From cache: faster than memory, because these weights are small enough to stay in the processor’s cache from
-            token to token.
-          </p>
-        ) : null}
+        {shown === "difference" && second !== null ? (
+          <DifferenceTable first={profile} second={second} />
+        ) : shown === "difference" ? null : (
+          <ProfileTable profile={profile} phase={phase} selection={selection} grouping={shown} />
+        )}
       </section>
     </>
-  );
-}
-
-function Row({
-  row,
-  hasDevices,
-  time,
-  chosen,
-  onChoose,
-}: {
-  readonly row: ProfileRow;
-  readonly hasDevices: boolean;
-  readonly time: (value: number) => string;
-  readonly chosen: boolean;
-  readonly onChoose: () => void;
-}): ReactNode {
-  const peak = peakShareOf(row);
-  return (
-    <tr data-chosen={chosen} onClick={onChoose}>
-      <td className={table["text"]}>
-        {/* The row has the click; the button is for the keyboard. */}
-        <button type="button" aria-pressed={chosen} title="Select the slowest of them">
-          {row.op}
-        </button>
-      </td>
-      {hasDevices ? (
-        <td className={table["left"]}>
-          <DeviceChip device={row.device} />
-        </td>
-      ) : null}
-      <td>{count(row.count)}</td>
-      <td>{time(row.seconds)}</td>
-      <td>{fineShare(row.share)}</td>
-      <td>{row.bandwidth === null || peak.kind === "none" ? "–" : significant(row.bandwidth / 1e9)}</td>
-      <td className={styles["peak"]}>
-        {peak.kind === "none" ? null : peak.kind === "cache" ? (
-          <span className={styles["cache"]} title={`${significant(peak.value)} × what memory gives`}>
-            from cache
-          </span>
-        ) : (
-          <div className={styles["meter"]}>
-            <Meter value={peak.value} label="Share of peak bandwidth" />
-            <span>{share(peak.value)}</span>
-          </div>
-        )}
-      </td>
-    </tr>
   );
 }

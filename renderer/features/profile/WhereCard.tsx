@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
-import { fineShare, plural } from "../../ui/format.ts";
+import { figureText, fineShare, plural } from "../../ui/format.ts";
 import { Meter, TruthMark } from "../../ui/marks.tsx";
 import type { PartName } from "./breakdown.ts";
 import { tokenParts } from "./breakdown.ts";
@@ -48,8 +48,8 @@ export function WhereCard(): ReactNode {
         ))}
       </dl>
       <Note>
-        Each is the median of {plural(where.tokens, "token")} by itself. A whole token took{" "}
-        {timeText(profile, profile.decode.seconds.value)} in the engine.
+        A typical token: the mean of the middle {plural(where.tokens, "token")} by time. It takes{" "}
+        {figureText(profile.decode.whole)}, {figureText(profile.decode.seconds)} of it in the engine.
       </Note>
     </Card>
   );

@@ -1,5 +1,8 @@
-/** From a slice of the timeline to the ops of a graph that it computed, and from an op's name to its slowest slice. */
+/** From a slice of the timeline to the ops of a graph and back, and from a row of a table to its slowest slice. */
 import { sourceOf } from "../../../main/contract/views/graph.ts";
+import type { Piece } from "../../../main/contract/recordings/pieces.ts";
+import { slicePiece } from "../../../main/contract/recordings/pieces.ts";
+import type { Scope } from "../../../main/contract/recordings/sums.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 
 /** Nodes of the graph with those ids, in its order. */
@@ -15,12 +18,23 @@ export function nodesOfSlice(
   return nodes;
 }
 
-/** The slowest of that name in the phase; -1: it has none. */
-export function slowestSlice({ slices, steps, strings }: ProfileView, op: string, decode: boolean): number {
-  let slowest = -1;
-  for (let i = 0; i < slices.start.length; i++) {
-    if ((steps.decode[slices.step[i] ?? 0] === 1) !== decode || strings[slices.op[i] ?? 0] !== op) continue;
-    if (slowest < 0 || (slices.seconds[i] ?? 0) > (slices.seconds[slowest] ?? 0)) slowest = i;
+/** Slices that computed the operation behind the id of a node. */
+export function slicesOfNode({ slices }: Pick<ProfileView, "slices">, id: number): ReadonlySet<number> {
+  const source = sourceOf(id);
+  const found = new Set<number>();
+  for (let slice = 0; slice < slices.start.length; slice++)
+    for (let at = slices.nodeStart[slice] ?? 0; at < (slices.nodeStart[slice + 1] ?? 0); at++)
+      if (slices.nodes[at] === source) found.add(slice);
+  return found;
+}
+
+/** The slowest that counts in the scope and matches; -1: there is none. */
+export function slowestSlice(profile: ProfileView, scope: Scope, matches: (piece: Piece) => boolean): number {
+  let [slowest, most] = [-1, 0];
+  for (let i = 0; i < profile.slices.start.length; i++) {
+    const piece = slicePiece(profile, i);
+    if (piece.seconds <= most || scope.secondsOf(piece) <= 0 || !matches(piece)) continue;
+    [slowest, most] = [i, piece.seconds];
   }
   return slowest;
 }

@@ -1,4 +1,6 @@
-/** The timeline as numbers: which slices are in view, which are too thin to tell apart, and what an interval adds up to. */
+/** The timeline as numbers: which pieces are in view, which are too thin to tell apart, what lies under a point, zoom and pan. */
+import { hostPieces } from "../../../main/contract/recordings/pieces.ts";
+import type { Track } from "../../../main/contract/recordings/tracks.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 
 export interface TimeRange {
@@ -6,82 +8,122 @@ export interface TimeRange {
   readonly to: number;
 }
 
+/** In the order of their start. */
+export interface TimeColumns {
+  readonly start: Float64Array;
+  readonly seconds: Float32Array;
+  readonly lane: Uint8Array;
+}
+
 export interface DrawnSlice {
   readonly x: number;
   readonly width: number;
-  readonly lane: number;
-  /** Index of the first slice that it stands for, and how many. */
+  /** Index of the first one that it stands for, and how many. */
   readonly slice: number;
   readonly count: number;
+}
+
+const columns = new WeakMap<ProfileView, Map<string, TimeColumns>>();
+
+/** What a track is drawn from. Host pieces and threads have no lane: theirs is 0. */
+export function columnsOf(profile: ProfileView, { kind, index }: Pick<Track, "kind" | "index">): TimeColumns {
+  if (kind === "lane") return profile.slices;
+  const kept = columns.get(profile) ?? new Map<string, TimeColumns>();
+  columns.set(profile, kept);
+  const key = `${kind} ${index}`;
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const { slices, threads } = profile;
+  const count = slices.start.length;
+  const pieces = kind === "host" ? hostPieces(profile) : [];
+  const made: TimeColumns =
+    kind === "host"
+      ? {
+          start: Float64Array.from(pieces, (piece) => piece.start),
+          seconds: Float32Array.from(pieces, (piece) => piece.seconds),
+          lane: new Uint8Array(pieces.length),
+        }
+      : {
+          start: slices.start,
+          seconds: threads.busy.subarray(index * count, (index + 1) * count),
+          lane: new Uint8Array(count),
+        };
+  kept.set(key, made);
+  return made;
 }
 
 /** Slices narrower than this are drawn together with their neighbours on the lane. */
 const MIN_WIDTH = 1.5;
 
-/** Slices come in the order of their start. */
 export function visibleSlices(
-  { slices }: Pick<ProfileView, "slices">,
+  { start: starts, seconds, lane: lanes }: TimeColumns,
+  lane: number,
   range: TimeRange,
   width: number,
 ): readonly DrawnSlice[] {
   const scale = width / Math.max(1e-12, range.to - range.from);
   const drawn: DrawnSlice[] = [];
-  const open = new Map<number, { x: number; end: number; slice: number; count: number }>();
-  const flush = (lane: number): void => {
-    const part = open.get(lane);
-    if (part === undefined) return;
-    drawn.push({ x: part.x, width: Math.max(0.7, part.end - part.x), lane, slice: part.slice, count: part.count });
-    open.delete(lane);
+  let open: { x: number; end: number; slice: number; count: number } | undefined;
+  const flush = (): void => {
+    if (open === undefined) return;
+    drawn.push({ x: open.x, width: Math.max(0.7, open.end - open.x), slice: open.slice, count: open.count });
   };
-  for (let i = firstVisible(slices, range.from); i < slices.start.length; i++) {
-    const start = slices.start[i] ?? 0;
+  for (let i = firstVisible(starts, seconds, range.from); i < starts.length; i++) {
+    const start = starts[i] ?? 0;
     if (start > range.to) break;
-    const length = slices.seconds[i] ?? 0;
-    if (start + length < range.from) continue;
-    const lane = slices.lane[i] ?? 0;
+    const length = seconds[i] ?? 0;
+    if (lanes[i] !== lane || start + length < range.from) continue;
     const x = (start - range.from) * scale;
     const end = (start + length - range.from) * scale;
-    const before = open.get(lane);
     if (
-      before !== undefined &&
+      open !== undefined &&
       end - x < MIN_WIDTH &&
-      x - before.end < MIN_WIDTH &&
-      before.end - before.x < 2 * MIN_WIDTH
+      x - open.end < MIN_WIDTH &&
+      open.end - open.x < 2 * MIN_WIDTH
     ) {
-      before.end = Math.max(before.end, end);
-      before.count += 1;
+      open.end = Math.max(open.end, end);
+      open.count += 1;
       continue;
     }
-    flush(lane);
-    open.set(lane, { x, end, slice: i, count: 1 });
+    flush();
+    open = { x, end, slice: i, count: 1 };
   }
-  for (const lane of [...open.keys()]) flush(lane);
+  flush();
   return drawn;
 }
 
+const longest = new WeakMap<Float32Array, number>();
+
+function longestOf(seconds: Float32Array): number {
+  const known = longest.get(seconds);
+  if (known !== undefined) return known;
+  let most = 0;
+  for (const length of seconds) if (length > most) most = length;
+  longest.set(seconds, most);
+  return most;
+}
+
 /** Binary search; a long slice that began earlier is found by stepping back as far as the longest one reaches. */
-function firstVisible(slices: ProfileView["slices"], from: number): number {
-  let longest = 0;
-  for (const length of slices.seconds) if (length > longest) longest = length;
-  const target = from - longest;
-  let [low, high] = [0, slices.start.length];
+function firstVisible(starts: Float64Array, seconds: Float32Array, from: number): number {
+  const target = from - longestOf(seconds);
+  let [low, high] = [0, starts.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((slices.start[middle] ?? 0) < target) low = middle + 1;
+    if ((starts[middle] ?? 0) < target) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
 /** The slice under a point of time on a lane, or -1. */
-export function sliceAt({ slices }: Pick<ProfileView, "slices">, lane: number, time: number, slack: number): number {
+export function sliceAt({ start: starts, seconds, lane: lanes }: TimeColumns, lane: number, time: number, slack: number): number {
   let best = -1;
   let distance = slack;
-  for (let i = firstVisible(slices, time - slack); i < slices.start.length; i++) {
-    const start = slices.start[i] ?? 0;
+  for (let i = firstVisible(starts, seconds, time - slack); i < starts.length; i++) {
+    const start = starts[i] ?? 0;
     if (start > time + slack) break;
-    if (slices.lane[i] !== lane) continue;
-    const end = start + (slices.seconds[i] ?? 0);
+    if (lanes[i] !== lane) continue;
+    const end = start + (seconds[i] ?? 0);
     const off = time < start ? start - time : time > end ? time - end : 0;
     if (off <= distance) [best, distance] = [i, off];
     if (off === 0) return i;
@@ -112,29 +154,11 @@ function clampRange(range: TimeRange, whole: TimeRange): TimeRange {
   return { from, to: from + length };
 }
 
-export interface OpSum {
-  readonly op: string;
-  readonly count: number;
-  readonly seconds: number;
-  readonly bytes: number;
-}
-
-/** The parts of one step (a chunk of the prompt, or one token), the longest first. */
-export function sumStep({ slices, strings }: Pick<ProfileView, "slices" | "strings">, step: number): readonly OpSum[] {
-  const sums = new Map<string, OpSum>();
-  for (let i = 0; i < slices.start.length; i++) {
-    if (slices.step[i] !== step) continue;
-    const op = strings[slices.op[i] ?? 0] ?? "";
-    const before = sums.get(op);
-    sums.set(op, {
-      op,
-      count: (before?.count ?? 0) + 1,
-      seconds: (before?.seconds ?? 0) + (slices.seconds[i] ?? 0),
-      bytes: (before?.bytes ?? 0) + (slices.bytes[i] ?? 0),
-    });
-  }
-  return [...sums.values()].sort((a, b) => b.seconds - a.seconds);
-}
+/** Of both, when the second is moved by so many seconds. */
+export const joinedRange = (a: TimeRange, b: TimeRange, offset: number): TimeRange => ({
+  from: Math.min(a.from, b.from + offset),
+  to: Math.max(a.to, b.to + offset),
+});
 
 /** Round steps for the ruler: 1, 2 or 5 times a power of ten. */
 export function rulerStep(span: number, marks: number): number {

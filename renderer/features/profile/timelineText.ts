@@ -1,10 +1,21 @@
-/** Steps and slices in words, for the line under the timeline and for screen readers. */
+/** Steps and pieces in words, for the tooltip, the line under the timeline and screen readers. */
+import type { Truth } from "../../../main/contract/views/common.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
-import { approximate, bytes, isApproximate, seconds } from "../../ui/format.ts";
+import type { Piece } from "../../../main/contract/recordings/pieces.ts";
+import { hostPieces, slicePiece, stepTitle } from "../../../main/contract/recordings/pieces.ts";
+import type { Track } from "../../../main/contract/recordings/tracks.ts";
+import { busyOf } from "../../../main/contract/recordings/tracks.ts";
+import { approximate, bytes, fineShare, isApproximate, seconds } from "../../ui/format.ts";
+import { columnsOf, sliceAt } from "./timeline.ts";
 
-/** A time of the recording: `~` where a simulator took it. */
-export const timeText = ({ truth }: Pick<ProfileView, "truth">, value: number): string =>
+/** A time of the recording: `~` where it was shared out, or a simulator took it. */
+export const timeText = ({ truth }: { readonly truth: Truth }, value: number): string =>
   isApproximate(truth) ? approximate(seconds(value)) : seconds(value);
+
+/** The truth of a whole step is the clock's, also where times in it are shared out. */
+const clocked = ({ truth }: ProfileView): { readonly truth: Truth } => ({
+  truth: truth === "attributed" ? "measured" : truth,
+});
 
 export function stepAt({ steps }: ProfileView, time: number): number {
   for (let i = 0; i < steps.start.length; i++) {
@@ -14,29 +25,49 @@ export function stepAt({ steps }: ProfileView, time: number): number {
   return -1;
 }
 
-export function stepTitle({ steps }: ProfileView, step: number): string {
-  if (steps.decode[step] !== 1) return `prompt, ${steps.tokens[step] ?? 0} tokens`;
-  let n = 0;
-  for (let i = 0; i <= step; i++) n += steps.decode[i] === 1 ? 1 : 0;
-  return `token ${n}`;
-}
-
 export function describeStep(profile: ProfileView, step: number): string {
   return step < 0 || step >= profile.steps.start.length
     ? ""
-    : `${stepTitle(profile, step)}: ${timeText(profile, profile.steps.seconds[step] ?? 0)}`;
+    : `${stepTitle(profile, step)}: ${timeText(clocked(profile), profile.steps.seconds[step] ?? 0)}`;
 }
 
 export function describeSlice(profile: ProfileView, slice: number): string {
-  const { slices, strings } = profile;
-  if (slice < 0 || slice >= slices.start.length) return "";
-  const read = slices.bytes[slice] ?? 0;
-  const length = slices.seconds[slice] ?? 0;
-  const label = strings[slices.label[slice] ?? 0] ?? "";
+  return slice < 0 || slice >= profile.slices.start.length ? "" : describePiece(slicePiece(profile, slice));
+}
+
+/** Where it was not the clock: how it is known. */
+const howText = (truth: Truth): string => (truth === "measured" || truth === "exact" ? "" : truth);
+
+export function describePiece(piece: Piece): string {
+  const { op, label, bytes: read, seconds: length, truth } = piece;
   return [
-    `${strings[slices.op[slice] ?? 0] ?? ""}${label === "" || label === strings[slices.op[slice] ?? 0] ? "" : ` ${label}`}: ${timeText(profile, length)}`,
+    `${op}${label === "" || label === op ? "" : ` ${label}`}: ${timeText(piece, length)}`,
     read > 0 && length > 0 ? `${bytes(read)} at ${bytes(read / length)}/s` : "",
+    howText(truth),
   ]
     .filter((part) => part !== "")
     .join(", ");
+}
+
+/** What stands under the pointer on a track; empty for nothing. */
+export function describeAt(profile: ProfileView, track: Track, time: number, slack: number): string {
+  if (track.kind === "tokens") return describeStep(profile, stepAt(profile, time));
+  if (track.kind === "memory") return describeMemory(profile, time);
+  const found = sliceAt(columnsOf(profile, track), track.kind === "lane" ? track.index : 0, time, slack);
+  if (found < 0) return "";
+  if (track.kind === "host") {
+    const piece = hostPieces(profile)[found];
+    return piece === undefined ? "" : describePiece(piece);
+  }
+  if (track.kind === "lane") return describeSlice(profile, found);
+  const busy = busyOf(profile, { slice: found }, track.index);
+  const whole = profile.slices.seconds[found] ?? 0;
+  return `${describeSlice(profile, found)}; this thread worked ${seconds(busy)}, ${fineShare(busy / whole)} of it`;
+}
+
+export function describeMemory({ memory }: ProfileView, time: number): string {
+  let at = -1;
+  while (at + 1 < memory.time.length && (memory.time[at + 1] ?? 0) <= time) at++;
+  if (at < 0) return "";
+  return `engine ${bytes(memory.resident[at] ?? 0)}, of it caches and states ${bytes(memory.states[at] ?? 0)}`;
 }

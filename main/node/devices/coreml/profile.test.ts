@@ -17,7 +17,7 @@ function played(perRun: number, lateMs: number): Pick<CoremlLease, "session" | "
     return Promise.resolve({ id: 7 });
   };
   const begin = (prompt: ArrayLike<number>): Promise<ArrayLike<number>> => Promise.resolve(prompt);
-  const session = { facts: { vocabulary: 10 }, truncate: () => undefined, begin, feed };
+  const session = { facts: { vocabulary: 10 }, cacheBytes: 10, truncate: () => undefined, begin, feed };
   return { session, runner } as unknown as Pick<CoremlLease, "session" | "runner">;
 }
 
@@ -30,8 +30,9 @@ it.each([0, 20])(
       generateTokens: 3,
       signal: new AbortController().signal,
       onProgress: () => undefined,
+      processBytes: () => 1000,
     };
-    const { steps, predictions } = await record(lease, options);
+    const { steps, predictions, memory } = await record(lease, options);
     expect(steps.map(({ tokens, decode }) => [tokens, decode])).toEqual([
       [4, false],
       [1, true],
@@ -41,6 +42,8 @@ it.each([0, 20])(
     expect(predictions.map((one) => one.step)).toEqual([0, 0, 1, 1, 2, 2, 3, 3]);
     expect(new Set(predictions.map((one) => one.function))).toEqual(new Set(["timed"]));
     for (const { start } of predictions) expect(start).toBeGreaterThanOrEqual(0);
+    // Before the first run and after each.
+    expect(memory.time).toHaveLength(5);
     expect(lease.runner.onPrediction).toBeUndefined();
   },
 );

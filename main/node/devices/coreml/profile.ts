@@ -4,13 +4,13 @@
  * which of the two it is.
  */
 import type { Truth } from "../../../contract/views/common.ts";
-import type { ProfileRow, ProfileView } from "../../../contract/views/run.ts";
+import type { ProfileView } from "../../../contract/views/run.ts";
+import { completeProfile } from "../../../contract/recordings/complete.ts";
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
-import { phaseRows } from "../../../runtime/phaseRows.ts";
-import type { RunSpan } from "../../../runtime/profile.ts";
-import { phaseTime, recordRuns } from "../../../runtime/profile.ts";
+import type { MemoryLooks, RunSpan } from "../../../runtime/profile.ts";
+import { recordRuns } from "../../../runtime/profile.ts";
 import type { ProfileRequest } from "../../../engine/devices.ts";
-import { figure } from "../../../engine/measure/forecast.ts";
+import { absentLanes, stepColumns } from "../../../engine/measure/profileColumns.ts";
 import { chipTitle } from "../../machine/machineInfo.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
 import { routeOf } from "../../../engine/models/routes.ts";
@@ -27,6 +27,7 @@ import type { TrialTimes } from "./trial.ts";
 export interface Recorded {
   readonly steps: readonly RunSpan[];
   readonly predictions: readonly TimedPrediction[];
+  readonly memory: MemoryLooks;
 }
 
 export async function profileCoreml(
@@ -46,6 +47,7 @@ export async function profileCoreml(
   const bridge = coreml.bridge();
   const { chip, os } = bridge.machine();
   return coremlProfileView(recorded, apportion(recorded.predictions, plans), {
+    model: model.description.title,
     truth: bridge.truth,
     machine: bridge.truth === "measured" ? `${chip}, macOS ${os}` : `${chip}, simulated on ${chipTitle()}`,
     refusal,
@@ -69,16 +71,16 @@ export async function record(
   };
   runner.onPrediction = (times) => void pending.push(times);
   try {
-    await recordRuns(session, { ...options, onBegin: begin }, (span) => {
+    const memory = await recordRuns(session, { ...options, onBegin: begin }, (span) => {
       for (const { start, ...times } of pending)
         predictions.push({ ...times, start: start - origin, step: steps.length });
       pending = [];
       steps.push(span);
     });
+    return { steps, predictions, memory };
   } finally {
     runner.onPrediction = undefined;
   }
-  return { steps, predictions };
 }
 
 /** The plan of one function, or why there is none. */
@@ -125,6 +127,7 @@ function sourcesByOutput(route: Route): ReadonlyMap<string, readonly number[]> {
 // ------------------------------------------------------------------------------------------ view
 
 export interface ProfileFacts {
+  readonly model: string;
   /** Label of whole predictions. */
   readonly truth: Extract<Truth, "measured" | "simulated">;
   readonly machine: string;
@@ -134,19 +137,22 @@ export interface ProfileFacts {
   readonly loadSeconds: number;
 }
 
+/** Core ML tells no times of operations: those of a lane are shared out, or they are the clock's. */
 const LANES = [
   { title: "Neural Engine, attributed", device: "ane" },
   { title: "GPU, attributed", device: "gpu" },
   { title: "CPU, attributed", device: "cpu" },
   { title: "Copies in and out, clocked", device: "host" },
   { title: "Whole predictions, clocked", device: "none" },
-] as const satisfies ProfileView["lanes"];
+] as const;
 
 export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], facts: ProfileFacts): ProfileView {
-  const { steps } = recorded;
   const attributed = slices.some(({ kind }) => kind === "attributed");
   const strings = new StringTable();
-  const lanes = LANES.filter(({ device }) => slices.some((slice) => slice.device === device));
+  const lanes = LANES.filter(({ device }) => slices.some((slice) => slice.device === device)).map((lane) => {
+    const shared = slices.some(({ kind, device }) => device === lane.device && kind === "attributed");
+    return { ...lane, truth: facts.truth === "measured" && shared ? ("attributed" as const) : facts.truth };
+  });
   const nodeStart = new Uint32Array(slices.length + 1);
   const nodes: number[] = [];
   slices.forEach((slice, i) => {
@@ -154,21 +160,19 @@ export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], 
     nodes.push(...slice.sources);
   });
   nodeStart[slices.length] = nodes.length;
-  const truth = facts.truth === "measured" && attributed ? "attributed" : facts.truth;
-  return {
-    device: COREML,
-    truth,
-    machine: facts.machine,
-    sentence: sentenceOf(attributed, facts),
+  const { model, machine, truth } = facts;
+  return completeProfile({
+    ...{ model, machine, device: COREML, recordedAt: Date.now(), note: noteOf(attributed, facts) },
+    truth: truth === "measured" && attributed ? "attributed" : truth,
     peakBandwidth: null,
     strings: strings.strings,
     lanes,
-    steps: {
-      start: Float64Array.from(steps, (step) => step.start),
-      seconds: Float32Array.from(steps, (step) => step.seconds),
-      tokens: Uint32Array.from(steps, (step) => step.tokens),
-      decode: Uint8Array.from(steps, (step) => (step.decode ? 1 : 0)),
-    },
+    absent: absentLanes(
+      lanes.map(({ device }) => device),
+      0,
+      recorded.memory.time.length,
+    ),
+    steps: stepColumns(recorded.steps),
     slices: {
       start: Float64Array.from(slices, (slice) => slice.start),
       seconds: Float32Array.from(slices, (slice) => slice.seconds),
@@ -180,43 +184,15 @@ export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], 
       nodeStart,
       nodes: Uint32Array.from(nodes),
     },
-    prefill: phaseView(steps, slices, false, facts),
-    decode: phaseView(steps, slices, true, facts),
-  };
-}
-
-function phaseView(
-  steps: readonly RunSpan[],
-  slices: readonly Slice[],
-  decode: boolean,
-  { truth }: ProfileFacts,
-): ProfileView["decode"] {
-  const isOwn = (step: number): boolean => steps[step]?.decode === decode;
-  const { seconds, basis } = phaseTime(
-    steps.filter((_, step) => isOwn(step)),
-    decode,
-  );
-  const own = slices.filter(({ step }) => isOwn(step));
-  return {
-    seconds: figure(seconds, "seconds", truth, `${basis}; whole steps by the clock`),
-    rows: rowsOf(own, decode ? [...steps.keys()].filter(isOwn) : undefined),
-  };
-}
-
-function rowsOf(slices: readonly Slice[], tokens: readonly number[] | undefined): ProfileRow[] {
-  const parts = slices.map(({ op, device, step, seconds }) => ({ kind: { op, device }, run: step, seconds, bytes: 0 }));
-  return phaseRows(parts, ({ op, device }) => `${device} ${op}`, tokens).map(({ kind, ...row }) => ({
-    ...kind,
-    ...row,
-    bandwidth: null,
-    peakShare: null,
-  }));
+    threads: { count: 0, busy: new Float32Array(0) },
+    memory: recorded.memory,
+  });
 }
 
 const secondsText = (seconds: number): string =>
   seconds < 0.1 ? `${(seconds * 1e3).toFixed(1)} ms` : `${seconds.toFixed(1)} s`;
 
-function sentenceOf(attributed: boolean, { refusal, trial, loadSeconds, truth }: ProfileFacts): string {
+function noteOf(attributed: boolean, { refusal, trial, loadSeconds, truth }: ProfileFacts): string {
   const how = attributed
     ? "Whole predictions are timed; those of operations are the same times shared out by the cost weights of Core ML's plan, not measured."
     : `Whole predictions only: the system gives no costs of operations (${refusal === "" ? "its plan has none" : refusal}).`;
