@@ -42,6 +42,8 @@ import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
 import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { stepsHandlers } from "./handlers/stepsHandlers.ts";
+import { placeHandlers } from "./handlers/placeHandlers.ts";
+import { recentHandlers } from "./handlers/recentHandlers.ts";
 import { sessionHandlers } from "./handlers/sessionHandlers.ts";
 import { serverHandlers } from "./handlers/serverHandlers.ts";
 import { tensorHandlers } from "./handlers/tensorHandlers.ts";
@@ -112,10 +114,17 @@ export function createEngine(parts: EngineParts): Engine {
   const offers = createOffers(files);
   const store = createModelStore({ files, offers, recents, uploads, watch, changed: emitStatus });
   const defaultThreads = machine.threads;
+  let memoryLimit: number | null = null;
+  services.preferences.get().then(
+    (view) => (memoryLimit = view.preferences.memoryLimit),
+    () => undefined,
+  );
+  const heldBytes = (): number => store.held().reduce((sum, { bytes }) => sum + bytes, 0);
   const decoders = createDecoders({
     ...{ devices, defaultThreads },
     defaultContext: CONTEXT,
-    freeBytes: () => machine.freeBytes(),
+    freeBytes: () =>
+      memoryLimit === null ? machine.freeBytes() : Math.min(machine.freeBytes(), memoryLimit - heldBytes()),
   });
   const here = devices.listed.map((device) => device.here?.()).find((each) => each !== undefined);
   const peaks = new Map<number, Promise<number>>();
@@ -135,7 +144,6 @@ export function createEngine(parts: EngineParts): Engine {
   const quantizing = quantizeHandlers({ store, cpu, files, packages, jobs, threads: defaultThreads });
   const inspecting = inspectHandlers({
     store,
-    recents,
     uploads,
     initialTarget: initial,
     devices,
@@ -155,12 +163,15 @@ export function createEngine(parts: EngineParts): Engine {
   });
   const steps = stepsHandlers({ store, costs });
   const serving = serverHandlers(services.api, () => engine);
+  const places = placeHandlers(services);
   const warming = new AbortController();
 
   const handlers: EngineHandlers = {
     calls: {
       ...infoHandlers({ cpu, devices, jobs, offers, machine, data: services.data, plans, models: () => store.held() }),
       ...sessionHandlers(services),
+      ...recentHandlers(services),
+      ...places.calls,
       ...inspecting,
       "model.open": (input, context) => {
         warming.abort();
@@ -168,7 +179,7 @@ export function createEngine(parts: EngineParts): Engine {
       },
       ...graphHandlers(store, initial, dispatch, costs),
       ...routeHandlers({
-        ...{ store, initial, costs },
+        ...{ store, initial, costs, recents },
         here: here === undefined ? null : initial,
         kept: services.routes,
       }),
@@ -187,6 +198,7 @@ export function createEngine(parts: EngineParts): Engine {
       "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
     streams: {
+      ...places.streams,
       "run.start": runHandler({ store, decoders, jobs }),
       ...measureHandlers({
         ...{ store, decoders, devices, jobs, machine, defaultThreads, allowThrottle, peakBandwidth },
@@ -208,6 +220,10 @@ export function createEngine(parts: EngineParts): Engine {
     },
   };
 
+  const stopPreferences = services.preferences.onChange((view) => {
+    memoryLimit = view.preferences.memoryLimit;
+    for (const connection of connections) connection.emit("preferences.changed", view);
+  });
   const engine: Engine = {
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
@@ -236,6 +252,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     async dispose() {
       warming.abort();
+      stopPreferences();
       stopHeartbeat();
       await serving.dispose();
       const closed = [...connections];

@@ -75,5 +75,7 @@ export const COMMAND_NAMES = [
   "profile",
   "doctor",
   "session",
+  "models",
+  "settings",
   "serve",
 ] as const;
