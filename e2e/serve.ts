@@ -27,8 +27,8 @@ export async function newAddress(port: number, token: string): Promise<string> {
 export async function serveWorkbench(environment: Readonly<Record<string, string>> = {}): Promise<ServedWorkbench> {
   const child = spawn(process.execPath, ["out/cli/rlx.js", "serve", "--json"], {
     cwd: root,
-    // The tests themselves keep the machine busy.
-    env: { ...process.env, RLX_ALLOW_THROTTLE: "1", ...environment },
+    // The tests themselves keep the machine busy, and models that lie on it are none of theirs.
+    env: { ...process.env, RLX_ALLOW_THROTTLE: "1", RLX_FIND_MODELS: "off", ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const line = await new Promise<string>((resolve, reject) => {

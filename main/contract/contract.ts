@@ -70,6 +70,8 @@ import {
   uploadStarted,
   weightErrors,
 } from "./views/model.ts";
+import { findInput, foundList, lookInput, lookResult } from "./views/found.ts";
+import { preferencesChange, preferencesView } from "./views/preferences.ts";
 import { adviceInput, calibrateInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
 import { verifyItem } from "./views/mac.ts";
 import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
@@ -115,6 +117,15 @@ export const contract = {
     "recents.list": call(nothing, z.object({ recents: z.array(recent) })),
     "recents.add": call(z.object({ path }), ok),
     "recents.remove": call(z.object({ path }), ok),
+
+    /** What is set once for this machine. */
+    "preferences.get": call(nothing, preferencesView),
+    "preferences.set": call(preferencesChange, preferencesView),
+    /** Folders that models are looked for in, beside the usual places. */
+    "models.addFolder": call(z.object({ path }), preferencesView),
+    "models.removeFolder": call(z.object({ path }), preferencesView),
+    /** What lies at a path that was dropped: a model, or a folder with some. */
+    "models.look": call(lookInput, lookResult),
 
     /** Documents of windows, as text (`sessionDocument`). */
     "sessions.list": call(
@@ -278,6 +289,8 @@ export const contract = {
     "tensors.values": call(valuesInput, valuesPage),
   },
   streams: {
+    /** Models on this machine; a list for each change. */
+    "models.find": stream(findInput, foundList),
     "run.start": stream(runInput, runItem),
     /** What each step of the pipeline is worth, one after the other. */
     "passes.steps": stream(stepsInput, stepsItem),
@@ -313,6 +326,7 @@ export const contract = {
   events: {
     "engine.status": event(engineStatus),
     "engine.notice": event(notice),
+    "preferences.changed": event(preferencesView),
   },
 };
 

@@ -45,6 +45,8 @@ import type { EngineServices } from "./services.ts";
 import { reportHandler } from "./handlers/reportHandler.ts";
 import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { stepsHandlers } from "./handlers/stepsHandlers.ts";
+import { placeHandlers } from "./handlers/placeHandlers.ts";
+import { recentHandlers } from "./handlers/recentHandlers.ts";
 import { sessionHandlers } from "./handlers/sessionHandlers.ts";
 import { serverHandlers } from "./handlers/serverHandlers.ts";
 import { tensorHandlers } from "./handlers/tensorHandlers.ts";
@@ -115,10 +117,17 @@ export function createEngine(parts: EngineParts): Engine {
   const offers = createOffers(files);
   const store = createModelStore({ files, offers, recents, uploads, watch, changed: emitStatus });
   const defaultThreads = machine.threads;
+  let memoryLimit: number | null = null;
+  services.preferences.get().then(
+    (view) => (memoryLimit = view.preferences.memoryLimit),
+    () => undefined,
+  );
+  const heldBytes = (): number => store.held().reduce((sum, { bytes }) => sum + bytes, 0);
   const decoders = createDecoders({
     ...{ devices, defaultThreads },
     defaultContext: CONTEXT,
-    freeBytes: () => machine.freeBytes(),
+    freeBytes: () =>
+      memoryLimit === null ? machine.freeBytes() : Math.min(machine.freeBytes(), memoryLimit - heldBytes()),
   });
   const here = devices.listed.map((device) => device.here?.()).find((each) => each !== undefined);
   const peaks = new Map<number, Promise<number>>();
@@ -138,7 +147,6 @@ export function createEngine(parts: EngineParts): Engine {
   const quantizing = quantizeHandlers({ store, cpu, files, packages, jobs, threads: defaultThreads });
   const inspecting = inspectHandlers({
     store,
-    recents,
     uploads,
     initialTarget: initial,
     devices,
@@ -159,6 +167,7 @@ export function createEngine(parts: EngineParts): Engine {
   });
   const steps = stepsHandlers({ store, costs });
   const serving = serverHandlers(services.api, () => engine);
+<<<<<<< HEAD
   const routing = routeHandlers({
     ...{ store, initial, costs },
     here: here === undefined ? null : initial,
@@ -176,19 +185,39 @@ export function createEngine(parts: EngineParts): Engine {
   });
   const predicting = { ...inspecting, ...routing, ...costHandlers({ store, devices, costs }) };
   const comparing = compareParts({ store, costs, calls: predicting });
+=======
+  const places = placeHandlers(services);
+>>>>>>> start
   const warming = new AbortController();
 
   const handlers: EngineHandlers = {
     calls: {
       ...info,
       ...sessionHandlers(services),
+<<<<<<< HEAD
+      ...recentHandlers(services),
+      ...places.calls,
       ...predicting,
       "report.make": reportHandler({ compare: comparing, calls: { ...info, ...predicting, ...advising.calls } }),
+=======
+      ...recentHandlers(services),
+      ...places.calls,
+      ...inspecting,
+>>>>>>> start
       "model.open": (input, context) => {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
       ...graphHandlers(store, initial, dispatch, costs),
+<<<<<<< HEAD
+=======
+      ...routeHandlers({
+        ...{ store, initial, costs, recents },
+        here: here === undefined ? null : initial,
+        kept: services.routes,
+      }),
+      ...costHandlers({ store, devices, costs }),
+>>>>>>> start
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...exporting.calls,
@@ -203,7 +232,11 @@ export function createEngine(parts: EngineParts): Engine {
       "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
     streams: {
+<<<<<<< HEAD
       "compare.run": compareHandler(comparing),
+=======
+      ...places.streams,
+>>>>>>> start
       "run.start": runHandler({ store, decoders, jobs }),
       ...measureHandlers({
         ...{ store, decoders, devices, jobs, machine, defaultThreads, allowThrottle, peakBandwidth },
@@ -226,6 +259,10 @@ export function createEngine(parts: EngineParts): Engine {
     },
   };
 
+  const stopPreferences = services.preferences.onChange((view) => {
+    memoryLimit = view.preferences.memoryLimit;
+    for (const connection of connections) connection.emit("preferences.changed", view);
+  });
   const engine: Engine = {
     connect(port: Port) {
       // A port has one listener for its end: the connection's, with our own bookkeeping before it.
@@ -254,6 +291,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     async dispose() {
       warming.abort();
+      stopPreferences();
       stopHeartbeat();
       await serving.dispose();
       const closed = [...connections];

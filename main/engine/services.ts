@@ -8,7 +8,9 @@ import type { AdviceVerdict } from "../contract/views/advice.ts";
 import type { EngineInfo } from "../contract/views/engine.ts";
 import type { MacFacts } from "../contract/views/mac.ts";
 import type { Reading } from "../contract/views/machine.ts";
+import type { FoundList, LookResult } from "../contract/views/found.ts";
 import type { Recent } from "../contract/views/model.ts";
+import type { Preferences, PreferencesView } from "../contract/views/preferences.ts";
 import type { HistoryEntry, HistoryPage, SessionRow } from "../contract/views/session.ts";
 import type { RouteView } from "../contract/views/route.ts";
 import type { Phase, TargetSpec } from "../contract/views/common.ts";
@@ -21,10 +23,44 @@ import type { Calibration } from "../runtime/calibration.ts";
 import type { Device } from "../runtime/device.ts";
 import type { Connectable } from "./connection.ts";
 
+/** A file that was opened, and what was known of it then. */
+export type KeptRecent = Omit<Recent, "speed"> & { readonly identity: string | null };
+
 export interface Recents {
-  list(): Promise<readonly Recent[]>;
+  list(): Promise<readonly KeptRecent[]>;
   add(path: string): Promise<void>;
+  /** What is known of a file of the list; of another one nothing is kept. */
+  note(path: string, facts: Partial<Pick<KeptRecent, "variant" | "aneShare" | "identity">>): Promise<void>;
   remove(path: string): Promise<void>;
+}
+
+/** What a person sets, in a file. */
+export interface PreferenceStore {
+  get(): Promise<PreferencesView>;
+  set(change: { readonly [K in keyof Preferences]?: Preferences[K] | undefined }): Promise<PreferencesView>;
+  /** Also when another process has written it. Returns the way to stop. */
+  onChange(listener: (view: PreferencesView) => void): () => void;
+}
+
+/** Looks for models in folders of this machine. It reads only, within limits, and follows no link out of a folder. */
+export interface ModelFinder {
+  /**
+   * A list for each change, the first as soon as something is known; ends when all was looked at, with `watch` when the signal
+   * fires.
+   */
+  find(asked: FindOptions): AsyncIterable<FoundList>;
+  look(path: string, signal: AbortSignal): Promise<LookResult>;
+  /** The folder's absolute path; throws INPUT_ARGUMENT where there is no such folder. */
+  folder(path: string): Promise<string>;
+}
+
+export interface FindOptions {
+  /** Those that the user named. */
+  readonly folders: readonly string[];
+  /** Also where other programs keep theirs. */
+  readonly usual: boolean;
+  readonly watch: boolean;
+  readonly signal: AbortSignal;
 }
 
 /** Session documents: each is text that `readDocument` accepts. */
@@ -226,6 +262,8 @@ export interface EngineServices {
   readonly files: ModelFiles;
   readonly packages: PackageFiles;
   readonly recents: Recents;
+  readonly preferences: PreferenceStore;
+  readonly finder: ModelFinder;
   readonly sessions: Sessions;
   readonly histories: Histories;
   readonly uploads: Uploads;

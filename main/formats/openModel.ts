@@ -1,18 +1,25 @@
 /**
  * Opens a model's file, whatever its container: a GGUF of any version and byte order, or the files
- * of a Hugging Face folder, which are told by their first bytes.
+ * of a Hugging Face folder, which are told by their first bytes. Any other file is answered with
+ * what it is (foreign.ts).
  */
 import type { ByteSource } from "./byteSource.ts";
 import type { GgufFile } from "./gguf/file.ts";
 import type { OpenOptions } from "./gguf/open.ts";
 import { openGguf } from "./gguf/open.ts";
+import { foreignError, foreignFile, SNIFFED_BYTES } from "./foreign.ts";
 import { huggingFaceSource } from "./huggingface/folder.ts";
 
 /** On failure everything that was opened, the given source included, is closed. */
 export async function openModelFile(source: ByteSource, options: OpenOptions = {}): Promise<GgufFile> {
   let isOther: boolean;
   try {
-    isOther = await isHuggingFace(source, options.signal);
+    const start = await source.read(0, Math.min(SNIFFED_BYTES, source.byteLength), options.signal);
+    isOther = isHuggingFace(start);
+    if (!isOther && !isGguf(start)) {
+      const foreign = foreignFile(source.name, start);
+      if (foreign !== undefined) throw foreignError(source.name, foreign);
+    }
   } catch (error) {
     await source.close();
     throw error;
@@ -24,11 +31,13 @@ export async function openModelFile(source: ByteSource, options: OpenOptions = {
 
 const BRACE = 0x7b;
 const GGUF = ["GGUF", "FUGG"];
+const asText = (bytes: Uint8Array): string => String.fromCharCode(...bytes);
 
-/** JSON begins with a brace; safetensors with 8 bytes and a brace. */
-async function isHuggingFace(source: ByteSource, signal: AbortSignal | undefined): Promise<boolean> {
-  const start = await source.read(0, Math.min(64, source.byteLength), signal);
-  const text = String.fromCharCode(...start);
-  if (GGUF.includes(text.slice(0, 4))) return false;
-  return start[8] === BRACE || text.trimStart().startsWith("{");
+const isGguf = (start: Uint8Array): boolean => GGUF.includes(asText(start.subarray(0, 4)));
+
+/** JSON begins with a brace; safetensors with 8 bytes, of which the last are 0, and a brace. */
+function isHuggingFace(start: Uint8Array): boolean {
+  if (isGguf(start)) return false;
+  const isSafetensors = start[8] === BRACE && start[6] === 0 && start[7] === 0;
+  return isSafetensors || asText(start.subarray(0, 64)).trimStart().startsWith("{");
 }

@@ -25,10 +25,12 @@ import { createHistories } from "./files/histories.ts";
 import { makeFolder } from "./files/makeFolder.ts";
 import { modelFiles } from "./files/modelFiles.ts";
 import { packageFiles } from "./files/packageFiles.ts";
+import { createPreferences, namedDataFolder } from "./files/preferences.ts";
 import { createRecents } from "./files/recents.ts";
 import { createSessions } from "./files/sessions.ts";
 import { createUploads } from "./files/uploads.ts";
 import { createVerdicts } from "./files/verdicts.ts";
+import { createFinder } from "./finder/finder.ts";
 import { thisMachine } from "./machine/machine.ts";
 import { chipTitle } from "./machine/machineInfo.ts";
 import { addonAbsent, loadAddon } from "./native/addon.ts";
@@ -84,7 +86,10 @@ function planCache(settings: Settings, store: DiskStore | undefined, build: stri
 
 export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeEngineOptions): Engine {
   const { dispatch, mlxMode } = settings;
-  const { dataFolder: folder, cacheFolder } = settings;
+  const { cacheFolder } = settings;
+  const named = settings.home === null ? namedDataFolder(settings.dataFolder) : null;
+  const folder = named ?? settings.dataFolder;
+  const dataFolderBy = settings.home !== null ? "RLX_HOME" : named === null ? "usual" : "settings";
   const plans = cacheFolder === undefined ? undefined : diskStore(cacheFolder);
   const kept = planCache(settings, plans, build);
   const watch = compileObserver(settings);
@@ -103,6 +108,8 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     files: modelFiles,
     packages: packageFiles(folder),
     recents: createRecents(folder),
+    preferences: createPreferences({ folder: settings.dataFolder, dataFolder: folder, dataFolderBy }),
+    finder: createFinder({ usual: settings.modelPlaces }),
     sessions: createSessions(folder),
     histories: createHistories(folder),
     uploads: createUploads(),

@@ -11,6 +11,8 @@ import { DISPATCH_POLICIES } from "../compiler/support.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Environment } from "./files/folders.ts";
 import { cacheFolder, dataFolder } from "./files/folders.ts";
+import type { Place } from "./finder/places.ts";
+import { usualPlaces } from "./finder/places.ts";
 
 export const COREML_UNITS = ["cpu", "gpu", "cpu-gpu", "all", "cpu-ane"] as const;
 export type CoremlUnits = (typeof COREML_UNITS)[number];
@@ -48,6 +50,8 @@ interface Variables {
   readonly cache: string | null;
   /** Overrides where the native addon is looked for; "off" for none. */
   readonly addon: string | null;
+  /** Whether models are looked for where other programs keep theirs. */
+  readonly findModels: "on" | "off";
   /** The key of `rlx serve --api`: command lines are for all to read. */
   readonly apiKey: string | null;
 }
@@ -58,6 +62,8 @@ export interface Settings extends Variables {
   readonly dataFolder: string;
   /** Where compiled plans are kept; undefined when they are not. */
   readonly cacheFolder: string | undefined;
+  /** Where other programs of this machine keep models. */
+  readonly modelPlaces: readonly Place[];
 }
 
 type Variable<T> = {
@@ -146,6 +152,7 @@ export const VARIABLES = {
   home: path("RLX_HOME"),
   cache: pathOrOff("RLX_CACHE"),
   addon: pathOrOff("RLX_ADDON"),
+  findModels: oneOf("RLX_FIND_MODELS", ["on", "off"], "on"),
   apiKey: secret("RLX_API_KEY"),
 } as const satisfies { readonly [K in keyof Variables]: Variable<Variables[K]> };
 
@@ -180,6 +187,8 @@ export function readSettings(environment: Environment): Settings {
     allowThrottle: read(VARIABLES.allowThrottle),
     ...folders,
     addon: read(VARIABLES.addon),
+    findModels: read(VARIABLES.findModels),
+    modelPlaces: read(VARIABLES.findModels) === "off" ? [] : usualPlaces(environment),
     apiKey: read(VARIABLES.apiKey),
     dataFolder: dataFolder(folders.home, environment),
     cacheFolder: cacheFolder(folders, environment),

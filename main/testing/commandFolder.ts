@@ -78,5 +78,7 @@ export const COMMAND_NAMES = [
   "profile",
   "doctor",
   "session",
+  "models",
+  "settings",
   "serve",
 ] as const;

@@ -198,6 +198,12 @@ export const recent = z.object({
   bytes: z.number(),
   openedAt: z.number(),
   exists: z.boolean(),
+  /** "Q4_K_M", as it was when the file was opened last; null before that is known. */
+  variant: z.string().nullable(),
+  /** Generated tokens per second, as they were measured last, on which device, and when. */
+  speed: z.object({ rate: z.number(), device: z.string(), at: z.number() }).nullable(),
+  /** The share of a token's work that is predicted for the Neural Engine, and for which target. */
+  aneShare: z.object({ share: z.number(), target: z.string() }).nullable(),
 });
 export type Recent = View<typeof recent>;
 

@@ -1,4 +1,4 @@
-/** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files, recents. */
+/** Handlers that need a file's header only: opening, the overview, keys, tensors, dropped files. */
 import { STORED_TYPES } from "../../backends/coreml/weights/forms.ts";
 import type { CallContext } from "../../contract/define.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
@@ -17,7 +17,7 @@ import { machineFor } from "../../compiler/cost/machines.ts";
 import { enginesOf, runnerOf } from "../models/costs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
-import type { Machine, Recents, Uploads } from "../services.ts";
+import type { Machine, Uploads } from "../services.ts";
 import { hereOf } from "../measure/thisMachine.ts";
 import { DEMO_EXPORT, demoOverview } from "../views/demoView.ts";
 import { fileBlocks, metadataPage, metadataValue } from "../views/inspectView.ts";
@@ -27,9 +27,6 @@ import { weightErrorsOf } from "../models/weightErrors.ts";
 import { profileChoices } from "../views/profileView.ts";
 
 type InspectCalls =
-  | "recents.list"
-  | "recents.add"
-  | "recents.remove"
   | "model.open"
   | "model.close"
   | "model.overview"
@@ -49,7 +46,6 @@ type InspectCalls =
 
 export interface InspectParts {
   readonly store: ModelStore;
-  readonly recents: Recents;
   readonly uploads: Uploads;
   readonly initialTarget: TargetSpec;
   readonly devices: EngineDevices;
@@ -59,7 +55,7 @@ export interface InspectParts {
 const OK = { ok: true } as const;
 
 export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
-  const { store, recents, uploads } = parts;
+  const { store, uploads } = parts;
   const overview = (model: OpenModel, target: TargetSpec): Overview =>
     overviewOf(model, target, parts.devices, hereOf(parts));
   const opened = new WeakMap<CallContext["onLeave"], Set<string>>();
@@ -76,15 +72,6 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
   };
 
   return {
-    "recents.list": async () => ({ recents: await recents.list() }),
-    "recents.add": async ({ path }) => {
-      await recents.add(path);
-      return OK;
-    },
-    "recents.remove": async ({ path }) => {
-      await recents.remove(path);
-      return OK;
-    },
     "model.open": async ({ source, adapters }, context) => {
       const model = await store.open(source, context.signal, adapters);
       openedBy(context).add(model.id);

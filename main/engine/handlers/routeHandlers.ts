@@ -12,7 +12,7 @@ import type { StepCost } from "../../compiler/cost/stepCost.ts";
 import { secondsFigure } from "../measure/costFigures.ts";
 import type { CostAccess } from "../models/costs.ts";
 import { costOfRoute } from "../models/costs.ts";
-import type { RouteCache } from "../services.ts";
+import type { Recents, RouteCache } from "../services.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import { ownRouteOf } from "../models/ownRoutes.ts";
 import { planTarget, routeOf } from "../models/routes.ts";
@@ -45,6 +45,7 @@ export interface RouteParts {
   readonly here: TargetSpec | null;
   readonly costs: Pick<CostAccess, "machineOf" | "dispatch">;
   readonly kept?: RouteCache | undefined;
+  readonly recents?: Pick<Recents, "note"> | undefined;
 }
 
 export function routeHandlers({
@@ -53,6 +54,7 @@ export function routeHandlers({
   here,
   costs: { machineOf, dispatch },
   kept,
+  recents,
 }: RouteParts): Pick<EngineHandlers["calls"], "targets.list" | "route.get" | "route.compare"> {
   const view = async (
     model: string,
@@ -74,7 +76,11 @@ export function routeHandlers({
         const cost = await costOfRoute({ model: open, phase, machine }, route, own);
         return routeView({ model, route, cost, machine, target, phase });
       };
-      return kept === undefined ? make() : kept.get({ model, file: open.file, target, phase, machine }, make);
+      const made = await (kept === undefined
+        ? make()
+        : kept.get({ model, file: open.file, target, phase, machine }, make));
+      if (phase === "decode" && open.path !== null) await recents?.note(open.path, { aneShare: aneShareOf(made) });
+      return made;
     });
   };
   return {
@@ -100,6 +106,14 @@ export function routeHandlers({
     },
   };
 }
+
+/** For the list of files that were opened. */
+const aneShareOf = ({ devices, target }: RouteView): { readonly share: number; readonly target: string } => ({
+  share: devices.find(({ device }) => device === "ane")?.workShare ?? 0,
+  target: [CHIPS, variants, UNITS]
+    .flatMap((list) => list.find(({ id }) => id === target.chip || id === target.units)?.title ?? [])
+    .join(", "),
+});
 
 function compared(
   target: TargetSpec,

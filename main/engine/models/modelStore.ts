@@ -1,9 +1,11 @@
 /** Opens models from wherever they come and keeps them by handle. */
 import type { CompileObserver } from "../../compiler/compile.ts";
 import type { AdapterSource, LocateResult, ModelSource } from "../../contract/views/model.ts";
+import { identityOf } from "../../contract/views/session.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { AdapterChoice } from "../../formats/gguf/adapters.ts";
 import { withAdapters } from "../../formats/gguf/adapters.ts";
+import { describeFile } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { openModelFile } from "../../formats/openModel.ts";
@@ -89,6 +91,15 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     };
   };
 
+  /** The list of files says what each was when it was opened. */
+  const noteOpened = async (path: string, { file }: ModelInit): Promise<void> => {
+    await parts.recents.add(path);
+    if (file === undefined) return;
+    const { title, variant } = describeFile(file);
+    const identity = identityOf(title, { headerHash: file.headerHash, bytes: file.byteLength });
+    await parts.recents.note(path, { variant: variant.slice(0, 200), identity });
+  };
+
   /** Another model's source in place of that model. */
   const resolved = (source: ModelSource): ModelSource => {
     const own = source.kind === "model" ? sources.get(get(source.model)) : source;
@@ -104,7 +115,8 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
         return initOf(resolved(source), signal);
       case "path": {
         const init = await openPath(source.path, null, signal);
-        await parts.recents.add(files.absolute(source.path)).catch(() => undefined);
+        const path = files.absolute(source.path);
+        await noteOpened(path, init).catch(() => undefined);
         return init;
       }
       case "upload":

@@ -57,7 +57,6 @@ export async function warmUp(
   const calls = {
     ...inspectHandlers({
       store,
-      recents,
       uploads,
       initialTarget: target,
       devices,

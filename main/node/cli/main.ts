@@ -558,6 +558,36 @@ program
   );
 
 program
+  .command("models")
+  .description(
+    "models that lie on this machine: of LM Studio, Ollama, Hugging Face, llama.cpp, and in folders of yours",
+  )
+  .argument("[what]", "list, add or remove; list without it")
+  .argument("[folder]", "the folder to look in from now on, or no longer")
+  .option(...JSON_OPTION)
+  .addHelpText("after", examples(["rlx models", "rlx models add ~/models", "rlx models --json"]))
+  .action((what: string | undefined, folder: string | undefined, options: CommonOptions, command: Program) =>
+    run(async () => {
+      const { models } = await import("./models.ts");
+      return (of: Command, _model: ModelChoice, given: CommonOptions) => models(of, what, folder, given);
+    })(undefined, options, command),
+  );
+
+program
+  .command("settings")
+  .description("what is set once for this machine: shown, or changed")
+  .argument("[name]", "a setting, or reset for all of them as at first")
+  .argument("[value]", "what it becomes")
+  .option(...JSON_OPTION)
+  .addHelpText("after", examples(["rlx settings", "rlx settings memory-limit 8G", "rlx settings first-subject mlx"]))
+  .action((name: string | undefined, value: string | undefined, options: CommonOptions, command: Program) =>
+    run(async () => {
+      const { settings } = await import("./settings.ts");
+      return (of: Command, _model: ModelChoice, given: CommonOptions) => settings(of, name, value, given);
+    })(undefined, options, command),
+  );
+
+program
   .command("serve")
   .description("the workbench in a browser, on loopback only; with --api an OpenAI-compatible server")
   .argument("[files...]", `the model to open: ${MODEL_FILE}; with --api several`)

@@ -6,6 +6,8 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ModelFiles } from "../../engine/services.ts";
+import { foreignError, foreignFolder } from "../../formats/foreign.ts";
+import { isBeside } from "../finder/group.ts";
 import { userHome } from "./folders.ts";
 import { uploadPrefix } from "./abandonedFiles.ts";
 import { openFileSink, openFileSource, siblingOpener } from "./fileByteSource.ts";
@@ -47,8 +49,30 @@ async function* find(start: string, name: string, size: number | undefined): Asy
   }
 }
 
-const notAModel = (folder: string) => (cause: unknown) => {
+/** A folder by its only GGUF, which may have parts; undefined where there are others, or none. */
+async function onlyGguf(folder: string): Promise<string | undefined> {
+  const names = await readdir(folder).catch((): string[] => []);
+  if (names.includes("config.json")) return undefined;
+  const models = names.filter((name) => /\.gguf$/iu.test(name) && !isBeside(name)).toSorted();
+  const stems = new Set(models.map((name) => name.replace(/-\d{5}-of-\d{5}\.gguf$/iu, "")));
+  return stems.size === 1 ? models[0] : undefined;
+}
+
+const notAModel = (folder: string) => async (cause: unknown) => {
   if (!(cause instanceof WorkbenchError) || cause.code !== "INPUT_NOT_FOUND") throw cause;
+  const names = await readdir(folder).catch((): string[] => []);
+  const foreign = foreignFolder(names);
+  if (foreign !== undefined) throw foreignError(basename(folder), foreign);
+  const models = names.filter((name) => /\.gguf$/iu.test(name));
+  if (models.length > 1)
+    throw new WorkbenchError(
+      "INPUT_NOT_FOUND",
+      `[${basename(folder)}] got a folder with ${models.length} GGUF files, expected a model`,
+      {
+        hint: `Name one of them: ${models.slice(0, 5).join(", ")}${models.length > 5 ? " …" : ""}`,
+        cause,
+      },
+    );
   throw new WorkbenchError("INPUT_NOT_FOUND", `[${basename(folder)}] got a folder without a config.json`, {
     hint: "Choose a model file, or the folder of a Hugging Face model.",
     cause,
@@ -84,6 +108,8 @@ export const modelFiles: ModelFiles = {
     const full = resolve(path);
     // A folder is opened by its config.json, and named by itself.
     if (statSync(full, { throwIfNoEntry: false })?.isDirectory() === true) {
+      const only = await onlyGguf(full);
+      if (only !== undefined) return modelFiles.open(join(full, only));
       const inside = join(full, "config.json");
       const source = { ...(await openFileSource(inside).catch(notAModel(full))), name: basename(full) };
       return { path: full, source, openSibling: siblingOpener(inside), beside: () => full };

@@ -11,8 +11,20 @@ import { makeFolder } from "./makeFolder.ts";
 
 const schema = z.object({
   version: z.literal(1),
-  recents: z.array(z.object({ path: z.string(), openedAt: z.number() })),
+  recents: z.array(
+    z.object({
+      path: z.string(),
+      openedAt: z.number(),
+      variant: z.string().max(200).nullable().default(null),
+      identity: z.string().max(200).nullable().default(null),
+      aneShare: z
+        .object({ share: z.number(), target: z.string().max(200) })
+        .nullable()
+        .default(null),
+    }),
+  ),
 });
+type Entry = z.output<typeof schema>["recents"][number];
 const MOST = 50;
 
 export function createRecents(folder: string): Recents {
@@ -24,7 +36,7 @@ export function createRecents(folder: string): Recents {
     queue = next.catch(() => undefined);
     return next;
   };
-  const read = async (): Promise<readonly { readonly path: string; readonly openedAt: number }[]> => {
+  const read = async (): Promise<readonly Entry[]> => {
     const text = await readFile(file, "utf8").catch(() => undefined);
     if (text === undefined) return [];
     try {
@@ -34,17 +46,13 @@ export function createRecents(folder: string): Recents {
       return [];
     }
   };
-  const change = (path: string, openedAt: number | undefined): Promise<void> =>
-    serially(async () => {
-      const others = (await read()).filter((entry) => entry.path !== path);
-      const recents = openedAt === undefined ? others : [{ path, openedAt }, ...others].slice(0, MOST);
-      await writeAtomically(file, JSON.stringify({ version: 1, recents }, undefined, 1));
-    });
+  const write = (recents: readonly Entry[]): Promise<void> =>
+    writeAtomically(file, JSON.stringify({ version: 1, recents: recents.slice(0, MOST) }, undefined, 1));
   return {
     list: () =>
       serially(async () =>
         Promise.all(
-          (await read()).map(async ({ path, openedAt }) => {
+          (await read()).map(async ({ path, openedAt, ...facts }) => {
             const found = await stat(path).catch(() => undefined);
             return {
               path,
@@ -53,12 +61,27 @@ export function createRecents(folder: string): Recents {
               bytes: found?.size ?? 0,
               openedAt,
               exists: found !== undefined,
+              ...facts,
             };
           }),
         ),
       ),
-    add: (path) => change(path, Date.now()),
-    remove: (path) => change(path, undefined),
+    add: (path) =>
+      serially(async () => {
+        const known = await read();
+        const facts = known.find((entry) => entry.path === path) ?? { variant: null, identity: null, aneShare: null };
+        await write([{ ...facts, path, openedAt: Date.now() }, ...known.filter((entry) => entry.path !== path)]);
+      }),
+    note: (path, facts) =>
+      serially(async () => {
+        const known = await read();
+        const entry = known.find((each) => each.path === path);
+        if (entry === undefined) return;
+        const now = { ...entry, ...facts };
+        if (JSON.stringify(now) !== JSON.stringify(entry))
+          await write(known.map((each) => (each === entry ? now : each)));
+      }),
+    remove: (path) => serially(async () => write((await read()).filter((entry) => entry.path !== path))),
   };
 }
 
