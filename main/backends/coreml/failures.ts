@@ -19,7 +19,7 @@ const PLAN_BUILD = /Failed to build the model execution plan[^\n]{0,2000}?error 
 const OLD_PLAN_BUILD = /Error plan build: (-?\d+)/;
 /** "createProgramInstanceForModel:…: Program load failure (0x20004)". */
 const ANE_LOAD = /Program load failure \((0x[0-9a-f]{1,8})\)/i;
-const MOST_READ = 20_000;
+const MOST_READ = 8000;
 
 const numberOf = (match: RegExpExecArray | null): number | null => (match?.[1] === undefined ? null : Number(match[1]));
 const withNumber = (title: string, number: number | null): string => (number === null ? title : `${title} (${number})`);
