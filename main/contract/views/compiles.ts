@@ -105,6 +105,8 @@ export const compileList = z.object({
   sentence: z.string(),
   /** The system that the last loads were on, where it is another build; what that means. */
   changed: z.object({ before: compileSystem, sentence: z.string(), toVerify: z.number() }).nullable(),
+  /** Of the model that was asked for, over its loads for any target; null without one. */
+  estimate: compileEstimate.nullable(),
   /** The last load first. */
   rows: z.array(compileRow),
   damaged: z.number(),
