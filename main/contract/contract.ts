@@ -25,6 +25,7 @@ import {
 import { chatMessage, chatOptions, templateView } from "./views/chat.ts";
 import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
+import { compileList, compileListInput, explainInput, explainItem, verifyAgainItem } from "./views/compiles.ts";
 import { convertChoice, convertInput, convertItem, convertPlan } from "./views/convert.ts";
 import {
   importanceInput,
@@ -111,6 +112,10 @@ export const contract = {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
     "doctor.run": call(nothing, doctorReport),
+    /** What Core ML compiled here: a row for each model, function and units, with how long it takes; what an update changed. */
+    "compiles.list": call(compileListInput, compileList),
+    /** Lets a model be tried once more that ended its helper; the name of the verdict is in the row and in the error. */
+    "compiles.allow": call(z.object({ verdict: z.string().min(1).max(1000) }), ok),
     /** Removes compiled plans, calibrations and Core ML models that are kept on disk. */
     "cache.clear": call(nothing, clearedCache),
 
@@ -322,6 +327,10 @@ export const contract = {
     "server.watch": stream(nothing, serverItem),
     /** Asks Core ML on this Mac what only it can answer, question by question. */
     "doctor.verify": stream(nothing, verifyItem),
+    /** After an update of the system: the questions, and each model of the ledger, again; what changed. */
+    "compiles.verify": stream(nothing, verifyAgainItem),
+    /** Which operations Core ML refuses: the program and pieces of it, tried in a helper. */
+    "compiles.explain": stream(explainInput, explainItem),
   },
   events: {
     "engine.status": event(engineStatus),

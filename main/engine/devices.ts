@@ -3,6 +3,14 @@
  * a route, run the parts of a cut graph, describe this Mac. Handlers ask for these and for capabilities, never for an id.
  */
 import type { Route } from "../backends/coreml/hybrid/route.ts";
+import type {
+  CompileChange,
+  CompileFailure,
+  CompileList,
+  CompileRecord,
+  CompileSystem,
+  VerifyAgainItem,
+} from "../contract/views/compiles.ts";
 import type { Ability, Phase, ReferenceNotice, TargetSpec } from "../contract/views/common.ts";
 import type { DeviceInfo } from "../contract/views/engine.ts";
 import type { MacAnswer, MacFacts, VerifyItem } from "../contract/views/mac.ts";
@@ -13,6 +21,7 @@ import type { DecoderSession } from "../runtime/decoderSession.ts";
 import type { DeviceDecoder, DeviceProvider } from "../runtime/devices/provider.ts";
 import type { DeviceRegistry } from "../runtime/devices/registry.ts";
 import { figure } from "./measure/forecast.ts";
+import type { LedgerEntry } from "./models/compileLedger.ts";
 import type { RunnerOpener } from "./models/hybrid.ts";
 import type { OpenModel } from "./models/openModel.ts";
 import type { KeptFolder } from "./services.ts";
@@ -45,6 +54,49 @@ export interface VerifyRequest {
 }
 export type Verification = Omit<Extract<VerifyItem, { readonly kind: "done" }>, "kind">;
 
+/** A package to be tried once, in a helper. */
+export interface PieceRequest {
+  readonly path: string;
+  readonly units: TargetSpec["units"];
+  readonly signal: AbortSignal;
+  readonly onStage: (stage: string) => void;
+}
+export interface TriedPiece {
+  readonly result: "ok" | "failed" | "killed";
+  readonly seconds: number;
+  readonly code: string | null;
+  readonly message: string | null;
+  readonly failure: CompileFailure | null;
+}
+
+export interface VerifyAgainRequest {
+  readonly signal: AbortSignal;
+  readonly emit: (item: Exclude<VerifyAgainItem, { readonly kind: "done" }>) => void;
+}
+export interface VerifiedAgain {
+  readonly before: CompileSystem | null;
+  readonly after: CompileSystem;
+  readonly models: number;
+  readonly changes: CompileChange[];
+}
+
+/** The records of a device's compiles, and what may be done with what they name. */
+export interface CompileKeeper {
+  /** Why nothing can be compiled here; undefined where it can. */
+  missing(): string | undefined;
+  system(): CompileList["system"];
+  facts(): Promise<{
+    readonly entries: readonly LedgerEntry[];
+    readonly damaged: number;
+    readonly kept: ReadonlySet<string>;
+    unsafe(record: CompileRecord): string | null;
+  }>;
+  /** Lets an unsafe model be tried once more. False: there is no such verdict. */
+  allow(verdict: string): Promise<boolean>;
+  tryPiece(request: PieceRequest): Promise<TriedPiece>;
+  verifyAgain(request: VerifyAgainRequest): Promise<VerifiedAgain>;
+}
+
 export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
   /** With the capability `plan`: the system's own plan beside the prediction. */
   readonly planned?: (request: PlannedRequest) => Promise<PlannedRoute>;
@@ -57,6 +109,8 @@ export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
   mac?(): MacFacts | null;
   /** Compiled models that it keeps. */
   readonly models?: KeptFolder & { usedByOthers(): Promise<number> };
+  /** Records of its compiles. */
+  readonly compiles?: CompileKeeper;
   /** Questions that only the device on this machine can answer. */
   readonly verify?: (request: VerifyRequest) => Promise<Verification>;
 }

@@ -23,6 +23,7 @@ import { adviceHandlers } from "./handlers/adviceHandlers.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
 import { compareHandler, compareParts } from "./handlers/compareHandler.ts";
 import { costHandlers } from "./handlers/costHandlers.ts";
+import { compileHandlers } from "./handlers/compileHandlers.ts";
 import { convertHandlers } from "./handlers/convertHandlers.ts";
 import { importanceHandler } from "./handlers/importanceHandler.ts";
 import { quantizeHandlers } from "./handlers/quantizeHandlers.ts";
@@ -143,6 +144,7 @@ export function createEngine(parts: EngineParts): Engine {
   const costs = costAccess({ dispatch, machineOf: machinesFrom({ machine, devices, calibration }) });
   const compared = { store, devices, mlx, dispatch, jobs, machine, initialTarget: initial, calibration };
   const exporting = exportHandlers({ store, cpu, devices, jobs, flexibility, packages });
+  const compiling = compileHandlers({ store, devices, cpu, jobs, packages });
   const converting = convertHandlers({ store, files, packages, jobs });
   const quantizing = quantizeHandlers({ store, cpu, files, packages, jobs, threads: defaultThreads });
   const inspecting = inspectHandlers({
@@ -220,6 +222,7 @@ export function createEngine(parts: EngineParts): Engine {
 >>>>>>> start
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
+      ...compiling.calls,
       ...exporting.calls,
       ...converting.calls,
       ...quantizing.calls,
@@ -243,6 +246,7 @@ export function createEngine(parts: EngineParts): Engine {
         histories: services.histories,
       }),
       "devices.calibrate": calibrateHandler(compared),
+      ...compiling.streams,
       ...exporting.streams,
       ...converting.streams,
       ...quantizing.streams,

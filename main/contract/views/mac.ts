@@ -7,6 +7,8 @@ const machine = z.object({
   model: z.string(),
   chip: z.string(),
   os: z.string(),
+  /** "24F74"; empty: not told. */
+  osBuild: z.string(),
   performanceCores: z.number(),
   efficiencyCores: z.number(),
   memoryBytes: z.number(),

@@ -10,6 +10,8 @@ import type { PackageRunner } from "../../backends/coreml/package/packageRunner.
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { DirectoryWriter } from "../../backends/coreml/package.ts";
 import { writePackage } from "../../backends/coreml/package.ts";
+import type { LoweredProgram } from "../../backends/coreml/lowering/lower.ts";
+import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -84,15 +86,26 @@ export async function packageRoute(
 ): Promise<void> {
   const { lowered } = route;
   if (!lowered) throw new WorkbenchError("UNSUPPORTED_OP", "[hybrid] Core ML can run no part of this graph");
-  const noFile = (tensor: string): Promise<Uint8Array> =>
-    Promise.reject(
-      new WorkbenchError("INPUT_MISSING_TENSOR", `[hybrid] a demo graph has no weight file: "${tensor}" is needed`),
-    );
+  await packageLowered(lowered, { read: NO_FILE, dequantize: nativeDequantize(engine) }, directory, signal);
+}
+
+const NO_FILE: WeightBytes["read"] = (tensor) =>
+  Promise.reject(
+    new WorkbenchError("INPUT_MISSING_TENSOR", `[hybrid] a demo graph has no weight file: "${tensor}" is needed`),
+  );
+
+/** A lowered program as a package. */
+export async function packageLowered(
+  lowered: LoweredProgram,
+  weights: WeightBytes,
+  directory: () => Promise<DirectoryWriter>,
+  signal: AbortSignal,
+): Promise<void> {
   await writePackage(
     await directory(),
     lowered.plan.blob,
     async (sink) => {
-      await writeWeights(lowered.plan, { read: noFile, dequantize: nativeDequantize(engine) }, sink, { signal });
+      await writeWeights(lowered.plan, weights, sink, { signal });
     },
     () => ({
       program: lowered.program,

@@ -68,6 +68,8 @@ export interface DevicePhase {
   readonly name: string;
   readonly sentence: string;
   readonly elapsedSeconds: number;
+  /** Where it is known how far the work is. */
+  readonly fraction?: number | null;
 }
 
 export interface DecoderRequest<Source> {

@@ -167,7 +167,7 @@ struct Plan {
 Plan compute_plan(const std::string& compiled, const LoadOptions& options, const Cancel& cancel);
 
 struct Machine {
-  std::string model, chip, os, gpu;
+  std::string model, chip, os, os_build, gpu;
   int os_major = 0, os_minor = 0;
   int performance_cores = 0, efficiency_cores = 0;
   uint64_t memory_bytes = 0, gpu_bytes = 0;

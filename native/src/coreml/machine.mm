@@ -76,6 +76,8 @@ Machine machine() {
     made.os_minor = static_cast<int>(version.minorVersion);
     made.os = std::to_string(version.majorVersion) + "." + std::to_string(version.minorVersion) + "." +
               std::to_string(version.patchVersion);
+    // "24F74": two systems of one version differ in it, and Core ML with them.
+    made.os_build = text("kern.osversion");
     made.memory_bytes = info.physicalMemory;
     made.process_bytes = footprint();
     made.thermal = thermal_name(info.thermalState);

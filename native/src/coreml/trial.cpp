@@ -81,6 +81,7 @@ void attempt(int count, char** arguments) {
     if (feature.type != DType::none) inputs.push_back(zeros(feature));
   const auto state = model->interface().states.empty() ? nullptr : model->new_state();
   const Prediction first = model->predict(inputs, state, {});
+  stage("warm-up");
   const Prediction second = model->predict(inputs, state, {});
   char numbers[256];
   std::snprintf(numbers, sizeof numbers,
@@ -100,7 +101,8 @@ int main(int count, char** arguments) {
     attempt(count, arguments);
     return 0;
   } catch (const Failure& failure) {
-    say("{\"result\":\"failed\",\"code\":" + quoted(failure.code()) + ",\"message\":" + quoted(failure.what()) + "}");
+    say("{\"result\":\"failed\",\"code\":" + quoted(failure.code()) + ",\"message\":" + quoted(failure.what()) +
+        ",\"domain\":" + quoted(failure.domain()) + ",\"number\":" + std::to_string(failure.number()) + "}");
     return 1;
   } catch (const std::exception& error) {
     say("{\"result\":\"failed\",\"code\":\"BUG_UNEXPECTED\",\"message\":" + quoted(error.what()) + "}");

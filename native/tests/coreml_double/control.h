@@ -38,6 +38,8 @@ void set_evaluator(Evaluator evaluator);
 // `key=value` pairs, separated by spaces; what is not named goes back to its default. The first
 // setting comes from the environment variable RLX_COREML_DOUBLE.
 //   os=15.5            the system that is played               ane=0            a machine without a Neural Engine
+//   os-build=24F74     its build
+//   refuse=A+B         programs in which all these operators are do not load where the Neural Engine is allowed
 //   compile=ok|fail|throw|kill|hang    load=ok|fail|throw|kill|hang    predict=ok|fail|throw|kill|abort|cancelled
 //   plan=ok|fail       compile-ms, load-ms, predict-ms         how long each takes
 //   noise=1            the compiler writes to standard output  pad=64           bytes that output rows are padded to

@@ -41,8 +41,9 @@ Behaviour parsed(const std::string& text) {
   for (std::string word; words >> word;) {
     const auto at = word.find('=');
     const std::string key = word.substr(0, at), value = at == std::string::npos ? "" : word.substr(at + 1);
-    const std::map<std::string, std::string*> texts{
-        {"compile", &made.compile}, {"load", &made.load}, {"predict", &made.predict}, {"plan", &made.plan}};
+    const std::map<std::string, std::string*> texts{{"compile", &made.compile}, {"load", &made.load},
+                                                    {"predict", &made.predict}, {"plan", &made.plan},
+                                                    {"refuse", &made.refuse},   {"os-build", &made.os_build}};
     const std::map<std::string, int*> numbers{{"compile-ms", &made.compile_ms},
                                               {"load-ms", &made.load_ms},
                                               {"predict-ms", &made.predict_ms},
@@ -183,8 +184,9 @@ extern "C" bool objc_double_system_at_least(const char* version) {
 }
 
 extern "C" int sysctlbyname(const char* name, void* old, size_t* size, void*, size_t) {
-  static const std::map<std::string, std::string> texts{{"hw.model", "Mac15,6"},
-                                                        {"machdep.cpu.brand_string", "Apple M3 Pro"}};
+  const std::map<std::string, std::string> texts{{"hw.model", "Mac15,6"},
+                                                 {"machdep.cpu.brand_string", "Apple M3 Pro"},
+                                                 {"kern.osversion", coreml_double::behaviour().os_build}};
   static const std::map<std::string, int> numbers{{"hw.nperflevels", 2},
                                                   {"hw.perflevel0.physicalcpu", 6},
                                                   {"hw.perflevel1.physicalcpu", 6},

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 namespace files = std::filesystem;
 using namespace coreml_double;
@@ -70,6 +71,23 @@ static std::string described(MLModelConfiguration* configuration) {
          " strategy=" + std::to_string(hints ? hints.specializationStrategy : 0);
 }
 
+// As the compiler of the Neural Engine does: words on standard error, and a number in the error.
+static bool refuses(const std::string& wanted, const Loaded& loaded, const std::string& function) {
+  const auto found = loaded.spec.functions.find(function);
+  if (wanted.empty() || found == loaded.spec.functions.end()) return false;
+  std::istringstream types(wanted);
+  for (std::string type; std::getline(types, type, '+');) {
+    const auto& operations = found->second.block.operations;
+    if (std::none_of(operations.begin(), operations.end(),
+                     [&](const Operation& one) { return one.type.substr(one.type.rfind('.') + 1) == type; }))
+      return false;
+  }
+  std::fprintf(stderr,
+               "E5RT encountered an STL exception. msg = MILCompilerForANE error: failed to compile ANE model using "
+               "ANEF. Error=_ANECompiler : ANECCompile() FAILED.\n");
+  return true;
+}
+
 static MLModel* open_model(std::shared_ptr<Loaded> loaded, MLModelConfiguration* configuration, NSError** error) {
   const Behaviour played = behaviour();
   note_configuration(described(configuration));
@@ -81,6 +99,14 @@ static MLModel* open_model(std::shared_ptr<Loaded> loaded, MLModelConfiguration*
     return nil;
   }
   NSString* wanted = configuration.functionName;
+  const bool ane =
+      configuration.computeUnits == MLComputeUnitsAll || configuration.computeUnits == MLComputeUnitsCPUAndNeuralEngine;
+  if (ane && refuses(played.refuse, *loaded, wanted ? text_of(wanted) : loaded->spec.default_function)) {
+    *error =
+        error_of(MLModelErrorGeneric, "Failed to build the model execution plan using a model architecture file '" +
+                                          loaded->folder + "/model.mil' with error code: -14.");
+    return nil;
+  }
   const std::string name = wanted ? text_of(wanted) : loaded->spec.default_function;
   const Interface* interface = loaded->spec.interface_of(name);
   if (!interface) {

@@ -14,6 +14,7 @@ namespace coreml_double {
 struct Behaviour {
   int major = 15, minor = 5;
   bool ane = true, noise = true, backings = true, low_power = false;
+  std::string os_build = "24F74", refuse;
   std::string compile = "ok", load = "ok", predict = "ok", plan = "ok";
   int compile_ms = 0, load_ms = 0, predict_ms = 0, pad = 64, thermal = 0;
 };

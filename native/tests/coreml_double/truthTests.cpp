@@ -117,6 +117,28 @@ void without_preference() {
         "an operation may be supported and have no preferred device");
 }
 
+void refusals() {
+  test_model::Entry entry = typed("fp16", {1, 4});
+  entry.block = {{"y"}, {{"ios18.softmax", {"soft"}, {}}, {"mul", {"y"}, {}}}};
+  const std::string path = compiled("refused", {entry});
+  const auto load = [&](const char* settings, Units units) -> std::string {
+    twin::configure(settings);
+    LoadOptions options;
+    options.units = units;
+    try {
+      Model::load(path, options, nullptr);
+      return "";
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+  };
+  check(load("refuse=softmax", Units::all).ends_with("with error code: -14."), "an operator that is refused");
+  check(load("refuse=softmax+mul", Units::cpu_ane) != "" && load("refuse=softmax+add", Units::cpu_ane) == "",
+        "operators that are refused together");
+  check(load("refuse=softmax", Units::cpu_gpu) == "", "only where the Neural Engine is allowed");
+  twin::configure("");
+}
+
 void machines() {
   twin::configure("thermal=2 low-power=1");
   const Machine here = machine();
@@ -125,7 +147,7 @@ void machines() {
         "chip and cores");
   check(here.ane && here.ane_cores == 16 && here.gpu == "Apple M3 Pro" && here.unified_memory, "Neural Engine and GPU");
   check(here.thermal == "serious" && here.low_power && !here.rosetta && here.os == "15.5.0" &&
-            here.memory_bytes == 24ull << 30,
+            here.os_build == "24F74" && here.memory_bytes == 24ull << 30,
         "state of the machine");
   check(here.process_bytes > 1u << 20 && here.process_bytes < here.memory_bytes && here.gpu_bytes > 0,
         "memory of this process and of the GPU");
@@ -149,5 +171,6 @@ void truth_tests() {
   without_preference();
   configurations();
   older_systems();
+  refusals();
   machines();
 }

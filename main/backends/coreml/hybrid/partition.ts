@@ -137,6 +137,10 @@ function reason(
   return `${hosts(stretch.nodes).join(", ")}: ${why}`;
 }
 
+/** Some operations of a graph as a part of their own, whatever is beside them. */
+export const partOf = (table: OpTable, graph: Graph, nodes: readonly number[]): Part =>
+  makePart(table, graph, { index: 0, side: "coreml", nodes, why: "" });
+
 interface PartDraft extends Stretch {
   readonly index: number;
   readonly why: string;

@@ -2,7 +2,6 @@
  * The device `coreml`: a package is made, compiled and tried out in a child process, then loaded here and run through the bridge.
  * Decoders and hybrid graphs run over it exactly as over the simulator.
  */
-import { dirname, join } from "node:path";
 import type { ShapeFlexibility } from "../../../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
@@ -10,11 +9,14 @@ import { BUILD_HASH } from "../../buildHash.ts";
 import { VERSION } from "../../../contract/version.ts";
 import { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
-import { CompiledModels, exportKey } from "./compiledModels.ts";
-import type { BridgeTruth, CoremlBridge, CoremlMachine, CoremlUnit } from "./native.ts";
+import { CompiledModels } from "./compiledModels.ts";
+import { createHistories } from "../../files/histories.ts";
+import type { BridgeTruth, CoremlBridge, CoremlUnit } from "./native.ts";
 import { loadCoreml } from "./native.ts";
-import type { TrialKey, TrialProgress, TrialTimes } from "./trial.ts";
-import { TrialBook, tryOnce } from "./trial.ts";
+import { CompileLedger, trialKeyOf } from "./ledger.ts";
+import { triedFunctions } from "./prepare.ts";
+import type { TrialTimes } from "./trial.ts";
+import { TrialBook } from "./trial.ts";
 
 /** Its id in the registry. */
 export const COREML = "coreml";
@@ -24,6 +26,7 @@ export interface CoremlAccess {
   readonly bridge: () => CoremlBridge;
   readonly models: CompiledModels;
   readonly book: TrialBook;
+  readonly ledger: CompileLedger;
   /** How many new tokens the functions of a decoder take. */
   readonly flexibility: ShapeFlexibility;
   /** Hash of the sources that make packages; their version where nothing was built. */
@@ -51,6 +54,7 @@ export function coremlAccess(
     },
     models: new CompiledModels(dataFolder),
     book: new TrialBook(dataFolder),
+    ledger: new CompileLedger(createHistories(dataFolder)),
     flexibility,
     build,
   };
@@ -69,57 +73,6 @@ export function prefillUnitsOf({ options }: PlanTarget): CoremlUnit | undefined 
   return units === null ? undefined : UNITS[units];
 }
 
-export interface PrepareRequest {
-  readonly units: CoremlUnit;
-  /** What makes this package different from others: facts of its weights, target. */
-  readonly facts: readonly string[];
-  readonly write: (path: string) => Promise<void>;
-  /** Input shapes change from call to call. */
-  readonly flexible?: boolean;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: TrialProgress) => void;
-}
-
-/** Functions to try one by one; a single one is the default. */
-const triedFunctions = (model: CompiledModel): readonly string[] =>
-  model.functions.length > 1 ? model.functions : [""];
-
-const trialKey = (
-  model: CompiledModel,
-  { os, chip }: Pick<CoremlMachine, "os" | "chip">,
-  units: CoremlUnit,
-  name: string,
-): TrialKey => ({ model: model.content, os, chip, units, function: name });
-
-/** The compiled and tried model of a package. It has not run in this process yet. */
-export async function prepareModel(access: CoremlAccess, request: PrepareRequest): Promise<CompiledModel> {
-  const bridge = access.bridge();
-  const { units, signal, onProgress } = request;
-  const machine = bridge.machine();
-  const attempt = async (packagePath: string, model: CompiledModel): Promise<void> => {
-    for (const name of triedFunctions(model))
-      await tryOnce(access.book, trialKey(model, machine, units, name), {
-        program: join(dirname(bridge.path), "rlx-coreml-trial"),
-        packagePath,
-        compiled: model.path,
-        units,
-        function: name,
-        infrequentReshape: request.flexible === true,
-        ...(signal === undefined ? {} : { signal }),
-        ...(onProgress === undefined ? {} : { onProgress }),
-      });
-    // A deleted model is compiled again. Its verdict stands.
-    await bridge.compile(packagePath, model.path, signal);
-  };
-  const key = exportKey(access.build, ...request.facts);
-  const known = await access.models.find(key);
-  if (known !== undefined) {
-    await attempt(known.path, known);
-    return known;
-  }
-  return access.models.make(key, request.write, attempt, signal);
-}
-
 /** Seconds of compile, load and first run in the trial, per function. */
 export async function trialTimes(
   access: CoremlAccess,
@@ -128,7 +81,7 @@ export async function trialTimes(
 ): Promise<readonly TrialTimes[]> {
   const machine = access.bridge().machine();
   const verdicts = await Promise.all(
-    triedFunctions(model).map((name) => access.book.find(trialKey(model, machine, units, name))),
+    triedFunctions(model).map((name) => access.book.find(trialKeyOf(model.content, machine, units, name))),
   );
   return verdicts.flatMap((verdict) => (verdict?.kind === "safe" ? [verdict.times] : []));
 }

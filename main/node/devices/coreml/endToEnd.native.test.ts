@@ -22,9 +22,10 @@ import { routeOf } from "../../../engine/models/routes.ts";
 import { loadAddon } from "../../native/addon.ts";
 import { openDecoder } from "../../../runtime/devices/cpu.ts";
 import { compiledDecoder } from "./session.ts";
-import type { TrialProgress } from "./trial.ts";
+import type { CompileProgress } from "./prepare.ts";
+import { prepareModel } from "./prepare.ts";
 import { openSimulator } from "./simulatorProvider.ts";
-import { coremlAccess, openRunner, prepareModel, unitsOf } from "./device.ts";
+import { coremlAccess, openRunner, unitsOf } from "./device.ts";
 
 const sample = fileURLToPath(new URL("../../../../assets/models/rlx-sample.gguf", import.meta.url));
 const missing = noDouble ?? (existsSync(sample) ? undefined : "(the sample model is not here)");
@@ -72,10 +73,10 @@ describe.skipIf(missing)(`coreml device over the double ${missing ?? ""}`, () =>
           facts: [file.identity, JSON.stringify(target)],
           write: async (path: string) =>
             void (await exportModel(model, target, { directory: () => packageWriter(path), engine, signal })),
-          onProgress: ({ stage }: TrialProgress) => void stages.add(stage),
+          onProgress: ({ stage }: CompileProgress) => void stages.add(stage),
         };
         const compiled = await prepareModel(access, request);
-        expect([...stages]).toEqual(["compile", "load", "first prediction"]);
+        expect([...stages]).toEqual(["write", "compile", "load", "first prediction", "warm-up"]);
         // Known now: neither exported nor tried again.
         stages.clear();
         expect(

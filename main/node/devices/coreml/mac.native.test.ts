@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeTinyPackage } from "../../../testing/tinyPackage.ts";
-import { coremlAccess, openRunner, prepareModel } from "./device.ts";
+import { coremlAccess, openRunner } from "./device.ts";
+import { prepareModel } from "./prepare.ts";
 import type { CoremlBridge, CoremlUnit } from "./native.ts";
 
 const addon = process.env["RLX_COREML_ADDON"] ?? null;

@@ -8,7 +8,7 @@ import type { Started } from "../../native/nativeHandles.ts";
 import { addonPlaces, guarded, nativeHandles, requireAddon } from "../../native/nativeHandles.ts";
 
 /** The number in native/src/coreml/binding/addon.cpp. */
-const ABI = 3;
+const ABI = 4;
 
 export type BridgeTruth = "measured" | "simulated";
 export type CoremlUnit = "cpu" | "cpu-gpu" | "all" | "cpu-ane";
@@ -76,6 +76,8 @@ export interface CoremlMachine {
   readonly os: string;
   readonly osMajor: number;
   readonly osMinor: number;
+  /** "24F74"; empty where the system does not tell. */
+  readonly osBuild: string;
   readonly gpu: string;
   readonly performanceCores: number;
   readonly efficiencyCores: number;

@@ -6,13 +6,17 @@ import { cp } from "node:fs/promises";
 import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
-import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
+import type { EngineDecoder, EngineDevice, Verification, VerifyRequest } from "../../../engine/devices.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
-import type { DeviceCheck, Probe } from "../../../runtime/devices/provider.ts";
+import type { DeviceCheck, DevicePhase, Probe } from "../../../runtime/devices/provider.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
+import { compileKeeper, targetWords } from "./compileKeeper.ts";
 import { contentOf } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
-import { COREML, coremlMissing, coremlTruth, openRunner, prepareModel, unitsOf } from "./device.ts";
+import { COREML, coremlMissing, coremlTruth, openRunner, unitsOf } from "./device.ts";
+import type { CompileProgress } from "./prepare.ts";
+import { partsOf, prepareModel } from "./prepare.ts";
+import { systemOf } from "./ledger.ts";
 import { thisMac } from "./thisMac.ts";
 import { macFacts, macLines } from "./macFacts.ts";
 import { packageCache } from "./packageFacts.ts";
@@ -20,7 +24,6 @@ import { plannedRoute } from "./plannedRoute.ts";
 import { profileCoreml } from "./profile.ts";
 import { openCoremlEmbedder, openCoremlSession } from "./session.ts";
 import { SIMULATOR } from "./simulatorProvider.ts";
-import { TRIAL_SENTENCES } from "./trial.ts";
 import { verify } from "./verify.ts";
 
 /** Most tokens of a text that is embedded: there is a function for each of several lengths. */
@@ -67,6 +70,19 @@ async function checks(access: CoremlAccess): Promise<readonly DeviceCheck[]> {
   return [first, kept];
 }
 
+/** The answers are kept: after an update of the system they are what new ones are compared with. */
+async function verifyAndKeep(access: CoremlAccess, request: VerifyRequest): Promise<Verification> {
+  const verification = await verify(access, request);
+  const answers = verification.answers.map(({ id, answer }) => ({ id, answer }));
+  await access.ledger.appendAnswers({ version: 1, ...systemOf(verification.machine), answers });
+  return verification;
+}
+
+const phasesOf =
+  (onPhase: (phase: DevicePhase) => void) =>
+  ({ stage, ...told }: CompileProgress): void =>
+    onPhase({ name: stage, ...told });
+
 export function coremlProvider({ access, engine, target }: CoremlParts): EngineDevice {
   const title = "Core ML";
   return {
@@ -101,14 +117,21 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
     here: () => thisMac(access),
     mac: () => macFacts(access),
     models: access.models,
-    verify: (request) => verify(access, request),
+    compiles: compileKeeper(access),
+    verify: (request) => verifyAndKeep(access, request),
     planned: (request) => plannedRoute({ coreml: access, engine }, request),
     withTarget: (other) => coremlProvider({ access, engine, target: { ...other, ...thisMac(access) } }),
     segments: (route, signal) => async (path) => {
       const units = unitsOf(route.target);
       // Copied to where compiled models live, because the package given here is temporary.
       const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
-      const compiled = await prepareModel(access, { units, facts: [await contentOf(path, signal)], write, signal });
+      const compiled = await prepareModel(access, {
+        units,
+        facts: [await contentOf(path, signal)],
+        write,
+        subject: partsOf(targetWords(route.target, "fixed")),
+        signal,
+      });
       const runner = openRunner(access, compiled, units);
       return { runner, close: () => runner.dispose() };
     },
@@ -116,8 +139,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
       const own = planTarget(model, { ...target, context }, "decode");
       const opened = await openCoremlSession(access, {
         ...{ model, target: own, engine: engine(), signal },
-        onProgress: ({ stage, elapsedSeconds }) =>
-          onPhase({ name: stage, sentence: TRIAL_SENTENCES[stage], elapsedSeconds }),
+        onProgress: phasesOf(onPhase),
       });
       const { session, runner, compiled } = opened;
       return {
@@ -140,8 +162,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
             engine: engine(),
             signal,
           },
-          onProgress: ({ stage, elapsedSeconds }) =>
-            onPhase({ name: stage, sentence: TRIAL_SENTENCES[stage], elapsedSeconds }),
+          onProgress: phasesOf(onPhase),
         },
         pooling,
       ),

@@ -1,4 +1,5 @@
 /** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
+import type { ExportProgress } from "../../../backends/coreml/export.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { DecoderSession } from "../../../runtime/decoderSession.ts";
@@ -12,8 +13,10 @@ import { packageWriter } from "../../files/packageDirectory.ts";
 import type { BridgeRunner } from "./bridgeRunner.ts";
 import type { CompiledModel } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
-import { openRunner, prefillUnitsOf, prepareModel, unitsOf } from "./device.ts";
-import type { TrialProgress } from "./trial.ts";
+import { openRunner, prefillUnitsOf, unitsOf } from "./device.ts";
+import type { CompileProgress } from "./prepare.ts";
+import { prepareModel } from "./prepare.ts";
+import { subjectOf, targetWords } from "./compileKeeper.ts";
 import { weightFacts } from "./weightFacts.ts";
 
 export interface CoremlSession {
@@ -34,7 +37,7 @@ export interface SessionRequest {
   /** Reads weights for the export. */
   readonly engine: CpuEngine;
   readonly signal: AbortSignal;
-  readonly onProgress?: (progress: TrialProgress) => void;
+  readonly onProgress?: (progress: CompileProgress) => void;
 }
 
 /** The compiled package of a model with decode and prefill, or of texts of some lengths, made once per file and target. */
@@ -58,9 +61,14 @@ export async function compiledDecoder(
       ...(pooling === undefined ? [] : [pooling]),
     ],
     flexible: flexibility === "native",
-    write: async (path) => {
+    subject: { ...subjectOf(model), target: targetWords(target, flexibility) },
+    write: async (path, report) => {
       const directory = (): ReturnType<typeof packageWriter> => packageWriter(path);
-      const how = { directory, engine, flexibility, signal };
+      const how = {
+        ...{ directory, engine, flexibility, signal },
+        onProgress: (progress: ExportProgress) =>
+          report(progress.kind === "progress" ? progress.doneBytes / Math.max(1, progress.totalBytes) : null),
+      };
       await exportModel(model, target, pooling === undefined ? how : { ...how, pooling });
     },
     signal,

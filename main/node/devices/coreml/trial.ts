@@ -11,8 +11,8 @@ import { isErrorCode, throwIfCancelled, WorkbenchError } from "../../../diagnost
 import type { CoremlUnit } from "./native.ts";
 import { makeFolder } from "../../files/makeFolder.ts";
 
-export type TrialStage = "compile" | "load" | "first prediction";
-const STAGES: readonly string[] = ["compile", "load", "first prediction"] satisfies readonly TrialStage[];
+export type TrialStage = "compile" | "load" | "first prediction" | "warm-up";
+const STAGES: readonly string[] = ["compile", "load", "first prediction", "warm-up"] satisfies readonly TrialStage[];
 
 export interface TrialProgress {
   readonly stage: TrialStage;
@@ -22,6 +22,7 @@ export const TRIAL_SENTENCES: Readonly<Record<TrialStage, string>> = {
   compile: "Core ML compiles the package",
   load: "The system specialises the model for its units",
   "first prediction": "First prediction, in a process that may die",
+  "warm-up": "Second prediction: what is left to load is loaded",
 };
 
 export interface TrialTimes {
@@ -30,6 +31,14 @@ export interface TrialTimes {
   readonly loadSeconds: number;
   readonly firstSeconds: number;
   readonly secondSeconds: number;
+}
+
+/** How a trial went, however it ended. */
+export interface TrialReport {
+  readonly seconds: number;
+  readonly stages: readonly { readonly stage: TrialStage; readonly seconds: number }[];
+  /** What it wrote on standard error, the end of it. */
+  readonly said: string;
 }
 
 export interface TrialRequest {
@@ -42,8 +51,11 @@ export interface TrialRequest {
   readonly infrequentReshape?: boolean;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: TrialProgress) => void;
+  readonly onEnd?: (report: TrialReport) => void;
 }
 
+/** Letters of standard error that are kept. */
+const MOST_SAID = 8000;
 const PROGRESS_EVERY_MS = 250;
 
 const signalNumber = (name: NodeJS.Signals): number => constants.signals[name];
@@ -53,6 +65,8 @@ interface Line {
   readonly result?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
+  readonly domain?: unknown;
+  readonly number?: unknown;
 }
 
 function parsed(text: string): Line {
@@ -64,6 +78,8 @@ function parsed(text: string): Line {
   }
 }
 
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+const numberOf = (value: unknown): number => (typeof value === "number" ? value : 0);
 const isStage = (value: unknown): value is TrialStage => typeof value === "string" && STAGES.includes(value);
 
 /** Runs the trial. Rejects with COREML_CRASHED, CANCELLED, or the model's own error. */
@@ -77,6 +93,14 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
       stdio: ["ignore", "pipe", "pipe"],
     });
     let stage: TrialStage = "compile";
+    let since = started;
+    const stages: { readonly stage: TrialStage; readonly seconds: number }[] = [];
+    const enter = (next: TrialStage | undefined): void => {
+      const now = performance.now();
+      if (next !== stage) stages.push({ stage, seconds: (now - since) / 1000 });
+      if (next === undefined || next === stage) return;
+      [stage, since] = [next, now];
+    };
     let result: Line | undefined;
     let [pending, said] = ["", ""];
     const report = (): void => onProgress?.({ stage, elapsedSeconds: (performance.now() - started) / 1000 });
@@ -89,17 +113,19 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
       pending = lines.pop() ?? "";
       for (const line of lines.map(parsed)) {
         if (isStage(line.stage)) {
-          stage = line.stage;
+          enter(line.stage);
           report();
         } else if (line.result !== undefined) result = line;
       }
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      said = (said + text).slice(-2000);
+      said = (said + text).slice(-MOST_SAID);
     });
     const finish = (): void => {
       clearInterval(timer);
       signal?.removeEventListener("abort", stop);
+      enter(undefined);
+      request.onEnd?.({ seconds: (performance.now() - started) / 1000, stages, said });
     };
     child.on("error", (cause) => {
       finish();
@@ -121,6 +147,7 @@ export function runTrial(request: TrialRequest): Promise<TrialTimes> {
         new WorkbenchError(
           isErrorCode(result.code) ? result.code : "BUG_UNEXPECTED",
           typeof result.message === "string" ? result.message : "[coreml] the trial failed",
+          { details: { stage, said, domain: textOf(result.domain), number: numberOf(result.number) } },
         ),
       );
     });
@@ -163,8 +190,25 @@ export class TrialBook {
     return Object.hasOwn(all, keyText(key)) ? all[keyText(key)] : undefined;
   }
 
-  async record(key: TrialKey, verdict: Verdict): Promise<void> {
-    const all = { ...(await this.#read()), [keyText(key)]: verdict };
+  record(key: TrialKey, verdict: Verdict): Promise<void> {
+    return this.#change((all) => ({ ...all, [keyText(key)]: verdict }));
+  }
+
+  /** Names of the verdicts that keep models from being loaded. */
+  async unsafe(): Promise<ReadonlySet<string>> {
+    const all = await this.#read();
+    return new Set(Object.keys(all).filter((name) => all[name]?.kind === "unsafe"));
+  }
+
+  /** Forgets the verdict of an unsafe model: it is tried once more, in a helper. False: there is none. */
+  async allow(name: string): Promise<boolean> {
+    if (!(await this.unsafe()).has(name)) return false;
+    await this.#change((all) => Object.fromEntries(Object.entries(all).filter(([own]) => own !== name)));
+    return true;
+  }
+
+  async #change(change: (all: Readonly<Record<string, Verdict>>) => Readonly<Record<string, Verdict>>): Promise<void> {
+    const all = change(await this.#read());
     await makeFolder(dirname(this.path));
     const temporary = `${this.path}.${process.pid}.partial`;
     await writeFile(temporary, `${JSON.stringify(all, null, 1)}\n`);
@@ -182,7 +226,8 @@ export class TrialBook {
   }
 }
 
-const keyText = (key: TrialKey): string => [key.model, key.os, key.chip, key.units, key.function].join("|");
+/** The name of a verdict. */
+export const keyText = (key: TrialKey): string => [key.model, key.os, key.chip, key.units, key.function].join("|");
 
 /**
  * Tries a model unless its verdict is known. A model that passed is not tried again; one that crashed
@@ -192,7 +237,8 @@ export async function tryOnce(book: TrialBook, key: TrialKey, request: TrialRequ
   const known = await book.find(key);
   if (known?.kind === "unsafe")
     throw new WorkbenchError("COREML_UNSAFE", `[coreml] not loaded: ${known.reason} on ${key.chip}, macOS ${key.os}`, {
-      hint: `Choose other units or the cpu; to try again, remove ${book.path}.`,
+      hint: "Choose other units or the cpu. To try it again in a helper all the same, allow it (in a terminal: --try-unsafe).",
+      details: { verdict: keyText(key) },
     });
   if (known?.kind === "safe") return known.times;
   try {

@@ -12,7 +12,7 @@
 namespace rlx::coreml {
 namespace {
 
-constexpr int kAbi = 3;
+constexpr int kAbi = 4;
 
 struct Instance {
   std::shared_ptr<Host> host;
@@ -170,6 +170,7 @@ Napi::Value get_machine(const Napi::CallbackInfo& info) {
     made.Set("os", one.os);
     made.Set("osMajor", one.os_major);
     made.Set("osMinor", one.os_minor);
+    made.Set("osBuild", one.os_build);
     made.Set("gpu", one.gpu);
     made.Set("performanceCores", one.performance_cores);
     made.Set("efficiencyCores", one.efficiency_cores);
