@@ -169,9 +169,8 @@ export function createEngine(parts: EngineParts): Engine {
   });
   const steps = stepsHandlers({ store, costs });
   const serving = serverHandlers(services.api, () => engine);
-<<<<<<< HEAD
   const routing = routeHandlers({
-    ...{ store, initial, costs },
+    ...{ store, initial, costs, recents },
     here: here === undefined ? null : initial,
     kept: services.routes,
   });
@@ -187,39 +186,22 @@ export function createEngine(parts: EngineParts): Engine {
   });
   const predicting = { ...inspecting, ...routing, ...costHandlers({ store, devices, costs }) };
   const comparing = compareParts({ store, costs, calls: predicting });
-=======
   const places = placeHandlers(services);
->>>>>>> start
   const warming = new AbortController();
 
   const handlers: EngineHandlers = {
     calls: {
       ...info,
       ...sessionHandlers(services),
-<<<<<<< HEAD
       ...recentHandlers(services),
       ...places.calls,
       ...predicting,
       "report.make": reportHandler({ compare: comparing, calls: { ...info, ...predicting, ...advising.calls } }),
-=======
-      ...recentHandlers(services),
-      ...places.calls,
-      ...inspecting,
->>>>>>> start
       "model.open": (input, context) => {
         warming.abort();
         return inspecting["model.open"](input, context);
       },
       ...graphHandlers(store, initial, dispatch, costs),
-<<<<<<< HEAD
-=======
-      ...routeHandlers({
-        ...{ store, initial, costs, recents },
-        here: here === undefined ? null : initial,
-        kept: services.routes,
-      }),
-      ...costHandlers({ store, devices, costs }),
->>>>>>> start
       ...hybridHandlers(store, cpu, jobs, devices, packages),
       ...deviceHandlers(compared),
       ...compiling.calls,
