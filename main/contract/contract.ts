@@ -34,6 +34,7 @@ import {
   quantizeItem,
   quantizePlan,
 } from "./views/quantize.ts";
+import { promptCacheInput, promptCacheView } from "./views/promptCache.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
@@ -90,7 +91,7 @@ const path = z.string().min(1).max(4096);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 20,
+  version: 21,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -254,6 +255,10 @@ export const contract = {
       z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null), ...chatOptions }),
       templateView,
     ),
+    /** The session that answered last, as a file; only a prompt cache is written over. */
+    "promptCache.save": call(promptCacheInput.extend({ overwrite: z.boolean().default(false) }), promptCacheView),
+    /** The next prompt runs only what it does not share with the file. */
+    "promptCache.load": call(promptCacheInput, promptCacheView),
     /** Runs a demo graph once through its segments. */
     "hybrid.run": call(hybridInput, hybridView),
 

@@ -24,6 +24,7 @@ import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
 import { costHandlers } from "./handlers/costHandlers.ts";
 import { convertHandlers } from "./handlers/convertHandlers.ts";
 import { importanceHandler } from "./handlers/importanceHandler.ts";
+import { promptCacheHandlers } from "./handlers/promptCacheHandlers.ts";
 import { quantizeHandlers } from "./handlers/quantizeHandlers.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
 import { graphHandlers } from "./handlers/graphHandlers.ts";
@@ -183,6 +184,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...steps.calls,
       ...serving.calls,
       ...cacheHandlers({ devices, plans }),
+      ...promptCacheHandlers({ store, decoders, devices, jobs, files: services.promptCaches }),
       "tokens.encode": encodeHandler(store),
       "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
