@@ -340,7 +340,6 @@ export class DecoderSession implements Disposable {
     const begin = reader === undefined ? 0 : text.length + 1;
     const tokens = countedTokens(numbers, begin, capacity);
     const past = tokens.length;
-    this.#checkVocabulary(tokens);
     const states = aligned.subarray(4 * (begin + past + 1));
     const source = reader && text.length > 0 ? await this.#sourceOf(reader, text, signal) : undefined;
     const putBack = (): Promise<void> => this.#session.restore(past, states);

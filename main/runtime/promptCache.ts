@@ -120,11 +120,7 @@ export async function loadPromptCache(
     return { past, states };
   });
   const saved = read.payload.subarray(0, savedBytes);
-  const count = (index: number): number => new DataView(saved.buffer, saved.byteOffset).getInt32(4 * index, true);
-  // The counts stand in the states, too; the sizes above were worked out from the head's.
-  const begin = session.facts.reader === undefined ? 0 : head.text + 1;
-  if ((begin > 0 && count(0) !== head.text) || count(begin) !== head.tokens)
-    throw damaged("its head and its states disagree about the number of tokens");
+  checkTokens(head, session, saved);
   await session.restore(saved, signal, checkpoints);
   return { path: read.path, bytes: read.payload.byteLength, tokens: head.tokens };
 }
@@ -175,6 +171,20 @@ function checkSizes({ tokens, text, checkpoints }: Head, session: DecoderSession
     throw damaged("a copy of its states has another size than the model's");
   const expected = checkpoints.reduce((sum, each) => sum + each.bytes, session.savedBytes(tokens, text));
   if (bytes !== expected) throw damaged(`got ${bytes} bytes behind its head, expected ${expected}`);
+}
+
+/** The counts stand in the states, too; the sizes above were worked out from the head's. */
+function checkTokens(head: Head, { facts }: DecoderSession, saved: Uint8Array): void {
+  const begin = facts.reader === undefined ? 0 : head.text + 1;
+  const view = new DataView(saved.buffer, saved.byteOffset);
+  const number = (index: number): number => view.getInt32(4 * index, true);
+  if ((begin > 0 && number(0) !== head.text) || number(begin) !== head.tokens)
+    throw damaged("its head and its states disagree about the number of tokens");
+  for (let i = 0; i < begin + 1 + head.tokens; i++) {
+    const isToken = i !== begin && (i > 0 || begin === 0);
+    if (isToken && (number(i) < 0 || number(i) >= facts.vocabulary))
+      throw damaged(`token ${number(i)} is none of the model's ${facts.vocabulary}`);
+  }
 }
 
 /** Every field, or an error: the file may be anybody's. */
