@@ -45,6 +45,7 @@ import { routeHandlers } from "./handlers/routeHandlers.ts";
 import { stepsHandlers } from "./handlers/stepsHandlers.ts";
 import { sessionHandlers } from "./handlers/sessionHandlers.ts";
 import { serverHandlers } from "./handlers/serverHandlers.ts";
+import { templateHandler } from "./handlers/templateHandler.ts";
 import { tensorHandlers } from "./handlers/tensorHandlers.ts";
 import { runHandler } from "./handlers/runHandlers.ts";
 import { warmUp } from "./models/warmUp.ts";
@@ -186,6 +187,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...cacheHandlers({ devices, plans }),
       ...promptCacheHandlers({ store, decoders, devices, jobs, files: services.promptCaches }),
       "tokens.encode": encodeHandler(store),
+      "template.inspect": templateHandler(store),
       "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
     streams: {

@@ -66,6 +66,7 @@ export const COMMAND_NAMES = [
   "imatrix",
   "run",
   "chat",
+  "template",
   "score",
   "embed",
   "rerank",

@@ -283,11 +283,7 @@ export class ModelSession {
   #busy = false;
 
   /** `place`: what a prompt cache of it belongs to besides the model; without it none can be saved. */
-  constructor(
-    model: Pick<Model, "prompt" | "tokenizer" | "file">,
-    decoder: DecoderSession,
-    place?: PromptCachePlace,
-  ) {
+  constructor(model: Pick<Model, "prompt" | "tokenizer" | "file">, decoder: DecoderSession, place?: PromptCachePlace) {
     this.#model = model;
     this.decoder = decoder;
     this.#place = place;
@@ -308,9 +304,13 @@ export class ModelSession {
 
   get #cached(): Parameters<typeof savePromptCache>[2] {
     if (this.#place !== undefined) return { file: this.#model.file, session: this.decoder, place: this.#place };
-    throw new WorkbenchError("UNSUPPORTED_TARGET", "[prompt cache] got a session of a package, expected one of a model", {
-      hint: "Open the model with openModel and a session on cpu or mlx.",
-    });
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      "[prompt cache] got a session of a package, expected one of a model",
+      {
+        hint: "Open the model with openModel and a session on cpu or mlx.",
+      },
+    );
   }
 
   async #alone<T>(work: () => Promise<T>): Promise<T> {

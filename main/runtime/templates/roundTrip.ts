@@ -54,7 +54,11 @@ export function callRoundTrip(
   const of = { family, written: trip.text, differences: trip.differences };
   if (!trip.isNamed) return { ...of, state: "left-out", sentence: "The template leaves calls out." };
   if (family === null)
-    return { ...of, state: "unknown", sentence: "The form in which this model calls tools is not known: a call stays text." };
+    return {
+      ...of,
+      state: "unknown",
+      sentence: "The form in which this model calls tools is not known: a call stays text.",
+    };
   if (trip.differences.length > 0)
     return { ...of, state: "different", sentence: "What the template writes for a call is not read as the same call." };
   const count = isOne ? "One call is" : "Two calls are";
