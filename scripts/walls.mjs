@@ -87,6 +87,7 @@ export const walls = [
       "main/quantize",
       "main/statistics",
       "main/library",
+      "main/contract/version.ts",
       "main/engine/models/madeModel.ts",
       "main/engine/models/newFiles.ts",
       "main/engine/models/packageRequest.ts",

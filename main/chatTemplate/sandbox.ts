@@ -32,6 +32,9 @@ export function runTemplate(
   });
 }
 
+/** Before what a template says with raise_exception. */
+export const REFUSAL = "it refuses this conversation: ";
+
 const constants = {
   true: true,
   false: false,
@@ -41,7 +44,7 @@ const constants = {
   None: null,
   raise_exception(message: unknown): never {
     throw templateError(
-      `it refuses this conversation: ${typeof message === "string" ? message.slice(0, 500) : "no reason given"}`,
+      `${REFUSAL}${typeof message === "string" ? message.slice(0, 500) : "no reason given"}`,
     );
   },
 };

@@ -36,6 +36,8 @@ import {
   quantizePlan,
 } from "./views/quantize.ts";
 import { qualityInput, qualityItem } from "./views/quality.ts";
+import { templateInput, templateReport } from "./views/template.ts";
+import { promptCacheInput, promptCacheView } from "./views/promptCache.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
   backend,
@@ -280,6 +282,12 @@ export const contract = {
       z.object({ model: modelId, messages: z.array(chatMessage).max(10_000).nullable().default(null), ...chatOptions }),
       templateView,
     ),
+    /** Text, tokens, what the template leaves out or refuses, calls there and back, and another template beside it. */
+    "template.inspect": call(templateInput, templateReport),
+    /** The session that answered last, as a file; only a prompt cache is written over. */
+    "promptCache.save": call(promptCacheInput.extend({ overwrite: z.boolean().default(false) }), promptCacheView),
+    /** The next prompt runs only what it does not share with the file. */
+    "promptCache.load": call(promptCacheInput, promptCacheView),
     /** Runs a demo graph once through its segments. */
     "hybrid.run": call(hybridInput, hybridView),
 

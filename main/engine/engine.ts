@@ -26,6 +26,7 @@ import { costHandlers } from "./handlers/costHandlers.ts";
 import { compileHandlers } from "./handlers/compileHandlers.ts";
 import { convertHandlers } from "./handlers/convertHandlers.ts";
 import { importanceHandler } from "./handlers/importanceHandler.ts";
+import { promptCacheHandlers } from "./handlers/promptCacheHandlers.ts";
 import { quantizeHandlers } from "./handlers/quantizeHandlers.ts";
 import { exportHandlers } from "./handlers/exportHandlers.ts";
 import { graphHandlers } from "./handlers/graphHandlers.ts";
@@ -50,6 +51,7 @@ import { placeHandlers } from "./handlers/placeHandlers.ts";
 import { recentHandlers } from "./handlers/recentHandlers.ts";
 import { sessionHandlers } from "./handlers/sessionHandlers.ts";
 import { serverHandlers } from "./handlers/serverHandlers.ts";
+import { templateHandler } from "./handlers/templateHandler.ts";
 import { tensorHandlers } from "./handlers/tensorHandlers.ts";
 import { runHandler } from "./handlers/runHandlers.ts";
 import { warmUp } from "./models/warmUp.ts";
@@ -213,15 +215,14 @@ export function createEngine(parts: EngineParts): Engine {
       ...steps.calls,
       ...serving.calls,
       ...cacheHandlers({ devices, plans }),
+      ...promptCacheHandlers({ store, decoders, devices, jobs, files: services.promptCaches }),
       "tokens.encode": encodeHandler(store),
+      "template.inspect": templateHandler(store),
       "chat.template": ({ model, ...asked }) => templateView(store.get(model), asked),
     },
     streams: {
-<<<<<<< HEAD
       "compare.run": compareHandler(comparing),
-=======
       ...places.streams,
->>>>>>> start
       "run.start": runHandler({ store, decoders, jobs }),
       ...measureHandlers({
         ...{ store, decoders, devices, jobs, machine, defaultThreads, allowThrottle, peakBandwidth },

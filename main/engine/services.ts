@@ -21,6 +21,7 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import type { WeightFiles } from "../ir/weightPlace.ts";
 import type { Calibration } from "../runtime/calibration.ts";
 import type { Device } from "../runtime/device.ts";
+import type { PromptCacheFiles } from "../runtime/promptCache.ts";
 import type { Connectable } from "./connection.ts";
 
 /** A file that was opened, and what was known of it then. */
@@ -267,6 +268,7 @@ export interface EngineServices {
   readonly sessions: Sessions;
   readonly histories: Histories;
   readonly uploads: Uploads;
+  readonly promptCaches: PromptCacheFiles;
   readonly machine: Machine;
   /** Where this user's own files are kept, and why nothing can be written there. */
   readonly data: { readonly folder: string; problem(): Promise<string | undefined> };

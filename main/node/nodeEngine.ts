@@ -26,6 +26,7 @@ import { makeFolder } from "./files/makeFolder.ts";
 import { modelFiles } from "./files/modelFiles.ts";
 import { packageFiles } from "./files/packageFiles.ts";
 import { createPreferences, namedDataFolder } from "./files/preferences.ts";
+import { promptCacheFiles } from "./files/promptCacheFiles.ts";
 import { createRecents } from "./files/recents.ts";
 import { createSessions } from "./files/sessions.ts";
 import { createUploads } from "./files/uploads.ts";
@@ -113,6 +114,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     sessions: createSessions(folder),
     histories: createHistories(folder),
     uploads: createUploads(),
+    promptCaches: promptCacheFiles,
     machine: thisMachine(),
     data: { folder, problem: () => writeProblem(folder) },
     plans,

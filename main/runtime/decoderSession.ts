@@ -45,7 +45,7 @@ interface SessionStart {
 }
 
 /** A copy of the states as they were after so many tokens. */
-interface Checkpoint {
+export interface Checkpoint {
   readonly past: number;
   readonly states: Uint8Array<ArrayBuffer>;
 }
@@ -131,6 +131,19 @@ export class DecoderSession implements Disposable {
   /** The same of a full context. */
   get largestCacheBytes(): number {
     return this.#session.bytes(this.facts.capacity).used;
+  }
+  /** Copies that it can go back to, oldest first. */
+  get checkpoints(): readonly Checkpoint[] {
+    return this.#checkpoints;
+  }
+  /** Bytes of such a copy behind so many tokens. */
+  checkpointBytes(past: number): number {
+    return this.#session.bytes(this.#session.checkpoints === undefined ? past : 0).used;
+  }
+  /** Bytes that `save` gives of so many tokens, behind a text of so many. */
+  savedBytes(tokens: number, text = 0): number {
+    const head = this.facts.reader === undefined ? 0 : 1 + text;
+    return 4 * (head + 1 + tokens) + this.#session.bytes(tokens).used;
   }
   /** Tokens of a prompt that run at once now. */
   get chunk(): number {
@@ -318,8 +331,8 @@ export class DecoderSession implements Disposable {
     return saved;
   }
 
-  /** A text that an encoder had read is read again. */
-  async restore(saved: Uint8Array, signal?: AbortSignal): Promise<void> {
+  /** A text that an encoder had read is read again. `checkpoints`: those that the saved session had. */
+  async restore(saved: Uint8Array, signal?: AbortSignal, checkpoints: readonly Checkpoint[] = []): Promise<void> {
     const aligned = saved.slice();
     const numbers = new Int32Array(aligned.buffer, 0, Math.floor(aligned.byteLength / 4));
     const { reader, capacity } = this.facts;
@@ -338,7 +351,7 @@ export class DecoderSession implements Disposable {
     });
     this.#source = source;
     this.#read = past;
-    this.#checkpoints = [];
+    this.#checkpoints = checkpoints;
     this.#tokens = Array.from(tokens);
   }
 

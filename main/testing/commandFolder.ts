@@ -68,6 +68,7 @@ export const COMMAND_NAMES = [
   "imatrix",
   "run",
   "chat",
+  "template",
   "score",
   "choose",
   "embed",

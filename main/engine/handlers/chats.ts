@@ -28,7 +28,7 @@ export interface PromptTokens extends AnswerForms {
   readonly reader: ReplyReader;
 }
 
-function supportOf(model: OpenModel, { template, tools, toolChoice }: Options): ChatSupport {
+export function supportOf(model: OpenModel, { template, tools, toolChoice }: Options): ChatSupport {
   const choice: TemplateChoice = { name: template, hasTools: tools !== undefined && toolChoice !== "none" };
   const sentence = chatRefusal(model.requireFile("chat"));
   if (sentence !== undefined) return { kind: "none", sentence };
@@ -99,12 +99,12 @@ function jsonOf(text: string): Json | undefined {
 }
 
 /** `null` is JSON too. */
-function jsonOrText(text: string): Json {
+export function jsonOrText(text: string): Json {
   const value = jsonOf(text);
   return value === undefined ? text : value;
 }
 
-function listOf(what: "tools" | "documents", text: string): readonly Json[] {
+export function listOf(what: "tools" | "documents", text: string): readonly Json[] {
   const value = jsonOf(text);
   if (Array.isArray(value) && value.every((item) => typeof item === "object" && item !== null))
     return value as readonly Json[];

@@ -13,6 +13,7 @@ import { harmless, INTERRUPTED } from "./output.ts";
 import type { Answer, RunInput, SamplingOptions } from "./run.ts";
 import { answer, mark, noteCache, runInput, statsLine } from "./run.ts";
 import { readText } from "./text.ts";
+import { loadPromptCache, savePromptCache } from "./promptCache.ts";
 import type { Told, ToldOptions } from "./told.ts";
 import { notedTemplate, shower, tell, toldOf } from "./told.ts";
 
@@ -137,6 +138,8 @@ async function speak(
   template: TemplateView["origin"],
 ): Promise<number> {
   const answers = [];
+  const first = await requestOf(talk, command);
+  const loaded = await loadPromptCache(command, first, talk.options);
   for (const content of said) {
     say(talk, content);
     // A model that called several tools waits for all results.
@@ -159,11 +162,17 @@ async function speak(
     answers.push({ text, ...reply, device, truth, reference, sampling, reason, stats });
     if (done.reason === "cancelled") break;
   }
-  command.output.value({ template, answers, messages: talk.messages });
+  const hasAnswers = answers.length > 0 && !command.signal.aborted;
+  const saved = hasAnswers ? await savePromptCache(command, first, talk.options) : null;
+  const cache = talk.options.promptCache === undefined ? {} : { promptCache: { loaded, saved } };
+  command.output.value({ template, answers, messages: talk.messages, ...cache });
   return command.signal.aborted ? INTERRUPTED : 0;
 }
 
 async function converse(command: Command, title: string, talk: Talk): Promise<number> {
+  // Before anything is read: lines that come in between would be lost.
+  const first = await requestOf(talk, command);
+  await loadPromptCache(command, first, talk.options);
   const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: "\n> " });
   let answering: AbortController | undefined;
   const end = (): void => terminal.close();
@@ -208,7 +217,9 @@ async function converse(command: Command, title: string, talk: Talk): Promise<nu
     command.signal.removeEventListener("abort", end);
     end();
   }
-  return command.signal.aborted ? INTERRUPTED : 0;
+  if (command.signal.aborted) return INTERRUPTED;
+  if (talk.messages.some(({ role }) => role === "assistant")) await savePromptCache(command, first, talk.options);
+  return 0;
 }
 
 /** The answer so far; undefined if it was stopped before its first token. */

@@ -386,6 +386,23 @@ sampling(
   ).option("--reasoning <how>", "show or hide what the model thinks before it answers", "show"),
 ).action(run(async () => (await import("./chat.ts")).chat));
 
+add(
+  "template",
+  "the chat template: text and tokens of a conversation, what it leaves out or refuses, calls there and back",
+  "rlx template model.gguf --conversation tools --tokens",
+  "rlx template model.gguf --messages talk.json --tools tools.json --json",
+  "rlx template model.gguf --against tokenizer_config.json",
+)
+  .addOption(once("--conversation <id>", "user, system (default), turns, tools, tool-result, developer or reasoning"))
+  .addOption(once("--messages <path>", "a conversation of your own: a JSON list of messages; - for standard input"))
+  .addOption(once("--tools <json>", "JSON list of functions, or a file with it"))
+  .addOption(once("--template <name>", "one of the file's named chat templates"))
+  .addOption(several("--template-var <pair>", "a variable of the chat template, as name=value"))
+  .option("--no-generation-prompt", "without the beginning of the answer")
+  .addOption(once("--against <path>", "another template (.jinja, or tokenizer_config.json) to compare with"))
+  .option("--tokens", "each token with its id; special ones are marked")
+  .action(run(async () => (await import("./template.ts")).inspectTemplate));
+
 withText(
   add(
     "score",

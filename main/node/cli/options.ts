@@ -109,7 +109,11 @@ export const sampling = (command: Program): Program =>
       .option("--seed <n>", "the same seed gives the same text")
       .addOption(several("--stop <text>", "end at this text"))
       .addOption(adapters())
-      .option("--context <n>", "context length in tokens"),
+      .option("--context <n>", "context length in tokens")
+      .addOption(
+        once("--prompt-cache <file>", "begin with what this file holds of the prompt, and save the session there after"),
+      )
+      .option("--prompt-cache-ro", "read the prompt cache, and leave it as it is"),
     "cpu, mlx, coreml-sim or coreml",
   );
 
@@ -147,6 +151,8 @@ export const DEMO_INSTEAD = new Option(
   "jsonSchemaFile",
   "stop",
   "context",
+  "promptCache",
+  "promptCacheRo",
   "threads",
 ]);
 

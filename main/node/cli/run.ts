@@ -20,13 +20,16 @@ import { countExperts, printUse, countsOf } from "./experts.ts";
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
+import type { PromptCacheOptions } from "./promptCache.ts";
+import { loadPromptCache, savePromptCache } from "./promptCache.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 import { counted } from "../../engine/words.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 import type { ToldOptions } from "./told.ts";
 import { notedTemplate, shower, tell, toldOf } from "./told.ts";
 
-export interface SamplingOptions extends CommonOptions, Readonly<Partial<Record<SamplingNumber, string>>> {
+export interface SamplingOptions
+  extends CommonOptions, PromptCacheOptions, Readonly<Partial<Record<SamplingNumber, string>>> {
   readonly maxTokens: string;
   readonly dryBreaker?: readonly string[];
   readonly logitBias?: readonly string[];
@@ -260,6 +263,7 @@ export async function complete(command: Command, choice: ModelChoice, options: P
     options,
     isMessage ? { kind: "chat", messages: [{ role: "user", content: text }], ...told } : { kind: "completion", text },
   );
+  const loaded = await loadPromptCache(command, input, options);
   const counting = options.experts === true ? await expertsDevice(command, overview, options) : undefined;
   const begun = ({ reference }: Start): void => noteReference(command.output, reference);
   const show = isMessage ? shower(command, true) : undefined;
@@ -268,8 +272,12 @@ export async function complete(command: Command, choice: ModelChoice, options: P
   if (isMessage) tell(command, done.reply);
   const { device, truth, reference, sampling } = start;
   const parts = isMessage ? done.reply : {};
-  const value = { text: written, ...parts, device, truth, reference, sampling, reason: done.reason, stats: done.stats };
   const isCancelled = done.reason === "cancelled";
+  const saved = isCancelled ? null : await savePromptCache(command, input, options);
+  const value = {
+    ...{ text: written, ...parts, device, truth, reference, sampling, reason: done.reason, stats: done.stats },
+    ...(options.promptCache === undefined ? {} : { promptCache: { loaded, saved } }),
+  };
   const use =
     counting === undefined || isCancelled
       ? undefined

@@ -1,4 +1,5 @@
 /** A model's file that is open for work: its graph, its text, and sessions that write text on a device. */
+import { VERSION } from "../../contract/version.ts";
 import type { ChatMessage, ChatSupport } from "../../chatTemplate/chatTemplate.ts";
 import { chatSupport, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
@@ -30,12 +31,15 @@ import type { ReplyEvent } from "../../runtime/replyEvents.ts";
 import { replyEvents } from "../../runtime/replyEvents.ts";
 import type { ReplyReader } from "../../replies/reader.ts";
 import type { AnswerForms } from "../../runtime/sampling/grammars.ts";
+import type { PromptCacheFacts, PromptCachePlace } from "../../runtime/promptCache.ts";
+import { loadPromptCache, savePromptCache } from "../../runtime/promptCache.ts";
 import { samplingHints } from "../../runtime/sampling/hints.ts";
 import type { SamplingSettings } from "../../runtime/sampling/settings.ts";
 import { prepareSampling } from "../../runtime/sampling/settings.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import { modelFiles } from "../files/modelFiles.ts";
+import { promptCacheFiles } from "../files/promptCacheFiles.ts";
 import { poolingOf } from "../../runtime/embedderModel.ts";
 import { engines, THREADS } from "./addon.ts";
 import type { EmbedderOptions } from "./embedder.ts";
@@ -167,7 +171,8 @@ export class Model {
     const device = id === undefined ? registry.first : registry.able(id, "tokens", "session");
     const type = cacheType === undefined ? {} : { cacheType };
     const decoder = await this.#decoder(device, { ...type, threads, context }, signal);
-    return new ModelSession(this, decoder.open({ context: Math.min(context, decoder.context), threads }));
+    const place = { engine: VERSION, device: device.id, cacheType: decoder.cacheType };
+    return new ModelSession(this, decoder.open({ context: Math.min(context, decoder.context), threads }), place);
   }
 
   /** Which experts each layer of a mixture chooses while it reads a prompt. */
@@ -274,11 +279,55 @@ export class ModelSession {
   /** Tokens, logits, scores, forks and saved states, below the level of text. */
   readonly decoder: DecoderSession;
   readonly #model: Pick<Model, "prompt" | "tokenizer" | "file">;
+  readonly #place: PromptCachePlace | undefined;
   #busy = false;
 
-  constructor(model: Pick<Model, "prompt" | "tokenizer" | "file">, decoder: DecoderSession) {
+  /** `place`: what a prompt cache of it belongs to besides the model; without it none can be saved. */
+  constructor(model: Pick<Model, "prompt" | "tokenizer" | "file">, decoder: DecoderSession, place?: PromptCachePlace) {
     this.#model = model;
     this.decoder = decoder;
+    this.#place = place;
+  }
+
+  /** What it holds, as a prompt cache: a file that another process loads instead of reading the same prompt again. */
+  save(
+    path: string,
+    options: { readonly overwrite?: boolean; readonly signal?: AbortSignal } = {},
+  ): Promise<PromptCacheFacts> {
+    return this.#alone(() => savePromptCache(promptCacheFiles, path, this.#cached, options));
+  }
+
+  /** Takes the place of what it holds. Refuses the cache of another model, version, device or type. */
+  load(path: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<PromptCacheFacts> {
+    return this.#alone(() => loadPromptCache(promptCacheFiles, path, this.#cached, signal));
+  }
+
+  get #cached(): Parameters<typeof savePromptCache>[2] {
+    if (this.#place !== undefined) return { file: this.#model.file, session: this.decoder, place: this.#place };
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      "[prompt cache] got a session of a package, expected one of a model",
+      {
+        hint: "Open the model with openModel and a session on cpu or mlx.",
+      },
+    );
+  }
+
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    this.#begin("prompt cache");
+    try {
+      return await work();
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  #begin(who: string): void {
+    if (this.#busy)
+      throw new WorkbenchError("HANDLE_BUSY", `[${who}] this session is writing already`, {
+        hint: "Wait for its end, abort it, or open another session.",
+      });
+    this.#busy = true;
   }
 
   /**
@@ -287,11 +336,7 @@ export class ModelSession {
    * of a tool, and `done` has the whole reply. An abort ends it with the reason "cancelled"; the session can go on.
    */
   async *generate(prompt: Prompt, options: TextOptions = {}): AsyncGenerator<ReplyEvent, void, void> {
-    if (this.#busy)
-      throw new WorkbenchError("HANDLE_BUSY", "[generate] this session is writing already", {
-        hint: "Wait for its end, abort it, or open another session.",
-      });
-    this.#busy = true;
+    this.#begin("generate");
     try {
       const { maxTokens = MOST_TOKENS, sampling, ...rest } = options;
       const { ids, reader, ...forms } = await this.#model.prompt(prompt, options.signal);
