@@ -110,6 +110,7 @@ test("conversations are kept, gone on with otherwise, found again and handed on"
   await expect(panel.getByRole("list", { name: "Attached files" })).toContainText(/notes\.txt\s*24.B/);
   await dropFile(page, join(folder, "paper.pdf"), at);
   await expect(page.getByRole("alert")).toContainText("The file paper.pdf: got a PDF, expected text.");
+  await picture(page, "conversations-refused");
   await page.getByRole("alert").getByRole("button", { name: "Dismiss" }).click();
   // As tall as the wrapped text, to a third of the window.
   const heightOf = async (): Promise<number> => (await page.locator("#composer").boundingBox())?.height ?? 0;
