@@ -163,9 +163,9 @@ test.describe("over the double of Core ML", () => {
     const errors = await openWindow(page, await served.address());
     await openPath(page, sampleCopy(folder, "double.gguf"));
     const run = await showTab(page, "Run");
-    await run.getByRole("button", { name: "Side by side" }).click();
-    await run.getByRole("button", { name: /^Beside it/ }).click();
-    await page.getByRole("radiogroup", { name: "Beside it" }).getByRole("radio", { name: /^CPU/ }).check();
+    await run.getByRole("button", { name: "Add a column" }).click();
+    await run.getByRole("button", { name: /^Device of column 2/ }).click();
+    await page.getByRole("radiogroup", { name: "Device of column 2" }).getByRole("radio", { name: /^CPU/ }).check();
     await page.keyboard.press("Escape");
     await run.getByLabel("Temperature").fill("0");
     await run.getByText("Text", { exact: true }).click();

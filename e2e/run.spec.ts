@@ -125,12 +125,12 @@ for (const [theme, width, height] of [
       await page.keyboard.press("Enter");
       await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 60_000 });
     }
-    // The navigator lists what was run; the history opens from there as from the composer.
+    // Beside other views the navigator lists what was run; the history opens from there as from the composer.
+    await showTab(page, "Overview");
     const listed = page.getByRole("navigation").getByRole("region", { name: "Runs" }).getByRole("button");
     // A low window keeps the room for the tree and shows the newest two.
     await expect(listed).toHaveCount(height > 720 ? 3 : 2);
     await expect(listed.first()).toContainText(/Chat 3, \d\d:\d\d.*t\/s/);
-    await showTab(page, "Overview");
     await listed.first().click();
     await panel.getByRole("button", { name: "Back to the conversation" }).click();
     await panel.getByRole("button", { name: "History, 3 runs" }).click();

@@ -22,14 +22,14 @@ test.afterAll(async () => {
 async function sideBySide(page: Page, name: string): Promise<Locator> {
   await openPath(page, sampleCopy(folder, name));
   const panel = await showTab(page, "Run");
-  await panel.getByRole("button", { name: "Side by side" }).click();
-  await expect(panel.getByText("One question, two devices")).toBeVisible();
+  await panel.getByRole("button", { name: "Add a column" }).click();
+  await expect(panel.getByText("One question, several columns")).toBeVisible();
   return panel;
 }
 
 /** What stands beside the CPU here. */
 const besideCpu = async (panel: Locator): Promise<string> =>
-  (await panel.getByRole("button", { name: /^Beside it/ }).innerText()).replace(/^.*and on\s*/s, "").trim();
+  (await panel.getByRole("button", { name: /^Device of column 2/ }).innerText()).replace(/^.*and on\s*/s, "").trim();
 
 for (const [theme, width, height] of [
   ["light", 1440, 900],
@@ -94,8 +94,11 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   const errors = await openWindow(page, await served.address());
   const panel = await sideBySide(page, "pair-differs.gguf");
   // The simulator computes the exported package: f16 weights and other sums, so a free draw parts from the CPU's sooner or later.
-  await panel.getByRole("button", { name: /^Beside it/ }).click();
-  await page.getByRole("radiogroup", { name: "Beside it" }).getByText("Core ML, simulated", { exact: true }).click();
+  await panel.getByRole("button", { name: /^Device of column 2/ }).click();
+  await page
+    .getByRole("radiogroup", { name: "Device of column 2" })
+    .getByText("Core ML, simulated", { exact: true })
+    .click();
   await page.keyboard.press("Escape");
   await panel.getByLabel("Temperature").fill("2");
   await panel.getByLabel("Seed").fill("3");

@@ -247,14 +247,18 @@ describe("files that go with a question", () => {
       file("c.txt", "x".repeat(300_000)),
       file("d.txt", bytes(65, 0, 66)),
     ]);
-    expect(get().notices.map(({ title, text }) => [title, text])).toEqual([
-      ["a.pdf was not attached", expect.stringContaining("got a PDF, expected text")],
-      ["b.bin was not attached", expect.stringContaining("bytes that are not UTF-8")],
-      ["c.txt was not attached", expect.stringMatching(/got 300.KB, expected 250.KB at most/u)],
-      ["d.txt was not attached", expect.stringContaining("bytes that are no text")],
+    expect(get().refusedFiles.map(({ name, error }) => [name, error.code, error.message])).toEqual([
+      ["a.pdf", "INPUT_UNREADABLE", expect.stringContaining("got a PDF, expected text")],
+      ["b.bin", "INPUT_UNREADABLE", expect.stringContaining("bytes that are not UTF-8")],
+      ["c.txt", "INPUT_LIMIT", expect.stringMatching(/got 300.KB, expected 250.KB at most/u)],
+      ["d.txt", "INPUT_UNREADABLE", expect.stringContaining("bytes that are no text")],
     ]);
     await get().attach([file("wide.txt", bytes(0xff, 0xfe, 0xe9, 0))]);
     expect(get().attachments[0]?.text).toBe("é");
+    expect(get().refusedFiles).toEqual([]);
+    await get().attach(Array.from({ length: 8 }, (_, i) => file(`${i}.txt`, "x")));
+    expect(get().attachments).toHaveLength(8);
+    expect(get().refusedFiles[0]?.error.message).toContain("expected 8 at most");
   });
 });
 

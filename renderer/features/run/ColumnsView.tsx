@@ -22,22 +22,23 @@ export function ColumnTurns(): ReactNode {
   return turns.map((turn) => <ColumnTurnView key={turn.id} turn={turn} />);
 }
 
-/** "MLX"; of another model "Qwen3 0.6B on MLX". */
-export function columnTitle(devices: readonly DeviceInfo[] | null, { answer, parameters, model }: Column): string {
-  const device = deviceTitle(devices, answer.device ?? parameters.device);
-  return model === null ? device : `${model.title} on ${device}`;
+/** "MLX"; of another model "Qwen3 0.6B on MLX". Columns of the same model and device have their numbers beside. */
+export function columnTitles(devices: readonly DeviceInfo[] | null, columns: readonly Column[]): readonly string[] {
+  const titles = columns.map(({ answer, parameters, model }) => {
+    const device = deviceTitle(devices, answer.device ?? parameters.device);
+    return model === null ? device : `${model.title} on ${device}`;
+  });
+  return titles.map((title, i) =>
+    titles.filter((each) => each === title).length > 1 ? `${title}, column ${i + 1}` : title,
+  );
 }
-
-/** Columns of the same model and device have their numbers beside. */
-const titlesOf = (titles: readonly string[]): readonly string[] =>
-  titles.map((title, i) => (titles.filter((each) => each === title).length > 1 ? `${title}, column ${i + 1}` : title));
 
 function ColumnTurnView({ turn }: { readonly turn: ColumnTurn }): ReactNode {
   const at = divergences(turn.columns);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
   const running = useRun((s) => s.running !== null);
   const remove = useRun((s) => s.deleteTurn);
-  const titles = titlesOf(turn.columns.map((column) => columnTitle(devices, column)));
+  const titles = columnTitles(devices, turn.columns);
   const [first, ...others] = turn.columns;
   return (
     <article className={styles["columnTurn"]} aria-label={`Side by side, ${titles.join(" and ")}`}>

@@ -1,9 +1,10 @@
 /** Starts and stops a run: the text, the files that go with it, its parameters, and the way to earlier runs. */
-import { History, Paperclip } from "lucide-react";
+import { History, Paperclip, X } from "lucide-react";
 import type { DragEvent, KeyboardEvent, ReactNode, RefObject } from "react";
 import { useEffect, useRef, useState } from "react";
 import { current } from "../../session/async.ts";
 import { Button, IconButton } from "../../ui/Button.tsx";
+import { plainMessage } from "../../ui/ErrorNote.tsx";
 import { plural } from "../../ui/format.ts";
 import { GrowingText } from "../../ui/GrowingText.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
@@ -43,6 +44,7 @@ export function Composer(): ReactNode {
     <div className={styles["composerRoom"]}>
       <div ref={box} className={styles["composer"]} {...drop}>
         <AttachmentChips attachments={attachments} onRemove={detach} />
+        <Refused />
         <GrowingText
           field={field}
           id="composer"
@@ -54,6 +56,27 @@ export function Composer(): ReactNode {
         />
         <Controls />
       </div>
+    </div>
+  );
+}
+
+/** Files that were not taken, and why: beside the field, not over it. */
+function Refused(): ReactNode {
+  const refused = useRun((s) => s.refusedFiles);
+  const dismiss = useRun((s) => s.dismissRefused);
+  if (refused.length === 0) return null;
+  return (
+    <div className={styles["refused"]} role="alert">
+      <div>
+        {refused.map(({ name, error: { code, message, hint } }) => (
+          <p key={name}>
+            {plainMessage(message)} {hint} <code>{code}</code>
+          </p>
+        ))}
+      </div>
+      <IconButton label="Dismiss" onClick={dismiss}>
+        <X size={13} aria-hidden="true" />
+      </IconButton>
     </div>
   );
 }

@@ -30,7 +30,7 @@ export function ConversationMenu(): ReactNode {
       small
       firm
       label="Conversation"
-      width={424}
+      width={460}
       trigger={
         <b className={styles["title"]} title={name}>
           {name}

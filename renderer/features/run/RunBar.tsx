@@ -37,6 +37,16 @@ export function RunBar(): ReactNode {
   const running = useRun((s) => s.running !== null);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
   const other = otherDevice(devices ?? [], [device, ...beside.map((each) => each.device)]) ?? device;
+  const isFull = beside.length + 1 >= MOST_COLUMNS;
+  const first = (
+    <DevicePicker
+      label="Answers on"
+      lead="Answers on"
+      value={device}
+      disabled={running}
+      onChange={(next) => set({ device: next })}
+    />
+  );
   return (
     <div className={styles["bar"]}>
       <div className={styles["which"]}>
@@ -44,28 +54,12 @@ export function RunBar(): ReactNode {
         <NewConversation />
       </div>
       <div className={styles["where"]} role="group" aria-label="Where answers are made">
-        <DevicePicker
-          label="Answers on"
-          lead="Answers on"
-          value={device}
-          disabled={running}
-          onChange={(next) => set({ device: next })}
-        />
-        {beside.map((choice, i) => (
-          <ColumnPicker
-            key={i}
-            number={i + 2}
-            choice={choice}
-            onChange={(next) => setBeside(beside.map((each, at) => (at === i ? next : each)))}
-            onRemove={() => setBeside(beside.filter((_, at) => at !== i))}
-          />
-        ))}
-        {beside.length === 0 ? null : <Segmented label="Order" value={order} options={ORDERS} onChange={setOrder} />}
+        {beside.length === 0 ? first : <Segmented label="Order" value={order} options={ORDERS} onChange={setOrder} />}
         <Button
           small
-          disabled={running || beside.length + 1 >= MOST_COLUMNS}
+          disabled={running || isFull}
           title={
-            beside.length + 1 >= MOST_COLUMNS
+            isFull
               ? `${MOST_COLUMNS} columns at most`
               : "The same question, with the same seed, on another device or by another model"
           }
@@ -74,6 +68,20 @@ export function RunBar(): ReactNode {
           <Columns2 size={13} aria-hidden="true" /> Add a column
         </Button>
       </div>
+      {beside.length === 0 ? null : (
+        <div className={styles["columns"]} role="group" aria-label="Columns">
+          {first}
+          {beside.map((choice, i) => (
+            <ColumnPicker
+              key={i}
+              number={i + 2}
+              choice={choice}
+              onChange={(next) => setBeside(beside.map((each, at) => (at === i ? next : each)))}
+              onRemove={() => setBeside(beside.filter((_, at) => at !== i))}
+            />
+          ))}
+        </div>
+      )}
     </div>
   );
 }

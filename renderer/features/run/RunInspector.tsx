@@ -11,7 +11,7 @@ import { approximate, bytes, count, figureText, isApproximate, rate, share, sign
 import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import { median } from "../../ui/median.ts";
 import { Sparkline } from "../../ui/Sparkline.tsx";
-import { columnTitle } from "./ColumnsView.tsx";
+import { columnTitles } from "./ColumnsView.tsx";
 import type { Answer } from "./request.ts";
 import type { RunSlice } from "./slice.ts";
 import { useRun } from "./useRun.ts";
@@ -45,10 +45,11 @@ function ColumnSpeeds(): ReactNode {
   const columns = useRun((s) => s.columnTurns.at(-1)?.columns ?? null);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
   if (columns === null) return <SpeedCard title="Tokens per second" rates={[]} last={null} />;
-  return columns.map((column) => (
+  const titles = columnTitles(devices, columns);
+  return columns.map((column, i) => (
     <SpeedCard
       key={column.id}
-      title={`${columnTitle(devices, column)}, t/s`}
+      title={`${titles[i] ?? ""}, t/s`}
       rates={column.rates}
       last={column.answer.device === null ? null : column.answer}
     />
@@ -134,10 +135,11 @@ function Contexts(): ReactNode {
   const stats = useRun((s) => lookedAt(s, null)?.stats ?? null);
   const devices = useRun((s) => current(s.info)?.devices ?? null);
   if (columns === null) return <ContextCard title="Context" stats={stats} asked={null} />;
-  return columns.map((column) => (
+  const titles = columnTitles(devices, columns);
+  return columns.map((column, i) => (
     <ContextCard
       key={column.id}
-      title={`Context, ${columnTitle(devices, column)}`}
+      title={`Context, ${titles[i] ?? ""}`}
       stats={column.answer.stats}
       asked={column.parameters.context}
     />

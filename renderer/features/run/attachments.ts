@@ -10,8 +10,9 @@ export interface Attachment {
   readonly text: string;
 }
 
-export const LARGEST_FILE = 250_000;
-export const MOST_FILES = 8;
+const LARGEST_FILE = 250_000;
+/** Of one question. */
+const MOST_FILES = 8;
 
 /** Kinds of files by their first bytes: what people drop that is no text. */
 const KINDS: readonly (readonly [what: string, start: readonly number[], at?: number])[] = [
@@ -32,7 +33,7 @@ const KINDS: readonly (readonly [what: string, start: readonly number[], at?: nu
 ];
 
 /** What the bytes are, where they are known to be no text; null: they may be one. */
-export const binaryKind = (head: Uint8Array): string | null =>
+const binaryKind = (head: Uint8Array): string | null =>
   KINDS.find(([, start, at = 0]) => start.every((byte, i) => head[at + i] === byte))?.[0] ?? null;
 
 const refused = (name: string, what: string, hint: string): WorkbenchError =>
@@ -49,9 +50,15 @@ async function headOf(file: File): Promise<Uint8Array> {
   }
 }
 
-/** A file as text in UTF-8 or, with a mark at its start, UTF-16. */
-export async function readAttachment(file: File): Promise<Attachment> {
+/** A file as text in UTF-8 or, with a mark at its start, UTF-16. `before`: how many go with the question already. */
+export async function readAttachment(file: File, before: number): Promise<Attachment> {
   const { name, size } = file;
+  if (before >= MOST_FILES)
+    throw new WorkbenchError(
+      "INPUT_LIMIT",
+      `[attachment] the file ${name}: got more than ${MOST_FILES} files for one question, expected ${MOST_FILES} at most`,
+      { hint: "Send some of them first, or put them into one file." },
+    );
   const head = await headOf(file);
   const kind = binaryKind(head);
   if (kind !== null) throw refused(name, kind, "Attach its text: the models here read text only.");

@@ -2,6 +2,8 @@
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { TemplateView } from "../../../main/contract/views/chat.ts";
 import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../../main/contract/views/run.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+import { toWireError } from "../../../main/diagnostics/errors.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
@@ -10,7 +12,7 @@ import { askedParameters, MAX_RATES, runCommand } from "./asking.ts";
 import type { HistorySlice } from "./historySlice.ts";
 import type { HybridSlice } from "./hybridSlice.ts";
 import type { Attachment } from "./attachments.ts";
-import { MOST_FILES, readAttachment } from "./attachments.ts";
+import { readAttachment } from "./attachments.ts";
 import type { ColumnsSlice } from "./columnsSlice.ts";
 import type { Conversation } from "./conversation.ts";
 import { idsOf, withoutTurn, withTurn } from "./conversation.ts";
@@ -38,8 +40,10 @@ export interface TalkSlice {
   /** Puts the prompt and the parameters of a run, with the seed that it used, into the composer. */
   readonly restoreRun: (id: number) => void;
   readonly setDraft: (text: string) => void;
-  /** Says of each file that it is no text, or why else it is not taken. */
+  /** Files that were not attached the last time, and why. */
+  readonly refusedFiles: readonly { readonly name: string; readonly error: WireError }[];
   readonly attach: (files: readonly File[]) => Promise<void>;
+  readonly dismissRefused: () => void;
   readonly detach: (name: string) => void;
   readonly setRunMode: (mode: RunMode) => void;
   readonly setParameters: (part: Partial<RunParameters>) => void;
@@ -75,6 +79,7 @@ const NO_TALK = {
   runMode: "chat",
   draft: "",
   attachments: [],
+  refusedFiles: [],
   turns: [],
   running: null,
   chosenToken: null,
@@ -120,26 +125,18 @@ export function createTalkSlice(tools: Tools): TalkSlice {
     },
     setDraft: (draft) => set({ draft }),
     async attach(files) {
+      set({ refusedFiles: [] });
       for (const file of files) {
-        const { attachments, notify, notifyError } = get();
-        if (attachments.length >= MOST_FILES) {
-          notify({
-            ...{ level: "warning", code: "INPUT_LIMIT", details: null },
-            title: "Not all files were attached",
-            text: `A question takes ${MOST_FILES} files.`,
-            hint: "Send some of them first, or put them into one file.",
-          });
-          return;
-        }
         try {
-          const read = await readAttachment(file);
+          const read = await readAttachment(file, get().attachments.length);
           // The same file again is its newer version.
           set({ attachments: [...get().attachments.filter(({ name }) => name !== read.name), read] });
         } catch (error) {
-          notifyError(`${file.name} was not attached`, error);
+          set({ refusedFiles: [...get().refusedFiles, { name: file.name, error: toWireError(error) }] });
         }
       }
     },
+    dismissRefused: () => set({ refusedFiles: [] }),
     detach: (name) => set({ attachments: get().attachments.filter((each) => each.name !== name) }),
     setRunMode: (runMode) => set({ runMode }),
     setParameters: (part) => set({ parameters: { ...get().parameters, ...part } }),
@@ -165,7 +162,7 @@ export function createTalkSlice(tools: Tools): TalkSlice {
       get().stopColumns();
     },
     showTalk({ mode, draft, attachments, system, turns, columnTurns }) {
-      set({ runMode: mode, draft, attachments, turns, chosenToken: null, rates: [] });
+      set({ runMode: mode, draft, attachments, refusedFiles: [], turns, chosenToken: null, rates: [] });
       set({ parameters: { ...get().parameters, system } });
       get().showColumnTurns(columnTurns);
       get().showHistory(false);
@@ -254,7 +251,7 @@ function askingActions(
       const { draft, attachments, running, model, template } = get();
       const open = current(model);
       if (open === null || running !== null || (draft.trim() === "" && attachments.length === 0)) return;
-      set({ draft: "", attachments: [] });
+      set({ draft: "", attachments: [], refusedFiles: [] });
       if (template.kind === "idle" || template.kind === "loading") {
         const isKnown = await waitForTemplate();
         if (!isOpen(open)) return;
