@@ -51,18 +51,18 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 export function profileSentence({
   decode,
   peakBandwidth,
-  truth,
-}: Pick<ProfileView, "decode" | "peakBandwidth" | "truth">): string {
+}: Pick<ProfileView, "decode" | "peakBandwidth">): string {
   const { rows } = decode;
   const [largest] = rows;
   const op = rows.find(({ kind }) => kind === "op");
   if (largest === undefined) return "No token was written.";
-  const how = truth === "attributed" ? " by attribution" : "";
-  const first = `A typical token spends ${percent(largest.share)} of its time ${placeOf(largest)}${largest === op ? how : ""}`;
+  const first = `A typical token spends ${percent(largest.share)} of its time ${placeOf(largest)}${howOf(largest)}`;
   const second =
-    op === undefined || op === largest ? "" : `, and ${percent(op.share)} in its largest operation, ${op.op}${how}`;
+    op === undefined || op === largest ? "" : `, and ${percent(op.share)} in its largest operation, ${op.op}${howOf(op)}`;
   return [`${first}${second}.`, ...memorySentence(rows, decode.seconds.value, peakBandwidth?.value)].join(" ");
 }
+
+const howOf = ({ truth }: ProfileRow): string => (truth === "attributed" ? " by attribution" : "");
 
 const placeOf = ({ kind, op }: ProfileRow): string =>
   kind === "op"

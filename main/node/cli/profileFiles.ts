@@ -36,7 +36,8 @@ export async function loadRecording(path: string): Promise<ProfileView> {
       "INPUT_ARGUMENT",
       `[recording] ${path}: got ${facts.size} bytes, expected at most ${LARGEST_RECORDING}`,
     );
-  return readRecording(path, await readFile(path, "utf8"));
+  // A large model is not read to say that it is no recording.
+  return readRecording(path, (await isRecording(path)) ? await readFile(path, "utf8") : "");
 }
 
 /** Whether a file may go there. Runs before the measurement, which may take long. */
