@@ -31,7 +31,12 @@ export function disagreements(profile: ProfileView): readonly string[] {
   };
   const table = rows.reduce((sum, row) => sum + row.seconds, 0);
   same("the table and the whole token", table, whole.value, PRECISION * whole.value);
-  same("the shares and all", rows.reduce((sum, row) => sum + row.share, 0), 1, PRECISION);
+  same(
+    "the shares and all",
+    rows.reduce((sum, row) => sum + row.share, 0),
+    1,
+    PRECISION,
+  );
   if (lanes.size !== rows.length) faults.push(`lanes have ${lanes.size} parts, the table has ${rows.length}`);
   for (const { device, op, seconds, share } of rows) {
     same(`${op} in the table and the lanes`, seconds, lanes.get(`${device} ${op}`) ?? NaN, PRECISION * whole.value);
@@ -39,13 +44,19 @@ export function disagreements(profile: ProfileView): readonly string[] {
   }
   const [largest] = rows;
   const op = rows.find(({ kind }) => kind === "op");
-  const says = /spends (\d+) % of its time (.*?)(?: by attribution)?(?:, and (\d+) % in its largest operation, (.*?)(?: by attribution)?)?\.(?: |$)/.exec(
-    profile.sentence,
-  );
-  if (says === null || largest === undefined || op === undefined) return [...faults, `no sentence: ${profile.sentence}`];
+  const says =
+    /spends (\d+) % of its time (.*?)(?: by attribution)?(?:, and (\d+) % in its largest operation, (.*?)(?: by attribution)?)?\.(?: |$)/.exec(
+      profile.sentence,
+    );
+  if (says === null || largest === undefined || op === undefined)
+    return [...faults, `no sentence: ${profile.sentence}`];
   const [, share, place, opShare, opName] = says;
   same("the sentence and the largest row", Number(share) / 100, largest.share, ROUNDING);
-  const where = { op: `in ${largest.op}`, between: "between steps, in JavaScript", edges: "in sampling and in starting and ending the step" };
+  const where = {
+    op: `in ${largest.op}`,
+    between: "between steps, in JavaScript",
+    edges: "in sampling and in starting and ending the step",
+  };
   if (place !== where[largest.kind]) faults.push(`the sentence says ${place}, the table ${largest.op}`);
   if (largest.kind !== "op") {
     same("the sentence and the largest op", Number(opShare) / 100, op.share, ROUNDING);

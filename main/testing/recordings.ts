@@ -31,7 +31,10 @@ export function madeRecording({ seed, tokens, attributed = false, slower = {} }:
   const written = tokens ?? 1 + Math.floor(within(0, 12));
   const steps = { start: [] as number[], seconds: [] as number[], tokens: [] as number[], decode: [] as number[] };
   const columns = ["start", "seconds", "lane", "step", "op", "label", "bytes"] as const;
-  const slices = Object.fromEntries(columns.map((name) => [name, [] as number[]])) as Record<(typeof columns)[number], number[]>;
+  const slices = Object.fromEntries(columns.map((name) => [name, [] as number[]])) as Record<
+    (typeof columns)[number],
+    number[]
+  >;
   let now = within(0, 0.01);
   for (let step = 0; step <= written; step++) {
     const decode = step > 0;

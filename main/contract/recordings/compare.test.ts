@@ -10,7 +10,11 @@ describe("two recordings", () => {
     const { differences, sentence, first: a, second: b } = compareRecordings(first, first);
     expect(b).toBe(a);
     expect(differences.every(({ seconds, share }) => seconds === 0 && share === 0)).toBe(true);
-    expect(sentence).toMatch(/no clear difference: the middle halves of their tokens overlap/);
+    expect(sentence).toMatch(/^A token takes \S+ ms in both: nothing changed\.$/);
+    const noise = madeRecording({ seed, tokens, slower: { add: 1.02 } });
+    expect(compareRecordings(first, noise).sentence).toMatch(
+      /no clear difference: the middle halves of their tokens overlap/,
+    );
   });
 
   it("name the largest change, and what it means for the token", () => {
@@ -19,7 +23,9 @@ describe("two recordings", () => {
     expect(differences[0]).toMatchObject({ name: "attention", kind: "op" });
     expect(differences[0]!.share).toBeGreaterThan(20);
     expect(differences.reduce((sum, { seconds }) => sum + seconds, 0)).toBeCloseTo(b - a, 9);
-    expect(sentence).toMatch(/^A token of the second takes \S+ ms instead of \S+ ms: \S+ ms \(\d+ %\) slower\. The largest change is attention: \+\S+ ms\.$/);
+    expect(sentence).toMatch(
+      /^A token of the second takes \S+ ms instead of \S+ ms: \S+ ms \(\d+ %\) slower\. The largest change is attention: \+\S+ ms\.$/,
+    );
     expect(compareRecordings(second, first).sentence).toMatch(/ faster\. The largest change is attention: \u2212/);
   });
 

@@ -78,8 +78,11 @@ describe("the archive", () => {
     const folder = mkdtempSync(join(tmpdir(), "rlx-zip-"));
     try {
       writeFileSync(join(folder, "a.zip"), bytes);
-      const read = "import json,sys,zipfile; z=zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(json.dumps({n: z.read(n).decode() for n in z.namelist()}))";
-      return JSON.parse(execFileSync("python3", ["-c", read, join(folder, "a.zip")], { encoding: "utf8", maxBuffer: 1e8 })) as Record<string, string>;
+      const read =
+        "import json,sys,zipfile; z=zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(json.dumps({n: z.read(n).decode() for n in z.namelist()}))";
+      return JSON.parse(
+        execFileSync("python3", ["-c", read, join(folder, "a.zip")], { encoding: "utf8", maxBuffer: 1e8 }),
+      ) as Record<string, string>;
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -93,7 +96,14 @@ describe("the archive", () => {
   });
 
   it("keeps names and texts beyond ASCII, and an empty one", () => {
-    expect(unzip(zip([{ name: "größe.txt", text: "µs ∑" }, { name: "b", text: "" }]))).toEqual({ "größe.txt": "µs ∑", b: "" });
+    expect(
+      unzip(
+        zip([
+          { name: "größe.txt", text: "µs ∑" },
+          { name: "b", text: "" },
+        ]),
+      ),
+    ).toEqual({ "größe.txt": "µs ∑", b: "" });
     const bytes = Uint8Array.from({ length: 1000 }, (_, i) => (i * 7) & 255);
     expect(crc32(bytes)).toBe(ofNode(bytes));
   });

@@ -11,14 +11,21 @@ function changed(path: string, change: (value: unknown) => unknown): string {
   const copy = structuredClone(kept);
   const names = path.split(".");
   const last = names.pop()!;
-  const place = names.reduce<Record<string, unknown>>((at, name) => at[name] as Record<string, unknown>, copy.recording);
+  const place = names.reduce<Record<string, unknown>>(
+    (at, name) => at[name] as Record<string, unknown>,
+    copy.recording,
+  );
   place[last] = change(place[last]);
   return JSON.stringify(copy);
 }
 
 /** A column with another value in it. */
 const column =
-  (type: typeof Float32Array | typeof Float64Array | typeof Uint32Array | typeof Uint8Array, at: number, value: number) =>
+  (
+    type: typeof Float32Array | typeof Float64Array | typeof Uint32Array | typeof Uint8Array,
+    at: number,
+    value: number,
+  ) =>
   (packed: unknown): unknown => {
     const { $array, data } = packed as { $array: string; data: string };
     const values = new type(Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)).buffer);

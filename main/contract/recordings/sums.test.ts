@@ -15,7 +15,10 @@ describe("sentence, table and lanes", () => {
   it("that do not agree are told apart", () => {
     const made = madeRecording({ seed: 1 });
     const [first, ...rest] = made.decode.rows;
-    const otherRow = { ...made, decode: { ...made.decode, rows: [{ ...first!, seconds: first!.seconds * 1.1 }, ...rest] } };
+    const otherRow = {
+      ...made,
+      decode: { ...made.decode, rows: [{ ...first!, seconds: first!.seconds * 1.1 }, ...rest] },
+    };
     expect(disagreements(otherRow)).not.toEqual([]);
     const { sentence } = made;
     expect(disagreements({ ...made, sentence: sentence.replace(/\d+ %/, "1 %") })).toEqual([
@@ -58,9 +61,9 @@ describe("sums", () => {
 
   it("know the layer by the label", () => {
     const layer = (label: string, op = "linear") => layerOf({ kind: "op", op, label });
-    expect(["blk.12/attention", "model.layers.3.mlp", "embedding", "output_norm/x"].map((label) => layer(label))).toEqual([
-      ...["block 12", "block 3", "embedding", "output_norm"],
-    ]);
+    expect(
+      ["blk.12/attention", "model.layers.3.mlp", "embedding", "output_norm/x"].map((label) => layer(label)),
+    ).toEqual([...["block 12", "block 3", "embedding", "output_norm"]]);
     expect([layer("", "add"), layer("iota", "iota")]).toEqual(["outside of blocks", "outside of blocks"]);
   });
 });

@@ -12,8 +12,16 @@ describe("the lanes", () => {
     expect(kinds).toEqual(["tokens", "host", "lane", "thread", "thread", "memory"]);
     const attributed = tracksOf(madeRecording({ seed: 5, attributed: true }));
     expect(attributed.map(({ kind }) => kind)).toEqual(["tokens", "host", "lane", "lane", "lane", "memory"]);
-    expect(attributed.filter(({ truth }) => truth === "attributed").map(({ device }) => device)).toEqual(["ane", "cpu"]);
-    expect(tracksOf({ ...made, memory: { time: new Float64Array(0), resident: new Float64Array(0), states: new Float64Array(0) } })).toHaveLength(5);
+    expect(attributed.filter(({ truth }) => truth === "attributed").map(({ device }) => device)).toEqual([
+      "ane",
+      "cpu",
+    ]);
+    expect(
+      tracksOf({
+        ...made,
+        memory: { time: new Float64Array(0), resident: new Float64Array(0), states: new Float64Array(0) },
+      }),
+    ).toHaveLength(5);
   });
 });
 
@@ -45,7 +53,10 @@ describe("a selection", () => {
     expect([host.steps, host.memory]).toEqual([null, null]);
     const thread = selectionSum(made, { ...whole, first: 4, last: 4 });
     const count = made.slices.start.length;
-    expect(totalOf(thread.sums)).toBeCloseTo(made.threads.busy.subarray(count).reduce((sum, each) => sum + each, 0), 5);
+    expect(totalOf(thread.sums)).toBeCloseTo(
+      made.threads.busy.subarray(count).reduce((sum, each) => sum + each, 0),
+      5,
+    );
     // A lane and its threads are the same time once.
     expect(totalOf(selectionSum(made, { ...whole, first: 2, last: 4 }).sums)).toBeCloseTo(
       totalOf(selectionSum(made, { ...whole, first: 2, last: 2 }).sums),

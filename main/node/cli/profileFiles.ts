@@ -2,7 +2,12 @@
 import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { MANIFEST_NAME, TRACE_START, traceArchive, traceText } from "../../contract/recordings/perfetto.ts";
-import { LARGEST_RECORDING, readRecording, RECORDING_START, recordingText } from "../../contract/recordings/recordingFile.ts";
+import {
+  LARGEST_RECORDING,
+  readRecording,
+  RECORDING_START,
+  recordingText,
+} from "../../contract/recordings/recordingFile.ts";
 import type { ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 

@@ -70,7 +70,11 @@ describe("where a token goes", () => {
   });
 
   it("sorts fused instructions by what dominates them", () => {
-    expect(["linear_add", "rms_norm + gated_linear", "gather"].map((op) => partOf(op))).toEqual(["weights", "weights", "weights"]);
+    expect(["linear_add", "rms_norm + gated_linear", "gather"].map((op) => partOf(op))).toEqual([
+      "weights",
+      "weights",
+      "weights",
+    ]);
     expect(partOf("rope_append + attention_cached")).toBe("attention");
     expect(["add", "iota", "rope_table"].map((op) => partOf(op))).toEqual(["rest", "rest", "rest"]);
   });

@@ -15,8 +15,17 @@ const request: TableRequest = {
 describe("the table", () => {
   it("has the rows of the recording itself, and the card beside it the same time", () => {
     const rows = tableRows(profile, request);
-    const facts = ({ device, seconds, share, bandwidth }: { device: string; seconds: number; share: number; bandwidth: number | null }) =>
-      ({ device, seconds, share, bandwidth });
+    const facts = ({
+      device,
+      seconds,
+      share,
+      bandwidth,
+    }: {
+      device: string;
+      seconds: number;
+      share: number;
+      bandwidth: number | null;
+    }) => ({ device, seconds, share, bandwidth });
     expect(rows.map(facts)).toEqual(profile.decode.rows.map(facts));
     const { parts } = tokenParts(profile);
     expect(totalOf(parts)).toBeCloseTo(totalOf(rows), 9);
@@ -29,7 +38,11 @@ describe("the table", () => {
     const counts = (descends: boolean) =>
       tableRows(profile, { ...request, sorting: { key: "count", descends } }).map(({ count }) => count);
     expect(counts(true)).toEqual(counts(true).toSorted((a, b) => b - a));
-    expect(counts(false)).toEqual(counts(true).toReversed().toSorted((a, b) => a - b));
+    expect(counts(false)).toEqual(
+      counts(true)
+        .toReversed()
+        .toSorted((a, b) => a - b),
+    );
   });
 
   it("opens from an op to its layers and their instructions, whose times are those of the row above", () => {

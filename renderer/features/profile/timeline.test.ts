@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { madeRecording } from "../../../main/testing/recordings.ts";
 import { tracksOf } from "../../../main/contract/recordings/tracks.ts";
-import { columnsOf, joinedRange, panRange, rulerStep, sliceAt, totalRange, visibleSlices, zoomRange } from "./timeline.ts";
+import {
+  columnsOf,
+  joinedRange,
+  panRange,
+  rulerStep,
+  sliceAt,
+  totalRange,
+  visibleSlices,
+  zoomRange,
+} from "./timeline.ts";
 import { labelRoom, layoutTimeline, rowAt } from "./timelineLayout.ts";
 import { describeAt } from "./timelineText.ts";
 
@@ -17,7 +26,8 @@ const whole = { from: 0, to: 0.01 };
 
 describe("the timeline", () => {
   it("shows what is in view, a long slice that began before it too", () => {
-    const seen = (lane: number) => visibleSlices(slices, lane, { from: 0.005, to: 0.0072 }, 1000).map(({ slice }) => slice);
+    const seen = (lane: number) =>
+      visibleSlices(slices, lane, { from: 0.005, to: 0.0072 }, 1000).map(({ slice }) => slice);
     expect(seen(0)).toEqual([5, 6, 7, 8]);
     expect(seen(1)).toEqual([1]);
   });

@@ -51,14 +51,21 @@ it.each([0, 20])(
 );
 
 describe("what a profile says of how it knows", () => {
-  const steps = [0, 1, 2, 3].map((i) => ({ start: i / 10, seconds: 0.08, tokens: i === 0 ? 4 : 1, decode: i > 0 }));
+  const steps = [0, 1, 2, 3].map((i) => ({ start: i / 10, seconds: 0.085, tokens: i === 0 ? 4 : 1, decode: i > 0 }));
   const predictions = steps.map(({ start }, step) => {
     const times = { start: start + 0.01, seconds: 0.06, systemSeconds: 0.05 };
     return { function: step === 0 ? "prefill" : "main", step, ...times };
   });
   const none = new Float64Array(0);
   const recorded = { steps, predictions, memory: { time: none, resident: none, states: none } };
-  const facts: ProfileFacts = { model: "M", truth: "measured", machine: "A Mac", refusal: "", trial: [], loadSeconds: 1 };
+  const facts: ProfileFacts = {
+    model: "M",
+    truth: "measured",
+    machine: "A Mac",
+    refusal: "",
+    trial: [],
+    loadSeconds: 1,
+  };
   const plan = [
     { op: "linear", output: "y", device: "ane", cost: 3, sources: [1] },
     { op: "softmax", output: "z", device: "gpu", cost: 1, sources: [2] },
@@ -84,15 +91,23 @@ describe("what a profile says of how it knows", () => {
       ["softmax", "attributed"],
       ["copies", "measured"],
     ]);
-    expect(profile.decode.seconds).toMatchObject({ truth: "measured", value: expect.closeTo(0.08, 6) as number });
-    expect(profile.sentence).toMatch(/^A typical token spends 38 % of its time in linear by attribution\. Whole predictions are timed; /);
+    expect(profile.decode.seconds).toMatchObject({ truth: "measured", value: expect.closeTo(0.085, 6) as number });
+    expect(profile.sentence).toMatch(
+      /^A typical token spends 38 % of its time in linear by attribution\. Whole predictions are timed; /,
+    );
     expect(profile.absent.map(({ what }) => what)).toEqual(["CPU threads", "memory"]);
   });
 
   it("has no times of operations where there are no costs", () => {
-    const profile = coremlProfileView(recorded, apportion(predictions, new Map()), { ...facts, refusal: "an old system" });
+    const profile = coremlProfileView(recorded, apportion(predictions, new Map()), {
+      ...facts,
+      refusal: "an old system",
+    });
     expect(profile.truth).toBe("measured");
-    expect(profile.decode.rows.find(({ op }) => op === "prediction")).toMatchObject({ device: "none", truth: "measured" });
+    expect(profile.decode.rows.find(({ op }) => op === "prediction")).toMatchObject({
+      device: "none",
+      truth: "measured",
+    });
     expect(profile.sentence).toContain("the system gives no costs of operations (an old system)");
     expect(profile.absent.find(({ what }) => what === "Neural Engine")?.why).toMatch(/tells no costs/);
   });
