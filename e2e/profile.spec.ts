@@ -30,7 +30,7 @@ test("two recordings are made, looked into, compared, and kept as files", async 
   await expect(timeline).toBeVisible({ timeout: 60_000 });
   const again = panel.getByRole("button", { name: "Record again" });
   await again.click();
-  const shown = panel.getByLabel("Shown", { exact: true });
+  const shown = panel.getByRole("combobox", { name: /^Shown/ });
   await expect(shown.locator("option")).toHaveCount(2, { timeout: 60_000 });
   await expect(again).toBeEnabled();
 
@@ -67,7 +67,7 @@ test("two recordings are made, looked into, compared, and kept as files", async 
   await expect(table.getByRole("columnheader", { name: "layer" })).toHaveAttribute("aria-sort", "ascending");
 
   // Beside each other on one axis, with what changed.
-  await panel.getByLabel("Compare", { exact: true }).selectOption({ index: 1 });
+  await panel.getByRole("combobox", { name: /^Compare/ }).selectOption({ index: 1 });
   await expect(timeline.locator("canvas")).toHaveCount(2);
   await expect(panel).toContainText(/A token of the second takes .* instead of .* The largest change is /);
   await expect(panel.getByRole("region", { name: "Differences by operation" })).toContainText("linear_block");
