@@ -14,6 +14,9 @@ import type { EngineCounts } from "../ir/session.ts";
 import { loadAddon } from "../node/native/addon.ts";
 import type { PassDiff, Precision } from "../contract/views/graph.ts";
 import { BACKENDS, OVERLAYS } from "../contract/views/graph.ts";
+import { readRecording, recordingText } from "../contract/recordings/recordingFile.ts";
+import { disagreements } from "../testing/agreement.ts";
+import { seededRandom } from "../testing/random.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import type { Harness } from "../testing/engineHarness.ts";
 import { engineHarness } from "../testing/engineHarness.ts";
@@ -289,6 +292,31 @@ describe("running", () => {
     expect(measured?.kind === "done" && measured.tests.map(({ samples }) => samples.length)).toEqual([2, 2]);
     const profile = (await all("profile.run", { model, promptTokens: 8, generateTokens: 4 })).at(-1);
     expect(profile?.kind === "done" && profile.profile.slices.start.length).toBeGreaterThan(20);
+    await close(model);
+  });
+
+  it("records what adds up: sentence, table and lanes agree, and threads work within their instructions", async () => {
+    const { all } = harness;
+    const { model } = await openPath();
+    const random = seededRandom(30);
+    for (let run = 0; run < 10; run++) {
+      const threads = 1 + (run % 3);
+      const asked = { promptTokens: 1 + random.integer(40), generateTokens: 1 + random.integer(12), threads };
+      const last = (await all("profile.run", { model, ...asked })).at(-1);
+      if (last?.kind !== "done") throw new Error("the profile did not end");
+      const { profile } = last;
+      expect(disagreements(profile), JSON.stringify(asked)).toEqual([]);
+      expect(profile.threads.count).toBe(threads);
+      const count = profile.slices.start.length;
+      let worked = 0;
+      for (const [i, busy] of profile.threads.busy.entries()) {
+        expect(busy).toBeLessThanOrEqual((profile.slices.seconds[i % count] ?? 0) + 1e-5);
+        worked += busy;
+      }
+      expect(worked).toBeGreaterThan(0);
+      expect(profile.memory.states.at(-1)).toBeGreaterThan(profile.memory.states[0] ?? 0);
+      expect(readRecording("it", recordingText(profile))).toEqual(profile);
+    }
     await close(model);
   });
 

@@ -138,7 +138,7 @@ describe("branches and loops", () => {
 
   test("a profile counts every turn, and what did not run took no time", async () => {
     const { result, steps } = await run(nest(70, 96), { x: ramp(70, 96), w: ramp(96, 96) }, 2, true);
-    const { seconds, traffic } = result.profile!;
+    const { seconds, traffic, busy } = result.profile!;
     const at = (kernel: string): number => steps.findIndex((step) => step.kernel === kernel);
     // 5 · 3 products of 70 rows: weights, rows in and out.
     const product = steps.findIndex(({ kernel }) => kernel === "linear" || kernel === "linear_block");
@@ -146,6 +146,10 @@ describe("branches and loops", () => {
     expect(traffic[at("softmax")]).toBe(3 * 4 * 2 * 70 * 96);
     expect(seconds[product]!).toBeGreaterThan(0);
     expect(seconds.reduce((sum, x) => sum + x, 0)).toBeLessThanOrEqual(result.seconds * 1.01);
+    // Of each of the two threads: what it worked, within the time of the instruction.
+    expect(busy).toHaveLength(2 * steps.length);
+    busy!.forEach((worked, i) => expect(worked).toBeLessThanOrEqual(seconds[i % steps.length]! * 1.01 + 1e-5));
+    expect(Math.max(busy![product]!, busy![steps.length + product]!)).toBeGreaterThan(0);
   });
 
   test("states that a branch or a loop updates", async () => {

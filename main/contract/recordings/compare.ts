@@ -42,7 +42,9 @@ export function compareRecordings(first: ProfileView, second: ProfileView): Comp
 
 const sumsOf = (profile: ProfileView): ReadonlyMap<string, Sum> =>
   new Map(
-    opSums(profile, phaseScope(profile, "decode")).map((sum) => [`${sum.kind} ${sum.device} ${sum.name}`, sum] as const),
+    opSums(profile, phaseScope(profile, "decode")).map(
+      (sum) => [`${sum.kind} ${sum.device} ${sum.name}`, sum] as const,
+    ),
   );
 
 /** Where the middle half of the tokens lies. */
@@ -62,6 +64,7 @@ function sentenceOf(
   if (a === 0 || b === 0 || largest === undefined) return "Nothing can be compared: a recording has no written token.";
   const by = `${milliseconds(Math.abs(b - a))} (${percent(Math.abs(b - a) / a)})`;
   const token = `A token of the second takes ${milliseconds(b)} instead of ${milliseconds(a)}`;
+  if (largest.seconds === 0) return `A token takes ${milliseconds(a)} in both: nothing changed.`;
   const change = `The largest change is ${largest.name}: ${signedMilliseconds(largest.seconds)}${largest.share === null ? ", which the first does not have" : largest.second === null ? ", which the second does not have" : ""}.`;
   const doubt = doubtOf(first, second);
   if (doubt !== "") return `${token}. ${doubt} ${change}`;
@@ -72,7 +75,8 @@ function doubtOf(first: ProfileView, second: ProfileView): string {
   if (first.truth === "simulated" || second.truth === "simulated")
     return "One is simulated, so that says nothing about a Mac.";
   const fewest = Math.min(typicalTokens(first).length, typicalTokens(second).length);
-  if (fewest < LEAST_TOKENS) return `That says little: only ${fewest} ${fewest === 1 ? "token" : "tokens"} of one of them count.`;
+  if (fewest < LEAST_TOKENS)
+    return `That says little: only ${fewest} ${fewest === 1 ? "token" : "tokens"} of one of them count.`;
   const [[low, high], [least, most]] = [spreadOf(first), spreadOf(second)];
   return low <= most && least <= high ? "That is no clear difference: the middle halves of their tokens overlap." : "";
 }

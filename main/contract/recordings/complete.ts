@@ -35,7 +35,8 @@ function basisOf(columns: Columns, phase: Phase): readonly [readonly number[], s
   const tokens = all.reduce((sum, step) => sum + (steps.tokens[step] ?? 0), 0);
   if (phase === "prefill") return [all, `a token, over ${tokens} tokens of the prompt`];
   const own = typicalTokens(columns);
-  return [own, `a token, mean of the middle ${own.length} of ${all.length} written tokens by time`];
+  const which = own.length === 1 ? "the middle one" : `mean of the middle ${own.length}`;
+  return [own, `a token, ${which} of ${all.length} written tokens by time`];
 }
 
 function rowOf({ kind, name, device, truth, count, seconds, share, bytes }: Sum, peak: number | undefined): ProfileRow {
@@ -48,21 +49,20 @@ function rowOf({ kind, name, device, truth, count, seconds, share, bytes }: Sum,
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
 /** Every share is of the whole token: the engine's step and the time until the next one. */
-export function profileSentence({
-  decode,
-  peakBandwidth,
-  truth,
-}: Pick<ProfileView, "decode" | "peakBandwidth" | "truth">): string {
+export function profileSentence({ decode, peakBandwidth }: Pick<ProfileView, "decode" | "peakBandwidth">): string {
   const { rows } = decode;
   const [largest] = rows;
   const op = rows.find(({ kind }) => kind === "op");
   if (largest === undefined) return "No token was written.";
-  const how = truth === "attributed" ? " by attribution" : "";
-  const first = `A typical token spends ${percent(largest.share)} of its time ${placeOf(largest)}${largest === op ? how : ""}`;
+  const first = `A typical token spends ${percent(largest.share)} of its time ${placeOf(largest)}${howOf(largest)}`;
   const second =
-    op === undefined || op === largest ? "" : `, and ${percent(op.share)} in its largest operation, ${op.op}${how}`;
+    op === undefined || op === largest
+      ? ""
+      : `, and ${percent(op.share)} in its largest operation, ${op.op}${howOf(op)}`;
   return [`${first}${second}.`, ...memorySentence(rows, decode.seconds.value, peakBandwidth?.value)].join(" ");
 }
+
+const howOf = ({ truth }: ProfileRow): string => (truth === "attributed" ? " by attribution" : "");
 
 const placeOf = ({ kind, op }: ProfileRow): string =>
   kind === "op"
@@ -78,4 +78,3 @@ function memorySentence(rows: readonly ProfileRow[], step: number, peak: number 
     ? ["Its weights come from the processor\u2019s cache, faster than memory gives them."]
     : [`A step reads memory at ${percent(share)} of what this machine can.`];
 }
-

@@ -63,7 +63,15 @@ function* eventsOf(profile: ProfileView, pid: number, offset: number): Generator
   const event = (piece: Piece, tid: number, seconds = piece.seconds): TraceEvent => {
     const { kind, op, label, truth, step, bytes } = piece;
     const time = { ts: at(piece.start), dur: seconds * 1e6 };
-    return { ph: "X", name: op, cat: kind === "op" ? truth : kind, pid, tid, ...time, args: { label, bytes, step, truth } };
+    return {
+      ph: "X",
+      name: op,
+      cat: kind === "op" ? truth : kind,
+      pid,
+      tid,
+      ...time,
+      args: { label, bytes, step, truth },
+    };
   };
   for (const piece of hostPieces(profile)) yield event(piece, tidOf("host"));
   for (let slice = 0; slice < slices.start.length; slice++) {
@@ -100,9 +108,7 @@ export function manifestOf(profiles: readonly ProfileView[]): object {
     version: 1,
     files: offsets.map((offset, i) => ({
       path: traceName(i),
-      ...(i === base
-        ? {}
-        : { clocks: { sync_to: { file: traceName(base) }, offset_ns: Math.round(offset * 1e9) } }),
+      ...(i === base ? {} : { clocks: { sync_to: { file: traceName(base) }, offset_ns: Math.round(offset * 1e9) } }),
     })),
     attributes: { "rlx.aligned_at": "the first written token" },
   };

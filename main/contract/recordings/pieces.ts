@@ -114,7 +114,8 @@ export function typicalTokens({ steps }: Pick<Recording, "steps">): readonly num
   const counted = (followed.length === 0 ? written : followed).sort(
     (a, b) => tokenSeconds({ steps }, a) - tokenSeconds({ steps }, b),
   );
-  const out = Math.floor(counted.length / 4);
+  // Of three the one in the middle.
+  const out = counted.length < 3 ? 0 : Math.max(1, Math.floor(counted.length / 4));
   return counted.slice(out, counted.length - out);
 }
 

@@ -33,8 +33,7 @@ export const RECORDING_START = '{"rlxtrace":';
 
 /** `name`: of the file, for the error. */
 export function readRecording(name: string, text: string): ProfileView {
-  if (text.length > LARGEST_RECORDING)
-    throw fault(name, `got ${text.length} bytes`, `at most ${LARGEST_RECORDING}`);
+  if (text.length > LARGEST_RECORDING) throw fault(name, `got ${text.length} bytes`, `at most ${LARGEST_RECORDING}`);
   const parsed = file.safeParse(jsonOf(text));
   if (!parsed.success) throw fault(name, "got something else", `a recording (${RECORDING_SUFFIX})`);
   const { rlxtrace, recording } = parsed.data;
@@ -58,13 +57,27 @@ function jsonOf(text: string): unknown {
   }
 }
 
-const fault = (name: string, got: string, expected: string, hint = "Record it again, or choose another file."): WorkbenchError =>
+const fault = (
+  name: string,
+  got: string,
+  expected: string,
+  hint = "Record it again, or choose another file.",
+): WorkbenchError =>
   new WorkbenchError("INPUT_ARGUMENT", `[recording] ${name}: ${got}, expected ${expected}`, { hint });
 
 type Numbers = ArrayLike<number> & Iterable<number>;
 
 /** Empty where all columns fit each other. */
-function flawOf({ strings, lanes, steps, slices, threads, memory, recordedAt, peakBandwidth }: View<typeof columns>): string {
+function flawOf({
+  strings,
+  lanes,
+  steps,
+  slices,
+  threads,
+  memory,
+  recordedAt,
+  peakBandwidth,
+}: View<typeof columns>): string {
   const [stepCount, count] = [steps.start.length, slices.start.length];
   const lengths: readonly (readonly [string, Numbers, number])[] = [
     ...(["seconds", "tokens", "decode"] as const).map((name) => [`steps.${name}`, steps[name], stepCount] as const),
@@ -94,9 +107,13 @@ function flawOf({ strings, lanes, steps, slices, threads, memory, recordedAt, pe
     ["steps.seconds", steps.seconds, LATEST_SECONDS],
     ["slices.seconds", slices.seconds, LATEST_SECONDS],
     ["threads.busy", threads.busy, LATEST_SECONDS],
-    ...([["slices.bytes", slices.bytes], ["memory.resident", memory.resident], ["memory.states", memory.states]] as const).map(
-      ([name, column]) => [name, column, Number.MAX_SAFE_INTEGER] as const,
-    ),
+    ...(
+      [
+        ["slices.bytes", slices.bytes],
+        ["memory.resident", memory.resident],
+        ["memory.states", memory.states],
+      ] as const
+    ).map(([name, column]) => [name, column, Number.MAX_SAFE_INTEGER] as const),
     ["recordedAt", [recordedAt], 8.64e15],
     ["peakBandwidth", peakBandwidth === null ? [] : [peakBandwidth.value], Number.MAX_SAFE_INTEGER],
   ];

@@ -26,7 +26,13 @@ export function tracksOf(profile: ProfileView): readonly Track[] {
     ...Array.from(
       { length: threads.count },
       (_, index) =>
-        ({ kind: "thread", title: `CPU thread ${index + 1}`, index, device: lanes[cpu]?.device ?? "cpu", truth }) as const,
+        ({
+          kind: "thread",
+          title: `CPU thread ${index + 1}`,
+          index,
+          device: lanes[cpu]?.device ?? "cpu",
+          truth,
+        }) as const,
     ),
     ...(memory.time.length === 0
       ? []
@@ -103,4 +109,3 @@ export function selectionSum(profile: ProfileView, selection: Selection): Select
     memory: has("memory") && held.length > 0 ? { min: Math.min(...held), max: Math.max(...held) } : null,
   };
 }
-

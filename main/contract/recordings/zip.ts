@@ -50,8 +50,20 @@ export function zip(entries: readonly ZipEntry[]): Uint8Array<ArrayBuffer> {
     const [label, data] = [encoder.encode(name), encoder.encode(text)];
     // Version, flags, method (stored), time, date, checksum, both sizes, the name's length, no extra field.
     const common = [
-      ...([[2, VERSION], [2, FLAGS], [2, 0], [2, 0], [2, DATE], [4, crc32(data)]] as const),
-      ...([[4, data.length], [4, data.length], [2, label.length], [2, 0]] as const),
+      ...([
+        [2, VERSION],
+        [2, FLAGS],
+        [2, 0],
+        [2, 0],
+        [2, DATE],
+        [4, crc32(data)],
+      ] as const),
+      ...([
+        [4, data.length],
+        [4, data.length],
+        [2, label.length],
+        [2, 0],
+      ] as const),
     ] as const;
     const local = record([[4, LOCAL], ...common], label);
     // No comment, first disk, no attributes, where the local header stands.
@@ -62,7 +74,16 @@ export function zip(entries: readonly ZipEntry[]): Uint8Array<ArrayBuffer> {
   const size = directory.reduce((sum, { length }) => sum + length, 0);
   const { length } = entries;
   const end = record(
-    [[4, END], [2, 0], [2, 0], [2, length], [2, length], [4, size], [4, offset], [2, 0]],
+    [
+      [4, END],
+      [2, 0],
+      [2, 0],
+      [2, length],
+      [2, length],
+      [4, size],
+      [4, offset],
+      [2, 0],
+    ],
     new Uint8Array(0),
   );
   return joined([...parts, ...directory, end]);

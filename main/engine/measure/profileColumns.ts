@@ -62,11 +62,7 @@ export const stepColumns = (runs: ProfileReport["runs"]): ProfileView["steps"] =
 });
 
 /** Lanes that such a recording cannot have, by what it has. */
-export function absentLanes(
-  devices: readonly string[],
-  threads: number,
-  looks: number,
-): ProfileView["absent"] {
+export function absentLanes(devices: readonly string[], threads: number, looks: number): ProfileView["absent"] {
   const has = (device: string): boolean => devices.includes(device);
   const coreml = has("ane") || has("none");
   const absent: { readonly what: string; readonly why: string }[] = [];
@@ -75,7 +71,8 @@ export function absentLanes(
       what: "CPU threads",
       why: has("cpu") && !coreml ? "this engine does not clock each of them" : "nothing of ours runs on them",
     });
-  if (!has("gpu")) absent.push({ what: "GPU", why: coreml ? "its plan has nothing there" : "this device does not use it" });
+  if (!has("gpu"))
+    absent.push({ what: "GPU", why: coreml ? "its plan has nothing there" : "this device does not use it" });
   if (!has("ane"))
     absent.push({
       what: "Neural Engine",

@@ -458,7 +458,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   {
     line: "profile FILE --pp 4 --tg 2 --trace DIR/trace.json",
     json: z.object({ truth: z.literal("measured"), decode: z.object({ rows: z.array(z.any()).min(5) }) }),
-    says: /Reading the prompt: .* a token, over 4 tokens[^]*linear[^]* GB\/s +(?:\d\d? %|100 %|cache)\n[^]*Writing: .* median of 2 written tokens\n[^]*time, one token/,
+    says: /Not recorded: GPU [^]*Reading the prompt: .* a token, over 4 tokens[^]*linear[^]* GB\/s +(?:\d\d? %|100 %|cache)\n[^]*Writing: .* the middle one of 2 written tokens by time; .* until the next\n[^]*time, one token/,
   },
   {
     line: "doctor",
@@ -637,6 +637,27 @@ describe("answers", () => {
     const slices = traceEvents.filter(({ ph }) => ph === "X");
     expect(slices.length).toBeGreaterThan(20);
     for (const { ts, dur } of slices) expect((ts ?? -1) >= 0 && (dur ?? -1) >= 0).toBe(true);
+  });
+
+  it("keep recordings, show them again without a model, and compare them", async () => {
+    await command("profile FILE --pp 4 --tg 3 --save DIR/a.rlxtrace");
+    const said = await command("profile FILE --pp 4 --tg 3 --save DIR/b.rlxtrace --compare DIR/a.rlxtrace");
+    expect(said.out).toMatch(
+      /^First: .* on cpu, [^]*\nSecond: [^]*A token of the second takes .* That says little: only 1 token/,
+    );
+    const again = await command("profile DIR/a.rlxtrace --by layer");
+    expect(again.out).toMatch(/A typical token spends [^]*layer +times[^]*block 0/);
+    const both = await command("profile --compare DIR/a.rlxtrace DIR/b.rlxtrace --perfetto DIR/both.zip --json");
+    const { comparison } = z
+      .object({
+        recordings: z.array(z.any()).length(2),
+        comparison: z.object({ differences: z.array(z.any()).min(5) }),
+      })
+      .parse(JSON.parse(both.out));
+    expect(comparison.differences.length).toBeGreaterThan(4);
+    expect((await readFile(join(folder, "both.zip"), "latin1")).slice(30, 52)).toBe("perfetto_manifest.json");
+    // What is there is a trace, and may be written again.
+    expect(await command("profile DIR/a.rlxtrace --perfetto DIR/both.zip")).toMatchObject({ code: 0 });
   });
 
   it("say of a simulator's answers that they are simulated, in each form", async () => {

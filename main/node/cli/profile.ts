@@ -70,7 +70,8 @@ function othersOf(choice: ModelChoice, { compare = [], save }: ProfileOptions): 
 }
 
 async function ownRecording(command: Command, choice: ModelChoice, options: ProfileOptions): Promise<ProfileView> {
-  if (choice.file !== undefined && (await isRecording(choice.file).catch(() => false))) return loadRecording(choice.file);
+  if (choice.file !== undefined && (await isRecording(choice.file).catch(() => false)))
+    return loadRecording(choice.file);
   const asked = {
     device: await deviceOption(command, options.device),
     promptTokens: wholeNumber("pp", options.pp, 1, 65_536),

@@ -2,7 +2,12 @@
 import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { MANIFEST_NAME, TRACE_START, traceArchive, traceText } from "../../contract/recordings/perfetto.ts";
-import { LARGEST_RECORDING, readRecording, RECORDING_START, recordingText } from "../../contract/recordings/recordingFile.ts";
+import {
+  LARGEST_RECORDING,
+  readRecording,
+  RECORDING_START,
+  recordingText,
+} from "../../contract/recordings/recordingFile.ts";
 import type { ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 
@@ -36,7 +41,8 @@ export async function loadRecording(path: string): Promise<ProfileView> {
       "INPUT_ARGUMENT",
       `[recording] ${path}: got ${facts.size} bytes, expected at most ${LARGEST_RECORDING}`,
     );
-  return readRecording(path, await readFile(path, "utf8"));
+  // A large model is not read to say that it is no recording.
+  return readRecording(path, (await isRecording(path)) ? await readFile(path, "utf8") : "");
 }
 
 /** Whether a file may go there. Runs before the measurement, which may take long. */

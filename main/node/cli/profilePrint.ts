@@ -18,7 +18,9 @@ export function printProfile(output: Output, view: ProfileView, by: Grouping): v
     ["Writing", "time, one token", "decode"],
   ] as const) {
     const part = view[phase];
-    output.line(`\n${title}: ${figureText(part.seconds)} ${part.seconds.basis}; ${figureText(part.whole)} until the next`);
+    output.line(
+      `\n${title}: ${figureText(part.seconds)} ${part.seconds.basis}; ${figureText(part.whole)} until the next`,
+    );
     if (by === "op") printOps(output, time, part.rows);
     else
       output.table(
@@ -67,7 +69,11 @@ function bandwidthTexts(row: ProfileRow): readonly [string, string] {
   ];
 }
 
-export function printComparison(output: Output, profiles: readonly ProfileView[], { sentence, differences }: Comparison): void {
+export function printComparison(
+  output: Output,
+  profiles: readonly ProfileView[],
+  { sentence, differences }: Comparison,
+): void {
   profiles.forEach((profile, i) => output.line(`${i === 0 ? "First" : "Second"}: ${recordingTitle(profile)}`));
   output.line(sentence);
   output.table(

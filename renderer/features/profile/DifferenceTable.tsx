@@ -14,14 +14,15 @@ export interface DifferenceProps {
   readonly second: ProfileView;
 }
 
-export const signedSeconds = (value: number): string => `${value < 0 ? "\u2212" : "+"}${seconds(Math.abs(value))}`;
-export const signedShare = (value: number): string =>
-  `${value < 0 ? "\u2212" : "+"}${significant(Math.abs(value) * 100)}${THIN}%`;
+const sign = (value: number): string => (value < 0 ? "\u2212" : value > 0 ? "+" : "");
+const signedSeconds = (value: number): string => sign(value) + seconds(Math.abs(value));
+const signedShare = (value: number): string => `${sign(value)}${significant(Math.abs(value) * 100)}${THIN}%`;
 
 export function DifferenceTable({ first, second }: DifferenceProps): ReactNode {
   const { sentence, differences } = useMemo(() => compareRecordings(first, second), [first, second]);
   const hasDevices = differences.some(({ device }) => device !== differences[0]?.device);
-  const timeOf = (profile: ProfileView, value: number | null): string => (value === null ? "–" : timeText(profile, value));
+  const timeOf = (profile: ProfileView, value: number | null): string =>
+    value === null ? "–" : timeText(profile, value);
   return (
     <>
       <p className={styles["verdict"]}>{sentence}</p>

@@ -30,10 +30,7 @@ export function ProfileInspector({ onNode }: ProfileInspectorProps): ReactNode {
   const profile = useProfile((s) => current(s.profile));
   const step = useProfile((s) => s.profileStep);
   const slice = useProfile((s) => s.profileSlice);
-  const sums = useMemo(
-    () => (profile === null || step < 0 ? [] : opSums(profile, stepScope(step))),
-    [profile, step],
-  );
+  const sums = useMemo(() => (profile === null || step < 0 ? [] : opSums(profile, stepScope(step))), [profile, step]);
   if (profile === null) return <p className={styles["hint"]}>A recording shows here what one token consists of.</p>;
   if (step < 0 || step >= profile.steps.start.length)
     return (

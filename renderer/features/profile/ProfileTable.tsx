@@ -6,7 +6,7 @@ import type { Phase } from "../../../main/contract/recordings/sums.ts";
 import type { ProfileView } from "../../../main/contract/views/run.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { cx } from "../../ui/cx.ts";
-import { fineShare, share, significant } from "../../ui/format.ts";
+import { count, fineShare, share, significant } from "../../ui/format.ts";
 import { DeviceChip, Meter, TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import type { ProfileSlice } from "./slice.ts";
@@ -31,7 +31,11 @@ interface Column {
   readonly hint: string;
 }
 
-const HEADS: { readonly [G in Grouping]: string } = { op: "operation", layer: "layer", "bottom-up": "operation, layer, instruction" };
+const HEADS: { readonly [G in Grouping]: string } = {
+  op: "operation",
+  layer: "layer",
+  "bottom-up": "operation, layer, instruction",
+};
 
 function columnsOf(phase: Phase, isSelection: boolean, hasBandwidth: boolean): readonly Column[] {
   const one = phase === "decode" && !isSelection;
@@ -49,7 +53,9 @@ function columnsOf(phase: Phase, isSelection: boolean, hasBandwidth: boolean): r
           { key: "max", text: "max", hint: "The longest of them" },
         ] as const)
       : []),
-    ...(hasBandwidth ? ([{ key: "bandwidth", text: "GB/s", hint: "Bytes that it reads and writes, by its time" }] as const) : []),
+    ...(hasBandwidth
+      ? ([{ key: "bandwidth", text: "GB/s", hint: "Bytes that it reads and writes, by its time" }] as const)
+      : []),
   ];
 }
 
@@ -91,7 +97,7 @@ export function ProfileTable({ profile, phase, selection, grouping }: ProfileTab
     </th>
   );
   const cell = (row: TableRow, key: SortKey): string => {
-    if (key === "count") return significant(row.count);
+    if (key === "count") return Number.isInteger(row.count) ? count(row.count) : significant(row.count);
     if (key === "bandwidth")
       return row.bandwidth === null || row.peak.kind === "none" ? "–" : significant(row.bandwidth / 1e9);
     return key === "name" ? row.name : timeText(row, row[key]);

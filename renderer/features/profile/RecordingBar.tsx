@@ -7,7 +7,7 @@ import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { Popover } from "../../ui/Popover.tsx";
-import type { ProfileSlice } from "./slice.ts";
+import type { KeptRecording, ProfileSlice } from "./slice.ts";
 import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
@@ -19,15 +19,16 @@ export function RecordingBar(): ReactNode {
   const second = useProfile((s) => s.profileSecond);
   const show = useProfile((s) => s.showRecording);
   const compare = useProfile((s) => s.compareRecording);
-  const idOf = (profile: typeof shown): string => String(recordings.find((each) => each.profile === profile)?.id ?? NONE);
-  const options = recordings.map(({ id, profile }) => ({ id: String(id), title: recordingTitle(profile) }));
+  const idOf = (profile: typeof shown): string =>
+    String(recordings.find((each) => each.profile === profile)?.id ?? NONE);
+  const options = recordings.map((kept) => ({ id: String(kept.id), title: shortTitle(kept) }));
   return (
-    <>
+    <div className={styles["pickers"]}>
       {options.length < 2 ? null : (
         <>
           <ChoiceField label="Shown" value={idOf(shown)} options={options} onChange={(id) => show(Number(id))} />
           <ChoiceField
-            label="Compared with"
+            label="Compare"
             value={second === null ? NONE : idOf(second)}
             options={[{ id: NONE, title: "none" }, ...options.filter(({ id }) => id !== idOf(shown))]}
             onChange={(id) => compare(id === NONE ? null : Number(id))}
@@ -35,9 +36,13 @@ export function RecordingBar(): ReactNode {
         </>
       )}
       <FileMenu />
-    </>
+    </div>
   );
 }
+
+/** "cpu, 14:02:31"; of another model with its name. */
+const shortTitle = ({ profile, foreign }: KeptRecording): string =>
+  foreign ? recordingTitle(profile) : recordingTitle(profile).slice(`${profile.model} on `.length);
 
 function FileMenu(): ReactNode {
   const shown = useProfile((s) => current(s.profile));
@@ -49,7 +54,7 @@ function FileMenu(): ReactNode {
   const remove = useProfile((s) => s.removeRecording);
   const file = useRef<HTMLInputElement>(null);
   return (
-    <Popover label="Files of recordings" trigger="Files" width={300} firm>
+    <Popover label="Files of recordings" trigger="Files" width={380} firm>
       <div className={styles["files"]}>
         <p>A recording</p>
         <Button small disabled={shown === null} onClick={save}>

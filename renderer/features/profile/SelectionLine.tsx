@@ -16,10 +16,13 @@ export interface SelectionLineProps {
 }
 
 export function SelectionLine({ profile, selection, onClear }: SelectionLineProps): ReactNode {
-  const { steps, sums, threads, memory, seconds: span } = useMemo(
-    () => selectionSum(profile, selection),
-    [profile, selection],
-  );
+  const {
+    steps,
+    sums,
+    threads,
+    memory,
+    seconds: span,
+  } = useMemo(() => selectionSum(profile, selection), [profile, selection]);
   const lanes = useMemo(
     () =>
       tracksOf(profile)

@@ -39,10 +39,7 @@ export function Timeline({ profile, second }: TimelineProps): ReactNode {
   const select = useProfile((s) => s.selectArea);
   const marked = useMarked(profile);
   const token = useMemo(() => tokenOf(profile, step), [profile, step]);
-  const offset = useMemo(
-    () => (second === null ? 0 : offsetBetween(profile, second, token)),
-    [profile, second, token],
-  );
+  const offset = useMemo(() => (second === null ? 0 : offsetBetween(profile, second, token)), [profile, second, token]);
   const own = useMemo(() => totalRange(profile), [profile]);
   const whole = useMemo(
     () => (second === null ? own : joinedRange(own, totalRange(second), offset)),
@@ -94,7 +91,9 @@ export function Timeline({ profile, second }: TimelineProps): ReactNode {
         />
         {second === null || below === null ? null : (
           <>
-            <p className={styles["secondTitle"]}>{recordingTitle(second)}, token {token + 1} at the same place</p>
+            <p className={styles["secondTitle"]}>
+              {recordingTitle(second)}, token {token + 1} at the same place
+            </p>
             <Second {...common} profile={second} layout={below} label={label} offset={offset} />
           </>
         )}
@@ -122,9 +121,7 @@ const nothing = (): void => undefined;
 function Second({ layout, label, ...rest }: SecondProps): ReactNode {
   const wide = useMemo(() => ({ ...layout, label }), [layout, label]);
   const choices = { step: -1, slice: -1, marked: NONE, selection: null } as const;
-  return (
-    <TimelineCanvas {...rest} {...choices} layout={wide} onSelect={nothing} onStep={nothing} onSlice={nothing} />
-  );
+  return <TimelineCanvas {...rest} {...choices} layout={wide} onSelect={nothing} onStep={nothing} onSlice={nothing} />;
 }
 
 /** Which written token a step is, from 0; the first for a prompt. */

@@ -96,7 +96,9 @@ export function TimelineCanvas(props: TimelineCanvasProps): ReactNode {
 
   const selectTo = ({ x, y }: Drag, toX: number, toY: number): void => {
     const rows = [rowAt(layout, y), rowAt(layout, toY)].map((row) => (row < 0 ? layout.rows.length - 1 : row));
-    const times = [timeAt(x), timeAt(toX)].map((time) => Math.min(whole.to - offset, Math.max(whole.from - offset, time)));
+    const times = [timeAt(x), timeAt(toX)].map((time) =>
+      Math.min(whole.to - offset, Math.max(whole.from - offset, time)),
+    );
     const selected = { from: Math.min(...times), to: Math.max(...times) };
     props.onSelect({ ...selected, first: Math.min(...rows), last: Math.max(...rows) });
   };
@@ -130,7 +132,8 @@ export function TimelineCanvas(props: TimelineCanvasProps): ReactNode {
     if (found >= 0) props.onSlice(found);
     else props.onStep(stepAt(profile, timeAt(x)));
   };
-  const pixels = (size: number): number => Math.round(size * (typeof devicePixelRatio === "number" ? devicePixelRatio : 1));
+  const pixels = (size: number): number =>
+    Math.round(size * (typeof devicePixelRatio === "number" ? devicePixelRatio : 1));
   return (
     <div className={styles["canvas"]}>
       <canvas

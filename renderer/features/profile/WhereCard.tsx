@@ -48,8 +48,9 @@ export function WhereCard(): ReactNode {
         ))}
       </dl>
       <Note>
-        A typical token: the mean of the middle {plural(where.tokens, "token")} by time. It takes{" "}
-        {figureText(profile.decode.whole)}, {figureText(profile.decode.seconds)} of it in the engine.
+        A typical token:{" "}
+        {where.tokens === 1 ? "the middle one" : `the mean of the middle ${plural(where.tokens, "token")}`} by time. It
+        takes {figureText(profile.decode.whole)}, {figureText(profile.decode.seconds)} of it in the engine.
       </Note>
     </Card>
   );

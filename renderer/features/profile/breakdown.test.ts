@@ -10,6 +10,7 @@ const steps = {
   tokens: new Uint32Array([64, 1, 1]),
   decode: new Uint8Array([0, 1, 1]),
 };
+const lanes = [{ title: "CPU", device: "cpu", truth: "measured" }] as const;
 const slices = {
   start: new Float64Array([0, 0.1, 0.106, 0.108, 0.112, 0.118, 0.12]),
   seconds: new Float32Array([0.09, 0.006, 0.002, 0.001, 0.006, 0.002, 0.001]),
@@ -24,8 +25,8 @@ const slices = {
 
 describe("where a token goes", () => {
   it("adds up to the token, with the time between tokens beside it", () => {
-    const { tokens, parts } = tokenParts({ steps, slices, strings });
-    expect(tokens).toBe(2);
+    const { tokens, parts } = tokenParts({ steps, slices, strings, lanes, truth: "measured" });
+    expect(tokens).toBe(1);
     const of = Object.fromEntries(parts.map(({ part, seconds: each }) => [part, each]));
     expect(of["weights"]).toBeCloseTo(0.006, 6);
     expect(of["attention"]).toBeCloseTo(0.002, 6);
@@ -39,22 +40,25 @@ describe("where a token goes", () => {
   it("is a typical token's: one that another program held up does not speak for all", () => {
     const held = slices.seconds.slice();
     held[6] = 5;
-    const third = { start: [0.124, 0.13, 0.132], seconds: [0.006, 0.002, 0.001], op: [1, 2, 3] };
+    const again = [0.124, 0.136];
     const of = tokenParts({
       steps: {
-        start: Float64Array.of(...steps.start, 6),
-        seconds: Float32Array.of(0.09, 0.01, 5.009, 0.01),
-        tokens: Uint32Array.of(64, 1, 1, 1),
-        decode: Uint8Array.of(0, 1, 1, 1),
+        start: Float64Array.of(...steps.start, ...again.map((start) => start + 5)),
+        seconds: Float32Array.of(0.09, 0.01, 5.009, 0.01, 0.01),
+        tokens: Uint32Array.of(64, 1, 1, 1, 1),
+        decode: Uint8Array.of(0, 1, 1, 1, 1),
       },
       slices: {
         ...slices,
-        start: Float64Array.of(...slices.start, ...third.start),
-        seconds: Float32Array.of(...held, ...third.seconds),
-        step: Uint32Array.of(...slices.step, 3, 3, 3),
-        op: Uint32Array.of(...slices.op, ...third.op),
+        start: Float64Array.of(...slices.start, ...again.flatMap((at) => [at + 5, at + 5.006, at + 5.008])),
+        seconds: Float32Array.of(...held, ...again.flatMap(() => [0.006, 0.002, 0.001])),
+        lane: new Uint8Array(13),
+        step: Uint32Array.of(...slices.step, 3, 3, 3, 4, 4, 4),
+        op: Uint32Array.of(...slices.op, 1, 2, 3, 1, 2, 3),
+        label: new Uint32Array(13),
+        bytes: new Float64Array(13),
       },
-      strings,
+      ...{ strings, lanes, truth: "measured" },
     });
     expect(of.parts.find(({ part }) => part === "rest")?.seconds).toBeCloseTo(0.001, 6);
     expect(of.parts.find(({ part }) => part === "weights")?.seconds).toBeCloseTo(0.006, 6);
@@ -62,13 +66,17 @@ describe("where a token goes", () => {
 
   it("has nothing to say without a written token", () => {
     const prompt = { ...steps, decode: new Uint8Array(3) };
-    expect(tokenParts({ steps: prompt, slices, strings }).parts).toEqual([]);
+    expect(tokenParts({ steps: prompt, slices, strings, lanes, truth: "measured" }).parts).toEqual([]);
   });
 
   it("sorts fused instructions by what dominates them", () => {
-    expect(["linear_add", "rms_norm + gated_linear", "gather"].map(partOf)).toEqual(["weights", "weights", "weights"]);
+    expect(["linear_add", "rms_norm + gated_linear", "gather"].map((op) => partOf(op))).toEqual([
+      "weights",
+      "weights",
+      "weights",
+    ]);
     expect(partOf("rope_append + attention_cached")).toBe("attention");
-    expect(["add", "iota", "rope_table"].map(partOf)).toEqual(["rest", "rest", "rest"]);
+    expect(["add", "iota", "rope_table"].map((op) => partOf(op))).toEqual(["rest", "rest", "rest"]);
   });
 });
 

@@ -30,7 +30,11 @@ export const profilePart = documentPart<ProfileSlice>()({
   name: "profile",
   of: "model",
   // `recording` is what earlier versions kept; its form is gone, and it is recorded again.
-  schema: z.object({ settings, recording: z.string().nullish(), recordings: z.array(kept).max(MOST_RECORDINGS).default([]) }),
+  schema: z.object({
+    settings,
+    recording: z.string().nullish(),
+    recordings: z.array(kept).max(MOST_RECORDINGS).default([]),
+  }),
   save({ profileSettings, profile, recordings }) {
     const shown = current(profile);
     const texts = fitting(recordings, shown).map((each) => ({ text: textOf(each.profile), foreign: each.foreign }));

@@ -107,7 +107,11 @@ export function recordingActions(
       const [shown, second] = [current(get().profile), get().profileSecond];
       if (shown === null) return;
       if (second === null) saveText(`${fileName(shown)}-trace.json`, traceText([shown]), "application/json");
-      else saveBlob(`${fileName(shown)}-traces.zip`, new Blob([traceArchive([shown, second])], { type: "application/zip" }));
+      else
+        saveBlob(
+          `${fileName(shown)}-traces.zip`,
+          new Blob([traceArchive([shown, second])], { type: "application/zip" }),
+        );
     },
   };
 }

@@ -42,7 +42,8 @@ export function tableRows(profile: ProfileView, { scope, grouping, sorting, open
     const own = [...path, sum];
     const reads = sum.kind === "op" && sum.bytes > 0 && grouping !== "layer";
     const bandwidth = reads ? sum.bytes / sum.seconds : null;
-    const peakShare = bandwidth === null || profile.peakBandwidth === null ? null : bandwidth / profile.peakBandwidth.value;
+    const peakShare =
+      bandwidth === null || profile.peakBandwidth === null ? null : bandwidth / profile.peakBandwidth.value;
     return {
       ...sum,
       path: own,

@@ -75,12 +75,7 @@ export function visibleSlices(
     if (lanes[i] !== lane || start + length < range.from) continue;
     const x = (start - range.from) * scale;
     const end = (start + length - range.from) * scale;
-    if (
-      open !== undefined &&
-      end - x < MIN_WIDTH &&
-      x - open.end < MIN_WIDTH &&
-      open.end - open.x < 2 * MIN_WIDTH
-    ) {
+    if (open !== undefined && end - x < MIN_WIDTH && x - open.end < MIN_WIDTH && open.end - open.x < 2 * MIN_WIDTH) {
       open.end = Math.max(open.end, end);
       open.count += 1;
       continue;
@@ -116,7 +111,12 @@ function firstVisible(starts: Float64Array, seconds: Float32Array, from: number)
 }
 
 /** The slice under a point of time on a lane, or -1. */
-export function sliceAt({ start: starts, seconds, lane: lanes }: TimeColumns, lane: number, time: number, slack: number): number {
+export function sliceAt(
+  { start: starts, seconds, lane: lanes }: TimeColumns,
+  lane: number,
+  time: number,
+  slack: number,
+): number {
   let best = -1;
   let distance = slack;
   for (let i = firstVisible(starts, seconds, time - slack); i < starts.length; i++) {

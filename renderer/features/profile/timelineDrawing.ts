@@ -159,7 +159,7 @@ function drawMemory({ context, color, profile, layout, room, toX }: Pen, { top, 
   context.globalAlpha = 1;
   line(states, color("--ink-2"));
   context.fillStyle = color("--ink");
-  context.fillText(`${bytes(Math.max(0, ...resident))} at most`, layout.label + 8, top + 9);
+  context.fillText(`${bytes(Math.max(0, ...resident))} at most`, layout.label + 8, top + height / 2);
 }
 
 function drawFrames({ context, color, profile, layout, room, step, selection, scale, toX }: Pen): void {

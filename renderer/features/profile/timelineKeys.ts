@@ -93,8 +93,14 @@ function extend({ profile, tracks, step, selection }: KeyedView, by: 1 | -1): Ke
     const from = Math.max(0, step);
     return { selection: { ...stepSpan(profile, from, from), first: 0, last: tracks - 1 } };
   }
-  const first = Math.max(0, start.findLastIndex((at) => at <= selection.from));
-  const reached = Math.max(first, start.findLastIndex((at) => at < selection.to));
+  const first = Math.max(
+    0,
+    start.findLastIndex((at) => at <= selection.from),
+  );
+  const reached = Math.max(
+    first,
+    start.findLastIndex((at) => at < selection.to),
+  );
   const next = Math.min(last, Math.max(first, reached + by));
   return { selection: { ...selection, ...stepSpan(profile, first, next) } };
 }
