@@ -49,6 +49,11 @@ export type { Metadata } from "../formats/gguf/metadata.ts";
 export type { MetadataEntry, MetadataValue } from "../formats/gguf/values.ts";
 export { previewValue } from "../formats/gguf/metadata.ts";
 export { dequantize } from "../formats/quant/dequantize.ts";
+// Two files, and two graphs, against each other
+export { compareFiles } from "../compare/files.ts";
+export type { ComparedFiles, ComparedKey, ComparedTensorForm, CompareFilesOptions } from "../compare/files.ts";
+export { compareGraphs } from "../compare/graphs.ts";
+export type { ComparedGraphs, ComparedOp } from "../compare/graphs.ts";
 export { modelGraph, readNumbers } from "./models.ts";
 export { describeModel } from "../models/describe.ts";
 export type { ModelDescription } from "../models/describe.ts";

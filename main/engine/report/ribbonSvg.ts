@@ -64,12 +64,14 @@ export function ribbonSvg(route: RouteBrief, id: string, title: string, share = 
   </figure> `;
 }
 
+/** Those that wear a pattern beside their colour. */
+const PATTERNED: Readonly<Record<Device, boolean>> = { none: false, ane: false, gpu: true, cpu: true, host: false };
 const DEVICE_LIST = ["ane", "gpu", "cpu", "host"] as const;
 const number = (value: number): string => String(Number(value.toFixed(2)));
 
 function rect(id: string, device: Device, x: number, width: number): Html {
   const place = html`x="${number(x)}" y="1" width="${number(Math.max(0.5, width - 0.5))}" height="${HEIGHT - 2}"`;
-  const fill = device === "gpu" || device === "cpu" ? html` fill="url(#${id}-${device})"` : html``;
+  const fill = PATTERNED[device] ? html` fill="url(#${id}-${device})"` : html``;
   return html`<rect class="${device}" ${place}${fill} /> `;
 }
 

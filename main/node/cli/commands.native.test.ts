@@ -160,6 +160,26 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^iota +iota +positions\n[^]*attention_block +attention_block +blk\.0\/attention\n/,
   },
   {
+    line: "diff FILE --units cpu-ane --b-units all",
+    json: z.object({
+      same: z.literal("file"),
+      sentences: z.array(text).min(2).max(6),
+      routing: z.object({
+        moved: number.positive(),
+        a: z.object({ hops: number }),
+        b: z.object({ hops: z.literal(0) }),
+      }),
+      numbers: z.array(z.object({ label: text, better: z.enum(["a", "b"]).nullable() })).min(6),
+      speed: z.null(),
+    }),
+    says: /^1\. B is predicted to take [\d.]+ × less time for a token[^]*Runs elsewhere\n[^]*Predicted time by op\n/,
+  },
+  {
+    line: "report FILE --backend cpu --markdown",
+    json: z.object({ markdown: text }),
+    says: /^\*\*RLX Sample Q8_0\*\* on CPU, decode\n[^]*\| runs on \|[^]*- header hash: [0-9a-f]{32}\n/,
+  },
+  {
     line: "route FILE --backend cpu",
     json: z.object({
       backend: z.literal("cpu"),

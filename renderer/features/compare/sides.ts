@@ -6,11 +6,10 @@ import { phase, targetSpec } from "../../../main/contract/views/common.ts";
 import type { Subject } from "../../../main/contract/views/cost.ts";
 import type { BenchResult } from "../../../main/contract/views/bench.ts";
 import { benchDone } from "../../../main/contract/views/bench.ts";
-import { backend, BACKENDS, backendTitle, ROUTED } from "../../../main/contract/views/graph.ts";
+import { backend, BACKENDS, ROUTED } from "../../../main/contract/views/graph.ts";
 import type { Backend } from "../../../main/contract/views/graph.ts";
 import type { ModelSource, Overview } from "../../../main/contract/views/model.ts";
 import type { SessionDocument } from "../../../main/contract/views/session.ts";
-import { fileName } from "../../../main/contract/views/session.ts";
 
 /** Parts of other features, as far as a comparison needs them. */
 export interface KeptRun {
@@ -50,10 +49,15 @@ const UNIT_TITLES: Readonly<Record<TargetSpec["units"], string>> = {
   cpu: "CPU only",
 };
 
+interface TargetChoice {
+  readonly on: SideChoice["on"];
+  readonly title: string;
+}
+
 /** The targets of a list: the window's own first, then Core ML with each of its units, then the other runtimes. */
-export const TARGETS: readonly { readonly on: SideChoice["on"]; readonly title: string }[] = [
+export const TARGETS: readonly TargetChoice[] = [
   { on: null, title: "As the window" },
-  ...BACKENDS.flatMap(({ backend: of, title }) =>
+  ...BACKENDS.flatMap(({ backend: of, title }): readonly TargetChoice[] =>
     of === ROUTED.backend
       ? (["cpu-ane", "all", "cpu-gpu", "cpu"] as const).map((units) => ({
           on: { backend: of, units },
@@ -70,10 +74,6 @@ export function subjectOn(on: SideChoice["on"], window: Subject): Subject {
     return { backend: on.backend, target: window.target };
   return { backend: on.backend, target: { ...window.target, units, profile: "auto" } };
 }
-
-/** "Core ML, all units" */
-export const subjectWords = ({ backend: of, target }: Subject): string =>
-  of === ROUTED.backend ? `${backendTitle(of)}, ${UNIT_TITLES[target.units]}` : backendTitle(of);
 
 export interface SideParts {
   readonly source: ModelSource | { readonly kind: "open" };
@@ -131,7 +131,3 @@ export function initialSides(
       : { backend: best.backend, units: best.backend === ROUTED.backend ? best.target.units : null };
   return { a: own, b: { model: { kind: "open" }, on } };
 }
-
-/** "qwen3.gguf, CPU" */
-export const sideTitle = (choice: SideChoice, title: string): string =>
-  choice.model.kind === "file" ? fileName(choice.model.path) : title;

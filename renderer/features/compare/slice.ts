@@ -53,6 +53,11 @@ interface Kept {
 }
 type Readable = SessionState & CompareSlice & Kept;
 type Speed = NonNullable<CompareInput["speed"]>;
+/** With the subjects as the window has them. */
+interface Asked extends CompareInput {
+  readonly a: { readonly model: string; readonly subject: Subject };
+  readonly b: { readonly model: string; readonly subject: Subject };
+}
 
 const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 8 } as const;
 
@@ -70,7 +75,7 @@ export function createCompareSlice({
   const opened = new Map<string, string>();
   /** Of the last pair that was measured here. */
   let measured: { readonly of: string; readonly speed: Speed } | null = null;
-  let input: CompareInput | null = null;
+  let input: Asked | null = null;
 
   const closeOthers = (kept: ReadonlySet<string>): void => {
     for (const [key, model] of opened)
@@ -142,7 +147,7 @@ export function createCompareSlice({
     return model;
   };
 
-  const inputOf = async ({ a, b }: Sides, signal: AbortSignal): Promise<CompareInput | null> => {
+  const inputOf = async ({ a, b }: Sides, signal: AbortSignal): Promise<Asked | null> => {
     const window = windowSubject();
     if (window === null) return null;
     const [left, right] = [await partsOf(a, window, signal), await partsOf(b, window, signal)];

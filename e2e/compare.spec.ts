@@ -1,0 +1,83 @@
+/** Two files compared in the window: words first, routes, an op shown in the graph; then a report as a page of its own. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, test } from "@playwright/test";
+import type { Page } from "@playwright/test";
+import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { lookAt, LOOKS, openPath, openWindow, sampleCopy, showTab, tab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "compare-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function savedPage(page: Page, press: () => Promise<void>): Promise<string> {
+  const coming = page.waitForEvent("download");
+  await press();
+  const path = join(folder, (await coming).suggestedFilename());
+  await (await coming).saveAs(path);
+  return path;
+}
+
+test("compares with another file and another target, and saves pages", async ({ page }) => {
+  test.setTimeout(120_000);
+  const [sample, tiny] = [sampleCopy(folder, "story-teller.gguf"), join(folder, "tiny.gguf")];
+  await writeTinyGguf(tiny);
+  const errors = await openWindow(page, await served.address());
+  await openPath(page, tiny);
+  await openPath(page, sample);
+  await page.keyboard.press("Control+Shift+D");
+  await expect(tab(page, "Compare")).toHaveAttribute("aria-selected", "true");
+  const panel = page.getByRole("tabpanel", { name: "Compare" });
+  const words = panel.getByRole("region", { name: "In words" });
+  // The file that was open before stands beside it.
+  await expect(panel.getByLabel("What B is")).toContainText("tiny.gguf");
+  await expect(words.getByRole("listitem").first()).toContainText("is predicted to take");
+  await expect(panel.getByRole("region", { name: "Keys that differ" })).toContainText("block_count");
+  // Now the same model on another target.
+  const what = panel.getByLabel("What B is");
+  await what.selectOption(await what.locator("optgroup[label='This window'] option").getAttribute("value"));
+  await panel.getByLabel("What B runs on").selectOption({ label: "Core ML, all units" });
+  await expect(words).toContainText("Both are the same file");
+  await expect(panel.getByRole("img", { name: /^Route of B/u })).toBeVisible();
+  for (const { theme, width, height } of LOOKS) {
+    await page.setViewportSize({ width, height });
+    await page.evaluate((chosen) => void (document.documentElement.dataset["theme"] = chosen), theme);
+    expect(await lookAt(page, `compare-${theme}-${width}`)).toEqual([]);
+  }
+  await panel.getByRole("button", { name: "Swap the sides" }).click();
+  await expect(words.getByRole("listitem").first()).toContainText("A is predicted to take");
+  const diff = await savedPage(page, () => panel.getByRole("button", { name: "Save as HTML…" }).click());
+  expect(readFileSync(diff, "utf8")).toContain("A is predicted to take");
+  await panel.getByRole("region", { name: "Ops that run elsewhere" }).getByRole("button").first().click();
+  await expect(tab(page, "Graph")).toHaveAttribute("aria-selected", "true");
+
+  await showTab(page, "Overview");
+  await page.keyboard.press("Control+Shift+S");
+  const dialog = page.getByRole("dialog", { name: "Save a report" });
+  await expect(dialog.getByLabel("No conversation")).toBeDisabled();
+  const report = await savedPage(page, () => dialog.getByRole("button", { name: "Save", exact: true }).click());
+  expect(errors).toEqual([]);
+
+  // The page by itself: nothing is asked for, and both looks can be read.
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.goto(pathToFileURL(report).href);
+    await expect(page.getByRole("heading", { name: "What runs where" })).toBeVisible();
+    expect(await lookAt(page, `report-${theme}`)).toEqual([]);
+  }
+  expect(asked.every((url) => url.startsWith("file:"))).toBe(true);
+  expect(asked).toHaveLength(2);
+});
