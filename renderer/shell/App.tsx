@@ -17,9 +17,9 @@ import { SessionWindow } from "./SessionWindow.tsx";
 import { StatusBar } from "./StatusBar.tsx";
 import type { WorkbenchStore } from "./store.ts";
 import { StartBar } from "./Toolbar.tsx";
+import { announceLongWork } from "./longWork.ts";
 import { useDrop } from "./useDrop.ts";
 import { useShortcuts } from "./useShortcuts.ts";
-import { modelOfFiles } from "../session/droppedFile.ts";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
 
@@ -42,6 +42,7 @@ export function App({ store, shell }: AppProps): ReactNode {
   );
   useShortcuts(commands, shell);
   useShellEvents(store, shell, commands);
+  useEffect(() => announceLongWork(store, shell), [store, shell]);
   return (
     <StoreProvider store={store}>
       <CommandsContext value={commands}>
@@ -55,9 +56,9 @@ export function App({ store, shell }: AppProps): ReactNode {
           hidden
           multiple
           onChange={(event) => {
-            const dropped = modelOfFiles([...(event.target.files ?? [])]);
+            const files = [...(event.target.files ?? [])];
             event.target.value = "";
-            if (dropped !== null) void store.getState().open({ kind: "file", dropped });
+            store.getState().openFiles(files);
           }}
         />
         <input
@@ -95,7 +96,12 @@ function Window({ store, shell }: AppProps): ReactNode {
       {restores ? (
         <main className={styles["opening"]} aria-label="Opening the session" />
       ) : (
-        <Start dragging={dragging} onOpen={commands["file.open"].run} onOpenPath={() => showDialog("path")} />
+        <Start
+          dragging={dragging}
+          onOpen={commands["file.open"].run}
+          onOpenPath={() => showDialog("path")}
+          onSettings={() => showDialog("settings")}
+        />
       )}
       <StatusBar />
     </div>
@@ -112,7 +118,7 @@ async function openAfterRestore(store: WorkbenchStore, path: string): Promise<vo
       resolve();
     });
   });
-  await store.getState().open({ kind: "path", path });
+  await store.getState().openPaths([path]);
 }
 
 /** What comes from the shell: menu items, and files that the system asks to open. */

@@ -21,6 +21,8 @@ import type { ConvertSlice } from "../features/convert/slice.ts";
 import { createConvertSlice } from "../features/convert/slice.ts";
 import type { QuantizeSlice } from "../features/quantize/slice.ts";
 import { createQuantizeSlice } from "../features/quantize/slice.ts";
+import type { StartSlice } from "../features/start/slice.ts";
+import { createStartSlice } from "../features/start/slice.ts";
 import type { TensorsSlice } from "../features/tensors/slice.ts";
 import { createTensorsSlice } from "../features/tensors/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
@@ -69,6 +71,7 @@ export type WorkbenchState = SessionState &
   ConvertSlice &
   QuantizeSlice &
   ServerSlice &
+  StartSlice &
   TensorsSlice &
   NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
@@ -102,6 +105,7 @@ export function createWorkbenchStore(
       ...createEmbedSlice(tools()),
       ...createNotesSlice(tools()),
       ...createServerSlice(tools()),
+      ...createStartSlice(tools()),
       // Behind the others: it hears of a model when they have made room for it.
       ...createMemorySlice<WorkbenchState>(tools(), DOCUMENT_PARTS),
     };

@@ -3,7 +3,7 @@ import type { SliceTools } from "../session/slice.ts";
 import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
 
-export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about" | "session";
+export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about" | "session" | "settings";
 
 /** What the export tab writes. */
 export type WriteKind = "package" | "quantize" | "convert";
@@ -23,7 +23,12 @@ export interface WindowSlice {
   readonly setWriteKind: (kind: WriteKind) => void;
 }
 
-export function createWindowSlice({ set, get }: SliceTools<WindowSlice>): WindowSlice {
+export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): WindowSlice {
+  on("preferencesChanged", ({ appearance }) => {
+    if (appearance === null || appearance === get().theme) return;
+    applyTheme(appearance);
+    set({ theme: appearance });
+  });
   return {
     dialog: null,
     navigatorShown: true,
