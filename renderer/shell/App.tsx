@@ -43,6 +43,7 @@ export function App({ store, shell }: AppProps): ReactNode {
   useShortcuts(commands, shell);
   useShellEvents(store, shell, commands);
   useEffect(() => announceLongWork(store, shell), [store, shell]);
+  useEffect(() => followWidth(store), [store]);
   return (
     <StoreProvider store={store}>
       <CommandsContext value={commands}>
@@ -77,6 +78,17 @@ export function App({ store, shell }: AppProps): ReactNode {
       </CommandsContext>
     </StoreProvider>
   );
+}
+
+/** CSS pixels: below, as at a zoom of 200 %, the view has the window to itself until a pane is asked for. */
+const LEAST_WIDTH = 1000;
+
+function followWidth(store: WorkbenchStore): () => void {
+  const narrow = matchMedia(`(max-width: ${LEAST_WIDTH - 1}px)`);
+  const follow = (): void => store.getState().setNarrow(narrow.matches);
+  follow();
+  narrow.addEventListener("change", follow);
+  return () => narrow.removeEventListener("change", follow);
 }
 
 function Window({ store, shell }: AppProps): ReactNode {

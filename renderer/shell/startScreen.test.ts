@@ -1,20 +1,20 @@
 /** What is dropped, opened by a path, and set for the machine, through the window's real store over the recorded engine. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../main/contract/views/engine.ts";
-import { createRecordedEngine, pause } from "../engine/recorded/replay.ts";
+import { pause } from "../engine/recorded/replay.ts";
 import type { RecordedOptions } from "../engine/recorded/replay.ts";
+import { createStoreOver } from "../testing/openStore.ts";
 import { endedLong, sentenceOf } from "./longWork.ts";
 import type { WorkbenchStore } from "./store.ts";
-import { createWorkbenchStore } from "./store.ts";
 import { firstParts } from "./useDrop.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
-function windowOver(options: RecordedOptions = {}): WorkbenchStore {
+async function windowOver(options: RecordedOptions = {}): Promise<WorkbenchStore> {
   vi.stubGlobal("localStorage", { getItem: () => null, setItem: () => undefined });
   vi.stubGlobal("document", { documentElement: { dataset: {} }, hasFocus: () => true });
   vi.stubGlobal("matchMedia", () => ({ matches: false }));
-  return createWorkbenchStore(createRecordedEngine(options).client, null);
+  return (await createStoreOver(options)).store;
 }
 
 async function until(
@@ -32,8 +32,8 @@ const found = (name: string, problem: string | null = null) => ({
 });
 
 describe("several files at one drop", () => {
-  it("ask which model is opened, and say what was left out", () => {
-    const store = windowOver();
+  it("ask which model is opened, and say what was left out", async () => {
+    const store = await windowOver();
     store.getState().openFiles([file("b.gguf"), file("a.gguf"), file("notes.txt")]);
     const { choice } = store.getState();
     expect(choice?.title).toBe("2 models were dropped");
@@ -46,7 +46,7 @@ describe("several files at one drop", () => {
 
   it("open a split model as one, with the size of its parts", async () => {
     const begun: string[] = [];
-    const store = windowOver({
+    const store = await windowOver({
       calls: {
         "header.begin": ({ name, beside }) => {
           begun.push(name, ...beside.map((each) => each.name));
@@ -73,7 +73,7 @@ describe("a path", () => {
   it("to a folder lists its models, and opens the only one that can be opened", async () => {
     const opened: unknown[] = [];
     const lists = { one: [found("a"), found("cut", "damaged")], two: [found("a"), found("b")] };
-    const store = windowOver({
+    const store = await windowOver({
       calls: {
         "models.look": ({ path }) => ({ isModel: false, models: path === "/one" ? lists.one : lists.two, note: null }),
         "model.open": ({ source }) => {
@@ -94,7 +94,7 @@ describe("a path", () => {
 
   it("to a session's file goes on with it", async () => {
     const asked: string[] = [];
-    const store = windowOver({
+    const store = await windowOver({
       calls: {
         "sessions.read": ({ path }) => {
           asked.push(path);
@@ -111,7 +111,7 @@ describe("a path", () => {
 
 describe("settings", () => {
   it("of the appearance count for the window at once", async () => {
-    const store = windowOver();
+    const store = await windowOver();
     await until(store, ({ preferences }) => preferences !== null);
     expect(store.getState().theme).toBe("auto");
     await store.getState().changePreferences({ appearance: "dark" });
@@ -120,7 +120,7 @@ describe("settings", () => {
   });
 
   it("of the first subject count for a model that is opened, until a person chooses", async () => {
-    const store = windowOver();
+    const store = await windowOver();
     await until(store, ({ preferences }) => preferences !== null);
     await store.getState().changePreferences({ firstSubject: "cpu" });
     await store.getState().open({ kind: "offer", id: "sample" });

@@ -19,6 +19,8 @@ export interface WindowSlice {
   readonly toggleNavigator: () => void;
   readonly toggleInspector: () => void;
   readonly toggleLog: () => void;
+  /** A window of less than LEAST_WIDTH begins without panes; wider again, they are as they were. */
+  readonly setNarrow: (isNarrow: boolean) => void;
   readonly cycleTheme: () => void;
   readonly setWriteKind: (kind: WriteKind) => void;
 }
@@ -29,6 +31,7 @@ export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): Wi
     applyTheme(appearance);
     set({ theme: appearance });
   });
+  let wide: Pick<WindowSlice, "navigatorShown" | "inspectorShown"> | null = null;
   return {
     dialog: null,
     navigatorShown: true,
@@ -40,6 +43,17 @@ export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): Wi
     toggleNavigator: () => set({ navigatorShown: !get().navigatorShown }),
     toggleInspector: () => set({ inspectorShown: !get().inspectorShown }),
     toggleLog: () => set({ logShown: !get().logShown }),
+    setNarrow(isNarrow) {
+      if (isNarrow === (wide !== null)) return;
+      const { navigatorShown, inspectorShown } = get();
+      if (isNarrow) {
+        wide = { navigatorShown, inspectorShown };
+        set({ navigatorShown: false, inspectorShown: false });
+      } else if (wide !== null) {
+        set(wide);
+        wide = null;
+      }
+    },
     cycleTheme() {
       const theme = nextTheme(get().theme);
       applyTheme(theme);
