@@ -5,6 +5,8 @@ export const CHANNELS = {
   engineLost: "shell:engine-lost",
   openDialog: "shell:open-dialog",
   saveDialog: "shell:save-dialog",
+  folderDialog: "shell:folder-dialog",
+  notify: "shell:notify",
   showInFolder: "shell:show-in-folder",
   setDocument: "shell:set-document",
   command: "shell:command",

@@ -86,6 +86,10 @@ describe("the packaged app", () => {
   });
 
   it("is offered for GGUF files beside what the user chose", () => {
-    expect(shipped.fileAssociations).toMatchObject([{ ext: "gguf", role: "Viewer", rank: "Alternate" }]);
+    expect(shipped.fileAssociations).toMatchObject([
+      { ext: "gguf", role: "Viewer", rank: "Alternate" },
+      { ext: "safetensors", role: "Viewer", rank: "Alternate" },
+      { ext: "rlxsession", role: "Editor", rank: "Owner" },
+    ]);
   });
 });

@@ -45,6 +45,8 @@ const bridge: ShellBridge = {
   pathForFile: (file) => (file instanceof File ? webUtils.getPathForFile(file) : ""),
   openModelDialog: async () => asPath(await ipcRenderer.invoke(CHANNELS.openDialog)),
   saveDialog: async (suggested) => asPath(await ipcRenderer.invoke(CHANNELS.saveDialog, suggested)),
+  openFolderDialog: async () => asPath(await ipcRenderer.invoke(CHANNELS.folderDialog)),
+  notify: (title, text) => ipcRenderer.send(CHANNELS.notify, title, text),
   showInFolder: (path) => ipcRenderer.send(CHANNELS.showInFolder, path),
   onCommand: listeners(CHANNELS.command),
   onOpenFile: listeners(CHANNELS.openFile),

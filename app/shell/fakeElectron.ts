@@ -39,8 +39,10 @@ export class FakeWindow extends EventEmitter {
   static getAllWindows(): FakeWindow[] {
     return FakeWindow.all;
   }
-  static getFocusedWindow(): null {
-    return null;
+  /** The one in front. */
+  static front: FakeWindow | null = null;
+  static getFocusedWindow(): FakeWindow | null {
+    return FakeWindow.front;
   }
   static fromWebContents(page: FakePage): FakeWindow | null {
     return FakeWindow.all.find((window) => window.webContents === page) ?? null;
@@ -104,6 +106,22 @@ export const lock: { free: boolean; ready: Promise<void> } = { free: true, ready
 /** Where the shell keeps its own files; a test names a folder. */
 export const userData = { folder: "/nowhere" };
 
+/** Notifications that were shown, and what a test does with them. */
+export class FakeNotification extends EventEmitter {
+  static readonly shown: FakeNotification[] = [];
+  readonly options: { readonly title: string; readonly body: string };
+  constructor(options: FakeNotification["options"]) {
+    super();
+    this.options = options;
+  }
+  static isSupported(): boolean {
+    return true;
+  }
+  show(): void {
+    FakeNotification.shown.push(this);
+  }
+}
+
 export interface FakeMenuItem {
   readonly label?: string;
   readonly submenu?: readonly FakeMenuItem[];
@@ -112,6 +130,8 @@ export interface FakeMenuItem {
 
 /** The latest menu bar. */
 export const menuBar: { items: readonly FakeMenuItem[] } = { items: [] };
+/** Of the icon in the Dock. */
+export const dock: { items: readonly FakeMenuItem[] } = { items: [] };
 
 /** As if the user chose it. */
 export function choose(label: string): void {
@@ -128,6 +148,11 @@ export const fakeElectron = {
     exit: (code: number) => opened.push(`exit ${code}`),
     getAppPath: () => "/app",
     getPath: () => userData.folder,
+    dock: {
+      setMenu: (items: readonly FakeMenuItem[]): void => {
+        dock.items = items;
+      },
+    },
     isPackaged: false,
     getVersion: () => "0.0.0",
     /** False if the app runs already. */
@@ -135,6 +160,7 @@ export const fakeElectron = {
     whenReady: (): Promise<void> => lock.ready,
   }),
   BrowserWindow: FakeWindow,
+  Notification: FakeNotification,
   ipcMain: new FakeIpc(),
   Menu: {
     setApplicationMenu: (template: readonly FakeMenuItem[]): void => {

@@ -4,7 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { CHANNELS } from "../channels.ts";
-import { choose, fakeElectron, FakeUtility, FakeWindow, lock, opened, userData } from "./fakeElectron.ts";
+import {
+  choose,
+  dock,
+  fakeElectron,
+  FakeNotification,
+  FakeUtility,
+  FakeWindow,
+  lock,
+  menuBar,
+  opened,
+  userData,
+} from "./fakeElectron.ts";
 
 vi.mock("electron", () => fakeElectron);
 
@@ -238,5 +249,66 @@ describe("the app", () => {
     expect(opened).toContain("quit");
     app.emit("will-quit");
     expect(FakeUtility.all[0]?.killed).toBe(true);
+  });
+});
+
+describe("on a Mac", () => {
+  const PAGE = { url: "workbench://app/index.html", parent: null };
+
+  it("the settings are in the app's own menu, elsewhere in File", async () => {
+    const holding = (): readonly number[] =>
+      menuBar.items.flatMap(({ submenu }, i) =>
+        submenu?.some(({ label }) => label === "Settings…") === true ? [i] : [],
+      );
+    on("darwin");
+    await start();
+    expect(holding()).toEqual([0]);
+    loaded();
+    choose("Settings…");
+    expect(windowNow().webContents.sent).toContainEqual([CHANNELS.command, "file.settings"]);
+    vi.resetModules();
+    app.removeAllListeners();
+    on("linux");
+    await start();
+    expect(menuBar.items[holding()[0] ?? -1]?.label).toBe("File");
+  });
+
+  it("the Dock's menu opens a window and the sample", async () => {
+    on("darwin");
+    await start();
+    loaded();
+    dock.items.find(({ label }) => label === "Open the sample model")?.click?.();
+    expect(windowNow().webContents.sent).toContainEqual([CHANNELS.command, "file.openSample"]);
+    dock.items.find(({ label }) => label === "New window")?.click?.();
+    expect(FakeWindow.all).toHaveLength(2);
+  });
+
+  it("a notification is shown while no window is in front, brings its window back, and comes from our page only", async () => {
+    await start();
+    const window = windowNow();
+    const notify = (senderFrame: object, text: unknown): void =>
+      void fakeElectron.ipcMain.listeners.get(CHANNELS.notify)?.(
+        { sender: window.webContents, senderFrame },
+        "RLX",
+        text,
+      );
+    FakeNotification.shown.length = 0;
+    FakeWindow.front = window;
+    notify(PAGE, "done");
+    FakeWindow.front = null;
+    notify({ ...PAGE, url: "https://example.com/" }, "done");
+    notify(PAGE, 7);
+    expect(FakeNotification.shown).toEqual([]);
+    notify(PAGE, "x".repeat(1000));
+    expect(FakeNotification.shown[0]?.options.body).toHaveLength(300);
+    window.focused = false;
+    FakeNotification.shown[0]?.emit("click");
+    expect(window.focused).toBe(true);
+  });
+
+  it("a folder of models is chosen by the system's dialog", async () => {
+    await start();
+    const ask = fakeElectron.ipcMain.handlers.get(CHANNELS.folderDialog);
+    expect(await ask?.({ sender: windowNow().webContents, senderFrame: PAGE })).toBe("/models/a.gguf");
   });
 });

@@ -6,7 +6,7 @@ import type { WebContents } from "electron";
 import { app, BrowserWindow, dialog, ipcMain, Menu, protocol, session } from "electron";
 import { CHANNELS } from "../channels.ts";
 import { createEngineHost } from "./engineHost.ts";
-import { menuTemplate } from "./menu.ts";
+import { dockMenu, menuTemplate } from "./menu.ts";
 import type { Channel } from "./mailbox.ts";
 import { createMailbox } from "./mailbox.ts";
 import { filesOf } from "./openFiles.ts";
@@ -95,6 +95,8 @@ function start(): void {
     newWindow: () => showWindow(),
   });
   Menu.setApplicationMenu(Menu.buildFromTemplate(menu));
+  // Only a Mac has a Dock.
+  app.dock?.setMenu(Menu.buildFromTemplate(dockMenu(command, () => showWindow())));
   for (const path of filesNamed(process.argv, process.cwd())) mail.post(CHANNELS.openFile, path);
   const before = readOpenWindows(listOfWindows());
   if (before.length === 0) showWindow();

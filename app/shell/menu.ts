@@ -37,7 +37,7 @@ export function menuTemplate(
 ): MenuItemConstructorOptions[] {
   const menus = ORDER.map((title): MenuItemConstructorOptions => {
     const own = (COMMANDS as readonly CommandDefinition[])
-      .filter((command) => command.menu === title)
+      .filter((command) => command.menu === title && !(mac && command.id === SETTINGS))
       .map((command) => menuItem(command, send));
     const roles = title === "Help" ? [{ label: "Check for updates…", click: checkForUpdates }] : ROLES[title];
     const first: readonly MenuItemConstructorOptions[] =
@@ -46,7 +46,33 @@ export function menuTemplate(
   });
   const help = menus.pop();
   const rest: MenuItemConstructorOptions[] = [{ role: "windowMenu" }, ...(help ? [help] : [])];
-  return mac ? [{ role: "appMenu" }, ...menus, ...rest] : [...menus, ...rest];
+  return mac ? [appMenu(send), ...menus, ...rest] : [...menus, ...rest];
+}
+
+const SETTINGS = "file.settings";
+
+/** As the system makes it, with the settings where a Mac has them. */
+function appMenu(send: (command: string) => void): MenuItemConstructorOptions {
+  const settings = (COMMANDS as readonly CommandDefinition[]).filter(({ id }) => id === SETTINGS);
+  const line = { type: "separator" } as const;
+  return {
+    role: "appMenu",
+    submenu: [
+      ...[{ role: "about" } as const, line, ...settings.map((command) => menuItem(command, send)), line],
+      ...[{ role: "services" } as const, line],
+      ...[{ role: "hide" } as const, { role: "hideOthers" } as const, { role: "unhide" } as const, line],
+      { role: "quit" },
+    ],
+  };
+}
+
+/** The menu of the icon in the Dock. The system lists recent documents above it by itself (`addRecentDocument`). */
+export function dockMenu(send: (command: string) => void, newWindow: () => void): MenuItemConstructorOptions[] {
+  return [
+    { label: "New window", click: newWindow },
+    { label: "Open…", click: () => send("file.open") },
+    { label: "Open the sample model", click: () => send("file.openSample") },
+  ];
 }
 
 function menuItem(command: CommandDefinition, send: (command: string) => void): MenuItemConstructorOptions {

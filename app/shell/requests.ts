@@ -1,7 +1,7 @@
 /** Requests of a page to the shell. Each must come from our page and have a valid shape. */
 import { isAbsolute } from "node:path";
 import type { IpcMain, IpcMainEvent, IpcMainInvokeEvent } from "electron";
-import { app, BrowserWindow, dialog, shell } from "electron";
+import { app, BrowserWindow, dialog, Notification, shell } from "electron";
 import { CHANNELS } from "../channels.ts";
 import type { EngineHost } from "./engineHost.ts";
 import { isTrustedSender } from "./security.ts";
@@ -37,6 +37,23 @@ export function handleRequests(ipc: Pick<IpcMain, "on" | "handle">, engine: Engi
     window.setTitle(title.slice(0, 200));
     if (process.platform === "darwin") window.setRepresentedFilename(isPath(path) ? path : "");
     if (isPath(path)) app.addRecentDocument(path);
+  });
+  onTrusted(CHANNELS.notify, (event, title, text) => {
+    const window = windowOf(event);
+    if (typeof title !== "string" || typeof text !== "string") return;
+    if (BrowserWindow.getFocusedWindow() !== null || !Notification.isSupported()) return;
+    const notification = new Notification({ title: title.slice(0, 100), body: text.slice(0, 300) });
+    notification.on("click", () => {
+      if (window?.isMinimized() === true) window.restore();
+      window?.focus();
+    });
+    notification.show();
+  });
+  answerTrusted(CHANNELS.folderDialog, async (event) => {
+    const options = { properties: ["openDirectory" as const] };
+    const window = windowOf(event);
+    const { filePaths } = await (window ? dialog.showOpenDialog(window, options) : dialog.showOpenDialog(options));
+    return filePaths[0] ?? null;
   });
   answerTrusted(CHANNELS.openDialog, async (event) => {
     const options = {

@@ -142,6 +142,8 @@ export const contract = {
     "sessions.load": call(z.object({ session: sessionId }), z.object({ text: z.string() })),
     /** Written whole, or not at all. */
     "sessions.save": call(z.object({ session: sessionId, text: z.string().min(1).max(LARGEST_DOCUMENT) }), ok),
+    /** A session file on the engine's machine, as text. */
+    "sessions.read": call(z.object({ path }), z.object({ text: z.string() })),
     "sessions.remove": call(z.object({ session: sessionId }), ok),
     /** Lines that stay: benchmarks ("bench"), and what else is measured. */
     "history.append": call(z.object({ kind: historyKind, entry: historyEntry }), ok),

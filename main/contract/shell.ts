@@ -18,6 +18,10 @@ export interface ShellBridge {
   /** Where to write a package or a model file, by the ending of the suggestion; null when the user changed their mind. */
   saveDialog(suggestedPath: string): Promise<string | null>;
   showInFolder(path: string): void;
+  /** A folder of models; null when the user changed their mind. */
+  openFolderDialog(): Promise<string | null>;
+  /** A notification of the system; the shell shows it only while no window is in front. A click brings the window back. */
+  notify(title: string, text: string): void;
   /** Menu items and system events, by command id of the window's registry. Returns the way to stop listening. */
   onCommand(listener: (command: string) => void): () => void;
   /** Files that the system asked to open: Finder, the Dock icon, the command line. */

@@ -69,6 +69,8 @@ export interface Sessions {
   /** The last ones that were saved, newest first. */
   list(limit: number): Promise<readonly SessionRow[]>;
   load(session: string): Promise<string>;
+  /** Of a file anywhere; what is no session is refused. */
+  read(path: string): Promise<string>;
   /** Whole or not at all. */
   save(session: string, text: string): Promise<void>;
   remove(session: string): Promise<void>;

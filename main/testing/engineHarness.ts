@@ -29,7 +29,7 @@ export interface Harness {
 export async function engineHarness(environment: Readonly<Record<string, string>> = {}): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), "rlx-engine-"));
   const engine = nodeEngine({
-    settings: readSettings({ ...process.env, RLX_HOME: join(folder, "home"), ...environment }),
+    settings: readSettings({ ...process.env, RLX_HOME: join(folder, "home"), RLX_FIND_MODELS: "off", ...environment }),
   });
   // Encoded as over a socket, to find values that do not survive it.
   const [window, served] = createPortPair((frame) => decodeFrame(encodeFrame(frame)));

@@ -105,10 +105,12 @@ for (const method of [
   "engine.status",
   "doctor.run",
   "recents.list",
+  "preferences.get",
   "targets.list",
   "machine.state",
 ] as const)
   await call(method, {});
+await stream("models.find", {});
 const sample = await call("model.open", { source: { kind: "offer", id: "sample" } });
 if (sample === null) throw new Error("the sample model could not be opened");
 await recordModel(sample);

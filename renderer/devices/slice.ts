@@ -2,6 +2,7 @@
  * The machine's devices: which runs for the subject and which is fastest for the open model, their calibration, and the state of
  * the machine.
  */
+import type { FirstSubject } from "../../main/contract/views/preferences.ts";
 import type { DeviceAdvice, MachineState } from "../../main/contract/views/machine.ts";
 import type { Async } from "../session/async.ts";
 import { createQuestions, createTask, current, failed, IDLE, isCancelled, ready } from "../session/async.ts";
@@ -102,26 +103,39 @@ function keepRunner({ get, watch, emit }: SliceTools<DevicesSlice>): void {
   );
 }
 
-/** On a Mac the window begins with what is fastest there, until a person chooses. */
+/** The window begins as the settings say: on a Mac with what is fastest there, or always the same; until a person chooses. */
 function chooseFirst({ engine, get, on, watch }: SliceTools<DevicesSlice>): void {
   let isChosen = false;
   let askedFor = "";
+  let first: FirstSubject = "advise";
   on("backendChanged", ({ by }) => {
     isChosen ||= by !== "window";
   });
   const choose = async (): Promise<void> => {
     const [info, open] = [current(get().info), current(get().model)];
-    if (isChosen || info?.platform !== "darwin" || open?.canGraph.ok !== true || askedFor === open.model) return;
+    if (isChosen || info === null || open?.canGraph.ok !== true || askedFor === open.model) return;
+    if (first !== "advise") {
+      askedFor = open.model;
+      if (first !== get().backend) get().setBackend(first, "window");
+      return;
+    }
+    if (info.platform !== "darwin") return;
     askedFor = open.model;
     const model = open.file === null ? null : open.model;
     const best = await engine.call("devices.advise", { model, ...ADVICE_TOKENS }).then(
       (advice) => advice.best,
       () => null,
     );
-    const first = firstBackend(info.devices, best);
+    const fastest = firstBackend(info.devices, best);
     const isOpen = current(get().model)?.model === open.model;
-    if (first !== null && !isChosen && isOpen && first !== get().backend) get().setBackend(first, "window");
+    if (fastest !== null && !isChosen && isOpen && fastest !== get().backend) get().setBackend(fastest, "window");
   };
+  on("preferencesChanged", ({ firstSubject }) => {
+    if (firstSubject === first) return;
+    first = firstSubject;
+    askedFor = "";
+    void choose();
+  });
   watch(
     ({ info, model }) => [current(info)?.platform, current(model)?.model],
     () => void choose(),

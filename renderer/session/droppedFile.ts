@@ -12,34 +12,80 @@ const isGguf = (name: string): boolean => /\.gguf$/iu.test(name);
 const isSafetensors = (name: string): boolean => /\.safetensors$/iu.test(name);
 const byName = (a: File, b: File): number => a.name.localeCompare(b.name);
 
-/** The model in files that were dropped or picked together: of several parts the first, with the others beside it. */
-export function modelOfFiles(given: readonly File[]): DroppedModel | null {
-  const files = given.toSorted(byName);
-  const file = files.find(({ name }) => isGguf(name) || isSafetensors(name)) ?? files[0];
-  if (file === undefined) return null;
-  return { file, folder: null, beside: new Map(files.map((each) => [each.name, each])) };
+/** A part of a split file counts by the name that all parts share. */
+const stemOf = (name: string): string => name.replace(/-\d{5}-of-\d{5}\.(gguf|safetensors)$/iu, "");
+/** A projector or an importance matrix lies beside a model. The engine's search goes by the same names. */
+const isBeside = (name: string): boolean => /(^|[-_.])(mmproj|imatrix)([-_.]|$)/iu.test(name);
+/** What a safetensors model may need: its config, tokenizer and template. */
+const isOfFolder = (name: string): boolean => /\.(json|txt|jinja|model|md)$/iu.test(name);
+
+export interface DroppedModels {
+  readonly models: readonly DroppedModel[];
+  /** Files that are no models and belong to none. */
+  readonly others: readonly File[];
 }
 
-/** The model in a folder: that of Hugging Face, or its only GGUF, which may have parts. */
-export function modelOfFolder(folder: string, files: ReadonlyMap<string, File>): DroppedModel {
-  const top = [...files].flatMap(([path, file]) => (path.includes("/") ? [] : [file])).toSorted(byName);
-  const config = files.get(CONFIG);
-  if (config !== undefined && top.some(({ name }) => isSafetensors(name)))
-    return { file: config, folder, beside: files };
-  const models = top.filter(({ name }) => isGguf(name));
-  const [first] = models;
-  const stems = new Set(models.map(({ name }) => name.replace(/-\d{5}-of-\d{5}\.gguf$/iu, "")));
-  if (first !== undefined && stems.size === 1) return { file: first, folder: null, beside: files };
-  const what =
-    first === undefined ? "no GGUF file, and no config.json with safetensors files" : `${stems.size} GGUF models`;
-  throw new WorkbenchError("INPUT_UNREADABLE", `[folder] ${folder}: got ${what}, expected a model`, {
+/** The models in files that were dropped or picked together: a split one once, by its first part, with the others beside it. */
+export function modelsOfFiles(given: readonly File[]): DroppedModels {
+  const files = given.toSorted(byName);
+  const beside = new Map(files.map((each) => [each.name, each]));
+  const config = beside.get(CONFIG);
+  const tensors = files.filter(({ name }) => isSafetensors(name));
+  const models = [
+    ...firstParts(files.filter(({ name }) => isGguf(name) && !isBeside(name))),
+    ...(config !== undefined && tensors.length > 0 ? tensors.slice(0, 1) : firstParts(tensors)),
+  ].map((file): DroppedModel => ({ file, folder: null, beside }));
+  const others = files.filter(
+    ({ name }) => !isSafetensors(name) && !isGguf(name) && !(tensors.length > 0 && isOfFolder(name)),
+  );
+  return { models, others };
+}
+
+function firstParts(files: readonly File[]): readonly File[] {
+  const firsts = new Map<string, File>();
+  for (const file of files) if (!firsts.has(stemOf(file.name))) firsts.set(stemOf(file.name), file);
+  return [...firsts.values()];
+}
+
+/** The models in a folder: that of Hugging Face, and the GGUFs in it and in its folders. `files` have names from it. */
+export function modelsOfFolder(folder: string, files: ReadonlyMap<string, File>): readonly DroppedModel[] {
+  const inside = new Map<string, Map<string, File>>();
+  for (const [path, file] of files) {
+    const at = path.slice(0, path.lastIndexOf("/") + 1);
+    inside.set(at, (inside.get(at) ?? new Map<string, File>()).set(path.slice(at.length), file));
+  }
+  return [...inside]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([at, own]): readonly DroppedModel[] => {
+      const ggufs = firstParts(
+        [...own.values()].filter(({ name }) => isGguf(name) && !isBeside(name)).toSorted(byName),
+      );
+      const config = own.get(CONFIG);
+      const isWhole = config !== undefined && [...own.keys()].some(isSafetensors);
+      const below = new Map(
+        [...files].flatMap(([path, file]) => (path.startsWith(at) ? [[path.slice(at.length), file] as const] : [])),
+      );
+      return [
+        ...(isWhole ? [{ file: config, folder: at.split("/").at(-2) ?? folder, beside: below }] : []),
+        ...ggufs.map((file) => ({ file, folder: null, beside: own })),
+      ];
+    });
+}
+
+/** A folder without a model: what it has instead. */
+export function noModelIn(folder: string, files: ReadonlyMap<string, File>): WorkbenchError {
+  const names = [...files.keys()];
+  const what = names.some((name) => name === "Manifest.json")
+    ? "a Core ML package, which is written here and not opened"
+    : "no GGUF file, and no config.json with safetensors files";
+  return new WorkbenchError("INPUT_UNREADABLE", `[folder] ${folder}: got ${what}, expected a model`, {
     hint: "Drop a .gguf file (of a split model, all its parts), or the folder of a Hugging Face model.",
   });
 }
 
-/** Most files that are read of a folder, and how deep they may lie: models keep theirs at the top, but for one. */
+/** Most files that are read of a folder, and how deep they may lie: LM Studio keeps models two folders deep. */
 const MOST_FILES = 4000;
-const DEEPEST = 1;
+const DEEPEST = 3;
 
 /** The files of a folder by their names from it, hidden ones left out. */
 export async function filesOf(folder: FileSystemDirectoryEntry): Promise<ReadonlyMap<string, File>> {

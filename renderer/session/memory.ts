@@ -173,6 +173,7 @@ export function createMemorySlice<State extends SessionState & MemorySlice>(
       });
   };
 
+  on("sessionGiven", (file) => void get().importSession(file));
   on("modelLeaving", ({ opensAgain }) => {
     restoresOpen = !opensAgain;
     if (!opensAgain && get().sessionId !== null) rememberOpen();

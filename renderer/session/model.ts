@@ -22,6 +22,7 @@ export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
     ...INITIAL_MODEL,
     ...openingActions(tools),
     ...fileActions(tools),
+    pickFolder: shell === null ? null : () => shell.openFolderDialog(),
     pickFile: shell === null ? null : () => shell.openModelDialog(),
     showInFolder: shell === null ? null : (path) => shell.showInFolder(path),
     async loadRecents() {

@@ -55,6 +55,8 @@ export interface ModelSlice {
   readonly close: () => void;
   /** Opens the model once more with these; the conversation stays. */
   readonly setAdapters: (adapters: readonly AdapterSource[]) => Promise<void>;
+  /** The system's dialog for a folder of models; null in a browser. */
+  readonly pickFolder: (() => Promise<string | null>) | null;
   /** The system's dialog for a file; null in a browser. */
   readonly pickFile: (() => Promise<string | null>) | null;
   readonly loadRecents: () => Promise<void>;

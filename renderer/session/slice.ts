@@ -8,6 +8,7 @@ import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Backend, PassList, Stage } from "../../main/contract/views/graph.ts";
 import type { RunDevice } from "../../main/contract/views/engine.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
+import type { Preferences } from "../../main/contract/views/preferences.ts";
 import type { ProfileView } from "../../main/contract/views/run.ts";
 import type { Chooser, SessionState, WeightErrors } from "./sessionSlice.ts";
 
@@ -39,6 +40,10 @@ export interface WindowEvents {
   readonly profileChanged: ProfileView | null;
   readonly weightErrorsChanged: WeightErrors | null;
   readonly devicesCalibrated: null;
+  /** What is set for this machine: at first, and after each change. */
+  readonly preferencesChanged: Preferences;
+  /** A session's file that is to be gone on with. */
+  readonly sessionGiven: File;
   /** A run has ended: what was asked and written. */
   readonly answered: string;
 }

@@ -17,9 +17,9 @@ import { SessionWindow } from "./SessionWindow.tsx";
 import { StatusBar } from "./StatusBar.tsx";
 import type { WorkbenchStore } from "./store.ts";
 import { StartBar } from "./Toolbar.tsx";
+import { announceLongWork } from "./longWork.ts";
 import { useDrop } from "./useDrop.ts";
 import { useShortcuts } from "./useShortcuts.ts";
-import { modelOfFiles } from "../session/droppedFile.ts";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
 
@@ -42,6 +42,8 @@ export function App({ store, shell }: AppProps): ReactNode {
   );
   useShortcuts(commands, shell);
   useShellEvents(store, shell, commands);
+  useEffect(() => announceLongWork(store, shell), [store, shell]);
+  useEffect(() => followWidth(store), [store]);
   return (
     <StoreProvider store={store}>
       <CommandsContext value={commands}>
@@ -55,9 +57,9 @@ export function App({ store, shell }: AppProps): ReactNode {
           hidden
           multiple
           onChange={(event) => {
-            const dropped = modelOfFiles([...(event.target.files ?? [])]);
+            const files = [...(event.target.files ?? [])];
             event.target.value = "";
-            if (dropped !== null) void store.getState().open({ kind: "file", dropped });
+            store.getState().openFiles(files);
           }}
         />
         <input
@@ -78,6 +80,17 @@ export function App({ store, shell }: AppProps): ReactNode {
   );
 }
 
+/** CSS pixels: below, as at a zoom of 200 %, the view has the window to itself until a pane is asked for. */
+const LEAST_WIDTH = 1000;
+
+function followWidth(store: WorkbenchStore): () => void {
+  const narrow = matchMedia(`(max-width: ${LEAST_WIDTH - 1}px)`);
+  const follow = (): void => store.getState().setNarrow(narrow.matches);
+  follow();
+  narrow.addEventListener("change", follow);
+  return () => narrow.removeEventListener("change", follow);
+}
+
 function Window({ store, shell }: AppProps): ReactNode {
   const atStart = useWorkbench((state) => state.model.kind === "idle" || state.model.kind === "failed");
   const dragging = useDrop(store, shell);
@@ -95,7 +108,12 @@ function Window({ store, shell }: AppProps): ReactNode {
       {restores ? (
         <main className={styles["opening"]} aria-label="Opening the session" />
       ) : (
-        <Start dragging={dragging} onOpen={commands["file.open"].run} onOpenPath={() => showDialog("path")} />
+        <Start
+          dragging={dragging}
+          onOpen={commands["file.open"].run}
+          onOpenPath={() => showDialog("path")}
+          onSettings={() => showDialog("settings")}
+        />
       )}
       <StatusBar />
     </div>
@@ -112,7 +130,7 @@ async function openAfterRestore(store: WorkbenchStore, path: string): Promise<vo
       resolve();
     });
   });
-  await store.getState().open({ kind: "path", path });
+  await store.getState().openPaths([path]);
 }
 
 /** What comes from the shell: menu items, and files that the system asks to open. */

@@ -7,6 +7,8 @@ import type { Async } from "../session/async.ts";
 import { SESSION_ENDING } from "../../main/contract/views/session.ts";
 import { current, failed, IDLE, ready } from "../session/async.ts";
 import { typedPath } from "../session/openSource.ts";
+import { ChoiceList } from "../features/start/ChoiceList.tsx";
+import { SettingsForm } from "../features/start/SettingsForm.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
 import { ErrorNote } from "../ui/ErrorNote.tsx";
@@ -24,6 +26,8 @@ import styles from "./Shell.module.css";
 export function Dialogs(): ReactNode {
   const dialog = useWorkbench((state) => state.dialog);
   const show = useWorkbench((state) => state.showDialog);
+  const choice = useWorkbench((state) => state.choice);
+  const choose = useWorkbench((state) => state.choose);
   const close = (): void => show(null);
   return (
     <>
@@ -44,6 +48,12 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="Save a report" open={dialog === "report"} onClose={close}>
         <ReportForm onClose={close} />
+      </Dialog>
+      <Dialog title="Settings" open={dialog === "settings"} onClose={close} width={560}>
+        <SettingsForm />
+      </Dialog>
+      <Dialog title={choice?.title ?? ""} open={choice !== null} onClose={() => choose(null)} width={600}>
+        {choice === null ? null : <ChoiceList choice={choice} />}
       </Dialog>
       <Dialog title="About RLX Workbench" open={dialog === "about"} onClose={close} width={680}>
         <About />
@@ -84,13 +94,13 @@ function Shortcuts(): ReactNode {
 
 function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [path, setPath] = useState("");
-  const open = useWorkbench((state) => state.open);
+  const openPaths = useWorkbench((state) => state.openPaths);
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const wanted = typedPath(path);
     if (wanted === "") return;
     onClose();
-    void open({ kind: "path", path: wanted });
+    void openPaths([wanted]);
   };
   return (
     <form className={styles["form"]} onSubmit={submit}>
@@ -103,8 +113,8 @@ function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
         onChange={(event) => setPath(event.target.value)}
       />
       <p className={styles["quiet"]}>
-        A file on the machine where the engine runs (of a split model, the first part), or the folder of a Hugging Face
-        model.
+        On the machine where the engine runs: a file (of a split model, any part), the folder of a Hugging Face model,
+        or a folder with several models.
       </p>
       <div className={styles["row"]}>
         <button type="submit" className={styles["submit"]} disabled={path.trim() === ""}>

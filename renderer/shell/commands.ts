@@ -76,10 +76,11 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       if (shell === null) pickFile();
       else
         void shell.openModelDialog().then((path) => {
-          if (path !== null) void get().open({ kind: "path", path });
+          if (path !== null) void get().openPaths([path]);
         });
     }),
     "file.openPath": always(() => get().showDialog("path")),
+    "file.settings": always(() => get().showDialog("settings")),
     "file.openSample": {
       run: () => {
         const sample = current(get().info)?.offers.find(({ kind }) => kind === "sample");
@@ -122,7 +123,11 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "view.navigator": withModel(() => get().toggleNavigator()),
     "view.inspector": withModel(() => get().toggleInspector()),
     "view.log": withModel(() => get().toggleLog()),
-    "view.theme": always(() => get().cycleTheme()),
+    "view.theme": always(() => {
+      get().cycleTheme();
+      // What the settings name counts for every window: it follows.
+      if (get().preferences?.preferences.appearance != null) void get().changePreferences({ appearance: get().theme });
+    }),
     "model.run": withRun(() => {
       get().setTab("run");
       if (model()?.kind === "demo-graph") void get().runHybrid();

@@ -26,6 +26,8 @@ import { createConvertSlice } from "../features/convert/slice.ts";
 import type { QuantizeSlice } from "../features/quantize/slice.ts";
 import { createQuantizeSlice } from "../features/quantize/slice.ts";
 import type { CompareSlice } from "../features/tensors/compareSlice.ts";
+import type { StartSlice } from "../features/start/slice.ts";
+import { createStartSlice } from "../features/start/slice.ts";
 import type { TensorsSlice } from "../features/tensors/slice.ts";
 import { createCompareSlice } from "../features/tensors/compareSlice.ts";
 import { createTensorsSlice } from "../features/tensors/slice.ts";
@@ -81,6 +83,7 @@ export type WorkbenchState = SessionState &
   ServerSlice &
   CompareSlice &
   ReportSlice &
+  StartSlice &
   TensorsSlice &
   CompareSlice &
   NotesSlice;
@@ -120,6 +123,7 @@ export function createWorkbenchStore(
       ...createServerSlice(tools()),
       ...createCompareSlice(tools()),
       ...createReportSlice(tools()),
+      ...createStartSlice(tools()),
       // Behind the others: it hears of a model when they have made room for it.
       ...createMemorySlice<WorkbenchState>(tools(), DOCUMENT_PARTS),
     };

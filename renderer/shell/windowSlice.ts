@@ -3,7 +3,15 @@ import type { SliceTools } from "../session/slice.ts";
 import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
 
-export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about" | "session" | "report";
+export type DialogName =
+  | "palette"
+  | "shortcuts"
+  | "path"
+  | "doctor"
+  | "about"
+  | "session"
+  | "report"
+  | "settings";
 
 /** What the export tab writes. */
 export type WriteKind = "package" | "quantize" | "convert";
@@ -19,11 +27,19 @@ export interface WindowSlice {
   readonly toggleNavigator: () => void;
   readonly toggleInspector: () => void;
   readonly toggleLog: () => void;
+  /** A window of less than LEAST_WIDTH begins without panes; wider again, they are as they were. */
+  readonly setNarrow: (isNarrow: boolean) => void;
   readonly cycleTheme: () => void;
   readonly setWriteKind: (kind: WriteKind) => void;
 }
 
-export function createWindowSlice({ set, get }: SliceTools<WindowSlice>): WindowSlice {
+export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): WindowSlice {
+  on("preferencesChanged", ({ appearance }) => {
+    if (appearance === null || appearance === get().theme) return;
+    applyTheme(appearance);
+    set({ theme: appearance });
+  });
+  let wide: Pick<WindowSlice, "navigatorShown" | "inspectorShown"> | null = null;
   return {
     dialog: null,
     navigatorShown: true,
@@ -35,6 +51,17 @@ export function createWindowSlice({ set, get }: SliceTools<WindowSlice>): Window
     toggleNavigator: () => set({ navigatorShown: !get().navigatorShown }),
     toggleInspector: () => set({ inspectorShown: !get().inspectorShown }),
     toggleLog: () => set({ logShown: !get().logShown }),
+    setNarrow(isNarrow) {
+      if (isNarrow === (wide !== null)) return;
+      const { navigatorShown, inspectorShown } = get();
+      if (isNarrow) {
+        wide = { navigatorShown, inspectorShown };
+        set({ navigatorShown: false, inspectorShown: false });
+      } else if (wide !== null) {
+        set(wide);
+        wide = null;
+      }
+    },
     cycleTheme() {
       const theme = nextTheme(get().theme);
       applyTheme(theme);

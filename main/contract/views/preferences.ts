@@ -11,7 +11,8 @@ export const FIRST_SUBJECTS = ["advise", "coreml", "mlx", "cpu"] as const;
 export type FirstSubject = (typeof FIRST_SUBJECTS)[number];
 
 export const preferences = z.object({
-  appearance: z.enum(APPEARANCES).default("auto"),
+  /** null: each window as it was left. */
+  appearance: z.enum(APPEARANCES).nullable().default(null),
   firstSubject: z.enum(FIRST_SUBJECTS).default("advise"),
   /** Bytes that conversations of open models may take together; null: as much as is free. */
   memoryLimit: z.number().int().min(64e6).max(Number.MAX_SAFE_INTEGER).nullable().default(null),
@@ -30,7 +31,7 @@ export const INITIAL_PREFERENCES: Preferences = preferences.parse({});
 
 export const preferencesChange = z
   .object({
-    appearance: z.enum(APPEARANCES),
+    appearance: z.enum(APPEARANCES).nullable(),
     firstSubject: z.enum(FIRST_SUBJECTS),
     memoryLimit: z.number().int().min(64e6).max(Number.MAX_SAFE_INTEGER).nullable(),
     notifications: z.boolean(),

@@ -3,7 +3,13 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import type { EngineServices } from "../services.ts";
 
 type SessionCalls =
-  "sessions.list" | "sessions.load" | "sessions.save" | "sessions.remove" | "history.append" | "history.list";
+  | "sessions.list"
+  | "sessions.read"
+  | "sessions.load"
+  | "sessions.save"
+  | "sessions.remove"
+  | "history.append"
+  | "history.list";
 
 const OK = { ok: true } as const;
 
@@ -13,6 +19,7 @@ export function sessionHandlers({
 }: Pick<EngineServices, "sessions" | "histories">): Pick<EngineHandlers["calls"], SessionCalls> {
   return {
     "sessions.list": async ({ limit }) => ({ sessions: await sessions.list(limit) }),
+    "sessions.read": async ({ path }) => ({ text: await sessions.read(path) }),
     "sessions.load": async ({ session }) => ({ text: await sessions.load(session) }),
     "sessions.save": async ({ session, text }) => {
       await sessions.save(session, text);

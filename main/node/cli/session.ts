@@ -1,14 +1,8 @@
 /** `rlx session`: the sessions of windows that are kept, handed on as files. */
 import { randomUUID } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import {
-  LARGEST_DOCUMENT,
-  readDocument,
-  SESSION_ENDING,
-  sessionId,
-  withoutPaths,
-} from "../../contract/views/session.ts";
+import { readDocument, SESSION_ENDING, sessionId, withoutPaths } from "../../contract/views/session.ts";
 import type { SessionRow } from "../../contract/views/session.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions } from "./client.ts";
@@ -103,29 +97,11 @@ async function exportOne(command: Command, name: string | undefined, options: Se
 
 async function importOne({ client, output }: Command, name: string): Promise<undefined> {
   const path = resolve(name);
-  const document = readDocument(await textOf(path));
+  const document = readDocument((await client.call("sessions.read", { path })).text);
   const id = randomUUID();
   await client.call("sessions.save", { session: id, text: JSON.stringify(document) });
   output.value({ session: id, models: document.models.length });
   output.line(`Imported as ${id}. The first screen of a window offers it.`);
-}
-
-async function textOf(path: string): Promise<string> {
-  try {
-    const { size } = await stat(path);
-    // A letter takes up to four bytes.
-    if (size > 4 * LARGEST_DOCUMENT)
-      throw new WorkbenchError("INPUT_LIMIT", `[session] ${path}: got ${size} bytes, which no session has`, {
-        hint: `Choose a ${SESSION_ENDING} file.`,
-      });
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (error instanceof WorkbenchError) throw error;
-    throw new WorkbenchError("INPUT_NOT_FOUND", `[session] ${path} cannot be read: ${toWireError(error).message}`, {
-      hint: "Check the path.",
-      cause: error,
-    });
-  }
 }
 
 async function remove({ client, output }: Command, name: string): Promise<undefined> {

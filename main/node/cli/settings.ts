@@ -27,7 +27,11 @@ function memoryOf(word: string): number | null | undefined {
 
 const SETTINGS: readonly Setting[] = [
   {
-    ...{ name: "appearance", expects: APPEARANCES.join(", "), text: ({ appearance }) => appearance },
+    ...{
+      name: "appearance",
+      expects: APPEARANCES.join(", "),
+      text: ({ appearance }) => appearance ?? "as each window was left",
+    },
     read: (word) => {
       const appearance = APPEARANCES.find((each) => each === word);
       return appearance && { appearance };

@@ -2,9 +2,9 @@
  * Session documents in a folder, one file each. A file is written whole under a temporary name and renamed: a process that dies
  * leaves the old document or the new one. What lies there is untrusted: size and form are checked.
  */
-import { lstat, readdir, readFile, rm } from "node:fs/promises";
+import { lstat, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { LARGEST_DOCUMENT, readDocument, sessionId } from "../../contract/views/session.ts";
+import { LARGEST_DOCUMENT, readDocument, SESSION_ENDING, sessionId } from "../../contract/views/session.ts";
 import type { SessionDocument, SessionRow } from "../../contract/views/session.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Sessions } from "../../engine/services.ts";
@@ -95,6 +95,7 @@ export function createSessions(dataFolder: string, most = MOST_SESSIONS): Sessio
       readDocument(text);
       return text;
     },
+    read: textOf,
     async save(session, text) {
       const path = pathOf(session);
       readDocument(text);
@@ -105,6 +106,27 @@ export function createSessions(dataFolder: string, most = MOST_SESSIONS): Sessio
     },
     remove: (session) => serially(session, () => rm(pathOf(session), { force: true })),
   };
+}
+
+/** Of a session's file anywhere. */
+async function textOf(path: string): Promise<string> {
+  try {
+    const { size } = await stat(path);
+    // A letter takes up to four bytes.
+    if (size > 4 * LARGEST_DOCUMENT)
+      throw new WorkbenchError("INPUT_LIMIT", `[session] ${path}: got ${size} bytes, which no session has`, {
+        hint: `Choose a ${SESSION_ENDING} file.`,
+      });
+    const text = await readFile(path, "utf8");
+    readDocument(text);
+    return text;
+  } catch (error) {
+    if (error instanceof WorkbenchError) throw error;
+    throw new WorkbenchError("INPUT_NOT_FOUND", `[session] ${path} cannot be read: ${toWireError(error).message}`, {
+      hint: "Check the path.",
+      cause: error,
+    });
+  }
 }
 
 /** The open model comes first. */

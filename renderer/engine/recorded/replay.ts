@@ -10,6 +10,8 @@ import { contract } from "../../../main/contract/contract.ts";
 import type { CallContext, CallName, Handlers, StreamName } from "../../../main/contract/define.ts";
 import { createPortPair } from "../../../main/contract/port.ts";
 import { serve } from "../../../main/contract/serve.ts";
+import type { Preferences } from "../../../main/contract/views/preferences.ts";
+import { INITIAL_PREFERENCES, preferences } from "../../../main/contract/views/preferences.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { fromWireError, WorkbenchError } from "../../../main/diagnostics/errors.ts";
 import file from "./recording.json";
@@ -143,6 +145,35 @@ function sessionCalls(kept: Map<string, string>): Partial<Handlers<Contract>["ca
   };
 }
 
+/** Settings are kept for as long as the page lives; nothing is found on a machine that is not here. */
+function machineHandlers(): RecordedOptions {
+  let now: Preferences = INITIAL_PREFERENCES;
+  const view = () => ({
+    ...{ preferences: now, file: "~/rlx/settings.json", dataFolder: "~/rlx", problem: null },
+    dataFolderBy: "usual" as const,
+  });
+  const change = (part: Partial<Preferences>) => {
+    now = { ...now, ...part };
+    return view();
+  };
+  return {
+    calls: {
+      "preferences.get": view,
+      "preferences.set": (part) => change(preferences.parse({ ...now, ...part })),
+      "models.addFolder": ({ path }) => change({ modelFolders: [...now.modelFolders, path] }),
+      "models.removeFolder": ({ path }) =>
+        change({ modelFolders: now.modelFolders.filter((folder) => folder !== path) }),
+      "models.look": () => ({ isModel: true, models: [], note: null }),
+    },
+    streams: {
+      async *"models.find"() {
+        await pause(PACE_MS);
+        yield { models: [], places: [], complete: true };
+      },
+    },
+  };
+}
+
 function createHandlers({ calls, streams }: RecordedOptions, kept: Map<string, string>): Handlers<Contract> {
   const call = (method: string) => [method, (input: object) => echo(outputOf(method, input) as object, input)] as const;
   const stream = (method: string) =>
@@ -151,14 +182,16 @@ function createHandlers({ calls, streams }: RecordedOptions, kept: Map<string, s
       (input: Record<string, unknown>, context: CallContext) => itemsOf(method as StreamName<Contract>, input, context),
     ] as const;
   const done = (): { ok: true } => ({ ok: true });
+  const machine = machineHandlers();
   return {
     calls: {
       ...Object.fromEntries(Object.keys(contract.calls).map(call)),
       ...{ "model.close": done, "recents.add": done, "recents.remove": done },
       ...sessionCalls(kept),
+      ...machine.calls,
       ...calls,
     },
-    streams: { ...Object.fromEntries(Object.keys(contract.streams).map(stream)), ...streams },
+    streams: { ...Object.fromEntries(Object.keys(contract.streams).map(stream)), ...machine.streams, ...streams },
   } as unknown as Handlers<Contract>;
 }
 

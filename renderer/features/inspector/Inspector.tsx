@@ -88,7 +88,7 @@ function Identity(): ReactNode {
           file === null
             ? [["kind", overview.variant]]
             : [
-                ["file", file.name],
+                ["file", overview.kind === "header-only" ? "none, only a header" : file.name],
                 ["size", bytes(file.bytes)],
                 ...(file.parts > 1 ? ([["parts", String(file.parts)]] as const) : []),
                 ["header", file.headerHash.slice(0, 16)],

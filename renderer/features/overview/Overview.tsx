@@ -67,7 +67,7 @@ function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
   return (
     <header className={styles["head"]}>
       <div>
-        <h2>{overview.title}</h2>
+        <h2 title={overview.title}>{overview.title}</h2>
         <p>{overview.sentence}</p>
       </div>
       <div className={styles["actions"]}>

@@ -7,11 +7,14 @@ export function Item({
   title,
   sentence,
   aside,
+  below = "",
 }: {
   readonly glyph: string;
   readonly title: string;
   readonly sentence: string;
   readonly aside: string;
+  /** Under the word at the end. */
+  readonly below?: string;
 }): ReactNode {
   return (
     <>
@@ -24,7 +27,10 @@ export function Item({
         <b>{title}</b>
         <span>{sentence}</span>
       </span>
-      <span className={styles["aside"]}>{aside}</span>
+      <span className={styles["aside"]}>
+        {aside}
+        {below === "" ? null : <span>{below}</span>}
+      </span>
     </>
   );
 }

@@ -12,7 +12,7 @@ import { Item } from "./Item.tsx";
 import styles from "./Start.module.css";
 
 const useMemory = sliceHook<MemorySlice>();
-const SHOWN = 3;
+const SHOWN = 2;
 
 /** "today 14:03", or with the day. */
 export function whenSaved(at: number, now: number): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { offerSize } from "./Start.tsx";
+import { offerSize } from "./Offers.tsx";
 
 describe("the size of an offer", () => {
   it("is never nothing: what has no data says so", () => {
