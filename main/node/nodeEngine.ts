@@ -18,7 +18,7 @@ import { openCachedDecoder } from "./cache/planCache.ts";
 import { coremlAccess } from "./devices/coreml/device.ts";
 import { thisMac } from "./devices/coreml/thisMac.ts";
 import { everyDevice } from "./devices/list.ts";
-import type { EngineServices } from "../engine/services.ts";
+import type { EngineServices, Machine } from "../engine/services.ts";
 import { calibrationStore } from "./cache/calibrations.ts";
 import { cachedRouteView } from "./cache/routeCache.ts";
 import { createHistories } from "./files/histories.ts";
@@ -43,6 +43,8 @@ export interface NodeEngineOptions {
   readonly build?: string;
   /** Devices after those of the list, for tests. */
   readonly devices?: readonly EngineDevice[];
+  /** What is told of this machine in another way, for tests. */
+  readonly machine?: Partial<Machine>;
 }
 
 const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
@@ -82,7 +84,7 @@ function planCache(settings: Settings, store: DiskStore | undefined, build: stri
   return { store, build, dispatch: settings.dispatch };
 }
 
-export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeEngineOptions): Engine {
+export function nodeEngine({ settings, build = BUILD_HASH, devices = [], machine = {} }: NodeEngineOptions): Engine {
   const { dispatch, mlxMode } = settings;
   const { dataFolder: folder, cacheFolder } = settings;
   const plans = cacheFolder === undefined ? undefined : diskStore(cacheFolder);
@@ -106,7 +108,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     sessions: createSessions(folder),
     histories: createHistories(folder),
     uploads: createUploads(),
-    machine: thisMachine(),
+    machine: { ...thisMachine(), ...machine },
     data: { folder, problem: () => writeProblem(folder) },
     plans,
     routes: { get: (request, make) => cachedRouteView(kept, request, make) },
