@@ -2,7 +2,7 @@
 import type { Device } from "../../../main/contract/views/common.ts";
 import { DEVICES } from "../../../main/contract/views/common.ts";
 import { deviceLook } from "../../ui/devices.ts";
-import { heatColor } from "../../ui/heat.ts";
+import { heatColor } from "../../../main/contract/heat.ts";
 
 export interface CanvasColors {
   readonly canvas: string;

@@ -7,7 +7,7 @@ import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { logShare, mixed, NOTHING_KNOWN, typePlace, weightColors } from "./colors.ts";
-import { heatColor } from "../../ui/heat.ts";
+import { heatColor } from "../../../main/contract/heat.ts";
 import { dimmedBoxes } from "./dim.ts";
 import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
 import { paintScene, segmentText } from "./paint.ts";
