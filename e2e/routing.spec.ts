@@ -10,7 +10,7 @@ import { expect, test } from "@playwright/test";
 import { doubleModule, noDouble } from "../main/testing/coremlDouble.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, legend, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
+import { axeFindings, legend, lookAt, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
 
 const LOOKS = [
   ["light", 1440, 900],
@@ -70,6 +70,41 @@ for (const [theme, width, height] of LOOKS)
     await picture(page, `${width}-graph-mlx`);
     expect(errors).toEqual([]);
   });
+
+test("the table of targets and the advice are walked by keys; an advice is previewed and applied", async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const errors = await openWindow(page, await plain.address());
+  await openPath(page, sampleCopy(folder, "advice.gguf"));
+  const targets = page.getByRole("table", { name: "How fast on each target" }).getByRole("button");
+  await expect(targets).not.toHaveCount(1);
+  await targets.first().focus();
+  await page.keyboard.press("ArrowDown");
+  await expect(targets.nth(1)).toBeFocused();
+  await page.keyboard.press("End");
+  await expect(targets.last()).toBeFocused();
+  await page.keyboard.press("Home");
+  await expect(targets.first()).toBeFocused();
+
+  const list = page.getByRole("navigation").getByRole("region", { name: "Advice" });
+  const row = list.getByRole("button", { name: /states/i }).first();
+  await expect(row).toBeVisible();
+  await list.getByRole("button").last().focus();
+  await page.keyboard.press("Home");
+  for (let i = 0; i < 12 && !(await row.evaluate((each) => each === document.activeElement)); i++)
+    await page.keyboard.press("ArrowDown");
+  await expect(row).toBeFocused();
+  await page.keyboard.press("Enter");
+  const card = page.getByRole("region", { name: "What would make it faster?" });
+  const open = card.getByRole("listitem").filter({ has: page.locator('[aria-expanded="true"]') });
+  await expect(open).toContainText("Not measured here");
+  await open.getByRole("button", { name: "Preview" }).press("Enter");
+  await expect(open.getByRole("table")).toContainText("Bytes moved");
+  expect(await lookAt(page, "advice")).toEqual([]);
+  await open.getByRole("button", { name: "Apply" }).press("Enter");
+  // What was applied is the target now, and no advice any more.
+  await expect(row).toHaveCount(0);
+  expect(errors).toEqual([]);
+});
 
 test("another target moves ops to other devices, and back", async ({ page }) => {
   const errors = await openWindow(page, await plain.address());

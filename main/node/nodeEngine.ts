@@ -18,7 +18,7 @@ import { openCachedDecoder } from "./cache/planCache.ts";
 import { coremlAccess } from "./devices/coreml/device.ts";
 import { thisMac } from "./devices/coreml/thisMac.ts";
 import { everyDevice } from "./devices/list.ts";
-import type { EngineServices } from "../engine/services.ts";
+import type { EngineServices, Machine } from "../engine/services.ts";
 import { calibrationStore } from "./cache/calibrations.ts";
 import { cachedRouteView } from "./cache/routeCache.ts";
 import { createHistories } from "./files/histories.ts";
@@ -46,6 +46,8 @@ export interface NodeEngineOptions {
   readonly build?: string;
   /** Devices after those of the list, for tests. */
   readonly devices?: readonly EngineDevice[];
+  /** What is told of this machine in another way, for tests. */
+  readonly machine?: Partial<Machine>;
 }
 
 const UNITS: Readonly<Record<CoremlUnits, TargetSpec["units"]>> = {
@@ -85,7 +87,7 @@ function planCache(settings: Settings, store: DiskStore | undefined, build: stri
   return { store, build, dispatch: settings.dispatch };
 }
 
-export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeEngineOptions): Engine {
+export function nodeEngine({ settings, build = BUILD_HASH, devices = [], machine = {} }: NodeEngineOptions): Engine {
   const { dispatch, mlxMode } = settings;
   const { cacheFolder } = settings;
   const named = settings.home === null ? namedDataFolder(settings.dataFolder) : null;
@@ -115,7 +117,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [] }: NodeE
     histories: createHistories(folder),
     uploads: createUploads(),
     promptCaches: promptCacheFiles,
-    machine: thisMachine(),
+    machine: { ...thisMachine(), ...machine },
     data: { folder, problem: () => writeProblem(folder) },
     plans,
     routes: { get: (request, make) => cachedRouteView(kept, request, make) },

@@ -10,6 +10,7 @@ import type { RequestOptions, StreamName } from "../contract/define.ts";
 import { createPortPair } from "../contract/port.ts";
 import { readSettings } from "../node/settings.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { Machine } from "../engine/services.ts";
 import { nodeEngine } from "../node/nodeEngine.ts";
 
 export interface Harness {
@@ -25,10 +26,14 @@ export interface Harness {
   done(): Promise<void>;
 }
 
-/** `environment`: variables besides those of this process. */
-export async function engineHarness(environment: Readonly<Record<string, string>> = {}): Promise<Harness> {
+/** `environment`: variables besides those of this process. `machine`: what is told of it in another way. */
+export async function engineHarness(
+  environment: Readonly<Record<string, string>> = {},
+  machine: Partial<Machine> = {},
+): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), "rlx-engine-"));
   const engine = nodeEngine({
+    machine,
     settings: readSettings({ ...process.env, RLX_HOME: join(folder, "home"), RLX_FIND_MODELS: "off", ...environment }),
   });
   // Encoded as over a socket, to find values that do not survive it.

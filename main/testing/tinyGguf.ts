@@ -9,7 +9,6 @@ import { BYTE_TOKENS, byteVocabulary } from "./byteVocabulary.ts";
 import { randomFloats, seededRandom } from "./random.ts";
 
 const WIDTH = 64;
-const FEED_FORWARD = 128;
 const HEADS = 4;
 const KV_HEADS = 2;
 const HEAD_DIM = 16;
@@ -34,6 +33,8 @@ export interface TinyGguf {
   readonly pre?: string;
   /** Many of them make a model that takes its time. */
   readonly layers?: number;
+  /** Wide ones make a step that waits for memory. */
+  readonly feedForward?: number;
   /** Never draws the end token (its logit is 0, others are higher): runs last until stopped. */
   readonly endless?: boolean;
   /** The text of its chat template. */
@@ -51,6 +52,7 @@ export async function writeTinyGguf(
     experts,
     pre = "qwen2",
     layers = 2,
+    feedForward = 128,
     endless = false,
     template,
     marks = [],
@@ -77,9 +79,9 @@ export async function writeTinyGguf(
     tensor(`blk.${index}.attn_k_norm.weight`, HEAD_DIM),
     tensor(`blk.${index}.attn_output.weight`, HEADS * HEAD_DIM, WIDTH),
     tensor(`blk.${index}.ffn_norm.weight`, WIDTH),
-    tensor(`blk.${index}.ffn_gate.weight`, WIDTH, FEED_FORWARD),
-    tensor(`blk.${index}.ffn_up.weight`, WIDTH, FEED_FORWARD),
-    tensor(`blk.${index}.ffn_down.weight`, FEED_FORWARD, WIDTH),
+    tensor(`blk.${index}.ffn_gate.weight`, WIDTH, feedForward),
+    tensor(`blk.${index}.ffn_up.weight`, WIDTH, feedForward),
+    tensor(`blk.${index}.ffn_down.weight`, feedForward, WIDTH),
   ];
   const sink = memorySink();
   await writeGguf(sink, {
@@ -89,7 +91,7 @@ export async function writeTinyGguf(
       key("block_count", layers),
       key("context_length", CONTEXT),
       key("embedding_length", WIDTH),
-      key("feed_forward_length", FEED_FORWARD),
+      key("feed_forward_length", feedForward),
       key("attention.head_count", HEADS),
       key("attention.head_count_kv", KV_HEADS),
       key("attention.key_length", HEAD_DIM),

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { nodeDataText, nodePath } from "../../main/contract/nodeData.ts";
 import { decoderGraph, QWEN_SHAPE } from "../testing/decoderGraph.ts";
 import { createGraphModel, nodeName } from "./graphModel.ts";
-import { nodeDataColumn, nodeDataText, nodePath, parseNodeData, rampColor } from "./nodeData.ts";
+import { nodeDataColumn, parseNodeData, rampColor } from "./nodeData.ts";
 
 const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 2 }, key));
@@ -17,7 +18,7 @@ describe("node data", () => {
       graph: {
         results: {
           [String(view.nodes.id[first])]: { value: 1 },
-          [nodePath(model, third)]: { value: -2.5 },
+          [nodePath(view, third)]: { value: -2.5 },
           ffn_down: { value: 3 },
           elsewhere: { value: 4 },
         },
@@ -32,7 +33,7 @@ describe("node data", () => {
 
   it("come back as they were written", () => {
     const values = Float32Array.from({ length: view.nodeCount }, (_, node) => (node % 3 === 0 ? Number.NaN : node / 8));
-    const again = nodeDataColumn(model, parseNodeData("x", nodeDataText(model, "time", values)));
+    const again = nodeDataColumn(model, parseNodeData("x", nodeDataText(view, values)));
     for (const node of shown) expect(again.values[node]).toEqual(values[node]);
   });
 

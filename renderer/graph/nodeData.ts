@@ -1,13 +1,13 @@
 /**
- * Numbers for the nodes of a graph as a JSON file, in the form of Model Explorer's node data:
- *   { "graph": { "results": { "<node>": { "value": 1.5 } }, "gradient": [{ "stop": 0, "bgColor": "#00204d" }, …] } }
- * with the outer name or without it. A node is named by its id, its path ("blk.7/attention/q") or its name; a name that several
- * nodes have is about all of them. The file is untrusted: sizes are bounded, colours are read and never passed on.
+ * Numbers for the nodes of a graph, read from a file in the form of main/contract/nodeData.ts, with the outer
+ * name or without it. A node is named by its id, its path ("blk.7/attention/q") or its name; a name that several nodes have is
+ * about all of them. The file is untrusted: sizes are bounded, colours are read and never passed on.
  */
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
-import { heatColor } from "../ui/heat.ts";
+import { heatColor } from "../../main/contract/heat.ts";
+import { nodeKey, nodePath } from "../../main/contract/nodeData.ts";
 import type { GraphModel } from "./graphModel.ts";
-import { nodeName, pathOf } from "./graphModel.ts";
+import { nodeName } from "./graphModel.ts";
 
 export interface ColorStop {
   /** From 0, the least value, to 1, the greatest. */
@@ -117,37 +117,10 @@ export function nodeDataColumn(model: GraphModel, { values }: NodeData): NodeDat
   for (let node = 0; node < view.nodeCount; node++) {
     if (model.hidden[node] === 1) continue;
     // The most exact name counts.
-    const key = [nodeKey(model, node), nodePath(model, node), nodeName(view, node)].find((name) => values.has(name));
+    const key = [nodeKey(view, node), nodePath(view, node), nodeName(view, node)].find((name) => values.has(name));
     if (key === undefined) continue;
     column[node] = values.get(key) ?? Number.NaN;
     seen.add(key);
   }
   return { values: column, known: seen.size };
 }
-
-/** What stays the same across stages for a node that survives. */
-const nodeKey = ({ view }: GraphModel, node: number): string => String(view.nodes.id[node] ?? 0);
-
-/** "blk.7/attention/q" */
-export function nodePath({ view }: GraphModel, node: number): string {
-  const groups = pathOf(view, node)
-    .slice(1)
-    .map((group) => view.strings[view.groups.name[group] ?? 0] ?? "")
-    .filter((name) => name !== "blocks");
-  return [...groups, nodeName(view, node)].join("/");
-}
-
-/** A column as such a file, keyed by id: the numbers that the graph shows now. */
-export function nodeDataText(model: GraphModel, title: string, values: ArrayLike<number>): string {
-  const results: { [node: string]: { readonly value: number; readonly name: string } } = {};
-  for (let node = 0; node < model.view.nodeCount; node++) {
-    const value = values[node] ?? Number.NaN;
-    if (model.hidden[node] === 1 || !Number.isFinite(value)) continue;
-    results[nodeKey(model, node)] = { value, name: nodePath(model, node) };
-  }
-  const gradient = [0, 0.25, 0.5, 0.75, 1].map((stop) => ({ stop, bgColor: hexOf(heatColor(stop)) }));
-  return `${JSON.stringify({ [title]: { results, gradient } }, null, 1)}\n`;
-}
-
-const hexOf = (rgb: string): string =>
-  `#${(rgb.match(/\d+/g) ?? []).map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`;

@@ -12,6 +12,7 @@ import { groupName, nodeName, opName, pathOf } from "../graph/graphModel.ts";
 import { segmentsOfNodes } from "../graph/hopWords.ts";
 import { parseQuery, searchFault, searchNodes } from "../graph/search.ts";
 import { current } from "../session/async.ts";
+import { walkButtons } from "../ui/arrowFocus.ts";
 import { cx } from "../ui/cx.ts";
 import { SearchField } from "../ui/fields.tsx";
 import { count, signed } from "../ui/format.ts";
@@ -325,7 +326,7 @@ function Advice(): ReactNode {
   const setTab = useWorkbench((state) => state.setTab);
   if (list === null) return null;
   return (
-    <section className={styles["advice"]} aria-label="Advice">
+    <section className={styles["advice"]} aria-label="Advice" onKeyDown={walkButtons}>
       <h3>
         Advice <em className={styles["quiet"]}>{list.advices.length === 0 ? "none" : count(list.advices.length)}</em>
       </h3>

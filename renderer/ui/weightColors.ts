@@ -1,5 +1,5 @@
 /** Colours of weights, by type and on a logarithmic scale: the graph and the picture of a file have the same. */
-import { heatColor } from "./heat.ts";
+import { heatColor } from "../../main/contract/heat.ts";
 
 const STEPS = 127;
 const PALETTE = Array.from({ length: STEPS + 1 }, (_, i) => heatColor(i / STEPS));

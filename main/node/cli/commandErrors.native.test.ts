@@ -85,6 +85,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["tokenize FILE --text-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
   ["graph FILE --stage late", 2, /pass: got late, expected one of dead code, .*, legal/],
   ["graph FILE --backend gpu", 2, /--backend: got gpu, expected one of coreml, cpu, mlx/],
+  ["graph FILE --by time", 2, /--by: got no --node-data, expected the file to write/],
+  ["graph FILE --node-data DIR/n.json --by colour", 2, /--by: got colour, expected time, bytes or flops/],
   ["graph FILE --phase never", 2, /--phase: got never, expected decode or prefill/],
   ["graph FILE --os macos9", 2, /--os: got macos9, expected one of/],
   ["passes FILE --os macos9", 2, /--os: got macos9, expected one of/],

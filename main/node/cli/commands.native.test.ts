@@ -531,6 +531,21 @@ describe("answers", () => {
     expect(key.stage.target.context).toBe(1024);
   });
 
+  it("write numbers for the nodes of a graph that name its ops, and no file twice", async () => {
+    const line = "graph FILE --node-data DIR/nodes.json --by bytes";
+    const said = z.object({ path: text, by: z.literal("bytes"), truth: text, basis: text });
+    const { path } = said.parse(JSON.parse((await command(`${line} --json`)).out));
+    const results = z.record(z.string(), z.object({ value: number.min(0), name: text }));
+    const file = z.record(z.string(), z.object({ results, gradient: z.array(z.unknown()).length(5) }));
+    const [graph] = Object.values(file.parse(JSON.parse(await readFile(path, "utf8"))));
+    const entries = Object.values(graph?.results ?? {});
+    expect(entries.find(({ name }) => name === "blk.0/ffn/down")?.value ?? 0).toBeGreaterThan(0);
+    expect(await command(line)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("a file that is there") as string,
+    });
+  });
+
   it("say once why there is no graph, run and export, and tell what the file says of itself", async () => {
     await writeTinyGguf(join(folder, "experts.gguf"), { architecture: "grok", experts: 8 });
     const { code, out } = await command("inspect DIR/experts.gguf");

@@ -1,12 +1,14 @@
 /** `rlx graph` and `rlx passes`. */
+import { writeFile } from "node:fs/promises";
 import type { Input, StreamInputOf } from "../../contract/contract.ts";
 import type { Backend, Precision, Stage, StepNumbers, TextPage, Watched } from "../../contract/views/graph.ts";
 import { backendTitle, BACKENDS, isRouted, ROUTED, stageOn } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
+import { nodeDataText } from "../../contract/nodeData.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
-import { openForTarget } from "./client.ts";
+import { openForTarget, orList } from "./client.ts";
 import { figureText } from "./output.ts";
 
 interface PassesOptions extends CommonOptions {
@@ -23,6 +25,8 @@ interface GraphOptions extends PassesOptions {
   readonly stage: string;
   readonly mil?: boolean;
   readonly plan?: boolean;
+  readonly nodeData?: string;
+  readonly by?: string;
 }
 
 export function phaseOf(options: CommonOptions): Phase {
@@ -80,6 +84,10 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
     return undefined;
   }
   const key = { model, stage: stageOf(options, target), phase: phaseOf(options) };
+  if (options.nodeData !== undefined || options.by !== undefined) {
+    await writeNodeData(command, { key, target }, options);
+    return undefined;
+  }
   const language = options.mil === true ? "mil" : options.plan === true ? "plan" : "rlx-ir";
   if (language !== "rlx-ir") {
     const pages = [];
@@ -90,6 +98,39 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
   } else if (output.json) output.value(await client.call("graph.get", key, { signal }));
   else for await (const { text } of textPages(command, { key, target, language: "rlx-ir" })) output.line(text);
   return undefined;
+}
+
+const QUANTITIES = ["time", "bytes", "flops"] as const;
+
+/** The numbers of each op as a file for the window's graph and for Model Explorer. */
+async function writeNodeData(
+  { client, output, signal }: Command,
+  { key, target }: { readonly key: Input<"graph.get">; readonly target: TargetSpec },
+  { nodeData: path, by = "time" }: GraphOptions,
+): Promise<void> {
+  const kind = QUANTITIES.find((each) => each === by);
+  if (kind === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --by: got ${by}, expected ${orList(QUANTITIES)}`);
+  if (path === undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --by: got no --node-data, expected the file to write");
+  const view = await client.call("graph.get", key, { signal });
+  const { values, truth, basis } = await client.call("graph.overlay", { key, kind, target }, { signal });
+  await writeNew("--node-data", path, nodeDataText(view, values));
+  output.value({ path, by: kind, truth, basis });
+  output.line(`${by} of each op (${truth}), written to ${path}`);
+}
+
+async function writeNew(option: string, path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text, { flag: "wx" });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EEXIST" && code !== "ENOENT") throw error;
+    const what = code === "EEXIST" ? "a file that is there" : "a folder that is not there";
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${option}: got ${path}, ${what}, expected a new file`, {
+      hint: "Choose another name, or remove the file first.",
+    });
+  }
 }
 
 /** True for a valid file whose graph cannot be built here. A broken file is an error. */

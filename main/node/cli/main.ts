@@ -166,6 +166,8 @@ ofBackend(
   .addOption(preset("--stage <name>", "built, the name of a pass, or legal", "legal"))
   .option("--mil", "the MIL program that Core ML is given instead, for this phase and target")
   .option("--plan", "with --backend cpu or mlx: the instructions or calls that the graph becomes")
+  .option("--node-data <file>", "write a number for each op as JSON, for the window's graph and for Model Explorer")
+  .option("--by <quantity>", "of --node-data: time, bytes or flops (default: time)")
   .addOption(adapters())
   .action(run(async () => (await import("./graph.ts")).graph));
 

@@ -7,7 +7,7 @@ import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
-import { heatColor } from "../../ui/heat.ts";
+import { heatColor } from "../../../main/contract/heat.ts";
 import { cellWords, heatMap, mapWords, SHADES } from "./heatMap.ts";
 import type { ExpertsSlice } from "./slice.ts";
 import styles from "./Experts.module.css";

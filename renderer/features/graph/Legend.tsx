@@ -18,7 +18,7 @@ import { hasFacet, withFacet } from "../../graph/facets.ts";
 import { errorText, segmentWork, timeOf } from "./cardWords.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { NOTHING_KNOWN, weightColors } from "../../ui/weightColors.ts";
-import { heatColor } from "../../ui/heat.ts";
+import { heatColor } from "../../../main/contract/heat.ts";
 import { isPass } from "./graphState.ts";
 import { KindGlyph } from "./KindGlyph.tsx";
 import { segmentColor } from "./segmentFrames.ts";

@@ -1,6 +1,7 @@
 /** The graph out of the window and numbers into it: pictures, and node data as JSON. */
 import { WorkbenchError } from "../../../main/diagnostics/errors.ts";
-import { nodeDataText, parseNodeData } from "../../graph/nodeData.ts";
+import { nodeDataText } from "../../../main/contract/nodeData.ts";
+import { parseNodeData } from "../../graph/nodeData.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { saveBlob, saveText } from "../../ui/saveText.ts";
 import { readColors } from "./colors.ts";
@@ -53,7 +54,7 @@ export function fileActions({ set, get }: SliceTools<GraphSlice>): FileActions {
               hint: "Choose Time or Bytes, or a stage with a route.",
             },
           );
-        saveText(`${fileName(picture)}-data.json`, nodeDataText(model, model.view.title, values), "application/json");
+        saveText(`${fileName(picture)}-data.json`, nodeDataText(model.view, values), "application/json");
       } catch (error) {
         get().notifyError("The node data could not be saved", error);
       }

@@ -8,7 +8,7 @@ import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { logShare, NOTHING_KNOWN, typePlace, weightColors } from "../../ui/weightColors.ts";
 import { mixed } from "./colors.ts";
-import { heatColor } from "../../ui/heat.ts";
+import { heatColor } from "../../../main/contract/heat.ts";
 import { dimmedBoxes } from "./dim.ts";
 import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
 import { paintScene, segmentText } from "./paint.ts";

@@ -4,6 +4,7 @@ import type { Figure } from "../../../main/contract/views/common.ts";
 import type { Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
+import { walkButtons } from "../../ui/arrowFocus.ts";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { approximate, count, rangeText, share } from "../../ui/format.ts";
@@ -59,7 +60,7 @@ function Targets({ verdict, busy, own, subject }: TargetsProps): ReactNode {
           <th>fits</th>
         </tr>
       </thead>
-      <tbody>
+      <tbody onKeyDown={walkButtons}>
         {rows.map((row) => (
           <Target key={row.title} row={row} chosen={isChosen(row, subject)} />
         ))}
