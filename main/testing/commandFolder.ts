@@ -73,6 +73,7 @@ export const COMMAND_NAMES = [
   "tokenize",
   "bench",
   "profile",
+  "compiles",
   "doctor",
   "session",
   "serve",
