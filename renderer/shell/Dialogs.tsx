@@ -15,6 +15,7 @@ import { saveText } from "../ui/saveText.ts";
 import { Words } from "../ui/Words.tsx";
 import { About } from "./About.tsx";
 import { Palette } from "./Palette.tsx";
+import { Compiles } from "./Compiles.tsx";
 import { boundKeys } from "./shortcuts.ts";
 import { onMac } from "./useShortcuts.ts";
 import { useWorkbench } from "./useWorkbench.ts";
@@ -180,6 +181,7 @@ function Doctor(): ReactNode {
             </section>
           ))
         : null}
+      {report.kind === "ready" ? <Compiles /> : null}
     </div>
   );
 }
