@@ -204,7 +204,7 @@ class Search {
       return undefined;
     }
     if (lowered === undefined) return undefined;
-    return this.#try(lowered, on, `A piece of ${nodes.length} operations`);
+    return this.#try(lowered, on, nodes.length === 1 ? "A single operation" : `A piece of ${nodes.length} operations`);
   }
 
   #try(lowered: LoweredProgram, on: TargetSpec["units"], what: string): Promise<TriedPiece> {

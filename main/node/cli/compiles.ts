@@ -90,10 +90,13 @@ async function explain(command: Command, choice: ModelChoice, options: CompilesO
   let done: Extract<ExplainItem, { readonly kind: "done" }> | undefined;
   const input = { model, target, phase: options.phase ?? "decode" } as const;
   for await (const item of client.stream("compiles.explain", input, { signal })) {
-    if (item.kind === "phase") output.progress(item.sentence);
+    // A line for each piece is enough where lines stay.
+    if (item.kind === "phase") output.progress(item.sentence, item.sentence.replace(/: [^:]*$/u, ""));
     if (item.kind === "tried") {
       output.endProgress();
-      output.line(`  ${item.count}. ${item.ops} operations: ${item.outcome} (${secondsText(item.seconds)})`);
+      output.line(
+        `  ${item.count}. ${item.ops} ${item.ops === 1 ? "operation" : "operations"}: ${item.outcome} (${secondsText(item.seconds)})`,
+      );
     }
     if (item.kind === "done") done = item;
   }

@@ -57,7 +57,7 @@ describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
     const told = sentences(await phases(64));
     expect(told).toContain("Writing the package");
     expect(told).toContain(
-      "The system specialises the model for its units (prefill, 2 of 2). No earlier load of it on this Mac: no time is known.",
+      "The system specialises the model for its units (prefill, 2 of 2). No earlier load of it on this Mac: no time is known",
     );
     const { system, rows, estimate, changed, sentence } = await client.call("compiles.list", { model: sample });
     expect(system).toEqual({ chip: "Apple M3 Pro", os: "15.5.0", osBuild: "24F74", truth: "simulated" });

@@ -70,7 +70,9 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
       signal: stop.signal,
       onItem: (item) => {
         if (item.kind !== "phase" || item.name !== "load") return;
-        expect(item.sentence).toMatch(/^The system specialises the model for its units \(decode, 1 of 2\)\. No earlier load of it/u);
+        expect(item.sentence).toMatch(
+          /^The system specialises the model for its units \(decode, 1 of 2\)\. No earlier load of it/u,
+        );
         elapsed.push(item.elapsedSeconds);
         if (elapsed.length === 4) stop.abort();
       },
