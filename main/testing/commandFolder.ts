@@ -77,6 +77,7 @@ export const COMMAND_NAMES = [
   "tokenize",
   "bench",
   "profile",
+  "compiles",
   "doctor",
   "session",
   "models",

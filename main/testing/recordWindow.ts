@@ -104,6 +104,7 @@ for (const method of [
   "engine.info",
   "engine.status",
   "doctor.run",
+  "compiles.list",
   "recents.list",
   "preferences.get",
   "targets.list",

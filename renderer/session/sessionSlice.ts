@@ -3,7 +3,7 @@
  * plans of other runtimes, the selection and the notices. Features have slices of their own and never read each other's.
  */
 import type { Tab } from "../../main/contract/commands.ts";
-import type { Input, Output } from "../../main/contract/contract.ts";
+import type { Input, Output, StreamItemOf } from "../../main/contract/contract.ts";
 import type { ConnectionState } from "../../main/contract/define.ts";
 import type { Figure, Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import type { AdvicePreview } from "../../main/contract/views/advice.ts";
@@ -74,6 +74,9 @@ export interface ModelSlice {
   readonly askTensors: (input: Input<"model.tensors">) => Promise<Output<"model.tensors">>;
   readonly askVerdict: (input: Input<"verdict.get">, signal: AbortSignal) => Promise<Output<"verdict.get">>;
   readonly askDoctor: () => Promise<Output<"doctor.run">>;
+  readonly askCompiles: () => Promise<Output<"compiles.list">>;
+  readonly allowCompile: (verdict: string) => Promise<Output<"compiles.allow">>;
+  readonly verifyCompiles: (signal: AbortSignal) => AsyncIterable<StreamItemOf<"compiles.verify">>;
 }
 
 export type Chooser = "person" | "session" | "window";

@@ -18,6 +18,7 @@ import { Words } from "../ui/Words.tsx";
 import { ReportForm } from "../features/report/ReportForm.tsx";
 import { About } from "./About.tsx";
 import { Palette } from "./Palette.tsx";
+import { Compiles } from "./Compiles.tsx";
 import { boundKeys } from "./shortcuts.ts";
 import { onMac } from "./useShortcuts.ts";
 import { useWorkbench } from "./useWorkbench.ts";
@@ -194,6 +195,7 @@ function Doctor(): ReactNode {
             </section>
           ))
         : null}
+      {report.kind === "ready" ? <Compiles /> : null}
     </div>
   );
 }

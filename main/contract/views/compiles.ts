@@ -12,6 +12,14 @@ export const COMPILE_HISTORY = "compile";
 /** The history of what this Mac answered (`rlx doctor --verify`): a `verifyRecord` in each line. */
 export const VERIFY_HISTORY = "verify";
 
+/** How long a load takes, from parts of a second to hours. */
+export function secondsText(seconds: number): string {
+  if (seconds < 1) return "under a second";
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
 const units = z.enum(["cpu", "cpu-gpu", "cpu-ane", "all"]);
 
 /** A system as Core ML depends on it: an update that keeps the version changes the build. */

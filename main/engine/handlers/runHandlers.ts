@@ -62,7 +62,7 @@ export function runHandler(parts: RunParts): EngineHandlers["streams"]["run.star
       yield phaseItem("prepare", "Preparing the model", started);
       const prompt = await promptOf(model, input.prompt, signal);
       const { ids } = prompt;
-      const lease = yield* leaseInPhases(parts.decoders, model, { ...input, standIn: true, prompt: ids, signal });
+      const lease = yield* leaseInPhases(parts.decoders, model, { ...input, standIn: true, prompt: ids, signal }, job);
       try {
         const { truth } = lease.device.facts(lease.session.threads);
         const { seed, settings, report } = samplingOf(input.sampling, model);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CompileRecord } from "../../contract/views/compiles.ts";
+import { secondsText } from "../../contract/views/compiles.ts";
 import type { LedgerEntry } from "./compileLedger.ts";
 import {
   changedAnswers,
@@ -8,7 +9,6 @@ import {
   estimateLoad,
   ledgerOf,
   ledgerRows,
-  secondsText,
   systemBefore,
 } from "./compileLedger.ts";
 

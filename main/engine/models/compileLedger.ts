@@ -11,7 +11,7 @@ import type {
   CompileSystem,
   VerifyRecord,
 } from "../../contract/views/compiles.ts";
-import { compileRecord } from "../../contract/views/compiles.ts";
+import { compileRecord, secondsText } from "../../contract/views/compiles.ts";
 import type { HistoryEntry } from "../../contract/views/session.ts";
 
 /** A record with what it is about. */
@@ -44,13 +44,6 @@ export interface LoadQuestion {
   /** Every function together where it is not given. */
   readonly function?: string;
   readonly system: CompileSystem;
-}
-
-export function secondsText(seconds: number): string {
-  if (seconds < 1) return "under a second";
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3600).toFixed(1)} h`;
 }
 
 const median = (sorted: readonly number[]): number => {

@@ -11,6 +11,7 @@ import { MOST_SLOTS, Slots } from "../../runtime/slots.ts";
 import type { CacheType, DevicePhase } from "../../runtime/devices/provider.ts";
 import type { EngineDecoder, EngineDevice, EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
+import type { JobHandle } from "../jobs.ts";
 import { progressStream } from "../progressStream.ts";
 import type { OpenModel } from "./openModel.ts";
 import { mappablePaths } from "./openModel.ts";
@@ -49,11 +50,12 @@ export interface Decoders {
   lease(model: OpenModel, choice: DecoderChoice, onPhase?: (phase: DevicePhase) => void): Promise<Lease>;
 }
 
-/** Leases a decoder and yields its progress. A lease that arrives after its stream was dropped is released. */
+/** Leases a decoder and yields its progress, which its job shows, too. A lease that arrives after its stream was dropped is released. */
 export async function* leaseInPhases(
   decoders: Decoders,
   model: OpenModel,
   choice: DecoderChoice,
+  job?: Pick<JobHandle, "update">,
 ): AsyncGenerator<PhaseItem, Lease> {
   let arriving: Promise<Lease> | undefined;
   let ended = false;
@@ -61,6 +63,7 @@ export async function* leaseInPhases(
   try {
     let next = await steps.next();
     while (next.done !== true) {
+      job?.update(next.value.name, next.value.fraction ?? null);
       yield { kind: "phase", fraction: null, ...next.value };
       next = await steps.next();
     }

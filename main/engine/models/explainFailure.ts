@@ -3,6 +3,7 @@
  * way is found. Then ways around it are tried: other units, another context. Every piece is a package of its own, made and removed.
  */
 import { lowerGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";
+import type { Part } from "../../backends/coreml/hybrid/partition.ts";
 import { partOf } from "../../backends/coreml/hybrid/partition.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { leversOf } from "../../backends/coreml/levers.ts";
@@ -11,9 +12,8 @@ import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { systemOf } from "../../backends/coreml/plan/target.ts";
 import type { Culprit, ExplainItem, WayOut } from "../../contract/views/compiles.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
-import { throwIfCancelled, toWireError } from "../../diagnostics/errors.ts";
+import { throwIfCancelled, toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { isLeaf } from "../../ir/graph.ts";
 import { opTable } from "../../ops/index.ts";
 import type { CompileKeeper, TriedPiece } from "../devices.ts";
 import type { OpenModel } from "./openModel.ts";
@@ -60,7 +60,7 @@ export async function explainFailure(request: ExplainRequest): Promise<Done> {
       sentence: "Core ML runs no part of this graph: nothing is compiled.",
     };
 
-  const whole = await search.whole(route.lowered);
+  const whole = await search.whole(parts);
   if (whole.result === "ok") {
     const beside =
       whole.failure === null
@@ -130,13 +130,26 @@ class Search {
     this.#route = route;
   }
 
-  /** All parts as they run; its failure is the one that is looked for. */
-  async whole(lowered: LoweredProgram): Promise<TriedPiece> {
-    const ops = this.#route.graph.nodes.filter((node) => !isLeaf(node)).length;
-    const tried = await this.#try(lowered, this.#request.target.units, `The whole program, ${ops} operations`);
-    this.#reference = tried;
-    this.#tell(ops, tried);
-    return tried;
+  /** The program as it runs: the parts of a cut graph one by one, up to the first that fails. Its failure is looked for. */
+  async whole(parts: readonly Part[]): Promise<TriedPiece> {
+    const { units: on } = this.#request.target;
+    for (const part of parts) {
+      const tried =
+        parts.length === 1 ? await this.#wholeGraph(this.#route, on) : await this.#piece(this.#route, part.nodes, on);
+      if (tried === undefined) continue;
+      if (tried.result !== "ok") this.#reference = tried;
+      this.#tell(part.nodes.length, tried);
+      if (tried.result !== "ok" || part === parts.at(-1)) return tried;
+    }
+    throw new WorkbenchError("UNSUPPORTED_OP", "[compiles] got a graph, expected parts that Core ML can compile", {
+      hint: "The route names what stays with the host.",
+    });
+  }
+
+  /** With its states, as a single function. */
+  async #wholeGraph(route: Route, on: TargetSpec["units"]): Promise<TriedPiece | undefined> {
+    const { lowered } = await inSlices(lowerGraph(route.graph, loweringOf(route.target)), this.#request.signal);
+    return lowered === undefined ? undefined : this.#try(lowered, on, "The whole program");
   }
 
   /** Whether these operations alone fail as the whole does. */
@@ -172,8 +185,7 @@ class Search {
   }
 
   #again(route: Route, nodes: readonly number[] | undefined, on: TargetSpec["units"]): Promise<TriedPiece | undefined> {
-    if (nodes !== undefined) return this.#piece(route, nodes, on);
-    return route.lowered === undefined ? Promise.resolve(undefined) : this.#try(route.lowered, on, "The whole program");
+    return nodes === undefined ? this.#wholeGraph(route, on) : this.#piece(route, nodes, on);
   }
 
   /** Undefined: no package can be made of these operations alone. */
@@ -192,7 +204,7 @@ class Search {
       return undefined;
     }
     if (lowered === undefined) return undefined;
-    return this.#try(lowered, on, `A piece of ${nodes.length} operations`);
+    return this.#try(lowered, on, nodes.length === 1 ? "A single operation" : `A piece of ${nodes.length} operations`);
   }
 
   #try(lowered: LoweredProgram, on: TargetSpec["units"], what: string): Promise<TriedPiece> {

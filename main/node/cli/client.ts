@@ -33,6 +33,25 @@ export function connect(settings: Settings, output: Output, signal: AbortSignal)
   return { settings, dispose: () => engine.dispose(), client: createClient(contract, near), output, signal };
 }
 
+/** Runs the work; with consent, again for each Core ML model that is marked as unsafe: each is tried once more. */
+export async function withConsent<T>(
+  { client, signal }: Command,
+  { tryUnsafe = false }: CommonOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  const allowed = new Set<string>();
+  for (;;)
+    try {
+      return await work();
+    } catch (error) {
+      if (!tryUnsafe || !(error instanceof WorkbenchError) || error.code !== "COREML_UNSAFE") throw error;
+      const verdict = error.details?.["verdict"];
+      if (typeof verdict !== "string" || allowed.has(verdict)) throw error;
+      allowed.add(verdict);
+      await client.call("compiles.allow", { verdict }, { signal });
+    }
+}
+
 /** The error of a stream without its last item: cancelled, or a bug. */
 export function unfinished(signal: AbortSignal): WorkbenchError {
   return signal.aborted
@@ -117,6 +136,8 @@ export interface CommonOptions extends TargetOptions {
   readonly deep?: boolean;
   readonly demo?: boolean;
   readonly phase?: "prefill" | "decode";
+  /** Consent to load what ended its helper. */
+  readonly tryUnsafe?: boolean;
   /** Adapters: a file, or file:scale. */
   readonly lora?: readonly string[];
 }

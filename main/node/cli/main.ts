@@ -61,10 +61,11 @@ function run<O extends CommonOptions>(
     const settings = settingsOrError();
     try {
       requireAddressSpace();
-      const [{ choiceOf, connect }, work] = await Promise.all([import("./client.ts"), load()]);
+      const [{ choiceOf, connect, withConsent }, work] = await Promise.all([import("./client.ts"), load()]);
       const command = connect(orThrow(settings), output, interrupted);
       try {
-        process.exitCode = endingCode((await work(command, choiceOf(file, options), options)) ?? 0);
+        const done = await withConsent(command, options, () => work(command, choiceOf(file, options), options));
+        process.exitCode = endingCode(done ?? 0);
       } finally {
         await command.dispose();
       }
@@ -538,6 +539,23 @@ onDevice(
     .addOption(adapters()),
   "cpu, mlx or coreml",
 ).action(run(async () => (await import("./profile.ts")).profile));
+
+forTarget(
+  add(
+    "compiles",
+    "what Core ML compiled on this Mac: times, failures, what a system update changed, the operation that it refuses",
+    "rlx compiles",
+    "rlx compiles model.gguf --explain --units cpu-ane",
+    "rlx compiles --verify",
+  ),
+)
+  .option(
+    "--explain",
+    "compile the model and pieces of it in a helper, until the operations that are refused are found",
+  )
+  .option("--verify", "after an update of macOS: load what is in the list again, and say what changed")
+  .option("--allow <name>", "let a model be loaded once more that ended its helper; the list has its name")
+  .action(run(async () => (await import("./compiles.ts")).compiles));
 
 program
   .command("doctor")

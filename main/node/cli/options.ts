@@ -60,7 +60,10 @@ export const onTarget = (command: Program, only = ""): Program =>
     .option("--options <list>", `ways to compile: ${OPTION_WORDS.map(({ name }) => name).join(", ")}${only}`);
 
 export const onDevice = (command: Program, devices: string): Program =>
-  command.option("--threads <n>", "CPU threads; all without it").addOption(preset("--device <id>", devices, "cpu"));
+  command
+    .option("--threads <n>", "CPU threads; all without it")
+    .option("--try-unsafe", "with --device coreml: load a model once more that ended its helper here")
+    .addOption(preset("--device <id>", devices, "cpu"));
 
 const SAMPLING_HELP: Readonly<Record<SamplingNumber, string>> = {
   temperature: "0 always takes the likeliest",

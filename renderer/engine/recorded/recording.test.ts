@@ -30,6 +30,7 @@ describe("the recorded answers", () => {
     // They change something, need a file from the page, an embedder or a file of an unknown
     // architecture, measure the machine for minutes, listen on a port, or are the command line's.
     expect(missing).toEqual([
+      "compiles.allow",
       "cache.clear",
       "recents.add",
       "recents.remove",
@@ -72,6 +73,8 @@ describe("the recorded answers", () => {
       "rerank.run",
       "server.watch",
       "doctor.verify",
+      "compiles.verify",
+      "compiles.explain",
     ]);
   });
 });

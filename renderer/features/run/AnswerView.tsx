@@ -8,6 +8,7 @@ import { count, figureText, plural } from "../../ui/format.ts";
 import { Markdown } from "../../ui/Markdown.tsx";
 import { TruthMark } from "../../ui/marks.tsx";
 import { Progress } from "../../ui/states.tsx";
+import { LoadUnsafe } from "./LoadUnsafe.tsx";
 import { textIn } from "./receive.ts";
 import { Calls, Reasoning } from "./ReplyView.tsx";
 import type { Answer } from "./request.ts";
@@ -47,7 +48,9 @@ export function AnswerView({
         </>
       )}
       {answer.error === null ? null : (
-        <ErrorNote title="The run failed" error={answer.error} onRetry={() => void resend(id)} />
+        <ErrorNote title="The run failed" error={answer.error} onRetry={() => void resend(id)}>
+          <LoadUnsafe error={answer.error} onAllowed={() => void resend(id)} />
+        </ErrorNote>
       )}
       <Foot answer={answer}>{children}</Foot>
     </div>

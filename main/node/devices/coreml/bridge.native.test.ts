@@ -225,7 +225,7 @@ describe.skipIf(noDouble)(`bridge ${noDouble ?? ""}`, () => {
       const times = await played("compile-ms=300 load-ms=20", () =>
         runTrial({ ...request("good"), onProgress: ({ stage }) => stages.push(stage) }),
       );
-      expect([...new Set(stages)]).toEqual(["compile", "load", "first prediction"]);
+      expect([...new Set(stages)]).toEqual(["compile", "load", "first prediction", "warm-up"]);
       expect(times.compileSeconds).toBeGreaterThan(0.29);
       expect(times).toMatchObject({ cached: false });
       expect(existsSync(join(folder, "good.mlmodelc"))).toBe(true);

@@ -137,7 +137,7 @@ function fractionOf({ elapsedSeconds }: TrialProgress, { seconds }: CompileEstim
 
 const sentenceOf = ({ stage }: TrialProgress, place: string, estimate: CompileEstimate): string =>
   stage === "compile" || stage === "load"
-    ? `${TRIAL_SENTENCES[stage]}${place}. ${estimate.sentence}`
+    ? `${TRIAL_SENTENCES[stage]}${place}. ${estimate.sentence.replace(/\.$/u, "")}`
     : `${TRIAL_SENTENCES[stage]}${place}`;
 
 /** null where there is no package: a compiled model that is tried again. */

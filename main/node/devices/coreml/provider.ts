@@ -7,6 +7,7 @@ import { STORED_TYPES } from "../../../backends/coreml/weights/forms.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { EngineDecoder, EngineDevice, Verification, VerifyRequest } from "../../../engine/devices.ts";
+import { changedSentence, systemBefore } from "../../../engine/models/compileLedger.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import type { DeviceCheck, DevicePhase, Probe } from "../../../runtime/devices/provider.ts";
 import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
@@ -67,7 +68,20 @@ async function checks(access: CoremlAccess): Promise<readonly DeviceCheck[]> {
         ? null
         : "rlx doctor --clear-cache removes them; those that were not used for a month go by themselves.",
   };
-  return [first, kept];
+  const made = await compileKeeper(access).facts();
+  const unsafe = made.entries.filter(({ record }) => made.unsafe(record) !== null).length;
+  const before = systemBefore(made.entries, systemOf(access.bridge().machine()));
+  const ledger: DeviceCheck = {
+    id: `${COREML}-compiles`,
+    title: "Loads of Core ML models",
+    state: before === undefined && unsafe === 0 ? "info" : "warning",
+    sentence: `${made.entries.length} in the ledger, ${unsafe} of models that ended their helper.${before === undefined ? "" : ` ${changedSentence(before, systemOf(access.bridge().machine()))}`}`,
+    hint:
+      before === undefined
+        ? "rlx compiles lists them."
+        : "rlx compiles --verify loads them again and says what changed.",
+  };
+  return [first, kept, ledger];
 }
 
 /** The answers are kept: after an update of the system they are what new ones are compared with. */
