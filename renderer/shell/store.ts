@@ -39,6 +39,8 @@ import { createHybridSlice } from "../features/run/hybridSlice.ts";
 import { createPairSlice } from "../features/run/pairSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
 import { createTalkSlice } from "../features/run/slice.ts";
+import type { TemplateSlice } from "../features/template/slice.ts";
+import { createTemplateSlice } from "../features/template/slice.ts";
 import type { ServerSlice } from "../features/server/slice.ts";
 import { createServerSlice } from "../features/server/slice.ts";
 import { browserLayoutWorker, createLayoutClient } from "../graph/layoutClient.ts";
@@ -70,6 +72,7 @@ export type WorkbenchState = SessionState &
   QuantizeSlice &
   ServerSlice &
   TensorsSlice &
+  TemplateSlice &
   NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
@@ -101,6 +104,7 @@ export function createWorkbenchStore(
       ...createTensorsSlice(tools()),
       ...createEmbedSlice(tools()),
       ...createNotesSlice(tools()),
+      ...createTemplateSlice(tools()),
       ...createServerSlice(tools()),
       // Behind the others: it hears of a model when they have made room for it.
       ...createMemorySlice<WorkbenchState>(tools(), DOCUMENT_PARTS),
