@@ -4,6 +4,7 @@ import { chatTemplate, encodeRenderedSteps } from "../../chatTemplate/chatTempla
 import { textOrBytes } from "../../diagnostics/utf8.ts";
 import type { Json } from "../../diagnostics/errors.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { finish } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import type { Rendered, TemplateAbility } from "./abilities.ts";
@@ -49,7 +50,7 @@ export interface AgainstReport {
   readonly roundTrip: RoundTrip;
 }
 
-export function* inspectTemplate(
+export function* inspectTemplateSteps(
   template: ChatTemplate,
   tokenizer: Tokenizer,
   { messages, tools = null, variables = {}, addGenerationPrompt = true, against }: InspectOptions,
@@ -72,6 +73,13 @@ export function* inspectTemplate(
       against === undefined ? null : yield* againstOf(template, tokenizer, result, { ...told, messages, against }),
   };
 }
+
+/** As `inspectTemplateSteps`, at once. */
+export const inspectTemplate = (
+  template: ChatTemplate,
+  tokenizer: Tokenizer,
+  options: InspectOptions,
+): TemplateReport => finish(inspectTemplateSteps(template, tokenizer, options));
 
 function* findingsOf(
   source: string,

@@ -8,7 +8,7 @@ import type { SliceTools } from "../../session/slice.ts";
 
 export type TemplateAsked = Omit<Input<"template.inspect">, "model">;
 /** The session that answers: as a run chooses it. */
-export type CachedSession = Pick<Input<"promptCache.load">, "device" | "context">;
+export type CachedSession = Pick<Input<"prompt.load">, "device" | "context">;
 
 export interface TemplateSlice {
   readonly templateLook: Async<TemplateReportView>;
@@ -58,9 +58,9 @@ export function createTemplateSlice({ engine, set, get, on }: SliceTools<Templat
       }
     },
     savePromptCache: (path, of) =>
-      keep((model, options) => engine.call("promptCache.save", { model, path, ...of, overwrite: true }, options)),
+      keep((model, options) => engine.call("prompt.save", { model, path, ...of, overwrite: true }, options)),
     loadPromptCache: (path, of) =>
-      keep((model, options) => engine.call("promptCache.load", { model, path, ...of }, options)),
+      keep((model, options) => engine.call("prompt.load", { model, path, ...of }, options)),
     stopPromptCache: keeping.stop,
   };
 }
