@@ -202,6 +202,12 @@ const STATES: Readonly<Record<TemplateAbilityView["state"], string>> = {
   failed: "fails",
 };
 
+const State = ({ state }: Pick<TemplateAbilityView, "state">): ReactNode => (
+  <td className={cx(table["left"], (state === "refused" || state === "failed") && styles["refusal"])}>
+    {STATES[state]}
+  </td>
+);
+
 function Roles({
   abilities,
   others,
@@ -220,16 +226,20 @@ function Roles({
         </tr>
       </thead>
       <tbody>
-        {abilities.map(({ id, title, state, sentence }) => (
-          <tr key={id} data-state={state}>
-            <td className={table["text"]}>{title}</td>
-            <td className={table["left"]}>{STATES[state]}</td>
-            {others === null ? null : (
-              <td className={table["left"]}>{STATES[others.find((each) => each.id === id)?.state ?? "failed"]}</td>
-            )}
-            <td className={table["text"]}>{state === "refused" ? `It says: ${sentence}` : sentence}</td>
-          </tr>
-        ))}
+        {abilities.map(({ id, title, state, sentence }) => {
+          const other = others?.find((each) => each.id === id);
+          return (
+            <tr key={id}>
+              <td className={table["text"]}>{title}</td>
+              <State state={state} />
+              {other === undefined ? null : <State state={other.state} />}
+              <td className={table["text"]}>
+                {state === "refused" ? `It says: ${sentence}` : sentence}
+                {other?.state === "refused" ? ` The other says: ${other.sentence}` : ""}
+              </td>
+            </tr>
+          );
+        })}
       </tbody>
     </table>
   );
