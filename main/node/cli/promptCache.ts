@@ -11,12 +11,6 @@ export interface PromptCacheOptions {
   readonly promptCacheRo?: boolean;
 }
 
-/** null: nothing was loaded, or saved. */
-export interface PromptCacheUse {
-  readonly loaded: PromptCacheView | null;
-  readonly saved: PromptCacheView | null;
-}
-
 /** Before the first prompt. A file that is not there yet is written at the end. */
 export async function loadPromptCache(
   command: Command,
