@@ -287,9 +287,9 @@ export const contract = {
     /** Text, tokens, what the template leaves out or refuses, calls there and back, and another template beside it. */
     "template.inspect": call(templateInput, templateReport),
     /** The session that answered last, as a file; only a prompt cache is written over. */
-    "promptCache.save": call(promptCacheInput.extend({ overwrite: z.boolean().default(false) }), promptCacheView),
+    "prompt.save": call(promptCacheInput.extend({ overwrite: z.boolean().default(false) }), promptCacheView),
     /** The next prompt runs only what it does not share with the file. */
-    "promptCache.load": call(promptCacheInput, promptCacheView),
+    "prompt.load": call(promptCacheInput, promptCacheView),
     /** Runs a demo graph once through its segments. */
     "hybrid.run": call(hybridInput, hybridView),
 

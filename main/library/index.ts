@@ -65,6 +65,10 @@ export { writeConversation } from "../chatTemplate/conversation.ts";
 // Answers taken apart: reasoning, words, calls of tools
 export { chatPrompt } from "../runtime/chatPrompt.ts";
 export type { ChatPrompt, Conversation } from "../runtime/chatPrompt.ts";
+export { inspectTemplate, messagesIn, templateIn } from "../runtime/templates/inspect.ts";
+export type { InspectOptions, TemplateReport, TemplateToken } from "../runtime/templates/inspect.ts";
+export type { TemplateAbility } from "../runtime/templates/abilities.ts";
+export type { RoundTrip } from "../runtime/templates/roundTrip.ts";
 export { replyStyle } from "../replies/families.ts";
 export type { ReplyStyle } from "../replies/families.ts";
 export { ReplyReader } from "../replies/reader.ts";

@@ -25,11 +25,11 @@ import type { ConvertSlice } from "../features/convert/slice.ts";
 import { createConvertSlice } from "../features/convert/slice.ts";
 import type { QuantizeSlice } from "../features/quantize/slice.ts";
 import { createQuantizeSlice } from "../features/quantize/slice.ts";
-import type { CompareSlice } from "../features/tensors/compareSlice.ts";
+import type { AgainstSlice } from "../features/tensors/againstSlice.ts";
 import type { StartSlice } from "../features/start/slice.ts";
 import { createStartSlice } from "../features/start/slice.ts";
 import type { TensorsSlice } from "../features/tensors/slice.ts";
-import { createCompareSlice } from "../features/tensors/compareSlice.ts";
+import { createAgainstSlice } from "../features/tensors/againstSlice.ts";
 import { createTensorsSlice } from "../features/tensors/slice.ts";
 import { createExportSlice } from "../features/export/slice.ts";
 import { createGraphSlice } from "../features/graph/slice.ts";
@@ -50,6 +50,8 @@ import { createConversationSlice } from "../features/run/conversationSlice.ts";
 import { createColumnsSlice } from "../features/run/columnsSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
 import { createTalkSlice } from "../features/run/slice.ts";
+import type { TemplateSlice } from "../features/template/slice.ts";
+import { createTemplateSlice } from "../features/template/slice.ts";
 import type { ServerSlice } from "../features/server/slice.ts";
 import { createServerSlice } from "../features/server/slice.ts";
 import { browserLayoutWorker, createLayoutClient } from "../graph/layoutClient.ts";
@@ -85,7 +87,8 @@ export type WorkbenchState = SessionState &
   ReportSlice &
   StartSlice &
   TensorsSlice &
-  CompareSlice &
+  AgainstSlice &
+  TemplateSlice &
   NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
@@ -117,9 +120,10 @@ export function createWorkbenchStore(
       ...createConvertSlice(tools()),
       ...createQuantizeSlice(tools()),
       ...createTensorsSlice(tools()),
-      ...createCompareSlice(tools()),
+      ...createAgainstSlice(tools()),
       ...createEmbedSlice(tools()),
       ...createNotesSlice(tools()),
+      ...createTemplateSlice(tools()),
       ...createServerSlice(tools()),
       ...createCompareSlice(tools()),
       ...createReportSlice(tools()),

@@ -22,7 +22,7 @@ interface Parts {
 }
 
 type Which = Omit<View<typeof promptCacheInput>, "path">;
-type Calls = Pick<EngineHandlers["calls"], "promptCache.save" | "promptCache.load">;
+type Calls = Pick<EngineHandlers["calls"], "prompt.save" | "prompt.load">;
 type Work = (of: Parameters<typeof savePromptCache>[2]) => Promise<PromptCacheFacts>;
 
 export function promptCacheHandlers({ store, decoders, devices, jobs, files }: Parts): Calls {
@@ -31,7 +31,7 @@ export function promptCacheHandlers({ store, decoders, devices, jobs, files }: P
     signal: AbortSignal,
     what: "saved" | "loaded",
     work: Work,
-  ): Promise<Output<"promptCache.load">> => {
+  ): Promise<Output<"prompt.load">> => {
     const model = store.get(id);
     const file = model.requireFile("prompt cache");
     requireKept(devices, device);
@@ -56,9 +56,9 @@ export function promptCacheHandlers({ store, decoders, devices, jobs, files }: P
     }
   };
   return {
-    "promptCache.save": ({ path, overwrite, ...which }, { signal }) =>
+    "prompt.save": ({ path, overwrite, ...which }, { signal }) =>
       through(which, signal, "saved", (of) => savePromptCache(files, path, of, { overwrite, signal })),
-    "promptCache.load": ({ path, ...which }, { signal }) =>
+    "prompt.load": ({ path, ...which }, { signal }) =>
       through(which, signal, "loaded", (of) => loadPromptCache(files, path, of, signal)),
   };
 }

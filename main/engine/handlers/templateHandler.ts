@@ -3,7 +3,7 @@ import type { EngineHandlers } from "../../contract/contract.ts";
 import type { TemplateSample } from "../../contract/views/template.ts";
 import { TEMPLATE_SAMPLES } from "../../contract/views/template.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { inspectTemplate, messagesIn, templateIn } from "../../runtime/templates/inspect.ts";
+import { inspectTemplateSteps, messagesIn, templateIn } from "../../runtime/templates/inspect.ts";
 import { SAMPLE_CONVERSATIONS, SAMPLE_TOOLS } from "../../runtime/templates/samples.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import { inSlices } from "../models/taskCache.ts";
@@ -28,7 +28,7 @@ export function templateHandler(store: ModelStore): EngineHandlers["calls"]["tem
       throw new WorkbenchError("INPUT_TEMPLATE", `[template] ${support.sentence}`, {
         hint: "Use a model with a chat template.",
       });
-    const steps = inspectTemplate(support.template, model.tokenizer, {
+    const steps = inspectTemplateSteps(support.template, model.tokenizer, {
       messages,
       tools: told,
       addGenerationPrompt: generationPrompt,

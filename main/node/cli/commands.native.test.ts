@@ -454,6 +454,17 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^dd\n[^]*^ +0 +3 of 4 +3 \(60 %\), 0 \(20 %\), 1 \(20 %\) +\|▒▒ █\|$[^]*5 tokens read/m,
   },
   {
+    line: "template FILE --conversation tools --tokens",
+    json: z.object({
+      text: text,
+      tokens: z.array(z.object({ id: number, text: text, isSpecial: z.boolean() })).min(20),
+      abilities: z.array(z.object({ id: text, state: z.enum(["written", "left-out"]) })).length(11),
+      roundTrip: z.object({ state: z.literal("left-out") }),
+      against: z.null(),
+    }),
+    says: /^Tools, \d+ tokens:[^]*1022 +"<\|im_start\|>" +special[^]*^Tools +left out +The model is not told/m,
+  },
+  {
     line: "tokenize FILE --text-file DIR/text.txt",
     json: z.strictObject({ tokens: z.array(number).min(8), pieces: z.array(text).min(8) }),
     says: /^\d+ +"Once"$/m,

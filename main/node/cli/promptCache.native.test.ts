@@ -48,11 +48,11 @@ it("saved in one engine, loaded in another and in a new process: the same answer
   ];
   const path = join(folder, "talk.rlxcache");
   await asked(here, model, FIRST);
-  const saved = await here.client.call("promptCache.save", { model, path, context: 512 });
+  const saved = await here.client.call("prompt.save", { model, path, context: 512 });
   const wanted = await asked(here, model, SECOND);
   expect(saved.sentence).toMatch(/^\d+ tokens saved in \d/);
 
-  const loaded = await other.client.call("promptCache.load", { model: again, path, context: 512 });
+  const loaded = await other.client.call("prompt.load", { model: again, path, context: 512 });
   expect(loaded.tokens).toBe(saved.tokens);
   const got = await asked(other, again, SECOND);
   expect(got.tokens).toEqual(wanted.tokens);
@@ -85,6 +85,6 @@ it("a run writes a file that is not there yet, the next one goes on from it, and
 
 it("a device whose sessions end with their answer has none to save", async () => {
   const { model } = await here.client.call("model.open", { source: { kind: "path", path: SAMPLE } });
-  const saving = here.client.call("promptCache.save", { model, path: join(folder, "x"), device: "coreml-sim" });
+  const saving = here.client.call("prompt.save", { model, path: join(folder, "x"), device: "coreml-sim" });
   await expect(saving).rejects.toThrow(/coreml-sim, whose sessions end with their answer/);
 });

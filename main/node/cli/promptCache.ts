@@ -11,12 +11,6 @@ export interface PromptCacheOptions {
   readonly promptCacheRo?: boolean;
 }
 
-/** null: nothing was loaded, or saved. */
-export interface PromptCacheUse {
-  readonly loaded: PromptCacheView | null;
-  readonly saved: PromptCacheView | null;
-}
-
 /** Before the first prompt. A file that is not there yet is written at the end. */
 export async function loadPromptCache(
   command: Command,
@@ -36,7 +30,7 @@ export async function loadPromptCache(
       hint: "Leave out --prompt-cache-ro to write it.",
     });
   }
-  const loaded = await command.client.call("promptCache.load", which(input, path), { signal: command.signal });
+  const loaded = await command.client.call("prompt.load", which(input, path), { signal: command.signal });
   command.output.note(`Prompt cache: ${loaded.sentence}`);
   return loaded;
 }
@@ -49,7 +43,7 @@ export async function savePromptCache(
 ): Promise<PromptCacheView | null> {
   if (path === undefined || isReadOnly) return null;
   const request = { ...which(input, path), overwrite: true };
-  const saved = await command.client.call("promptCache.save", request, { signal: command.signal });
+  const saved = await command.client.call("prompt.save", request, { signal: command.signal });
   command.output.note(`Prompt cache: ${saved.sentence}`);
   return saved;
 }

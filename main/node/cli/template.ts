@@ -86,13 +86,13 @@ function print(
     );
   }
   output.line("");
-  const others = new Map(against?.abilities.map((each) => [each.id, STATES[each.state]]));
+  const others = new Map(against?.abilities.map((each) => [each.id, each]));
   output.table(
     ["what", "here", ...(against === null ? [] : ["there"]), "so"],
     abilities.map(({ id, title: what, state, sentence }) => [
       ...[what, STATES[state]],
-      ...(against === null ? [] : [others.get(id) ?? ""]),
-      state === "refused" ? `It says: ${sentence}` : sentence,
+      ...(against === null ? [] : [STATES[others.get(id)?.state ?? "failed"]]),
+      [state === "refused" ? `It says: ${sentence}` : sentence, otherWords(others.get(id))].join(" ").trim(),
     ]),
     { yields: against === null ? 2 : 3 },
   );
@@ -101,6 +101,9 @@ function print(
   if (roundTrip.written !== null && roundTrip.state !== "same") output.line(`  written: ${roundTrip.written}`);
   if (against !== null) printAgainst(output, against);
 }
+
+const otherWords = (other: TemplateAbilityView | undefined): string =>
+  other?.state === "refused" ? `The other says: ${other.sentence}` : "";
 
 const SIGNS = { same: " ", removed: "-", added: "+" } as const;
 

@@ -23,6 +23,7 @@ export type {
 export type { ExpertUse, LayerUse } from "../../runtime/expertUse.ts";
 export type { FinishReason, GenerateEvent, GenerateStats } from "../../runtime/generate.ts";
 export type { SamplingSettings, TokenBias } from "../../runtime/sampling/settings.ts";
+export type { PromptCacheFacts } from "../../runtime/promptCache.ts";
 export type { DecoderSession } from "../../runtime/decoderSession.ts";
 
 // Other containers and types

@@ -2,6 +2,7 @@
  * What a template does with each role and each thing that a conversation may hold: it writes it, leaves it out without a
  * word, or refuses it. Each is found by a conversation with a mark in the place in question: is the mark in the text?
  */
+import { TEMPLATE_LIMITS } from "../../chatTemplate/budget.ts";
 import type { ChatMessage, ChatTemplate, RenderOptions } from "../../chatTemplate/chatTemplate.ts";
 import { writeConversation } from "../../chatTemplate/conversation.ts";
 import { REFUSAL } from "../../chatTemplate/sandbox.ts";
@@ -138,14 +139,23 @@ export function rendered(
   }
 }
 
+/** For the probes: many small renderings, which a slow template must not make long. */
+export const PROBE_LIMITS = { ...TEMPLATE_LIMITS, work: 200_000, milliseconds: 150 };
+const MOST_MILLISECONDS = 2000;
+
 /** Pauses between the conversations: the template may be anybody's, and slow. */
 export function* templateAbilities(
   template: ChatTemplate,
   variables: RenderOptions["variables"] = {},
 ): Steps<readonly TemplateAbility[]> {
   const found: TemplateAbility[] = [];
+  const begun = performance.now();
   for (const { id, title, messages, tools = null, without } of PROBES) {
     yield;
+    if (performance.now() - begun > MOST_MILLISECONDS) {
+      found.push({ id, title, state: "failed", sentence: "Not tried: the template is too slow." });
+      continue;
+    }
     const result = rendered(template, messages, { tools, variables });
     if (result.text === null)
       found.push({ id, title, state: result.said ? "refused" : "failed", sentence: result.refusal });

@@ -1,14 +1,14 @@
 /** A look at a chat template: a conversation as text and as tokens, what the template leaves out or refuses, and another beside it. */
 import type { ChatMessage, ChatTemplate, RenderOptions } from "../../chatTemplate/chatTemplate.ts";
 import { chatTemplate, encodeRenderedSteps } from "../../chatTemplate/chatTemplate.ts";
-import { TEMPLATE_LIMITS } from "../../chatTemplate/budget.ts";
 import { textOrBytes } from "../../diagnostics/utf8.ts";
 import type { Json } from "../../diagnostics/errors.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { finish } from "../../ir/steps.ts";
 import type { Steps } from "../../ir/steps.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import type { Rendered, TemplateAbility } from "./abilities.ts";
-import { rendered, templateAbilities } from "./abilities.ts";
+import { PROBE_LIMITS, rendered, templateAbilities } from "./abilities.ts";
 import type { DiffLine } from "./lineDiff.ts";
 import { lineDiff } from "./lineDiff.ts";
 import type { RoundTrip } from "./roundTrip.ts";
@@ -50,10 +50,7 @@ export interface AgainstReport {
   readonly roundTrip: RoundTrip;
 }
 
-/** For the probes: many small renderings, which a slow template must not make long. */
-const PROBE_LIMITS = { ...TEMPLATE_LIMITS, work: 200_000, milliseconds: 150 };
-
-export function* inspectTemplate(
+export function* inspectTemplateSteps(
   template: ChatTemplate,
   tokenizer: Tokenizer,
   { messages, tools = null, variables = {}, addGenerationPrompt = true, against }: InspectOptions,
@@ -76,6 +73,13 @@ export function* inspectTemplate(
       against === undefined ? null : yield* againstOf(template, tokenizer, result, { ...told, messages, against }),
   };
 }
+
+/** As `inspectTemplateSteps`, at once. */
+export const inspectTemplate = (
+  template: ChatTemplate,
+  tokenizer: Tokenizer,
+  options: InspectOptions,
+): TemplateReport => finish(inspectTemplateSteps(template, tokenizer, options));
 
 function* findingsOf(
   source: string,

@@ -52,7 +52,7 @@ export function callRoundTrip(
       sentence: `The template writes no call: ${trip?.refusal ?? ""}`,
     };
   const of = { family, written: trip.text, differences: trip.differences };
-  if (!trip.isNamed) return { ...of, state: "left-out", sentence: "The template leaves calls out." };
+  if (!trip.isNamed) return { ...of, differences: [], state: "left-out", sentence: "The template leaves calls out." };
   if (family === null)
     return {
       ...of,
