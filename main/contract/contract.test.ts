@@ -28,6 +28,9 @@ describe("the contract", () => {
     expect(contract.calls["model.tensors"].input.parse({ model: "m1" })).toEqual({
       model: "m1",
       query: "",
+      group: "none",
+      held: null,
+      against: null,
       sort: "file",
       descending: false,
       offset: 0,
@@ -55,7 +58,7 @@ describe("the contract", () => {
   });
 
   it("has a version of its own for these schemas: a change raises it, and both are recorded here", () => {
-    expect([contract.version, fingerprint()]).toEqual([20, "9b36aede7d248627"]);
+    expect([contract.version, fingerprint()]).toEqual([21, "13e0cc0c8fd8a149"]);
   });
 
   it("maps device codes both ways", () => {

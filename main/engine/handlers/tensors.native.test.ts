@@ -109,12 +109,18 @@ describe("the comparison with another file", () => {
     const done = items.at(-1);
     if (done?.kind !== "done") throw new Error("the comparison did not end");
     expect([done.rows.length, done.left, done.onlyThere, done.moreRows]).toEqual([46, [], [], 0]);
-    expect(done.sentence).toMatch(/^46 tensors: [\d.]+ % \([\d.]+ dB\) away from .*\.gguf over all\. \d+ of them are the same\.$/u);
+    expect(done.sentence).toMatch(
+      /^46 tensors: [\d.]+ % \([\d.]+ dB\) away from .*\.gguf over all\. \d+ of them are the same\.$/u,
+    );
     const worst = done.rows.toSorted((a, b) => b.relative! - a.relative!)[0]!;
     const sorted = { model: small, sort: "error", descending: true, limit: 1 } as const;
     const { rows } = await harness.client.call("model.tensors", { ...sorted, against: SAMPLE });
     expect(rows[0]!.name).toBe(worst.tensor);
-    const { groups, sum } = await harness.client.call("tensors.groups", { model: small, group: "role", against: SAMPLE });
+    const { groups, sum } = await harness.client.call("tensors.groups", {
+      model: small,
+      group: "role",
+      against: SAMPLE,
+    });
     expect(sum.error).toBeCloseTo(done.sum.relative!, 12);
     expect(groups.find(({ key }) => key === "attn_norm")!.error).toBe(0);
     const unknown = await harness.client.call("tensors.groups", { model: small, group: "none", against: at("other") });

@@ -60,7 +60,9 @@ describe("groups", () => {
   });
 
   it("of roles and types stand by their bytes, and only of what was searched for", () => {
-    expect(groups({ group: "role" }).groups.map(({ key }) => key)).toEqual(["token_embd.weight", "ffn_down", "attn_q"].map((each) => each.replace(".weight", "")));
+    expect(groups({ group: "role" }).groups.map(({ key }) => key)).toEqual(
+      ["token_embd.weight", "ffn_down", "attn_q"].map((each) => each.replace(".weight", "")),
+    );
     expect(groups({ group: "type" }).groups.map(({ title, bytes }) => [title, bytes])).toEqual([
       ["Q6_K", 140],
       ["Q4_K", 50],

@@ -79,7 +79,15 @@ function printGroups({ output }: Command, { groups, sum }: TensorGroups): void {
   const isHeld = sum.heldBytes !== null;
   const isCompared = sum.error !== null;
   output.table(
-    ["group", "tensors", "parameters", "bits", "bytes", ...(isHeld ? ["on device"] : []), ...(isCompared ? ["error"] : [])],
+    [
+      "group",
+      "tensors",
+      "parameters",
+      "bits",
+      "bytes",
+      ...(isHeld ? ["on device"] : []),
+      ...(isCompared ? ["error"] : []),
+    ],
     groups.map((group) => [
       ...[group.title, String(group.tensors), String(group.parameters), bits(group.bitsPerWeight)],
       bytesText(group.bytes),

@@ -75,7 +75,11 @@ export function TensorTable({ list, shown, sort, onSort, topic }: TensorTablePro
     event.preventDefault();
     const index = [...rows].find(([, row]) => row.name === chosen)?.[0];
     const at = index === undefined ? null : layout.rowOf(index);
-    for (let row = at === null ? topRow() + (step > 0 ? 0 : -1) : at + step; row >= 0 && row < layout.rows; row += step) {
+    for (
+      let row = at === null ? topRow() + (step > 0 ? 0 : -1) : at + step;
+      row >= 0 && row < layout.rows;
+      row += step
+    ) {
       const next = layout.at(row);
       if (next.kind === "head") continue;
       const tensor = rows.get(next.index);

@@ -46,7 +46,7 @@ function Tensors({ model }: { readonly model: string }): ReactNode {
   const [body, size] = useSize<HTMLDivElement>();
   const wanted = useTensors((state) => state.mapShown);
   const nameLength = useLongest(list.rows);
-  const isHeld = held !== null;
+  const isHeld = (list.groups?.sum.heldBytes ?? null) !== null;
   const full = columnsFor({ width: Infinity, nameLength, isHeld, isCompared: against !== null }).whole;
   const place = placeOfMap(size, full, wanted);
   const width = place === "beside" ? Math.min(full, size.width * TABLE_SHARE) : size.width;
@@ -92,11 +92,7 @@ const TABLE_SHARE = 0.62;
 const BESIDE_WIDTH = 1180;
 const ABOVE_HEIGHT = 440;
 
-function placeOfMap(
-  { width, height }: Size,
-  tableWidth: number,
-  wanted: boolean | null,
-): "none" | "beside" | "above" {
+function placeOfMap({ width, height }: Size, tableWidth: number, wanted: boolean | null): "none" | "beside" | "above" {
   const isBeside = width >= BESIDE_WIDTH && width - tableWidth >= 200;
   if (!(wanted ?? (isBeside || height >= ABOVE_HEIGHT))) return "none";
   return isBeside ? "beside" : "above";
