@@ -302,11 +302,10 @@ function groupText(id: Column["id"], group: TensorGroup): string {
   }
 }
 
-/** "46 tensors, 2.8 MB", and on the device; of how many where they were searched. */
-export function sumText({ found, groups }: Pick<Rows, "found" | "groups">): string {
+/** "46 tensors, 2.8 MB"; of how many where they were searched. */
+export function sumText({ found }: Pick<Rows, "found">): string {
   if (found === null) return "";
   const { total, matched, matchedBytes } = found;
   const tensors = matched === total ? plural(total, "tensor") : `${count(matched)} of ${plural(total, "tensor")}`;
-  const held = groups?.sum.heldBytes ?? null;
-  return `${tensors}, ${bytes(matchedBytes)}${held === null ? "" : `, ${bytes(held)} on the device`}`;
+  return `${tensors}, ${bytes(matchedBytes)}`;
 }

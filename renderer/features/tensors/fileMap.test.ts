@@ -45,13 +45,11 @@ describe("the picture of a file", () => {
     expect(leafAt(whole, -1, -1)).toBe(-1);
   });
 
-  it("places 4000 tensors within a frame", () => {
+  it("gives each of 4000 tensors its box", () => {
     const many = Array.from({ length: 4000 }, (_, i) => row(`blk.${i % 64}.t${i}`, 1 + (i % 97), { layer: i % 64 }));
-    const groups = leafGroups(many, { matched: 4000, matchedBytes: 1 });
-    const begun = performance.now();
-    expect(placeMap(groups, BOX).leaves).toHaveLength(4000);
-    // A frame is 16 ms; the margin is for machines that do something else, too.
-    expect(performance.now() - begun).toBeLessThan(160);
+    const { groups, leaves } = placeMap(leafGroups(many, { matched: 4000, matchedBytes: 1 }), BOX);
+    expect([groups.length, leaves.length]).toEqual([64, 4000]);
+    expect(leaves.every(({ box }) => box.width > 0 && box.height > 0)).toBe(true);
   });
 
   it("is coloured by type, or by error on a log scale; what is not known is grey", () => {
