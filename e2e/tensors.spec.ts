@@ -1,7 +1,8 @@
 /**
  * A damaged file is checked in the window: the verdict names the place, its values are paged by keys,
- * the numbers stand beside.
+ * the numbers stand beside. Then it is grouped, seen as a picture, and compared with a smaller file.
  */
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,12 +19,15 @@ const PLACE = (300 * 8 + 2) * 34;
 let folder: string;
 let whole: string;
 let broken: string;
+let smaller: string;
 let served: ServedWorkbench;
 test.beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "tensors-"));
   served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
   whole = sampleCopy(folder, "whole.gguf");
   broken = join(folder, "broken.gguf");
+  smaller = join(folder, "smaller.gguf");
+  execFileSync(process.execPath, ["out/cli/rlx.js", "quantize", whole, "--to", "q4_0", "--output", smaller]);
   await writeDamaged(whole, broken, TENSOR, (bytes) => bytes.writeUInt16LE(0x7e00, PLACE));
 });
 test.afterAll(async () => {
@@ -71,6 +75,35 @@ for (const { theme, width, height } of LOOKS)
     await page.keyboard.press("Control+End");
     await expect(values.getByRole("rowheader").last()).toHaveText("511");
     await panel.getByRole("radio", { name: "Table" }).click();
-    await expect(panel.getByRole("table", { name: "Tensors" })).toBeVisible();
+    const list = panel.getByRole("table", { name: "Tensors" });
+    await expect(list).toBeVisible();
+    await expect(list.getByRole("columnheader", { name: "on device" })).toBeVisible();
+
+    await panel.getByLabel("Group").selectOption("by layer");
+    const layer = list.getByRole("button", { name: /^layer 0 / });
+    await expect(list.getByText("blk.0.attn_q.weight")).toBeVisible();
+    await layer.focus();
+    await page.keyboard.press("Enter");
+    await expect(layer).toHaveAttribute("aria-expanded", "false");
+    await expect(list.getByText("blk.0.attn_q.weight")).toBeHidden();
+
+    await panel.getByLabel("Another file to compare with").fill(smaller);
+    await page.keyboard.press("Enter");
+    await expect(panel.getByRole("status")).toContainText(/46 tensors: .* % .* away from smaller\.gguf over all/);
+    await expect(list.getByRole("columnheader", { name: "error" })).toBeVisible();
+    const picture = panel.getByRole("listbox");
+    if (width < 1200) {
+      await expect(picture).toBeHidden();
+      await panel.getByRole("button", { name: "Map" }).click();
+    }
+    await picture.focus();
+    await page.keyboard.press("Home");
+    await expect(picture.getByRole("option")).toContainText("token_embd.weight, Q8_0, 1024×256");
+    await page.keyboard.press("End");
+    await expect(page.getByRole("complementary").filter({ hasText: "On the device" })).toContainText("signal to noise");
+    await picture.hover({ position: { x: 30, y: 40 } });
+    await look("compared");
+    await panel.getByRole("button", { name: "Forget the comparison" }).click();
+    await expect(list.getByRole("columnheader", { name: "error" })).toBeHidden();
     expect([...errors, ...wrong]).toEqual([]);
   });

@@ -28,6 +28,9 @@ describe("the contract", () => {
     expect(contract.calls["model.tensors"].input.parse({ model: "m1" })).toEqual({
       model: "m1",
       query: "",
+      group: "none",
+      held: null,
+      against: null,
       sort: "file",
       descending: false,
       offset: 0,

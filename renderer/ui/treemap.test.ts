@@ -14,7 +14,10 @@ describe("a treemap", () => {
     const random = seededRandom(seed + 1).next;
     const box = { x: 10 * random(), y: 3, width: 20 + 900 * random(), height: 20 + 500 * random() };
     // From equal ones to a few that are a million times as large.
-    const weights = Array.from({ length: 1 + Math.floor(120 * random()) }, () => 10 ** (seed % 7 === 0 ? 0 : 6 * random()));
+    const weights = Array.from(
+      { length: 1 + Math.floor(120 * random()) },
+      () => 10 ** (seed % 7 === 0 ? 0 : 6 * random()),
+    );
     const made = treemap(weights, box);
     const sum = weights.reduce((a, b) => a + b, 0);
     for (const [i, each] of made.entries()) {

@@ -96,3 +96,67 @@ describe("one tensor", () => {
     await expect(unknown).rejects.toMatchObject({ code: "INPUT_MISSING_TENSOR" });
   });
 });
+
+describe("the comparison with another file", () => {
+  const coreml = { chip: "m4", os: "macos26", units: "cpu-ane", profile: "auto", context: 512 } as const;
+
+  it("gives each tensor's error with progress, and the list sorts and sums by it", async () => {
+    const model = await open(SAMPLE);
+    await harness.all("quantize.run", { model, path: at("small.gguf"), recipe: "q4_0" });
+    const small = await open(at("small.gguf"));
+    const items = await harness.all("tensors.compare", { model: small, against: SAMPLE });
+    expect(items[0]).toMatchObject({ kind: "progress", done: 0, of: 46 });
+    const done = items.at(-1);
+    if (done?.kind !== "done") throw new Error("the comparison did not end");
+    expect([done.rows.length, done.left, done.onlyThere, done.moreRows]).toEqual([46, [], [], 0]);
+    expect(done.sentence).toMatch(
+      /^46 tensors: [\d.]+ % \([\d.]+ dB\) away from .*\.gguf over all\. \d+ of them are the same\.$/u,
+    );
+    const worst = done.rows.toSorted((a, b) => b.relative! - a.relative!)[0]!;
+    const sorted = { model: small, sort: "error", descending: true, limit: 1 } as const;
+    const { rows } = await harness.client.call("model.tensors", { ...sorted, against: SAMPLE });
+    expect(rows[0]!.name).toBe(worst.tensor);
+    const { groups, sum } = await harness.client.call("tensors.groups", {
+      model: small,
+      group: "role",
+      against: SAMPLE,
+    });
+    expect(sum.error).toBeCloseTo(done.sum.relative!, 12);
+    expect(groups.find(({ key }) => key === "attn_norm")!.error).toBe(0);
+    const unknown = await harness.client.call("tensors.groups", { model: small, group: "none", against: at("other") });
+    expect(unknown.sum.error).toBeNull();
+  });
+
+  it("is cancelled, and leaves no job", async () => {
+    const model = await open(SAMPLE);
+    const stop = new AbortController();
+    const comparing = harness.all("tensors.compare", { model, against: SAMPLE }, { signal: stop.signal });
+    stop.abort();
+    await expect(comparing).rejects.toMatchObject({ code: "CANCELLED" });
+    expect((await harness.client.call("engine.status", {})).jobs).toEqual([]);
+  });
+
+  it("says how each subject holds tensors: the bytes of the forecast, the file's and MLX's", async () => {
+    const model = await open(SAMPLE);
+    const sums = async (backend: "cpu" | "mlx" | "coreml", target: object = coreml) => {
+      const held = { subject: { backend, target: { ...coreml, ...target } }, phase: "decode" } as const;
+      const { sum } = await harness.client.call("tensors.groups", { model, group: "form", held });
+      const { rows } = await harness.client.call("model.tensors", { model, held, limit: 100 });
+      expect(rows.reduce((all, row) => all + row.held!.bytes, 0)).toBeCloseTo(sum.heldBytes!, 3);
+      return { sum, form: (name: string) => rows.find((row) => row.name === name)!.held!.form };
+    };
+    const cpu = await sums("cpu");
+    expect([cpu.sum.heldBytes, cpu.form("blk.0.attn_q.weight")]).toEqual([cpu.sum.bytes, "q8_0, as in the file"]);
+    const mlx = await sums("mlx");
+    expect(mlx.form("blk.0.attn_q.weight")).toBe("affine, 8 bits, groups of 32, scale and bias in f32");
+    const ane = await sums("coreml");
+    expect(ane.form("blk.0.attn_q.weight")).toBe("fp16, unpacked");
+    const packed = await sums("coreml", { units: "cpu-gpu" });
+    expect(packed.form("blk.0.attn_q.weight")).toBe("int8, fp16 scale per 32");
+    expect(packed.sum.heldBytes).toBeLessThan(ane.sum.heldBytes!);
+    const { profiles } = await harness.client.call("model.overview", { model, context: 512, target: coreml });
+    const said = (profile: string): number => profiles.find((each) => each.profile === profile)!.bytes.value;
+    expect(ane.sum.heldBytes! / said("ane")).toBeCloseTo(1, 1);
+    expect(packed.sum.heldBytes! / said("gpu")).toBeCloseTo(1, 1);
+  });
+});

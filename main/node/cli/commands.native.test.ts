@@ -309,6 +309,32 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /token_embd\.weight +Q8_0/,
   },
   {
+    line: "tensors FILE --group layer",
+    json: z.object({
+      groups: z.array(z.object({ title: text, tensors: number, bytes: number, bitsPerWeight: finite })).min(3),
+      sum: z.object({ tensors: z.literal(46), heldBytes: z.null(), error: z.null() }),
+    }),
+    says: /group +tensors +parameters +bits +bytes\noutside of layers[^]*\nlayer 0 [^]*\n46 tensors, \d+ parameters/,
+  },
+  {
+    line: "tensors FILE --for coreml --units cpu-ane --tensor attn_q",
+    json: z.object({
+      heldAs: text,
+      sum: z.object({ heldBytes: number }),
+      tensors: z.array(z.object({ held: z.object({ form: text, bytes: number }) })).min(4),
+    }),
+    says: /on device +held as\n[^]*fp16, unpacked[^]* on the device\nWeights of the program for /,
+  },
+  {
+    line: "tensors FILE --against FILE",
+    json: z.object({
+      rows: z.array(z.object({ relative: z.literal(0), rmse: z.literal(0), decibels: z.null() })).length(46),
+      left: z.array(z.never()),
+      sum: z.object({ tensors: z.literal(46), relative: z.literal(0) }),
+    }),
+    says: /tensor +type +other +error +RMSE +largest +dB +cosine[^]*46 tensors, and no value differs from /,
+  },
+  {
     line: "tensors FILE --stats --tensor attn_norm",
     json: z.array(statistics.extend({ type: z.literal("F32"), scales: z.array(z.never()) })).min(4),
     says: /tensor +type +min +max +mean +std +zeros[^]*blk\.0\.attn_norm\.weight +F32/,

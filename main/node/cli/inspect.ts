@@ -1,4 +1,5 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
+import type { Input } from "../../contract/contract.ts";
 import type { Overview, TensorRow } from "../../contract/views/model.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
@@ -154,8 +155,13 @@ function jsonOf(type: string, text: string): string | number | boolean {
 }
 
 /** The tensors whose names or types hold the query. */
-export const tensorRows = ({ client }: Command, model: string, query: string): Promise<TensorRow[]> =>
-  allRows((offset) => client.call("model.tensors", { model, query, offset, limit: PAGE }));
+export const tensorRows = (
+  { client }: Command,
+  model: string,
+  query: string,
+  held: Input<"model.tensors">["held"] = null,
+): Promise<TensorRow[]> =>
+  allRows((offset) => client.call("model.tensors", { model, query, held, offset, limit: PAGE }));
 
 export async function printTensors(command: Command, model: string, query: string): Promise<undefined> {
   const { output } = command;

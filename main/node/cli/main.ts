@@ -129,19 +129,25 @@ withoutWeights(
   .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
 
-add(
-  "tensors",
-  "the numbers in tensors: statistics, histogram, block scales, values, the error against another file",
-  "rlx tensors model.gguf --stats",
-  "rlx tensors model.gguf --tensor blk.0.attn_q.weight",
-  "rlx tensors model.gguf --tensor blk.0.ffn_down_exps.weight --values 0:128 --expert 3",
-  "rlx tensors q4.gguf --against f16.gguf",
+forTarget(
+  add(
+    "tensors",
+    "the tensors and the numbers in them: groups, statistics, values, what a device holds, the error against another file",
+    "rlx tensors model.gguf --group layer",
+    "rlx tensors model.gguf --stats",
+    "rlx tensors model.gguf --tensor blk.0.attn_q.weight",
+    "rlx tensors model.gguf --tensor blk.0.ffn_down_exps.weight --values 0:128 --expert 3",
+    "rlx tensors q4.gguf --against f16.gguf",
+    "rlx tensors model.gguf --for coreml --units cpu-ane --group form",
+  ),
 )
   .option("--tensor <name>", "this tensor, or those whose names or types hold this")
   .option("--stats", "statistics of each tensor instead of the list")
   .option("--values <corner>", "a page of values from row:column on; needs --tensor")
   .option("--expert <n>", "the expert whose values are shown; 0 without it")
-  .option("--against <path>", "another file of the same model: how far each tensor is from its")
+  .option("--against <path>", "another file of the same model, or its folder: how far each tensor is from its")
+  .option("--group <by>", "sums of groups instead of the list: layer, role, type, or form with --for")
+  .option("--for <runtime>", "how each tensor is held on the device: cpu, mlx, or coreml with its target")
   .action(run(async () => (await import("./tensors.ts")).tensors));
 
 add(

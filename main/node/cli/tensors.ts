@@ -1,4 +1,4 @@
-/** `rlx tensors`: the tensors of a file, statistics of one or many, and a page of values. */
+/** `rlx tensors`: the tensors of a file, their groups, statistics of one or many, a page of values, the error to another file. */
 import { resolve } from "node:path";
 import type { TensorRow } from "../../contract/views/model.ts";
 import type { HistogramView, SpreadView, TensorStatistics, ValuesPage } from "../../contract/views/tensors.ts";
@@ -6,6 +6,7 @@ import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, unfinished, wholeNumber } from "./client.ts";
 import { printTensors, tensorRows } from "./inspect.ts";
+import { compared, groupingOf, heldOf, printCompared, printList } from "./tensorLists.ts";
 
 interface TensorsOptions extends CommonOptions {
   readonly tensor?: string;
@@ -13,6 +14,8 @@ interface TensorsOptions extends CommonOptions {
   readonly values?: string;
   readonly expert?: string;
   readonly against?: string;
+  readonly group?: string;
+  readonly for?: string;
 }
 
 export async function tensors(command: Command, choice: ModelChoice, options: TensorsOptions): Promise<undefined> {
@@ -22,8 +25,21 @@ export async function tensors(command: Command, choice: ModelChoice, options: Te
   if (options.expert !== undefined && values === undefined)
     throw misuse("--expert: got it without --values, expected both", "For example --values 0:0 --expert 3.");
   const corner = values === undefined ? undefined : cornerOf(values);
+  const group = groupingOf(options.group);
+  const isList = options.group !== undefined || options.for !== undefined;
+  if (isList && (stats || values !== undefined))
+    throw misuse("--group and --for: got them with --stats or --values, expected the list", "Leave one of them out.");
+  const other = against === undefined ? null : resolve(against);
+  const held = await heldOf(command, options);
+  if (group === "form" && held === null)
+    throw misuse("--group form: got no --for, expected one", "For example --for mlx: the form is that on a device.");
   const { model } = await openModel(command, choice);
-  if (asked === undefined && !stats && against === undefined) return printTensors(command, model, "");
+  if (isList) {
+    const query = asked ?? "";
+    if (other !== null) await compared(command, { model, against: other, query });
+    return printList(command, { model, query, group, held, against: other });
+  }
+  if (asked === undefined && !stats && other === null) return printTensors(command, model, "");
   const rows = await matching(command, model, asked ?? "");
   const [only] = rows;
   const isOne = rows.length === 1 && asked !== undefined;
@@ -35,8 +51,11 @@ export async function tensors(command: Command, choice: ModelChoice, options: Te
       );
     return printValues(command, model, only, { ...corner, expert: options.expert });
   }
-  if (!isOne && !stats && against === undefined) return printTensors(command, model, asked ?? "");
-  const other = against === undefined ? null : resolve(against);
+  if (!isOne && !stats && other === null) return printTensors(command, model, asked ?? "");
+  if (!isOne && !stats && other !== null) {
+    printCompared(command, await compared(command, { model, against: other, query: asked ?? "" }));
+    return undefined;
+  }
   const all: TensorStatistics[] = [];
   const left: string[] = [];
   for (const [i, { name }] of rows.entries()) {
@@ -128,9 +147,14 @@ function printOne({ output }: Command, view: TensorStatistics): void {
   if (view.histogram !== null) histogramLine(line, "histogram", view.histogram);
   for (const scales of view.scales) printSpread(line, scales);
   if (view.difference === null) return;
-  const { file, type, rmse, relative, cosine, worst } = view.difference;
+  const { file, type, rmse, relative, cosine, decibels, farthest, worst } = view.difference;
   line("against", `${file} (${type})`);
   line("", `relative error ${percent(relative)}, RMSE ${numberText(rmse)}, cosine ${numberText(cosine)}`);
+  if (farthest !== null && relative !== 0) {
+    const { row, expert, column } = farthest.place;
+    const place = `row ${row}${expert === null ? "" : ` of expert ${expert}`}, column ${column}`;
+    line("", `largest error ${numberText(farthest.difference)} (${place}), signal to noise ${short(decibels)} dB`);
+  }
   if (worst !== null && relative !== 0) {
     const { row, expert } = worst.place;
     line("", `worst row ${row}${expert === null ? "" : ` of expert ${expert}`}: ${percent(worst.relative)}`);

@@ -42,9 +42,10 @@ export type { Distance } from "../../runtime/quality.ts";
 export type { Embedder, EmbedderOptions, EmbedTextOptions, RankedDocument } from "./embedder.ts";
 
 // The numbers in its tensors
-export { blockScales, checkModel, tensorStatistics, tensorValues } from "./tensors.ts";
-export type { CheckModelOptions, PageOptions, StatisticsOptions } from "./tensors.ts";
-export type { CheckProgress, CheckReport, ComparedTensor } from "../../statistics/check.ts";
+export { blockScales, checkModel, compareModels, tensorStatistics, tensorValues } from "./tensors.ts";
+export type { CheckModelOptions, CompareModelsOptions, PageOptions, StatisticsOptions } from "./tensors.ts";
+export type { CheckProgress, CheckReport } from "../../statistics/check.ts";
+export type { ComparedTensor, CompareProgress, Comparison, ErrorSum, LeftOut } from "../../statistics/compare.ts";
 export type { Finding } from "../../statistics/findings.ts";
 export type { Spread } from "../../statistics/scales.ts";
 export type { TensorScan } from "../../statistics/scan.ts";

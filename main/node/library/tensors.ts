@@ -1,7 +1,10 @@
 /** The numbers in a model's tensors: what they are, whether any is broken, and how far they are from another file's. */
+import type { GgufTensor } from "../../formats/gguf/file.ts";
 import type { Measure } from "../../ir/measure.ts";
 import type { CheckProgress, CheckReport } from "../../statistics/check.ts";
 import { checkFile } from "../../statistics/check.ts";
+import type { CompareProgress, Comparison } from "../../statistics/compare.ts";
+import { compareFiles } from "../../statistics/compare.ts";
 import type { Finding } from "../../statistics/findings.ts";
 import { measurer } from "../../statistics/measureRows.ts";
 import type { Spread } from "../../statistics/scales.ts";
@@ -65,6 +68,20 @@ export const checkModel = (model: Model, options: CheckModelOptions = {}): Promi
     ...{ measure: measureWith(options.threads), against: options.against?.file, signal: options.signal },
     ...{ onProgress: options.onProgress, onFinding: options.onFinding },
   });
+
+export interface CompareModelsOptions {
+  /** Which tensors; all without it. */
+  readonly only?: (tensor: GgufTensor) => boolean;
+  readonly threads?: number;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: CompareProgress) => void;
+}
+
+/** How far each tensor is from the same one of another file or folder, and what cannot be compared. */
+export const compareModels = (model: Model, other: Model, options: CompareModelsOptions = {}): Promise<Comparison> => {
+  const { threads, ...rest } = options;
+  return compareFiles(model.file, other.file, { measure: measureWith(threads), ...rest });
+};
 
 function measureWith(threads = THREADS): Measure {
   const { cpu } = engines();

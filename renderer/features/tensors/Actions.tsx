@@ -24,7 +24,7 @@ const GROUPINGS: readonly { readonly id: TensorGrouping; readonly title: string 
   { id: "layer", title: "by layer" },
   { id: "role", title: "by role" },
   { id: "type", title: "by type" },
-  { id: "form", title: "by form on the device" },
+  { id: "form", title: "by form" },
 ];
 
 export interface ListToolsProps {
@@ -49,7 +49,11 @@ export function ListTools({ hasMap, isHeld }: ListToolsProps): ReactNode {
           if (next !== undefined) setGrouping(next.id);
         }}
       />
-      <Button aria-pressed={hasMap} title="The file as a picture: each tensor a box of its bytes" onClick={() => setMap(!hasMap)}>
+      <Button
+        aria-pressed={hasMap}
+        title="The file as a picture: each tensor a box of its bytes"
+        onClick={() => setMap(!hasMap)}
+      >
         Map
       </Button>
     </>

@@ -72,8 +72,13 @@ function Running(): ReactNode {
 /** Names that are listed of each kind. */
 const LISTED = 50;
 
-function NotCompared({ report: { left, moreLeft, onlyThere, moreOnlyThere, moreRows } }: { readonly report: CompareReport }): ReactNode {
-  const more = (listed: number, all: number): ReactNode => (all > listed ? <li>and {count(all - listed)} more</li> : null);
+function NotCompared({
+  report: { left, moreLeft, onlyThere, moreOnlyThere, moreRows },
+}: {
+  readonly report: CompareReport;
+}): ReactNode {
+  const more = (listed: number, all: number): ReactNode =>
+    all > listed ? <li>and {count(all - listed)} more</li> : null;
   if (left.length + onlyThere.length + moreRows === 0) return null;
   return (
     <details>

@@ -222,14 +222,19 @@ function useDrawing(
     const words = tensorWords(query);
     const ratio = pixelRatio();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    drawMap(context, map, { width, height }, {
-      ...{ colors, canvas: style.getPropertyValue("--raised"), ink: style.getPropertyValue("--ink") },
-      font: style.getPropertyValue("--font"),
-      found: (i) => {
-        const row = map.leaves[i]?.row ?? null;
-        return row === null ? words.length === 0 : holdsWords(words, row);
+    drawMap(
+      context,
+      map,
+      { width, height },
+      {
+        ...{ colors, canvas: style.getPropertyValue("--raised"), ink: style.getPropertyValue("--ink") },
+        font: style.getPropertyValue("--font"),
+        found: (i) => {
+          const row = map.leaves[i]?.row ?? null;
+          return row === null ? words.length === 0 : holdsWords(words, row);
+        },
       },
-    });
+    );
   }, [canvas, map, width, height, colors, query, theme]);
 }
 

@@ -75,7 +75,11 @@ export function TensorTable({ list, shown, sort, onSort, topic }: TensorTablePro
     event.preventDefault();
     const index = [...rows].find(([, row]) => row.name === chosen)?.[0];
     const at = index === undefined ? null : layout.rowOf(index);
-    for (let row = at === null ? topRow() + (step > 0 ? 0 : -1) : at + step; row >= 0 && row < layout.rows; row += step) {
+    for (
+      let row = at === null ? topRow() + (step > 0 ? 0 : -1) : at + step;
+      row >= 0 && row < layout.rows;
+      row += step
+    ) {
       const next = layout.at(row);
       if (next.kind === "head") continue;
       const tensor = rows.get(next.index);
@@ -298,11 +302,10 @@ function groupText(id: Column["id"], group: TensorGroup): string {
   }
 }
 
-/** "46 tensors, 2.8 MB", and on the device; of how many where they were searched. */
-export function sumText({ found, groups }: Pick<Rows, "found" | "groups">): string {
+/** "46 tensors, 2.8 MB"; of how many where they were searched. */
+export function sumText({ found }: Pick<Rows, "found">): string {
   if (found === null) return "";
   const { total, matched, matchedBytes } = found;
   const tensors = matched === total ? plural(total, "tensor") : `${count(matched)} of ${plural(total, "tensor")}`;
-  const held = groups?.sum.heldBytes ?? null;
-  return `${tensors}, ${bytes(matchedBytes)}${held === null ? "" : `, ${bytes(held)} on the device`}`;
+  return `${tensors}, ${bytes(matchedBytes)}`;
 }

@@ -8,6 +8,7 @@ import { current } from "../../session/async.ts";
 import { sliceHook, useSession } from "../../session/context.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { SearchField } from "../../ui/fields.tsx";
+import { bytes } from "../../ui/format.ts";
 import type { Size } from "../../ui/useSize.ts";
 import { useSize } from "../../ui/useSize.ts";
 import { Actions, ListTools } from "./Actions.tsx";
@@ -46,7 +47,8 @@ function Tensors({ model }: { readonly model: string }): ReactNode {
   const [body, size] = useSize<HTMLDivElement>();
   const wanted = useTensors((state) => state.mapShown);
   const nameLength = useLongest(list.rows);
-  const isHeld = held !== null;
+  const heldBytes = list.groups?.sum.heldBytes ?? null;
+  const isHeld = heldBytes !== null;
   const full = columnsFor({ width: Infinity, nameLength, isHeld, isCompared: against !== null }).whole;
   const place = placeOfMap(size, full, wanted);
   const width = place === "beside" ? Math.min(full, size.width * TABLE_SHARE) : size.width;
@@ -63,7 +65,10 @@ function Tensors({ model }: { readonly model: string }): ReactNode {
           onEscape={() => setQuery("")}
         />
         <ListTools hasMap={place !== "none"} isHeld={isHeld} />
-        <span title={list.groups?.heldAs ?? undefined}>{sumText(list)}</span>
+        <span title={list.groups?.heldAs ?? undefined}>
+          {sumText(list)}
+          {heldBytes === null ? null : <span className={styles["heldSum"]}>, {bytes(heldBytes)} on the device</span>}
+        </span>
       </div>
       <Actions />
       <CheckCard />
@@ -92,11 +97,7 @@ const TABLE_SHARE = 0.62;
 const BESIDE_WIDTH = 1180;
 const ABOVE_HEIGHT = 440;
 
-function placeOfMap(
-  { width, height }: Size,
-  tableWidth: number,
-  wanted: boolean | null,
-): "none" | "beside" | "above" {
+function placeOfMap({ width, height }: Size, tableWidth: number, wanted: boolean | null): "none" | "beside" | "above" {
   const isBeside = width >= BESIDE_WIDTH && width - tableWidth >= 200;
   if (!(wanted ?? (isBeside || height >= ABOVE_HEIGHT))) return "none";
   return isBeside ? "beside" : "above";

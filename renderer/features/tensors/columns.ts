@@ -1,4 +1,4 @@
-/** Columns of the table: as many as there is room for, the least needed ones left out first. */
+/** Columns of the table: as many as there is room for, the most needed ones first. */
 import type { TensorSort } from "../../../main/contract/views/tensors.ts";
 
 export interface Column {
@@ -7,7 +7,7 @@ export interface Column {
   readonly sort: TensorSort | null;
   /** Pixels that it needs. */
   readonly width: number;
-  /** Columns of a larger number go first; 0 stays. */
+  /** Those of a small number are added first, as long as there is room; 0 is always there. */
   readonly spare: number;
 }
 
@@ -55,11 +55,12 @@ export function columnsFor({ width, nameLength, isHeld, isCompared }: ColumnsAsk
   const name = Math.min(NAME_MOST, Math.max(NAME_LEAST, Math.ceil(nameLength * CHARACTER)));
   const taken = (columns: readonly Column[], named: number): number =>
     columns.reduce((sum, column) => sum + (column.id === "name" ? named : column.width) + GAP, EDGES - GAP);
-  let columns = known;
   // A name that is cut off somewhat is better than a column that is not there.
   const named = Math.min(name, 200);
-  for (let spare = 7; spare > 0 && taken(columns, named) > width; spare--)
-    columns = columns.filter((column) => column.spare !== spare);
+  const kept = new Set(known.filter(({ spare }) => spare === 0));
+  for (const column of known.filter(({ spare }) => spare > 0).sort((a, b) => a.spare - b.spare))
+    if (taken([...kept, column], named) <= width) kept.add(column);
+  const columns = known.filter((column) => kept.has(column));
   const template = columns
     .map(({ id, width: own }) => (id === "name" ? `minmax(${NAME_LEAST}px, ${name}px)` : `${own}px`))
     .join(" ");

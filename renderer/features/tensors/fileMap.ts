@@ -138,7 +138,8 @@ export function leafText({ row, title, bytes: size }: Leaf, whole: number, error
   const part = `${bytes(size)}, ${fineShare(whole === 0 ? 0 : size / whole)} of the file`;
   if (row === null) return [title, part];
   const error = errors?.get(row.name);
-  const said = error === undefined ? [] : [error.relative === null ? "error beyond all numbers" : errorWords(error.relative)];
+  const said =
+    error === undefined ? [] : [error.relative === null ? "error beyond all numbers" : errorWords(error.relative)];
   const held = row.held === null ? [] : [`on the device ${bytes(row.held.bytes)}: ${row.held.form}`];
   return [row.name, `${row.type}, ${shape(row.shape)}`, part, ...said, ...held];
 }

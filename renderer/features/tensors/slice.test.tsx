@@ -8,6 +8,8 @@ import { current } from "../../session/async.ts";
 import { StoreProvider } from "../../session/context.tsx";
 import { openSample } from "../../testing/openStore.ts";
 import { CheckCard } from "./CheckCard.tsx";
+import { CompareCard } from "./CompareCard.tsx";
+import { heldQuestion } from "./compareSlice.ts";
 import { NumbersCards } from "./NumbersCards.tsx";
 import { ValuesView, valueText } from "./ValuesView.tsx";
 
@@ -89,4 +91,44 @@ it("says that a check was cancelled", async () => {
   get().stopCheck();
   await checking;
   expect(text(<CheckCard />)).toMatch(/Cancelled\./);
+});
+
+it("compares with another file: progress, errors of each tensor, the command; and forgets them", async () => {
+  const { get, text } = await opened();
+  await get().startCompare();
+  expect(get().comparison).toBeNull();
+  get().setComparePath(" /models/smaller.gguf ");
+  const comparing = get().startCompare();
+  expect(text(<CompareCard />)).toMatch(/Comparing\s+Cancel/);
+  await comparing;
+  expect(text(<CompareCard />)).toMatch(/Against smaller\.gguf[^]*46 tensors: [\d.]+ % \([\d.]+ dB\) away/);
+  const { comparison, mapColor, lastCommand } = get();
+  expect([comparison!.errors.size, comparison!.path, mapColor]).toEqual([46, "/models/smaller.gguf", "error"]);
+  expect(comparison!.errors.get("blk.0.attn_q.weight")).toMatchObject({ type: "Q8_0", theirs: "Q4_0" });
+  expect(lastCommand).toBe("rlx tensors --sample --against /models/smaller.gguf");
+  get().closeCompare();
+  expect([get().comparison, get().mapColor, text(<CompareCard />)]).toEqual([null, "type", ""]);
+});
+
+it("says that a comparison was cancelled, and why one failed", async () => {
+  const { get, text } = await opened();
+  get().setComparePath("/models/smaller.gguf");
+  const comparing = get().startCompare();
+  get().stopCompare();
+  await comparing;
+  expect(text(<CompareCard />)).toMatch(/Comparison[^]*Cancelled\./);
+  get().setComparePath("/models/other.gguf");
+  expect(text(<CompareCard />)).toBe("");
+});
+
+it("asks how tensors are held when that is known without work", async () => {
+  const { get } = await opened();
+  get().setBackend("mlx");
+  expect(heldQuestion(get())).toMatchObject({ subject: { backend: "mlx" }, phase: get().phase });
+  const waiting = {
+    ...get(),
+    backend: "coreml",
+    routes: { decode: { kind: "idle" }, prefill: { kind: "idle" } },
+  } as const;
+  expect(heldQuestion(waiting)).toBeNull();
 });

@@ -157,7 +157,8 @@ export function createTensorsSlice({
     setTensorGrouping: (tensorGrouping) => set({ tensorGrouping, foldedGroups: new Set<string>() }),
     foldGroups: (keys, fold) => {
       const foldedGroups = new Set(get().foldedGroups);
-      for (const key of keys) if (fold) foldedGroups.add(key);
+      for (const key of keys)
+        if (fold) foldedGroups.add(key);
         else foldedGroups.delete(key);
       set({ foldedGroups });
     },
