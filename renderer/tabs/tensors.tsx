@@ -17,10 +17,10 @@ export const tab: WorkbenchTab = {
   View: TensorsTab,
   Inspector,
   work: {
-    isBusy: ({ checkRunning, compareRunning }) => checkRunning || compareRunning,
-    stop: ({ stopCheck, stopCompare }) => {
+    isBusy: ({ checkRunning, againstRunning }) => checkRunning || againstRunning,
+    stop: ({ stopCheck, stopAgainst }) => {
       stopCheck();
-      stopCompare();
+      stopAgainst();
     },
   },
 };

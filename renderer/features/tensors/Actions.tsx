@@ -6,13 +6,13 @@ import { sliceHook, useSession } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
-import type { CompareSlice } from "./compareSlice.ts";
+import type { AgainstSlice } from "./againstSlice.ts";
 import type { TensorsSlice } from "./slice.ts";
 import { hasValues } from "./slice.ts";
 import fields from "../../ui/fields.module.css";
 import styles from "./Tensors.module.css";
 
-const useTensors = sliceHook<TensorsSlice & CompareSlice>();
+const useTensors = sliceHook<TensorsSlice & AgainstSlice>();
 
 const VIEWS = [
   { id: "table", text: "Table" },
@@ -80,13 +80,13 @@ export function Actions(): ReactNode {
 }
 
 function Other(): ReactNode {
-  const path = useTensors((state) => state.comparePath);
-  const setPath = useTensors((state) => state.setComparePath);
+  const path = useTensors((state) => state.againstPath);
+  const setPath = useTensors((state) => state.setAgainstPath);
   const pick = useSession((state) => state.pickFile);
   const checking = useTensors((state) => state.checkRunning);
   const check = useTensors((state) => state.startCheck);
-  const comparing = useTensors((state) => state.compareRunning);
-  const compare = useTensors((state) => state.startCompare);
+  const comparing = useTensors((state) => state.againstRunning);
+  const compare = useTensors((state) => state.startAgainst);
   const isBusy = checking || comparing;
   return (
     <>

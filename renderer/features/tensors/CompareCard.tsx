@@ -6,17 +6,17 @@ import { Card } from "../../ui/Card.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { bytes, count, figureText, plural } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
-import type { CompareReport, CompareSlice } from "./compareSlice.ts";
+import type { CompareReport, AgainstSlice } from "./againstSlice.ts";
 import styles from "./Tensors.module.css";
 
-const useCompare = sliceHook<CompareSlice>();
+const useCompare = sliceHook<AgainstSlice>();
 
 export function CompareCard(): ReactNode {
-  const running = useCompare((s) => s.compareRunning);
-  const report = useCompare((s) => s.comparison?.report ?? null);
-  const error = useCompare((s) => s.compareError);
-  const said = useCompare((s) => s.compareSaid);
-  const close = useCompare((s) => s.closeCompare);
+  const running = useCompare((s) => s.againstRunning);
+  const report = useCompare((s) => s.against?.report ?? null);
+  const error = useCompare((s) => s.againstError);
+  const said = useCompare((s) => s.againstSaid);
+  const close = useCompare((s) => s.closeAgainst);
   if (error !== null) return <ErrorNote title="The files were not compared" error={error} />;
   if (running) return <Running />;
   if (report === null && said === "") return null;
@@ -40,9 +40,9 @@ export function CompareCard(): ReactNode {
 }
 
 function Running(): ReactNode {
-  const progress = useCompare((s) => s.compareProgress);
-  const since = useCompare((s) => s.compareSince);
-  const stop = useCompare((s) => s.stopCompare);
+  const progress = useCompare((s) => s.againstProgress);
+  const since = useCompare((s) => s.againstSince);
+  const stop = useCompare((s) => s.stopAgainst);
   return (
     <Card
       title="Comparing"

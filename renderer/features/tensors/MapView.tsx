@@ -13,7 +13,7 @@ import { onThemeChange } from "../../ui/theme.ts";
 import type { Box } from "../../ui/treemap.ts";
 import { useSize } from "../../ui/useSize.ts";
 import { NOTHING_KNOWN } from "../../ui/weightColors.ts";
-import type { CompareSlice, HeldQuestion } from "./compareSlice.ts";
+import type { AgainstSlice, HeldQuestion } from "./againstSlice.ts";
 import { drawMap } from "./drawMap.ts";
 import type { Errors, FileMap, LeafGroup } from "./fileMap.ts";
 import {
@@ -31,7 +31,7 @@ import {
 import type { TensorsSlice } from "./slice.ts";
 import styles from "./Map.module.css";
 
-const useTensors = sliceHook<TensorsSlice & CompareSlice>();
+const useTensors = sliceHook<TensorsSlice & AgainstSlice>();
 
 const PAGE = 1000;
 

@@ -9,7 +9,7 @@ import { sliceHook, useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { bytes, count, plural, shape, share, significant } from "../../ui/format.ts";
-import type { CompareSlice } from "./compareSlice.ts";
+import type { AgainstSlice } from "./againstSlice.ts";
 import { DifferenceCard } from "./DifferenceCard.tsx";
 import { NumbersCards } from "./NumbersCards.tsx";
 import { readersOf } from "./readers.ts";
@@ -17,7 +17,7 @@ import type { TensorsSlice } from "./slice.ts";
 import { useHeldQuestion } from "./useRows.ts";
 import styles from "./Tensors.module.css";
 
-const useTensors = sliceHook<TensorsSlice & CompareSlice>();
+const useTensors = sliceHook<TensorsSlice & AgainstSlice>();
 
 export interface TensorInspectorProps {
   readonly tensor: TensorRow;

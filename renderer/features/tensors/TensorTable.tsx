@@ -8,13 +8,13 @@ import { sliceHook, useSession } from "../../session/context.tsx";
 import { bytes, count, errorShare, parameters, plural, shape, significant } from "../../ui/format.ts";
 import { Empty } from "../../ui/states.tsx";
 import type { Column, ShownColumns } from "./columns.ts";
-import type { CompareSlice } from "./compareSlice.ts";
+import type { AgainstSlice } from "./againstSlice.ts";
 import { listLayout } from "./listLayout.ts";
 import type { TensorsSlice } from "./slice.ts";
 import type { Rows } from "./useRows.ts";
 import styles from "./Tensors.module.css";
 
-const useTensors = sliceHook<TensorsSlice & CompareSlice>();
+const useTensors = sliceHook<TensorsSlice & AgainstSlice>();
 
 const ROW = 24;
 const HEAD = 28;

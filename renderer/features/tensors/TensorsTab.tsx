@@ -15,7 +15,7 @@ import { Actions, ListTools } from "./Actions.tsx";
 import { CheckCard } from "./CheckCard.tsx";
 import { columnsFor } from "./columns.ts";
 import { CompareCard } from "./CompareCard.tsx";
-import type { CompareSlice } from "./compareSlice.ts";
+import type { AgainstSlice } from "./againstSlice.ts";
 import { MapView } from "./MapView.tsx";
 import type { TensorsSlice } from "./slice.ts";
 import type { TableSort } from "./TensorTable.tsx";
@@ -24,7 +24,7 @@ import { useHeldQuestion, useRows } from "./useRows.ts";
 import { ValuesView } from "./ValuesView.tsx";
 import styles from "./Tensors.module.css";
 
-const useTensors = sliceHook<TensorsSlice & CompareSlice>();
+const useTensors = sliceHook<TensorsSlice & AgainstSlice>();
 
 export function TensorsTab(): ReactNode {
   const model = useSession((state) => current(state.model)?.model ?? null);

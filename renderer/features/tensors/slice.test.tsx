@@ -9,7 +9,7 @@ import { StoreProvider } from "../../session/context.tsx";
 import { openSample } from "../../testing/openStore.ts";
 import { CheckCard } from "./CheckCard.tsx";
 import { CompareCard } from "./CompareCard.tsx";
-import { heldQuestion } from "./compareSlice.ts";
+import { heldQuestion } from "./againstSlice.ts";
 import { NumbersCards } from "./NumbersCards.tsx";
 import { ValuesView, valueText } from "./ValuesView.tsx";
 
@@ -95,10 +95,10 @@ it("says that a check was cancelled", async () => {
 
 it("compares with another file: progress, errors of each tensor, the command; and forgets them", async () => {
   const { get, text } = await opened();
-  await get().startCompare();
-  expect(get().comparison).toBeNull();
-  get().setComparePath(" /models/smaller.gguf ");
-  const comparing = get().startCompare();
+  await get().startAgainst();
+  expect(get().against).toBeNull();
+  get().setAgainstPath(" /models/smaller.gguf ");
+  const comparing = get().startAgainst();
   expect(text(<CompareCard />)).toMatch(/Comparing\s+Cancel/);
   await comparing;
   expect(text(<CompareCard />)).toMatch(/Against smaller\.gguf[^]*46 tensors: [\d.]+ % \([\d.]+ dB\) away/);
@@ -106,18 +106,18 @@ it("compares with another file: progress, errors of each tensor, the command; an
   expect([comparison!.errors.size, comparison!.path, mapColor]).toEqual([46, "/models/smaller.gguf", "error"]);
   expect(comparison!.errors.get("blk.0.attn_q.weight")).toMatchObject({ type: "Q8_0", theirs: "Q4_0" });
   expect(lastCommand).toBe("rlx tensors --sample --against /models/smaller.gguf");
-  get().closeCompare();
-  expect([get().comparison, get().mapColor, text(<CompareCard />)]).toEqual([null, "type", ""]);
+  get().closeAgainst();
+  expect([get().against, get().mapColor, text(<CompareCard />)]).toEqual([null, "type", ""]);
 });
 
 it("says that a comparison was cancelled, and why one failed", async () => {
   const { get, text } = await opened();
-  get().setComparePath("/models/smaller.gguf");
-  const comparing = get().startCompare();
-  get().stopCompare();
+  get().setAgainstPath("/models/smaller.gguf");
+  const comparing = get().startAgainst();
+  get().stopAgainst();
   await comparing;
   expect(text(<CompareCard />)).toMatch(/Comparison[^]*Cancelled\./);
-  get().setComparePath("/models/other.gguf");
+  get().setAgainstPath("/models/other.gguf");
   expect(text(<CompareCard />)).toBe("");
 });
 

@@ -23,7 +23,7 @@ import {
 } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
-import type { CompareSlice } from "./compareSlice.ts";
+import type { AgainstSlice } from "./againstSlice.ts";
 import type { Corner, PageSize } from "./paging.ts";
 import { FIRST, within } from "./paging.ts";
 
@@ -112,11 +112,11 @@ export function createTensorsSlice({
   get,
   on,
   watch,
-}: SliceTools<TensorsSlice, SessionState & TensorsSlice & CompareSlice>): TensorsSlice {
+}: SliceTools<TensorsSlice, SessionState & TensorsSlice & AgainstSlice>): TensorsSlice {
   const counting = createTask();
   const checking = createTask();
   const pages = createQuestions();
-  const against = (): string | null => get().comparePath.trim() || null;
+  const against = (): string | null => get().againstPath.trim() || null;
   const forget = (): void => {
     counting.abandon();
     pages.drop();
@@ -140,7 +140,7 @@ export function createTensorsSlice({
     set({ ...NO_CHECK, tensorsView: "table", foldedGroups: new Set<string>(), mapColor: "type" });
   });
   watch(
-    (state) => [state.comparePath],
+    (state) => [state.againstPath],
     () => set({ checkError: null }),
   );
   watch(

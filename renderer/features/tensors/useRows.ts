@@ -5,11 +5,11 @@ import type { TensorGrouping, TensorGroups, TensorSort } from "../../../main/con
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import { sliceHook, useSession } from "../../session/context.tsx";
-import type { CompareSlice, HeldQuestion } from "./compareSlice.ts";
-import { heldQuestion } from "./compareSlice.ts";
+import type { AgainstSlice, HeldQuestion } from "./againstSlice.ts";
+import { heldQuestion } from "./againstSlice.ts";
 import type { TensorsSlice } from "./slice.ts";
 
-const useTensors = sliceHook<TensorsSlice & CompareSlice>();
+const useTensors = sliceHook<TensorsSlice & AgainstSlice>();
 
 const PAGE = 200;
 

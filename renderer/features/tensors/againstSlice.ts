@@ -2,7 +2,7 @@
 import type { Input } from "../../../main/contract/contract.ts";
 import type { Phase } from "../../../main/contract/views/common.ts";
 import type { Backend } from "../../../main/contract/views/graph.ts";
-import type { ComparedTensor, CompareItem } from "../../../main/contract/views/tensors.ts";
+import type { ComparedTensor, TensorsAgainstItem } from "../../../main/contract/views/tensors.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import type { Async } from "../../session/async.ts";
@@ -11,8 +11,8 @@ import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { TensorsSlice } from "./slice.ts";
 
-export type CompareReport = Extract<CompareItem, { kind: "done" }>;
-export type CompareProgress = Extract<CompareItem, { kind: "progress" }>;
+export type CompareReport = Extract<TensorsAgainstItem, { kind: "done" }>;
+export type CompareProgress = Extract<TensorsAgainstItem, { kind: "progress" }>;
 
 export interface Comparison {
   /** What the engine knows the other file by. */
@@ -21,38 +21,38 @@ export interface Comparison {
   readonly errors: ReadonlyMap<string, ComparedTensor>;
 }
 
-export interface CompareSlice {
+export interface AgainstSlice {
   /** Another file of the same model, on the engine's machine; empty for none. */
-  readonly comparePath: string;
+  readonly againstPath: string;
   readonly comparison: Comparison | null;
-  readonly compareRunning: boolean;
-  readonly compareSince: number;
-  readonly compareProgress: CompareProgress | null;
-  readonly compareError: WireError | null;
-  readonly compareSaid: string;
-  readonly setComparePath: (path: string) => void;
-  readonly startCompare: () => Promise<void>;
-  readonly stopCompare: () => void;
+  readonly againstRunning: boolean;
+  readonly againstSince: number;
+  readonly againstProgress: CompareProgress | null;
+  readonly againstError: WireError | null;
+  readonly againstSaid: string;
+  readonly setAgainstPath: (path: string) => void;
+  readonly startAgainst: () => Promise<void>;
+  readonly stopAgainst: () => void;
   /** Forgets the errors; the path stays. */
-  readonly closeCompare: () => void;
+  readonly closeAgainst: () => void;
 }
 
 const NOTHING = {
   comparison: null,
-  compareRunning: false,
-  compareProgress: null,
-  compareError: null,
-  compareSaid: "",
+  againstRunning: false,
+  againstProgress: null,
+  againstError: null,
+  againstSaid: "",
 } as const;
 
-export const NO_COMPARISON = { ...NOTHING, comparePath: "", compareSince: 0 } as const;
+export const NO_COMPARISON = { ...NOTHING, againstPath: "", againstSince: 0 } as const;
 
-export function createCompareSlice({
+export function createAgainstSlice({
   engine,
   set,
   get,
   on,
-}: SliceTools<CompareSlice, SessionState & CompareSlice & TensorsSlice>): CompareSlice {
+}: SliceTools<AgainstSlice, SessionState & AgainstSlice & TensorsSlice>): AgainstSlice {
   const comparing = createTask();
   const forget = (): void => {
     set(NOTHING);
@@ -60,40 +60,40 @@ export function createCompareSlice({
   };
   on("modelLeft", () => {
     comparing.abandon();
-    set({ ...NOTHING, comparePath: "" });
+    set({ ...NOTHING, againstPath: "" });
   });
   return {
     ...NO_COMPARISON,
-    setComparePath: (comparePath) => set({ comparePath, compareError: null, compareSaid: "" }),
-    async startCompare() {
+    setAgainstPath: (againstPath) => set({ againstPath, againstError: null, againstSaid: "" }),
+    async startAgainst() {
       const open = current(get().model);
-      const path = get().comparePath.trim();
-      if (open === null || path === "" || get().compareRunning) return;
+      const path = get().againstPath.trim();
+      if (open === null || path === "" || get().againstRunning) return;
       const { signal, isCurrent } = comparing.begin();
       forget();
-      set({ compareRunning: true, compareSince: Date.now() });
+      set({ againstRunning: true, againstSince: Date.now() });
       get().noteCommand({ kind: "tensors", against: path });
       try {
         for await (const item of engine.stream("tensors.compare", { model: open.model, against: path }, { signal })) {
           if (!isCurrent()) return;
-          if (item.kind === "progress") set({ compareProgress: item });
+          if (item.kind === "progress") set({ againstProgress: item });
           else {
             const errors = new Map(item.rows.map((row) => [row.tensor, row]));
             set({ comparison: { path, report: item, errors } });
             get().setMapColor("error");
           }
         }
-        if (isCurrent() && get().comparison === null) set({ compareSaid: "Cancelled." });
+        if (isCurrent() && get().against === null) set({ againstSaid: "Cancelled." });
       } catch (error) {
         if (!isCurrent()) return;
-        if (isCancelled(error)) set({ compareSaid: "Cancelled." });
-        else set({ compareError: toWireError(error) });
+        if (isCancelled(error)) set({ againstSaid: "Cancelled." });
+        else set({ againstError: toWireError(error) });
       } finally {
-        if (isCurrent()) set({ compareRunning: false, compareProgress: null });
+        if (isCurrent()) set({ againstRunning: false, againstProgress: null });
       }
     },
-    stopCompare: comparing.stop,
-    closeCompare: forget,
+    stopAgainst: comparing.stop,
+    closeAgainst: forget,
   };
 }
 
