@@ -86,8 +86,8 @@ import { hybridInput, hybridView, profileInput, profileItem, runInput, runItem }
 import {
   checkInput,
   checkItem,
-  compareInput,
-  compareItem,
+  tensorsAgainstInput,
+  tensorsAgainstItem,
   statisticsInput,
   statisticsItem,
   tensorGroups,
@@ -326,7 +326,7 @@ export const contract = {
     /** Is this file broken? Reads every tensor once. */
     "tensors.check": stream(checkInput, checkItem),
     /** How far every tensor is from that of another file of the same model. */
-    "tensors.compare": stream(compareInput, compareItem),
+    "tensors.compare": stream(tensorsAgainstInput, tensorsAgainstItem),
     "score.run": stream(scoreInput, scoreItem),
     /** Several files of one model held against the first, over a text. */
     "quality.run": stream(qualityInput, qualityItem),

@@ -211,9 +211,9 @@ export type CheckItem = View<typeof checkItem>;
 const comparedTensor = difference.extend({ tensor: z.string(), type: z.string(), theirs: z.string() });
 export type ComparedTensor = View<typeof comparedTensor>;
 
-export const compareInput = z.object({ model: modelId, against: otherPath, query: z.string().max(200).default("") });
+export const tensorsAgainstInput = z.object({ model: modelId, against: otherPath, query: z.string().max(200).default("") });
 
-export const compareItem = z.discriminatedUnion("kind", [
+export const tensorsAgainstItem = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("progress"), tensor: z.string(), done: z.number(), of: z.number(), ...progress }),
   z.object({
     kind: z.literal("done"),
@@ -239,4 +239,4 @@ export const compareItem = z.discriminatedUnion("kind", [
     seconds: figure,
   }),
 ]);
-export type CompareItem = View<typeof compareItem>;
+export type TensorsAgainstItem = View<typeof tensorsAgainstItem>;

@@ -19,7 +19,7 @@ const useChoice = sliceHook<ChoiceSlice & BenchSlice>();
 export function ChoiceCard(): ReactNode {
   const others = useChoice((s) => s.benchSettings.otherModels.length);
   const measuring = useChoice((s) => s.benchRunning !== null);
-  const state = useChoice((s) => s.choice);
+  const state = useChoice((s) => s.fileChoice);
   const says = useChoice((s) => s.choiceSays);
   const text = useChoice((s) => s.choiceText);
   const setText = useChoice((s) => s.setChoiceText);

@@ -41,10 +41,10 @@ it("compares the files that stand under in turn with, and closes them", async ()
     },
   });
   await get().startChoice();
-  expect(get().choice.kind).toBe("idle");
+  expect(get().fileChoice.kind).toBe("idle");
   get().setBench({ otherModels: ["/models/b.gguf"] });
   await get().startChoice();
   expect(asked).toMatchObject([{ source: { kind: "text", text: PLAIN_TEXT } }]);
-  expect(current(get().choice)).toMatchObject({ tokens: 9, rows: [{ decode: 10 }, { decode: 20, close: true }] });
+  expect(current(get().fileChoice)).toMatchObject({ tokens: 9, rows: [{ decode: 10 }, { decode: 20, close: true }] });
   expect(closed).toEqual(["m2"]);
 });

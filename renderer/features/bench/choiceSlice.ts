@@ -14,7 +14,7 @@ export interface ChosenFile extends Choice {
 }
 
 export interface ChoiceSlice {
-  readonly choice: Async<ChosenFile>;
+  readonly fileChoice: Async<ChosenFile>;
   readonly choiceSays: string;
   readonly choiceText: string;
   readonly setChoiceText: (text: string) => void;
@@ -38,7 +38,7 @@ export function createChoiceSlice({ engine, set, get, on }: SliceTools<ChoiceSli
   on("modelLeft", ({ opensAgain }) => {
     if (opensAgain) return;
     task.abandon();
-    set({ choice: IDLE, choiceSays: "" });
+    set({ fileChoice: IDLE, choiceSays: "" });
   });
   const say = (choiceSays: string): void => set({ choiceSays });
   const qualityOf = async (model: string, others: string[], signal: AbortSignal): Promise<QualityResult | null> => {
@@ -61,16 +61,16 @@ export function createChoiceSlice({ engine, set, get, on }: SliceTools<ChoiceSli
     return null;
   };
   return {
-    choice: IDLE,
+    fileChoice: IDLE,
     choiceSays: "",
     choiceText: "",
     setChoiceText: (choiceText) => set({ choiceText }),
     async startChoice() {
-      const { model, choice: before, benchSettings } = get();
+      const { model, fileChoice: before, benchSettings } = get();
       const open = current(model);
       if (open === null || benchSettings.otherModels.length === 0 || before.kind === "loading") return;
       const { signal, isCurrent } = task.begin();
-      set({ choice: loading(before), choiceSays: "Opening the files" });
+      set({ fileChoice: loading(before), choiceSays: "Opening the files" });
       const opened: string[] = [];
       try {
         for (const path of benchSettings.otherModels)
@@ -78,9 +78,9 @@ export function createChoiceSlice({ engine, set, get, on }: SliceTools<ChoiceSli
         const quality = await qualityOf(open.model, opened, signal);
         const speed = quality === null ? null : await speedOf(open.model, opened, signal);
         if (!isCurrent()) return;
-        set({ choice: quality === null ? before : ready({ ...choose(quality, speed), tokens: quality.tokens }) });
+        set({ fileChoice: quality === null ? before : ready({ ...choose(quality, speed), tokens: quality.tokens }) });
       } catch (error) {
-        if (isCurrent()) set({ choice: isCancelled(error) ? before : failed(error) });
+        if (isCurrent()) set({ fileChoice: isCancelled(error) ? before : failed(error) });
       } finally {
         for (const other of opened) void engine.call("model.close", { model: other }).catch(() => undefined);
       }

@@ -72,7 +72,7 @@ export interface MapViewProps {
 export function MapView({ model, held }: MapViewProps): ReactNode {
   const whole = useLargest(model, held);
   const groups = useMemo(() => (whole === null ? [] : leafGroups(whole.rows, whole.found)), [whole]);
-  const errors = useTensors((state) => (state.mapColor === "error" ? (state.comparison?.errors ?? null) : null));
+  const errors = useTensors((state) => (state.mapColor === "error" ? (state.against?.errors ?? null) : null));
   return (
     <section className={styles["map"]} aria-label="The file by bytes">
       <MapPicture groups={groups} errors={errors} />
@@ -246,7 +246,7 @@ const COLORS = [
 function MapLegend({ groups, errors }: PictureProps): ReactNode {
   const color = useTensors((state) => state.mapColor);
   const setColor = useTensors((state) => state.setMapColor);
-  const isCompared = useTensors((state) => state.comparison !== null);
+  const isCompared = useTensors((state) => state.against !== null);
   const types = useMemo(() => typeColors(groups.flatMap(({ leaves }) => leaves)), [groups]);
   return (
     <div className={styles["legend"]}>

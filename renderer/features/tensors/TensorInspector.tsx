@@ -52,7 +52,7 @@ export function TensorInspector({ tensor, onNode }: TensorInspectorProps): React
 
 /** What the comparison of the whole file says of it; its own statistics say the same where they were read against that file. */
 function Compared({ tensor }: { readonly tensor: string }): ReactNode {
-  const comparison = useTensors((state) => state.comparison);
+  const comparison = useTensors((state) => state.against);
   const read = useTensors((state) => current(state.statistics));
   const found = comparison?.errors.get(tensor);
   if (comparison === null || (read?.tensor === tensor && read.difference !== null)) return null;

@@ -185,7 +185,7 @@ function Row({
   readonly chosen: string | null;
   readonly onChoose: (row: TensorRow) => void;
 }): ReactNode {
-  const error = useTensors((state) => (row === undefined ? undefined : state.comparison?.errors.get(row.name)));
+  const error = useTensors((state) => (row === undefined ? undefined : state.against?.errors.get(row.name)));
   const isChosen = row !== undefined && row.name === chosen;
   return (
     <div

@@ -37,7 +37,7 @@ function Tensors({ model }: { readonly model: string }): ReactNode {
   const [sort, setSort] = useState<TableSort>({ by: "file", descending: false });
   const asked = useDeferredValue(query);
   const group = useTensors((state) => state.tensorGrouping);
-  const against = useTensors((state) => state.comparison?.path ?? null);
+  const against = useTensors((state) => state.against?.path ?? null);
   const held = useHeldQuestion();
   const { by, descending } = sort;
   const list = useRows({ model, query: asked, sort: by, descending, group, held, against });

@@ -24,7 +24,7 @@ export interface Comparison {
 export interface AgainstSlice {
   /** Another file of the same model, on the engine's machine; empty for none. */
   readonly againstPath: string;
-  readonly comparison: Comparison | null;
+  readonly against: Comparison | null;
   readonly againstRunning: boolean;
   readonly againstSince: number;
   readonly againstProgress: CompareProgress | null;
@@ -38,7 +38,7 @@ export interface AgainstSlice {
 }
 
 const NOTHING = {
-  comparison: null,
+  against: null,
   againstRunning: false,
   againstProgress: null,
   againstError: null,
@@ -79,7 +79,7 @@ export function createAgainstSlice({
           if (item.kind === "progress") set({ againstProgress: item });
           else {
             const errors = new Map(item.rows.map((row) => [row.tensor, row]));
-            set({ comparison: { path, report: item, errors } });
+            set({ against: { path, report: item, errors } });
             get().setMapColor("error");
           }
         }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { TensorRow } from "../../../main/contract/views/model.ts";
 import type { ComparedTensor } from "../../../main/contract/views/tensors.ts";
-import { heatColor } from "../../ui/heat.ts";
+import { heatColor } from "../../../main/contract/heat.ts";
 import { NOTHING_KNOWN } from "../../ui/weightColors.ts";
 import { columnsFor } from "./columns.ts";
 import { fitting } from "./drawMap.ts";

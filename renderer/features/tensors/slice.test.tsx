@@ -102,7 +102,7 @@ it("compares with another file: progress, errors of each tensor, the command; an
   expect(text(<CompareCard />)).toMatch(/Comparing\s+Cancel/);
   await comparing;
   expect(text(<CompareCard />)).toMatch(/Against smaller\.gguf[^]*46 tensors: [\d.]+ % \([\d.]+ dB\) away/);
-  const { comparison, mapColor, lastCommand } = get();
+  const { against: comparison, mapColor, lastCommand } = get();
   expect([comparison!.errors.size, comparison!.path, mapColor]).toEqual([46, "/models/smaller.gguf", "error"]);
   expect(comparison!.errors.get("blk.0.attn_q.weight")).toMatchObject({ type: "Q8_0", theirs: "Q4_0" });
   expect(lastCommand).toBe("rlx tensors --sample --against /models/smaller.gguf");
