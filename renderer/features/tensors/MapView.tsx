@@ -148,7 +148,7 @@ function MapPicture({ groups, errors }: PictureProps): ReactNode {
         role="option"
         aria-selected={active !== undefined}
         aria-setsize={map.leaves.length}
-        aria-posinset={chosenLeaf + 1}
+        aria-posinset={active === undefined ? undefined : chosenLeaf + 1}
         className="visually-hidden"
       >
         {active === undefined ? "No tensor is chosen" : leafText(active, whole, errors).join(", ")}
