@@ -46,7 +46,7 @@ test("compares with another file and another target, and saves pages", async ({ 
   await panel.getByLabel(/^Path of a model/u).fill(tiny);
   await page.keyboard.press("Enter");
   await expect(what.locator("option:checked")).toHaveText("tiny.gguf");
-  await expect(panel.getByRole("region", { name: "Keys that differ" })).toContainText("block_count", {
+  await expect(panel.getByRole("region", { name: "Keys that differ" })).toContainText("general.name", {
     timeout: 30_000,
   });
   await expect(words.getByRole("listitem").first()).toContainText("is predicted to take");
