@@ -113,7 +113,9 @@ export function movedRows(compared: ComparedGraphs, routed: RoutedPair): readonl
   const reason = ({ route }: RoutedGraph, id: number | null): string =>
     id === null ? "" : (route.strings[route.nodes.reason[id] ?? 0] ?? "");
   const moved = placedPairs(compared, routed).filter(
-    ({ a, b, deviceA, deviceB }) => a !== null && b !== null && deviceA !== deviceB,
+    ({ a, b, deviceA, deviceB }) =>
+      // What takes no part in a program (0) is nowhere, and so does not move.
+      a !== null && b !== null && deviceA !== deviceB && deviceA !== 0 && deviceB !== 0,
   );
   return folded(
     moved,
