@@ -31,7 +31,7 @@ export interface Recents {
   list(): Promise<readonly KeptRecent[]>;
   add(path: string): Promise<void>;
   /** What is known of a file of the list; of another one nothing is kept. */
-  note(path: string, facts: Partial<Pick<KeptRecent, "variant" | "aneShare" | "identity">>): Promise<void>;
+  note(path: string, facts: Partial<Pick<KeptRecent, "variant" | "aneShare" | "identity" | "name">>): Promise<void>;
   remove(path: string): Promise<void>;
 }
 

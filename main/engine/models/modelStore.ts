@@ -97,7 +97,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     if (file === undefined) return;
     const { title, variant } = describeFile(file);
     const identity = identityOf(title, { headerHash: file.headerHash, bytes: file.byteLength });
-    await parts.recents.note(path, { variant: variant.slice(0, 200), identity });
+    await parts.recents.note(path, { name: title.slice(0, 300), variant: variant.slice(0, 200), identity });
   };
 
   /** Another model's source in place of that model. */

@@ -15,6 +15,8 @@ const schema = z.object({
     z.object({
       path: z.string(),
       openedAt: z.number(),
+      /** What its file calls the model. */
+      name: z.string().max(300).nullable().default(null),
       variant: z.string().max(200).nullable().default(null),
       identity: z.string().max(200).nullable().default(null),
       aneShare: z
@@ -52,11 +54,11 @@ export function createRecents(folder: string): Recents {
     list: () =>
       serially(async () =>
         Promise.all(
-          (await read()).map(async ({ path, openedAt, ...facts }) => {
+          (await read()).map(async ({ path, openedAt, name, ...facts }) => {
             const found = await stat(path).catch(() => undefined);
             return {
               path,
-              name: basename(path),
+              name: shownName(path, name),
               folder: dirname(path),
               bytes: found?.size ?? 0,
               openedAt,
@@ -69,7 +71,12 @@ export function createRecents(folder: string): Recents {
     add: (path) =>
       serially(async () => {
         const known = await read();
-        const facts = known.find((entry) => entry.path === path) ?? { variant: null, identity: null, aneShare: null };
+        const facts = known.find((entry) => entry.path === path) ?? {
+          name: null,
+          variant: null,
+          identity: null,
+          aneShare: null,
+        };
         await write([{ ...facts, path, openedAt: Date.now() }, ...known.filter((entry) => entry.path !== path)]);
       }),
     note: (path, facts) =>
@@ -84,6 +91,10 @@ export function createRecents(folder: string): Recents {
     remove: (path) => serially(async () => write((await read()).filter((entry) => entry.path !== path))),
   };
 }
+
+/** By its file; a blob of Ollama's store is named by a hash, so by what is in it. */
+const shownName = (path: string, inside: string | null): string =>
+  inside !== null && /^sha256-/u.test(basename(path)) ? inside : basename(path);
 
 /** Temporary name, fsync, rename: a crash leaves the old file or the new one. */
 export async function writeAtomically(file: string, text: string): Promise<void> {

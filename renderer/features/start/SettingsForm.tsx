@@ -59,10 +59,10 @@ function Form({ view }: { readonly view: PreferencesView }): ReactNode {
           if (firstSubject !== undefined) void change({ firstSubject });
         }}
       />
-      <MemoryLimit key={now.memoryLimit} limit={now.memoryLimit} />
+      <MemoryLimit key={`memory ${now.memoryLimit ?? ""}`} limit={now.memoryLimit} />
       <Notifications isOn={now.notifications} />
       <ModelFolders now={now} />
-      <DataFolder key={now.dataFolder} view={view} />
+      <DataFolder key={`folder ${now.dataFolder ?? ""}`} view={view} />
       <p className={styles["quiet"]}>Kept in {view.file}. The same from a terminal: rlx settings, rlx models.</p>
     </div>
   );
