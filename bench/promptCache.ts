@@ -45,9 +45,9 @@ try {
     if (session.decoder.past !== count) throw new Error(`loaded ${session.decoder.past} tokens of ${count}`);
     if (round > 0) rows.push([read, saved, loaded]);
   }
-  const [read, saved, loaded] = [0, 1, 2].map((at) => median(rows.map((row) => row[at] ?? NaN)).toFixed(3));
+  const middle = (at: number): string => median(rows.map((row) => row[at] ?? NaN)).toFixed(3);
   console.log(`${count} tokens, ${(statSync(cache).size / 1e6).toFixed(0)} MB`);
-  console.log(`read ${read} s, saved ${saved} s, loaded ${loaded} s`);
+  console.log(`read ${middle(0)} s, saved ${middle(1)} s, loaded ${middle(2)} s`);
 } finally {
   session.dispose();
   await model.close();

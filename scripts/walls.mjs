@@ -133,7 +133,7 @@ export const walls = [
     ],
   },
   { folder: "renderer/features", may: ["renderer", "main/contract", ...base], alone: true, packages: "renderer" },
-  { folder: "renderer/ui", may: [], types: ["main/contract"], packages: "renderer" },
+  { folder: "renderer/ui", may: ["main/contract/heat.ts"], types: ["main/contract"], packages: "renderer" },
   {
     folder: "app",
     may: ["main/contract", "main/node", ...base],

@@ -43,9 +43,7 @@ const constants = {
   False: false,
   None: null,
   raise_exception(message: unknown): never {
-    throw templateError(
-      `${REFUSAL}${typeof message === "string" ? message.slice(0, 500) : "no reason given"}`,
-    );
+    throw templateError(`${REFUSAL}${typeof message === "string" ? message.slice(0, 500) : "no reason given"}`);
   },
 };
 

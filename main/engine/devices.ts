@@ -89,7 +89,7 @@ export interface CompileKeeper {
     readonly entries: readonly LedgerEntry[];
     readonly damaged: number;
     readonly kept: ReadonlySet<string>;
-    unsafe(record: CompileRecord): string | null;
+    readonly unsafe: (record: CompileRecord) => string | null;
   }>;
   /** Lets an unsafe model be tried once more. False: there is no such verdict. */
   allow(verdict: string): Promise<boolean>;

@@ -54,10 +54,10 @@ const zipWith =
  * Protocol buffers have no sign of their own. An ONNX model and a Core ML specification both begin with a small version in field 1;
  * field 2 is the producer's name there and a description with fields here.
  */
-function protobufOf({ bytes, name }: Start): "onnx" | "coreml" | undefined {
+function protobufOf({ bytes, name }: Start): "onnx" | "core-ml" | undefined {
   const [tag, version = 0, next, , inner = 0] = bytes;
   if (tag !== 0x08 || version === 0 || version > 64) return undefined;
-  if (next === 0x12) return inner === 0x0a || name.endsWith(".mlmodel") ? "coreml" : "onnx";
+  if (next === 0x12) return inner === 0x0a || name.endsWith(".mlmodel") ? "core-ml" : "onnx";
   return next !== undefined && [0x1a, 0x22, 0x2a, 0x32, 0x3a, 0x42].includes(next) ? "onnx" : undefined;
 }
 
@@ -95,7 +95,7 @@ const SIGNS: readonly Sign[] = [
     fits: zipWith(/^(metadata|config)\.json$/u, /\.keras$/u),
   },
   {
-    ...{ id: "coreml", what: "a zipped Core ML package" },
+    ...{ id: "core-ml", what: "a zipped Core ML package" },
     hint: "Packages are written here, not opened: open the GGUF that it was made from.",
     fits: zipWith(/\.mlpackage\//u, /\.mlpackage(\.zip)?$/u),
   },
@@ -115,9 +115,9 @@ const SIGNS: readonly Sign[] = [
   },
   { ...{ id: "numpy", what: "a NumPy array", hint: FROM_HUGGING_FACE }, fits: begins("\u0093NUMPY") },
   {
-    ...{ id: "coreml", what: "a Core ML model" },
+    ...{ id: "core-ml", what: "a Core ML model" },
     hint: "Core ML models are written here, not opened: open the GGUF or the Hugging Face folder of the same model.",
-    fits: (start) => protobufOf(start) === "coreml",
+    fits: (start) => protobufOf(start) === "core-ml",
   },
   {
     ...{ id: "onnx", what: "an ONNX model", hint: FROM_HUGGING_FACE },
@@ -178,11 +178,11 @@ export function foreignFile(name: string, bytes: Uint8Array): ForeignFile | unde
 /** Folders of other formats, by a name that lies in them. */
 const FOLDERS: readonly (ForeignFile & { readonly holds: readonly string[] })[] = [
   {
-    ...{ id: "coreml", what: "a Core ML package", holds: ["Manifest.json", "Data"] },
+    ...{ id: "core-ml", what: "a Core ML package", holds: ["Manifest.json", "Data"] },
     hint: "Packages are written here, not opened: open the GGUF or the Hugging Face folder that it was made from.",
   },
   {
-    ...{ id: "coreml", what: "a compiled Core ML model", holds: ["coremldata.bin"] },
+    ...{ id: "core-ml", what: "a compiled Core ML model", holds: ["coremldata.bin"] },
     hint: "Compiled models cannot be read back: open the GGUF or the Hugging Face folder of the same model.",
   },
   { ...{ id: "tensorflow", what: "a TensorFlow SavedModel", holds: ["saved_model.pb"] }, hint: FROM_HUGGING_FACE },

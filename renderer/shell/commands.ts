@@ -126,7 +126,9 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "view.theme": always(() => {
       get().cycleTheme();
       // What the settings name counts for every window: it follows.
-      if (get().preferences?.preferences.appearance != null) void get().changePreferences({ appearance: get().theme });
+      const { preferences } = get();
+      if (preferences !== null && preferences.preferences.appearance !== null)
+        void get().changePreferences({ appearance: get().theme });
     }),
     "model.run": withRun(() => {
       get().setTab("run");

@@ -40,7 +40,9 @@ async function setUp() {
   };
   const asked = (at: number): readonly string[] => {
     const prompt = inputs.at(at)?.prompt;
-    return prompt?.kind === "chat" ? prompt.messages.map(({ role, content }) => `${role}: ${String(content)}`) : [];
+    return prompt?.kind === "chat"
+      ? prompt.messages.map(({ role, content }) => `${role}: ${typeof content === "string" ? content : "parts"}`)
+      : [];
   };
   const names = (): readonly string[] => allConversations(get()).map((each) => conversationName(each));
   const prompts = (): readonly string[] => get().turns.map(({ prompt }) => prompt);

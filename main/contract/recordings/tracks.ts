@@ -1,5 +1,6 @@
 /** The lanes of a recording from top to bottom, and what a selection of time and lanes adds up to. */
 import type { Device, Truth } from "../views/common.ts";
+import { THREADS_DEVICE } from "../views/common.ts";
 import type { ProfileView } from "../views/run.ts";
 import type { Piece } from "./pieces.ts";
 import { HOST_LANE, stepTruth } from "./pieces.ts";
@@ -18,7 +19,7 @@ export interface Track {
 export function tracksOf(profile: ProfileView): readonly Track[] {
   const { lanes, threads, memory } = profile;
   const truth = stepTruth(profile);
-  const cpu = lanes.findIndex(({ device }) => device === "cpu");
+  const cpu = lanes.findIndex(({ device }) => device === THREADS_DEVICE);
   return [
     { kind: "tokens", title: "Tokens", index: 0, device: "none", truth },
     { kind: "host", title: "JavaScript, host", index: 0, device: "host", truth },
@@ -30,7 +31,7 @@ export function tracksOf(profile: ProfileView): readonly Track[] {
           kind: "thread",
           title: `CPU thread ${index + 1}`,
           index,
-          device: lanes[cpu]?.device ?? "cpu",
+          device: THREADS_DEVICE,
           truth,
         }) as const,
     ),

@@ -73,6 +73,8 @@ export type Phase = z.output<typeof phase>;
 
 /** Where an op can run, in the order of the byte codes used by columns: index = code. */
 export const DEVICES = ["none", "ane", "gpu", "cpu", "host"] as const;
+/** What threads of ours run on. */
+export const THREADS_DEVICE = DEVICES[3];
 export const device = z.enum(DEVICES);
 export type Device = z.output<typeof device>;
 export const deviceCode = (name: Device): number => DEVICES.indexOf(name);

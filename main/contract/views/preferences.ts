@@ -1,5 +1,6 @@
 /** What a person sets once, for all windows and commands of this machine: kept in one file in the data folder. */
 import { z } from "zod";
+import { RUNTIMES } from "./graph.ts";
 import type { View } from "../define.ts";
 
 const path = z.string().min(1).max(4096);
@@ -7,7 +8,7 @@ export const MOST_FOLDERS = 32;
 
 export const APPEARANCES = ["auto", "light", "dark"] as const;
 /** What a window begins with: the fastest device here, or always the same runtime. */
-export const FIRST_SUBJECTS = ["advise", "coreml", "mlx", "cpu"] as const;
+export const FIRST_SUBJECTS = ["advise", RUNTIMES.coreml, RUNTIMES.mlx, RUNTIMES.cpu] as const;
 export type FirstSubject = (typeof FIRST_SUBJECTS)[number];
 
 export const preferences = z.object({

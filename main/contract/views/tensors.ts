@@ -211,7 +211,11 @@ export type CheckItem = View<typeof checkItem>;
 const comparedTensor = difference.extend({ tensor: z.string(), type: z.string(), theirs: z.string() });
 export type ComparedTensor = View<typeof comparedTensor>;
 
-export const tensorsAgainstInput = z.object({ model: modelId, against: otherPath, query: z.string().max(200).default("") });
+export const tensorsAgainstInput = z.object({
+  model: modelId,
+  against: otherPath,
+  query: z.string().max(200).default(""),
+});
 
 export const tensorsAgainstItem = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("progress"), tensor: z.string(), done: z.number(), of: z.number(), ...progress }),

@@ -179,13 +179,13 @@ function packager(
   model: OpenModel,
   signal: AbortSignal,
 ): Parameters<typeof explainFailure>[0]["withPackage"] {
-  return async (lowered, use) => {
+  return async (lowered, withPlace) => {
     const place = await packages.temporary("piece.mlpackage");
     try {
       const read = model.file === undefined ? NOTHING_TO_READ : readsFrom(model.file);
       const weights = { read, ...weightWork(cpu.absent() ? undefined : cpu.engine()) };
       await packageLowered(lowered, weights, () => packages.writer(place.path), signal);
-      return await use(place.path);
+      return await withPlace(place.path);
     } finally {
       await place.remove();
     }

@@ -4,10 +4,9 @@ import type { Choice } from "../../contract/choice.ts";
 import type { BenchResult } from "../../contract/views/bench.ts";
 import type { QualityResult } from "../../contract/views/quality.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { diskSize } from "../../engine/views/overviewView.ts";
 import type { Command, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
-import { noteReference, phaseText } from "./output.ts";
+import { bytesText, noteReference, phaseText } from "./output.ts";
 import type { TextOptions } from "./score.ts";
 import { sourceOf } from "./score.ts";
 
@@ -95,7 +94,7 @@ function print(
     ["file", "size", "bits", "perplexity", "KL", "same top", "prefill", "decode", ""],
     rows.map((row, at) => [
       row.title,
-      diskSize(row.bytes),
+      bytesText(row.bytes),
       row.bitsPerWeight?.toFixed(2) ?? "",
       row.perplexity.toFixed(3),
       row.divergence === null ? "reference" : `${row.divergence.mean.toFixed(4)} ± ${row.divergence.error.toFixed(4)}`,

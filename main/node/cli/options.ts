@@ -114,7 +114,10 @@ export const sampling = (command: Program): Program =>
       .addOption(adapters())
       .option("--context <n>", "context length in tokens")
       .addOption(
-        once("--prompt-cache <file>", "begin with what this file holds of the prompt, and save the session there after"),
+        once(
+          "--prompt-cache <file>",
+          "begin with what this file holds of the prompt, and save the session there after",
+        ),
       )
       .option("--prompt-cache-ro", "read the prompt cache, and leave it as it is"),
     "cpu, mlx, coreml-sim or coreml",

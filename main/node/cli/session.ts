@@ -1,6 +1,6 @@
 /** `rlx session`: the sessions of windows that are kept, handed on as files. */
 import { randomUUID } from "node:crypto";
-import { stat } from "node:fs/promises";
+
 import { resolve } from "node:path";
 import { readDocument, SESSION_ENDING, sessionId, withoutPaths } from "../../contract/views/session.ts";
 import type { SessionRow } from "../../contract/views/session.ts";

@@ -94,7 +94,7 @@ export function createRecents(folder: string): Recents {
 
 /** By its file; a blob of Ollama's store is named by a hash, so by what is in it. */
 const shownName = (path: string, inside: string | null): string =>
-  inside !== null && /^sha256-/u.test(basename(path)) ? inside : basename(path);
+  inside !== null && basename(path).startsWith("sha256-") ? inside : basename(path);
 
 /** Temporary name, fsync, rename: a crash leaves the old file or the new one. */
 export async function writeAtomically(file: string, text: string): Promise<void> {

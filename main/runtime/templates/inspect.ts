@@ -181,7 +181,7 @@ function withArguments(call: Json): Json {
   const given = fieldOf(inner, "arguments");
   if (typeof given !== "string") return call;
   try {
-    return { ...(call as object), function: { ...(inner as object), arguments: JSON.parse(given) as Json } } as Json;
+    return { ...(call as object), function: { ...(inner as object), arguments: JSON.parse(given) as Json } };
   } catch {
     return call;
   }

@@ -33,7 +33,7 @@ it("compares the files that stand under in turn with, and closes them", async ()
           ],
         };
       },
-      async *"bench.run"({ model, others = [] }) {
+      async *"bench.run"({ model, others }) {
         const subjects = [model, ...others].map((each) => ({ ...SUBJECT, model: each }));
         const tests = [10, 20].map((rate, subject) => benchTestOf("tg", Array<number>(6).fill(rate), { subject }));
         yield benchResultOf(tests, { subjects });

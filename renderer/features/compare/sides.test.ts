@@ -42,7 +42,7 @@ it("reads file, target and newest answer of a kept session, and says why there i
     parts: {
       target: { target: { ...WINDOW.target, units: "all" }, phase: "decode", backend: "coreml" },
       runs: [{ id: 3, mode: "chat", prompt: "Why?", text: "So." }],
-    },
+    } as unknown as SessionDocument["parts"],
   };
   const document: SessionDocument = {
     ...{ format: "rlx-session", version: 1, writtenBy: "0", savedAt: 1, parts: {}, open: "x" },

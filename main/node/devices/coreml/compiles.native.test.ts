@@ -63,7 +63,11 @@ describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
     expect(system).toEqual({ chip: "Apple M3 Pro", os: "15.5.0", osBuild: "24F74", truth: "simulated" });
     expect(changed).toBeNull();
     expect(sentence).toContain("Core ML is simulated here: these are not the times of a Mac.");
-    expect(rows.map((row) => [row.function, row.units, row.last.result, row.kept, row.unsafe]).sort()).toEqual([
+    expect(
+      rows
+        .map((row) => [row.function, row.units, row.last.result, row.kept, row.unsafe])
+        .sort((a, b) => String(a).localeCompare(String(b))),
+    ).toEqual([
       ["decode", "all", "ok", true, null],
       ["prefill", "all", "ok", true, null],
     ]);

@@ -1,8 +1,8 @@
 // The fastest file whose answers are close to the reference's is taken; without a fair measurement none is.
 import { describe, expect, it } from "vitest";
-import { benchResultOf, benchTestOf, SUBJECT } from "../../renderer/testing/bench.ts";
-import { choose } from "./choice.ts";
-import type { QualityFile, QualityResult } from "./views/quality.ts";
+import { benchResultOf, benchTestOf, SUBJECT } from "../../testing/bench.ts";
+import { choose } from "../../../main/contract/choice.ts";
+import type { QualityFile, QualityResult } from "../../../main/contract/views/quality.ts";
 
 const file = (model: string, kl: number | null): QualityFile => ({
   ...{ model, title: `${model}.gguf`, bytes: 1000, bitsPerWeight: 4, perplexity: 10 },
