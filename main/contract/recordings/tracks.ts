@@ -19,7 +19,6 @@ export interface Track {
 export function tracksOf(profile: ProfileView): readonly Track[] {
   const { lanes, threads, memory } = profile;
   const truth = stepTruth(profile);
-  const cpu = lanes.findIndex(({ device }) => device === THREADS_DEVICE);
   return [
     { kind: "tokens", title: "Tokens", index: 0, device: "none", truth },
     { kind: "host", title: "JavaScript, host", index: 0, device: "host", truth },
