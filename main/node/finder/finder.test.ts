@@ -248,7 +248,7 @@ describe("what lies at a path", () => {
     put(join(folder, "x.mlpackage", "Manifest.json"), "{}");
     mkdirSync(join(folder, "x.mlpackage", "Data"));
     await expect(modelFiles.open(join(folder, "x.mlpackage"))).rejects.toMatchObject({
-      details: { foreign: "coreml" },
+      details: { foreign: "core-ml" },
     });
     await expect(modelFiles.open(join(folder, "two"))).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
   });
