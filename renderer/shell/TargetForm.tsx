@@ -11,9 +11,10 @@ import { BACKENDS, backendTitle } from "../../main/contract/views/graph.ts";
 import type { TargetList } from "../../main/contract/views/route.ts";
 import { deviceTitle } from "../devices/choices.ts";
 import { backendOf, runnerOf } from "../devices/runner.ts";
+import { useVerdict } from "../features/overview/useVerdict.ts";
 import { current } from "../session/async.ts";
 import { ChoiceField, NumberField } from "../ui/fields.tsx";
-import { count } from "../ui/format.ts";
+import { count, figureText } from "../ui/format.ts";
 import { Segmented } from "../ui/Segmented.tsx";
 import { useWorkbench } from "./useWorkbench.ts";
 import styles from "./Shell.module.css";
@@ -82,6 +83,7 @@ export function TargetForm(): ReactNode {
           ? "The file does not say for how many tokens the model was trained."
           : `The model was trained on ${count(trained)} tokens; a longer context is not offered.`}
       </p>
+      <MemoryLine />
       {here !== null && JSON.stringify({ ...here, context: target.context }) !== JSON.stringify(target) ? (
         <button
           type="button"
@@ -92,6 +94,19 @@ export function TargetForm(): ReactNode {
         </button>
       ) : null}
     </>
+  );
+}
+
+/** What the choice costs in memory, as it is made: "~72.6 MB of 19.3 GB". */
+function MemoryLine(): ReactNode {
+  const verdict = current(useVerdict("own").own);
+  const fit = verdict?.own.ok === true ? verdict.own.fit : null;
+  return (
+    <p className={styles["quiet"]} role="status">
+      {fit === null
+        ? ""
+        : `It takes ${figureText(fit.total)} of ${figureText(fit.available)}${fit.verdict === "too-big" ? ": too much" : ""}.`}
+    </p>
   );
 }
 

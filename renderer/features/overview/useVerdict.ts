@@ -23,7 +23,8 @@ export function useSubject(): Subject | null {
   return target === null ? null : { backend, target };
 }
 
-export function useVerdict(): Verdicts {
+/** `rows`: of the subject only, or of all targets behind it. */
+export function useVerdict(rows: "own" | "all" = "all"): Verdicts {
   const model = useSession((state) => {
     const overview = current(state.model);
     return overview?.canGraph.ok === true ? overview.model : null;
@@ -39,17 +40,19 @@ export function useVerdict(): Verdicts {
     if (model === null || asked === null) return undefined;
     const ending = new AbortController();
     const of = { model, subject: JSON.parse(asked) as Subject };
-    const answer = async (rows: "own" | "all", show: (change: (before: Async<Verdict>) => Async<Verdict>) => void) => {
+    const answer = async (which: "own" | "all", show: (change: (before: Async<Verdict>) => Async<Verdict>) => void) => {
       show((before) => loading(before));
       try {
-        const verdict = await ask({ ...of, rows }, ending.signal);
+        const verdict = await ask({ ...of, rows: which }, ending.signal);
         if (!ending.signal.aborted) show(() => ready(verdict));
       } catch (error) {
         if (!ending.signal.aborted && !isCancelled(error)) show(() => failed(error));
       }
     };
-    void answer("own", setOwn).then(() => (ending.signal.aborted ? undefined : answer("all", setAll)));
+    void answer("own", setOwn).then(() =>
+      ending.signal.aborted || rows === "own" ? undefined : answer("all", setAll),
+    );
     return () => ending.abort();
-  }, [model, asked, ask, tries]);
+  }, [model, asked, ask, tries, rows]);
   return { own, all, retry: () => setTries((n) => n + 1) };
 }
