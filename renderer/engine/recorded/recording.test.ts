@@ -28,7 +28,8 @@ describe("the recorded answers", () => {
     const recorded = new Set(answers.map(({ method }) => method));
     const missing = [...Object.keys(calls), ...Object.keys(streams)].filter((method) => !recorded.has(method));
     // They change something, need a file from the page, an embedder or a file of an unknown
-    // architecture, measure the machine for minutes, listen on a port, or are the command line's.
+    // architecture, measure the machine for minutes, listen on a port, join two models or what other answers hold, or are the
+    // command line's.
     expect(missing).toEqual([
       "compiles.allow",
       "cache.clear",
@@ -57,17 +58,23 @@ describe("the recorded answers", () => {
       "upload.chunk",
       "upload.finish",
       "upload.cancel",
+      "report.make",
+      "template.inspect",
+      "prompt.save",
+      "prompt.load",
       "convert.plan",
       "quantize.plan",
       "tokens.encode",
       "server.start",
       "server.stop",
+      "compare.run",
       "advice.measure",
       "devices.calibrate",
       "convert.run",
       "quantize.run",
       "quantize.importance",
       "score.run",
+      "quality.run",
       "experts.run",
       "embed.run",
       "rerank.run",
