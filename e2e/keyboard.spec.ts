@@ -202,7 +202,18 @@ test("a path is typed, the tabs are walked by arrows, the log says how to repeat
   // What was opened has the focus; the views are one step back.
   await page.keyboard.press("Shift+Tab");
   await expect(tab(page, "Overview")).toBeFocused();
-  for (const name of ["Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export", "Compare", "Server", "Overview"]) {
+  for (const name of [
+    "Tensors",
+    "Graph",
+    "Pipeline",
+    "Run",
+    "Bench",
+    "Profile",
+    "Export",
+    "Compare",
+    "Server",
+    "Overview",
+  ]) {
     await page.keyboard.press("ArrowRight");
     await expect(tab(page, name)).toBeFocused();
     await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");
