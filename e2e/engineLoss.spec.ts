@@ -41,7 +41,7 @@ test("killed in the middle of a run", async ({ page }) => {
   await page.keyboard.press("Escape");
   const composer = panel.getByLabel("Text to continue");
   await composer.fill("Once upon a time");
-  await panel.getByRole("button", { name: "Send" }).click();
+  await panel.getByRole("button", { name: "Send", exact: true }).click();
   await expect(panel.getByRole("article")).toContainText(/\d\st\/s/);
   await expect(panel.getByRole("button", { name: "Stop", exact: true })).toBeVisible();
 
@@ -57,7 +57,7 @@ test("killed in the middle of a run", async ({ page }) => {
   await composer.fill("And then");
   const answers = panel.getByRole("article");
   const lost = await answers.count();
-  await panel.getByRole("button", { name: "Send" }).click();
+  await panel.getByRole("button", { name: "Send", exact: true }).click();
   await expect(answers.nth(lost)).toContainText(/\d\st\/s/);
   const after = Date.now() - at;
   const allowed = await allowedNow(2000);
@@ -70,7 +70,7 @@ test("killed in the middle of a run", async ({ page }) => {
   // With a new process behind it.
   expect(enginePid()).not.toBe(killed);
   await panel.getByRole("button", { name: "Stop", exact: true }).click();
-  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
+  await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible();
   // What was lost can be asked again from the banner, and from the turn that failed.
   await expect(panel.getByRole("alert")).toContainText("ENGINE_LOST");
   await expect(panel.getByRole("button", { name: "Try again" })).toBeVisible();
@@ -81,6 +81,6 @@ test("killed in the middle of a run", async ({ page }) => {
   await expect(panel.getByRole("article").last()).toContainText("Once upon a time");
   await expect(panel.getByRole("article").last()).toContainText(/\d\st\/s/);
   await page.keyboard.press("Escape");
-  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
+  await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible();
   expect(errors).toEqual([]);
 });

@@ -73,7 +73,7 @@ for (const { theme, width, height } of LOOKS)
   });
 
 async function start({ page, look }: Journey): Promise<void> {
-  await expect(page.getByText("Drop a GGUF here")).toBeVisible();
+  await expect(page.getByText("Drop a model anywhere")).toBeVisible();
   await startReady(page);
   // What has no data says so, instead of a size of nothing.
   await expect(page.getByRole("button", { name: /Header only, 1B/ }).first()).toContainText("no weights");

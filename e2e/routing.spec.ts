@@ -206,7 +206,7 @@ test.describe("over the double of Core ML", () => {
     await run.getByText("Text", { exact: true }).click();
     await page.locator("#composer").fill("One and two");
     await page.keyboard.press("Enter");
-    await expect(run.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 120_000 });
+    await expect(run.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 120_000 });
     const column = run.getByRole("region", { name: "Core ML", exact: true });
     await expect(column).toContainText("on Core ML");
     await expect(column).toContainText("simulated");

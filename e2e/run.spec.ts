@@ -97,7 +97,7 @@ test("Escape stops, and the composer keeps the focus", async ({ page }) => {
   await page.keyboard.press("Enter");
   await expect(panel.getByRole("button", { name: "Stop", exact: true })).toBeVisible();
   await page.keyboard.press("Escape");
-  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible();
+  await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible();
   await expect(panel.getByRole("article")).toContainText(/[Ss]topped/);
   await expect(composer).toBeFocused();
   expect(errors).toEqual([]);
@@ -123,7 +123,7 @@ for (const [theme, width, height] of [
       await panel.getByLabel("Temperature").fill(temperature);
       await composer.fill(prompt);
       await page.keyboard.press("Enter");
-      await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 60_000 });
+      await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 60_000 });
     }
     // Beside other views the navigator lists what was run; the history opens from there as from the composer.
     await showTab(page, "Overview");

@@ -57,7 +57,7 @@ for (const [theme, width, height] of [
     const pair = panel.getByRole("article", { name: `Side by side, CPU and ${other}` });
     const columns = [pair.getByRole("region", { name: "CPU" }), pair.getByRole("region", { name: other })] as const;
     await expect(page.locator("body")).toHaveAttribute("data-saw-speed", "now", { timeout: 15_000 });
-    await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 120_000 });
+    await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 120_000 });
     for (const column of columns) {
       await expect(column).toContainText(/on (CPU|MLX|Core ML, simulated)/);
       await expect(column).toContainText(/\d\st\/s/);
@@ -112,7 +112,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   await page.keyboard.press("Escape");
   await page.locator("#composer").fill("Once upon a time");
   await page.keyboard.press("Enter");
-  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 180_000 });
+  await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 180_000 });
   const pair = panel.getByRole("article");
   await expect(pair.getByText("simulated", { exact: true })).toBeVisible();
   const said = await pair.getByRole("status").innerText();
@@ -131,7 +131,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
   await page.keyboard.press("Enter");
   await expect(panel.getByRole("article").last().locator("[data-token]").first()).toBeVisible({ timeout: 60_000 });
   await page.keyboard.press("Escape");
-  await expect(panel.getByRole("button", { name: "Send" })).toBeVisible({ timeout: 60_000 });
+  await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 60_000 });
   for (const column of await panel.getByRole("article").last().getByRole("region").all())
     await expect(column).toContainText(/[Ss]topped|limit|ended/);
   expect(errors).toEqual([]);

@@ -1,0 +1,154 @@
+/**
+ * Two days of a user, by keyboard: what a model is and how fast it is here, an advice, an answer, a benchmark and a report; then
+ * the session goes on in a new browser, and the model is compared with itself on another target.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { answerOf, lookAt, openWindow, sampleCopy, startReady, tab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "days-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const press = async (target: Locator): Promise<void> => {
+  await target.focus();
+  await target.press("Enter");
+};
+
+async function palette(page: Page, words: string): Promise<void> {
+  await page.keyboard.press("Control+K");
+  await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
+  await page.keyboard.type(words);
+  await page.keyboard.press("Enter");
+}
+
+async function view(page: Page, key: string, name: string): Promise<Locator> {
+  await page.keyboard.press(key);
+  await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");
+  return page.getByRole("tabpanel", { name });
+}
+
+async function savedText(page: Page, act: () => Promise<void>): Promise<string> {
+  const coming = page.waitForEvent("download");
+  await act();
+  return readFileSync(await (await coming).path(), "utf8");
+}
+
+async function applyAdvice(page: Page): Promise<void> {
+  const card = page.getByRole("region", { name: "What would make it faster?" });
+  const row = page
+    .getByRole("navigation")
+    .getByRole("region", { name: "Advice" })
+    .getByRole("button", {
+      name: /states/i,
+    });
+  await press(row.first());
+  const open = card.getByRole("listitem").filter({ has: page.locator('[aria-expanded="true"]') });
+  await press(open.getByRole("button", { name: "Preview" }));
+  await expect(open.getByRole("table")).toContainText("Bytes moved");
+  await press(open.getByRole("button", { name: "Apply" }));
+  await expect(row).toHaveCount(0);
+}
+
+async function measure(panel: Locator): Promise<void> {
+  for (const [label, value] of [
+    ["Prompt tokens", "16"],
+    ["Generated tokens", "8"],
+    ["Repeats", "2"],
+  ] as const)
+    await panel.getByLabel(label).fill(value);
+  await press(panel.getByRole("button", { name: "Measure", exact: true }));
+  const result = panel.getByRole("region", { name: "Result" });
+  const anyway = panel.getByRole("button", { name: "Measure anyway" });
+  await expect(result.or(anyway).first()).toBeVisible({ timeout: 30_000 });
+  if (await anyway.isVisible()) await press(anyway);
+  await expect(result).toContainText(/\d\st\/s/, { timeout: 30_000 });
+}
+
+test("a first day from the start to a report, and a second one from its session to a comparison", async ({
+  page,
+  browser,
+}) => {
+  const wrong: string[] = [];
+  const errors = await openWindow(page, await served.address());
+  await startReady(page);
+  wrong.push(...(await lookAt(page, "days-start")));
+  const path = sampleCopy(folder, "daily.gguf");
+  let answer = "";
+
+  await test.step("the first day: what it is, how fast, and what would make it faster", async () => {
+    await palette(page, "open a path");
+    await expect(page.getByLabel(/Path of a GGUF/)).toBeFocused();
+    await page.keyboard.type(path);
+    await page.keyboard.press("Enter");
+    await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
+    await expect(page.getByRole("region", { name: "Verdict" })).toContainText(/(tokens\/s|t\/s|tokens a second).+\./);
+    wrong.push(...(await lookAt(page, "days-verdict")));
+    await applyAdvice(page);
+  });
+
+  await test.step("an answer, a benchmark and a report", async () => {
+    const run = await view(page, "Alt+5", "Run");
+    await expect(page.locator("#composer")).toBeFocused();
+    await run.getByLabel("Temperature").fill("0");
+    await page.locator("#composer").focus();
+    await page.keyboard.type("What is 7 x 8?");
+    await page.keyboard.press("Enter");
+    await expect(answerOf(run)).toContainText("= 56");
+    await expect(run.getByRole("button", { name: "Send", exact: true })).toBeVisible();
+    answer = await answerOf(run).innerText();
+    await measure(await view(page, "Alt+7", "Bench"));
+    wrong.push(...(await lookAt(page, "days-bench")));
+    await page.keyboard.press("Control+Shift+S");
+    const dialog = page.getByRole("dialog", { name: "Save a report" });
+    await expect(dialog.getByLabel("1 benchmark")).toBeEnabled();
+    await dialog.getByLabel("The conversation, 1 turn").press("Space");
+    wrong.push(...(await lookAt(page, "days-report")));
+    const report = await savedText(page, () => press(dialog.getByRole("button", { name: "Save", exact: true })));
+    expect(report).toContain("What is 7 x 8?");
+    expect(report).not.toContain(folder);
+    await view(page, "Alt+5", "Run");
+    // Saved by itself, a moment after the last change.
+    await page.waitForTimeout(1500);
+    await page.close();
+  });
+
+  await test.step("the second day: the session goes on, and the model is compared", async () => {
+    const next = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    const later = await openWindow(next, await served.address());
+    await startReady(next);
+    wrong.push(...(await lookAt(next, "days-start-again")));
+    const kept = next.getByRole("region", { name: "Go on with" });
+    await press(kept.getByRole("button", { name: /RLX Sample.*today/ }).first());
+    await expect(tab(next, "Run")).toHaveAttribute("aria-selected", "true");
+    await expect(answerOf(next)).toHaveText(answer, { useInnerText: true });
+    wrong.push(...(await lookAt(next, "days-restored")));
+    await next.keyboard.press("Control+Shift+D");
+    const compare = next.getByRole("tabpanel", { name: "Compare" });
+    const words = compare.getByRole("region", { name: "In words" });
+    await expect(words).toContainText("Both are the same file", { timeout: 30_000 });
+    const other = compare.getByLabel("What B runs on");
+    await other.focus();
+    await other.selectOption({ label: "CPU" });
+    await expect(words).toContainText(/CPU/);
+    wrong.push(...(await lookAt(next, "days-compare")));
+    const sentence = (await words.getByRole("listitem").first().innerText()).trim();
+    const diff = await savedText(next, () => press(compare.getByRole("button", { name: "Save as HTML…" })));
+    expect(diff).toContain(sentence.slice(0, 20));
+    errors.push(...later);
+    await next.context().close();
+  });
+  expect([...errors, ...wrong]).toEqual([]);
+});
