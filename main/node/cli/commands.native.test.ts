@@ -314,7 +314,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       groups: z.array(z.object({ title: text, tensors: number, bytes: number, bitsPerWeight: finite })).min(3),
       sum: z.object({ tensors: z.literal(46), heldBytes: z.null(), error: z.null() }),
     }),
-    says: /group +tensors +parameters +bits +bytes\noutside of layers[^]*\nlayer 0 [^]*\n46 tensors, \d+ parameters/,
+    says: /group +tensors +parameters +bits +bytes\n[─ ]+\noutside of layers[^]*\nlayer 0 [^]*\n46 tensors, 2624256 parameters, [\d.]+ MB, [\d.]+ bits each\n/,
   },
   {
     line: "tensors FILE --for coreml --units cpu-ane --tensor attn_q",
@@ -518,6 +518,29 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /Not recorded: GPU [^]*Reading the prompt: .* a token, over 4 tokens[^]*linear[^]* GB\/s +(?:\d\d? %|100 %|cache)\n[^]*Writing: .* the middle one of 2 written tokens by time; .* until the next\n[^]*time, one token/,
   },
   {
+    line: "compiles",
+    json: z.object({ estimate: z.null(), changed: z.null(), rows: z.array(z.never()), damaged: z.literal(0) }),
+    says: /Core ML/,
+  },
+  {
+    line: "models",
+    json: z.object({
+      models: z.array(z.object({ name: text, path: text, bytes: number })),
+      places: z.array(z.object({ folder: text })),
+      complete: z.literal(true),
+    }),
+    says: /^(?:No models were found on this machine\.|name +type +size +where +path)\n/,
+  },
+  {
+    line: "settings appearance dark",
+    json: z.object({
+      preferences: z.object({ appearance: z.literal("dark"), memoryLimit: z.null(), modelFolders: z.array(text) }),
+      file: z.string().endsWith("settings.json"),
+      problem: z.null(),
+    }),
+    says: /^appearance +dark\nfirst-subject +advise\nmemory-limit +none\n[^]*\nKept in .*settings\.json\. The data folder in use is /,
+  },
+  {
     line: "doctor",
     json: z.object({ checks: z.array(z.object({ title: text, state: text, sentence: text })).min(5) }),
     says: /✓ Native engine: /,
@@ -535,6 +558,17 @@ describe("answers", () => {
     const machine = await command(`${line} --json`);
     expect(machine).toMatchObject({ code: 0, err: "" });
     json.parse(JSON.parse(machine.out));
+  });
+
+  it("find models in the folders that were added, and forget a folder", async () => {
+    const { folders } = z
+      .object({ folders: z.array(text) })
+      .parse(JSON.parse((await command("models add DIR --json")).out));
+    expect(folders).toEqual([folder]);
+    const { out } = await command("models");
+    expect(out).toMatch(/^slow +\S* +[\d.]+ MB .*slow\.gguf$/m);
+    expect(out).toMatch(/^not\.gguf .* damaged|^! not/m);
+    expect((await command("models remove DIR")).out).toBe("No folders of yours are looked in.\n");
   });
 
   it("give as many pieces as tokens, and leave special ones out when told", async () => {
@@ -715,7 +749,7 @@ describe("answers", () => {
     await command("profile FILE --pp 4 --tg 3 --save DIR/a.rlxtrace");
     const said = await command("profile FILE --pp 4 --tg 3 --save DIR/b.rlxtrace --compare DIR/a.rlxtrace");
     expect(said.out).toMatch(
-      /^First: .* on cpu, [^]*\nSecond: [^]*A token of the second takes .* That says little: only 1 token/,
+      /^First: .* on cpu, [^]*\nSecond: [^]*A token of the second takes .* That says little: only 2 tokens of one of them count\./,
     );
     const again = await command("profile DIR/a.rlxtrace --by layer");
     expect(again.out).toMatch(/A typical token spends [^]*layer +times[^]*block 0/);

@@ -41,7 +41,7 @@ describe("an environment without folders", () => {
     ["no HOME", HOMES],
     ["an empty HOME", { ...HOMES, HOME: "" }],
     ["an empty XDG_DATA_HOME", { ...HOMES, HOME: "DIR/user", XDG_DATA_HOME: "", XDG_CACHE_HOME: "" }],
-    ["a HOME that is not there", { ...HOMES, HOME: "/nonexistent/user" }],
+    ["a HOME that cannot be there", { ...HOMES, HOME: "/dev/null/user" }],
   ])("%s: a model runs", async (_, env) => {
     const said = await start(RUN, {
       env: { ...env, ...(env.HOME === "DIR/user" && { HOME: join(folder, "user") }), RLX_CACHE: join(folder, "cache") },
@@ -50,10 +50,10 @@ describe("an environment without folders", () => {
   });
 
   it("a missing TMPDIR is named by what needs it", () =>
-    refuses(SIMULATED, { env: { TMPDIR: "/nonexistent" } }, /error ENV_IO: .* not there .*\/nonexistent/));
+    refuses(SIMULATED, { env: { TMPDIR: join(folder, "none") } }, /error ENV_IO: .* not there .*\/none/));
 
   it("a missing TMPDIR does not hinder what needs none", async () =>
-    expect(await start(RUN, { env: { TMPDIR: "/nonexistent" } })).toMatchObject({ code: 0 }));
+    expect(await start(RUN, { env: { TMPDIR: join(folder, "none") } })).toMatchObject({ code: 0 }));
 });
 
 describe.skipIf(process.platform === "win32")("a working folder that was deleted (only Linux and macOS)", () => {

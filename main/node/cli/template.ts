@@ -98,7 +98,7 @@ function print(
   );
   output.line(`\nCalls there and back: ${roundTrip.sentence}`);
   for (const difference of roundTrip.differences) output.line(`  ${difference}`);
-  if (roundTrip.written !== null && roundTrip.state !== "same") output.line(`  written: ${roundTrip.written}`);
+  if (roundTrip.written && roundTrip.state !== "same") output.line(`  written: ${roundTrip.written}`);
   if (against !== null) printAgainst(output, against);
 }
 
