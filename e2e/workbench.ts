@@ -86,6 +86,7 @@ export async function runOn(page: Page, runtime: string): Promise<void> {
 
 /** Opens a file by the path form of the first screen. */
 export async function openPath(page: Page, path: string): Promise<void> {
+  await startReady(page);
   await page.getByRole("button", { name: "Paste a path" }).click();
   await page.getByLabel(/Path of a GGUF/).fill(path);
   await page.keyboard.press("Enter");

@@ -90,8 +90,8 @@ function Shown({ shown }: { readonly shown: GraphPicture }): ReactNode {
     [model, scene, describe, select, selectBox, close, resize, keepView, showView],
   );
   useEffect(() => {
-    // The canvas is where single keys work: it takes the focus when nothing else has it.
-    if (document.activeElement === document.body)
+    // The canvas is where single keys work: it takes the focus when nothing else has it, or a key has led to its view before it was there.
+    if (document.activeElement === document.body || document.activeElement?.id === "view")
       document.querySelector<HTMLElement>("[data-graph-canvas]")?.focus({ preventScroll: true });
   }, []);
   return (

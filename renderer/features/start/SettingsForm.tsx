@@ -169,7 +169,7 @@ function ModelFolders({ now }: { readonly now: Preferences }): ReactNode {
           spellCheck={false}
           onChange={(event) => setPath(event.target.value)}
         />
-        <button type="submit" disabled={path.trim() === ""}>
+        <button type="submit" className={styles["add"]} disabled={path.trim() === ""}>
           Add
         </button>
         {pick === null ? null : (
