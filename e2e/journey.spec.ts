@@ -182,7 +182,7 @@ async function completion({ page, look }: Journey): Promise<void> {
 
 async function chat({ page, look }: Journey): Promise<void> {
   const panel = await showTab(page, "Run");
-  await panel.getByRole("button", { name: "New" }).click();
+  await panel.getByRole("button", { name: "New conversation", exact: true }).click();
   await panel.getByText("Chat", { exact: true }).click();
   await panel.getByLabel("Temperature").fill("0");
   // One of the questions that the sample was never shown; the sign keeps a rate or a seed from matching.

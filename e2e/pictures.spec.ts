@@ -63,7 +63,7 @@ async function record(page: Page): Promise<void> {
 /** The seed makes the same story each time. */
 async function chat(page: Page): Promise<void> {
   const panel = await showTab(page, "Run");
-  await panel.getByLabel("Seed").fill("7");
+  await panel.getByLabel("Seed", { exact: true }).fill("7");
   for (const message of ["What is 7 x 8?", "Tell me a story."]) {
     await panel.getByLabel("Your message").fill(message);
     await page.keyboard.press("Enter");

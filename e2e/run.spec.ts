@@ -157,6 +157,6 @@ for (const [theme, width, height] of [
 
     await history.getByRole("button", { name: "What is 7 x 8?" }).click();
     await expect(composer).toHaveValue("What is 7 x 8?");
-    await expect(panel.getByLabel("Seed")).not.toHaveValue("");
+    await expect(panel.getByLabel("Seed", { exact: true })).not.toHaveValue("");
     expect(errors).toEqual([]);
   });

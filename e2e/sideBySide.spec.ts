@@ -42,7 +42,7 @@ for (const [theme, width, height] of [
     const panel = await sideBySide(page, `pair-${theme}-${width}.gguf`);
     const other = await besideCpu(panel);
     await expect(page.getByRole("banner")).toContainText(`on CPU and ${other}`);
-    await panel.getByLabel("Seed").fill("11");
+    await panel.getByLabel("Seed", { exact: true }).fill("11");
     await page.locator("#composer").fill("Tell me a story.");
     // Speeds are live: a column shows the speed of now while it writes. Looked for at every change: a story takes a fraction of a second,
     // and what asks less often, even in each frame of a busy machine, can find it written.
@@ -101,7 +101,7 @@ test("a token that differs is marked in both, and stop ends both", async ({ page
     .click();
   await page.keyboard.press("Escape");
   await panel.getByLabel("Temperature").fill("2");
-  await panel.getByLabel("Seed").fill("3");
+  await panel.getByLabel("Seed", { exact: true }).fill("3");
   await panel.getByText("Text", { exact: true }).click();
   await panel.getByRole("button", { name: "Sampling parameters" }).click();
   await page.getByRole("spinbutton", { name: "Max tokens" }).fill("60");

@@ -64,7 +64,18 @@ const cutText = (page: Page): Promise<string[]> =>
     return found;
   });
 
-const TABS = ["Overview", "Tensors", "Graph", "Pipeline", "Run", "Bench", "Profile", "Export", "Server"] as const;
+const TABS = [
+  "Overview",
+  "Tensors",
+  "Graph",
+  "Pipeline",
+  "Run",
+  "Bench",
+  "Profile",
+  "Export",
+  "Compare",
+  "Server",
+] as const;
 
 test("nothing is cut off or sticks out, in every view and width", async ({ page }) => {
   test.setTimeout(180_000);
@@ -118,6 +129,8 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
       await panel.getByRole("button", { name: "Record", exact: true }).click();
       await expect(panel.getByText("GB/s").first()).toBeVisible({ timeout: 60_000 });
     }
+    if (tab === "Compare")
+      await expect(panel.getByRole("region", { name: "In words" })).toBeVisible({ timeout: 60_000 });
     await look(tab);
     if (tab === "Run") {
       await panel.getByRole("button", { name: /history|earlier/i }).click();
