@@ -71,7 +71,10 @@ describe("^C", () => {
     await writing.shows(/Lowering/);
     expect(await writing.interrupt(signal)).toMatchObject({ code: expected, signal: null });
     expect(await left("ended.mlpackage")).toEqual([]);
-    const telling = startRlx(words("run SLOW -p the -n 4000 --context 4096 --temperature 0 --json"), { home, env: TELLING });
+    const telling = startRlx(words("run SLOW -p the -n 4000 --context 4096 --temperature 0 --json"), {
+      home,
+      env: TELLING,
+    });
     await telling.shows(COMPILED);
     await wait(300);
     const { code, out } = await telling.interrupt(signal);
