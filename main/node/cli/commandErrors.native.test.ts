@@ -132,7 +132,11 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["profile FILE --compare FILE", 2, /\[recording\] \S+: got something else, expected a recording/],
   ["profile --compare DIR/a.rlxtrace", 2, /--compare: got 1 recordings, expected two, or one and a file/],
   ["serve DIR/missing.gguf", 1, /\[missing\.gguf\] cannot open the file: there is no such file/],
-  ["serve DIR", 1, /got a folder with 3 GGUF files, expected a model Name one of them: mixture\.gguf, not\.gguf, slow\.gguf$/],
+  [
+    "serve DIR",
+    1,
+    /got a folder with 3 GGUF files, expected a model Name one of them: mixture\.gguf, not\.gguf, slow\.gguf$/,
+  ],
   ["serve --port 70000", 2, /--port: got 70000, expected a whole number from 0 to 65535/],
   ["inspect FILE --key no.such.key", 1, /"no\.such\.key" is not in this file/],
   ["run --prompt x DIR", 1, /got a folder with 3 GGUF files, expected a model Name one of them: /],
