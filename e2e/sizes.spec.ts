@@ -95,7 +95,7 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
   };
   await look("start");
   await page
-    .getByRole("button", { name: /sample/i })
+    .getByRole("button", { name: /^The sample model/ })
     .first()
     .click();
   await expect(page.getByText("of predicted time").first()).toBeVisible();
@@ -220,7 +220,7 @@ test("what opens over a view has no serious findings", async ({ page }) => {
   const errors = await openWindow(page, await served.address());
   await startReady(page);
   await page
-    .getByRole("button", { name: /sample/i })
+    .getByRole("button", { name: /^The sample model/ })
     .first()
     .click();
   await expect(page.getByText("of predicted time").first()).toBeVisible();

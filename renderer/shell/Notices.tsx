@@ -26,11 +26,13 @@ export function LossBanner(): ReactNode {
   const dismiss = useWorkbench((state) => state.dismissLoss);
   if (loss === null) return null;
   const lost = loss.lost.length === 0 ? "" : ` Lost: ${loss.lost.join(", ")}.`;
+  // Only with its model open again: until then whatever is asked would fail.
+  const back = connected && loss.over;
   const again = loss.jobs.find((kind): kind is Again => kind in AGAIN);
   return (
     <div className={styles["loss"]} role="alert">
       <strong>
-        {connected ? "The engine is back." : loss.foreign ? "The engine is another version." : "The engine is gone."}
+        {back ? "The engine is back." : loss.foreign ? "The engine is another version." : "The engine is gone."}
       </strong>
       <span>
         {loss.sentence}
@@ -38,7 +40,7 @@ export function LossBanner(): ReactNode {
       </span>
       <code>ENGINE_LOST</code>
       <CopyButton label="Copy details" text={() => `ENGINE_LOST\n${loss.sentence}${lost}`} />
-      {connected && open && loss.over && again !== undefined ? (
+      {back && open && again !== undefined ? (
         <Button
           small
           look="primary"
