@@ -100,7 +100,7 @@ for (const size of [
     page,
   }) => {
     await page.setViewportSize(size);
-    const errors = await openGraph(page, /sample/i);
+    const errors = await openGraph(page, /^The sample model/);
     await expectWhole(page, FOLDED.sample);
     await picture(page, `graph-${size.width}`);
     await page.setViewportSize({ width: 1180, height: 700 });
@@ -131,7 +131,7 @@ for (const size of [
 }
 
 test("the graph is walked, opened, searched and fitted by keys alone", async ({ page }) => {
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   const canvas = page.locator("[data-graph-canvas]");
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   // A key first: what is reached by keys shows that it has the focus.
@@ -171,7 +171,7 @@ test("the graph is walked, opened, searched and fitted by keys alone", async ({ 
 });
 
 test("a hop has the same numbers on its way through the window", async ({ page }) => {
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   const row = inspector.getByRole("button", { name: /values?, / }).last();
   const text = (await row.textContent()) ?? "";
@@ -187,7 +187,7 @@ test("a hop has the same numbers on its way through the window", async ({ page }
 });
 
 test("a pass is seen in the graph from both sides, change by change", async ({ page }) => {
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   await showTab(page, "Pipeline");
   await runOn(page, "CPU");
   await page
@@ -227,7 +227,7 @@ test("keys that are pressed while another stage is loaded count", async ({ page 
       else held.push(pass);
     });
   });
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   const stage = page.getByLabel("Stage of the graph");
   await runOn(page, "CPU");
   await expect(stage.locator("option", { hasText: "After fuse attention" })).toBeAttached();
@@ -250,7 +250,7 @@ test("keys that are pressed while another stage is loaded count", async ({ page 
 test("the critical path stands out, hits are stepped through, and the inspector comes and goes by key", async ({
   page,
 }) => {
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   await page.locator("[data-graph-canvas]").focus();
   await page.keyboard.press("Shift+E");
   await page.keyboard.press("p");
@@ -295,7 +295,7 @@ test("the critical path stands out, hits are stepped through, and the inspector 
 });
 
 test("the graph leaves as a picture, and numbers come back as node data", async ({ page }) => {
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   await page.getByRole("radio", { name: "Bytes" }).click();
   const save = async (press: () => Promise<void>): Promise<string> => {
     const [file] = await Promise.all([page.waitForEvent("download"), press()]);
@@ -329,7 +329,7 @@ test("the graph leaves as a picture, and numbers come back as node data", async 
 });
 
 test("an op leads to its tensor, to its pass and to its lines of MIL", async ({ page }) => {
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   const inspector = page.getByRole("complementary", { name: "Inspector" });
   await page.getByLabel("Search the graph").fill("op:attention_cached layer:1");
   await page.keyboard.press("Enter");
@@ -348,7 +348,7 @@ test("an op leads to its tensor, to its pass and to its lines of MIL", async ({ 
 });
 
 test("time is coloured as measured only once something was measured", async ({ page }) => {
-  await openGraph(page, /sample/i);
+  await openGraph(page, /^The sample model/);
   await expect(page.getByRole("radio", { name: "Measured" })).toHaveCount(0);
   await showTab(page, "Profile");
   await page.getByRole("button", { name: "Record", exact: true }).click();

@@ -31,7 +31,7 @@ for (const theme of ["light", "dark"] as const)
       await page.waitForTimeout(300);
       await page.screenshot({ path: join(root, "docs", "images", `${name}-${theme}.png`) });
     };
-    await open(page, /sample/i);
+    await open(page, /^The sample model/);
     await expect(page.getByRole("region", { name: "As a Core ML package" })).toContainText(/Q8_0 to fp16: \d/);
     await take("overview");
     await record(page);
