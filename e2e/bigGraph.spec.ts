@@ -9,7 +9,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, openWindow, picture, runOn, showTab } from "./workbench.ts";
+import { axeFindings, offered, openWindow, picture, runOn, showTab } from "./workbench.ts";
 
 /** Of reference: cards near enough to be elements, and all elements of the page. */
 const MOST_CARDS = 250;
@@ -84,7 +84,7 @@ const FOLDED = { sample: 9, deep: 9 } as const;
 
 async function openGraph(page: Page, offer: RegExp): Promise<string[]> {
   const errors = await openWindow(page, await served.address());
-  await page.getByRole("button", { name: offer }).first().click();
+  await offered(page, offer).click();
   await showTab(page, "Graph");
   await expect(page.locator(".react-flow__node").first()).toBeVisible({ timeout: 60_000 });
   // The legend's buttons come with the route.
@@ -372,10 +372,7 @@ async function expectFew(page: Page, what: string): Promise<void> {
 test("400 blocks fold, open, are walked and searched within the budget of elements", async ({ page }) => {
   test.setTimeout(180_000);
   const errors = await openWindow(page, await served.address());
-  await page
-    .getByRole("button", { name: /400 blocks/ })
-    .first()
-    .click();
+  await offered(page, /400 blocks/).click();
   await showTab(page, "Graph");
   const cards = page.locator(".react-flow__node");
   await expect(cards.first()).toBeVisible({ timeout: 60_000 });

@@ -9,7 +9,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { lookAt, LOOKS, openWindow, showTab, startReady, tab } from "./workbench.ts";
+import { lookAt, LOOKS, offered, openWindow, showTab, startReady, tab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -25,7 +25,7 @@ test.afterAll(async () => {
 async function openOffer(page: Page, offer: RegExp, theme: "light" | "dark"): Promise<string[]> {
   const errors = await openWindow(page, await served.address(), theme);
   await startReady(page);
-  await page.getByRole("button", { name: offer }).first().click();
+  await offered(page, offer).click();
   await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
   await expect(page.getByText("of predicted time").first()).toBeVisible();
   return errors;

@@ -9,7 +9,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { root, serveWorkbench } from "./serve.ts";
-import { openWindow, showTab, startReady } from "./workbench.ts";
+import { offered, openWindow, showTab, startReady } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -46,7 +46,7 @@ for (const theme of ["light", "dark"] as const)
 
 async function open(page: Page, offer: RegExp): Promise<void> {
   await startReady(page);
-  await page.getByRole("button", { name: offer }).first().click();
+  await offered(page, offer).click();
   await expect(page.getByText("of predicted time").first()).toBeVisible();
 }
 

@@ -9,7 +9,7 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab, startReady } from "./workbench.ts";
+import { axeFindings, offered, openPath, openWindow, picture, sampleCopy, showTab, startReady } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -94,10 +94,7 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
     await page.setViewportSize({ width: 1180, height: 760 });
   };
   await look("start");
-  await page
-    .getByRole("button", { name: /^The sample model/ })
-    .first()
-    .click();
+  await offered(page, /^The sample model/).click();
   await expect(page.getByText("of predicted time").first()).toBeVisible();
   for (const tab of TABS) {
     const panel = await showTab(page, tab);
@@ -219,10 +216,7 @@ test("what opens over a view has no serious findings", async ({ page }) => {
   await page.setViewportSize({ width: 1000, height: 640 });
   const errors = await openWindow(page, await served.address());
   await startReady(page);
-  await page
-    .getByRole("button", { name: /^The sample model/ })
-    .first()
-    .click();
+  await offered(page, /^The sample model/).click();
   await expect(page.getByText("of predicted time").first()).toBeVisible();
   const found: string[] = [];
   const look = async (view: string): Promise<void> => {
