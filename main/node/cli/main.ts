@@ -1,6 +1,7 @@
 /**
  * `rlx`: the command line over the same engine as the window. This file holds the name, options and
- * examples of each command. A command's own file is loaded when it runs, so help starts fast.
+ * examples of each command. A command's own file is loaded when it runs, so help starts fast. Over 500 lines,
+ * because each command is an entry here and nothing else is.
  */
 import { CommanderError, Command as Program } from "commander";
 import { WorkbenchError } from "../../diagnostics/errors.ts";

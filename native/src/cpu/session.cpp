@@ -1,3 +1,5 @@
+// A session of the CPU engine: binds inputs, runs the plan, keeps states. Over 500 lines: what it
+// holds between two runs is touched by all of them.
 #include "session.h"
 
 #include <algorithm>

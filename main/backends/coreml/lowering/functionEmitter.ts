@@ -1,6 +1,7 @@
 /**
  * Writes the operators of one function: the `CoremlEmitter` that op rules receive. Knows the forms of planned weights,
- * the two forms of a cache (Core ML state; or old keys in, new keys out), and what a function needs only once.
+ * the two forms of a cache (Core ML state; or old keys in, new keys out), and what a function needs only once. Over
+ * 500 lines: one object that rules write through, whose parts share its scope of names.
  */
 import { invariant } from "../../../diagnostics/errors.ts";
 import type { ElementType } from "../../../ir/dtype.ts";

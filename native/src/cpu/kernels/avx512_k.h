@@ -4,6 +4,7 @@
 // The quants of a sub-block lie in the same lanes of two registers (Q6_K: of one), so that its
 // scale is applied once for a lane, with the factor of the activations there: a chunk is one exact
 // integer per lane. Speed here is the number of vector operations.
+// Over 500 lines: the types share these layouts and differ in their loads only.
 #pragma once
 
 #include "avx512_rows.h"
