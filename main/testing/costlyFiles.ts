@@ -174,7 +174,7 @@ export const COSTLY_FILES: Readonly<Record<string, Costly>> = {
         "t5",
         manyTexts(LONGEST, (i) => "a".repeat(i + 1)),
       ),
-    text: "a".repeat(20_000),
+    text: "a".repeat(10_000),
   },
   "t5: a character map that leads back to itself": {
     file: () => [...searching("t5", ["a"]), numbersEntry(key("precompiled_charsmap"), "u8", circle("a"))],

@@ -6,6 +6,15 @@
  */
 import type { StringTable } from "../formats/gguf/values.ts";
 
+interface OneTokenWalk {
+  readonly bytes: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+  /** Bytes that are compared already. */
+  readonly depth: number;
+  readonly found: (id: number, end: number) => void;
+}
+
 export class TokenTrie {
   readonly #strings: StringTable;
   /** Token ids, by their bytes; each text once. */
@@ -35,26 +44,40 @@ export class TokenTrie {
    * the beginning of any token.
    */
   walk(bytes: Uint8Array, from: number, to: number, found: (id: number, end: number) => void): number {
-    const strings = this.#strings;
+    const { region, starts } = this.#strings;
     const order = this.#order;
-    let low = 0;
-    let high = order.length;
+    const first = bytes[from] ?? 0;
+    let low = this.#firstBytes[first] ?? 0;
+    let high = this.#firstBytes[first + 1] ?? 0;
     for (let depth = 0; from + depth < to; depth++) {
-      const byte = bytes[from + depth] ?? 0;
-      if (depth === 0) [low, high] = [this.#firstBytes[byte] ?? 0, this.#firstBytes[byte + 1] ?? 0];
-      else {
-        if (this.#byteAt(low, depth) !== byte) low = this.#lowerBound(low, high, depth, byte);
-        if (low < high && this.#byteAt(high - 1, depth) !== byte) high = this.#lowerBound(low, high, depth, byte + 1);
+      if (depth > 0) {
+        const byte = bytes[from + depth] ?? 0;
+        if (region[(starts[order[low] ?? 0] ?? 0) + depth] !== byte) low = this.#lowerBound(low, high, depth, byte);
+        if (low < high && region[(starts[order[high - 1] ?? 0] ?? 0) + depth] !== byte)
+          high = this.#lowerBound(low, high, depth, byte + 1);
       }
       if (low >= high) return depth;
       const id = order[low] ?? 0;
-      if (strings.endOf(id) - strings.startOf(id) === depth + 1) {
+      if (this.#strings.endOf(id) - (starts[id] ?? 0) === depth + 1) {
         found(id, from + depth + 1);
         low += 1;
         if (low === high) return depth + 1;
       }
+      if (high - low === 1) return this.#walkOne(order[low] ?? 0, { bytes, from, to, depth: depth + 1, found });
     }
     return to - from;
+  }
+
+  /** The rest of a walk that one token is left of: a plain comparison. */
+  #walkOne(id: number, { bytes, from, to, depth, found }: OneTokenWalk): number {
+    const { region } = this.#strings;
+    const start = this.#strings.startOf(id);
+    const length = this.#strings.endOf(id) - start;
+    const most = Math.min(length, to - from);
+    let at = depth;
+    while (at < most && region[start + at] === bytes[from + at]) at += 1;
+    if (at === length) found(id, from + length);
+    return at;
   }
 
   /**
