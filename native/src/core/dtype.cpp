@@ -2,6 +2,7 @@
 
 #include "error.h"
 #include "expression.h"
+#include "formats/all.h"
 
 namespace rlx {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "formats/all.h"
+#include "formats/layouts.h"
 
 namespace rlx {
 

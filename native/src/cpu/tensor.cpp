@@ -4,7 +4,7 @@ namespace rlx {
 
 bool kernel_type(DType type, kernels::Type* out) {
   if (is_packed(type)) {
-    // Both enums list the packed types in the order of core/formats/all.h.
+    // Both enums list the packed types in the order of core/formats/layouts.h.
     const int place = static_cast<int>(type) - static_cast<int>(kFirstPacked);
     *out = static_cast<kernels::Type>(static_cast<int>(kernels::kFirstPacked) + place);
     return true;

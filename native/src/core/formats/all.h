@@ -1,7 +1,6 @@
-// The list of packed types. To add one: a header beside this one, its include, and its line in
-// RLX_PACKED_TYPES. Each header holds the block (kElements, Block) and how it unpacks, in ggml's
-// order of operations, so that the values have ggml's bits. The order is that of
-// main/quant/registry.ts: a plan names a type by its place.
+// How each packed type is unpacked and packed. To add one: its layout and its line in layouts.h, a
+// header beside this one, and its include here. Each header holds how a block unpacks, in ggml's order
+// of operations, so that the values have ggml's bits, and how one is packed.
 #pragma once
 
 #include "q4_0.h"
@@ -30,59 +29,4 @@
 #include "nvfp4.h"
 #include "q1_0.h"
 #include "q2_0.h"
-
-#define RLX_PACKED_TYPES(X) \
-  X(q4_0)                   \
-  X(q4_1)                   \
-  X(q5_0)                   \
-  X(q5_1)                   \
-  X(q8_0)                   \
-  X(q2_k)                   \
-  X(q3_k)                   \
-  X(q4_k)                   \
-  X(q5_k)                   \
-  X(q6_k)                   \
-  X(q8_k)                   \
-  X(iq4_nl)                 \
-  X(iq4_xs)                 \
-  X(mxfp4)                  \
-  X(tq2_0)                  \
-  X(iq1_s)                  \
-  X(iq1_m)                  \
-  X(iq2_xxs)                \
-  X(iq2_xs)                 \
-  X(iq2_s)                  \
-  X(iq3_xxs)                \
-  X(iq3_s)                  \
-  X(tq1_0)                  \
-  X(nvfp4)                  \
-  X(q1_0)                   \
-  X(q2_0)
-
-// Those of them whose values are a scale times a whole code (Coded in block.h). Beside `unpack`
-// they have `read`, `kGroup` (values that share a scale) and `kLargest` (magnitude of a code).
-#define RLX_CODED_TYPES(X) \
-  X(q3_k)                  \
-  X(q8_k)                  \
-  X(iq4_nl)                \
-  X(iq4_xs)                \
-  X(mxfp4)                 \
-  X(tq2_0)                 \
-  X(iq1_s)                 \
-  X(iq1_m)                 \
-  X(iq2_xxs)               \
-  X(iq2_xs)                \
-  X(iq2_s)                 \
-  X(iq3_xxs)               \
-  X(iq3_s)                 \
-  X(tq1_0)                 \
-  X(nvfp4)                 \
-  X(q1_0)                  \
-  X(q2_0)
-
-// Those of them with whole scales (scale_whole in block.h): they have `read_whole`.
-#define RLX_WHOLE_TYPES(X) \
-  X(q3_k)                  \
-  X(iq1_m)                 \
-  X(iq2_xs)                \
-  X(iq2_s)
+#include "layouts.h"

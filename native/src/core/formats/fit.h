@@ -19,6 +19,15 @@ struct Whole {
   RLX_MEMBER Eight nearest_code(Eight x) const { return clamp(nearest(x), low, high); }
 };
 
+// The codes that the largest value of a group may get: `edge`, and for some a second one.
+template <class Codes>
+inline constexpr bool has_other_edge = requires { Codes::kOtherEdge; };
+template <class Codes>
+RLX_INLINE float edge_of(float edge, int which) {
+  if constexpr (has_other_edge<Codes>) return which == 1 ? Codes::kOtherEdge : edge;
+  return edge;
+}
+
 // The scale that fits best, 0 for a group without values. `edge` is the code that the largest value
 // (`top`) may get, or some steps more or less. `Codes` says which codes there are.
 template <class Values, class Codes>
@@ -38,12 +47,13 @@ RLX_INLINE typename Values::Number scale_for(const Values& values, const Codes& 
     best = choose(better, a * a / s, best);
     best_scale = choose(better, a / s, best_scale);
   };
-  const auto always = top == top;
-  for (int i = -steps; i <= steps; ++i) consider((edge + step * static_cast<float>(i)) / top, always);
-  if constexpr (requires { Codes::kOtherEdge; }) {
-    for (int i = -steps; i <= steps; ++i) consider((Codes::kOtherEdge + step * static_cast<float>(i)) / top, always);
+  // `consider` is inlined, and long: it is called in one place.
+  const int edges = 2 * steps + 1, all_edges = has_other_edge<Codes> ? 2 * edges : edges;
+  for (int turn = 0; turn < all_edges + 3; ++turn) {
+    const bool is_edge = turn < all_edges;
+    const float code = edge_of<Codes>(edge, turn / edges) + step * static_cast<float>(turn % edges - steps);
+    consider(is_edge ? code / top : 1.0f / best_scale, is_edge ? top == top : best_scale != Number{});
   }
-  for (int turn = 0; turn < 3; ++turn) consider(1.0f / best_scale, best_scale != Number{});
   return choose(magnitude(top) > Number{} + 1e-15f, best_scale, Number{});
 }
 
@@ -112,16 +122,26 @@ RLX_INLINE Lines<typename Values::Number> best_lines(const Values& values, typen
     best = {choose(better, scale, best.scale), choose(better, minimum, best.minimum)};
     best_error = choose(better, error, best_error);
   };
-  const auto always = top == top;
-  // Scales that put the largest value up to 0.9 of a code beyond the last one, or before it.
-  for (int step = 0; step <= 36; ++step)
-    consider((high - 0.9f + 0.05f * static_cast<float>(step)) / (top - low), -low, always);
-  // One value far from the others: those get one code together.
   const Number mean = sum_x / sum_w;
-  const auto between = (mean > low) & (mean < top);
-  consider(high / (top - mean), -mean, kFree ? between : between & (mean < Number{}));
-  consider(high / (mean - low), -low, between);
-  for (int turn = 0; turn < 4; ++turn) consider(1.0f / best.scale, best.minimum, always);
+  const auto between = (mean > low) & (mean < top), below = kFree ? between : between & (mean < Number{});
+  // `consider` is inlined, and long: it is called in one place.
+  constexpr int kEdges = 37, kFar = kEdges + 2, kTurns = kFar + 4;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    Number inverse = 1.0f / best.scale, base = best.minimum;
+    auto allowed = top == top;
+    if (turn < kEdges) {
+      // Scales that put the largest value up to 0.9 of a code beyond the last one, or before it.
+      inverse = (high - 0.9f + 0.05f * static_cast<float>(turn)) / (top - low);
+      base = -low;
+    } else if (turn < kFar) {
+      // One value far from the others: those get one code together.
+      const bool is_low = turn == kEdges;
+      inverse = high / (is_low ? top - mean : mean - low);
+      base = is_low ? -mean : -low;
+      allowed = is_low ? below : between;
+    }
+    consider(inverse, base, allowed);
+  }
   return best;
 }
 
@@ -253,11 +273,11 @@ RLX_INLINE LineBlock<kGroups, N> line_block(const float* x, Columns columns, int
   }
   unit = {unit.scale / static_cast<float>(most), unit.minimum / static_cast<float>(most)};
   LineLanes<kGroups> best, next;
-  float error = settle<kGroups, N>(groups.data(), lines, unit, most, high, best);
-  for (int turn = 0; turn < 3; ++turn) {
-    const Line other = unit_of<kGroups, N>(groups.data(), best, high);
-    const float found = settle<kGroups, N>(groups.data(), lines, other, most, high, next);
-    if (!(found < error)) break;
+  float error = 0.0f;
+  for (int turn = 0; turn < 4; ++turn) {
+    if (turn > 0) unit = unit_of<kGroups, N>(groups.data(), best, high);
+    const float found = settle<kGroups, N>(groups.data(), lines, unit, most, high, next);
+    if (turn > 0 && !(found < error)) break;
     best = next;
     error = found;
   }

@@ -207,11 +207,11 @@ struct Groups {
       for (int step = from + 8; step < N; step += 8) sums += term(step);
       return sums;
     };
-    const auto pair = [&](int from) RLX_LAMBDA { return every_eighth(from) += every_eighth(from + 4); };
-    Sums<K> left = pair(0), right = pair(2);
-    left += pair(1);
-    right += pair(3);
-    return left += right;
+    Sums<K> pairs[4];
+    for (int from = 0; from < 4; ++from) pairs[from] = every_eighth(from) += every_eighth(from + 4);
+    pairs[0] += pairs[1];
+    pairs[2] += pairs[3];
+    return pairs[0] += pairs[2];
   }
 };
 

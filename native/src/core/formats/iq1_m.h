@@ -4,17 +4,9 @@
 
 #include "grid.h"
 #include "ternary_fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq1_m {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 16;
-inline constexpr int kLargest = 9;
-struct Block {
-  uint8_t qs[32];
-  uint8_t qh[16];  // of each eight a nibble: 3 high bits of the place, sign
-  uint8_t scales[8];
-};
 
 RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
   unsigned half = 0;

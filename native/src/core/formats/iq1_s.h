@@ -4,17 +4,9 @@
 
 #include "grid.h"
 #include "ternary_fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq1_s {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 32;
-inline constexpr int kLargest = 9;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[32];
-  uint8_t qh[16];  // of each group 16 bits: 4 x 3 high bits of the places, scale, sign
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);

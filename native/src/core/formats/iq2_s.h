@@ -4,19 +4,9 @@
 
 #include "grid.h"
 #include "grid_fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq2_s {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 16;
-inline constexpr int kLargest = 43;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[32];  // low bits of the places
-  uint8_t signs[32];
-  uint8_t qh[8];  // two high bits of each place
-  uint8_t scales[8];
-};
 
 #if defined(__AVX512VBMI__)
 RLX_INLINE __m512i places(const Block& x) {

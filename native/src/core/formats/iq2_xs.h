@@ -4,17 +4,9 @@
 
 #include "grid.h"
 #include "grid_fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq2_xs {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 16;
-inline constexpr int kLargest = 43;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[64];  // of each eight: 9 bits of place, 7 signs
-  uint8_t scales[8];
-};
 
 RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
 #if defined(__AVX512VBMI__)

@@ -4,19 +4,9 @@
 
 #include "grid.h"
 #include "grid_fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq3_s {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 32;
-inline constexpr int kLargest = 15;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[64];
-  uint8_t qh[8];  // ninth bits of the places
-  uint8_t signs[32];
-  uint8_t scales[4];
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);

@@ -4,17 +4,9 @@
 
 #include "grid.h"
 #include "grid_fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq3_xxs {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 32;
-inline constexpr int kLargest = 62;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[64];
-  uint8_t rest[32];  // of each group 32 bits: 4 x 7 signs, scale
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);

@@ -3,16 +3,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq4_nl {
-
-inline constexpr size_t kElements = 32;
-inline constexpr size_t kGroup = 32;
-inline constexpr int kLargest = 127;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[16];
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   scales[0] = load_half(x.d);

@@ -3,18 +3,9 @@
 #pragma once
 
 #include "iq4_nl.h"
+#include "layouts.h"
 
 namespace rlx::formats::iq4_xs {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 32;
-inline constexpr int kLargest = 127;
-struct Block {
-  uint8_t d[2];
-  uint8_t high[2];  // two high bits of each scale
-  uint8_t low[4];   // four low bits of each scale
-  uint8_t qs[128];
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   const float d = load_half(x.d);

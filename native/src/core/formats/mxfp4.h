@@ -3,16 +3,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::mxfp4 {
-
-inline constexpr size_t kElements = 32;
-inline constexpr size_t kGroup = 32;
-inline constexpr int kLargest = 12;
-struct Block {
-  uint8_t exponent;
-  uint8_t qs[16];
-};
 
 // Twice the values of the codes, which makes them whole; the factor is half the power of two.
 inline constexpr int8_t kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};

@@ -5,16 +5,9 @@
 #include <array>
 
 #include "mxfp4.h"
+#include "layouts.h"
 
 namespace rlx::formats::nvfp4 {
-
-inline constexpr size_t kElements = 64;
-inline constexpr size_t kGroup = 16;
-inline constexpr int kLargest = 12;
-struct Block {
-  uint8_t scales[4];
-  uint8_t qs[32];
-};
 
 // Half of the number (codes are twice theirs): 4 bits of exponent, 3 of mantissa. The top bit does
 // not count; 0 and 127 are zero.

@@ -3,16 +3,9 @@
 
 #include "grid.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q1_0 {
-
-inline constexpr size_t kElements = 128;
-inline constexpr size_t kGroup = 128;
-inline constexpr int kLargest = 1;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[16];
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   scales[0] = load_half(x.d);

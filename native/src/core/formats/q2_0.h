@@ -3,16 +3,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q2_0 {
-
-inline constexpr size_t kElements = 64;
-inline constexpr size_t kGroup = 64;
-inline constexpr int kLargest = 2;
-struct Block {
-  uint8_t d[2];
-  uint8_t qs[16];
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   scales[0] = load_half(x.d);

@@ -4,15 +4,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q2_k {
-
-inline constexpr size_t kElements = 256;
-struct Block {
-  uint8_t scales[16];
-  uint8_t qs[64];
-  uint8_t d[2], dmin[2];
-};
 
 // value = factor * scale * code - dmin * minimum, whole scales and minimums of 16 values; the
 // factor.

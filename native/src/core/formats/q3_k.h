@@ -4,18 +4,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q3_k {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 16;
-inline constexpr int kLargest = 4;
-struct Block {
-  uint8_t hmask[32];
-  uint8_t qs[64];
-  uint8_t scales[12];
-  uint8_t d[2];
-};
 
 RLX_INLINE float read_whole(const Block& x, int8_t* codes, int8_t* scales) {
   for (int i = 0; i < 16; ++i) {  // 6 bits each: low nibbles in bytes 0-7, high pairs in bytes 8-11

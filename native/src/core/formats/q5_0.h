@@ -3,15 +3,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q5_0 {
-
-inline constexpr size_t kElements = 32;
-struct Block {
-  uint8_t d[2];
-  uint8_t qh[4];
-  uint8_t qs[16];
-};
 
 RLX_INLINE void unpack(const Block& x, float* y) {
   const float d = load_half(x.d);

@@ -4,16 +4,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q5_k {
-
-inline constexpr size_t kElements = 256;
-struct Block {
-  uint8_t d[2], dmin[2];
-  uint8_t scales[12];
-  uint8_t qh[32];
-  uint8_t qs[128];
-};
 
 RLX_INLINE void unpack(const Block& x, float* y) {
   const float d = load_half(x.d), dmin = load_half(x.dmin);

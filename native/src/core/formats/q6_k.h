@@ -4,16 +4,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q6_k {
-
-inline constexpr size_t kElements = 256;
-struct Block {
-  uint8_t ql[128];
-  uint8_t qh[64];
-  int8_t scales[16];
-  uint8_t d[2];
-};
 
 RLX_INLINE void unpack(const Block& x, float* y) {
   const float d = load_half(x.d);

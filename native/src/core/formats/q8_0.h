@@ -3,14 +3,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::q8_0 {
-
-inline constexpr size_t kElements = 32;
-struct Block {
-  uint8_t d[2];
-  int8_t qs[32];
-};
 
 RLX_INLINE void unpack(const Block& x, float* y) {
   const float d = load_half(x.d);

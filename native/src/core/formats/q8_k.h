@@ -3,17 +3,9 @@
 #pragma once
 
 #include "block.h"
+#include "layouts.h"
 
 namespace rlx::formats::q8_k {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 256;
-inline constexpr int kLargest = 128;
-struct Block {
-  uint8_t d[4];
-  int8_t qs[256];
-  uint8_t sums[32];  // i16 sums of 16 codes each: not needed to unpack
-};
 
 RLX_INLINE void read(const Block& x, int8_t* codes, float* scales) {
   scales[0] = bits_to_f32(load_u32(x.d));

@@ -4,17 +4,9 @@
 
 #include "block.h"
 #include "fit.h"
+#include "layouts.h"
 
 namespace rlx::formats::tq1_0 {
-
-inline constexpr size_t kElements = 256;
-inline constexpr size_t kGroup = 256;
-inline constexpr int kLargest = 1;
-struct Block {
-  uint8_t qs[48];
-  uint8_t qh[4];
-  uint8_t d[2];
-};
 
 // Three times a fraction of 256 is 256 and more from 86 on, 512 and more from 171 on.
 template <int kBytes, int kDigits>

@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../../core/formats/all.h"
+#include "../../core/formats/layouts.h"
 
 namespace rlx::kernels {
 
