@@ -235,7 +235,7 @@ export function focusView(): void {
 }
 
 /** The search of a tab; where it has none, the filter of the structure beside it. */
-const SEARCHES = "#graph-search, #tensor-search, #metadata-search";
+const SEARCHES = "#text-search, #graph-search, #tensor-search, #metadata-search";
 
 /** Of the navigator: beside a run it looks for conversations. */
 const FILTERS = "#structure-filter, #conversation-filter";

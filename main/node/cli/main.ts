@@ -174,6 +174,7 @@ ofBackend(
   .addOption(preset("--stage <name>", "built, the name of a pass, or legal", "legal"))
   .option("--mil", "the MIL program that Core ML is given instead, for this phase and target")
   .option("--plan", "with --backend cpu or mlx: the instructions or calls that the graph becomes")
+  .option("--find <text>", "only the lines of that program that have this text, with their numbers")
   .option("--node-data <file>", "write a number for each op as JSON, for the window's graph and for Model Explorer")
   .option("--by <quantity>", "of --node-data: time, bytes or flops (default: time)")
   .addOption(adapters())
@@ -190,7 +191,7 @@ ofBackend(
     ),
   ),
 )
-  .option("--steps", "what the program would be worth after each step: ops, hops, ANE share, time (always in --json)")
+  .option("--steps", "each step to what the runtime is given, with its changes in ops, hops, ANE share, time (always in --json)")
   .option("--bisect <what>", "the step after which ane, hops, seconds, ops or the device of op:ID got worse")
   .action(run(async () => (await import("./graph.ts")).passes));
 
