@@ -18,7 +18,7 @@ import { toWireError } from "../diagnostics/errors.ts";
 import { engineHarness } from "./engineHarness.ts";
 import { DEMO_OFFER } from "../contract/views/engine.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const file = join(root, "renderer/engine/recorded/recording.json");
 const PHASES = ["decode", "prefill"] as const;
 

@@ -1,7 +1,7 @@
 /** What each of the last steps of a pipeline did, in a sentence and line by line; of passes, their records say it. */
 import { dispatchReport } from "../../compiler/legalise.ts";
 import type { SupportState } from "../../compiler/support.ts";
-import { deviceOf } from "../../contract/views/common.ts";
+import type { Device } from "../../contract/views/common.ts";
 import type { StepDetail } from "../../contract/views/graph.ts";
 import { LEGAL, LEGALISE, loweredOf, MOST_DETAILS, ROUTED, SEGMENT } from "../../contract/views/graph.ts";
 import { leversOf, leversText } from "../../backends/coreml/levers.ts";
@@ -90,7 +90,7 @@ async function segments(
   };
 }
 
-const deviceWord = (device: ReturnType<typeof deviceOf>): string => (device === "host" ? "host" : device.toUpperCase());
+const deviceWord = (device: Device): string => (device === "host" ? "host" : device.toUpperCase());
 
 async function lowered(
   model: OpenModel,

@@ -1,5 +1,4 @@
 /** `rlx graph` and `rlx passes`. */
-import { writeFile } from "node:fs/promises";
 import type { Input, StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import type { Backend, Precision, Stage, StepNumbers, TextPage, Watched } from "../../contract/views/graph.ts";
 import { backendTitle, BACKENDS, isRouted, ROUTED, stageOn, stepTitle } from "../../contract/views/graph.ts";
@@ -9,6 +8,8 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, orList } from "./client.ts";
+import { writeGraphSvg } from "./graphSvg.ts";
+import { writeNewText } from "./newText.ts";
 import { figureText } from "./output.ts";
 
 interface PassesOptions extends CommonOptions {
@@ -27,6 +28,9 @@ interface GraphOptions extends PassesOptions {
   readonly plan?: boolean;
   readonly find?: string;
   readonly nodeData?: string;
+  readonly svg?: string;
+  readonly theme?: string;
+  readonly expand?: boolean;
   readonly by?: string;
 }
 
@@ -85,6 +89,12 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
     return undefined;
   }
   const key = { model, stage: stageOf(options, target), phase: phaseOf(options) };
+  if (options.svg !== undefined) {
+    await writeGraphSvg(command, { key, target }, { ...options, svg: options.svg });
+    return undefined;
+  }
+  if (options.theme !== undefined || options.expand === true)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --theme, --expand: got no --svg, expected the file to write");
   if (options.nodeData !== undefined || options.by !== undefined) {
     await writeNodeData(command, { key, target }, options);
     return undefined;
@@ -138,25 +148,12 @@ async function writeNodeData(
   if (kind === undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --by: got ${by}, expected ${orList(QUANTITIES)}`);
   if (path === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --by: got no --node-data, expected the file to write");
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --by: got neither --node-data nor --svg, expected the file to write");
   const view = await client.call("graph.get", key, { signal });
   const { values, truth, basis } = await client.call("graph.overlay", { key, kind, target }, { signal });
-  await writeNew("--node-data", path, nodeDataText(view, values));
+  await writeNewText("--node-data", path, nodeDataText(view, values));
   output.value({ path, by: kind, truth, basis });
   output.line(`${by} of each op (${truth}), written to ${path}`);
-}
-
-async function writeNew(option: string, path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text, { flag: "wx" });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "EEXIST" && code !== "ENOENT") throw error;
-    const what = code === "EEXIST" ? "a file that is there" : "a folder that is not there";
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${option}: got ${path}, ${what}, expected a new file`, {
-      hint: "Choose another name, or remove the file first.",
-    });
-  }
 }
 
 /** True for a valid file whose graph cannot be built here. A broken file is an error. */

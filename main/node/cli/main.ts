@@ -176,7 +176,10 @@ ofBackend(
   .option("--plan", "with --backend cpu or mlx: the instructions or calls that the graph becomes")
   .option("--find <text>", "only the lines of that program that have this text, with their numbers")
   .option("--node-data <file>", "write a number for each op as JSON, for the window's graph and for Model Explorer")
-  .option("--by <quantity>", "of --node-data: time, bytes or flops (default: time)")
+  .option("--svg <file>", "write the picture of the graph that the window saves, blocks in stacks")
+  .option("--theme <name>", "of --svg: light or dark (default: light)")
+  .option("--expand", "of --svg: with every group open")
+  .option("--by <quantity>", "of --node-data: time, bytes or flops (default: time); of --svg also device, segment, type")
   .addOption(adapters())
   .action(run(async () => (await import("./graph.ts")).graph));
 

@@ -7,11 +7,11 @@ import type { Async } from "../../session/async.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
 import { StoreProvider } from "../../session/context.tsx";
 import { INITIAL_SESSION } from "../../session/createSession.ts";
-import type { Changes } from "./changes.ts";
+import type { Changes } from "../../drawing/changes.ts";
 import type { GraphState } from "./graphState.ts";
 import { LEGAL_STAGE } from "./graphState.ts";
 import { Legend } from "./Legend.tsx";
-import type { Paint } from "./paint.ts";
+import type { Paint } from "../../drawing/paint.ts";
 
 const paint = { mode: "time", low: 0, high: 0 } as unknown as Paint;
 const time = { kind: "time", truth: "predicted", values: new Float32Array(1), legend: [] } as unknown as OverlayView;

@@ -1,5 +1,6 @@
 /** Level of detail by zoom, and which boxes stand as real elements: few enough for a browser, with room to pan. */
-import type { GridIndex, Rect } from "../../graph/gridIndex.ts";
+import type { GridIndex, Rect } from "../graph/gridIndex.ts";
+import type { Scene } from "../graph/scene.ts";
 
 export const ZOOM = { min: 0.005, max: 2.5 } as const;
 
@@ -73,3 +74,10 @@ export function fitViewport(rect: Rect, width: number, height: number, margin: n
   );
   return { zoom, x: width / 2 - (rect.x + rect.w / 2) * zoom, y: height / 2 - (rect.y + rect.h / 2) * zoom };
 }
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+export const boundsOf = (scene: Scene): Rect => ({ x: scene.left, y: 0, w: scene.width, h: scene.height });

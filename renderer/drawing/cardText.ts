@@ -1,11 +1,11 @@
 /** The words on a card, for the element near by and for the same card drawn on a canvas. */
-import { deviceOf } from "../../../main/contract/views/common.ts";
-import { groupKind, groupName, nodeName, nodeType, opName } from "../../graph/graphModel.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { OpKind } from "../../graph/opKinds.ts";
-import { kindOfName, OP_KINDS } from "../../graph/opKinds.ts";
-import type { Scene } from "../../graph/scene.ts";
-import { deviceLook } from "../../ui/devices.ts";
+import { deviceOf } from "../../main/contract/views/common.ts";
+import { groupKind, groupName, nodeName, nodeType, opName } from "../graph/graphModel.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { OpKind } from "../graph/opKinds.ts";
+import { kindOfName, OP_KINDS } from "../graph/opKinds.ts";
+import type { Scene } from "../graph/scene.ts";
+import { deviceLook } from "../ui/devices.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import type { CardContext } from "./cardContext.ts";
 

@@ -2,27 +2,29 @@
  * Everything that the graph's canvas, cards and legend show, as one pure function of the state. Each part is made again only
  * when what it is made from changed: a selection leaves the colours as they are.
  */
-import { DEVICES } from "../../../main/contract/views/common.ts";
-import type { OverlayView } from "../../../main/contract/views/graph.ts";
-import type { RouteView } from "../../../main/contract/views/route.ts";
-import type { GraphModel } from "../../graph/graphModel.ts";
-import { isSameStructure } from "../../graph/graphModel.ts";
-import { segmentsOfNodes } from "../../graph/hopWords.ts";
-import type { ColorStop, NodeDataColumn } from "../../graph/nodeData.ts";
-import { nodeDataColumn } from "../../graph/nodeData.ts";
-import { kindCounts } from "../../graph/opKinds.ts";
-import type { ResultColumn } from "../../graph/resultColumns.ts";
-import { measuredColumn, weightErrorColumn } from "../../graph/resultColumns.ts";
-import type { Scene } from "../../graph/scene.ts";
-import { current } from "../../session/async.ts";
+import { DEVICES } from "../../main/contract/views/common.ts";
+import type { OverlayView } from "../../main/contract/views/graph.ts";
+import type { RouteView } from "../../main/contract/views/route.ts";
+import type { GraphModel } from "../graph/graphModel.ts";
+import { isSameStructure } from "../graph/graphModel.ts";
+import { segmentsOfNodes } from "../graph/hopWords.ts";
+import type { ColorStop, NodeDataColumn } from "../graph/nodeData.ts";
+import { nodeDataColumn } from "../graph/nodeData.ts";
+import { kindCounts } from "../graph/opKinds.ts";
+import type { ResultColumn } from "../graph/resultColumns.ts";
+import { measuredColumn, weightErrorColumn } from "../graph/resultColumns.ts";
+import type { Scene } from "../graph/scene.ts";
+import { current } from "../session/async.ts";
 import type { CardContext } from "./cardContext.ts";
 import type { Column } from "./cardWords.ts";
 import { descriptions, notes, plannedElsewhere, quantities, segmentWork, warnings } from "./cardWords.ts";
 import type { Changes } from "./changes.ts";
 import { changedBoxes } from "./changes.ts";
 import { dimmedBoxes } from "./dim.ts";
-import type { GraphMode, GraphState, Picture } from "./graphState.ts";
-import { isResultMode, mlxColumn, plannedColumn, routeColumns, shownGraph, shownMode } from "./graphState.ts";
+import type { PictureState } from "./pictureState.ts";
+import type { GraphMode, Picture } from "./graphModes.ts";
+import { isResultMode } from "./graphModes.ts";
+import { mlxColumn, plannedColumn, routeColumns, shownGraph, shownMode } from "./pictureState.ts";
 import { hopMarks, hopsInside } from "./hops.ts";
 import type { Highlight } from "./highlight.ts";
 import { highlightNodes } from "./highlight.ts";
@@ -65,7 +67,7 @@ const NO_FRAMES: readonly SegmentFrame[] = [];
 const NONE: ReadonlyMap<number, never> = new Map<number, never>();
 
 /** One for each place that shows the picture: it remembers the parts that it made last. */
-export function createGraphPicture(): (state: GraphState) => GraphPicture | null {
+export function createGraphPicture(): (state: PictureState) => GraphPicture | null {
   const parts = createParts();
   const [keepColumns, keepCards, keepPicture] = [
     keeper<PaintColumns>(),
@@ -130,7 +132,7 @@ export function createGraphPicture(): (state: GraphState) => GraphPicture | null
 }
 
 /** Shares of measured times follow from bytes read, which weights change and the picture does not have. */
-function resultModel(drawn: GraphModel, state: GraphState): GraphModel {
+function resultModel(drawn: GraphModel, state: PictureState): GraphModel {
   const shown = current(shownGraph(state));
   return shown !== null && isSameStructure(shown, drawn) ? shown : drawn;
 }
@@ -142,7 +144,7 @@ function createParts() {
     segments: memo((route: RouteView | null, nodeCount: number): Segments =>
       route === null ? null : segmentsOfNodes(nodeCount, route),
     ),
-    result(mode: GraphMode, model: GraphModel, { profiled, weightErrors, phase }: GraphState): ResultColumn | null {
+    result(mode: GraphMode, model: GraphModel, { profiled, weightErrors, phase }: PictureState): ResultColumn | null {
       if (mode === "measured" && profiled !== null) return measured(model, profiled, phase);
       return mode === "error" && weightErrors !== null ? errors(model, weightErrors.rows) : null;
     },

@@ -17,8 +17,6 @@ export const escapeXml = (text: string): string =>
 const colorOf = (paint: DrawContext["fillStyle"]): string => (typeof paint === "string" ? paint : "none");
 
 export interface SvgPen extends DrawContext {
-  /** A path of a 10 × 10 box, at a place and size. */
-  glyph(path: string, x: number, y: number, size: number): void;
   /** The elements that were drawn so far. */
   elements(): string;
 }

@@ -2,11 +2,11 @@
  * Frames around what one segment computes, in a hue of the segment's own, each with its number, work, and the bytes that come
  * in and go out. A frame never covers a box of another segment: where segments interleave, one has several frames.
  */
-import type { RouteView } from "../../../main/contract/views/route.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { Rect } from "../../graph/gridIndex.ts";
-import type { Scene } from "../../graph/scene.ts";
-import { bytes } from "../../ui/format.ts";
+import type { RouteView } from "../../main/contract/views/route.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { Rect } from "../graph/gridIndex.ts";
+import type { Scene } from "../graph/scene.ts";
+import { bytes } from "../ui/format.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { px, widthOf } from "./drawText.ts";
 

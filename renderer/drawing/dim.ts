@@ -2,8 +2,8 @@
  * Which boxes are dimmed: those outside the active filter (a device, the critical path, changes) or
  * outside the selected segment.
  */
-import { DEVICES } from "../../../main/contract/views/common.ts";
-import type { Scene } from "../../graph/scene.ts";
+import { DEVICES } from "../../main/contract/views/common.ts";
+import type { Scene } from "../graph/scene.ts";
 import type { Paint } from "./paint.ts";
 
 /** 1 for each box that is dimmed; null: none is. */

@@ -2,9 +2,9 @@
  * Highlights of the graph besides devices and segments: the critical path, or the changes of a
  * pass. The rest is dimmed.
  */
-import { criticalPath } from "../../graph/criticalPath.ts";
-import type { GraphModel } from "../../graph/graphModel.ts";
-import { approximate, fineShare, plural } from "../../ui/format.ts";
+import { criticalPath } from "../graph/criticalPath.ts";
+import type { GraphModel } from "../graph/graphModel.ts";
+import { approximate, fineShare, plural } from "../ui/format.ts";
 import type { Changes } from "./changes.ts";
 
 export type Only = "path" | "changes";

@@ -2,23 +2,23 @@
  * The texts of a card: quantity, note, warning, and the words for a screen reader. Each is made for
  * one picture.
  */
-import type { Device } from "../../../main/contract/views/common.ts";
-import { DEVICES, deviceCode, deviceOf } from "../../../main/contract/views/common.ts";
-import type { OverlayView } from "../../../main/contract/views/graph.ts";
-import { ROUTED } from "../../../main/contract/views/graph.ts";
-import { mlxStateOf } from "../../../main/contract/views/mlx.ts";
-import type { RouteView } from "../../../main/contract/views/route.ts";
-import { oddNote, stackNote } from "../../graph/fold.ts";
-import { groupName, nodeName, opName, pathOf } from "../../graph/graphModel.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { ResultColumn } from "../../graph/resultColumns.ts";
-import type { Scene } from "../../graph/scene.ts";
-import { deviceLook } from "../../ui/devices.ts";
-import { approximate, bytes, fineShare, quantity, seconds, significant } from "../../ui/format.ts";
+import type { Device } from "../../main/contract/views/common.ts";
+import { DEVICES, deviceCode, deviceOf } from "../../main/contract/views/common.ts";
+import type { OverlayView } from "../../main/contract/views/graph.ts";
+import { ROUTED } from "../../main/contract/views/graph.ts";
+import { mlxStateOf } from "../../main/contract/views/mlx.ts";
+import type { RouteView } from "../../main/contract/views/route.ts";
+import { oddNote, stackNote } from "../graph/fold.ts";
+import { groupName, nodeName, opName, pathOf } from "../graph/graphModel.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { ResultColumn } from "../graph/resultColumns.ts";
+import type { Scene } from "../graph/scene.ts";
+import { deviceLook } from "../ui/devices.ts";
+import { approximate, bytes, fineShare, quantity, seconds, significant } from "../ui/format.ts";
 import { stackSize, subtitleOf, titleOf } from "./boxWords.ts";
 import type { CardContext } from "./cardContext.ts";
 import { boxesOf } from "./dim.ts";
-import type { GraphMode, Picture } from "./graphState.ts";
+import type { GraphMode, Picture } from "./graphModes.ts";
 import type { Paint } from "./paint.ts";
 import { segmentText } from "./paint.ts";
 

@@ -1,9 +1,9 @@
 /** What every card reads; a new object only when something in it changed. */
-import type { Device } from "../../../main/contract/views/common.ts";
+import type { Device } from "../../main/contract/views/common.ts";
 import type { ChangeKind } from "./changes.ts";
 import type { Dimmed } from "./dim.ts";
 import type { Paint } from "./paint.ts";
-import type { Picture } from "./graphState.ts";
+import type { Picture } from "./graphModes.ts";
 
 export interface CardContext {
   readonly picture: Picture;

@@ -1,8 +1,8 @@
 /** Which drawn edges cross between devices. A hop has one chip, on the edge that carries most of it, with the hop's own numbers. */
-import type { RouteView } from "../../../main/contract/views/route.ts";
-import { hopChip } from "../../graph/hopWords.ts";
-import type { Scene } from "../../graph/scene.ts";
-import type { Picture } from "./graphState.ts";
+import type { RouteView } from "../../main/contract/views/route.ts";
+import { hopChip } from "../graph/hopWords.ts";
+import type { Scene } from "../graph/scene.ts";
+import type { Picture } from "./graphModes.ts";
 
 export interface HopMark {
   /** Index into the route's hops. */

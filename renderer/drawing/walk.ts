@@ -1,9 +1,9 @@
 /** Moving through the picture by keys, and finding the box for what is selected. */
-import { groupPath } from "../../graph/graphModel.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { Scene } from "../../graph/scene.ts";
-import type { Selection } from "../../session/types.ts";
-import type { Picture } from "./graphState.ts";
+import { groupPath } from "../graph/graphModel.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { Scene } from "../graph/scene.ts";
+import type { Selection } from "../session/selected.ts";
+import type { Picture } from "./graphModes.ts";
 
 /** The box that shows a group: its own card or frame, or the stack it is in; -1 when an outer group is folded. */
 export function boxOfGroup(scene: Scene, group: number): number {

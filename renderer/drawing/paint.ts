@@ -2,13 +2,13 @@
  * The paint of each box: shares of work by device, the quantity of the current mode, its segments.
  * One pass over the nodes; a mode switch recomputes only this.
  */
-import { DEVICES } from "../../../main/contract/views/common.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { ColorStop } from "../../graph/nodeData.ts";
-import { rampColor } from "../../graph/nodeData.ts";
-import type { GraphMode, Picture } from "./graphState.ts";
-import { isResultMode } from "./graphState.ts";
-import { heatStep, logShare, NOTHING_KNOWN, weightColors } from "../../ui/weightColors.ts";
+import { DEVICES } from "../../main/contract/views/common.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { ColorStop } from "../graph/nodeData.ts";
+import { rampColor } from "../graph/nodeData.ts";
+import type { GraphMode, Picture } from "./graphModes.ts";
+import { isResultMode } from "./graphModes.ts";
+import { heatStep, logShare, NOTHING_KNOWN, weightColors } from "../ui/weightColors.ts";
 import { segmentColor } from "./segmentFrames.ts";
 
 export interface PaintColumns {

@@ -3,7 +3,7 @@
  * milliseconds, so this is drawn into tiles that are kept; what is marked lies in tiles of its own above, because it changes with every
  * letter of a search.
  */
-import { BOX_KINDS } from "../../graph/lift.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
 import { titleOf } from "./boxWords.ts";
 import { drawChange, drawFrame, drawRing } from "./draw.ts";
 import { drawBoxes } from "./drawBoxes.ts";

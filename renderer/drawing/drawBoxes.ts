@@ -3,18 +3,18 @@
  * and the sign of their kind, then with their names, and as whole cards where no element stands for them. Bodies are drawn
  * together, one path for each look, because thousands may be in view.
  */
-import { DEVICES, deviceOf } from "../../../main/contract/views/common.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import { kindLook } from "../../graph/opKinds.ts";
-import type { OpKind } from "../../graph/opKinds.ts";
-import type { Scene } from "../../graph/scene.ts";
-import { deviceLook } from "../../ui/devices.ts";
+import { DEVICES, deviceOf } from "../../main/contract/views/common.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import { kindLook } from "../graph/opKinds.ts";
+import type { OpKind } from "../graph/opKinds.ts";
+import type { Scene } from "../graph/scene.ts";
+import { deviceLook } from "../ui/devices.ts";
 import { boxKind, cardText, isLine } from "./cardText.ts";
 import type { CardText } from "./cardText.ts";
 import { mixed } from "./colors.ts";
-import { isHeat } from "./graphState.ts";
+import { isHeat } from "./graphModes.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
-import { drawGlyph, fitText, px } from "./drawText.ts";
+import { fitText, px } from "./drawText.ts";
 
 /** Pixels of the screen: of a bar from afar, of a name, of a kind's sign. */
 const PIXELS = { bar: 4, name: 10, kind: 8 } as const;
@@ -23,7 +23,7 @@ const CARD = { bar: 5, heat: 10, radius: 7, line: 16, pad: 14 } as const;
 
 const isDimmed = (input: DrawInput, box: number): boolean => input.dimmed?.[box] === 1;
 
-function fillOf(input: DrawInput, box: number, device: number): CanvasPattern | string {
+function fillOf(input: DrawInput, box: number, device: number): object | string {
   const heat = input.paint.heat[box] ?? null;
   if (heat !== null) return heat;
   const name = deviceOf(device);
@@ -97,7 +97,7 @@ function drawBodies(context: DrawContext, input: DrawInput, boxes: readonly numb
     context.fill();
   });
   const width = barWidth(input);
-  bars.each<CanvasPattern | string>((fill, list) => {
+  bars.each<object | string>((fill, list) => {
     context.beginPath();
     for (const box of list) {
       const [x, y, w, h] = rectOf(scene, box);
@@ -128,7 +128,7 @@ function drawSign(context: DrawContext, input: DrawInput, box: number): void {
   const [x, y, w, h] = rectOf(input.picture.scene, box);
   const size = Math.min(px(input, PIXELS.kind), h * 0.8);
   context.fillStyle = input.colors.ink2;
-  drawGlyph(context, kindLook(kind).glyph, x + (w - size) / 2, y + (h - size) / 2, size);
+  context.glyph(kindLook(kind).glyph, x + (w - size) / 2, y + (h - size) / 2, size);
 }
 
 function drawName(context: DrawContext, input: DrawInput, box: number): void {
@@ -144,7 +144,7 @@ function drawName(context: DrawContext, input: DrawInput, box: number): void {
   context.fillText(fitText(context, name, x + w - from - size * 0.3 - sign * 1.6), from, y + h / 2 + size * 0.36);
   if (sign === 0 || kind === null) return;
   context.fillStyle = colors.ink3;
-  drawGlyph(context, kindLook(kind).glyph, x + w - sign * 1.6, y + (h - sign) / 2, sign);
+  context.glyph(kindLook(kind).glyph, x + w - sign * 1.6, y + (h - sign) / 2, sign);
 }
 
 /** A card as its element looks: two lines, the device's sign, the strip of shares. */
@@ -160,7 +160,7 @@ function drawCard(context: DrawContext, input: DrawInput, box: number): void {
   let at = left;
   if (device !== "none") {
     context.fillStyle = colors.device[device];
-    drawGlyph(context, deviceLook(device).glyph, at, line - 9, 10);
+    context.glyph(deviceLook(device).glyph, at, line - 9, 10);
     at += 16;
   }
   context.font = `11px ${colors.font}`;
@@ -174,7 +174,7 @@ function drawCard(context: DrawContext, input: DrawInput, box: number): void {
   context.fillText(name, at, line);
   if (text.kind !== null && !text.small) {
     context.fillStyle = colors.ink3;
-    drawGlyph(context, kindLook(text.kind).glyph, at + context.measureText(name).width + 6, line - 9, 9);
+    context.glyph(kindLook(text.kind).glyph, at + context.measureText(name).width + 6, line - 9, 9);
   }
   if (!text.small) drawUnder(context, input, text, { left, right, line: line + 16 });
   if (scene.kind[box] !== BOX_KINDS.op) drawStrip(context, input, box);
@@ -190,7 +190,7 @@ function drawUnder(
   let end = right;
   if (warn !== null) {
     context.fillStyle = colors.warn;
-    drawGlyph(context, WARNING, right - 11, line - 10, 11);
+    context.glyph(WARNING, right - 11, line - 10, 11);
     end -= 16;
   }
   context.fillStyle = colors.ink2;

@@ -1,7 +1,7 @@
 /** Where the chips of hops stand: between the ranks that their edges pass, beside each other, never on a box. */
-import type { GridIndex, Rect } from "../../graph/gridIndex.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { Scene } from "../../graph/scene.ts";
+import type { GridIndex, Rect } from "../graph/gridIndex.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { Scene } from "../graph/scene.ts";
 import type { HopMark } from "./hops.ts";
 
 const CHIP_HEIGHT = 20;

@@ -1,6 +1,5 @@
-/** Texts and signs on the underlay: lengths of the screen, texts cut to their room, signs from paths. */
+/** Texts and signs on the underlay: lengths of the screen, texts cut to their room. */
 import type { DrawContext, DrawInput } from "./drawInput.ts";
-import type { SvgPen } from "./svgPen.ts";
 
 /** A length on the screen, in the picture's own units. */
 export const px = (input: Pick<DrawInput, "viewport">, pixels: number): number => pixels / input.viewport.zoom;
@@ -30,24 +29,3 @@ export function fitText(context: DrawContext, text: string, room: number): strin
   }
   return "";
 }
-
-const paths = new Map<string, Path2D>();
-
-/** A path of a 10 × 10 box in the current fill. */
-export function drawGlyph(context: DrawContext, path: string, x: number, y: number, size: number): void {
-  if (isPen(context)) {
-    context.glyph(path, x, y, size);
-    return;
-  }
-  const canvas = context as CanvasRenderingContext2D;
-  let made = paths.get(path);
-  if (made === undefined) paths.set(path, (made = new Path2D(path)));
-  const scale = size / 10;
-  canvas.translate(x, y);
-  canvas.scale(scale, scale);
-  canvas.fill(made, "evenodd");
-  canvas.scale(1 / scale, 1 / scale);
-  canvas.translate(-x, -y);
-}
-
-const isPen = (context: DrawContext): context is SvgPen => "glyph" in context;

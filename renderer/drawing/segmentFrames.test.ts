@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { Scene } from "../../graph/scene.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { Scene } from "../graph/scene.ts";
 import { labelRects, segmentColor, segmentFrames } from "./segmentFrames.ts";
 
 /** A column of boxes of 100 × 50, 50 apart. */

@@ -1,9 +1,9 @@
 /** The words on a box: an op's name, a group's name, a stack's first and last block; and what is said below it. */
-import { groupName, groupWords, nodeName, opName, opsOf } from "../../graph/graphModel.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { Scene } from "../../graph/scene.ts";
-import { plural } from "../../ui/format.ts";
-import type { Picture } from "./graphState.ts";
+import { groupName, groupWords, nodeName, opName, opsOf } from "../graph/graphModel.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { Scene } from "../graph/scene.ts";
+import { plural } from "../ui/format.ts";
+import type { Picture } from "./graphModes.ts";
 
 export function titleOf({ model, scene }: Picture, box: number): string {
   const { view } = model;

@@ -1,6 +1,6 @@
 /** What an edge carries, in the words of its value's type. */
-import type { GraphModel } from "../../graph/graphModel.ts";
-import type { Scene } from "../../graph/scene.ts";
+import type { GraphModel } from "../graph/graphModel.ts";
+import type { Scene } from "../graph/scene.ts";
 
 /** "f32[1,T,64]" → "1×T×64"; a scalar has no shape to say. */
 export function shapeOf(type: string): string {

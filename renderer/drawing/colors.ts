@@ -1,7 +1,5 @@
-/** The canvas's colours, read from the tokens. */
-import type { Device } from "../../../main/contract/views/common.ts";
-import { DEVICES } from "../../../main/contract/views/common.ts";
-import { deviceLook } from "../../ui/devices.ts";
+/** The colours that the graph is drawn in. */
+import type { Device } from "../../main/contract/views/common.ts";
 
 export interface CanvasColors {
   readonly canvas: string;
@@ -21,32 +19,6 @@ export interface CanvasColors {
   readonly mono: string;
   readonly change: { readonly added: string; readonly removed: string; readonly changed: string };
   readonly device: { readonly [D in Device]: string };
-}
-
-export function readColors(element: Element): CanvasColors {
-  const style = getComputedStyle(element);
-  const of = (name: string): string => style.getPropertyValue(name).trim();
-  return {
-    canvas: of("--canvas"),
-    panel: of("--panel"),
-    raised: of("--raised"),
-    sunken: of("--sunken"),
-    line: of("--line"),
-    lineStrong: of("--line-strong"),
-    edge: of("--edge"),
-    ink: of("--ink"),
-    ink2: of("--ink-2"),
-    ink3: of("--ink-3"),
-    select: of("--select"),
-    bar: of("--bar"),
-    warn: of("--warn"),
-    font: of("--font"),
-    mono: of("--mono"),
-    change: { added: of("--added"), removed: of("--removed"), changed: of("--changed") },
-    device: Object.fromEntries(DEVICES.map((device) => [device, of(deviceLook(device).color)])) as {
-      readonly [D in Device]: string;
-    },
-  };
 }
 
 /** A colour of `ink` over `ground`, both "#rrggbb" or, as a bundler shortens it, "#rgb". */

@@ -2,9 +2,9 @@
  * What a pass did, on the graph before it and the graph after it: which nodes it took away, made or changed, and the regions
  * that they form in the order of the program.
  */
-import type { PassDiff } from "../../../main/contract/views/graph.ts";
-import type { GraphModel } from "../../graph/graphModel.ts";
-import type { Scene } from "../../graph/scene.ts";
+import type { PassDiff } from "../../main/contract/views/graph.ts";
+import type { GraphModel } from "../graph/graphModel.ts";
+import type { Scene } from "../graph/scene.ts";
 
 export type ChangeKind = "added" | "removed" | "changed";
 export type Side = "before" | "after";

@@ -1,7 +1,7 @@
 /** Which edges lie in a part of the picture. */
-import type { GridIndex } from "../../graph/gridIndex.ts";
-import { createGridIndex } from "../../graph/gridIndex.ts";
-import type { Scene } from "../../graph/scene.ts";
+import type { GridIndex } from "../graph/gridIndex.ts";
+import { createGridIndex } from "../graph/gridIndex.ts";
+import type { Scene } from "../graph/scene.ts";
 
 /** Bounding boxes of edges, in a grid of their own. */
 export function createEdgeIndex(scene: Scene): GridIndex {

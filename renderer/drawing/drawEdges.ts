@@ -1,8 +1,8 @@
 /** Edges, the chips on those that cross between devices, and stubs. */
-import { nodeName } from "../../graph/graphModel.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import { EDGE_KINDS, STUB_HEIGHT } from "../../graph/scene.ts";
-import type { Scene } from "../../graph/scene.ts";
+import { nodeName } from "../graph/graphModel.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import { EDGE_KINDS, STUB_HEIGHT } from "../graph/scene.ts";
+import type { Scene } from "../graph/scene.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { px, widthOf } from "./drawText.ts";
 import { edgeMiddle } from "./chips.ts";

@@ -1,5 +1,5 @@
 /** The inputs of the underlay's drawing, and the patterns of the devices. */
-import type { Rect } from "../../graph/gridIndex.ts";
+import type { Rect } from "../graph/gridIndex.ts";
 import type { CardContext } from "./cardContext.ts";
 import type { Chip } from "./chips.ts";
 import type { CanvasColors } from "./colors.ts";
@@ -8,19 +8,19 @@ import type { HopMark } from "./hops.ts";
 import type { Detail, Viewport } from "./lod.ts";
 import type { Paint } from "./paint.ts";
 import type { ChangeKind } from "./changes.ts";
-import type { Picture } from "./graphState.ts";
+import type { Picture } from "./graphModes.ts";
 import type { SegmentFrame } from "./segmentFrames.ts";
 
-/** What the drawing uses of a canvas: the screen, a picture that is shown on it later, or a file of SVG. */
+/** What the drawing uses of a canvas (`canvasPen`): the screen, a picture that is shown on it later, or a file of SVG. */
 export interface DrawContext {
-  fillStyle: string | CanvasGradient | CanvasPattern;
-  strokeStyle: string | CanvasGradient | CanvasPattern;
+  fillStyle: string | object;
+  strokeStyle: string | object;
   lineWidth: number;
   globalAlpha: number;
   font: string;
-  textAlign: CanvasTextAlign;
-  textBaseline: CanvasTextBaseline;
-  lineCap: CanvasLineCap;
+  textAlign: "start" | "end" | "left" | "right" | "center";
+  textBaseline: "top" | "hanging" | "middle" | "alphabetic" | "ideographic" | "bottom";
+  lineCap: "butt" | "round" | "square";
   beginPath(): void;
   moveTo(x: number, y: number): void;
   lineTo(x: number, y: number): void;
@@ -35,6 +35,8 @@ export interface DrawContext {
   setLineDash(segments: number[]): void;
   measureText(text: string): { readonly width: number };
   fillText(text: string, x: number, y: number, maxWidth?: number): void;
+  /** A path of a 10 × 10 box in the current fill, at a place and size. */
+  glyph(path: string, x: number, y: number, size: number): void;
 }
 
 export interface DrawInput {
@@ -68,46 +70,6 @@ export interface DrawInput {
 export type DrawWords = Pick<CardContext, "quantity" | "note" | "warning">;
 
 export interface Patterns {
-  readonly gpu: CanvasPattern | string;
-  readonly cpu: CanvasPattern | string;
-}
-
-export function createPatterns(colors: CanvasColors): Patterns {
-  const tile = (
-    draw: (context: OffscreenCanvasRenderingContext2D) => void,
-    fallback: string,
-  ): CanvasPattern | string => {
-    const canvas = new OffscreenCanvas(8, 8);
-    const context = canvas.getContext("2d");
-    if (context === null) return fallback;
-    draw(context);
-    return context.createPattern(canvas, "repeat") ?? fallback;
-  };
-  const gpu = tile((context) => {
-    context.fillStyle = colors.device.gpu;
-    context.fillRect(0, 0, 8, 8);
-    context.strokeStyle = "#0005";
-    context.lineWidth = 2;
-    context.beginPath();
-    for (const shift of [-8, 0, 8]) {
-      context.moveTo(shift, 8);
-      context.lineTo(shift + 8, 0);
-    }
-    context.stroke();
-  }, colors.device.gpu);
-  const cpu = tile((context) => {
-    context.fillStyle = colors.device.cpu;
-    context.fillRect(0, 0, 8, 8);
-    context.fillStyle = colors.canvas;
-    context.globalAlpha = 0.6;
-    for (const [x, y] of [
-      [2, 2],
-      [6, 6],
-    ] as const) {
-      context.beginPath();
-      context.arc(x, y, 1, 0, 7);
-      context.fill();
-    }
-  }, colors.device.cpu);
-  return { gpu, cpu };
+  readonly gpu: object | string;
+  readonly cpu: object | string;
 }

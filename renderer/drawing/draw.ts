@@ -3,9 +3,9 @@
  * that are too far away to be elements. Drawn on demand, from flat arrays, only what is in view. World coordinates; one world unit
  * is a pixel at zoom 1.
  */
-import { groupName } from "../../graph/graphModel.ts";
-import { BOX_KINDS } from "../../graph/lift.ts";
-import type { Scene } from "../../graph/scene.ts";
+import { groupName } from "../graph/graphModel.ts";
+import { BOX_KINDS } from "../graph/lift.ts";
+import type { Scene } from "../graph/scene.ts";
 import { CHANGE_SIGNS } from "./changes.ts";
 import { hasCards } from "./lod.ts";
 import { drawChips, drawEdges, drawShapes, drawStubs, SHAPES_FROM } from "./drawEdges.ts";
