@@ -33,6 +33,7 @@ const drawn = [
   ...["format", "devices", "weightColors"].map((name) => `renderer/ui/${name}.ts`),
   ...["async", "selected"].map((name) => `renderer/session/${name}.ts`),
 ];
+const drawing = ["renderer/drawing", "renderer/graph/graphModel.ts"];
 const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
@@ -102,14 +103,14 @@ export const walls = [
       "main/node/files",
       "main/node/native",
       "main/node/settings.ts",
-      "renderer/drawing",
+      ...drawing,
     ],
     node: true,
   },
   // Commands and server talk to the engine over the contract, and start it by its entry.
   {
     folder: "main/node/cli",
-    may: [...doors, "main/node/nodeEngine.ts", "main/node/api", "main/node/serve", "renderer/drawing"],
+    may: [...doors, "main/node/nodeEngine.ts", "main/node/api", "main/node/serve", ...drawing],
     node: true,
     packages: ["commander", "zod"],
   },

@@ -79,7 +79,7 @@ import { preferencesChange, preferencesView } from "./views/preferences.ts";
 import { adviceInput, calibrateInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
 import { verifyItem } from "./views/mac.ts";
 import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
-import { compareInput, compareItem } from "./views/compare.ts";
+import { compareInput, compareItem, mergedGraph, mergeInput } from "./views/compare.ts";
 import { costView, subject, verdict } from "./views/cost.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import { benchInput, benchItem } from "./views/bench.ts";
@@ -249,6 +249,8 @@ export const contract = {
       }),
       textPage,
     ),
+    /** The graphs of two sides as one, for a drawing that says what was added, removed and changed. */
+    "compare.graph": call(mergeInput, mergedGraph),
     /** Where something stands in all of a program's text, whatever page is shown; upper and lower case are the same. */
     "text.find": call(
       z.object({

@@ -166,7 +166,10 @@ function drawCard(context: DrawContext, input: DrawInput, box: number): void {
   context.font = `11px ${colors.font}`;
   const rightWidth = text.right === "" ? 0 : context.measureText(text.right).width;
   context.fillStyle = colors.ink2;
-  context.fillText(text.right, right - rightWidth, line);
+  // Where fonts are a little wider than they were measured, the words stay in the card.
+  context.textAlign = "right";
+  context.fillText(text.right, right, line);
+  context.textAlign = "left";
   const room = right - rightWidth - 6 - at - (text.kind === null ? 0 : 15);
   context.font = `600 12px ${colors.font}`;
   context.fillStyle = colors.ink;

@@ -1,16 +1,17 @@
 // The picture without a window is the window's: the same boxes, words and colours, from the same drawing.
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { BUILT } from "../../main/contract/views/graph.ts";
 import { sampleGraph, sampleRoute } from "../testing/sample.ts";
+import type { GraphSvgInput } from "./graphSvg.ts";
 import { graphSvg } from "./graphSvg.ts";
 import { textWidth } from "./textWidth.ts";
 import { THEMES } from "./themes.ts";
 
-const shown = {
-  ...{ view: sampleGraph, route: sampleRoute, overlay: null },
-  ...{ mode: "device", theme: "light", expand: false },
-} as const;
+const shown: GraphSvgInput = {
+  ...{ view: sampleGraph, route: sampleRoute, overlay: null, expand: false },
+  mode: "device",
+  theme: "light",
+};
 
 const textsOf = (svg: string): readonly string[] => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, t]) => t!);
 
@@ -41,25 +42,6 @@ describe("a graph as SVG without a browser", () => {
     expect(svg).not.toContain(THEMES.light.device.ane);
     expect(svg).not.toContain('"url(#cpu)"');
     expect(textsOf(svg).at(-1)).toBe(`${sampleGraph.title} · by device`);
-  });
-});
-
-describe("the colours of both themes", () => {
-  const css = readFileSync(new URL("../tokens.css", import.meta.url), "utf8");
-  const tokens = (theme: string): ReadonlyMap<string, string> => {
-    const block = css.slice(css.indexOf(theme)).split("}")[0]!;
-    return new Map([...block.matchAll(/--([\w-]+): ([^;]+);/g)].map(([, name, value]) => [name!, value!]));
-  };
-
-  it.each(["light", "dark"] as const)("are those of the tokens, %s", (theme) => {
-    const [all, of] = [tokens(":root {"), tokens(`[data-theme="${theme}"]`)];
-    const { font, mono, change, device, lineStrong, ink2, ink3, ...rest } = THEMES[theme];
-    expect([font, mono]).toEqual([all.get("font"), all.get("mono")]);
-    expect([lineStrong, ink2, ink3]).toEqual(["line-strong", "ink-2", "ink-3"].map((name) => of.get(name)));
-    for (const [name, color] of Object.entries({ ...rest, ...change })) expect(color, name).toBe(of.get(name));
-    const { none, ...devices } = device;
-    expect(none).toBe(of.get("ink-3"));
-    for (const [name, color] of Object.entries(devices)) expect(color, name).toBe(of.get(name));
   });
 });
 

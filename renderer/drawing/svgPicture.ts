@@ -28,13 +28,21 @@ export const MARGIN = 24;
 export const CAPTION = 28;
 
 /** The whole graph in its full size, or as large as a picture may be. */
-export function wholeFrame({ picture: { scene } }: GraphPicture, most: number): Frame {
-  const { x, y, w, h } = boundsOf(scene);
+export function wholeFrame({ picture: { scene }, segments }: GraphPicture, most: number): Frame {
+  const { x, y, w, h } = around([boundsOf(scene), ...segments, ...labelRects(segments)]);
   const zoom = Math.min(1, (most - 2 * MARGIN) / Math.max(1, w), (most - 2 * MARGIN) / Math.max(1, h));
   return {
     viewport: { zoom, x: MARGIN - x * zoom, y: MARGIN - y * zoom },
     size: { width: Math.ceil(w * zoom + 2 * MARGIN), height: Math.ceil(h * zoom + 2 * MARGIN) },
   };
+}
+
+/** The words of a segment may lie beside its frame. */
+function around(rects: readonly Rect[]): Rect {
+  const x = Math.min(...rects.map((rect) => rect.x));
+  const y = Math.min(...rects.map((rect) => rect.y));
+  const right = Math.max(...rects.map((rect) => rect.x + rect.w));
+  return { x, y, w: right - x, h: Math.max(...rects.map((rect) => rect.y + rect.h)) - y };
 }
 
 export interface Look {

@@ -4,7 +4,9 @@ import type { TargetSpec } from "../../contract/views/common.ts";
 import type { OverlayView } from "../../contract/views/graph.ts";
 import { isRouted, OVERLAYS } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { createGraphModel } from "../../../renderer/graph/graphModel.ts";
 import { graphSvg } from "../../../renderer/drawing/graphSvg.ts";
+import { mergedChanges } from "../../../renderer/drawing/mergedChanges.ts";
 import type { Theme } from "../../../renderer/drawing/themes.ts";
 import type { Command } from "./client.ts";
 import { orList } from "./client.ts";
@@ -44,4 +46,23 @@ export async function writeGraphSvg(
   await writeNewText("--svg", path, text);
   output.value({ path, by: mode, theme, bytes: Buffer.byteLength(text) });
   output.line(`The graph by ${mode}, written to ${path}`);
+}
+
+/** `rlx diff --svg`: both graphs in one picture, with what was added, removed and changed. */
+export async function writeMergedSvg(
+  { client, output, signal }: Command,
+  asked: Input<"compare.graph">,
+  path: string,
+): Promise<void> {
+  const merged = await client.call("compare.graph", asked, { signal });
+  if (merged === null)
+    throw new WorkbenchError("UNSUPPORTED_ARCHITECTURE", "[rlx] --svg: got a side without a graph, expected two", {
+      hint: "Compare without --svg: keys and tensors are told of any file.",
+    });
+  const { view } = merged;
+  const changes = mergedChanges(createGraphModel(view), merged);
+  const shown = { route: null, overlay: null, mode: "type", theme: "light", expand: false } as const;
+  await writeNewText("--svg", path, graphSvg({ ...shown, view, changes }));
+  const { added, removed, changed } = changes.counts;
+  output.note(`Both graphs in one, +${added} −${removed} ~${changed}, in ${path}`);
 }

@@ -264,6 +264,7 @@ forTarget(
   .option("--warn", "with --bench: in a machine that is not quiet, too; the result is marked")
   .option("--all", "every row of the lists")
   .option("--html <path>", "write it as one page of HTML, too")
+  .option("--svg <path>", "draw both graphs as one: + added, − removed, ~ changed")
   .option("--overwrite", "with --html: replace what is there")
   .action((file: string | undefined, other: string | undefined, options: DiffOptions, command: Program) =>
     run(async () => {

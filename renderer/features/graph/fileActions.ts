@@ -4,7 +4,7 @@ import { nodeDataText } from "../../../main/contract/nodeData.ts";
 import { parseNodeData } from "../../graph/nodeData.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { saveBlob, saveText } from "../../ui/saveText.ts";
-import { readColors } from "./readColors.ts";
+import { readColors } from "../../canvas/readColors.ts";
 import type { GraphPicture } from "../../drawing/graphPicture.ts";
 import { createGraphPicture } from "../../drawing/graphPicture.ts";
 import type { GraphSlice } from "./graphState.ts";

@@ -4,7 +4,7 @@ import type { CanvasColors } from "../../drawing/colors.ts";
 import type { GraphPicture } from "../../drawing/graphPicture.ts";
 import type { Frame, Measure } from "../../drawing/svgPicture.ts";
 import { CAPTION, captionOf, drawPicture, MARGIN, pictureInput } from "../../drawing/svgPicture.ts";
-import { canvasPen, createPatterns } from "./canvasPen.ts";
+import { canvasPen, createPatterns } from "../../canvas/canvasPen.ts";
 
 /** Pixels of a side of a PNG: larger ones are refused by browsers. */
 const MOST_PIXELS = 8192;

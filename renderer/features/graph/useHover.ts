@@ -8,7 +8,7 @@ import { useEffect, useMemo, useRef } from "react";
 import type { GridIndex } from "../../graph/gridIndex.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { CanvasColors } from "../../drawing/colors.ts";
-import { canvasPen } from "./canvasPen.ts";
+import { canvasPen } from "../../canvas/canvasPen.ts";
 import { drawHover } from "./drawHover.ts";
 import type { Picture } from "../../drawing/graphModes.ts";
 import { aroundBox, edgesOfBoxes } from "./hover.ts";

@@ -1,6 +1,6 @@
 /** A canvas as a pen of the graph's drawing: signs from paths, and the patterns of the devices. */
-import type { CanvasColors } from "../../drawing/colors.ts";
-import type { DrawContext, Patterns } from "../../drawing/drawInput.ts";
+import type { CanvasColors } from "../drawing/colors.ts";
+import type { DrawContext, Patterns } from "../drawing/drawInput.ts";
 
 type Canvas = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 

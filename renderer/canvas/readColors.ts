@@ -1,8 +1,8 @@
 /** The colours of the theme that is shown, read from the tokens. */
-import type { Device } from "../../../main/contract/views/common.ts";
-import { DEVICES } from "../../../main/contract/views/common.ts";
-import type { CanvasColors } from "../../drawing/colors.ts";
-import { deviceLook } from "../../ui/devices.ts";
+import type { Device } from "../../main/contract/views/common.ts";
+import { DEVICES } from "../../main/contract/views/common.ts";
+import type { CanvasColors } from "../drawing/colors.ts";
+import { deviceLook } from "../ui/devices.ts";
 
 export function readColors(element: Element): CanvasColors {
   const style = getComputedStyle(element);
