@@ -27,8 +27,8 @@ export function drawUnderlay(context: DrawContext, input: DrawInput): void {
     input.boxes.filter((box) => scene.kind[box] !== BOX_KINDS.frame && !input.mounted.has(box)),
   );
   for (const box of input.boxes) {
+    if (input.changed.has(box)) drawChange(context, input, box);
     if (input.hitBoxes.has(box) || box === input.selectedBox) drawRing(context, input, box);
-    else if (input.changed.has(box)) drawChange(context, input, box);
   }
   drawSegmentLabels(context, input);
   if (input.viewport.zoom > SHAPES_FROM) drawShapes(context, input);
@@ -107,7 +107,8 @@ export function drawChange(context: DrawContext, input: DrawInput, box: number):
   context.lineWidth = Math.max(2, px(input, 2));
   context.stroke();
   context.font = `700 17px ${input.colors.mono}`;
-  context.fillText(CHANGE_SIGNS[kind], x + w - 18, y + h / 2 + 6);
+  // Beside the box: words stand in it up to its edge.
+  context.fillText(CHANGE_SIGNS[kind], x + w + 5, y + h / 2 + 6);
 }
 
 export function drawRing(context: DrawContext, input: DrawInput, box: number): void {

@@ -10,7 +10,7 @@ import { readColors } from "../../canvas/readColors.ts";
 import { CHANGE_SIGNS } from "../../drawing/changes.ts";
 import type { GraphPicture } from "../../drawing/graphPicture.ts";
 import type { Viewport } from "../../drawing/lod.ts";
-import { boundsOf, fitViewport } from "../../drawing/lod.ts";
+import { boundsOf, fitViewport, ZOOM } from "../../drawing/lod.ts";
 import type { ListedChange } from "../../drawing/mergedChanges.ts";
 import { listedChanges, mergedChanges } from "../../drawing/mergedChanges.ts";
 import { onePicture } from "../../drawing/onePicture.ts";
@@ -146,7 +146,7 @@ function Drawing({ picture, node, onWhole }: DrawingProps): ReactNode {
   const [look, setLook] = useState(0);
   useEffect(() => onThemeChange(() => setLook((before) => before + 1)), []);
   useEffect(() => setView(null), [picture, node, width, height]);
-  const shown = view ?? viewOf(picture, node, width, height);
+  const { zoom: at, x, y } = view ?? viewOf(picture, node, width, height);
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (context === null || context === undefined || width === 0 || height === 0) return;
@@ -154,18 +154,18 @@ function Drawing({ picture, node, onWhole }: DrawingProps): ReactNode {
     const colors = readColors(document.documentElement);
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, width * ratio, height * ratio);
-    context.setTransform(shown.zoom * ratio, 0, 0, shown.zoom * ratio, shown.x * ratio, shown.y * ratio);
-    const frame = { viewport: shown, size: { width, height } };
+    context.setTransform(at * ratio, 0, 0, at * ratio, x * ratio, y * ratio);
+    const frame = { viewport: { zoom: at, x, y }, size: { width, height } };
     const own = { colors, patterns: createPatterns(colors) };
     drawPicture(canvasPen(context), pictureInput(picture, frame, own, textWidth));
-  }, [picture, shown.x, shown.y, shown.zoom, width, height, look]);
+  }, [picture, at, x, y, width, height, look]);
   const zoomBy = (factor: number): void => {
-    const zoom = Math.min(2, Math.max(0.02, shown.zoom * factor));
-    const share = zoom / shown.zoom;
-    setView({ zoom, x: width / 2 - (width / 2 - shown.x) * share, y: height / 2 - (height / 2 - shown.y) * share });
+    const zoom = Math.min(ZOOM.max, Math.max(ZOOM.min, at * factor));
+    const share = zoom / at;
+    setView({ zoom, x: width / 2 - (width / 2 - x) * share, y: height / 2 - (height / 2 - y) * share });
   };
   const onPointerMove = (event: PointerEvent): void => {
-    if (event.buttons === 1) setView({ ...shown, x: shown.x + event.movementX, y: shown.y + event.movementY });
+    if (event.buttons === 1) setView({ zoom: at, x: x + event.movementX, y: y + event.movementY });
   };
   return (
     <div ref={host} className={styles["drawing"]}>
