@@ -74,8 +74,8 @@ describe("two graphs merged", () => {
         const own = graph.nodes.filter((node) => !isLeaf(node)).map(({ id }) => id as number);
         expect(own.filter((id) => a[id]! >= 0)).toHaveLength(opsA);
         expect(own.filter((id) => b[id]! >= 0)).toHaveLength(opsB);
-        expect(own.every((id) => (kinds[id] === "removed") === (b[id]! < 0))).toBe(true);
-        expect(own.every((id) => (kinds[id] === "added") === (a[id]! < 0))).toBe(true);
+        expect(own.every((id) => (kinds[id] === "removed") === b[id]! < 0)).toBe(true);
+        expect(own.every((id) => (kinds[id] === "added") === a[id]! < 0)).toBe(true);
         const inBoth = Math.min(one.blocks, other.blocks);
         if (one.type !== other.type) expect(count(kinds, "changed")).toBeGreaterThanOrEqual(inBoth);
       }

@@ -34,10 +34,7 @@ export function mergeGraphs(a: Graph, b: Graph, { pairs, ops }: ComparedGraphs):
     if (mate !== undefined) mates.set(node.id, mate);
   }
   const removed = draftsOf(a, mates);
-  const drafts: readonly Draft[] = [
-    ...b.nodes.map((node): Draft => ({ node, side: "b", after: node.id })),
-    ...removed,
-  ];
+  const drafts: readonly Draft[] = [...b.nodes.map((node): Draft => ({ node, side: "b", after: node.id })), ...removed];
   // Stable: what is removed comes behind its place in the order of A.
   const order = [...drafts].sort((x, y) => x.after - y.after);
   const [ofA, ofB] = [new Map<number, number>(), new Map<number, number>()];
@@ -77,7 +74,8 @@ export function mergeGraphs(a: Graph, b: Graph, { pairs, ops }: ComparedGraphs):
 }
 
 /** Leaves are told by what they name. */
-const leafKey = (node: Node): string => `${node.op}|${nodeName(node)}|${JSON.stringify([node.attrs["tensor"], node.attrs["data"]])}`;
+const leafKey = (node: Node): string =>
+  `${node.op}|${nodeName(node)}|${JSON.stringify([node.attrs["tensor"], node.attrs["data"]])}`;
 
 /** What only A has, each behind the last of what it reads and of what stood before it in its part. */
 function draftsOf(a: Graph, mates: ReadonlyMap<number, number>): readonly Draft[] {

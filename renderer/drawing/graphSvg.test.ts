@@ -18,7 +18,9 @@ const textsOf = (svg: string): readonly string[] => [...svg.matchAll(/<text[^>]*
 describe("a graph as SVG without a browser", () => {
   it("is one picture with a caption, blocks folded into stacks, and devices in their colours", () => {
     const svg = graphSvg(shown);
-    expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="\d+" height="\d+" viewBox="0 0 \d+ \d+">/);
+    expect(svg).toMatch(
+      /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="\d+" height="\d+" viewBox="0 0 \d+ \d+">/,
+    );
     expect(svg.trimEnd()).toMatch(/<\/svg>$/);
     expect(svg).not.toMatch(/NaN|undefined|Infinity/);
     expect(textsOf(svg).at(-1)).toBe(`${sampleGraph.title} · ${sampleRoute.targetTitle} · by device`);

@@ -49,9 +49,12 @@ export function listedChanges(model: GraphModel, { nodes }: Pick<Changes, "nodes
     const names = path.map((group) => groupName(view, group));
     const key = [kind, op, name, ...names.map((part) => part.replace(/\d+$/u, ""))].join("|");
     const known = entries.get(key);
-    entries.set(key, known === undefined
-      ? { kind, node, op, name, place: names.join(" / "), count: 1 }
-      : { ...known, count: known.count + 1 });
+    entries.set(
+      key,
+      known === undefined
+        ? { kind, node, op, name, place: names.join(" / "), count: 1 }
+        : { ...known, count: known.count + 1 },
+    );
   }
   return [...entries.values()];
 }

@@ -40,7 +40,8 @@ import { inSlices, tasksOf } from "../models/taskCache.ts";
 const GRAPH_VIEW: TaskKind<GraphView> = { name: "graph view", keep: 6 };
 const TEXT: TaskKind<readonly Line[]> = { name: "text", keep: 4 };
 
-type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page" | "text.find";
+type GraphCalls =
+  "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page" | "text.find";
 
 export function graphHandlers(
   store: Pick<ModelStore, "get">,

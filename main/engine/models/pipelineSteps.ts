@@ -131,11 +131,7 @@ const withoutLevers = (target: TargetSpec): TargetSpec =>
     ? target
     : { ...target, options: { ...NO_OPTIONS, prefillUnits: target.options.prefillUnits } };
 
-function* numbers(
-  asked: StepsAsked,
-  { graph }: PipelineStep,
-  plan: ReturnType<typeof planTarget>,
-): Steps<StepNumbers> {
+function* numbers(asked: StepsAsked, { graph }: PipelineStep, plan: ReturnType<typeof planTarget>): Steps<StepNumbers> {
   const { backend, phase, dispatch, machine } = asked;
   const legal = yield* compile(graph, { backend, dispatch, passes: [], blocked: "keep" });
   if (backend !== "coreml") {

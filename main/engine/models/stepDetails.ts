@@ -51,7 +51,11 @@ const STATES: Readonly<Record<SupportState, string>> = {
 };
 
 /** Each op gets its verdict: run as it is, in parts, or not by this runtime. */
-async function verdicts({ backend, dispatch }: StepsAsked, { graph }: PipelineStep, signal: AbortSignal): Promise<Told> {
+async function verdicts(
+  { backend, dispatch }: StepsAsked,
+  { graph }: PipelineStep,
+  signal: AbortSignal,
+): Promise<Told> {
   const { entries, counts } = await inSlices(dispatchReport(graph, backend, dispatch), signal);
   const lines = new Lines();
   for (const { op, state, reason } of entries) lines.add({ name: op, what: STATES[state], why: reason });
@@ -73,12 +77,7 @@ function partsOf({ graph, blocked }: PipelineStep): Told {
   };
 }
 
-async function segments(
-  model: OpenModel,
-  asked: StepsAsked,
-  step: PipelineStep,
-  signal: AbortSignal,
-): Promise<Told> {
+async function segments(model: OpenModel, asked: StepsAsked, step: PipelineStep, signal: AbortSignal): Promise<Told> {
   const { segments: all, hops, parts } = await routeAt(model, asked, step, signal);
   const host = parts.filter(({ side }) => side === "host").length;
   const where = host === 0 ? "" : `, ${counted(host, "part")} on the host`;

@@ -148,7 +148,13 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
           }),
         )
         .min(5)
-        .refine((steps) => steps.slice(-4).map(({ name }) => name).join() === "legalise,legal,segment,mil"),
+        .refine(
+          (steps) =>
+            steps
+              .slice(-4)
+              .map(({ name }) => name)
+              .join() === "legalise,legal,segment,mil",
+        ),
     }),
     says: /dead code +\d+ → \d+[^]*legal +\d+ → \d+/,
   },

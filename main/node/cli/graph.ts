@@ -116,11 +116,7 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
 }
 
 /** Lines of the whole text in which something stands, with their numbers. */
-async function printFound(
-  command: Command,
-  asked: Omit<Input<"text.find">, "query">,
-  query: string,
-): Promise<void> {
+async function printFound(command: Command, asked: Omit<Input<"text.find">, "query">, query: string): Promise<void> {
   const { output, client, signal } = command;
   const { total, lines } = await client.call("text.find", { ...asked, query }, { signal });
   const wanted = new Set(lines);
@@ -148,7 +144,10 @@ async function writeNodeData(
   if (kind === undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --by: got ${by}, expected ${orList(QUANTITIES)}`);
   if (path === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --by: got neither --node-data nor --svg, expected the file to write");
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      "[rlx] --by: got neither --node-data nor --svg, expected the file to write",
+    );
   const view = await client.call("graph.get", key, { signal });
   const { values, truth, basis } = await client.call("graph.overlay", { key, kind, target }, { signal });
   await writeNewText("--node-data", path, nodeDataText(view, values));
@@ -276,7 +275,9 @@ function changed(
 ): string {
   if (value === null) return "–";
   const by = before === null ? 0 : value - before;
-  return byText(Math.abs(by)) === byText(0) ? text(value) : `${text(value)} (${by < 0 ? "−" : "+"}${byText(Math.abs(by))})`;
+  return byText(Math.abs(by)) === byText(0)
+    ? text(value)
+    : `${text(value)} (${by < 0 ? "−" : "+"}${byText(Math.abs(by))})`;
 }
 
 const timeText = (seconds: number): string => `${(seconds * 1e3).toFixed(3)} ms`;

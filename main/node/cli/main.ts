@@ -179,7 +179,10 @@ ofBackend(
   .option("--svg <file>", "write the picture of the graph that the window saves, blocks in stacks")
   .option("--theme <name>", "of --svg: light or dark (default: light)")
   .option("--expand", "of --svg: with every group open")
-  .option("--by <quantity>", "of --node-data: time, bytes or flops (default: time); of --svg also device, segment, type")
+  .option(
+    "--by <quantity>",
+    "of --node-data: time, bytes or flops (default: time); of --svg also device, segment, type",
+  )
   .addOption(adapters())
   .action(run(async () => (await import("./graph.ts")).graph));
 
@@ -194,7 +197,10 @@ ofBackend(
     ),
   ),
 )
-  .option("--steps", "each step to what the runtime is given, with its changes in ops, hops, ANE share, time (always in --json)")
+  .option(
+    "--steps",
+    "each step to what the runtime is given, with its changes in ops, hops, ANE share, time (always in --json)",
+  )
   .option("--bisect <what>", "the step after which ane, hops, seconds, ops or the device of op:ID got worse")
   .action(run(async () => (await import("./graph.ts")).passes));
 

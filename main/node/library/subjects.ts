@@ -97,13 +97,26 @@ function openOf(model: Model): OpenModel {
   const known = opened.get(model);
   if (known !== undefined) return known;
   const data = { kind: "paths", paths: model.paths } as const;
-  const own = { kind: "model", file: model.file, data, offer: undefined, argument: model.path, openedInSeconds: 0 } as const;
+  const own = {
+    kind: "model",
+    file: model.file,
+    data,
+    offer: undefined,
+    argument: model.path,
+    openedInSeconds: 0,
+  } as const;
   const made = new OpenModel("library", own);
   opened.set(model, made);
   return made;
 }
 
-function targetOf({ chip = "m4", os = "macos15", units = "cpu-ane", profile = "auto", context = CONTEXT }: SubjectOptions): TargetSpec {
+function targetOf({
+  chip = "m4",
+  os = "macos15",
+  units = "cpu-ane",
+  profile = "auto",
+  context = CONTEXT,
+}: SubjectOptions): TargetSpec {
   if (Number.isSafeInteger(context) && context > 0) return { chip, os, units, profile, context };
   throw new WorkbenchError("INPUT_ARGUMENT", `[target] context: got ${context}, expected a whole number from 1`);
 }
@@ -126,7 +139,11 @@ export async function advise(model: Model, options: AdviseOptions = {}): Promise
   const { backend, target, phase, dispatch } = subjectOf(options);
   const open = openOf(model);
   const costs = costAccess({ dispatch, machineOf: (of) => Promise.resolve(machineOf(of)) });
-  const subject = adviceSubject({ costs, threads }, { model: open, backend, target, phase, fastCores: undefined }, signal);
+  const subject = adviceSubject(
+    { costs, threads },
+    { model: open, backend, target, phase, fastCores: undefined },
+    signal,
+  );
   const found = await findAdvice(subject, ADVICE_RULES, signal);
   const context = { canMeasure: () => ({ ok: true }) as const, verdict: null, route: undefined };
   return found.map((one) => {

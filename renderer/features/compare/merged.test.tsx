@@ -60,6 +60,7 @@ describe("the merged drawing", () => {
     expect(html).toContain('role="listbox"');
     expect(html).toContain('aria-activedescendant="merged-1"');
     expect(html.match(/aria-selected="true"/g)).toHaveLength(1);
-    for (const word of ["added", "removed", "changed"]) expect(html).toContain(`<span class="visually-hidden"> ${word}</span>`);
+    for (const word of ["added", "removed", "changed"])
+      expect(html).toContain(`<span class="visually-hidden"> ${word}</span>`);
   });
 });

@@ -32,7 +32,10 @@ export async function pngOf(shown: GraphPicture, frame: Frame, colors: CanvasCol
   context.fillRect(0, 0, context.canvas.width, context.canvas.height);
   context.save();
   context.setTransform(viewport.zoom * ratio, 0, 0, viewport.zoom * ratio, viewport.x * ratio, viewport.y * ratio);
-  drawPicture(canvasPen(context), pictureInput(shown, frame, { colors, patterns: createPatterns(colors) }, measureOnCanvas()));
+  drawPicture(
+    canvasPen(context),
+    pictureInput(shown, frame, { colors, patterns: createPatterns(colors) }, measureOnCanvas()),
+  );
   context.restore();
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = colors.canvas;

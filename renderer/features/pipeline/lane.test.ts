@@ -81,7 +81,11 @@ describe("the lane of the subject", () => {
     get().setBackend("cpu");
     expect(get().lane.kind).toBe("idle");
     await until(() => get().lane.kind === "ready" && current(get().lane)?.steps.at(-1)?.counts === "instructions");
-    expect(current(get().lane)?.steps.map(({ name }) => name).slice(-3)).toEqual(["legalise", "legal", "plan"]);
+    expect(
+      current(get().lane)
+        ?.steps.map(({ name }) => name)
+        .slice(-3),
+    ).toEqual(["legalise", "legal", "plan"]);
     expect(current(get().lane)?.steps.every(({ numbers }) => numbers?.hops === null)).toBe(true);
   });
 });
