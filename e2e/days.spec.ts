@@ -158,6 +158,7 @@ test("a first day from the start to a report, and a second one from its session 
     const later = await openWindow(fresh, await served.address());
     await startReady(fresh);
     await palette(fresh, "open a path");
+    await expect(fresh.getByLabel(/Path of a GGUF/)).toBeFocused();
     await fresh.keyboard.type(path);
     await fresh.keyboard.press("Enter");
     await expect(tab(fresh, "Overview")).toHaveAttribute("aria-selected", "true");
