@@ -152,5 +152,29 @@ test("a first day from the start to a report, and a second one from its session 
     errors.push(...later);
     await next.context().close();
   });
+
+  await test.step("a fresh window: the model's history of benchmarks, and one more in its chart", async () => {
+    const fresh = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    const later = await openWindow(fresh, await served.address());
+    await startReady(fresh);
+    await palette(fresh, "open a path");
+    await expect(fresh.getByLabel(/Path of a GGUF/)).toBeFocused();
+    await fresh.keyboard.type(path);
+    await fresh.keyboard.press("Enter");
+    await expect(tab(fresh, "Overview")).toHaveAttribute("aria-selected", "true");
+    const bench = await view(fresh, "Alt+7", "Bench");
+    const history = bench.getByRole("region", { name: "History" });
+    await expect(history).toContainText("1 measurement of this model before");
+    await measure(bench);
+    await expect(history.getByRole("img", { name: /tokens per second over time: .+, .+/ })).toBeVisible();
+    // The older one is held against the new one, whichever was ticked first.
+    await press(history.getByText("All of them"));
+    await history.getByRole("checkbox").first().press("Space");
+    await bench.getByRole("region", { name: "This session" }).getByRole("checkbox").first().press("Space");
+    await expect(bench.getByRole("checkbox", { checked: true })).toHaveCount(2);
+    wrong.push(...(await lookAt(fresh, "days-history")));
+    errors.push(...later);
+    await fresh.context().close();
+  });
   expect([...errors, ...wrong]).toEqual([]);
 });

@@ -14,7 +14,7 @@ export interface ServedWorkbench {
   stop(): Promise<void>;
 }
 
-export const root = fileURLToPath(new URL("../", import.meta.url));
+export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** As a program with the token asks for one. */
 export async function newAddress(port: number, token: string): Promise<string> {

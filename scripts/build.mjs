@@ -11,8 +11,10 @@ import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
 const shared = ["vite.config.ts", "package-lock.json"];
 /** Kernels as well: what is kept on disk was made, or measured, with them. */
 const engine = ["main", "native/src"];
+/** The graph's drawing, which the command line and the library share with the window. */
+const drawing = ["renderer/drawing", "renderer/graph", "renderer/ui", "renderer/session"];
 const targets = [
-  { name: "cli", entry: "main/node/cli/main.ts", output: "out/cli/rlx.js", sources: engine },
+  { name: "cli", entry: "main/node/cli/main.ts", output: "out/cli/rlx.js", sources: [...engine, ...drawing] },
   { name: "engine", entry: "main/node/engineEntry.ts", output: "out/engine/index.js", sources: engine },
   { name: "shell", entry: "app/shell/index.ts", output: "out/main/index.js", sources: ["app", "main"] },
   {
@@ -31,7 +33,7 @@ const targets = [
     name: "library",
     entry: "main/library/index.ts",
     output: "out/library/index.js",
-    sources: ["main", "tsconfig.base.json", "scripts/libraryTypes.mjs"],
+    sources: ["main", ...drawing, "tsconfig.base.json", "scripts/libraryTypes.mjs"],
     and: writeLibraryTypes,
   },
 ];

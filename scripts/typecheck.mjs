@@ -9,6 +9,7 @@ const environments = [
   { config: "main/tsconfig.json", folder: "main" },
   { config: "main/tsconfig.portable.json", folder: "main" },
   { config: "renderer/tsconfig.json", folder: "renderer" },
+  { config: "renderer/drawing/tsconfig.portable.json", folder: "renderer/drawing" },
   { config: "app/tsconfig.json", folder: "app" },
   { config: "app/preload/tsconfig.json", folder: "app/preload" },
   { config: "e2e/tsconfig.json", folder: "e2e" },

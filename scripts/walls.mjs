@@ -27,6 +27,13 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
+/** What the drawing of a graph is made of: none of it needs a DOM (renderer/drawing/tsconfig.portable.json). */
+const drawn = [
+  "renderer/graph",
+  ...["format", "devices", "weightColors"].map((name) => `renderer/ui/${name}.ts`),
+  ...["async", "selected"].map((name) => `renderer/session/${name}.ts`),
+];
+const drawing = ["renderer/drawing", "renderer/graph/graphModel.ts"];
 const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
@@ -88,21 +95,22 @@ export const walls = [
       "main/statistics",
       "main/library",
       "main/contract/version.ts",
-      "main/engine/models/madeModel.ts",
-      "main/engine/models/newFiles.ts",
-      "main/engine/models/packageRequest.ts",
-      "main/engine/models/taskCache.ts",
+      "main/contract/views",
+      "main/engine/advice",
+      "main/engine/models",
+      "main/engine/views",
       "main/engine/random.ts",
       "main/node/files",
       "main/node/native",
       "main/node/settings.ts",
+      ...drawing,
     ],
     node: true,
   },
   // Commands and server talk to the engine over the contract, and start it by its entry.
   {
     folder: "main/node/cli",
-    may: [...doors, "main/node/nodeEngine.ts", "main/node/api", "main/node/serve"],
+    may: [...doors, "main/node/nodeEngine.ts", "main/node/api", "main/node/serve", ...drawing],
     node: true,
     packages: ["commander", "zod"],
   },
@@ -132,6 +140,8 @@ export const walls = [
       "zustand",
     ],
   },
+  // The graph's drawing: in the window, and without a browser in the command line and the library.
+  { folder: "renderer/drawing", may: [...drawn, "main/contract", ...base] },
   { folder: "renderer/features", may: ["renderer", "main/contract", ...base], alone: true, packages: "renderer" },
   { folder: "renderer/ui", may: ["main/contract/heat.ts"], types: ["main/contract"], packages: "renderer" },
   {

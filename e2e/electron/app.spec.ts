@@ -13,7 +13,7 @@ test("the app opens, reaches its engine and keeps to itself", async () => {
   test.skip(!exists && !required, "no Electron runtime on this machine (npx install-electron --no)");
   const app = await _electron.launch({
     executablePath: path,
-    args: [fileURLToPath(new URL("../../", import.meta.url))],
+    args: [fileURLToPath(new URL("../..", import.meta.url))],
   });
   try {
     const window = await app.firstWindow();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@playwright/test";
 
-const out = fileURLToPath(new URL("../../out/", import.meta.url));
+const out = fileURLToPath(new URL("../../out", import.meta.url));
 const read = (...parts: readonly string[]): string => readFileSync(join(out, ...parts), "utf8");
 
 test("the shell writes out every window setting that matters", () => {

@@ -53,6 +53,7 @@ import {
   ROUTED,
   stepsInput,
   stepsItem,
+  textFound,
   textPage,
   watched,
 } from "./views/graph.ts";
@@ -78,7 +79,7 @@ import { preferencesChange, preferencesView } from "./views/preferences.ts";
 import { adviceInput, calibrateInput, calibrateItem, deviceAdvice, machineState } from "./views/machine.ts";
 import { verifyItem } from "./views/mac.ts";
 import { mlxRoute, mlxRouteInput } from "./views/mlx.ts";
-import { compareInput, compareItem } from "./views/compare.ts";
+import { compareInput, compareItem, mergedGraph, mergeInput } from "./views/compare.ts";
 import { costView, subject, verdict } from "./views/cost.ts";
 import { plannedRoute, routeComparison, routeView, targetList } from "./views/route.ts";
 import { benchInput, benchItem } from "./views/bench.ts";
@@ -109,7 +110,7 @@ const path = z.string().min(1).max(4096);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 21,
+  version: 22,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -247,6 +248,18 @@ export const contract = {
         lines: z.number().int().min(1).max(20_000).default(5000),
       }),
       textPage,
+    ),
+    /** The graphs of two sides as one, for a drawing that says what was added, removed and changed. */
+    "compare.graph": call(mergeInput, mergedGraph),
+    /** Where something stands in all of a program's text, whatever page is shown; upper and lower case are the same. */
+    "text.find": call(
+      z.object({
+        key: graphKey,
+        language: z.enum(["rlx-ir", "mil", "plan"]),
+        target: targetSpec,
+        query: z.string().min(1).max(200),
+      }),
+      textFound,
     ),
 
     "targets.list": call(nothing, targetList),

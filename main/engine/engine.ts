@@ -21,7 +21,7 @@ import { costAccess } from "./models/costs.ts";
 import { createDecoders } from "./models/decoders.ts";
 import { adviceHandlers } from "./handlers/adviceHandlers.ts";
 import { calibrateHandler, deviceHandlers } from "./handlers/deviceHandlers.ts";
-import { compareHandler, compareParts } from "./handlers/compareHandler.ts";
+import { compareHandler, compareParts, mergeHandler } from "./handlers/compareHandler.ts";
 import { costHandlers } from "./handlers/costHandlers.ts";
 import { compileHandlers } from "./handlers/compileHandlers.ts";
 import { convertHandlers } from "./handlers/convertHandlers.ts";
@@ -198,6 +198,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...recentHandlers(services),
       ...places.calls,
       ...predicting,
+      "compare.graph": mergeHandler(comparing),
       "report.make": reportHandler({ compare: comparing, calls: { ...info, ...predicting, ...advising.calls } }),
       "model.open": (input, context) => {
         warming.abort();

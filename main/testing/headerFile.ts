@@ -1,4 +1,4 @@
-/** A small file that is only a header, of any architecture, with keys replaced and tensors added. */
+/** A small file that is only a header, of any architecture, with keys replaced and tensors added or replaced. */
 import { numberEntry, stringEntry, withEntries } from "../formats/gguf/encode.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { ggmlTypeByName } from "../formats/gguf/types.ts";
@@ -36,4 +36,7 @@ export const headerFile = (
   changes: Readonly<Record<string, MetadataEntry | undefined>> = {},
   more: readonly TensorShape[] = [],
 ): Promise<GgufFile> =>
-  makeHeaderOnly("t.gguf", { entries: withEntries(base(name), changes), tensors: [...tensors, ...more] });
+  makeHeaderOnly("t.gguf", {
+    entries: withEntries(base(name), changes),
+    tensors: [...tensors.filter((own) => !more.some((other) => other.name === own.name)), ...more],
+  });

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 
-const folder = fileURLToPath(new URL("../../.cache/killed-writer/", import.meta.url));
+const folder = fileURLToPath(new URL("../../.cache/killed-writer", import.meta.url));
 
 /** The writer as one file: a hundred processes that each compiled TypeScript took over a minute for their starts alone. */
 function bundleWriter(): string {

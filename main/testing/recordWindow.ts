@@ -18,7 +18,7 @@ import { toWireError } from "../diagnostics/errors.ts";
 import { engineHarness } from "./engineHarness.ts";
 import { DEMO_OFFER } from "../contract/views/engine.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const file = join(root, "renderer/engine/recorded/recording.json");
 const PHASES = ["decode", "prefill"] as const;
 
@@ -69,8 +69,10 @@ async function recordModel(overview: Overview): Promise<void> {
         }
       for (const step of steps) await call("graph.get", { model, stage: stageOn(backend, step, target), phase });
       const key = { model, stage: stageOn(backend, LEGAL, target), phase };
-      for (const language of ["rlx-ir", lowered.language] as const)
+      for (const language of ["rlx-ir", lowered.language] as const) {
         await call("text.page", { key, language, target, lines: 200 });
+        await call("text.find", { key, language, target, query: "linear" });
+      }
     }
     for (const { backend } of BACKENDS) await stream("passes.steps", { model, backend, phase, target });
     await call("passes.bisect", { model, backend: ROUTED.backend, phase, target, watched: "seconds", from: null });

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 export const CLI_BUNDLE = fileURLToPath(new URL("../../out/cli/rlx.js", import.meta.url));
 
 /** For the start of tests that run the command line. */

@@ -19,7 +19,8 @@ import type { Async } from "./async.ts";
 
 import type { CommandLine } from "./command.ts";
 import type { LogEntry } from "./log.ts";
-import type { Loss, OpenSource, Selection, ShownNotice, UploadProgress } from "./types.ts";
+import type { Selection } from "./selected.ts";
+import type { Loss, OpenSource, ShownNotice, UploadProgress } from "./types.ts";
 
 /** Errors belong to the target that the weights were mapped for. */
 export interface WeightErrors {

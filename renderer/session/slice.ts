@@ -2,6 +2,7 @@
  * What a slice is made with. It reads the whole session, writes its own fields only, and hears of
  * other slices by events: senders do not know the listeners, and each slice resets itself.
  */
+import type { BenchResult } from "../../main/contract/views/bench.ts";
 import type { StoreApi } from "zustand/vanilla";
 import type { EngineClient } from "../../main/contract/contract.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
@@ -38,6 +39,8 @@ export interface WindowEvents {
   /** The selected op is this node of the graph that has taken the place of the one before. */
   readonly nodeKept: number;
   readonly profileChanged: ProfileView | null;
+  /** A benchmark of the open model that another feature ran. */
+  readonly benchMeasured: BenchResult;
   readonly weightErrorsChanged: WeightErrors | null;
   readonly devicesCalibrated: null;
   /** What is set for this machine: at first, and after each change. */

@@ -1,15 +1,5 @@
-/** What the whole window shares: the tabs, the selection, and how a model came to be open. */
+/** What the whole window shares: notices, losses, and how a model came to be open. */
 import type { Job } from "../../main/contract/views/engine.ts";
-import type { GraphKey } from "../../main/contract/views/graph.ts";
-
-/** What the inspector speaks about. Node and group numbers belong to the graph with that key. */
-export type Selection =
-  | { readonly kind: "none" }
-  | { readonly kind: "node"; readonly key: GraphKey; readonly node: number }
-  | { readonly kind: "group"; readonly group: number }
-  | { readonly kind: "segment"; readonly index: number }
-  | { readonly kind: "hop"; readonly index: number }
-  | { readonly kind: "pass"; readonly index: number };
 
 /** A model whose files were dropped or picked in a browser and have no path. */
 export interface DroppedModel {

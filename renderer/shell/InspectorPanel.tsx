@@ -1,6 +1,7 @@
 /** The inspector: what belongs to the tab that is shown, or what is selected. */
 import type { ReactNode } from "react";
-import { blockNote, shownGraph, stackBlocks } from "../features/graph/graphState.ts";
+import { blockNote, stackBlocks } from "../features/graph/graphState.ts";
+import { shownGraph } from "../drawing/pictureState.ts";
 import { AdviceCards } from "../features/advice/AdviceCards.tsx";
 import { Inspector } from "../features/inspector/Inspector.tsx";
 import { NodeRouteCard } from "../features/route/NodeRouteCard.tsx";

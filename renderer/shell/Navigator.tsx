@@ -18,7 +18,7 @@ import { SearchField } from "../ui/fields.tsx";
 import { count, signed } from "../ui/format.ts";
 import { gainText } from "../features/advice/AdviceCards.tsx";
 import { modelName } from "../features/bench/slice.ts";
-import { routeColumns } from "../features/graph/graphState.ts";
+import { routeColumns } from "../drawing/pictureState.ts";
 import { Notes } from "../features/notes/Notes.tsx";
 import { ConversationList } from "../features/run/ConversationList.tsx";
 import { pastRuns } from "./pastRuns.ts";

@@ -7,7 +7,8 @@ import { ROUTED } from "../../main/contract/views/graph.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import { hasPlan } from "../features/export/slice.ts";
-import { isPass, routeColumns } from "../features/graph/graphState.ts";
+import { isPass } from "../features/graph/graphState.ts";
+import { routeColumns } from "../drawing/pictureState.ts";
 import { hasValues } from "../features/tensors/slice.ts";
 import { current } from "../session/async.ts";
 import { findInText } from "../ui/monaco/findInText.ts";
@@ -235,7 +236,7 @@ export function focusView(): void {
 }
 
 /** The search of a tab; where it has none, the filter of the structure beside it. */
-const SEARCHES = "#graph-search, #tensor-search, #metadata-search";
+const SEARCHES = "#text-search, #graph-search, #tensor-search, #metadata-search";
 
 /** Of the navigator: beside a run it looks for conversations. */
 const FILTERS = "#structure-filter, #conversation-filter";

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
-import { mlxColumn, plannedColumn, shownMode } from "../features/graph/graphState.ts";
+import { mlxColumn, plannedColumn, shownMode } from "../drawing/pictureState.ts";
 import { current } from "../session/async.ts";
 import { createCommands } from "./commands.ts";
 import { createWorkbenchStore } from "./store.ts";

@@ -36,6 +36,8 @@ import { createGraphSlice } from "../features/graph/slice.ts";
 import type { GraphSlice } from "../features/graph/graphState.ts";
 import type { NotesSlice } from "../features/notes/slice.ts";
 import { createNotesSlice } from "../features/notes/slice.ts";
+import type { FindSlice } from "../features/pipeline/findSlice.ts";
+import { createFindSlice } from "../features/pipeline/findSlice.ts";
 import type { LaneSlice } from "../features/pipeline/laneSlice.ts";
 import { createLaneSlice } from "../features/pipeline/laneSlice.ts";
 import type { PipelineSlice } from "../features/pipeline/slice.ts";
@@ -71,6 +73,7 @@ export type WorkbenchState = SessionState &
   GraphSlice &
   PipelineSlice &
   LaneSlice &
+  FindSlice &
   RunSlice &
   DevicesSlice &
   AdviceSlice &
@@ -105,6 +108,7 @@ export function createWorkbenchStore(
       ...createGraphSlice(tools(), layout),
       ...createPipelineSlice(tools()),
       ...createLaneSlice(tools()),
+      ...createFindSlice(tools()),
       ...createTalkSlice(tools()),
       ...createConversationSlice(tools()),
       ...createColumnsSlice(tools()),

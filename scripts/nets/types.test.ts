@@ -95,6 +95,7 @@ describe("types per environment", () => {
       seed("the DOM in the shell", "app/shell/dom.ts", "export const x = document.title;\n", "'document'"),
       seed("the DOM in benchmarks", "bench/dom.ts", "export const x = document.title;\n", "'document'"),
       seed("the DOM in scripts", "scripts/dom.ts", "export const x = document.title;\n", "'document'"),
+      seed("the DOM in the drawing", "renderer/drawing/dom.ts", "export const x = document.title;\n", "'document'"),
       seed("Node in the renderer", "renderer/node.ts", "export const x = process.pid;\n", "'process'"),
       seed("a wrong type in a test", "main/ir/t.test.ts", 'export const x: number = "1";\n', "not assignable"),
       seed("a wrong type in a component", "renderer/a.tsx", "export const A = () => <p id={1} />;\n", "not assignable"),

@@ -109,6 +109,7 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/testing": [...top, "electron", "react", "commander"],
   renderer: ["main/ir", ...above("main/ir"), "main/formats", "app", "e2e", "scripts", "node:fs", "electron", "ws"],
   "renderer/features": ["main/ir", ...above("main/ir"), "app", "e2e", "scripts", "node:fs", "electron", "ws"],
+  "renderer/drawing": ["renderer/features/graph", "renderer/shell", "main/ir", "main/node", "app", "node:fs", "react"],
   "renderer/ui": [
     "renderer/engine",
     "renderer/features/graph",

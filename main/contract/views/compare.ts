@@ -5,8 +5,9 @@
 import { z } from "zod";
 import type { DeepReadonly, View } from "../define.ts";
 import { benchRecord } from "./bench.ts";
-import { device, f32, figure, modelId, phase, phaseItem, u32, u8 } from "./common.ts";
+import { device, f32, figure, i32, modelId, phase, phaseItem, u32, u8 } from "./common.ts";
 import { subject } from "./cost.ts";
+import { graphView } from "./graph.ts";
 
 export const SIDES = ["a", "b"] as const;
 export type Side = (typeof SIDES)[number];
@@ -196,6 +197,23 @@ export const comparison = z.object({
     .nullable(),
 });
 export type Comparison = View<typeof comparison>;
+
+/** How a node of the merged graph differs, by its code: index = code. */
+export const CHANGE_KINDS = ["same", "added", "removed", "changed"] as const;
+
+export const mergeInput = compareInput.pick({ a: true, b: true, phase: true });
+/** Both graphs as one to draw: all of B, and what only A has where it stood. null: one of them has no graph. */
+export const mergedGraph = z
+  .object({
+    view: graphView,
+    /** By node, a code of CHANGE_KINDS. */
+    kind: u8,
+    /** By node, its number in the graph of either side; -1: that one has none. */
+    a: i32,
+    b: i32,
+  })
+  .nullable();
+export type MergedGraph = NonNullable<View<typeof mergedGraph>>;
 
 export const compareItem = z.discriminatedUnion("kind", [phaseItem, z.object({ kind: z.literal("done"), comparison })]);
 export type CompareItem = View<typeof compareItem>;

@@ -32,19 +32,19 @@ const COREML = {
   backend: "coreml",
   title: "Core ML",
   /** What the legal graph becomes: the language of its text and its name. */
-  lowered: { language: "mil", title: "MIL", counts: "MIL operations" },
+  lowered: { language: "mil", title: "MIL", step: "mil", counts: "MIL operations" },
   hint: "Neural Engine, GPU and CPU, placed op by op",
 } as const;
 const CPU = {
   backend: "cpu",
   title: "CPU",
-  lowered: { language: "plan", title: "Plan", counts: "instructions" },
+  lowered: { language: "plan", title: "Plan", step: "plan", counts: "instructions" },
   hint: "All of it on the CPU, by our own engine",
 } as const;
 const MLX = {
   backend: "mlx",
   title: "MLX",
-  lowered: { language: "plan", title: "Calls", counts: "calls" },
+  lowered: { language: "plan", title: "Calls", step: "calls", counts: "calls" },
   hint: "All of it on the GPU",
 } as const;
 export const BACKENDS = [COREML, CPU, MLX] as const;
@@ -55,9 +55,15 @@ export type Backend = z.output<typeof backend>;
 /** Those that run a whole program on one device. */
 export type OwnBackend = Exclude<Backend, typeof COREML.backend>;
 
-/** The first step and the last; between them are the passes, by name. */
+/** The first stage of a graph and the last; between them are the passes, by name. */
 export const BUILT = "built";
 export const LEGAL = "legal";
+/**
+ * Steps of the pipeline that leave the graph as it is: each op gets its verdict before `LEGAL` takes apart what has no rule, and
+ * Core ML's program is cut into segments behind it. The last step is what the runtime is given (`loweredOf`).
+ */
+export const LEGALISE = "legalise";
+export const SEGMENT = "segment";
 const step = z.string().min(1).max(100);
 
 /** Positions that bytes and work are counted for; without it, those that targets begin with. */
@@ -83,6 +89,15 @@ export const isRouted = ({ step: at }: Pick<Stage, "step">): boolean => at === L
 export const loweredOf = (of: Backend): (typeof BACKENDS)[number]["lowered"] =>
   (BACKENDS.find((each) => each.backend === of) ?? COREML).lowered;
 export const backendTitle = (of: Backend): string => BACKENDS.find((each) => each.backend === of)?.title ?? of;
+/** A step of a pipeline as a title. */
+export function stepTitle(of: Backend, name: string): string {
+  if (name === BUILT) return "As built";
+  if (name === LEGALISE) return "Legalise";
+  if (name === LEGAL) return "Decompose";
+  if (name === SEGMENT) return "Segment";
+  const lowered = loweredOf(of);
+  return name === lowered.step ? lowered.title : name;
+}
 export const graphKey = z.object({ model: modelId, stage, phase });
 export type GraphKey = View<typeof graphKey>;
 
@@ -308,12 +323,32 @@ export const stepNumbers = z.object({
 export type StepNumbers = View<typeof stepNumbers>;
 
 export const stepsInput = z.object({ model: modelId, backend, phase, target: targetSpec });
+
+/** A line of what a step did: an op with its verdict, a segment with its device, an operation with its count. */
+export const stepDetail = z.object({ name: z.string(), what: z.string(), count: z.number(), why: z.string() });
+export type StepDetail = View<typeof stepDetail>;
+/** More than that are cut off; `says` has the whole. */
+export const MOST_DETAILS = 500;
+
 export const stepsItem = z.discriminatedUnion("kind", [
-  /** As built, after each pass that changed something, and legal; with the ops of each. */
-  z.object({ kind: z.literal("list"), steps: z.array(z.object({ name: z.string(), ops: z.number() })) }),
-  z.object({ kind: z.literal("numbers"), index: z.number(), numbers: stepNumbers }),
-  /** What the legal graph became: MIL operations, instructions or calls; null where the runtime cannot run all of it. */
-  z.object({ kind: z.literal("lowered"), count: z.number().nullable(), what: z.string() }),
+  /**
+   * As built, after each pass that changed something, and the steps to what the runtime is given. `counts`: what its ops are
+   * ("MIL operations"). `ops`: null where they are not known yet.
+   */
+  z.object({
+    kind: z.literal("list"),
+    steps: z.array(z.object({ name: z.string(), counts: z.string(), ops: z.number().nullable() })),
+  }),
+  z.object({
+    kind: z.literal("numbers"),
+    index: z.number(),
+    /** null: the runtime cannot run all of it. */
+    ops: z.number().nullable(),
+    /** What the step did, in a sentence; "" of a pass, which `passes.list` speaks of. */
+    says: z.string(),
+    details: z.array(stepDetail).max(MOST_DETAILS),
+    numbers: stepNumbers,
+  }),
 ]);
 export type StepsItem = View<typeof stepsItem>;
 
@@ -342,3 +377,8 @@ export const textPage = z.object({
   nodes: i32,
 });
 export type TextPage = View<typeof textPage>;
+
+/** Lines of a program's text in which something stands; lines are counted from zero, and only so many are listed. */
+export const MOST_FOUND = 1000;
+export const textFound = z.object({ total: z.number(), lines: z.array(z.number()).max(MOST_FOUND) });
+export type TextFound = View<typeof textFound>;

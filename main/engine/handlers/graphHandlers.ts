@@ -33,14 +33,15 @@ import { ownPlacement } from "../views/ownRouteView.ts";
 import type { Placed } from "../views/routeView.ts";
 import { nodeView } from "../views/nodeView.ts";
 import type { Line } from "../views/textView.ts";
-import { irLines, milLines, passDiff, passView, textPage } from "../views/textView.ts";
+import { foundIn, irLines, milLines, passDiff, passView, textPage } from "../views/textView.ts";
 import type { TaskKind } from "../models/taskCache.ts";
 import { inSlices, tasksOf } from "../models/taskCache.ts";
 
 const GRAPH_VIEW: TaskKind<GraphView> = { name: "graph view", keep: 6 };
 const TEXT: TaskKind<readonly Line[]> = { name: "text", keep: 4 };
 
-type GraphCalls = "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page";
+type GraphCalls =
+  "graph.get" | "graph.node" | "graph.overlay" | "passes.list" | "passes.diff" | "text.page" | "text.find";
 
 export function graphHandlers(
   store: Pick<ModelStore, "get">,
@@ -100,6 +101,34 @@ export function graphHandlers(
     const { context } = planTarget(model, target, pipeline.phase);
     return [model, { ...pipeline, context, dispatch: dispatchFor(pipeline.backend) }];
   };
+  /** A program as text, whole. */
+  const textOf = async (
+    { key, language, target }: Pick<Parameters<EngineHandlers["calls"]["text.page"]>[0], "key" | "language" | "target">,
+    signal: AbortSignal,
+  ): Promise<{ readonly title: string; readonly lines: readonly Line[] }> => {
+    const model = store.get(key.model);
+    if (language === "mil") {
+      const name = `mil ${JSON.stringify([target, key.phase])}`;
+      const route = await routeOf(model, target, key.phase, signal);
+      const lines = await tasksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
+      return { title: `MIL for ${route.title}`, lines };
+    }
+    if (language === "plan") {
+      const { backend } = key.stage;
+      if (backend === "coreml")
+        throw new WorkbenchError("INPUT_ARGUMENT", "[text] language: got plan, expected mil or rlx-ir", {
+          hint: "Core ML is given MIL.",
+        });
+      const at = { ...key, stage: { ...key.stage, step: LEGAL } };
+      const { graph } = await staged(model, at, signal);
+      const lines = planLines(await planSteps(model, { backend, graph, key: key.phase }, signal));
+      return { title: `${loweredOf(backend).title} for ${backendTitle(backend)}`, lines };
+    }
+    const lines = await tasksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
+      irLines((await staged(model, key, own)).graph),
+    );
+    return { title: stageTitle(key), lines };
+  };
   return {
     "graph.get": (key, { signal }) => view(key, signal),
     "graph.node": async ({ key, node, target }, { signal }) => {
@@ -150,30 +179,10 @@ export function graphHandlers(
       return passDiff(record, { mark: record.mark, previous }, full);
     },
     "text.page": async ({ key, language, target, firstLine, around, lines: count }, { signal }) => {
-      const model = store.get(key.model);
-      if (language === "mil") {
-        const name = `mil ${JSON.stringify([target, key.phase])}`;
-        const route = await routeOf(model, target, key.phase, signal);
-        const all = await tasksOf(model).get(TEXT, name, signal, () => Promise.resolve(milLines(route)));
-        return textPage("mil", `MIL for ${route.title}`, all, { firstLine, around }, count);
-      }
-      if (language === "plan") {
-        const { backend } = key.stage;
-        if (backend === "coreml")
-          throw new WorkbenchError("INPUT_ARGUMENT", "[text] language: got plan, expected mil or rlx-ir", {
-            hint: "Core ML is given MIL.",
-          });
-        const at = { ...key, stage: { ...key.stage, step: LEGAL } };
-        const { graph } = await staged(model, at, signal);
-        const lines = planLines(await planSteps(model, { backend, graph, key: key.phase }, signal));
-        const { title } = loweredOf(backend);
-        return textPage("plan", `${title} for ${backendTitle(backend)}`, lines, { firstLine, around }, count);
-      }
-      const all = await tasksOf(model).get(TEXT, shared(model, key), signal, async (own) =>
-        irLines((await staged(model, key, own)).graph),
-      );
-      return textPage("rlx-ir", stageTitle(key), all, { firstLine, around }, count);
+      const { title, lines } = await textOf({ key, language, target }, signal);
+      return textPage(language, title, lines, { firstLine, around }, count);
     },
+    "text.find": async ({ query, ...asked }, { signal }) => foundIn((await textOf(asked, signal)).lines, query),
   };
 }
 

@@ -1,17 +1,15 @@
 /** The numbers of each step of a pipeline, and the halving that finds the step which made something worse. */
 import type { EngineHandlers } from "../../contract/contract.ts";
 import { deviceOf } from "../../contract/views/common.ts";
-import type { Bisection, StepNumbers, Watched } from "../../contract/views/graph.ts";
-import { BUILT, LEGAL, loweredOf, ROUTED } from "../../contract/views/graph.ts";
+import type { Backend, Bisection, StepNumbers, Watched } from "../../contract/views/graph.ts";
+import { BUILT, LEGAL, LEGALISE, loweredOf, ROUTED, SEGMENT } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { figure } from "../measure/forecast.ts";
 import type { CostAccess } from "../models/costs.ts";
 import type { ModelStore } from "../models/modelStore.ts";
-import type { OpenModel } from "../models/openModel.ts";
 import type { PipelineStep, StepNumbers as Numbers, StepsAsked } from "../models/pipelineSteps.ts";
-import { halve, isWorse, numbersOf, stepsOf, valueOf } from "../models/pipelineSteps.ts";
-import { planSteps } from "../models/planText.ts";
-import { routeOf } from "../models/routes.ts";
+import { halve, isWorse, numbersOf, OPS, stepsOf, valueOf } from "../models/pipelineSteps.ts";
+import { stepDone } from "../models/stepDetails.ts";
 import { opCount } from "../views/textView.ts";
 import { counted } from "../words.ts";
 
@@ -38,13 +36,18 @@ export function stepsHandlers({ store, costs: { dispatch, machineOf } }: StepsPa
       "passes.bisect": async ({ model: id, watched, from, ...input }, { signal }) => {
         const model = store.get(id);
         const asked = await askedOf(input);
-        const all = await stepsOf(model, asked, signal);
+        const known = await stepsOf(model, asked, signal);
+        // Other things are counted in the end.
+        const all = watched === "ops" ? known.filter(({ counts }) => counts === OPS) : known;
         const first = from === null ? 0 : all.findIndex(({ name }) => name === from);
         if (first < 0) {
           const names = all.map(({ name }) => name).join(", ");
           throw new WorkbenchError("INPUT_ARGUMENT", `[passes] from: got ${from ?? ""}, expected one of ${names}`);
         }
-        return bisect(all.slice(first), watched, (step) => numbersOf(model, asked, step, signal));
+        return bisect(asked.backend, all.slice(first), watched, async (step) => ({
+          ...(await numbersOf(model, asked, step, signal)),
+          ops: opCount(step.graph),
+        }));
       },
     },
     streams: {
@@ -52,36 +55,25 @@ export function stepsHandlers({ store, costs: { dispatch, machineOf } }: StepsPa
         const model = store.get(id);
         const asked = await askedOf(input);
         const steps = await stepsOf(model, asked, signal);
-        yield { kind: "list", steps: steps.map(({ name, graph }) => ({ name, ops: opCount(graph) })) };
-        for (const [index, step] of steps.entries())
-          yield { kind: "numbers", index, numbers: numbersView(await numbersOf(model, asked, step, signal)) };
-        const { counts } = loweredOf(asked.backend);
-        yield { kind: "lowered", count: await loweredCount(model, asked, steps, signal), what: counts };
+        const counted = ({ graph, counts }: PipelineStep): number | null => (counts === OPS ? opCount(graph) : null);
+        yield {
+          kind: "list",
+          steps: steps.map((step) => ({ name: step.name, counts: step.counts, ops: counted(step) })),
+        };
+        for (const [index, step] of steps.entries()) {
+          const numbers = numbersView(await numbersOf(model, asked, step, signal));
+          const { ops, says, details } = await stepDone(model, asked, step, signal);
+          yield { kind: "numbers", index, ops, says, details: [...details], numbers };
+        }
       },
     },
   };
 }
 
-const numbersView = ({ hops, aneShare, seconds }: Numbers): StepNumbers => ({
+export const numbersView = ({ hops, aneShare, seconds }: Numbers): StepNumbers => ({
   ...{ hops, aneShare },
   seconds: figure(seconds, "seconds", "predicted", "the shortest way to the end from here: for comparing steps"),
 });
-
-async function loweredCount(
-  model: OpenModel,
-  { backend, target, phase }: StepsAsked,
-  steps: readonly PipelineStep[],
-  signal: AbortSignal,
-): Promise<number | null> {
-  if (backend === ROUTED.backend) {
-    const { lowered } = await routeOf(model, target, phase, signal);
-    const functions = lowered?.functions ?? [];
-    return functions.reduce((n, { mil }) => n + mil.operations.filter(({ type }) => type !== "const").length, 0);
-  }
-  const legal = steps.find(({ name }) => name === LEGAL);
-  if (legal === undefined || legal.blocked > 0) return null;
-  return (await planSteps(model, { backend, graph: legal.graph, key: phase }, signal)).length;
-}
 
 const NAMES = {
   ane: "the ANE share",
@@ -91,9 +83,10 @@ const NAMES = {
 } as const;
 
 async function bisect(
+  backend: Backend,
   steps: readonly PipelineStep[],
   watched: Watched,
-  numbersAt: (step: PipelineStep) => Promise<Numbers>,
+  numbersAt: (step: PipelineStep) => Promise<Numbers & { readonly ops: number }>,
 ): Promise<Bisection> {
   const nameAt = (index: number): string => steps[index]?.name ?? "";
   const valueAt = async (index: number): Promise<number> => {
@@ -117,11 +110,11 @@ async function bisect(
     const end = same ? `and is ${text(last)} at the end` : `and better at the end, ${text(last)}`;
     return {
       step: null,
-      sentence: `Nothing was lost: ${what} is ${text(first)} ${stepText(nameAt(first))} ${end}. ${looked}`,
+      sentence: `Nothing was lost: ${what} is ${text(first)} ${stepText(backend, nameAt(first))} ${end}. ${looked}`,
       ...{ seen, steps: steps.length },
     };
   }
-  const where = `${stepText(nameAt(lostAt - 1))} and ${text(lostAt)} ${stepText(nameAt(lostAt))}`;
+  const where = `${stepText(backend, nameAt(lostAt - 1))} and ${text(lostAt)} ${stepText(backend, nameAt(lostAt))}`;
   return {
     step: nameAt(lostAt),
     sentence: `${begin(what)} is ${text(lostAt - 1)} ${where}. ${looked}`,
@@ -129,8 +122,14 @@ async function bisect(
   };
 }
 
-const stepText = (name: string): string =>
-  name === BUILT ? "as built" : name === LEGAL ? "once legal" : `after “${name}”`;
+function stepText(backend: Backend, name: string): string {
+  if (name === BUILT) return "as built";
+  if (name === LEGAL) return "once decomposed";
+  if (name === LEGALISE) return "once legalised";
+  if (name === SEGMENT) return "once cut into segments";
+  const { step, title } = loweredOf(backend);
+  return name === step ? `as ${title === "MIL" ? title : title.toLowerCase()}` : `after “${name}”`;
+}
 
 function valueText(watched: Watched, value: number): string {
   if (typeof watched === "object") {

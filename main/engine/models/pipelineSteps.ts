@@ -6,6 +6,7 @@
 import { lowerGraph } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { routeLowered } from "../../backends/coreml/hybrid/route.ts";
+import { leversOf, leversText, NO_OPTIONS } from "../../backends/coreml/levers.ts";
 import { systemOf } from "../../backends/coreml/plan/target.ts";
 import { compile } from "../../compiler/compile.ts";
 import { coremlCost } from "../../compiler/cost/coremlCost.ts";
@@ -15,19 +16,18 @@ import { deviceSeconds } from "../../compiler/cost/stepCost.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Backend } from "../../contract/views/graph.ts";
-import { BUILT, LEGAL, sourceOf } from "../../contract/views/graph.ts";
+import { BUILT, LEGAL, LEGALISE, loweredOf, ROUTED, SEGMENT, sourceOf } from "../../contract/views/graph.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { Steps } from "../../ir/steps.ts";
 import { opTable } from "../../ops/index.ts";
 import { shareOf } from "../measure/costFigures.ts";
 import type { Placed } from "../views/routeView.ts";
-import { opCount } from "../views/textView.ts";
 import type { Pipeline } from "./graphs.ts";
 import { passRecords, stepTokens } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { onOneDevice } from "./ownRoutes.ts";
 import { coremlEntry } from "./packageRequest.ts";
-import { planTarget } from "./routes.ts";
+import { planTarget, routeOf } from "./routes.ts";
 import type { TaskKind } from "./taskCache.ts";
 import { inSlices, tasksOf } from "./taskCache.ts";
 
@@ -39,16 +39,19 @@ export interface StepsAsked {
   readonly machine: Machine;
 }
 
-/** A step whose graph differs from that of the one before it. */
+/** A step whose graph differs from that of the one before it, or one of the last that decide about it. */
 export interface PipelineStep {
   readonly name: string;
   readonly graph: Graph;
   /** Ops that the backend cannot run: known of the legal graph. */
   readonly blocked: number;
+  /** What its ops are. */
+  readonly counts: string;
+  /** The step whose program it stands for: one that changes nothing is worth what the one before it is. */
+  readonly worth: string;
 }
 
 export interface StepNumbers {
-  readonly ops: number;
   /** null where there is one device. */
   readonly hops: number | null;
   readonly aneShare: number | null;
@@ -57,22 +60,37 @@ export interface StepNumbers {
   readonly devices: Uint8Array;
 }
 
+/** What the ops of every graph are. */
+export const OPS = "ops";
+
 const NUMBERS: TaskKind<StepNumbers> = { name: "numbers of a step", keep: 96 };
 
-/** As built, after each pass that changed something, and legal. */
+/** As built, after each pass that changed something, then from the verdicts of the ops to what the runtime is given. */
 export async function stepsOf(
   model: OpenModel,
   asked: StepsAsked,
   signal: AbortSignal,
 ): Promise<readonly PipelineStep[]> {
   const { records } = await passRecords(model, pipelineOf(model, asked), signal);
-  const [first] = records;
-  if (first === undefined) return [];
-  const changed = records.filter((record) => record.changed || record.name === LEGAL);
-  const blockedOf = (name: string, misses: number): number => (name === LEGAL ? misses : 0);
+  const [first, last] = [records[0], records.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const made = records.slice(0, -1).filter(({ changed }) => changed);
+  const graphs = [{ name: BUILT, after: first.before }, ...made];
+  const end = graphs.at(-1)?.name ?? BUILT;
+  const { step, counts } = loweredOf(asked.backend);
+  const own = (name: string, graph: Graph, worth = name): PipelineStep => ({
+    ...{ name, graph, worth, counts: OPS },
+    blocked: name === LEGAL ? last.misses.length : 0,
+  });
   return [
-    { name: BUILT, graph: first.before, blocked: 0 },
-    ...changed.map(({ name, after, misses }) => ({ name, graph: after, blocked: blockedOf(name, misses.length) })),
+    ...graphs.map(({ name, after }) => own(name, after)),
+    own(LEGALISE, last.before, end),
+    own(LEGAL, last.after),
+    ...(asked.backend === ROUTED.backend ? [own(SEGMENT, last.after, LEGAL)] : []),
+    {
+      ...own(step, last.after, asked.backend === ROUTED.backend ? step : LEGAL),
+      ...{ counts, blocked: last.misses.length },
+    },
   ];
 }
 
@@ -81,6 +99,7 @@ function pipelineOf(model: OpenModel, { backend, target, phase, dispatch }: Step
   return { backend, phase, context, precision: "f32", dispatch };
 }
 
+/** What a program would be worth that took the shortest way to the end from here; for Core ML, without the target's options. */
 export function numbersOf(
   model: OpenModel,
   asked: StepsAsked,
@@ -89,29 +108,47 @@ export function numbersOf(
 ): Promise<StepNumbers> {
   const { backend, target, phase, dispatch, machine } = asked;
   const plan = planTarget(model, target, phase);
-  const key = [step.name, backend, dispatch, JSON.stringify(machine), ...Object.values(plan).map(String)].join(" ");
-  return tasksOf(model).get(NUMBERS, key, signal, (own) => inSlices(numbers(asked, step, plan), own));
+  const levers = leversText(leversOf(plan));
+  const key = [step.worth, backend, dispatch, JSON.stringify(machine), levers, ...Object.values(plan).map(String)];
+  return tasksOf(model).get(NUMBERS, key.join(" "), signal, async (own) => {
+    if (backend === ROUTED.backend && (step.worth === LEGAL || step.worth === loweredOf(backend).step))
+      return routedNumbers(await routeAt(model, asked, step, own), asked);
+    return inSlices(numbers(asked, step, plan), own);
+  });
 }
 
-function* numbers(
-  { backend, phase, dispatch, machine }: StepsAsked,
-  { graph }: PipelineStep,
-  plan: ReturnType<typeof planTarget>,
-): Steps<StepNumbers> {
+/** The route of Core ML's last steps: options of the target, other ways to lower, come in with the MIL. */
+export const routeAt = (
+  model: OpenModel,
+  { target, phase }: Pick<StepsAsked, "target" | "phase">,
+  { worth }: PipelineStep,
+  signal: AbortSignal,
+): Promise<Route> => routeOf(model, worth === LEGAL ? withoutLevers(target) : target, phase, signal);
+
+/** Units of prefill are no way to lower: they stay. */
+const withoutLevers = (target: TargetSpec): TargetSpec =>
+  target.options === undefined
+    ? target
+    : { ...target, options: { ...NO_OPTIONS, prefillUnits: target.options.prefillUnits } };
+
+function* numbers(asked: StepsAsked, { graph }: PipelineStep, plan: ReturnType<typeof planTarget>): Steps<StepNumbers> {
+  const { backend, phase, dispatch, machine } = asked;
   const legal = yield* compile(graph, { backend, dispatch, passes: [], blocked: "keep" });
-  const ops = opCount(graph);
   if (backend !== "coreml") {
     const route = onOneDevice(legal.graph, legal.blocked, { backend, machine, phase, context: plan.context });
     const { cost } = route;
-    return { ops, hops: null, aneShare: null, seconds: cost.step.value, devices: bySource(route, cost) };
+    return { hops: null, aneShare: null, seconds: cost.step.value, devices: bySource(route, cost) };
   }
   const { opset } = systemOf(plan.os);
   const { profile } = plan;
   const lowering = { table: opTable, entries: coremlEntry, profile, opset, functionName: phase };
-  const route: Route = yield* routeLowered(yield* lowerGraph(legal.graph, lowering), plan);
+  const shortest = { ...plan, options: NO_OPTIONS };
+  return routedNumbers(yield* routeLowered(yield* lowerGraph(legal.graph, lowering), shortest), asked);
+}
+
+function routedNumbers(route: Route, { machine, phase }: StepsAsked): StepNumbers {
   const cost = coremlCost({ route, machine, tokens: stepTokens(phase) });
   return {
-    ops,
     hops: route.hops.length,
     aneShare: shareOf(deviceSeconds(cost, "ane"), cost),
     seconds: cost.step.value,
@@ -136,13 +173,13 @@ function bySource({ graph, nodes }: Pick<Placed, "graph" | "nodes">, cost: StepC
   return devices;
 }
 
-/** What a halving looks at: a number that must not get worse, or the device of an op, by its id. */
+/** What a halving looks at: a number that must not get worse, or the device of an op, by its id. Ops are counted, not worked out. */
 export type Watched = "ane" | "hops" | "seconds" | "ops" | { readonly op: number };
 
 /** Worse by more than rounding. */
 const WORSE = 1e-3;
 
-export function valueOf(watched: Watched, numbers: StepNumbers): number | null {
+export function valueOf(watched: Watched, numbers: StepNumbers & { readonly ops: number }): number | null {
   if (typeof watched === "object") return numbers.devices[sourceOf(watched.op)] ?? 0;
   if (watched === "ane") return numbers.aneShare;
   return numbers[watched];

@@ -1,6 +1,6 @@
 /** Programs as text, page by page, each line tied to the node it belongs to; and the difference a pass makes. */
-import { LEGAL } from "../../contract/views/graph.ts";
-import type { PassDiff, PassView, TextPage } from "../../contract/views/graph.ts";
+import { LEGAL, MOST_FOUND } from "../../contract/views/graph.ts";
+import type { PassDiff, PassView, TextFound, TextPage } from "../../contract/views/graph.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { printLines } from "../../backends/coreml/mil/print.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
@@ -65,6 +65,19 @@ export function textPage(
     text: shown.map((line) => line.text).join("\n"),
     nodes: Int32Array.from(shown, (line) => line.node),
   };
+}
+
+/** Lines in which a text stands, in either case. */
+export function foundIn(lines: readonly Line[], query: string): TextFound {
+  const wanted = query.toLowerCase();
+  const found: number[] = [];
+  let total = 0;
+  lines.forEach(({ text }, i) => {
+    if (!text.toLowerCase().includes(wanted)) return;
+    total++;
+    if (found.length < MOST_FOUND) found.push(i);
+  });
+  return { total, lines: found };
 }
 
 /** The one count of a graph's operations. */

@@ -138,21 +138,44 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
         .array(
           z.object({
             name: text,
+            counts: text,
             ops: number,
             hops: number,
             aneShare: number,
             seconds: z.object({ value: number.positive() }),
+            says: text,
+            details: z.array(z.object({ name: text, what: text, count: number, why: text })),
           }),
         )
-        .min(2),
-      lowered: z.object({ count: number.positive(), what: z.literal("MIL operations") }),
+        .min(5)
+        .refine(
+          (steps) =>
+            steps
+              .slice(-4)
+              .map(({ name }) => name)
+              .join() === "legalise,legal,segment,mil",
+        ),
     }),
     says: /dead code +\d+ → \d+[^]*legal +\d+ → \d+/,
   },
   {
+    line: "passes FILE --steps --backend cpu",
+    json: z.object({ steps: z.array(z.object({ counts: text, hops: z.null() })).min(4) }),
+    says: /As built [^]*Legalise +\d+ [^]*Decompose +\d+ [^]*Plan +instructions +\d+ /,
+  },
+  {
     line: "passes FILE --bisect ops",
     json: z.object({ step: z.literal("legal"), seen: z.array(z.object({ name: text, value: number })).min(2) }),
-    says: /^The number of ops is \d+ [^\n]+ and \d+ once legal\. \d+ steps of \d+ looked at\.\n$/,
+    says: /^The number of ops is \d+ [^\n]+ and \d+ once decomposed\. \d+ steps of \d+ looked at\.\n$/,
+  },
+  {
+    line: "graph FILE --mil --find silu",
+    json: z.object({
+      query: z.literal("silu"),
+      total: number.positive(),
+      found: z.array(z.object({ line: number, text: z.string().regex(/silu/i) })).min(1),
+    }),
+    says: /^ *\d+  [^\n]*silu/i,
   },
   {
     line: "graph FILE --backend cpu --plan",

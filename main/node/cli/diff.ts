@@ -8,6 +8,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice, TargetOptions } from "./client.ts";
 import { devicesOf, openModel, targetOf, unfinished } from "./client.ts";
 import { backendOf, phaseOf } from "./graph.ts";
+import { writeMergedSvg } from "./graphSvg.ts";
 import { writeNew } from "./newFile.ts";
 import { bytesText, figureText, phaseText } from "./output.ts";
 
@@ -22,6 +23,7 @@ export interface DiffOptions extends CommonOptions {
   readonly bench?: boolean;
   readonly warn?: boolean;
   readonly html?: string;
+  readonly svg?: string;
   readonly overwrite?: boolean;
   readonly all?: boolean;
 }
@@ -57,6 +59,7 @@ export async function diff(
     const path = await writeNew("diff", options.html, html, options.overwrite === true);
     output.note(`${bytesText(html.length)} in ${path}`);
   }
+  if (options.svg !== undefined) await writeMergedSvg(command, { ...sides, phase }, options.svg);
   output.value(comparison);
   print(command, comparison, options.all === true ? Infinity : FEW_ROWS);
   return 0;

@@ -1,14 +1,15 @@
 /** `rlx graph` and `rlx passes`. */
-import { writeFile } from "node:fs/promises";
-import type { Input, StreamInputOf } from "../../contract/contract.ts";
+import type { Input, StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import type { Backend, Precision, Stage, StepNumbers, TextPage, Watched } from "../../contract/views/graph.ts";
-import { backendTitle, BACKENDS, isRouted, ROUTED, stageOn } from "../../contract/views/graph.ts";
+import { backendTitle, BACKENDS, isRouted, ROUTED, stageOn, stepTitle } from "../../contract/views/graph.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { nodeDataText } from "../../contract/nodeData.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, orList } from "./client.ts";
+import { writeGraphSvg } from "./graphSvg.ts";
+import { writeNewText } from "./newText.ts";
 import { figureText } from "./output.ts";
 
 interface PassesOptions extends CommonOptions {
@@ -25,7 +26,11 @@ interface GraphOptions extends PassesOptions {
   readonly stage: string;
   readonly mil?: boolean;
   readonly plan?: boolean;
+  readonly find?: string;
   readonly nodeData?: string;
+  readonly svg?: string;
+  readonly theme?: string;
+  readonly expand?: boolean;
   readonly by?: string;
 }
 
@@ -84,11 +89,21 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
     return undefined;
   }
   const key = { model, stage: stageOf(options, target), phase: phaseOf(options) };
+  if (options.svg !== undefined) {
+    await writeGraphSvg(command, { key, target }, { ...options, svg: options.svg });
+    return undefined;
+  }
+  if (options.theme !== undefined || options.expand === true)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --theme, --expand: got no --svg, expected the file to write");
   if (options.nodeData !== undefined || options.by !== undefined) {
     await writeNodeData(command, { key, target }, options);
     return undefined;
   }
   const language = options.mil === true ? "mil" : options.plan === true ? "plan" : "rlx-ir";
+  if (options.find !== undefined) {
+    await printFound(command, { key, target, language }, options.find);
+    return undefined;
+  }
   if (language !== "rlx-ir") {
     const pages = [];
     for await (const page of textPages(command, { key, target, language })) pages.push(page);
@@ -98,6 +113,23 @@ export async function graph(command: Command, choice: ModelChoice, options: Grap
   } else if (output.json) output.value(await client.call("graph.get", key, { signal }));
   else for await (const { text } of textPages(command, { key, target, language: "rlx-ir" })) output.line(text);
   return undefined;
+}
+
+/** Lines of the whole text in which something stands, with their numbers. */
+async function printFound(command: Command, asked: Omit<Input<"text.find">, "query">, query: string): Promise<void> {
+  const { output, client, signal } = command;
+  const { total, lines } = await client.call("text.find", { ...asked, query }, { signal });
+  const wanted = new Set(lines);
+  const found: { readonly line: number; readonly text: string }[] = [];
+  for await (const page of textPages(command, asked))
+    page.text.split("\n").forEach((text, i) => {
+      if (wanted.has(page.firstLine + i)) found.push({ line: page.firstLine + i + 1, text });
+    });
+  output.value({ query, total, found });
+  const most = Math.max(0, ...found.map(({ line }) => line));
+  for (const { line, text } of found) output.line(`${String(line).padStart(String(most).length)}  ${text}`);
+  if (total !== found.length) output.note(`${total - found.length} more lines have it.`);
+  if (total === 0) output.note(`No line has ${query}.`);
 }
 
 const QUANTITIES = ["time", "bytes", "flops"] as const;
@@ -112,25 +144,15 @@ async function writeNodeData(
   if (kind === undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --by: got ${by}, expected ${orList(QUANTITIES)}`);
   if (path === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] --by: got no --node-data, expected the file to write");
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      "[rlx] --by: got neither --node-data nor --svg, expected the file to write",
+    );
   const view = await client.call("graph.get", key, { signal });
   const { values, truth, basis } = await client.call("graph.overlay", { key, kind, target }, { signal });
-  await writeNew("--node-data", path, nodeDataText(view, values));
+  await writeNewText("--node-data", path, nodeDataText(view, values));
   output.value({ path, by: kind, truth, basis });
   output.line(`${by} of each op (${truth}), written to ${path}`);
-}
-
-async function writeNew(option: string, path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text, { flag: "wx" });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "EEXIST" && code !== "ENOENT") throw error;
-    const what = code === "EEXIST" ? "a file that is there" : "a folder that is not there";
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] ${option}: got ${path}, ${what}, expected a new file`, {
-      hint: "Choose another name, or remove the file first.",
-    });
-  }
 }
 
 /** True for a valid file whose graph cannot be built here. A broken file is an error. */
@@ -191,10 +213,12 @@ export async function passes(command: Command, choice: ModelChoice, options: Pas
   });
   if (steps !== null) {
     output.line();
-    output.line("If the way ended after a step: what the program would be worth.");
-    output.table(["after", "ops", "hops", "ANE", "time"], stepRows(steps.steps), { right: [1, 2, 3, 4] });
-    const { count, what } = steps.lowered;
-    output.line(count === null ? "The runtime cannot run all of it." : `In the end ${count} ${what}.`);
+    output.line("Step by step: what the program would be worth that took the shortest way to the end from there.");
+    output.table(["step", "", "ops", "hops", "ANE", "time", "what it did"], stepRows(backend, steps.steps), {
+      right: [2, 3, 4, 5],
+      yields: 6,
+      by: "wrap",
+    });
   }
   for (const pass of list.passes)
     for (const miss of pass.misses.slice(0, 5))
@@ -202,37 +226,61 @@ export async function passes(command: Command, choice: ModelChoice, options: Pas
   return undefined;
 }
 
-interface StepRow extends Partial<StepNumbers> {
+type NumbersItem = Extract<StreamItemOf<"passes.steps">, { kind: "numbers" }>;
+
+interface StepRow extends StepNumbers, Pick<NumbersItem, "ops" | "says" | "details"> {
   readonly name: string;
-  readonly ops: number;
+  readonly counts: string;
 }
 interface StepList {
   readonly steps: readonly StepRow[];
-  readonly lowered: { readonly count: number | null; readonly what: string };
 }
 
 async function stepsOf({ client, output, signal }: Command, asked: StreamInputOf<"passes.steps">): Promise<StepList> {
-  let steps: StepRow[] = [];
-  let lowered: StepList["lowered"] = { count: 0, what: "" };
+  let listed: readonly Pick<StepRow, "name" | "counts">[] = [];
+  const steps: StepRow[] = [];
   for await (const item of client.stream("passes.steps", asked, { signal })) {
-    if (item.kind === "list") steps = [...item.steps];
-    else if (item.kind === "lowered") lowered = { count: item.count, what: item.what };
+    if (item.kind === "list") listed = item.steps;
     else {
-      steps = steps.map((step, at) => (at === item.index ? { ...step, ...item.numbers } : step));
-      output.progress(`Step ${item.index + 1} of ${steps.length}`);
+      const { ops, says, details, numbers } = item;
+      const { name = "", counts = "" } = listed[item.index] ?? {};
+      steps.push({ name, counts, ops, says, details, ...numbers });
+      output.progress(`Step ${item.index + 1} of ${listed.length}`);
     }
   }
-  return { steps, lowered };
+  return { steps };
 }
 
-const stepRows = (steps: readonly StepRow[]): string[][] =>
-  steps.map(({ name, ops, hops = null, aneShare = null, seconds }) => [
-    name,
-    String(ops),
-    hops === null ? "–" : String(hops),
-    aneShare === null ? "–" : `${(aneShare * 100).toFixed(1)} %`,
-    seconds === undefined ? "" : figureText(seconds),
-  ]);
+/** Numbers, each with its change against the step before. */
+const stepRows = (backend: Backend, steps: readonly StepRow[]): string[][] =>
+  steps.map((step, i) => {
+    const before = steps[i - 1];
+    const { name, counts, ops, says, hops, aneShare, seconds } = step;
+    return [
+      stepTitle(backend, name),
+      counts === "ops" ? "" : counts,
+      changed(ops, before?.ops ?? null, String),
+      changed(hops, before?.hops ?? null, String),
+      changed(aneShare, before?.aneShare ?? null, (share) => `${(share * 100).toFixed(1)} %`),
+      changed(seconds.value, before?.seconds.value ?? null, () => figureText(seconds), timeText),
+      says,
+    ];
+  });
+
+function changed(
+  value: number | null,
+  before: number | null,
+  text: (value: number) => string,
+  byText: (value: number) => string = text,
+): string {
+  if (value === null) return "–";
+  const by = before === null ? 0 : value - before;
+  return byText(Math.abs(by)) === byText(0)
+    ? text(value)
+    : `${text(value)} (${by < 0 ? "−" : "+"}${byText(Math.abs(by))})`;
+}
+
+const timeText = (seconds: number): string => `${(seconds * 1e3).toFixed(3)} ms`;
 
 function watchedOf(text: string): Watched {
   if (text === "ane" || text === "hops" || text === "seconds" || text === "ops") return text;

@@ -174,8 +174,15 @@ ofBackend(
   .addOption(preset("--stage <name>", "built, the name of a pass, or legal", "legal"))
   .option("--mil", "the MIL program that Core ML is given instead, for this phase and target")
   .option("--plan", "with --backend cpu or mlx: the instructions or calls that the graph becomes")
+  .option("--find <text>", "only the lines of that program that have this text, with their numbers")
   .option("--node-data <file>", "write a number for each op as JSON, for the window's graph and for Model Explorer")
-  .option("--by <quantity>", "of --node-data: time, bytes or flops (default: time)")
+  .option("--svg <file>", "write the picture of the graph that the window saves, blocks in stacks")
+  .option("--theme <name>", "of --svg: light or dark (default: light)")
+  .option("--expand", "of --svg: with every group open")
+  .option(
+    "--by <quantity>",
+    "of --node-data: time, bytes or flops (default: time); of --svg also device, segment, type",
+  )
   .addOption(adapters())
   .action(run(async () => (await import("./graph.ts")).graph));
 
@@ -190,7 +197,10 @@ ofBackend(
     ),
   ),
 )
-  .option("--steps", "what the program would be worth after each step: ops, hops, ANE share, time (always in --json)")
+  .option(
+    "--steps",
+    "each step to what the runtime is given, with its changes in ops, hops, ANE share, time (always in --json)",
+  )
   .option("--bisect <what>", "the step after which ane, hops, seconds, ops or the device of op:ID got worse")
   .action(run(async () => (await import("./graph.ts")).passes));
 
@@ -260,6 +270,7 @@ forTarget(
   .option("--warn", "with --bench: in a machine that is not quiet, too; the result is marked")
   .option("--all", "every row of the lists")
   .option("--html <path>", "write it as one page of HTML, too")
+  .option("--svg <path>", "draw both graphs as one: + added, − removed, ~ changed")
   .option("--overwrite", "with --html: replace what is there")
   .action((file: string | undefined, other: string | undefined, options: DiffOptions, command: Program) =>
     run(async () => {

@@ -51,6 +51,10 @@ export type { Spread } from "../../statistics/scales.ts";
 export type { TensorScan } from "../../statistics/scan.ts";
 export type { PageOfValues } from "../../statistics/values.ts";
 
+// What the workbench says of a model on a runtime and a target
+export { advise, graphSvg, pipelineSteps } from "./subjects.ts";
+export type { AdviseOptions, GraphSvgOptions, ModelAdvice, ModelStep, SubjectOptions } from "./subjects.ts";
+
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";
 export type {

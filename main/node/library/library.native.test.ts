@@ -6,13 +6,16 @@ import { afterAll, describe, expect, it } from "vitest";
 import { buildGraph, modelGraph } from "../../library/index.ts";
 import { engines } from "./addon.ts";
 import {
+  advise,
   blockScales,
   checkModel,
   compileForCpu,
   devices,
   exportGraph,
+  graphSvg,
   openModel,
   openPackage,
+  pipelineSteps,
   quantizeModel,
   sampleModel,
   tensorStatistics,
@@ -161,5 +164,29 @@ describe("packages", () => {
     const path = join(folder, "mixed.mlpackage");
     await expect(exportGraph(graph, path)).rejects.toMatchObject({ code: "UNSUPPORTED_OP" });
     expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe("what is said of a model", () => {
+  it("is the advice, the steps and the picture that the workbench has", async () => {
+    const model = await openModel(sampleModel());
+    try {
+      const asked = { chip: "m4", context: 1024 } as const;
+      const advice = await advise(model, { ...asked, units: "cpu", threads: 2 });
+      expect(advice.map(({ rule }) => rule)).toContain("units");
+      const gains = advice.map(({ secondsBefore, secondsAfter }) => secondsBefore - secondsAfter);
+      expect(gains.every((gain) => gain > 0)).toBe(true);
+      expect(advice.find(({ rule }) => rule === "units")?.flags).toMatch(/^--units /);
+      const steps = await pipelineSteps(model, asked);
+      expect(steps.map(({ name }) => name).slice(-4)).toEqual(["legalise", "legal", "segment", "mil"]);
+      const onCpu = await pipelineSteps(model, { ...asked, backend: "cpu" });
+      expect(onCpu.at(-1)).toMatchObject({ name: "plan", counts: "instructions", hops: null });
+      const folded = await graphSvg(model, asked);
+      expect(folded).toMatch(/^<svg /);
+      expect((await graphSvg(model, { ...asked, expand: true, by: "type" })).length).toBeGreaterThan(3 * folded.length);
+      await expect(advise(model, { context: 0 })).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+    } finally {
+      await model.close();
+    }
   });
 });

@@ -58,6 +58,7 @@ describe("the recorded answers", () => {
       "upload.chunk",
       "upload.finish",
       "upload.cancel",
+      "compare.graph",
       "report.make",
       "template.inspect",
       "prompt.save",

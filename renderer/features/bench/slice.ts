@@ -97,6 +97,15 @@ export function createBenchSlice({ engine, set, get, on }: SliceTools<BenchSlice
     const { benchRunning } = get();
     if (benchRunning !== null) set({ benchRunning: { ...benchRunning, sentence, waiting } });
   };
+  /** Keeps a result of the open model. */
+  const keep = (name: string, result: BenchResult): void => {
+    const entry = { id: nextNumber(get().benchResults), at: Date.now(), model: name, result };
+    set({ benchResults: [entry, ...get().benchResults].slice(0, MOST_RESULTS), comparedTests: [] });
+  };
+  on("benchMeasured", (result) => {
+    const open = current(get().model);
+    if (open !== null) keep(modelName(open), result);
+  });
   /** Opens the further models for the time of a measurement. */
   const openOthers = async (paths: readonly string[], opened: string[], signal: AbortSignal): Promise<void> => {
     for (const path of paths) {
@@ -157,8 +166,7 @@ export function createBenchSlice({ engine, set, get, on }: SliceTools<BenchSlice
             set({ benchSamples: [...others, item] });
           } else {
             done = true;
-            const entry = { id: nextNumber(get().benchResults), at: Date.now(), model: modelName(open), result: item };
-            set({ benchResults: [entry, ...get().benchResults].slice(0, MOST_RESULTS), comparedTests: [] });
+            keep(modelName(open), item);
           }
         }
       } catch (error) {

@@ -13,6 +13,7 @@ import { Progress } from "../../ui/states.tsx";
 import { diffWords } from "../../ui/textDiff.ts";
 import table from "../../ui/table.module.css";
 import { CostsCard, GraphCard, KeysCard, MovedCard, NumbersCard, TensorsCard } from "./Differences.tsx";
+import { MergedCard } from "./MergedCard.tsx";
 import { SidePicker } from "./SidePicker.tsx";
 import { TwinRibbons } from "./TwinRibbons.tsx";
 import { useCompare } from "./useCompare.ts";
@@ -108,6 +109,7 @@ function Shown({ comparison }: { readonly comparison: Comparison }): ReactNode {
           <TwinRibbons routing={routing} />
         </Card>
       )}
+      <MergedCard />
       <div className={styles["columns"]}>
         <NumbersCard numbers={comparison.numbers} />
         {speed === null ? null : <SpeedCard speed={speed} />}
@@ -161,16 +163,10 @@ function SpeedCard({ speed }: { readonly speed: NonNullable<Comparison["speed"]>
   );
 }
 
-/** The answers word by word, as far as both runs are still here. */
+/** The answers word by word: of runs of this window, and of kept sessions. */
 function WordsCard({ words }: { readonly words: NonNullable<Comparison["words"]> }): ReactNode {
-  const sides = useCompare((s) => s.sides);
-  const runs = useCompare((s) => s.runHistory);
-  const textOf = (side: "a" | "b"): string | null => {
-    const model = sides?.[side].model;
-    return model?.kind === "run" ? (runs.find(({ id }) => id === model.id)?.text ?? null) : null;
-  };
-  const [left, right] = [textOf("a"), textOf("b")];
-  const parts = useMemo(() => (left === null || right === null ? null : diffWords(left, right)), [left, right]);
+  const texts = useCompare((s) => s.comparedAnswers);
+  const parts = useMemo(() => (texts === null ? null : diffWords(texts.a, texts.b)), [texts]);
   return (
     <Card title="Answers" aside={`${words.names.a} and ${words.names.b}`}>
       <Note>{words.sentence}</Note>

@@ -2,7 +2,7 @@
  * The Compare tab: two sides that are chosen, what differs between them, and a measurement of both in turn. A file of a side is
  * open in the engine for as long as it is chosen.
  */
-import type { CompareInput, Comparison, Side } from "../../../main/contract/views/compare.ts";
+import type { CompareInput, Comparison, MergedGraph, Side } from "../../../main/contract/views/compare.ts";
 import type { BenchItem } from "../../../main/contract/views/bench.ts";
 import type { Subject } from "../../../main/contract/views/cost.ts";
 import { readDocument } from "../../../main/contract/views/session.ts";
@@ -32,6 +32,10 @@ export interface CompareSlice {
   readonly sides: Sides | null;
   readonly comparison: Async<Comparison>;
   readonly comparing: Working | null;
+  /** The answers that are compared, whatever they are of. */
+  readonly comparedAnswers: { readonly a: string; readonly b: string } | null;
+  /** Both graphs as one; idle where there is nothing to draw. */
+  readonly merged: Async<MergedGraph>;
   readonly chooseSide: (side: Side, choice: SideChoice) => void;
   readonly swapSides: () => void;
   /** Chooses sides where there are none yet, and compares. */
@@ -58,6 +62,8 @@ interface Asked extends CompareInput {
   readonly a: { readonly model: string; readonly subject: Subject };
   readonly b: { readonly model: string; readonly subject: Subject };
 }
+
+const NOTHING = { merged: IDLE, comparedAnswers: null } as const;
 
 const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 8 } as const;
 
@@ -89,14 +95,14 @@ export function createCompareSlice({
     if (opensAgain) opened.clear();
     else closeOthers(new Set());
     [measured, input] = [null, null];
-    set({ sides: null, comparison: IDLE, comparing: null });
+    set({ sides: null, comparison: IDLE, comparing: null, ...NOTHING });
   });
   // What is compared as the window has it is another thing on another subject.
   watch(
     ({ backend, target, phase }) => [backend, target, phase],
     () => {
       task.abandon();
-      set({ comparison: IDLE, comparing: null });
+      set({ comparison: IDLE, comparing: null, ...NOTHING });
     },
   );
 
@@ -195,14 +201,24 @@ export function createCompareSlice({
       const asked = await inputOf(sides, signal);
       if (asked === null || !isCurrent()) return;
       input = asked;
+      const { a, b, phase, answers } = asked;
+      const texts = answers === null || answers === undefined ? null : { a: answers.a.text, b: answers.b.text };
+      set({ merged: IDLE, comparedAnswers: texts });
       for await (const item of engine.stream("compare.run", asked, { signal })) {
         if (!isCurrent()) return;
         if (item.kind === "phase") say("compare", item.sentence, item.fraction);
         else set({ comparison: ready(item.comparison) });
       }
+      const graph = current(get().comparison)?.graph ?? null;
+      if (graph === null || graph.rows.length === 0) return;
+      say("compare", "Merging the graphs");
+      set({ merged: loading<MergedGraph>(IDLE) });
+      const merged = await engine.call("compare.graph", { a, b, phase }, { signal });
+      if (isCurrent()) set({ merged: merged === null ? IDLE : ready(merged) });
     } catch (error) {
       if (!isCurrent()) return;
-      set({ comparison: isCancelled(error) ? IDLE : failed(error) });
+      if (get().merged.kind === "loading") set({ merged: isCancelled(error) ? IDLE : failed(error) });
+      else set({ comparison: isCancelled(error) ? IDLE : failed(error) });
     } finally {
       if (isCurrent()) set({ comparing: null });
     }
@@ -222,6 +238,7 @@ export function createCompareSlice({
     sides: null,
     comparison: IDLE,
     comparing: null,
+    ...NOTHING,
     chooseSide(side, choice) {
       const { sides } = get();
       if (sides === null) return;
@@ -274,6 +291,7 @@ export function createCompareSlice({
               name: "measured in turn",
             });
             const speed = { a: sideOf(asked.a.model, onA), b: sideOf(asked.b.model, onB), together: true };
+            emit("benchMeasured", item);
             measured = {
               of: JSON.stringify([{ a: asked.a.model, b: asked.b.model }, asked.a.subject, asked.b.subject]),
               speed,

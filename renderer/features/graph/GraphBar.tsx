@@ -2,10 +2,10 @@
 import type { ReactNode } from "react";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { useSize } from "../../ui/useSize.ts";
-import type { GraphMode } from "./graphState.ts";
+import type { GraphMode } from "../../drawing/graphModes.ts";
 import { FileMenu } from "./FileMenu.tsx";
 import { GraphSearch } from "./GraphSearch.tsx";
-import { mlxColumn, plannedColumn, shownMode } from "./graphState.ts";
+import { mlxColumn, plannedColumn, shownMode } from "../../drawing/pictureState.ts";
 import { StageField } from "./StageField.tsx";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";

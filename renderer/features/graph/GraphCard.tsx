@@ -11,11 +11,11 @@ import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { plural } from "../../ui/format.ts";
 import { deviceFill } from "../../ui/patterns.tsx";
-import { CHANGE_SIGNS } from "./changes.ts";
-import type { CardContext } from "./cardContext.ts";
-import { subtitleOf, titleOf } from "./boxWords.ts";
-import { cardText } from "./cardText.ts";
-import { isHeat } from "./graphState.ts";
+import { CHANGE_SIGNS } from "../../drawing/changes.ts";
+import type { CardContext } from "../../drawing/cardContext.ts";
+import { subtitleOf, titleOf } from "../../drawing/boxWords.ts";
+import { cardText } from "../../drawing/cardText.ts";
+import { isHeat } from "../../drawing/graphModes.ts";
 import { KindGlyph } from "./KindGlyph.tsx";
 import styles from "./GraphCard.module.css";
 

@@ -5,7 +5,7 @@ import { parseQuery, searchFault } from "../../graph/search.ts";
 import { current } from "../../session/async.ts";
 import { SearchField } from "../../ui/fields.tsx";
 import { count } from "../../ui/format.ts";
-import { routeColumns, shownGraph } from "./graphState.ts";
+import { routeColumns, shownGraph } from "../../drawing/pictureState.ts";
 import { HIT_LIST, hitId, HitList } from "./HitList.tsx";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";

@@ -3,11 +3,11 @@ import type { PointerEvent, ReactNode } from "react";
 import { useCallback, useEffect, useRef } from "react";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
-import type { CanvasColors } from "./colors.ts";
-import type { Viewport } from "./lod.ts";
-import { worldRect } from "./lod.ts";
-import type { Paint } from "./paint.ts";
-import type { Picture } from "./graphState.ts";
+import type { CanvasColors } from "../../drawing/colors.ts";
+import type { Viewport } from "../../drawing/lod.ts";
+import { worldRect } from "../../drawing/lod.ts";
+import type { Paint } from "../../drawing/paint.ts";
+import type { Picture } from "../../drawing/graphModes.ts";
 import { showsEverything } from "./view.ts";
 import styles from "./Graph.module.css";
 

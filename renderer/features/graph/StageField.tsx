@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { backendTitle, BUILT, isRouted, LEGAL } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
-import { isPlacing } from "./graphState.ts";
+import { isPlacing } from "../../drawing/pictureState.ts";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
 

@@ -5,7 +5,7 @@ import { classify } from "../../graph/fold.ts";
 import { createGraphModel, opName } from "../../graph/graphModel.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
-import { changedBoxes, changesOn, nextRegion } from "./changes.ts";
+import { changedBoxes, changesOn, nextRegion } from "../../drawing/changes.ts";
 import { shownStep } from "./graphState.ts";
 
 const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;

@@ -1,8 +1,8 @@
 /** The light around the box under the pointer: its edges in ink, solid rings around what it reads, dashed ones around what reads it. */
-import { tracePath } from "./drawEdges.ts";
-import type { DrawContext } from "./drawInput.ts";
+import { tracePath } from "../../drawing/drawEdges.ts";
+import type { DrawContext } from "../../drawing/drawInput.ts";
 import type { Around } from "./hover.ts";
-import type { CanvasColors } from "./colors.ts";
+import type { CanvasColors } from "../../drawing/colors.ts";
 import type { Scene } from "../../graph/scene.ts";
 
 export interface HoverInput {

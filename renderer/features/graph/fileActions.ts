@@ -4,11 +4,12 @@ import { nodeDataText } from "../../../main/contract/nodeData.ts";
 import { parseNodeData } from "../../graph/nodeData.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { saveBlob, saveText } from "../../ui/saveText.ts";
-import { readColors } from "./colors.ts";
-import type { GraphPicture } from "./graphPicture.ts";
-import { createGraphPicture } from "./graphPicture.ts";
+import { readColors } from "../../canvas/readColors.ts";
+import type { GraphPicture } from "../../drawing/graphPicture.ts";
+import { createGraphPicture } from "../../drawing/graphPicture.ts";
 import type { GraphSlice } from "./graphState.ts";
-import { measureOnCanvas, PNG_SIDE, pngOf, svgOf, wholeFrame } from "./savePicture.ts";
+import { measureOnCanvas, PNG_SIDE, pngOf } from "./savePicture.ts";
+import { svgOf, wholeFrame } from "../../drawing/svgPicture.ts";
 
 type FileActions = Pick<GraphSlice, "savePicture" | "saveNodeData" | "openNodeData" | "dropNodeData">;
 

@@ -7,11 +7,11 @@ import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { createGridIndex } from "../../graph/gridIndex.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { logShare, NOTHING_KNOWN, typePlace, weightColors } from "../../ui/weightColors.ts";
-import { mixed } from "./colors.ts";
+import { mixed } from "../../drawing/colors.ts";
 import { heatColor } from "../../../main/contract/heat.ts";
-import { dimmedBoxes } from "./dim.ts";
-import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "./lod.ts";
-import { paintScene, segmentText } from "./paint.ts";
+import { dimmedBoxes } from "../../drawing/dim.ts";
+import { cardWindow, detailAt, fitViewport, MAX_CARDS, stillInside, worldRect } from "../../drawing/lod.ts";
+import { paintScene, segmentText } from "../../drawing/paint.ts";
 
 describe("level of detail", () => {
   it("follows the zoom", () => {

@@ -7,7 +7,7 @@ import { layoutScene } from "../../graph/layout.ts";
 import { IDLE, loading, ready } from "../../session/async.ts";
 import { INITIAL_SESSION } from "../../session/createSession.ts";
 import { plannedRoute, sampleGraph, sampleRoute } from "../../testing/sample.ts";
-import { createGraphPicture } from "./graphPicture.ts";
+import { createGraphPicture } from "../../drawing/graphPicture.ts";
 import { BUILT } from "../../../main/contract/views/graph.ts";
 import type { GraphState } from "./graphState.ts";
 import { LEGAL_STAGE } from "./graphState.ts";

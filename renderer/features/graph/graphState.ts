@@ -4,23 +4,24 @@
  */
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
-import type { OverlayKind, OverlayView, PassDiff, PassView, Stage } from "../../../main/contract/views/graph.ts";
-import { BUILT, isRouted, LEGAL, ROUTED } from "../../../main/contract/views/graph.ts";
+import type { OverlayView, PassDiff, PassView, Stage } from "../../../main/contract/views/graph.ts";
+import { BUILT, LEGAL } from "../../../main/contract/views/graph.ts";
 import { oddNote } from "../../graph/fold.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { NodeData } from "../../graph/nodeData.ts";
 import type { LayoutRoom } from "../../graph/layout.ts";
-import type { Scene } from "../../graph/scene.ts";
 import type { Async } from "../../session/async.ts";
 import { current } from "../../session/async.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
-import type { Changes, Side } from "./changes.ts";
-import type { Only } from "./highlight.ts";
-import type { Frame } from "./savePicture.ts";
+import type { Changes, Side } from "../../drawing/changes.ts";
+import type { GraphMode, Picture } from "../../drawing/graphModes.ts";
+import { routeColumns } from "../../drawing/pictureState.ts";
+import type { Only } from "../../drawing/highlight.ts";
+import type { Frame } from "../../drawing/svgPicture.ts";
 import type { KeptView } from "./view.ts";
-import type { Direction } from "./walk.ts";
+import type { Direction } from "../../drawing/walk.ts";
 
 /** A step of the subject's runtime. A pass is looked at from either side: the graph that it was given, the graph that it made. */
 export interface StageChoice extends Pick<Stage, "step"> {
@@ -33,24 +34,6 @@ export const isPass = ({ step }: StageChoice): boolean => step !== BUILT && step
 export function shownStep({ step, side }: StageChoice, passes: readonly Pick<PassView, "name">[]): string {
   if (side === "after") return step;
   return passes[passes.findIndex(({ name }) => name === step) - 1]?.name ?? BUILT;
-}
-
-/**
- * Colours by facts of the graph, by results of a run or an export, by the system's plan, or by MLX
- * support.
- */
-export type GraphMode = OverlayKind | "measured" | "error" | "data" | "planned" | "mapped";
-/** Modes whose numbers come from elsewhere and may miss for any op. */
-export const isResultMode = (mode: GraphMode): mode is "measured" | "error" | "data" =>
-  mode === "measured" || mode === "error" || mode === "data";
-
-/** A scene with its model and classes: indices of one are valid only in the other. */
-export interface Picture {
-  readonly model: GraphModel;
-  readonly classes: Uint32Array;
-  readonly rough: Uint32Array;
-  readonly scene: Scene;
-  readonly serial: number;
 }
 
 /** A request to the viewport, done with the next picture. */
@@ -141,60 +124,6 @@ export function roomFor(width: number, height: number, map: boolean): LayoutRoom
 }
 
 export type GraphState = SessionState & GraphSlice;
-
-/** Modes that show a quantity or a type: not where ops run. */
-export const isHeat = (mode: GraphMode): boolean => mode !== "device" && mode !== "segment" && mode !== "planned";
-
-/** Modes whose columns the window already has: no question to the engine. */
-export const isRouteMode = (mode: GraphMode): boolean =>
-  mode === "device" || mode === "segment" || mode === "planned" || mode === "mapped";
-/** These modes are about the legal graph only. */
-export const isLegalMode = (mode: GraphMode): mode is "planned" | "mapped" => mode === "planned" || mode === "mapped";
-
-export function shownGraph(state: GraphState): Async<GraphModel> {
-  return isRouted(state.graphStage) ? state.graph : state.stageGraph;
-}
-
-/** The legal graph is there, and where its ops run is not known yet. */
-export const isPlacing = ({ graphStage, routes, phase }: GraphState): boolean =>
-  isRouted(graphStage) && routes[phase].kind === "loading" && current(routes[phase]) === null;
-
-/** Device and work per node, when the route speaks about the graph that is shown. */
-export function routeColumns(state: GraphState): {
-  readonly device: Uint8Array | null;
-  readonly work: Float32Array | null;
-} {
-  const route = current(state.routes[state.phase]);
-  const shown = current(shownGraph(state));
-  if (!isRouted(state.graphStage) || route === null || shown?.view.nodeCount !== route.nodes.device.length)
-    return { device: null, work: null };
-  return { device: route.nodes.device, work: route.nodes.work };
-}
-
-/** The graph that plans and MLX's answers speak about. */
-const ofCoreml = ({ backend, graphStage }: GraphState): boolean => backend === ROUTED.backend && isRouted(graphStage);
-
-/** Per node what the system plans; null without a plan of the graph that is shown. */
-export function plannedColumn(state: GraphState): Uint8Array | null {
-  const planned = current(state.planned)?.nodes.planned;
-  const shown = current(shownGraph(state));
-  return ofCoreml(state) && planned?.length === shown?.view.nodeCount ? (planned ?? null) : null;
-}
-
-/** Per node what MLX would do; null without that or for another graph. */
-export function mlxColumn(state: GraphState): Uint8Array | null {
-  const onMlx = current(state.onMlx)?.nodes.state;
-  const shown = current(shownGraph(state));
-  return ofCoreml(state) && onMlx?.length === shown?.view.nodeCount ? (onMlx ?? null) : null;
-}
-
-/** The chosen mode if its column exists, else colours by device: a plan goes with its target. */
-export const shownMode = (state: GraphState): GraphMode =>
-  (state.graphMode === "planned" && plannedColumn(state) === null) ||
-  (state.graphMode === "data" && state.nodeData === null) ||
-  (state.graphMode === "mapped" && mlxColumn(state) === null)
-    ? "device"
-    : state.graphMode;
 
 /** What makes a block differ from its siblings in the picture that is shown, or "". */
 export function blockNote(state: GraphState, group: number): string {

@@ -5,9 +5,9 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { GraphSlice } from "./graphState.ts";
-import { shownGraph } from "./graphState.ts";
+import { shownGraph } from "../../drawing/pictureState.ts";
 import { nextLevel } from "./view.ts";
-import { neighbour, selectedBox } from "./walk.ts";
+import { neighbour, selectedBox } from "../../drawing/walk.ts";
 
 type GroupActions = Pick<
   GraphSlice,

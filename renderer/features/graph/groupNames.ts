@@ -3,7 +3,7 @@ import type { GraphModel } from "../../graph/graphModel.ts";
 import { groupPath } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import type { GraphState } from "./graphState.ts";
-import { shownGraph } from "./graphState.ts";
+import { shownGraph } from "../../drawing/pictureState.ts";
 
 const pathName = ({ view }: GraphModel, group: number): string =>
   groupPath(view, group)

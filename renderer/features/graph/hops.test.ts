@@ -9,8 +9,8 @@ import { createGraphModel, groupName, opName } from "../../graph/graphModel.ts";
 import { hopChip } from "../../graph/hopWords.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
-import { placeChips } from "./chips.ts";
-import { hopMarks, hopsInside } from "./hops.ts";
+import { placeChips } from "../../drawing/chips.ts";
+import { hopMarks, hopsInside } from "../../drawing/hops.ts";
 import { rectOfBox } from "./view.ts";
 
 const view = decoderGraph(

@@ -4,7 +4,7 @@ import { createGraphModel, nodeName, opName } from "../../graph/graphModel.ts";
 import { layoutScene } from "../../graph/layout.ts";
 import { decoderGraph, QWEN_SHAPE } from "../../testing/decoderGraph.ts";
 import { aroundBox, edgesOfBoxes } from "./hover.ts";
-import { shapeOf, shapeText } from "./shapeText.ts";
+import { shapeOf, shapeText } from "../../drawing/shapeText.ts";
 
 const key = { model: "m", stage: { backend: "cpu", step: "built" }, phase: "decode" } as const;
 const model = createGraphModel(decoderGraph({ ...QWEN_SHAPE, layers: 2 }, key));

@@ -5,7 +5,7 @@
 import { consumersOf, producersOf } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
-import type { Picture } from "./graphState.ts";
+import type { Picture } from "../../drawing/graphModes.ts";
 
 export interface Around {
   readonly producers: ReadonlySet<number>;

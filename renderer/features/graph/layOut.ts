@@ -5,7 +5,7 @@ import type { LayoutClient } from "../../graph/layoutClient.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { GraphSlice, GraphState } from "./graphState.ts";
-import { isPlacing, routeColumns, shownGraph } from "./graphState.ts";
+import { isPlacing, routeColumns, shownGraph } from "../../drawing/pictureState.ts";
 
 /**
  * Where blocks run decides which of them stand in one stack. The first picture waits this long for the route, so that nothing

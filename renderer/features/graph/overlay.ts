@@ -4,7 +4,8 @@ import { ownOverlay } from "../../graph/ownColumns.ts";
 import { createQuestions, current, IDLE, ready } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { GraphSlice } from "./graphState.ts";
-import { isLegalMode, isResultMode, isRouteMode, shownGraph } from "./graphState.ts";
+import { isLegalMode, isResultMode, isRouteMode } from "../../drawing/graphModes.ts";
+import { shownGraph } from "../../drawing/pictureState.ts";
 
 export interface OverlayLoader {
   readonly load: () => Promise<void>;

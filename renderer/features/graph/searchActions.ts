@@ -3,7 +3,7 @@ import { parseQuery, searchNodes } from "../../graph/search.ts";
 import { current } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { GraphSlice } from "./graphState.ts";
-import { routeColumns, shownGraph } from "./graphState.ts";
+import { routeColumns, shownGraph } from "../../drawing/pictureState.ts";
 
 export function searchActions({
   set,

@@ -3,9 +3,10 @@ import { BUILT, isRouted, LEGAL, sourceOf, stageOn } from "../../../main/contrac
 import { createGraphModel } from "../../graph/graphModel.ts";
 import { current, failed, IDLE, loading, ready } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
-import { changesOn, nextRegion } from "./changes.ts";
+import { changesOn, nextRegion } from "../../drawing/changes.ts";
 import type { GraphSlice, StageChoice } from "./graphState.ts";
-import { isPass, shownGraph, shownStep } from "./graphState.ts";
+import { isPass, shownStep } from "./graphState.ts";
+import { shownGraph } from "../../drawing/pictureState.ts";
 import { groupsNamed, openNames } from "./groupNames.ts";
 import type { OverlayLoader } from "./overlay.ts";
 

@@ -4,8 +4,8 @@
  * look of one picture.
  */
 import type { Rect } from "../../graph/gridIndex.ts";
-import type { Viewport } from "./lod.ts";
-import type { Size } from "./view.ts";
+import type { Viewport } from "../../drawing/lod.ts";
+import type { Size } from "../../drawing/lod.ts";
 
 /** How to draw a part of the world; null where there is nothing to draw. */
 export type DrawPart = (part: Rect, zoom: number) => ((context: OffscreenCanvasRenderingContext2D) => void) | null;

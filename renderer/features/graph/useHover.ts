@@ -7,12 +7,13 @@ import type { RefObject } from "react";
 import { useEffect, useMemo, useRef } from "react";
 import type { GridIndex } from "../../graph/gridIndex.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
-import type { CanvasColors } from "./colors.ts";
+import type { CanvasColors } from "../../drawing/colors.ts";
+import { canvasPen } from "../../canvas/canvasPen.ts";
 import { drawHover } from "./drawHover.ts";
-import type { Picture } from "./graphState.ts";
+import type { Picture } from "../../drawing/graphModes.ts";
 import { aroundBox, edgesOfBoxes } from "./hover.ts";
-import type { Viewport } from "./lod.ts";
-import type { Size } from "./view.ts";
+import type { Viewport } from "../../drawing/lod.ts";
+import type { Size } from "../../drawing/lod.ts";
 
 export interface HoverInput {
   readonly container: RefObject<HTMLElement | null>;
@@ -65,7 +66,7 @@ export function useHover(input: HoverInput): void {
       const view = viewport();
       const ratio = devicePixelRatio;
       context.setTransform(view.zoom * ratio, 0, 0, view.zoom * ratio, view.x * ratio, view.y * ratio);
-      drawHover(context, {
+      drawHover(canvasPen(context), {
         ...{ scene: shown.scene, colors, zoom: view.zoom, box },
         around: aroundBox(shown, links, box),
       });

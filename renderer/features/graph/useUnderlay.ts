@@ -8,23 +8,23 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { createGridIndex } from "../../graph/gridIndex.ts";
 import type { GridIndex, Rect } from "../../graph/gridIndex.ts";
 import { onThemeChange } from "../../ui/theme.ts";
-import type { CanvasColors } from "./colors.ts";
-import { readColors } from "./colors.ts";
-import type { Chip } from "./chips.ts";
-import { createEdgeIndex } from "./edgeIndex.ts";
-import { placeChips } from "./chips.ts";
-import { drawUnderlay } from "./draw.ts";
-import { chipFont } from "./drawEdges.ts";
-import { drawMap, drawMarks, hasMarks, hasMarksIn } from "./drawMap.ts";
-import type { DrawInput } from "./drawInput.ts";
-import { createPatterns } from "./drawInput.ts";
-import type { CardWindow, Detail, Viewport } from "./lod.ts";
-import { cardWindow, detailAt, hasCards, stillInside, worldRect } from "./lod.ts";
+import type { CanvasColors } from "../../drawing/colors.ts";
+import { readColors } from "../../canvas/readColors.ts";
+import type { Chip } from "../../drawing/chips.ts";
+import { createEdgeIndex } from "../../drawing/edgeIndex.ts";
+import { placeChips } from "../../drawing/chips.ts";
+import { drawUnderlay } from "../../drawing/draw.ts";
+import { chipFont } from "../../drawing/drawEdges.ts";
+import { drawMap, drawMarks, hasMarks, hasMarksIn } from "../../drawing/drawMap.ts";
+import type { DrawInput } from "../../drawing/drawInput.ts";
+import { canvasPen, createPatterns } from "../../canvas/canvasPen.ts";
+import type { CardWindow, Detail, Viewport } from "../../drawing/lod.ts";
+import { cardWindow, detailAt, hasCards, stillInside, worldRect } from "../../drawing/lod.ts";
 import { createTileCache } from "./tileCache.ts";
 import type { DrawPart } from "./tileCache.ts";
-import { labelRects } from "./segmentFrames.ts";
-import type { Size } from "./view.ts";
-import { boundsOf } from "./view.ts";
+import { labelRects } from "../../drawing/segmentFrames.ts";
+import type { Size } from "../../drawing/lod.ts";
+import { boundsOf } from "../../drawing/lod.ts";
 
 /** A stretched map is drawn anew when the view has rested for this long. */
 const REST_MS = 120;
@@ -147,11 +147,11 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     if (detail === "tiles") {
       const plain: DrawPart = (part, zoom) => {
         const of = inputOf({ x: 0, y: 0, zoom }, part, []);
-        return of.boxes.length === 0 ? null : (on) => drawMap(on, of);
+        return of.boxes.length === 0 ? null : (on) => drawMap(canvasPen(on), of);
       };
       const marked: DrawPart = (part, zoom) => {
         const of = inputOf({ x: 0, y: 0, zoom }, part, selectedBox < 0 && selectedHop < 0 ? [] : edgeIndex.query(part));
-        return hasMarksIn(of) ? (on) => drawMarks(on, of) : null;
+        return hasMarksIn(of) ? (on) => drawMarks(canvasPen(on), of) : null;
       };
       const layers = [map.show(context, at, size, ratio, plain), marks?.show(context, at, size, ratio, marked)];
       if (!layers.includes("stretched")) return;
@@ -164,7 +164,7 @@ export function useUnderlay(canvas: RefObject<HTMLCanvasElement | null>, size: S
     }
     context.setTransform(at.zoom * ratio, 0, 0, at.zoom * ratio, at.x * ratio, at.y * ratio);
     const view = worldRect(at, size.width, size.height);
-    drawUnderlay(context, inputOf(at, view, edgeIndex.query(view)));
+    drawUnderlay(canvasPen(context), inputOf(at, view, edgeIndex.query(view)));
   }, [
     canvas,
     picture,

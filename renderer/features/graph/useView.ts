@@ -4,10 +4,12 @@
  */
 import { useReactFlow } from "@xyflow/react";
 import { useCallback, useLayoutEffect, useRef } from "react";
-import type { Viewport } from "./lod.ts";
-import { fitViewport } from "./lod.ts";
-import type { Picture, ViewRequest } from "./graphState.ts";
-import type { KeptView, Size, ViewMode } from "./view.ts";
+import type { Viewport } from "../../drawing/lod.ts";
+import { fitViewport } from "../../drawing/lod.ts";
+import type { ViewRequest } from "./graphState.ts";
+import type { Picture } from "../../drawing/graphModes.ts";
+import type { KeptView, ViewMode } from "./view.ts";
+import type { Size } from "../../drawing/lod.ts";
 import { anchored, keepMiddle, requestTarget, revealed, viewportFor } from "./view.ts";
 
 export interface ViewInput {

@@ -5,7 +5,7 @@ import { createGraphModel } from "../../graph/graphModel.ts";
 import { layoutScene, ROOMY } from "../../graph/layout.ts";
 import type { LayoutRoom } from "../../graph/layout.ts";
 import type { Scene } from "../../graph/scene.ts";
-import { worldRect } from "./lod.ts";
+import { worldRect } from "../../drawing/lod.ts";
 import { roomFor } from "./graphState.ts";
 import {
   BAR_ROOM,

@@ -6,16 +6,13 @@ import type { Rect } from "../../graph/gridIndex.ts";
 import { opsOf } from "../../graph/graphModel.ts";
 import { BOX_KINDS } from "../../graph/lift.ts";
 import type { Scene } from "../../graph/scene.ts";
-import type { Viewport } from "./lod.ts";
-import { fitViewport, worldRect } from "./lod.ts";
+import type { Viewport } from "../../drawing/lod.ts";
+import type { Size } from "../../drawing/lod.ts";
+import { boundsOf, fitViewport, worldRect } from "../../drawing/lod.ts";
 import { isSmall } from "./graphState.ts";
-import type { Picture, ViewRequest } from "./graphState.ts";
-import { boxOfGroup, nearestBoxOfGroup } from "./walk.ts";
-
-export interface Size {
-  readonly width: number;
-  readonly height: number;
-}
+import type { ViewRequest } from "./graphState.ts";
+import type { Picture } from "../../drawing/graphModes.ts";
+import { boxOfGroup, nearestBoxOfGroup } from "../../drawing/walk.ts";
 
 /** first, fit: chosen by the window, so it is chosen again when the window changes · free: the user has moved it. */
 export type ViewMode = "first" | "fit" | "free";
@@ -58,7 +55,6 @@ export const READABLE_ZOOM = 0.7;
 /** As large as a first view that does not hold everything may be. */
 const FIRST_ZOOM = 0.9;
 
-export const boundsOf = (scene: Scene): Rect => ({ x: scene.left, y: 0, w: scene.width, h: scene.height });
 export const rectOfBox = (scene: Scene, box: number): Rect => ({
   x: scene.x[box] ?? 0,
   y: scene.y[box] ?? 0,

@@ -4,7 +4,7 @@
  */
 import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect, useRef, useState } from "react";
-import { backendTitle, BUILT, LEGAL, loweredOf, ROUTED } from "../../../main/contract/views/graph.ts";
+import { backendTitle, ROUTED, stepTitle } from "../../../main/contract/views/graph.ts";
 import type { Watched } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
@@ -12,8 +12,8 @@ import { Button } from "../../ui/Button.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { ChoiceField } from "../../ui/fields.tsx";
-import { approximate, count, plural, seconds, share, signed, THIN } from "../../ui/format.ts";
-import type { Lane as LaneView, LaneSlice, LaneStep } from "./laneSlice.ts";
+import { approximate, count, seconds, share, signed, THIN } from "../../ui/format.ts";
+import type { LaneSlice, LaneStep } from "./laneSlice.ts";
 import type { PipelineSlice } from "./slice.ts";
 import styles from "./Lane.module.css";
 
@@ -34,8 +34,7 @@ export function Lane(): ReactNode {
   if (state.kind === "failed") return <ErrorNote title="The steps could not be worked out" error={state.error} />;
   const steps = lane?.steps ?? [];
   const known = steps.filter(({ numbers }) => numbers !== null).length;
-  const title = (name: string): string =>
-    name === BUILT ? "As built" : name === LEGAL ? `Legal for ${backendTitle(backend)}` : name;
+  const title = (name: string): string => stepTitle(backend, name);
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     const to = event.key === "Home" ? 0 : event.key === "End" ? steps.length - 1 : step === 0 ? null : at + step;
@@ -69,7 +68,6 @@ export function Lane(): ReactNode {
             />
           ))}
         </div>
-        <Ends lane={lane} />
       </div>
       <div className={styles["tools"]}>
         <input
@@ -97,23 +95,6 @@ export function Lane(): ReactNode {
         <Bisect />
       </div>
     </section>
-  );
-}
-
-/** What becomes of the legal graph: for Core ML its segments, then the program that the runtime is given. */
-function Ends({ lane }: { readonly lane: LaneView | null }): ReactNode {
-  const backend = useLane((s) => s.backend);
-  const segments = useLane((s) => current(s.routes[s.phase])?.segments.length ?? 0);
-  const setView = useLane((s) => s.setPipelineView);
-  const { language, title } = loweredOf(backend);
-  if (lane === null || lane.lowered === null) return null;
-  const { count: n, what } = lane.lowered;
-  return (
-    <button type="button" className={styles["end"]} onClick={() => setView(language)}>
-      <b>{title}</b>
-      {backend === ROUTED.backend ? <span>{plural(segments, "segment")}</span> : null}
-      <span>{n === null ? "cannot run all of it" : `${count(n)} ${what}`}</span>
-    </button>
   );
 }
 
@@ -146,7 +127,7 @@ function Step({ id, title, step, before, chosen, onClick }: StepProps): ReactNod
       role="option"
       aria-selected={chosen}
       className={cx(styles["step"], chosen && styles["on"])}
-      title={`${title}. What the program would be worth if it took the shortest way to the end from here.`}
+      title={`${title}. ${step.says === "" ? "" : `${step.says} `}What the program would be worth if it took the shortest way to the end from here.`}
       onClick={onClick}
     >
       <b>{title}</b>
@@ -172,11 +153,20 @@ export interface LaneRow {
 const LEAST = 5e-4;
 
 /** Ops, hops, ANE share and time of a step, each with its change. */
-export function laneRows({ ops, numbers }: LaneStep, before: LaneStep | null): readonly LaneRow[] {
+export function laneRows({ ops, counts, numbers }: LaneStep, before: LaneStep | null): readonly LaneRow[] {
   const waiting = (label: string): LaneRow => ({ label, value: "…", change: "", worse: false });
   const was = before?.numbers ?? null;
-  const opsBy = before === null ? 0 : ops - before.ops;
-  const rows: LaneRow[] = [{ label: "ops", value: count(ops), change: opsBy === 0 ? "" : signed(opsBy), worse: false }];
+  const opsBy = (ops ?? 0) - (before?.ops ?? ops ?? 0);
+  // "MIL operations", "instructions": the card has room for the last word.
+  const label = counts.split(" ").at(-1) ?? counts;
+  const rows: LaneRow[] = [
+    {
+      label,
+      value: ops !== null ? count(ops) : numbers === null ? "…" : "not all",
+      change: ops === null || opsBy === 0 ? "" : signed(opsBy),
+      worse: false,
+    },
+  ];
   if (numbers === null) return [...rows, waiting("time")];
   const { hops, aneShare } = numbers;
   if (hops !== null) {

@@ -14,12 +14,17 @@ import { count, figureText, plural, signed } from "../../ui/format.ts";
 import { DiffView, TextView } from "../../ui/monaco/TextView.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
+import { SearchField } from "../../ui/fields.tsx";
+import type { FindSlice } from "./findSlice.ts";
+import { foundLine } from "./findSlice.ts";
 import { Lane } from "./Lane.tsx";
+import type { LaneSlice } from "./laneSlice.ts";
+import { StepTable } from "./StepTable.tsx";
 import type { PipelineSlice } from "./slice.ts";
 import { PAGE_LINES } from "./slice.ts";
 import styles from "./Pipeline.module.css";
 
-const usePipeline = sliceHook<PipelineSlice>();
+const usePipeline = sliceHook<PipelineSlice & FindSlice & LaneSlice>();
 
 export function PipelineTab(): ReactNode {
   const state = usePipeline((s) => s.passes);
@@ -103,22 +108,23 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
 }
 
 const VIEWS = [
-  { id: "diff", text: "This pass", hint: "Before and after the chosen pass" },
+  { id: "diff", text: "This step", hint: "Before and after the chosen pass, or what the chosen step did" },
   { id: "rlx-ir", text: "Program", hint: "The legal program in its own text form" },
 ] as const;
 
 function Texts({ passes }: { readonly passes: readonly PassView[] }): ReactNode {
   const view = usePipeline((s) => s.pipelineView);
   const setView = usePipeline((s) => s.setPipelineView);
+  const isStep = usePipeline((s) => s.stepShown !== "");
   const { language, title, counts } = usePipeline((s) => loweredOf(s.backend));
   const views = [...VIEWS, { id: language, text: title, hint: `What the runtime is given: ${counts}` } as const];
   return (
     <section className={styles["texts"]} aria-label="Text">
       <div className={styles["tools"]}>
         <Segmented label="View" value={view} options={views} onChange={setView} />
-        {view === "diff" ? <DiffTools /> : <PageTools />}
+        {view !== "diff" ? <PageTools /> : isStep ? null : <DiffTools />}
       </div>
-      {view === "diff" ? <Diff passes={passes} /> : <Page />}
+      {view !== "diff" ? <Page /> : isStep ? <StepTable /> : <Diff passes={passes} />}
     </section>
   );
 }
@@ -169,6 +175,7 @@ function PageTools(): ReactNode {
   const last = Math.min(page.totalLines, page.firstLine + PAGE_LINES);
   return (
     <span className={styles["note"]}>
+      <FindField />
       {plural(page.totalLines, "line")}
       {page.totalLines <= PAGE_LINES ? null : (
         <>
@@ -190,6 +197,39 @@ function PageTools(): ReactNode {
   );
 }
 
+const FIND_FIELD = "text-search";
+const focusFind = (): void => document.getElementById(FIND_FIELD)?.focus();
+
+/** In all of the program, whatever page is shown. */
+function FindField(): ReactNode {
+  const query = usePipeline((s) => s.textQuery);
+  const found = usePipeline((s) => s.textFound);
+  const at = usePipeline((s) => s.foundAt);
+  const setQuery = usePipeline((s) => s.setTextQuery);
+  const next = usePipeline((s) => s.nextFound);
+  const lines = current(found);
+  const words =
+    query.trim() === "" || lines === null
+      ? ""
+      : lines.total === 0
+        ? "none"
+        : `${at < 0 ? "" : `${count(at + 1)} of `}${count(lines.total)}`;
+  return (
+    <>
+      <SearchField
+        id={FIND_FIELD}
+        label="Find in the whole text"
+        placeholder="Find in the whole text"
+        value={query}
+        onChange={setQuery}
+        onEnter={(backwards) => next(backwards ? -1 : 1)}
+        onEscape={() => setQuery("")}
+      />
+      <output aria-live="polite">{found.kind === "failed" ? found.error.message : words}</output>
+    </>
+  );
+}
+
 function Page(): ReactNode {
   const state = usePipeline((s) => s.page);
   const select = usePipeline((s) => s.select);
@@ -197,6 +237,7 @@ function Page(): ReactNode {
   const backend = usePipeline((s) => s.backend);
   const around = usePipeline((s) => s.pageAround);
   const routed = usePipeline((s) => (s.selection.kind === "node" ? (current(s.node)?.routed ?? null) : null));
+  const found = usePipeline(foundLine);
   const page = current(state);
   if (state.kind === "failed") return <ErrorNote title="The program could not be printed" error={state.error} />;
   if (page === null) return <Progress sentence="Printing the program" fraction={null} />;
@@ -208,7 +249,8 @@ function Page(): ReactNode {
       language={page.language}
       text={page.text}
       firstLine={page.firstLine}
-      markLine={selectedLine}
+      markLine={found ?? selectedLine}
+      onFind={focusFind}
       onLine={(line) => {
         const node = page.nodes[line - page.firstLine] ?? -1;
         if (node >= 0 && graph !== null) select({ kind: "node", key: graph.view.key, node });

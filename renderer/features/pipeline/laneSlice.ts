@@ -2,7 +2,8 @@
  * The lane of the subject: what each step of its pipeline is worth, worked out in the background while the tab shows, and the
  * halving that finds the step which lost something.
  */
-import type { Bisection, StepNumbers, Watched } from "../../../main/contract/views/graph.ts";
+import { BUILT, loweredOf } from "../../../main/contract/views/graph.ts";
+import type { Bisection, StepDetail, StepNumbers, Watched } from "../../../main/contract/views/graph.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
@@ -11,15 +12,19 @@ import type { PipelineSlice } from "./slice.ts";
 
 export interface LaneStep {
   readonly name: string;
-  readonly ops: number;
+  /** What its ops are. */
+  readonly counts: string;
+  /** null: not known yet, or not all of it can run. */
+  readonly ops: number | null;
   /** null: not worked out yet. */
   readonly numbers: StepNumbers | null;
+  /** What it did, of steps that are no passes. */
+  readonly says: string;
+  readonly details: readonly StepDetail[];
 }
 
 export interface Lane {
   readonly steps: readonly LaneStep[];
-  /** What the legal graph became. */
-  readonly lowered: { readonly count: number | null; readonly what: string } | null;
 }
 
 export interface LaneSlice {
@@ -28,6 +33,8 @@ export interface LaneSlice {
   readonly laneStopped: boolean;
   /** The step of the scrubber; the pass of the same name is chosen with it. */
   readonly laneAt: number;
+  /** The step whose own table is shown in the place of a pass, or "". */
+  readonly stepShown: string;
   readonly bisection: Async<Bisection>;
   readonly loadLane: () => Promise<void>;
   readonly stopLane: () => void;
@@ -38,7 +45,7 @@ export interface LaneSlice {
   readonly stopBisect: () => void;
 }
 
-const NO_LANE = { lane: IDLE, laneStopped: false, laneAt: 0, bisection: IDLE } as const;
+const NO_LANE = { lane: IDLE, laneStopped: false, laneAt: 0, stepShown: "", bisection: IDLE } as const;
 
 export function createLaneSlice(tools: SliceTools<LaneSlice, SessionState & LaneSlice & PipelineSlice>): LaneSlice {
   const { engine, set, get, on, watch } = tools;
@@ -76,7 +83,7 @@ export function createLaneSlice(tools: SliceTools<LaneSlice, SessionState & Lane
   );
   on("passChosen", (name) => {
     const at = current(get().lane)?.steps.findIndex((step) => step.name === name) ?? -1;
-    if (at >= 0) set({ laneAt: at });
+    set({ stepShown: "", ...(at >= 0 && { laneAt: at }) });
   });
 
   return {
@@ -87,21 +94,20 @@ export function createLaneSlice(tools: SliceTools<LaneSlice, SessionState & Lane
       if (at === null || loadedFor === key) return;
       loadedFor = key;
       const { signal, isCurrent } = work.begin();
-      let lane: Lane = { steps: [], lowered: null };
+      let lane: Lane = { steps: [] };
       set({ lane: loading(get().lane), laneStopped: false });
       try {
         for await (const item of engine.stream("passes.steps", at, { signal })) {
           if (!isCurrent()) return;
           if (item.kind === "list") {
-            lane = { ...lane, steps: item.steps.map((step) => ({ ...step, numbers: null })) };
+            lane = { steps: item.steps.map((step) => ({ ...step, numbers: null, says: "", details: [] })) };
             const chosen = item.steps.findIndex(({ name }) => name === get().passAt);
             set({ laneAt: Math.max(0, chosen) });
-          } else if (item.kind === "lowered") lane = { ...lane, lowered: { count: item.count, what: item.what } };
-          else
-            lane = {
-              ...lane,
-              steps: lane.steps.map((step, i) => (i === item.index ? { ...step, numbers: item.numbers } : step)),
-            };
+          } else {
+            const { index, ops, says, details, numbers } = item;
+            const known = { ops, says, details, numbers };
+            lane = { steps: lane.steps.map((step, i) => (i === index ? { ...step, ...known } : step)) };
+          }
           set({ lane: { kind: "loading", previous: lane } });
         }
         if (isCurrent()) set({ lane: ready(lane) });
@@ -122,7 +128,13 @@ export function createLaneSlice(tools: SliceTools<LaneSlice, SessionState & Lane
       const name = steps[laneAt]?.name;
       if (name === undefined) return;
       set({ laneAt });
-      if (current(get().passes)?.passes.some((pass) => pass.name === name) === true) get().choosePass(name);
+      const { language, step: end } = loweredOf(get().backend);
+      if (name === end) get().setPipelineView(language);
+      else if (current(get().passes)?.passes.some((pass) => pass.name === name) === true) get().choosePass(name);
+      else if (name !== BUILT) {
+        if (get().pipelineView !== "diff") get().setPipelineView("diff");
+        set({ stepShown: name });
+      }
     },
     async bisect(watched) {
       const at = place();

@@ -18,6 +18,8 @@ export interface TextViewProps {
   /** Line to show and mark, counted from zero in the whole text. */
   readonly markLine?: number | null;
   readonly onLine?: (line: number) => void;
+  /** The search of what this is a page of; without it the editor's own, in what is shown. */
+  readonly onFind?: () => void;
 }
 
 const OPTIONS = {
@@ -69,12 +71,22 @@ function openFind(editor: ReturnType<Setup["monaco"]["editor"]["create"]>): void
   editor.trigger("window", "actions.find", null);
 }
 
-export function TextView({ label, language, text, firstLine, markLine = null, onLine }: TextViewProps): ReactNode {
+export function TextView({
+  label,
+  language,
+  text,
+  firstLine,
+  markLine = null,
+  onLine,
+  onFind,
+}: TextViewProps): ReactNode {
   const setup = useSetup();
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<ReturnType<Setup["monaco"]["editor"]["create"]> | null>(null);
   const report = useRef(onLine);
   report.current = onLine;
+  const search = useRef(onFind);
+  search.current = onFind;
   const start = useRef(firstLine);
   start.current = firstLine;
 
@@ -88,7 +100,9 @@ export function TextView({ label, language, text, firstLine, markLine = null, on
       lineNumbers: (n) => String(n + start.current),
     });
     editor.current = created;
-    const withdraw = offerFind(() => openFind(created));
+    const find = (): void => (search.current === undefined ? openFind(created) : search.current());
+    const withdraw = offerFind(find);
+    created.addCommand(setup.monaco.KeyMod.CtrlCmd | setup.monaco.KeyCode.KeyF, find);
     const listening = created.onMouseDown(({ target }) => {
       if (target.position !== null) report.current?.(start.current + target.position.lineNumber - 1);
     });
