@@ -112,7 +112,7 @@ function Window({ store, shell }: AppProps): ReactNode {
           dragging={dragging}
           onOpen={commands["file.open"].run}
           onOpenPath={() => showDialog("path")}
-          onSettings={() => showDialog("settings")}
+          onSettings={commands["file.settings"].run}
         />
       )}
       <StatusBar />

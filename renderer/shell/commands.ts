@@ -80,7 +80,15 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
         });
     }),
     "file.openPath": always(() => get().showDialog("path")),
-    "file.settings": always(() => get().showDialog("settings")),
+    "file.share": {
+      run: () => {
+        const path = model()?.file?.path ?? null;
+        if (path !== null) get().outside?.share?.(path);
+      },
+      enabled: () => (model()?.file?.path ?? null) !== null && (get().outside?.share ?? null) !== null,
+    },
+    // In a browser a dialog: it has no windows of its own.
+    "file.settings": always(() => (shell === null ? get().showDialog("settings") : shell.openSettings())),
     "file.openSample": {
       run: () => {
         const sample = current(get().info)?.offers.find(({ kind }) => kind === "sample");

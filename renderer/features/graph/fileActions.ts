@@ -10,7 +10,7 @@ import { createGraphPicture } from "./graphPicture.ts";
 import type { GraphSlice } from "./graphState.ts";
 import { measureOnCanvas, PNG_SIDE, pngOf, svgOf, wholeFrame } from "./savePicture.ts";
 
-type FileActions = Pick<GraphSlice, "savePicture" | "saveNodeData" | "openNodeData" | "dropNodeData">;
+type FileActions = Pick<GraphSlice, "makePicture" | "savePicture" | "saveNodeData" | "openNodeData" | "dropNodeData">;
 
 /** More is no file of numbers that someone wrote. */
 const MOST_BYTES = 64e6;
@@ -28,18 +28,25 @@ export function fileActions({ set, get }: SliceTools<GraphSlice>): FileActions {
     return picture;
   };
   return {
-    async savePicture(format, extent) {
+    async makePicture(format, extent) {
       try {
         const picture = shown();
         const colors = readColors(document.documentElement);
         const now = extent === "shown" ? get().viewNow?.() : undefined;
         const frame = now ?? wholeFrame(picture, format === "png" ? PNG_SIDE : NO_LIMIT);
-        const name = `${fileName(picture)}.${format}`;
-        if (format === "svg") saveText(name, svgOf(picture, frame, colors, measureOnCanvas()), "image/svg+xml");
-        else saveBlob(name, await pngOf(picture, frame, colors));
+        const blob =
+          format === "svg"
+            ? new Blob([svgOf(picture, frame, colors, measureOnCanvas())], { type: "image/svg+xml" })
+            : await pngOf(picture, frame, colors);
+        return { name: `${fileName(picture)}.${format}`, blob };
       } catch (error) {
-        get().notifyError("The picture could not be saved", error);
+        get().notifyError("The picture could not be made", error);
+        return null;
       }
+    },
+    async savePicture(format, extent) {
+      const made = await get().makePicture(format, extent);
+      if (made !== null) saveBlob(made.name, made.blob);
     },
     saveNodeData() {
       try {
