@@ -4,6 +4,7 @@ import { until } from "../../main/testing/until.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import { current } from "../session/async.ts";
 import { createStoreOver, openSample } from "../testing/openStore.ts";
+import { SAMPLE } from "../testing/sample.ts";
 import { createCommands } from "./commands.ts";
 import { rankCommands } from "./rankCommands.ts";
 
@@ -72,4 +73,17 @@ it("shows the settings in a window of their own where there is a shell, and shar
   }
   command.run();
   expect(share).toHaveBeenCalledWith(current(get().model)?.file?.path);
+});
+
+it("shows the server without a model too, and the first screen again when one was open", async () => {
+  const { store, get } = await createStoreOver();
+  const command = commandsOver(store)["view.server"];
+  expect(command.enabled()).toBe(true);
+  command.run();
+  expect(get().startPage).toBe("server");
+  await get().open(SAMPLE);
+  expect(get().startPage).toBe("first");
+  vi.stubGlobal("requestAnimationFrame", () => 0);
+  command.run();
+  expect([get().tab, get().startPage]).toEqual(["server", "first"]);
 });

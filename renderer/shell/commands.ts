@@ -11,7 +11,7 @@ import { isPass, routeColumns } from "../features/graph/graphState.ts";
 import { hasValues } from "../features/tensors/slice.ts";
 import { current } from "../session/async.ts";
 import { findInText } from "../ui/monaco/findInText.ts";
-import type { WorkbenchStore } from "./store.ts";
+import type { WorkbenchState, WorkbenchStore } from "./store.ts";
 import { isBusy, shownTabs, stopWork } from "./tabs.ts";
 import type { WriteKind } from "./windowSlice.ts";
 
@@ -128,6 +128,10 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "navigate.forward": always(() => history.forward()),
     "view.palette": always(() => get().showDialog(get().dialog === "palette" ? null : "palette")),
     ...tabCommands(tab),
+    "view.server": {
+      run: () => (isAtStart(get()) ? get().showStartPage("server") : tab("server").run()),
+      enabled: () => isAtStart(get()) || tab("server").enabled(),
+    },
     "view.navigator": withModel(() => get().toggleNavigator()),
     "view.inspector": withModel(() => get().toggleInspector()),
     "view.log": withModel(() => get().toggleLog()),
@@ -230,6 +234,10 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "help.shortcuts": always(() => get().showDialog("shortcuts")),
   };
 }
+
+/** No model is open, and none is on its way. */
+export const isAtStart = ({ model }: Pick<WorkbenchState, "model">): boolean =>
+  model.kind === "idle" || model.kind === "failed";
 
 /** Why there is no package of this model, nor a plan for one. */
 export const exportRefusal = (model: Pick<Overview, "canExport" | "canGraph" | "file">): string | null =>

@@ -15,6 +15,9 @@ export interface WindowSlice {
   readonly logShown: boolean;
   readonly theme: ThemeChoice;
   readonly writeKind: WriteKind;
+  /** While no model is open: the first screen, or the server for other programs. */
+  readonly startPage: "first" | "server";
+  readonly showStartPage: (page: "first" | "server") => void;
   readonly showDialog: (dialog: DialogName | null) => void;
   readonly toggleNavigator: () => void;
   readonly toggleInspector: () => void;
@@ -31,6 +34,8 @@ export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): Wi
     applyTheme(appearance);
     set({ theme: appearance });
   });
+  // Closed, it leaves the first screen.
+  on("modelShown", () => set({ startPage: "first" }));
   let wide: Pick<WindowSlice, "navigatorShown" | "inspectorShown"> | null = null;
   return {
     dialog: null,
@@ -39,6 +44,8 @@ export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): Wi
     logShown: false,
     theme: typeof localStorage === "undefined" ? "auto" : storedTheme(),
     writeKind: "package",
+    startPage: "first",
+    showStartPage: (startPage) => set({ startPage }),
     showDialog: (dialog) => set({ dialog }),
     toggleNavigator: () => set({ navigatorShown: !get().navigatorShown }),
     toggleInspector: () => set({ inspectorShown: !get().inspectorShown }),
