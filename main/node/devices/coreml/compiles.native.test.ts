@@ -1,45 +1,26 @@
 // The ledger of compiles through the engine, over the Core ML double: what a load leaves behind, what is told before the next one, a
 // model that ended its helper, an update of the system, and the search for the operation that the Neural Engine's compiler refuses.
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createClient } from "../../../contract/client.ts";
 import type { EngineClient, StreamItemOf } from "../../../contract/contract.ts";
-import { contract } from "../../../contract/contract.ts";
-import { createPortPair } from "../../../contract/port.ts";
-import type { Engine } from "../../../engine/engine.ts";
-import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import { nodeEngine } from "../../nodeEngine.ts";
-import { readSettings } from "../../settings.ts";
+import { noDouble } from "../../../testing/coremlDouble.ts";
+import type { DoubleEngine } from "../../../testing/coremlEngine.ts";
+import { engineOverDouble, madeHome, openOffer, playDouble as play } from "../../../testing/coremlEngine.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
-  const home = mkdtempSync(join(tmpdir(), "rlx-compiles-"));
-  let engine: Engine;
+  let double: DoubleEngine;
   let client: EngineClient;
   let sample: string;
   beforeAll(async () => {
-    engine = nodeEngine({
-      settings: readSettings({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }),
-    });
-    const [window, served] = createPortPair();
-    client = createClient(contract, window, { checkOutputs: true });
-    engine.connect(served);
-    sample = (await client.call("model.open", { source: { kind: "offer", id: "sample" } })).model;
+    double = engineOverDouble(madeHome("compiles"));
+    ({ client } = double);
+    sample = await openOffer(client, "sample");
   });
-  afterAll(async () => {
-    delete process.env["RLX_COREML_DOUBLE"];
-    await engine.dispose();
-    rmSync(home, { recursive: true, force: true });
-  });
+  afterAll(() => double.close());
 
-  /** The child and this process play by the same settings. */
-  function play(settings: string): void {
-    process.env["RLX_COREML_DOUBLE"] = settings;
-    doubleControls().configure(settings);
-  }
   async function phases(context: number): Promise<StreamItemOf<"run.start">[]> {
     const items: StreamItemOf<"run.start">[] = [];
     const prompt = { kind: "completion", text: "Once" } as const;
@@ -166,7 +147,7 @@ describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
   );
 
   it("finds operations that are refused together only, in a graph that is cut", { timeout: 120_000 }, async () => {
-    const { model } = await client.call("model.open", { source: { kind: "offer", id: "demo-hybrid" } });
+    const model = await openOffer(client, "demo-hybrid");
     play("");
     expect((await explained({ model })).done).toMatchObject({ result: "compiles", culprits: [] });
     play("refuse=gelu+add");
