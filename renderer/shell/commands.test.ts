@@ -87,3 +87,18 @@ it("shows the server without a model too, and the first screen again when one wa
   command.run();
   expect([get().tab, get().startPage]).toEqual(["server", "first"]);
 });
+
+it("finds on through the view whose search is open, and through the graph's hits otherwise", async () => {
+  const { store, get } = await openSample();
+  const commands = commandsOver(store);
+  store.setState({ tab: "bench" });
+  expect(commands["edit.findNext"].enabled()).toBe(false);
+  get().showFind(true);
+  get().setFindWords("t/s");
+  commands["edit.findNext"].run();
+  commands["edit.findPrevious"].run();
+  commands["edit.findPrevious"].run();
+  expect([get().tab, get().findAt]).toEqual(["bench", -1]);
+  get().setFindWords("ops");
+  expect(get().findAt).toBe(0);
+});

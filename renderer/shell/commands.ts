@@ -59,12 +59,14 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       return open !== null && can(open);
     },
   });
-  const withHits = (run: () => void): BoundCommand => ({
+  /** Of the view's search while that is shown, else of the graph's. */
+  const stepHit = (step: 1 | -1): BoundCommand => ({
     run: () => {
+      if (get().findShown) return get().stepFind(step);
       get().setTab("graph");
-      run();
+      get().nextHit(step);
     },
-    enabled: () => get().graphHits.length > 0,
+    enabled: () => get().findShown || get().graphHits.length > 0,
   });
   /** Of the graph's stages, or of the pipeline's list. */
   const stepPass = (step: 1 | -1, passes: "changed" | "all"): BoundCommand =>
@@ -105,8 +107,8 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "file.quantize": write("quantize", ({ file }) => file !== null),
     "file.convert": write("convert", ({ file }) => file !== null),
     "edit.find": withModel(() => focusSearch(store)),
-    "edit.findNext": withHits(() => get().nextHit(1)),
-    "edit.findPrevious": withHits(() => get().nextHit(-1)),
+    "edit.findNext": stepHit(1),
+    "edit.findPrevious": stepHit(-1),
     "edit.copyCommand": {
       run: () => {
         const { lastCommand, notify } = get();
@@ -250,20 +252,16 @@ export function focusView(): void {
   (view.querySelector<HTMLElement>("[data-graph-canvas]") ?? view).focus({ preventScroll: true });
 }
 
-/** The search of a tab; where it has none, the filter of the structure beside it. */
-const SEARCHES = "#graph-search, #tensor-search, #metadata-search";
+/** Searches of tabs; beside a run, of the conversations. */
+const SEARCHES = "#graph-search, #tensor-search, #metadata-search, #conversation-filter";
 
-/** Of the navigator: beside a run it looks for conversations. */
-const FILTERS = "#structure-filter, #conversation-filter";
-
-/** Finds in what is shown. */
+/** Finds in what is shown: in its text, by its own search, or else in all that the view says. */
 export function focusSearch(store: WorkbenchStore): void {
   if (findInText()) return;
-  const field = document.querySelector<HTMLInputElement>(SEARCHES) ?? document.querySelector<HTMLInputElement>(FILTERS);
+  const field = document.querySelector<HTMLInputElement>(SEARCHES);
   if (field === null) {
-    // Without the navigator there is no field: it opens with its filter.
-    store.getState().toggleNavigator();
-    requestAnimationFrame(() => document.querySelector<HTMLInputElement>(FILTERS)?.focus());
+    store.getState().showFind(true);
+    requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#view-search")?.select());
     return;
   }
   field.scrollIntoView({ block: "nearest" });
