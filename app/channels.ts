@@ -11,4 +11,9 @@ export const CHANNELS = {
   setDocument: "shell:set-document",
   command: "shell:command",
   openFile: "shell:open-file",
+  openSettings: "shell:open-settings",
+  startDrag: "shell:start-drag",
+  stageFile: "shell:stage-file",
+  share: "shell:share",
+  finderAction: "shell:finder-action",
 } as const;

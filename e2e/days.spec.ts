@@ -1,15 +1,16 @@
 /**
- * Two days of a user, by keyboard: what a model is and how fast it is here, an advice, an answer, a benchmark and a report; then
- * the session goes on in a new browser, and the model is compared with itself on another target.
+ * Two days of a user, by keyboard but for drops: a folder and several files, what a model is and how fast it is here, an advice, an
+ * answer, a benchmark and a report; then the session goes on in a new browser, and the model is compared with itself on another
+ * target. Each station is looked at in three sizes and both themes.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { answerOf, lookAt, openWindow, sampleCopy, startReady, tab } from "./workbench.ts";
+import { answerOf, dropFiles, openWindow, sampleCopy, startReady, station, tab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -81,11 +82,34 @@ test("a first day from the start to a report, and a second one from its session 
   page,
   browser,
 }) => {
+  // Pictures in three sizes and both themes take half of it.
+  test.setTimeout(180_000);
   const wrong: string[] = [];
   const errors = await openWindow(page, await served.address());
   await startReady(page);
   const path = sampleCopy(folder, "daily.gguf");
   let answer = "";
+
+  await test.step("a folder and several files are dropped: one of their models is chosen", async () => {
+    const models = join(folder, "models");
+    mkdirSync(models);
+    const two = ["first.gguf", "second.gguf"].map((name) => sampleCopy(models, name));
+    const notes = join(models, "notes.txt");
+    writeFileSync(notes, "no model");
+    const list = page.getByRole("dialog", { name: "2 models were dropped" });
+    await dropFiles(page, [models]);
+    await expect(list.getByRole("button", { name: /\.gguf/ })).toHaveCount(2);
+    wrong.push(...(await station(page, "days-dropped")));
+    await page.keyboard.press("Escape");
+    await expect(list).toBeHidden();
+    await dropFiles(page, [...two, notes]);
+    await expect(list).toContainText("notes.txt: no model, left out.");
+    await press(list.getByRole("button", { name: /second\.gguf/ }));
+    await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
+    await expect(page.getByRole("region", { name: "Identity" })).toContainText("second.gguf");
+    await page.keyboard.press("Control+Shift+W");
+    await startReady(page);
+  });
 
   await test.step("the first day: what it is, how fast, and what would make it faster", async () => {
     await palette(page, "open a path");
@@ -94,7 +118,7 @@ test("a first day from the start to a report, and a second one from its session 
     await page.keyboard.press("Enter");
     await expect(tab(page, "Overview")).toHaveAttribute("aria-selected", "true");
     await expect(page.getByRole("region", { name: "Verdict" })).toContainText(/(tokens\/s|t\/s|tokens a second).+\./);
-    wrong.push(...(await lookAt(page, "days-verdict")));
+    wrong.push(...(await station(page, "days-verdict")));
     await applyAdvice(page);
   });
 
@@ -109,12 +133,18 @@ test("a first day from the start to a report, and a second one from its session 
     await expect(run.getByRole("button", { name: "Send", exact: true })).toBeVisible();
     answer = await answerOf(run).innerText();
     await measure(await view(page, "Alt+7", "Bench"));
-    wrong.push(...(await lookAt(page, "days-bench")));
+    wrong.push(...(await station(page, "days-bench")));
+    // It has no search of its own: what it says is searched.
+    await page.keyboard.press("Control+F");
+    await expect(page.getByLabel("Find in this view")).toBeFocused();
+    await page.keyboard.type("decode");
+    await expect(page.getByRole("search").getByRole("status")).toHaveText(/^1 of \d/);
+    await page.keyboard.press("Escape");
     await page.keyboard.press("Control+Shift+S");
     const dialog = page.getByRole("dialog", { name: "Save a report" });
     await expect(dialog.getByLabel("1 benchmark")).toBeEnabled();
     await dialog.getByLabel("The conversation, 1 turn").press("Space");
-    wrong.push(...(await lookAt(page, "days-report")));
+    wrong.push(...(await station(page, "days-report")));
     const report = await savedText(page, () => press(dialog.getByRole("button", { name: "Save", exact: true })));
     expect(report).toContain("What is 7 x 8?");
     expect(report).not.toContain(folder);
@@ -128,12 +158,12 @@ test("a first day from the start to a report, and a second one from its session 
     const next = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
     const later = await openWindow(next, await served.address());
     await startReady(next);
-    wrong.push(...(await lookAt(next, "days-start-again")));
+    wrong.push(...(await station(next, "days-start-again")));
     const kept = next.getByRole("region", { name: "Go on with" });
     await press(kept.getByRole("button", { name: /RLX Sample.*today/ }).first());
     await expect(tab(next, "Run")).toHaveAttribute("aria-selected", "true");
     await expect(answerOf(next)).toHaveText(answer, { useInnerText: true });
-    wrong.push(...(await lookAt(next, "days-restored")));
+    wrong.push(...(await station(next, "days-restored")));
     await next.keyboard.press("Control+Shift+D");
     const compare = next.getByRole("tabpanel", { name: "Compare" });
     const words = compare.getByRole("region", { name: "In words" });
@@ -145,7 +175,7 @@ test("a first day from the start to a report, and a second one from its session 
     await expect(words).toContainText("Both are the same file: what differs comes from the targets.");
     const save = compare.getByRole("button", { name: "Save as HTML…" });
     await expect(save).toBeEnabled();
-    wrong.push(...(await lookAt(next, "days-compare")));
+    wrong.push(...(await station(next, "days-compare")));
     const sentence = (await words.getByRole("listitem").first().innerText()).trim();
     const diff = await savedText(next, () => press(save));
     expect(diff).toContain(sentence);

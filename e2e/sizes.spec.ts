@@ -23,6 +23,8 @@ test.afterAll(async () => {
 });
 
 const SIZES = [
+  // The usual window at a zoom of 200 %.
+  [720, 450],
   [1000, 640],
   [1090, 700],
   [1180, 760],

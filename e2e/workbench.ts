@@ -20,9 +20,13 @@ export function sampleCopy(folder: string, name: string): string {
 }
 
 /** Drops a file as the system would: the page gets a File that is read from disk, not one made in memory. */
-export async function dropFile(page: Page, path: string, at = { x: 300, y: 300 }): Promise<void> {
+export const dropFile = (page: Page, path: string, at?: { readonly x: number; readonly y: number }): Promise<void> =>
+  dropFiles(page, [path], at);
+
+/** Several files at once, or folders. */
+export async function dropFiles(page: Page, paths: readonly string[], at = { x: 300, y: 300 }): Promise<void> {
   const session = await page.context().newCDPSession(page);
-  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  const data = { items: [], files: [...paths], dragOperationsMask: 1 };
   for (const type of ["dragEnter", "dragOver", "drop"] as const)
     await session.send("Input.dispatchDragEvent", { type, ...at, data });
   await session.detach();
@@ -172,13 +176,42 @@ async function findingsIn(page: Page, theme: Theme, onlyColours: boolean): Promi
     );
 }
 
-/** A picture to look at, and what is wrong with what it shows: serious findings of axe, anything wider than the window. */
-export async function lookAt(page: Page, name: string): Promise<string[]> {
-  await picture(page, name);
+/** The least, the usual and a large window. */
+const STATION_SIZES = [
+  [1000, 640],
+  [1440, 900],
+  [2560, 1440],
+] as const;
+
+/**
+ * What the window shows, in three sizes and both themes, without opening it again: pictures to look at, and what is wrong: serious
+ * findings of axe in the size that it has, anything wider than a window.
+ */
+export async function station(page: Page, name: string): Promise<string[]> {
+  const own = page.viewportSize();
   const found = (await axeFindings(page)).map((line) => `${name}: ${line}`);
+  for (const [width, height] of STATION_SIZES) {
+    await page.setViewportSize({ width, height });
+    // Widths are measured by observers, which are a frame late.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await picture(page, `${name}-${width}`);
+    found.push(...(await sticksOut(page)).map((line) => `${name}, ${width}: ${line}`));
+  }
+  if (own !== null) await page.setViewportSize(own);
+  return found;
+}
+
+async function sticksOut(page: Page): Promise<string[]> {
   const { scroll, client } = await page.evaluate(() => ({
     scroll: document.documentElement.scrollWidth,
     client: document.documentElement.clientWidth,
   }));
-  return scroll > client ? [...found, `${name}: ${scroll} pixels in a window of ${client}`] : found;
+  return scroll > client ? [`${scroll} pixels in a window of ${client}`] : [];
+}
+
+/** A picture to look at, and what is wrong with what it shows: serious findings of axe, anything wider than the window. */
+export async function lookAt(page: Page, name: string): Promise<string[]> {
+  await picture(page, name);
+  const found = (await axeFindings(page)).map((line) => `${name}: ${line}`);
+  return [...found, ...(await sticksOut(page)).map((line) => `${name}: ${line}`)];
 }

@@ -2,6 +2,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { z } from "zod";
+import { SETTINGS_PARAMETER } from "../main/contract/shell.ts";
 import { invariant } from "../main/diagnostics/errors.ts";
 import "./tokens.css";
 import "./base.css";
@@ -9,6 +10,7 @@ import type { Client } from "./engine/connect.ts";
 import { connectShell, connectWebSocket, findShell } from "./engine/connect.ts";
 import { takeStartParameters } from "./engine/startUrl.ts";
 import { App } from "./shell/App.tsx";
+import { SettingsWindow } from "./shell/SettingsWindow.tsx";
 import { NoToken } from "./shell/NoToken.tsx";
 import { startMemory } from "./shell/startMemory.ts";
 import { createWorkbenchStore } from "./shell/store.ts";
@@ -44,6 +46,14 @@ async function start(): Promise<void> {
     return;
   }
   const store = createWorkbenchStore(client, shell);
+  if (shell !== null && new URLSearchParams(location.search).has(SETTINGS_PARAMETER)) {
+    root.render(
+      <StrictMode>
+        <SettingsWindow store={store} />
+      </StrictMode>,
+    );
+    return;
+  }
   void startMemory(store, address, shell !== null);
   root.render(
     <StrictMode>

@@ -50,6 +50,14 @@ const bridge: ShellBridge = {
   showInFolder: (path) => ipcRenderer.send(CHANNELS.showInFolder, path),
   onCommand: listeners(CHANNELS.command),
   onOpenFile: listeners(CHANNELS.openFile),
+  openSettings: () => ipcRenderer.send(CHANNELS.openSettings),
+  startDrag: (paths) => ipcRenderer.send(CHANNELS.startDrag, [...paths]),
+  stageFile: async (name, content) => asPath(await ipcRenderer.invoke(CHANNELS.stageFile, name, content)),
+  share: (path) => ipcRenderer.send(CHANNELS.share, path),
+  finderAction: async (wanted) => {
+    const state: unknown = await ipcRenderer.invoke(CHANNELS.finderAction, wanted);
+    return state === "added" || state === "absent" ? state : null;
+  },
   setDocument: (title, path) => ipcRenderer.send(CHANNELS.setDocument, title, path),
 };
 

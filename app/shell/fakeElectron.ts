@@ -17,6 +17,9 @@ export class FakePage extends EventEmitter {
   isDestroyed(): boolean {
     return this.destroyed;
   }
+  startDrag(item: { readonly files: readonly string[] }): void {
+    opened.push(`drag ${item.files.join(" ")}`);
+  }
   setWindowOpenHandler(handler: (details: { readonly url: string }) => { readonly action: string }): void {
     this.openHandler = handler;
   }
@@ -25,7 +28,7 @@ export class FakePage extends EventEmitter {
 export class FakeWindow extends EventEmitter {
   static readonly all: FakeWindow[] = [];
   readonly webContents = new FakePage();
-  readonly options: { readonly webPreferences: Readonly<Record<string, unknown>> };
+  readonly options: { readonly title?: string; readonly webPreferences: Readonly<Record<string, unknown>> };
   shown = false;
   minimized = false;
   focused = false;
@@ -33,6 +36,7 @@ export class FakeWindow extends EventEmitter {
   title = "";
   constructor(options: FakeWindow["options"]) {
     super();
+    this.title = options.title ?? "";
     this.options = options;
     FakeWindow.all.push(this);
   }
@@ -184,6 +188,18 @@ export const fakeElectron = {
       return { response: 0 };
     },
     showSaveDialog: async () => ({ filePath: "", canceled: true }),
+  },
+  nativeImage: {
+    createFromBitmap: (pixels: Buffer, size: { readonly width: number; readonly height: number }) => ({ pixels, size }),
+  },
+  ShareMenu: class {
+    readonly item: { readonly filePaths: readonly string[] };
+    constructor(item: { readonly filePaths: readonly string[] }) {
+      this.item = item;
+    }
+    popup({ window }: { readonly window: FakeWindow }): void {
+      opened.push(`share ${this.item.filePaths.join(" ")} in ${FakeWindow.all.indexOf(window)}`);
+    }
   },
   MessageChannelMain: class {
     readonly port1 = "port1";

@@ -1,5 +1,5 @@
 // The shell as a whole, imported anew for each test: what it does with what the system tells it.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -264,13 +264,92 @@ describe("on a Mac", () => {
     await start();
     expect(holding()).toEqual([0]);
     loaded();
-    choose("Settings…");
-    expect(windowNow().webContents.sent).toContainEqual([CHANNELS.command, "file.settings"]);
     vi.resetModules();
     app.removeAllListeners();
     on("linux");
     await start();
     expect(menuBar.items[holding()[0] ?? -1]?.label).toBe("File");
+  });
+
+  it("the settings have one window, which hears of no file and no command", async () => {
+    on("darwin");
+    await start();
+    loaded();
+    const [work] = FakeWindow.all;
+    choose("Settings…");
+    const [, panel] = FakeWindow.all;
+    expect(panel).toMatchObject({ url: "workbench://app/index.html?settings", title: "Settings" });
+    expect(panel?.options.webPreferences).toMatchObject({
+      sandbox: true,
+      contextIsolation: true,
+      nodeIntegration: false,
+    });
+    FakeWindow.front = panel ?? null;
+    openFile("/a.gguf");
+    choose("Commands");
+    expect(panel?.webContents.sent).toEqual([]);
+    expect(filesOf(work)).toEqual(["/a.gguf"]);
+    expect(work?.webContents.sent).toContainEqual([CHANNELS.command, "view.palette"]);
+    if (panel !== undefined) Object.assign(panel, { minimized: true, focused: false });
+    fakeElectron.ipcMain.listeners.get(CHANNELS.openSettings)?.({ sender: work?.webContents, senderFrame: PAGE });
+    expect(FakeWindow.all).toHaveLength(2);
+    expect(panel).toMatchObject({ minimized: false, focused: true });
+    // Its window closed, it opens anew; a file gets a window of its own while only the settings are there.
+    panel?.close();
+    choose("Settings…");
+    work?.close();
+    openFile("/b.gguf");
+    expect(FakeWindow.all.map(({ title }) => title)).toEqual(["Settings", "RLX Workbench"]);
+    loaded(FakeWindow.all[1]);
+    expect(filesOf(FakeWindow.all[1])).toEqual(["/b.gguf"]);
+    FakeWindow.front = null;
+  });
+
+  it("elsewhere the settings close with the last window, and no next start shows them", async () => {
+    on("linux");
+    await start();
+    choose("Settings…");
+    FakeWindow.all[0]?.close();
+    expect(FakeWindow.all).toEqual([]);
+    expect(opened).toContain("quit");
+    vi.resetModules();
+    app.removeAllListeners();
+    await start();
+    expect(windowNow().title).toBe("RLX Workbench");
+  });
+
+  it("what the window made is a file until the app ends", async () => {
+    await start();
+    const stage = fakeElectron.ipcMain.handlers.get(CHANNELS.stageFile);
+    const make = async (text: string): Promise<string> =>
+      String(await stage?.({ sender: windowNow().webContents, senderFrame: PAGE }, "a.html", Buffer.from(text)));
+    const [first, second] = [await make("one"), await make("two")];
+    expect(first).not.toBe(second);
+    expect([await readFile(first, "utf8"), await readFile(second, "utf8")]).toEqual(["one", "two"]);
+    app.emit("will-quit");
+    await expect(readFile(first, "utf8")).rejects.toThrow("ENOENT");
+  });
+
+  it("Finder's Quick Action is added and removed on request only, and opens the bundle that is packaged", async () => {
+    const said = vi.fn(async () => undefined);
+    const { createQuickAction, BUNDLE_ID } = await import("./quickAction.ts");
+    const action = createQuickAction(folder, said);
+    expect(await action.isAdded()).toBe(false);
+    await action.add();
+    await action.add();
+    const contents = join(folder, "Library", "Services", "Open in RLX Workbench.workflow", "Contents");
+    expect((await readdir(contents)).toSorted()).toEqual(["Info.plist", "document.wflow"]);
+    const [info, workflow] = await Promise.all(
+      ["Info.plist", "document.wflow"].map((name) => readFile(join(contents, name), "utf8")),
+    );
+    expect(info).toContain("<key>NSMessage</key><string>runWorkflowAsService</string>");
+    expect(workflow).toContain(`/usr/bin/open -b ${BUNDLE_ID} "$@"</string>`);
+    expect(await readFile(new URL("../../electron-builder.yml", import.meta.url), "utf8")).toContain(
+      `appId: ${BUNDLE_ID}\n`,
+    );
+    await action.remove();
+    expect(await action.isAdded()).toBe(false);
+    expect(said).toHaveBeenCalledTimes(3);
   });
 
   it("the Dock's menu opens a window and the sample", async () => {

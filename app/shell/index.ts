@@ -2,20 +2,22 @@
 import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { WebContents } from "electron";
 import { app, BrowserWindow, dialog, ipcMain, Menu, protocol, session } from "electron";
 import { CHANNELS } from "../channels.ts";
 import { createEngineHost } from "./engineHost.ts";
+import { createStage } from "./filesOut.ts";
 import { dockMenu, menuTemplate } from "./menu.ts";
 import type { Channel } from "./mailbox.ts";
 import { createMailbox } from "./mailbox.ts";
 import { filesOf } from "./openFiles.ts";
 import { readOpenWindows, sessionOf, writeOpenWindows } from "./openWindows.ts";
 import { handleProtocol, registerScheme } from "./protocol.ts";
+import { createQuickAction } from "./quickAction.ts";
+import type { QuickAction } from "./quickAction.ts";
 import { handleRequests } from "./requests.ts";
 import { hardenApp, hardenSession } from "./security.ts";
 import { createUpdater } from "./updater.ts";
-import { createWindow } from "./window.ts";
+import { createSettingsWindow, createWindow } from "./window.ts";
 
 /** out/main, beside out/engine, out/preload and out/renderer. */
 const here = dirname(fileURLToPath(import.meta.url));
@@ -41,12 +43,31 @@ function sendToWindow(channel: Channel, text: string): void {
 const filesNamed = (argv: readonly string[], cwd: string): readonly string[] =>
   filesOf(argv.slice(1), cwd, [app.getAppPath(), inOut("main", "index.js")]);
 
-function focusedPage(): WebContents | undefined {
-  return (BrowserWindow.getFocusedWindow() ?? BrowserWindow.getAllWindows()[0])?.webContents;
+/** The session of each window. The settings have a window without one. */
+const sessions = new Map<BrowserWindow, string>();
+let settings: BrowserWindow | undefined;
+
+/** Where files and commands go, also while the settings are in front. */
+function workWindow(): BrowserWindow | undefined {
+  const front = BrowserWindow.getFocusedWindow();
+  return front !== null && sessions.has(front) ? front : sessions.keys().next().value;
 }
 
-/** The session of each window. */
-const sessions = new Map<BrowserWindow, string>();
+function bringToFront(window: BrowserWindow | undefined): void {
+  if (window?.isMinimized() === true) window.restore();
+  window?.focus();
+}
+
+function showSettings(): void {
+  if (settings !== undefined) {
+    bringToFront(settings);
+    return;
+  }
+  const window = createSettingsWindow(inOut("preload", "index.cjs"));
+  window.once("closed", () => (settings = undefined));
+  settings = window;
+}
+
 const listOfWindows = (): string => join(app.getPath("userData"), "windows.json");
 
 function noteSession(window: BrowserWindow, session: string): void {
@@ -62,26 +83,36 @@ function showWindow(session: string = randomUUID()): void {
     if (now !== undefined && now !== sessions.get(window)) noteSession(window, now);
   });
   window.webContents.once("did-finish-load", () =>
-    mail.deliverTo((channel, text) => (focusedPage() ?? window.webContents).send(channel, text)),
+    mail.deliverTo((channel, text) => (workWindow() ?? window).webContents.send(channel, text)),
   );
   window.once("closed", () => {
     sessions.delete(window);
     // The last window is what a next start goes on with.
     if (sessions.size > 0 && !ending) writeOpenWindows(listOfWindows(), [...sessions.values()]);
-    if (BrowserWindow.getAllWindows().every((other) => other === window)) mail.hold();
+    if (sessions.size > 0) return;
+    mail.hold();
+    // Elsewhere the app ends with its last window.
+    if (process.platform !== "darwin") settings?.close();
   });
 }
 
 /** A Mac keeps the app after its last window closed. Before the start, a window follows anyway. */
 function showWindowIfNone(): void {
-  if (started && BrowserWindow.getAllWindows().length === 0) showWindow();
+  if (started && sessions.size === 0) showWindow();
 }
+
+const quickActionHere = (): QuickAction | null =>
+  process.platform === "darwin" ? createQuickAction(app.getPath("home")) : null;
 
 function start(): void {
   const engine = createEngineHost(inOut("engine", "index.js"), (line) => process.stderr.write(`${line}\n`));
   hardenSession(session.defaultSession);
   handleProtocol(protocol, inOut("renderer"));
-  handleRequests(ipcMain, engine);
+  const staged = createStage(app.getPath("temp"));
+  handleRequests(ipcMain, {
+    ...{ engine, stage: staged.add, openSettings: showSettings },
+    quickAction: quickActionHere(),
+  });
   const command = (name: string): void => sendToWindow(CHANNELS.command, name);
   const checkForUpdates = createUpdater({
     installed: app.isPackaged,
@@ -93,6 +124,7 @@ function start(): void {
     mac: process.platform === "darwin",
     checkForUpdates: () => void checkForUpdates(),
     newWindow: () => showWindow(),
+    openSettings: showSettings,
   });
   Menu.setApplicationMenu(Menu.buildFromTemplate(menu));
   // Only a Mac has a Dock.
@@ -105,16 +137,17 @@ function start(): void {
   // Its windows close one after the other, and all of them come back.
   app.on("before-quit", () => (ending = true));
   app.on("activate", showWindowIfNone);
-  app.on("will-quit", () => engine.stop());
+  app.on("will-quit", () => {
+    engine.stop();
+    staged.clear();
+  });
 }
 
 if (app.requestSingleInstanceLock()) {
   app.on("second-instance", (_event, argv, cwd) => {
     for (const path of filesNamed(argv, cwd)) mail.post(CHANNELS.openFile, path);
     showWindowIfNone();
-    const [window] = BrowserWindow.getAllWindows();
-    if (window?.isMinimized() === true) window.restore();
-    window?.focus();
+    bringToFront(workWindow());
   });
   app.on("window-all-closed", () => {
     if (process.platform !== "darwin") app.quit();

@@ -29,16 +29,17 @@ export interface ShellActions {
   readonly mac: boolean;
   readonly checkForUpdates: () => void;
   readonly newWindow: () => void;
+  readonly openSettings: () => void;
 }
 
 export function menuTemplate(
   send: (command: string) => void,
-  { mac, checkForUpdates, newWindow }: ShellActions,
+  { mac, checkForUpdates, newWindow, openSettings }: ShellActions,
 ): MenuItemConstructorOptions[] {
   const menus = ORDER.map((title): MenuItemConstructorOptions => {
     const own = (COMMANDS as readonly CommandDefinition[])
-      .filter((command) => command.menu === title && !(mac && command.id === SETTINGS))
-      .map((command) => menuItem(command, send));
+      .filter(({ menu, id }) => menu === title && !(mac ? id === SETTINGS : id === SHARE))
+      .map((command) => menuItem(command, command.id === SETTINGS ? openSettings : send));
     const roles = title === "Help" ? [{ label: "Check for updates…", click: checkForUpdates }] : ROLES[title];
     const first: readonly MenuItemConstructorOptions[] =
       title === "File" ? [{ label: "New window", accelerator: "CommandOrControl+N", click: newWindow }] : [];
@@ -46,19 +47,21 @@ export function menuTemplate(
   });
   const help = menus.pop();
   const rest: MenuItemConstructorOptions[] = [{ role: "windowMenu" }, ...(help ? [help] : [])];
-  return mac ? [appMenu(send), ...menus, ...rest] : [...menus, ...rest];
+  return mac ? [appMenu(openSettings), ...menus, ...rest] : [...menus, ...rest];
 }
 
 const SETTINGS = "file.settings";
+/** Only a Mac has a list of ways to share. */
+const SHARE = "file.share";
 
 /** As the system makes it, with the settings where a Mac has them. */
-function appMenu(send: (command: string) => void): MenuItemConstructorOptions {
+function appMenu(openSettings: () => void): MenuItemConstructorOptions {
   const settings = (COMMANDS as readonly CommandDefinition[]).filter(({ id }) => id === SETTINGS);
   const line = { type: "separator" } as const;
   return {
     role: "appMenu",
     submenu: [
-      ...[{ role: "about" } as const, line, ...settings.map((command) => menuItem(command, send)), line],
+      ...[{ role: "about" } as const, line, ...settings.map((command) => menuItem(command, openSettings)), line],
       ...[{ role: "services" } as const, line],
       ...[{ role: "hide" } as const, { role: "hideOthers" } as const, { role: "unhide" } as const, line],
       { role: "quit" },

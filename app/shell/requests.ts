@@ -1,17 +1,38 @@
 /** Requests of a page to the shell. Each must come from our page and have a valid shape. */
 import { isAbsolute } from "node:path";
 import type { IpcMain, IpcMainEvent, IpcMainInvokeEvent } from "electron";
-import { app, BrowserWindow, dialog, Notification, shell } from "electron";
+import { app, BrowserWindow, dialog, Notification, shell, ShareMenu } from "electron";
 import { CHANNELS } from "../channels.ts";
 import type { EngineHost } from "./engineHost.ts";
+import { dragIcon, isFileName } from "./filesOut.ts";
+import type { QuickAction } from "./quickAction.ts";
 import { isTrustedSender } from "./security.ts";
+
+/** At one drag. */
+const MOST_FILES = 100;
 
 const windowOf = (event: IpcMainEvent | IpcMainInvokeEvent): BrowserWindow | null =>
   BrowserWindow.fromWebContents(event.sender);
 const isPath = (value: unknown): value is string =>
   typeof value === "string" && value.length <= 4096 && isAbsolute(value) && !value.includes("\0");
 
-export function handleRequests(ipc: Pick<IpcMain, "on" | "handle">, engine: EngineHost): void {
+const isPathList = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.length <= MOST_FILES && value.every(isPath);
+
+/** What the shell has for its pages. */
+export interface ShellParts {
+  readonly engine: EngineHost;
+  /** Where a file that a page made lies from then on. */
+  readonly stage: (name: string, content: Uint8Array) => Promise<string>;
+  readonly openSettings: () => void;
+  /** null where there is no Finder. */
+  readonly quickAction: QuickAction | null;
+}
+
+export function handleRequests(
+  ipc: Pick<IpcMain, "on" | "handle">,
+  { engine, stage, openSettings, quickAction }: ShellParts,
+): void {
   const onTrusted = (channel: string, act: (event: IpcMainEvent, ...args: readonly unknown[]) => void): void => {
     ipc.on(channel, (event, ...args: readonly unknown[]) => {
       if (isTrustedSender(event.senderFrame)) act(event, ...args);
@@ -30,6 +51,26 @@ export function handleRequests(ipc: Pick<IpcMain, "on" | "handle">, engine: Engi
   onTrusted(CHANNELS.requestPort, (event) => engine.connect(event.sender));
   onTrusted(CHANNELS.showInFolder, (_event, path) => {
     if (isPath(path)) shell.showItemInFolder(path);
+  });
+  onTrusted(CHANNELS.openSettings, openSettings);
+  onTrusted(CHANNELS.startDrag, (event, paths) => {
+    if (!isPathList(paths)) return;
+    const [file] = paths;
+    if (file !== undefined) event.sender.startDrag({ file, files: [...paths], icon: dragIcon() });
+  });
+  onTrusted(CHANNELS.share, (event, path) => {
+    const window = windowOf(event);
+    if (process.platform !== "darwin" || window === null || !isPath(path)) return;
+    new ShareMenu({ filePaths: [path] }).popup({ window });
+  });
+  answerTrusted(CHANNELS.stageFile, async (_event, name, content) =>
+    isFileName(name) && content instanceof Uint8Array ? stage(name, content) : null,
+  );
+  answerTrusted(CHANNELS.finderAction, async (_event, wanted) => {
+    if (quickAction === null) return null;
+    if (wanted === "add") await quickAction.add();
+    else if (wanted === "remove") await quickAction.remove();
+    return (await quickAction.isAdded()) ? "added" : "absent";
   });
   onTrusted(CHANNELS.setDocument, (event, title, path) => {
     const window = windowOf(event);

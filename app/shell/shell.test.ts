@@ -9,6 +9,7 @@ import { fakeElectron, FakeIpc, FakePage, FakeUtility, FakeWindow, opened } from
 
 vi.mock("electron", () => fakeElectron);
 const { createEngineHost } = await import("./engineHost.ts");
+const { dragIcon } = await import("./filesOut.ts");
 const { menuTemplate } = await import("./menu.ts");
 const { createMailbox } = await import("./mailbox.ts");
 const { filesOf } = await import("./openFiles.ts");
@@ -129,7 +130,12 @@ describe("requests", () => {
   const setUp = (): { readonly ipc: FakeIpc; readonly connect: ReturnType<typeof vi.fn>; readonly page: FakePage } => {
     const ipc = new FakeIpc();
     const connect = vi.fn();
-    handleRequests(ipc as unknown as IpcMain, { connect, stop: () => undefined });
+    handleRequests(ipc as unknown as IpcMain, {
+      engine: { connect, stop: () => undefined },
+      stage: async (name) => `/staged/${name}`,
+      openSettings: () => void opened.push("settings"),
+      quickAction: null,
+    });
     const window = new FakeWindow({ webPreferences: {} });
     return { ipc, connect, page: window.webContents };
   };
@@ -160,6 +166,43 @@ describe("requests", () => {
     ipc.listeners.get(CHANNELS.setDocument)?.(event, "t".repeat(500), "/models/a.gguf");
     expect(FakeWindow.fromWebContents(page)?.title).toHaveLength(200);
     expect(opened).toEqual(["recent /models/a.gguf"]);
+  });
+
+  it("drag and share files of whole paths, and nothing else", () => {
+    const { ipc, page } = setUp();
+    const event = { sender: page, senderFrame: ours };
+    const { platform } = process;
+    Object.defineProperty(process, "platform", { value: "darwin" });
+    const drag = ipc.listeners.get(CHANNELS.startDrag);
+    const share = ipc.listeners.get(CHANNELS.share);
+    for (const bad of [7, [], ["a.gguf"], ["/a.gguf", "b"], Array.from({ length: 101 }, () => "/a")])
+      drag?.(event, bad);
+    for (const bad of [7, "a.gguf", undefined]) share?.(event, bad);
+    drag?.({ sender: page, senderFrame: { ...ours, url: "https://evil.example/" } }, ["/a.gguf"]);
+    expect(opened).toEqual([]);
+    drag?.(event, ["/a.gguf", "/b.gguf"]);
+    share?.(event, "/m/a.mlpackage");
+    expect(opened).toEqual(["drag /a.gguf /b.gguf", "share /m/a.mlpackage in 0"]);
+    Object.defineProperty(process, "platform", { value: "linux" });
+    share?.(event, "/m/a.mlpackage");
+    expect(opened).toHaveLength(2);
+    Object.defineProperty(process, "platform", { value: platform });
+  });
+
+  it("make files only of bytes, under names that the system neither runs nor hides", async () => {
+    const { ipc, page } = setUp();
+    const stage = async (name: unknown, content: unknown): Promise<unknown> =>
+      ipc.handlers.get(CHANNELS.stageFile)?.({ sender: page, senderFrame: ours }, name, content);
+    const bytes = new Uint8Array([1]);
+    for (const bad of ["../a.html", "a.command", ".html", "a/b.html", "", 7, `${"x".repeat(200)}.html`, "a.html\n"])
+      expect(await stage(bad, bytes), String(bad)).toBeNull();
+    expect(await stage("a.html", "text")).toBeNull();
+    expect(await stage("RLX Sample-report.html", bytes)).toBe("/staged/RLX Sample-report.html");
+    const { pixels } = dragIcon() as unknown as { readonly pixels: Buffer };
+    const opaque = pixels.filter((byte, i) => i % 4 === 3 && byte === 255).length;
+    expect([opaque > 1500, opaque < 2300, pixels[3]]).toEqual([true, true, 0]);
+    // Without Finder there is no Quick Action to speak of.
+    expect(await ipc.handlers.get(CHANNELS.finderAction)?.({ sender: page, senderFrame: ours }, "add")).toBeNull();
   });
 });
 
@@ -214,6 +257,7 @@ describe("the menu", () => {
       mac: true,
       checkForUpdates: () => sent.push("updates"),
       newWindow: () => sent.push("window"),
+      openSettings: () => sent.push("file.settings"),
     });
     const items = menus.flatMap((menu) => (Array.isArray(menu.submenu) ? menu.submenu : []));
     for (const command of COMMANDS.filter((c) => c.menu !== null)) {

@@ -56,6 +56,7 @@ export const COMMANDS = [
   command("file.export", "Export an .mlpackage…", "File", ["Mod+E", "Mod+B"]),
   command("file.quantize", "Write a smaller GGUF…", "File"),
   command("file.convert", "Convert to other GGUF files…", "File"),
+  command("file.share", "Share the model file…", "File"),
   command("file.settings", "Settings…", "File", ["Mod+,"]),
   command("edit.find", "Find", "Edit", ["Mod+F"]),
   command("edit.findNext", "Find next", "Edit", ["Mod+G"]),

@@ -4,6 +4,12 @@
  */
 export const SHELL_VERSION = 1;
 
+/** In the address of the page that is the settings in a window of their own. */
+export const SETTINGS_PARAMETER = "settings";
+
+/** Whether Finder has our Quick Action. */
+export type FinderAction = "added" | "absent";
+
 /** The message that carries the engine's port from the preload into the page: `event.data` is this, `event.ports[0]` the port. */
 export const PORT_MESSAGE = "workbench:engine-port";
 
@@ -26,6 +32,16 @@ export interface ShellBridge {
   onCommand(listener: (command: string) => void): () => void;
   /** Files that the system asked to open: Finder, the Dock icon, the command line. */
   onOpenFile(listener: (path: string) => void): () => void;
+  /** The settings in a window of their own; one that is open comes to the front. */
+  openSettings(): void;
+  /** Hands files to the system, from the start of a drag on. */
+  startDrag(paths: readonly string[]): void;
+  /** Writes what the window made to a place that can be dragged and shared from, until the app ends; null where the name is not good. */
+  stageFile(name: string, content: Uint8Array): Promise<string | null>;
+  /** The system's list of ways to share a file. Only a Mac has one. */
+  share(path: string): void;
+  /** Finder's Quick Action that opens files here: looked at, added or removed. null where there is no Finder. */
+  finderAction(wanted: "look" | "add" | "remove"): Promise<FinderAction | null>;
   /** Title, and the file it stands for. */
   setDocument(title: string, path: string | null): void;
 }

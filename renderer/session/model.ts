@@ -1,9 +1,10 @@
 /** The open model: how it comes and goes, its file, and the files opened before. */
+import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { AdapterSource, Overview } from "../../main/contract/views/model.ts";
 import { current, failed, IDLE, ready } from "./async.ts";
 import { feedHeader, partsToSend, uploadModel } from "./droppedFile.ts";
 import { notOpened, titleOf } from "./openSource.ts";
-import type { ModelSlice } from "./sessionSlice.ts";
+import type { ModelSlice, Outside } from "./sessionSlice.ts";
 import type { SliceTools } from "./slice.ts";
 import type { OpenSource } from "./types.ts";
 
@@ -25,6 +26,7 @@ export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
     pickFolder: shell === null ? null : () => shell.openFolderDialog(),
     pickFile: shell === null ? null : () => shell.openModelDialog(),
     showInFolder: shell === null ? null : (path) => shell.showInFolder(path),
+    outside: shell === null ? null : outsideOf(shell),
     async loadRecents() {
       try {
         const { recents } = await engine.call("recents.list", {});
@@ -53,6 +55,12 @@ export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
     verifyCompiles: (signal) => engine.stream("compiles.verify", {}, { signal }),
   };
 }
+
+const outsideOf = (shell: ShellBridge): Outside => ({
+  startDrag: (paths) => shell.startDrag(paths),
+  stage: async (name, blob) => shell.stageFile(name, new Uint8Array(await blob.arrayBuffer())),
+  share: shell.platform === "darwin" ? (path) => shell.share(path) : null,
+});
 
 function openingActions({
   engine,

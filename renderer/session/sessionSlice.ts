@@ -38,6 +38,14 @@ export interface ConnectionSlice {
   readonly watchEngine: () => void;
 }
 
+export interface Outside {
+  readonly startDrag: (paths: readonly string[]) => void;
+  /** Makes a file of what the window made; null where that did not succeed. */
+  readonly stage: (name: string, blob: Blob) => Promise<string | null>;
+  /** Only a Mac has a list of ways to share. */
+  readonly share: ((path: string) => void) | null;
+}
+
 export interface ModelSlice {
   readonly recents: Async<readonly Recent[]>;
   readonly source: OpenSource | null;
@@ -67,6 +75,8 @@ export interface ModelSlice {
   readonly cancelUpload: () => void;
   /** null in a browser, which has no folders to show. */
   readonly showInFolder: ((path: string) => void) | null;
+  /** The ways of a file out of the window; null in a browser, which has none but its downloads. */
+  readonly outside: Outside | null;
   /** Pages that a component shows and forgets: they never enter the state. */
   readonly askMetadata: (input: Input<"model.metadata">) => Promise<Output<"model.metadata">>;
   readonly askMetadataValue: (input: Input<"model.metadataValue">) => Promise<Output<"model.metadataValue">>;

@@ -9,10 +9,11 @@ import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { DevicePatterns } from "../ui/patterns.tsx";
 import { CommandsContext, useCommands } from "./CommandsContext.ts";
 import type { CommandTable } from "./commands.ts";
-import { createCommands } from "./commands.ts";
+import { createCommands, isAtStart } from "./commands.ts";
 import { Dialogs } from "./Dialogs.tsx";
 import { LossBanner, Notices } from "./Notices.tsx";
 import { MissingModelBanner } from "./MissingModel.tsx";
+import { ServerPage } from "./ServerPage.tsx";
 import { SessionWindow } from "./SessionWindow.tsx";
 import { StatusBar } from "./StatusBar.tsx";
 import type { WorkbenchStore } from "./store.ts";
@@ -92,7 +93,8 @@ function followWidth(store: WorkbenchStore): () => void {
 }
 
 function Window({ store, shell }: AppProps): ReactNode {
-  const atStart = useWorkbench((state) => state.model.kind === "idle" || state.model.kind === "failed");
+  const atStart = useWorkbench(isAtStart);
+  const page = useWorkbench((state) => state.startPage);
   const dragging = useDrop(store, shell);
   const showDialog = useWorkbench((state) => state.showDialog);
   const commands = useCommands();
@@ -107,12 +109,15 @@ function Window({ store, shell }: AppProps): ReactNode {
       </div>
       {restores ? (
         <main className={styles["opening"]} aria-label="Opening the session" />
+      ) : page === "server" ? (
+        <ServerPage />
       ) : (
         <Start
           dragging={dragging}
           onOpen={commands["file.open"].run}
           onOpenPath={() => showDialog("path")}
-          onSettings={() => showDialog("settings")}
+          onServer={commands["view.server"].run}
+          onSettings={commands["file.settings"].run}
         />
       )}
       <StatusBar />

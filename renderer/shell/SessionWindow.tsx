@@ -8,6 +8,7 @@ import { current } from "../session/async.ts";
 import { ErrorBoundary } from "../ui/ErrorBoundary.tsx";
 import { Progress } from "../ui/states.tsx";
 import { focusView } from "./commands.ts";
+import { FindBar } from "./FindBar.tsx";
 import { InspectorPanel } from "./InspectorPanel.tsx";
 import { LogPane } from "./LogPane.tsx";
 import { Navigator } from "./Navigator.tsx";
@@ -136,6 +137,7 @@ function Main(): ReactNode {
         aria-labelledby={opened ? `tab-${tab}` : undefined}
         aria-label={opened ? undefined : "Opening"}
       >
+        {opened ? <FindBar /> : null}
         {opened ? (
           <ErrorBoundary key={tab} title={`${title} could not be drawn`}>
             <View />

@@ -1,6 +1,7 @@
 // Columns in the store: the same seed and prompt go to all, in turn or at once; stop ends all; the history has each with its device and model.
-import { describe, expect, it } from "vitest";
-import type { StreamInputOf } from "../../main/contract/contract.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { StreamInputOf, StreamItemOf } from "../../main/contract/contract.ts";
+import type { CallContext } from "../../main/contract/define.ts";
 import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import { until } from "../../main/testing/until.ts";
 import { comparedSentence } from "../features/run/columns.ts";
@@ -9,6 +10,14 @@ import { openSample } from "../testing/openStore.ts";
 import { sample, sampleId } from "../testing/sample.ts";
 
 const OTHER = { path: "/models/other.gguf", title: "Other" };
+
+/** An answer of a token, without the pauses in which an engine writes it. */
+let short: StreamItemOf<"run.start">[] = [];
+beforeAll(async () => {
+  const input = { model: sampleId, maxTokens: 1, sampling: { seed: 1 } };
+  for await (const item of itemsOf("run.start", input, { signal: new AbortController().signal } as CallContext))
+    short = [...short, item];
+});
 
 async function setUp(failing?: "mlx") {
   const inputs: StreamInputOf<"run.start">[] = [];
@@ -33,7 +42,8 @@ async function setUp(failing?: "mlx") {
         most = Math.max(most, now);
         try {
           if (input.device === failing) throw new WorkbenchError("RUN_FAILED", "[mlx] it broke");
-          yield* itemsOf("run.start", { ...input, model: sampleId }, context);
+          if (input.maxTokens === 1) yield* short;
+          else yield* itemsOf("run.start", { ...input, model: sampleId }, context);
         } finally {
           now -= 1;
         }
@@ -70,6 +80,31 @@ describe("columns", () => {
         .log.filter(({ text }) => text.startsWith("rlx chat"))
         .map(({ text }) => text),
     ).toEqual([expect.stringContaining("--device cpu"), expect.stringContaining("--device mlx")]);
+  });
+
+  it("goes on in each column from its own answers, and begins anew where one is new", async () => {
+    const { get, inputs } = await setUp();
+    get().setParameters({ maxTokens: 1 });
+    await get().send();
+    const answers = get().columnTurns[0]?.columns.map(({ answer }) => answer.reply.content) ?? [];
+    get().setBeside([
+      { device: "mlx", model: null },
+      { device: "cpu", model: OTHER },
+    ]);
+    get().setDraft("And?");
+    await get().send();
+    const messages = inputs.slice(2).map(({ prompt }) => (prompt.kind === "chat" ? prompt.messages : []));
+    const said = (answer: string | undefined): readonly (string | undefined)[] => ["Why?", answer, "And?"];
+    expect(messages.map((all) => all.map(({ content }) => content))).toEqual([
+      said(answers[0]),
+      said(answers[1]),
+      ["And?"],
+    ]);
+    // A conversation of its own knows nothing of it.
+    get().newConversation();
+    get().setDraft("New?");
+    await get().send();
+    expect(inputs.at(-1)?.prompt).toMatchObject({ messages: [{ role: "user", content: "New?" }] });
   });
 
   it("runs at once when that is asked for", async () => {

@@ -1,7 +1,10 @@
 // Commands that a palette finds: each shows its place and does its work there.
 import { expect, it, vi } from "vitest";
 import { until } from "../../main/testing/until.ts";
+import type { ShellBridge } from "../../main/contract/shell.ts";
+import { current } from "../session/async.ts";
 import { createStoreOver, openSample } from "../testing/openStore.ts";
+import { SAMPLE } from "../testing/sample.ts";
 import { createCommands } from "./commands.ts";
 import { rankCommands } from "./rankCommands.ts";
 
@@ -45,4 +48,57 @@ it("offers neither without a model", async () => {
     false,
     false,
   ]);
+});
+
+it("shows the settings in a window of their own where there is a shell, and shares on a Mac only", async () => {
+  const { store, get } = await openSample();
+  const openSettings = vi.fn();
+  const shell = { openSettings } as unknown as ShellBridge;
+  createCommands({ ...{ store, shell }, pickFile: () => undefined, pickSession: () => undefined })[
+    "file.settings"
+  ].run();
+  expect([openSettings.mock.calls.length, get().dialog]).toEqual([1, null]);
+  commandsOver(store)["file.settings"].run();
+  expect(get().dialog).toBe("settings");
+  const share = vi.fn();
+  const outside = { startDrag: vi.fn(), stage: vi.fn(), share };
+  const command = commandsOver(store)["file.share"];
+  for (const [ways, isThere] of [
+    [null, false],
+    [{ ...outside, share: null }, false],
+    [outside, true],
+  ] as const) {
+    store.setState({ outside: ways });
+    expect(command.enabled()).toBe(isThere);
+  }
+  command.run();
+  expect(share).toHaveBeenCalledWith(current(get().model)?.file?.path);
+});
+
+it("shows the server without a model too, and the first screen again when one was open", async () => {
+  const { store, get } = await createStoreOver();
+  const command = commandsOver(store)["view.server"];
+  expect(command.enabled()).toBe(true);
+  command.run();
+  expect(get().startPage).toBe("server");
+  await get().open(SAMPLE);
+  expect(get().startPage).toBe("first");
+  vi.stubGlobal("requestAnimationFrame", () => 0);
+  command.run();
+  expect([get().tab, get().startPage]).toEqual(["server", "first"]);
+});
+
+it("finds on through the view whose search is open, and through the graph's hits otherwise", async () => {
+  const { store, get } = await openSample();
+  const commands = commandsOver(store);
+  store.setState({ tab: "bench" });
+  expect(commands["edit.findNext"].enabled()).toBe(false);
+  get().showFind(true);
+  get().setFindWords("t/s");
+  commands["edit.findNext"].run();
+  commands["edit.findPrevious"].run();
+  commands["edit.findPrevious"].run();
+  expect([get().tab, get().findAt]).toEqual(["bench", -1]);
+  get().setFindWords("ops");
+  expect(get().findAt).toBe(0);
 });

@@ -12,7 +12,7 @@ import { routeColumns } from "../drawing/pictureState.ts";
 import { hasValues } from "../features/tensors/slice.ts";
 import { current } from "../session/async.ts";
 import { findInText } from "../ui/monaco/findInText.ts";
-import type { WorkbenchStore } from "./store.ts";
+import type { WorkbenchState, WorkbenchStore } from "./store.ts";
 import { isBusy, shownTabs, stopWork } from "./tabs.ts";
 import type { WriteKind } from "./windowSlice.ts";
 
@@ -60,12 +60,14 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       return open !== null && can(open);
     },
   });
-  const withHits = (run: () => void): BoundCommand => ({
+  /** Of the view's search while that is shown, else of the graph's. */
+  const stepHit = (step: 1 | -1): BoundCommand => ({
     run: () => {
+      if (get().findShown) return get().stepFind(step);
       get().setTab("graph");
-      run();
+      get().nextHit(step);
     },
-    enabled: () => get().graphHits.length > 0,
+    enabled: () => get().findShown || get().graphHits.length > 0,
   });
   /** Of the graph's stages, or of the pipeline's list. */
   const stepPass = (step: 1 | -1, passes: "changed" | "all"): BoundCommand =>
@@ -81,7 +83,15 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
         });
     }),
     "file.openPath": always(() => get().showDialog("path")),
-    "file.settings": always(() => get().showDialog("settings")),
+    "file.share": {
+      run: () => {
+        const path = model()?.file?.path ?? null;
+        if (path !== null) get().outside?.share?.(path);
+      },
+      enabled: () => (model()?.file?.path ?? null) !== null && (get().outside?.share ?? null) !== null,
+    },
+    // In a browser a dialog: it has no windows of its own.
+    "file.settings": always(() => (shell === null ? get().showDialog("settings") : shell.openSettings())),
     "file.openSample": {
       run: () => {
         const sample = current(get().info)?.offers.find(({ kind }) => kind === "sample");
@@ -98,8 +108,8 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "file.quantize": write("quantize", ({ file }) => file !== null),
     "file.convert": write("convert", ({ file }) => file !== null),
     "edit.find": withModel(() => focusSearch(store)),
-    "edit.findNext": withHits(() => get().nextHit(1)),
-    "edit.findPrevious": withHits(() => get().nextHit(-1)),
+    "edit.findNext": stepHit(1),
+    "edit.findPrevious": stepHit(-1),
     "edit.copyCommand": {
       run: () => {
         const { lastCommand, notify } = get();
@@ -121,6 +131,10 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "navigate.forward": always(() => history.forward()),
     "view.palette": always(() => get().showDialog(get().dialog === "palette" ? null : "palette")),
     ...tabCommands(tab),
+    "view.server": {
+      run: () => (isAtStart(get()) ? get().showStartPage("server") : tab("server").run()),
+      enabled: () => isAtStart(get()) || tab("server").enabled(),
+    },
     "view.navigator": withModel(() => get().toggleNavigator()),
     "view.inspector": withModel(() => get().toggleInspector()),
     "view.log": withModel(() => get().toggleLog()),
@@ -224,6 +238,10 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
   };
 }
 
+/** No model is open, and none is on its way. */
+export const isAtStart = ({ model }: Pick<WorkbenchState, "model">): boolean =>
+  model.kind === "idle" || model.kind === "failed";
+
 /** Why there is no package of this model, nor a plan for one. */
 export const exportRefusal = (model: Pick<Overview, "canExport" | "canGraph" | "file">): string | null =>
   model.canExport.ok || hasPlan(model) ? null : model.canExport.sentence;
@@ -235,20 +253,16 @@ export function focusView(): void {
   (view.querySelector<HTMLElement>("[data-graph-canvas]") ?? view).focus({ preventScroll: true });
 }
 
-/** The search of a tab; where it has none, the filter of the structure beside it. */
-const SEARCHES = "#text-search, #graph-search, #tensor-search, #metadata-search";
+/** Searches of tabs; beside a run, of the conversations. */
+const SEARCHES = "#text-search, #graph-search, #tensor-search, #metadata-search, #conversation-filter";
 
-/** Of the navigator: beside a run it looks for conversations. */
-const FILTERS = "#structure-filter, #conversation-filter";
-
-/** Finds in what is shown. */
+/** Finds in what is shown: in its text, by its own search, or else in all that the view says. */
 export function focusSearch(store: WorkbenchStore): void {
   if (findInText()) return;
-  const field = document.querySelector<HTMLInputElement>(SEARCHES) ?? document.querySelector<HTMLInputElement>(FILTERS);
+  const field = document.querySelector<HTMLInputElement>(SEARCHES);
   if (field === null) {
-    // Without the navigator there is no field: it opens with its filter.
-    store.getState().toggleNavigator();
-    requestAnimationFrame(() => document.querySelector<HTMLInputElement>(FILTERS)?.focus());
+    store.getState().showFind(true);
+    requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#view-search")?.select());
     return;
   }
   field.scrollIntoView({ block: "nearest" });

@@ -15,6 +15,17 @@ export interface WindowSlice {
   readonly logShown: boolean;
   readonly theme: ThemeChoice;
   readonly writeKind: WriteKind;
+  /** While no model is open: the first screen, or the server for other programs. */
+  readonly startPage: "first" | "server";
+  readonly showStartPage: (page: "first" | "server") => void;
+  /** The search of a view that has none of its own. */
+  readonly findShown: boolean;
+  readonly findWords: string;
+  /** Which of the places; it goes round at both ends. */
+  readonly findAt: number;
+  readonly showFind: (shown: boolean) => void;
+  readonly setFindWords: (words: string) => void;
+  readonly stepFind: (step: 1 | -1) => void;
   readonly showDialog: (dialog: DialogName | null) => void;
   readonly toggleNavigator: () => void;
   readonly toggleInspector: () => void;
@@ -31,6 +42,8 @@ export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): Wi
     applyTheme(appearance);
     set({ theme: appearance });
   });
+  // Closed, it leaves the first screen.
+  on("modelShown", () => set({ startPage: "first" }));
   let wide: Pick<WindowSlice, "navigatorShown" | "inspectorShown"> | null = null;
   return {
     dialog: null,
@@ -39,6 +52,14 @@ export function createWindowSlice({ set, get, on }: SliceTools<WindowSlice>): Wi
     logShown: false,
     theme: typeof localStorage === "undefined" ? "auto" : storedTheme(),
     writeKind: "package",
+    findShown: false,
+    findWords: "",
+    findAt: 0,
+    showFind: (findShown) => set({ findShown }),
+    setFindWords: (findWords) => set({ findWords, findAt: 0 }),
+    stepFind: (step) => set({ findAt: get().findAt + step }),
+    startPage: "first",
+    showStartPage: (startPage) => set({ startPage }),
     showDialog: (dialog) => set({ dialog }),
     toggleNavigator: () => set({ navigatorShown: !get().navigatorShown }),
     toggleInspector: () => set({ inspectorShown: !get().inspectorShown }),

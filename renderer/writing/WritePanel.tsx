@@ -16,6 +16,7 @@ import fields from "../ui/fields.module.css";
 import { Progress } from "../ui/states.tsx";
 import type { WriteActions, WriteItem, WriteState, WriteWork } from "./writing.ts";
 import { isSuggestedFolder, isThereAlready } from "./writing.ts";
+import { FileOut } from "./FileOut.tsx";
 import styles from "./Write.module.css";
 
 export interface WriteWords {
@@ -302,6 +303,7 @@ export function Written({ seconds, paths, before, sentence, opens, children }: W
                 Show in folder
               </Button>
             )}
+            <FileOut file={{ paths }} />
           </div>
         )}
       </div>

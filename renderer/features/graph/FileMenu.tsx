@@ -3,11 +3,13 @@ import type { ReactNode } from "react";
 import { useRef } from "react";
 import { Button } from "../../ui/Button.tsx";
 import { Popover } from "../../ui/Popover.tsx";
+import { FileOut } from "../../writing/FileOut.tsx";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
 
 export function FileMenu(): ReactNode {
   const save = useGraph((s) => s.savePicture);
+  const make = useGraph((s) => s.makePicture);
   const saveData = useGraph((s) => s.saveNodeData);
   const openData = useGraph((s) => s.openNodeData);
   const file = useRef<HTMLInputElement>(null);
@@ -28,6 +30,7 @@ export function FileMenu(): ReactNode {
         <Button small onClick={() => void save("svg", "whole")}>
           SVG
         </Button>
+        <FileOut file={{ name: "the picture", make: () => make("png", "shown") }} />
         <p>Node data, as JSON</p>
         <Button small onClick={saveData}>
           Save

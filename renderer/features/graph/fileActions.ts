@@ -11,7 +11,7 @@ import type { GraphSlice } from "./graphState.ts";
 import { measureOnCanvas, PNG_SIDE, pngOf } from "./savePicture.ts";
 import { svgOf, wholeFrame } from "../../drawing/svgPicture.ts";
 
-type FileActions = Pick<GraphSlice, "savePicture" | "saveNodeData" | "openNodeData" | "dropNodeData">;
+type FileActions = Pick<GraphSlice, "makePicture" | "savePicture" | "saveNodeData" | "openNodeData" | "dropNodeData">;
 
 /** More is no file of numbers that someone wrote. */
 const MOST_BYTES = 64e6;
@@ -29,18 +29,25 @@ export function fileActions({ set, get }: SliceTools<GraphSlice>): FileActions {
     return picture;
   };
   return {
-    async savePicture(format, extent) {
+    async makePicture(format, extent) {
       try {
         const picture = shown();
         const colors = readColors(document.documentElement);
         const now = extent === "shown" ? get().viewNow?.() : undefined;
         const frame = now ?? wholeFrame(picture, format === "png" ? PNG_SIDE : NO_LIMIT);
-        const name = `${fileName(picture)}.${format}`;
-        if (format === "svg") saveText(name, svgOf(picture, frame, colors, measureOnCanvas()), "image/svg+xml");
-        else saveBlob(name, await pngOf(picture, frame, colors));
+        const blob =
+          format === "svg"
+            ? new Blob([svgOf(picture, frame, colors, measureOnCanvas())], { type: "image/svg+xml" })
+            : await pngOf(picture, frame, colors);
+        return { name: `${fileName(picture)}.${format}`, blob };
       } catch (error) {
-        get().notifyError("The picture could not be saved", error);
+        get().notifyError("The picture could not be made", error);
+        return null;
       }
+    },
+    async savePicture(format, extent) {
+      const made = await get().makePicture(format, extent);
+      if (made !== null) saveBlob(made.name, made.blob);
     },
     saveNodeData() {
       try {

@@ -105,6 +105,11 @@ export interface GraphSlice {
   /** The size of the canvas: a small one gets narrower cards, and a map takes its shape. */
   readonly setCanvasSize: (width: number, height: number) => void;
   readonly setViewNow: (viewNow: (() => Frame) | null) => void;
+  /** null where it could not be made. */
+  readonly makePicture: (
+    format: "png" | "svg",
+    extent: "shown" | "whole",
+  ) => Promise<{ readonly name: string; readonly blob: Blob } | null>;
   readonly savePicture: (format: "png" | "svg", extent: "shown" | "whole") => Promise<void>;
   /** The numbers of the mode that is shown, as a file that the graph can open again. */
   readonly saveNodeData: () => void;

@@ -6,6 +6,7 @@ import { Button } from "../../ui/Button.tsx";
 import { Note } from "../../ui/Card.tsx";
 import { plural } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
+import { FileOut } from "../../writing/FileOut.tsx";
 import type { ReportChoice, Reported, ReportSlice } from "./slice.ts";
 import styles from "./Report.module.css";
 
@@ -13,6 +14,7 @@ const useReport = sliceHook<ReportSlice & Reported>();
 
 export function ReportForm({ onClose }: { readonly onClose: () => void }): ReactNode {
   const save = useReport((s) => s.saveReport);
+  const make = useReport((s) => s.makeReport);
   const copy = useReport((s) => s.copyReport);
   const busy = useReport((s) => s.reportBusy);
   const benches = useReport((s) => s.benchResults.length);
@@ -51,6 +53,15 @@ export function ReportForm({ onClose }: { readonly onClose: () => void }): React
         >
           Save
         </Button>
+        <FileOut
+          file={{
+            name: "the report",
+            make: async () => {
+              const page = await make();
+              return page === null ? null : { name: page.name, blob: new Blob([page.html], { type: "text/html" }) };
+            },
+          }}
+        />
         <Button disabled={busy} onClick={() => void copy()}>
           Copy its head as Markdown
         </Button>

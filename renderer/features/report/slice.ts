@@ -20,6 +20,8 @@ export interface ReportSlice {
   readonly reportChoice: ReportChoice;
   readonly reportBusy: boolean;
   readonly setReport: (part: Partial<ReportChoice>) => void;
+  /** As it is ticked now; null where it could not be made. */
+  readonly makeReport: () => Promise<ReportPage | null>;
   /** Whether it was saved. */
   readonly saveReport: () => Promise<boolean>;
   readonly copyReport: () => Promise<void>;
@@ -78,8 +80,9 @@ export function createReportSlice({
     reportChoice: INITIAL,
     reportBusy: false,
     setReport: (part) => set({ reportChoice: { ...get().reportChoice, ...part } }),
+    makeReport: () => make(get().reportChoice),
     async saveReport() {
-      const page = await make(get().reportChoice);
+      const page = await get().makeReport();
       if (page === null) return false;
       saveText(page.name, page.html, "text/html");
       return true;

@@ -1,5 +1,5 @@
 /** The conversations of the open model, newest first: to open, rename and delete, by mouse and by keys (arrows, F2, Delete). */
-import { Pencil, Plus, Trash2 } from "lucide-react";
+import { FolderOpen, Pencil, Plus, Trash2 } from "lucide-react";
 import type { KeyboardEvent, ReactNode } from "react";
 import { useMemo, useRef, useState } from "react";
 import { Button, IconButton } from "../../ui/Button.tsx";
@@ -48,6 +48,7 @@ export function ConversationList({ filter }: { readonly filter: string }): React
     <section className={styles["conversations"]} aria-label="Conversations">
       <div className={styles["head"]}>
         <h3>Conversations</h3>
+        <Import />
         <IconButton label="New conversation" onClick={renew}>
           <Plus size={14} aria-hidden="true" />
         </IconButton>
@@ -60,6 +61,31 @@ export function ConversationList({ filter }: { readonly filter: string }): React
       </ul>
       {rows.length === 0 ? <p className={styles["none"]}>None has these words.</p> : null}
     </section>
+  );
+}
+
+function Import(): ReactNode {
+  const read = useRun((s) => s.importConversation);
+  const file = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <IconButton label="Open a conversation saved as JSON" onClick={() => file.current?.click()}>
+        <FolderOpen size={14} aria-hidden="true" />
+      </IconButton>
+      <input
+        ref={file}
+        type="file"
+        hidden
+        accept=".json,application/json"
+        aria-label="A conversation saved as JSON"
+        onChange={(event) => {
+          const [chosen] = event.target.files ?? [];
+          // The same file may be opened again.
+          event.target.value = "";
+          if (chosen !== undefined) void read(chosen);
+        }}
+      />
+    </>
   );
 }
 

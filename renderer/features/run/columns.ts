@@ -3,7 +3,7 @@ import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { TokenView } from "../../../main/contract/views/run.ts";
 import { count, plural, share } from "../../ui/format.ts";
 import type { Attachment } from "./attachments.ts";
-import type { Answer, RunMode, RunParameters } from "./request.ts";
+import type { Answer, RunMode, RunParameters, Turn } from "./request.ts";
 
 /** in turn: one after the other, so that each has the machine for itself · at once: all together, and all slower. */
 export const COLUMN_ORDERS = ["turn", "together"] as const;
@@ -48,6 +48,20 @@ export interface ColumnTurn {
   /** Two at least; the others are compared with the first. */
   readonly columns: readonly Column[];
 }
+
+/**
+ * What a column was asked and answered before, for its next request: a column is the same where model and device are. One that was
+ * not there, failed, or had not begun knows nothing of that question.
+ */
+export const columnHistory = (
+  turns: readonly ColumnTurn[],
+  { parameters: { device }, model }: Pick<Column, "parameters" | "model">,
+): readonly Turn[] =>
+  turns.flatMap(({ id, prompt, attachments, mode, columns }) => {
+    const own = columns.find((each) => each.parameters.device === device && each.model?.path === model?.path);
+    if (mode !== "chat" || own === undefined || own.answer.error !== null || own.answer.text === "") return [];
+    return [{ id, after: null, prompt, attachments, results: [], answer: own.answer }];
+  });
 
 /** Indices of the first token that differs, in the first column and in the other one. */
 export interface Divergence {

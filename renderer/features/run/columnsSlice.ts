@@ -1,6 +1,6 @@
 /**
- * Columns: one question, several models and devices, the same seed. No question sees the ones before it, so all read the same
- * prompt, each by the chat template of its own model.
+ * Columns: one question, several models and devices, the same seed. Each column goes on from its own answers to the questions
+ * before, by the chat template of its own model.
  */
 import type { Overview } from "../../../main/contract/views/model.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
@@ -9,7 +9,7 @@ import { createTask, current } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { Attachment } from "./attachments.ts";
 import type { Column, ColumnChoice, ColumnOrder, ColumnTurn } from "./columns.ts";
-import { MOST_COLUMNS } from "./columns.ts";
+import { columnHistory, MOST_COLUMNS } from "./columns.ts";
 import { receiveAnswer } from "./receive.ts";
 import { EMPTY_ANSWER, runRequest } from "./request.ts";
 import type { RunState } from "./slice.ts";
@@ -75,6 +75,7 @@ export function createColumnsSlice({ engine, set, get, on }: SliceTools<ColumnsS
     const patch = (part: (column: Column) => Partial<Column>): void => patchColumn(turn.id, id, part);
     const column = turn.columns.find((each) => each.id === id);
     if (column === undefined) return;
+    const before = get().columnTurns.filter((each) => each.id < turn.id);
     let { parameters } = column;
     let messages: Parameters<RunState["keepRun"]>[1]["messages"] = [];
     patch(() => ({ state: "running", sentence: other === null ? "Starting" : `Opening ${other.title}` }));
@@ -88,7 +89,13 @@ export function createColumnsSlice({ engine, set, get, on }: SliceTools<ColumnsS
         patch(() => ({ parameters }));
       }
       get().noteCommand(runCommand(mode, prompt, parameters), other === null ? undefined : overview.argument);
-      const input = runRequest(overview.model, mode, [], { prompt, attachments, results: [] }, parameters);
+      const input = runRequest(
+        overview.model,
+        mode,
+        columnHistory(before, column),
+        { prompt, attachments, results: [] },
+        parameters,
+      );
       if (input.prompt.kind === "chat") messages = input.prompt.messages;
       await receiveAnswer(engine, input, signal, {
         isMine: isCurrent,

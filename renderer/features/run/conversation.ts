@@ -126,6 +126,9 @@ const answersOf = ({ turns, others, columnTurns }: Answered): readonly Answer[] 
   ...columnTurns.flatMap(({ columns }) => columns.map(({ answer }) => answer)),
 ];
 
+/** Of all that are kept with a session. */
+export const MOST_LETTERS = 2_000_000;
+
 /** About how many letters it takes in a document, chances of tokens not counted. */
 export const lettersOf = (conversation: Conversation): number =>
   [...conversation.turns, ...conversation.others, ...conversation.columnTurns].reduce(

@@ -1,4 +1,6 @@
 /** The conversations of a model: one is open, the others wait in the list; what is deleted can be taken back. */
+import { LARGEST_CONVERSATION, readConversation } from "../../../main/contract/views/conversation.ts";
+import { WorkbenchError } from "../../../main/diagnostics/errors.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { ColumnTurn } from "./columns.ts";
 import type { Conversation, ConversationHead } from "./conversation.ts";
@@ -7,10 +9,12 @@ import {
   idsOf,
   isEmpty,
   lettersOf,
+  MOST_LETTERS,
   throughVersion,
   versionsOf,
   withoutTurn,
 } from "./conversation.ts";
+import { importedConversation } from "./importConversation.ts";
 import type { Turn } from "./request.ts";
 import type { RunState } from "./slice.ts";
 
@@ -33,6 +37,8 @@ export interface ConversationSlice {
   readonly deleted: Deleted | null;
   readonly newConversation: () => void;
   readonly openConversation: (id: number) => void;
+  /** One that was saved as JSON, here or by `rlx chat`; it becomes the open one. */
+  readonly importConversation: (file: Pick<File, "name" | "size" | "text">) => Promise<void>;
   /** "" names it after its first words again. */
   readonly renameConversation: (id: number, name: string) => void;
   readonly deleteConversation: (id: number) => void;
@@ -53,7 +59,6 @@ export interface ConversationSlice {
 
 /** More are not kept with a session: it is saved as a whole, every time that something changes. */
 export const MOST_CONVERSATIONS = 200;
-export const MOST_LETTERS = 2_000_000;
 
 export const NO_CONVERSATIONS = {
   conversation: { id: 1, name: null, at: 0 },
@@ -150,6 +155,21 @@ export function createConversationSlice({ set, get, on }: SliceTools<Conversatio
     openConversation(id) {
       const next = get().conversations.find((each) => each.id === id);
       if (next !== undefined) show(next, withOpen());
+    },
+    async importConversation(file) {
+      try {
+        // Before it is read: its letters are no more than its bytes.
+        if (file.size > 4 * LARGEST_CONVERSATION)
+          throw new WorkbenchError(
+            "INPUT_LIMIT",
+            `[conversation] ${file.name}: got ${file.size} bytes, expected ${LARGEST_CONVERSATION} letters at most`,
+            { hint: "Choose a file that was saved with Save as JSON or rlx chat --save." },
+          );
+        const read = importedConversation(readConversation(await file.text()), () => get().nextRunId());
+        show({ ...blank(), ...read, mode: "chat", at: Date.now(), attachments: [], columnTurns: [] }, withOpen());
+      } catch (error) {
+        get().notifyError(`${file.name} could not be read as a conversation`, error);
+      }
     },
     renameConversation(id, text) {
       const name = text.trim().slice(0, 200) || null;

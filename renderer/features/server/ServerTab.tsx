@@ -47,6 +47,7 @@ function StartCard(): ReactNode {
           onChange={(event) => set({ models: event.target.value })}
         />
       </label>
+      <ModelChoice />
       <div className={styles["row"]}>
         <TextField name="host" label="Address" value={host} hint="Beyond 127.0.0.1 a key of yours is needed." />
         <TextField name="key" label="Key" value={key} hint="Empty: a new one is made." />
@@ -84,6 +85,43 @@ function StartCard(): ReactNode {
         {isReady ? null : <Note>Name a model file or a folder first.</Note>}
       </div>
     </Card>
+  );
+}
+
+/** Names a model by a click: one of this machine, or one of the system's dialog. */
+function ModelChoice(): ReactNode {
+  const choices = useServer((s) => s.serverChoices);
+  const load = useServer((s) => s.loadServerChoices);
+  const add = useServer((s) => s.addServerModel);
+  const pick = useServer((s) => s.pickFile);
+  const named = useServer((s) => s.serverFields.models);
+  useEffect(() => void load(), [load]);
+  const left = choices.filter(({ path }) => !pathsOf(named).includes(path));
+  if (left.length === 0 && pick === null) return null;
+  return (
+    <div className={styles["row"]}>
+      {left.length === 0 ? null : (
+        <select
+          aria-label="Add a model of this machine"
+          value=""
+          onChange={(event) => {
+            if (event.target.value !== "") add(event.target.value);
+          }}
+        >
+          <option value="">Add a model of this machine…</option>
+          {left.map(({ path, name }) => (
+            <option key={path} value={path} title={path}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+      {pick === null ? null : (
+        <Button small onClick={() => void pick().then((path) => (path === null ? undefined : add(path)))}>
+          Choose a file…
+        </Button>
+      )}
+    </div>
   );
 }
 

@@ -1,5 +1,6 @@
 /** The server's slice: what is named, the log of requests, and what a session document keeps. */
 import { expect, it } from "vitest";
+import type { FoundModel } from "../../../main/contract/views/found.ts";
 import type { ServerRequest } from "../../../main/contract/views/server.ts";
 import { createStoreOver } from "../../testing/openStore.ts";
 import { serverPart } from "./part.ts";
@@ -29,4 +30,27 @@ it("keeps no key in a session's document", async () => {
   const saved = serverPart.save(get());
   expect(saved).toMatchObject({ port: 8080, paths: "/m.gguf" });
   expect(JSON.stringify(saved)).not.toContain("secret-key");
+});
+
+it("names models of this machine by a click, each once, also without an open model", async () => {
+  const recents = [
+    { path: "/m/a.gguf", name: "a.gguf", folder: "m", bytes: 1, openedAt: 1, exists: true },
+    { path: "/m/gone.gguf", name: "gone.gguf", folder: "m", bytes: 1, openedAt: 1, exists: false },
+  ].map((each) => ({ ...each, variant: null, speed: null, aneShare: null }));
+  const found = (path: string, problem: string | null = null): FoundModel => ({
+    ...{ path, name: path, place: "folder", where: "", bytes: 1, parts: 1, variant: null, architecture: null },
+    ...{ changedAt: 1, problem },
+  });
+  const { get } = await createStoreOver({
+    calls: { "recents.list": () => ({ recents }) },
+    streams: {
+      async *"models.find"() {
+        yield { models: [found("/m/a.gguf"), found("/m/b.gguf"), found("/m/c", "no")], places: [], complete: true };
+      },
+    },
+  });
+  await get().loadServerChoices();
+  expect(get().serverChoices.map(({ path }) => path)).toEqual(["/m/a.gguf", "/m/b.gguf"]);
+  for (const path of ["/m/b.gguf", "/m/b.gguf", "/m/a.gguf"]) get().addServerModel(path);
+  expect(get().serverFields.models).toBe("/m/b.gguf\n/m/a.gguf");
 });

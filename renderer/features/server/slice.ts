@@ -21,6 +21,11 @@ export interface ServerFields {
   readonly keepTexts: boolean;
 }
 
+export interface ServerChoice {
+  readonly path: string;
+  readonly name: string;
+}
+
 type Running = ServerStatus["running"];
 
 export interface ServerSlice {
@@ -29,6 +34,11 @@ export interface ServerSlice {
   readonly serverRunning: Running | undefined;
   /** The newest last. */
   readonly serverRequests: readonly ServerRequest[];
+  /** Models of this machine, to be named by a click: those that were open before first. */
+  readonly serverChoices: readonly ServerChoice[];
+  readonly loadServerChoices: () => Promise<void>;
+  /** One more line of the models. */
+  readonly addServerModel: (path: string) => void;
   readonly serverBusy: "starting" | "stopping" | null;
   readonly serverError: WireError | null;
   /** Of the request that is looked at. */
@@ -79,10 +89,30 @@ export function createServerSlice({ engine, set, get, on }: SliceTools<ServerSli
     },
     serverRunning: undefined,
     serverRequests: [],
+    serverChoices: [],
     serverBusy: null,
     serverError: null,
     serverShown: null,
     setServer: (part) => set({ serverFields: { ...get().serverFields, ...part } }),
+    async loadServerChoices() {
+      try {
+        const { recents } = await engine.call("recents.list", {});
+        const opened = recents.filter(({ exists }) => exists).map(({ path, name }) => ({ path, name }));
+        set({ serverChoices: opened });
+        for await (const { models } of engine.stream("models.find", { watch: false })) {
+          const found = models.filter(
+            ({ path, problem }) => problem === null && !opened.some((one) => one.path === path),
+          );
+          set({ serverChoices: [...opened, ...found.map(({ path, name }) => ({ path, name }))] });
+        }
+      } catch (error) {
+        if (!isCancelled(error)) get().notifyError("The models of this machine could not be listed", error);
+      }
+    },
+    addServerModel(path) {
+      const paths = pathsOf(get().serverFields.models);
+      if (!paths.includes(path)) get().setServer({ models: [...paths, path].join("\n") });
+    },
     showRequest: (serverShown) => set({ serverShown }),
     startServer: () =>
       change("starting", () => {

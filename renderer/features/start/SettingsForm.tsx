@@ -61,6 +61,7 @@ function Form({ view }: { readonly view: PreferencesView }): ReactNode {
       />
       <MemoryLimit key={`memory ${now.memoryLimit ?? ""}`} limit={now.memoryLimit} />
       <Notifications isOn={now.notifications} />
+      <InFinder />
       <ModelFolders now={now} />
       <DataFolder key={`folder ${now.dataFolder ?? ""}`} view={view} />
       <p className={styles["quiet"]}>Kept in {view.file}. The same from a terminal: rlx settings, rlx models.</p>
@@ -127,6 +128,28 @@ function Notifications({ isOn }: { readonly isOn: boolean }): ReactNode {
       ) : (
         <em>This browser lets the page notify nobody.</em>
       )}
+    </div>
+  );
+}
+
+/** Only on a Mac. */
+function InFinder(): ReactNode {
+  const state = useStart((s) => s.finderAction);
+  const ask = useStart((s) => s.askFinderAction);
+  useEffect(() => void ask("look"), [ask]);
+  if (state === null) return null;
+  return (
+    <div className={styles["field"]}>
+      <span>In Finder</span>
+      <label className={styles["check"]}>
+        <input
+          type="checkbox"
+          checked={state === "added"}
+          onChange={(event) => void ask(event.target.checked ? "add" : "remove")}
+        />
+        Open in RLX Workbench, among Quick Actions and Services
+      </label>
+      <em>Kept in Library/Services of your home folder. It may take until the next login to appear.</em>
     </div>
   );
 }

@@ -15,10 +15,11 @@ export interface StartProps {
   readonly dragging: boolean;
   readonly onOpen: () => void;
   readonly onOpenPath: () => void;
+  readonly onServer: () => void;
   readonly onSettings: () => void;
 }
 
-export function Start({ dragging, onOpen, onOpenPath, onSettings }: StartProps): ReactNode {
+export function Start({ dragging, onOpen, onOpenPath, onServer, onSettings }: StartProps): ReactNode {
   return (
     <main className={styles["start"]} data-dragging={dragging}>
       <h1 className="visually-hidden">RLX Workbench</h1>
@@ -36,6 +37,9 @@ export function Start({ dragging, onOpen, onOpenPath, onSettings }: StartProps):
             </div>
           </div>
           <Failure />
+          <Button look="ghost" onClick={onServer}>
+            Serve models to other programs…
+          </Button>
         </div>
         <div className={styles["right"]}>
           <Sessions />

@@ -1,4 +1,5 @@
 /** The first screen's own state: models found on the engine's machine, what was dropped together, and the settings of the machine. */
+import type { FinderAction } from "../../../main/contract/shell.ts";
 import type { FoundList } from "../../../main/contract/views/found.ts";
 import type { PreferencesChange, PreferencesView } from "../../../main/contract/views/preferences.ts";
 import { SESSION_ENDING } from "../../../main/contract/views/session.ts";
@@ -42,11 +43,14 @@ export interface StartSlice {
   /** Files and folders on the engine's machine. */
   readonly openPaths: (paths: readonly string[]) => Promise<void>;
   readonly choose: (option: Option | null) => void;
+  /** Finder's Quick Action; null where there is no Finder, or until it was looked at. */
+  readonly finderAction: FinderAction | null;
+  readonly askFinderAction: (wanted: "look" | "add" | "remove") => Promise<void>;
 }
 
 const baseName = (path: string): string => path.split(/[\\/]/u).findLast((part) => part !== "") ?? path;
 
-export function createStartSlice({ engine, set, get, emit }: SliceTools<StartSlice>): StartSlice {
+export function createStartSlice({ engine, shell, set, get, emit }: SliceTools<StartSlice>): StartSlice {
   const finding = createTask();
   const take = (preferences: PreferencesView): void => {
     set({ preferences });
@@ -159,6 +163,15 @@ export function createStartSlice({ engine, set, get, emit }: SliceTools<StartSli
         get().openOptions(usable.length === 1 ? usable : all, [], `${all.length} models are in what was opened`);
       } catch (error) {
         get().notifyError("What was opened could not be looked at", error);
+      }
+    },
+    finderAction: null,
+    async askFinderAction(wanted) {
+      if (shell === null) return;
+      try {
+        set({ finderAction: await shell.finderAction(wanted) });
+      } catch (error) {
+        get().notifyError("Finder’s Quick Action could not be changed", error);
       }
     },
     choose(option) {

@@ -2,14 +2,13 @@
 import type { ReactNode } from "react";
 import type { FindingView } from "../../../main/contract/views/tensors.ts";
 import { sliceHook } from "../../session/context.tsx";
-import { Button, IconButton } from "../../ui/Button.tsx";
-import { Card, Note } from "../../ui/Card.tsx";
+import { Note } from "../../ui/Card.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { bytes, count, errorShare, figureText, plural, significant } from "../../ui/format.ts";
-import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
 import type { CheckReport, TensorsSlice } from "./slice.ts";
+import { FileResult, FileWork } from "./FileWork.tsx";
 import styles from "./Tensors.module.css";
 
 const useTensors = sliceHook<TensorsSlice>();
@@ -25,23 +24,17 @@ export function CheckCard(): ReactNode {
   if (running) return <Running />;
   if (report === null && said === "") return null;
   return (
-    <Card
+    <FileResult
       title={report === null ? "Cancelled" : VERDICTS[report.verdict]}
-      aside={
-        <>
-          {report === null ? null : `${bytes(report.bytes)} in ${figureText(report.seconds)}`}
-          <IconButton label="Close the result of the check" onClick={close}>
-            ×
-          </IconButton>
-        </>
-      }
-      className={styles["check"]}
+      took={report === null ? null : `${bytes(report.bytes)} in ${figureText(report.seconds)}`}
+      closeLabel="Close the result of the check"
+      onClose={close}
+      sentence={report === null ? said : report.sentence}
     >
-      <p role="status">{report === null ? said : report.sentence}</p>
       {report === null || report.advice === null ? null : <Note>{report.advice}</Note>}
       <Findings findings={findings} more={report?.moreFindings ?? 0} />
       {report === null ? null : <Compared report={report} />}
-    </Card>
+    </FileResult>
   );
 }
 
@@ -53,29 +46,9 @@ function Running(): ReactNode {
   const stop = useTensors((s) => s.stopCheck);
   const findings = useTensors((s) => s.checkFindings);
   return (
-    <Card
-      title="Checking"
-      aside={
-        <>
-          {progress === null ? null : `${bytes(progress.doneBytes)} of ${bytes(progress.totalBytes)}`}
-          <Button small onClick={stop}>
-            Cancel
-          </Button>
-        </>
-      }
-      className={styles["check"]}
-    >
-      <Progress
-        sentence={
-          progress === null
-            ? "Starting"
-            : `${progress.tensor}, ${count(progress.done)} of ${plural(progress.of, "tensor")}`
-        }
-        fraction={progress === null ? null : progress.doneBytes / Math.max(1, progress.totalBytes)}
-        since={since}
-      />
+    <FileWork title="Checking" progress={progress} since={since} onStop={stop}>
       <Findings findings={findings} more={0} />
-    </Card>
+    </FileWork>
   );
 }
 

@@ -1,12 +1,10 @@
 /** The comparison with another file: how far it is, what it says of all tensors, and what cannot be compared. */
 import type { ReactNode } from "react";
 import { sliceHook } from "../../session/context.tsx";
-import { Button, IconButton } from "../../ui/Button.tsx";
-import { Card } from "../../ui/Card.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
-import { bytes, count, figureText, plural } from "../../ui/format.ts";
-import { Progress } from "../../ui/states.tsx";
+import { count, figureText, plural } from "../../ui/format.ts";
 import type { CompareReport, AgainstSlice } from "./againstSlice.ts";
+import { FileResult, FileWork } from "./FileWork.tsx";
 import styles from "./Tensors.module.css";
 
 const useCompare = sliceHook<AgainstSlice>();
@@ -21,21 +19,15 @@ export function CompareCard(): ReactNode {
   if (running) return <Running />;
   if (report === null && said === "") return null;
   return (
-    <Card
+    <FileResult
       title={report === null ? "Comparison" : `Against ${report.file}`}
-      aside={
-        <>
-          {report === null ? null : figureText(report.seconds)}
-          <IconButton label="Forget the comparison" onClick={close}>
-            ×
-          </IconButton>
-        </>
-      }
-      className={styles["check"]}
+      took={report === null ? null : figureText(report.seconds)}
+      closeLabel="Forget the comparison"
+      onClose={close}
+      sentence={report === null ? said : report.sentence}
     >
-      <p role="status">{report === null ? said : report.sentence}</p>
       {report === null ? null : <NotCompared report={report} />}
-    </Card>
+    </FileResult>
   );
 }
 
@@ -43,30 +35,7 @@ function Running(): ReactNode {
   const progress = useCompare((s) => s.againstProgress);
   const since = useCompare((s) => s.againstSince);
   const stop = useCompare((s) => s.stopAgainst);
-  return (
-    <Card
-      title="Comparing"
-      aside={
-        <>
-          {progress === null ? null : `${bytes(progress.doneBytes)} of ${bytes(progress.totalBytes)}`}
-          <Button small onClick={stop}>
-            Cancel
-          </Button>
-        </>
-      }
-      className={styles["check"]}
-    >
-      <Progress
-        sentence={
-          progress === null
-            ? "Starting"
-            : `${progress.tensor}, ${count(progress.done)} of ${plural(progress.of, "tensor")}`
-        }
-        fraction={progress === null ? null : progress.doneBytes / Math.max(1, progress.totalBytes)}
-        since={since}
-      />
-    </Card>
-  );
+  return <FileWork title="Comparing" progress={progress} since={since} onStop={stop} />;
 }
 
 /** Names that are listed of each kind. */

@@ -1,50 +1,37 @@
 // The ledger of compiles through the engine, over the Core ML double: what a load leaves behind, what is told before the next one, a
 // model that ended its helper, an update of the system, and the search for the operation that the Neural Engine's compiler refuses.
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createClient } from "../../../contract/client.ts";
 import type { EngineClient, StreamItemOf } from "../../../contract/contract.ts";
-import { contract } from "../../../contract/contract.ts";
-import { createPortPair } from "../../../contract/port.ts";
-import type { Engine } from "../../../engine/engine.ts";
-import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import { nodeEngine } from "../../nodeEngine.ts";
-import { readSettings } from "../../settings.ts";
+import { noDouble } from "../../../testing/coremlDouble.ts";
+import type { DoubleEngine } from "../../../testing/coremlEngine.ts";
+import { engineOverDouble, madeHome, openOffer, playDouble as play } from "../../../testing/coremlEngine.ts";
+import { writeTinyGguf } from "../../../testing/tinyGguf.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
-  const home = mkdtempSync(join(tmpdir(), "rlx-compiles-"));
-  let engine: Engine;
+  let double: DoubleEngine;
   let client: EngineClient;
-  let sample: string;
+  let model: string;
   beforeAll(async () => {
-    engine = nodeEngine({
-      settings: readSettings({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }),
-    });
-    const [window, served] = createPortPair();
-    client = createClient(contract, window, { checkOutputs: true });
-    engine.connect(served);
-    sample = (await client.call("model.open", { source: { kind: "offer", id: "sample" } })).model;
+    const home = madeHome("compiles");
+    double = engineOverDouble(home);
+    ({ client } = double);
+    // A small one: what is asked is the ledger, and each load writes, tries and runs it.
+    const path = join(home, "tiny.gguf");
+    await writeTinyGguf(path);
+    ({ model } = await client.call("model.open", { source: { kind: "path", path } }));
   });
-  afterAll(async () => {
-    delete process.env["RLX_COREML_DOUBLE"];
-    await engine.dispose();
-    rmSync(home, { recursive: true, force: true });
-  });
+  afterAll(() => double.close());
 
-  /** The child and this process play by the same settings. */
-  function play(settings: string): void {
-    process.env["RLX_COREML_DOUBLE"] = settings;
-    doubleControls().configure(settings);
-  }
   async function phases(context: number): Promise<StreamItemOf<"run.start">[]> {
     const items: StreamItemOf<"run.start">[] = [];
     const prompt = { kind: "completion", text: "Once" } as const;
     const sampling = { temperature: 0, seed: 1 };
-    const input = { model: sample, device: "coreml", prompt, maxTokens: 1, context, sampling } as const;
+    const input = { model, device: "coreml", prompt, maxTokens: 1, context, sampling } as const;
     for await (const item of client.stream("run.start", input)) items.push(item);
     return items;
   }
@@ -59,7 +46,7 @@ describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
     expect(told).toContain(
       "The system specialises the model for its units (prefill, 2 of 2). No earlier load of it on this Mac: no time is known",
     );
-    const { system, rows, estimate, changed, sentence } = await client.call("compiles.list", { model: sample });
+    const { system, rows, estimate, changed, sentence } = await client.call("compiles.list", { model });
     expect(system).toEqual({ chip: "Apple M3 Pro", os: "15.5.0", osBuild: "24F74", truth: "simulated" });
     expect(changed).toBeNull();
     expect(sentence).toContain("Core ML is simulated here: these are not the times of a Mac.");
@@ -148,7 +135,7 @@ describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
     { timeout: 60_000 },
     async () => {
       play("refuse=softmax");
-      const { done, tried } = await explained({ model: sample });
+      const { done, tried } = await explained({ model });
       expect(done).toMatchObject({
         result: "fails",
         truth: "simulated",
@@ -166,19 +153,19 @@ describe.skipIf(noDouble)(`compiles of Core ML ${noDouble ?? ""}`, () => {
   );
 
   it("finds operations that are refused together only, in a graph that is cut", { timeout: 120_000 }, async () => {
-    const { model } = await client.call("model.open", { source: { kind: "offer", id: "demo-hybrid" } });
+    const hybrid = await openOffer(client, "demo-hybrid");
     play("");
-    expect((await explained({ model })).done).toMatchObject({ result: "compiles", culprits: [] });
+    expect((await explained({ model: hybrid })).done).toMatchObject({ result: "compiles", culprits: [] });
     play("refuse=gelu+add");
-    const { done } = await explained({ model });
+    const { done } = await explained({ model: hybrid });
     expect(done.culprits.map(({ op }) => op)).toEqual(["gelu", "add"]);
-    expect((await explained({ model, units: "cpu-gpu" })).done.result).toBe("compiles");
+    expect((await explained({ model: hybrid, units: "cpu-gpu" })).done.result).toBe("compiles");
   });
 
   it("can be cancelled, and leaves nothing behind", { timeout: 60_000 }, async () => {
     play("load=hang");
     const stop = new AbortController();
-    const running = explained({ model: sample }, stop.signal);
+    const running = explained({ model }, stop.signal);
     setTimeout(() => stop.abort(), 700);
     await expect(running).rejects.toMatchObject({ code: "CANCELLED" });
     await expect.poll(() => readdirSync(tmpdir()).filter((name) => name.startsWith("rlx-piece-")).length).toBe(0);

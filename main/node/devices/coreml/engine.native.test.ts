@@ -1,46 +1,26 @@
 // The device `coreml` behind the contract, over the double: generation, the hybrid graph, the plan beside the prediction, and the
 // sentence where there is no Core ML. Checked against the CPU engine and the simulator.
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StreamItemOf } from "../../../contract/contract.ts";
-import { createClient } from "../../../contract/client.ts";
-import { contract } from "../../../contract/contract.ts";
 import type { EngineClient } from "../../../contract/contract.ts";
 import type { ProfileView } from "../../../contract/views/run.ts";
-import { createPortPair } from "../../../contract/port.ts";
-import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import { nodeEngine } from "../../nodeEngine.ts";
-import type { Engine } from "../../../engine/engine.ts";
-import { readSettings } from "../../settings.ts";
+import { doubleControls, noDouble } from "../../../testing/coremlDouble.ts";
+import type { DoubleEngine } from "../../../testing/coremlEngine.ts";
+import { engineOver, engineOverDouble, madeHome, openOffer } from "../../../testing/coremlEngine.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
-function engineWith(environment: Readonly<Record<string, string>>): {
-  readonly engine: Engine;
-  readonly client: EngineClient;
-} {
-  const engine = nodeEngine({ settings: readSettings(environment) });
-  const [window, served] = createPortPair();
-  const client = createClient(contract, window, { checkOutputs: true });
-  engine.connect(served);
-  return { engine, client };
-}
-
 describe.skipIf(noDouble)(`device coreml ${noDouble ?? ""}`, () => {
-  const home = mkdtempSync(join(tmpdir(), "rlx-coreml-engine-"));
-  let engine: Engine;
+  let double: DoubleEngine;
   let client: EngineClient;
   beforeAll(() => {
-    ({ engine, client } = engineWith({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }));
+    double = engineOverDouble(madeHome("coreml-engine"));
+    ({ client } = double);
   });
-  afterAll(async () => {
-    await engine.dispose();
-    rmSync(home, { recursive: true, force: true });
-  });
-  const opened = async (id: string): Promise<string> =>
-    (await client.call("model.open", { source: { kind: "offer", id } })).model;
+  afterAll(() => double.close());
+  const opened = (id: string): Promise<string> => openOffer(client, id);
 
   it("is in the list of devices, as what it is", async () => {
     const { devices } = await client.call("engine.info", {});
@@ -179,32 +159,29 @@ describe("RLX_COREML_UNITS", () => {
     ["gpu", "cpu-gpu"],
     ["all", "all"],
   ])("%s asks for %s", async (value, units) => {
-    const home = mkdtempSync(join(tmpdir(), "rlx-coreml-units-"));
-    const { engine, client } = engineWith({
-      RLX_HOME: home,
-      ...(value === undefined ? {} : { RLX_COREML_UNITS: value }),
-    });
+    const { client, close } = engineOver(
+      madeHome("coreml-units"),
+      value === undefined ? {} : { RLX_COREML_UNITS: value },
+    );
     expect((await client.call("targets.list", {})).initial.units).toBe(units);
-    await engine.dispose();
-    rmSync(home, { recursive: true, force: true });
+    await close();
   });
 });
 
 describe.skipIf(process.platform === "darwin")("without Core ML (not where this is a Mac)", () => {
   it("says so in one sentence, and starts nothing", async () => {
-    const home = mkdtempSync(join(tmpdir(), "rlx-no-coreml-"));
-    const { engine, client } = engineWith({ RLX_HOME: home });
+    const home = madeHome("no-coreml");
+    const { client, close } = engineOver(home);
     const { devices } = await client.call("engine.info", {});
     expect(devices.find((device) => device.id === "coreml")).toMatchObject({
       available: false,
       sentence: "Core ML exists on Macs only; the simulator runs the same package here.",
     });
-    const { model } = await client.call("model.open", { source: { kind: "offer", id: "demo-hybrid" } });
+    const model = await openOffer(client, "demo-hybrid");
     await expect(client.call("route.planned", { model, target: TARGET, phase: "decode" })).rejects.toMatchObject({
       code: "ENV_NO_DEVICE",
     });
     expect(existsSync(join(home, "coreml"))).toBe(false);
-    await engine.dispose();
-    rmSync(home, { recursive: true, force: true });
+    await close();
   });
 });

@@ -1,41 +1,27 @@
 // The engine over the double when Core ML does its worst: a process that dies is reported and remembered while everything else goes
 // on, a specialisation shows how long it takes and ends when it is cancelled, and systems without plans still tell the structure.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createClient } from "../../../contract/client.ts";
 import type { EngineClient, StreamItemOf } from "../../../contract/contract.ts";
-import { contract } from "../../../contract/contract.ts";
-import { createPortPair } from "../../../contract/port.ts";
-import { doubleControls, doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import type { Engine } from "../../../engine/engine.ts";
-import { nodeEngine } from "../../nodeEngine.ts";
+import { doubleControls, noDouble } from "../../../testing/coremlDouble.ts";
+import type { DoubleEngine } from "../../../testing/coremlEngine.ts";
+import { engineOverDouble, madeHome, openOffer } from "../../../testing/coremlEngine.ts";
 import { TrialBook } from "./trial.ts";
-import { readSettings } from "../../settings.ts";
 
 const TARGET = { chip: "m3", os: "macos15", units: "all", profile: "exact", context: 64 } as const;
 
 describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, () => {
-  const home = mkdtempSync(join(tmpdir(), "rlx-coreml-survive-"));
+  const home = madeHome("coreml-survive");
   const book = new TrialBook(home);
-  let engine: Engine;
+  let double: DoubleEngine;
   let client: EngineClient;
   let sample: string;
   beforeAll(async () => {
-    engine = nodeEngine({
-      settings: readSettings({ RLX_HOME: home, RLX_COREML_ADDON: doubleModule(), RLX_COREML_UNITS: "all" }),
-    });
-    const [window, served] = createPortPair();
-    client = createClient(contract, window, { checkOutputs: true });
-    engine.connect(served);
-    sample = (await client.call("model.open", { source: { kind: "offer", id: "sample" } })).model;
+    double = engineOverDouble(home);
+    ({ client } = double);
+    sample = await openOffer(client, "sample");
   });
-  afterAll(async () => {
-    delete process.env["RLX_COREML_DOUBLE"];
-    await engine.dispose();
-    rmSync(home, { recursive: true, force: true });
-  });
+  afterAll(() => double.close());
 
   const children = (): readonly string[] =>
     readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ").filter(Boolean);
@@ -146,7 +132,7 @@ describe.skipIf(noDouble)(`engine over a Core ML that fails ${noDouble ?? ""}`, 
     "tells the structure where the system gives no plan, and where it is too old for one",
     { timeout: 120_000 },
     async () => {
-      const { model } = await client.call("model.open", { source: { kind: "offer", id: "demo-hybrid" } });
+      const model = await openOffer(client, "demo-hybrid");
       const planned = () => client.call("route.planned", { model, target: TARGET, phase: "decode" });
       const controls = doubleControls();
       process.env["RLX_COREML_DOUBLE"] = "";
