@@ -69,6 +69,7 @@ export const walls = [
   { folder: "main/runtime", may: [...aboveSessions, "main/backends/coreml"] },
   { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
+  { folder: "main/training", may: [...graphLayers, "main/compiler", "main/runtime"] },
   { folder: "main/contract", may: [...base, "main/ir/samplingRanges.ts"], packages: ["zod"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
@@ -79,11 +80,12 @@ export const walls = [
     packages: ["commander", "ws", "zod"],
   },
   // The two doors of the library (docs/library.md): the portable one runs in browsers, the other adds what needs a machine.
-  { folder: "main/library", may: [...runtimeLayers, "main/compare"] },
+  { folder: "main/library", may: [...runtimeLayers, "main/compare", "main/training"] },
   {
     folder: "main/node/library",
     may: [
       ...runtimeLayers,
+      "main/training",
       "main/quantize",
       "main/statistics",
       "main/library",
