@@ -179,12 +179,13 @@ function newBases<T>(
 }
 
 /**
- * One power iteration from the basis that was, its columns in the order of their eigenvalues. A little of the old basis is
- * added, so that a direction without any gradient stays a direction.
+ * One power iteration from the basis that was, its columns in the order of their eigenvalues. A direction without any gradient
+ * stays as it is.
  */
 function refreshed<T>(a: Algebra<T>, sum: T, basis: T): { readonly order: T; readonly basis: T } {
   const order = descending(a, estimates(a, sum, basis));
   const sorted = a.matmul(basis, order);
-  const unit = a.div(sum, a.max(trace(a, sum), a.scalar(1e-30)));
-  return { order, basis: orthonormal(a, a.add(a.matmul(unit, sorted), scale(a, sorted, 1e-12))) };
+  const next = a.matmul(a.div(sum, a.max(trace(a, sum), a.scalar(1e-30))), sorted);
+  const isNothing = a.greater(a.scalar(1e-30), a.sum(square(a, next), [0]));
+  return { order, basis: orthonormal(a, a.add(next, a.mul(sorted, isNothing))) };
 }

@@ -1,6 +1,7 @@
 /**
  * Sophia-H (Liu et al. 2023): momentum divided by an average of the Hessian's diagonal, and clipped. The session estimates that
- * diagonal by Hutchinson's way, u ⊙ (H u) with random signs u, through the product of the Hessian and a vector.
+ * diagonal by Hutchinson's way, u ⊙ (H u) with random signs u, through the product of the Hessian and a vector. As in the
+ * paper, an estimate counts in its own step already; in optax it does from the next one on.
  */
 import { average, clamp, scale } from "../algebra.ts";
 import { decayed } from "./adam.ts";
