@@ -31,7 +31,7 @@ export { batchGraph as vmap } from "../autodiff/vmap.ts";
 // Running in TypeScript, and compiling
 export { evaluate, freeze } from "./graphs.ts";
 export type { EvaluateOptions } from "./graphs.ts";
-export type { Numbers } from "./numbers.ts";
+export type { Numbers } from "../runtime/numbers.ts";
 export type { Evaluation } from "../ops/evaluate.ts";
 export { compileNow as compile } from "../compiler/compile.ts";
 export type { Compiled, CompileOptions } from "../compiler/compile.ts";

@@ -1,0 +1,84 @@
+/** The cases on the CPU engine and on MLX, and every optimiser fused on them against its meaning in float64. */
+import { describe, expect, it } from "vitest";
+import { loadAddon } from "../node/native/addon.ts";
+import { findMlxEngine } from "../node/native/mlxAddon.ts";
+import { cpuDevice } from "../runtime/devices/cpu.ts";
+import { mlxDevice } from "../runtime/devices/mlx.ts";
+import type { Arrays } from "../testing/trainingProblems.ts";
+import { derivativesOf, PROBLEMS } from "../testing/trainingProblems.ts";
+import { trainingCases } from "../testing/trainingSuite.ts";
+import { startOf, updateOnHost } from "./hostUpdate.ts";
+import { OPTIMIZER_NAMES, optimizerNamed } from "./optimisers/index.ts";
+import { TrainingSession } from "./session.ts";
+import type { TrainingDevice } from "./trainingDevice.ts";
+import { trainingOn } from "./trainingDevice.ts";
+
+const engine = loadAddon();
+const cpu = trainingOn(cpuDevice(engine, { threads: 2 }), "cpu");
+const mlxEngine = findMlxEngine();
+const mlxMissing = typeof mlxEngine === "string" ? mlxEngine : undefined;
+const mlx = (): TrainingDevice => {
+  if (typeof mlxEngine === "string") throw new Error(mlxEngine);
+  return trainingOn(mlxDevice(mlxEngine, { mode: "lazy" }), "mlx");
+};
+
+describe("cpu", () => {
+  trainingCases({ open: () => Promise.resolve({ device: cpu, cpu }) });
+});
+describe.skipIf(mlxMissing)(`mlx ${mlxMissing ?? ""}`, () => {
+  trainingCases({ open: () => Promise.resolve({ device: mlx(), cpu }) });
+});
+
+const STEPS = 30;
+/** Rates at which f32 and float64 stay together for so many steps. */
+const RATES: Readonly<Record<string, number>> = { lion: 0.003, sgd: 0.05, muon: 0.003 };
+
+async function apartFromMeaning(device: TrainingDevice, name: string, isFused: boolean): Promise<number> {
+  let worst = 0;
+  for (const problem of PROBLEMS) {
+    const optimizer = optimizerNamed(name);
+    const lr = RATES[name] ?? 0.01;
+    const rest = { lr, optimizer: name === "muon" ? optimizerNamed("adamw") : optimizer };
+    const groups = name === "muon" ? [{ rank: 2, optimizer }] : [];
+    const initial = Object.fromEntries(Object.entries(problem.initial).map(([key, { data }]) => [key, data]));
+    const graph = problem.graph("f32", "params");
+    const session = new TrainingSession(graph, Object.keys(initial), initial, { ...rest, groups, device });
+    if (isFused) session.withFusedOptimizer();
+    const given = Object.fromEntries(Object.entries(problem.data).map(([key, { data }]) => [key, data]));
+    for (let step = 1; step <= STEPS; step++) await session.step(given);
+    const made = await session.params();
+    const wanted = meaning(problem, rest, groups.length > 0 ? optimizer : rest.optimizer);
+    for (const [key, { data }] of Object.entries(wanted))
+      data.forEach((value, i) => (worst = Math.max(worst, Math.abs(value - made[key]!.data[i]!))));
+    await session.dispose();
+  }
+  return worst;
+}
+
+function meaning(
+  problem: (typeof PROBLEMS)[number],
+  { lr, optimizer }: { readonly lr: number; readonly optimizer: ReturnType<typeof optimizerNamed> },
+  ofMatrices: ReturnType<typeof optimizerNamed>,
+): Arrays {
+  const { gradients } = derivativesOf(problem);
+  const keys = Object.keys(problem.initial);
+  const own = keys.map((key) => (problem.initial[key]!.shape.length === 2 ? ofMatrices : optimizer));
+  let states = keys.map((key, i) => startOf(own[i]!, problem.initial[key]!));
+  for (let step = 1; step <= STEPS; step++) {
+    const given = gradients(Object.fromEntries(keys.map((key, i) => [key, states[i]!.parameter])));
+    states = states.map((state, i) => updateOnHost(own[i]!, state, given[keys[i]!]!, { step, learningRate: lr }));
+  }
+  return Object.fromEntries(keys.map((key, i) => [key, states[i]!.parameter]));
+}
+
+/** Sophia's signs are drawn: its case is in trainingSuite.ts. */
+const COMPARED = OPTIMIZER_NAMES.filter((name) => name !== "sophia");
+describe("every optimiser is what it means", () => {
+  it.each(COMPARED)("%s on the cpu, host and fused", async (name) => {
+    expect(await apartFromMeaning(cpu, name, false), "host").toBeLessThan(1e-4);
+    expect(await apartFromMeaning(cpu, name, true), "fused").toBeLessThan(1e-4);
+  });
+  it.skipIf(mlxMissing).each(COMPARED)("%s fused on mlx", async (name) => {
+    expect(await apartFromMeaning(mlx(), name, true)).toBeLessThan(1e-4);
+  });
+});
