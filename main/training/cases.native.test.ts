@@ -33,10 +33,13 @@ const STEPS = 30;
 /** Rates at which f32 and float64 stay together for so many steps. */
 const RATES: Readonly<Record<string, number>> = { lion: 0.003, sgd: 0.05, muon: 0.003 };
 
+/** In f32, SOAP divides rounding by rounding in directions that had no gradient yet, unless ε is above it. */
+const OPTIONS: Readonly<Record<string, Readonly<Record<string, number>>>> = { soap: { epsilon: 1e-2 } };
+
 async function apartFromMeaning(device: TrainingDevice, name: string, isFused: boolean): Promise<number> {
   let worst = 0;
   for (const problem of PROBLEMS) {
-    const optimizer = optimizerNamed(name);
+    const optimizer = optimizerNamed(name, OPTIONS[name]);
     const lr = RATES[name] ?? 0.01;
     const rest = { lr, optimizer: name === "muon" ? optimizerNamed("adamw") : optimizer };
     const groups = name === "muon" ? [{ rank: 2, optimizer }] : [];
