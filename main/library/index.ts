@@ -39,6 +39,26 @@ export { formatReport } from "../compiler/legalise.ts";
 export type { DispatchReport } from "../compiler/legalise.ts";
 export type { Backend } from "../ops/defineOp.ts";
 
+// Training: optimisers, schedules, and sessions over a device
+export { TrainingSession } from "../training/session.ts";
+export type { StepResult, TrainConfig, UpdatePath } from "../training/session.ts";
+export { trainingOn } from "../training/trainingDevice.ts";
+export type { TrainingDevice, TrainingRunner } from "../training/trainingDevice.ts";
+export {
+  OPTIMIZERS as optimizers,
+  OPTIMIZER_NAMES as optimizerNames,
+  optimizerNamed,
+} from "../training/optimisers/index.ts";
+export type { Optimizer } from "../training/optimisers/optimizer.ts";
+export { MUON_SCALINGS as muonScalings } from "../training/optimisers/muon.ts";
+export { withAverage } from "../training/average.ts";
+export { muonForMatrices } from "../training/groups.ts";
+export type { GroupRule } from "../training/groups.ts";
+export * as schedules from "../training/schedules.ts";
+export type { Schedule } from "../training/schedules.ts";
+export type { Clipping } from "../training/clipping.ts";
+export type { LossScaleOptions } from "../training/lossScale.ts";
+
 // GGUF files and what is in them
 export { openGguf } from "../formats/gguf/open.ts";
 export type { OpenOptions } from "../formats/gguf/open.ts";

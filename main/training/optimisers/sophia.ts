@@ -52,7 +52,7 @@ export function sophia(given: SophiaOptions = {}): Optimizer {
     name: "sophia",
     options,
     curvatureAt,
-    slots: (shape) => [zeros("momentum", shape), zeros("curvature", shape)],
+    slots: (shape) => [zeros("momentum", shape), zeros("hessian", shape)],
     scalars: ({ step, learningRate }) => ({
       learningRate,
       ofMomentum: biasCorrection ? 1 / (1 - beta1 ** step) : 1,
@@ -62,11 +62,11 @@ export function sophia(given: SophiaOptions = {}): Optimizer {
     update(a, all) {
       const { gradient, slots, scalars } = all;
       const momentum = average(a, of(slots, "momentum"), gradient, beta1);
-      const kept = a.mul(of(slots, "curvature"), of(scalars, "keep"));
-      const curvature = all.curvature === undefined ? kept : a.add(kept, a.mul(all.curvature, of(scalars, "take")));
-      const lower = a.max(scale(a, curvature, gamma), a.scalar(epsilon));
+      const kept = a.mul(of(slots, "hessian"), of(scalars, "keep"));
+      const hessian = all.curvature === undefined ? kept : a.add(kept, a.mul(all.curvature, of(scalars, "take")));
+      const lower = a.max(scale(a, hessian, gamma), a.scalar(epsilon));
       const step = clamp(a, a.div(a.mul(momentum, of(scalars, "ofMomentum")), lower), a.scalar(clip));
-      return { parameter: decayed(a, all, step, weightDecay), slots: { momentum, curvature } };
+      return { parameter: decayed(a, all, step, weightDecay), slots: { momentum, hessian } };
     },
   };
 }
