@@ -1,7 +1,7 @@
 // Which folder may import which. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
 // rule names. Imports are read by a real parser and resolved on disk, so neither comments nor `../` can hide one.
 //
-//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ node
+//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
 //   backends/<b> sees ir and its own folder; ops see a backend's types and its rules.ts; the renderer sees the contract.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -27,7 +27,7 @@ const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main
 const runtimeLayers = [...compilerLayers, ...textLayers, "main/runtime"];
 /** The runtime knows sessions (main/ir/session.ts); an engine is known to its own device file only. */
 const aboveSessions = [...belowBackends, ...textLayers, "main/runtime"];
-const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/contract"];
+const engine = [...runtimeLayers, "main/training", "main/quantize", "main/statistics", "main/compare", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -113,7 +113,7 @@ export const walls = [
   { folder: "main/node/api", may: [...doors, "main/node/serve"], node: true, packages: ["zod"] },
   {
     folder: "main/testing",
-    may: [...engine, "main/engine", "main/node"],
+    may: [...engine, "main/engine", "main/node", "main/library"],
     node: true,
     packages: ["esbuild", "fast-check", "openai", "vitest"],
   },

@@ -170,8 +170,6 @@ function muonRecurrence(lr: number, steps: number): readonly number[] {
 
 /** With the signs that the session draws from its seed, three at every tenth step. */
 function sophiaRecurrence(lr: number, steps: number, seed: number): readonly number[] {
-  const drawn = seededRandom(seed);
-  const random = (): number => (drawn() < 0.5 ? -1 : 1);
   let [w, m, h] = [
     [0, 0, 0],
     [0, 0, 0],
@@ -182,7 +180,8 @@ function sophiaRecurrence(lr: number, steps: number, seed: number): readonly num
     const g = gradient(w);
     m = m.map((value, i) => 0.965 * value + 0.035 * (g[i] ?? 0));
     if (t % 10 === 1) {
-      const u = [random(), random(), random()];
+      const drawn = seededRandom(seed + t);
+      const u = [drawn(), drawn(), drawn()].map((value) => (value < 0.5 ? -1 : 1));
       // The gradient is affine: H u is its change along u.
       const product = gradient(u).map((value, i) => value - (zero[i] ?? 0));
       h = h.map((value, i) => 0.99 * value + 0.01 * (u[i] ?? 0) * (product[i] ?? 0));

@@ -51,7 +51,7 @@ export type Part = <U>(a: Algebra<U>, operands: readonly U[]) => readonly U[];
 export type LoopBody = <U>(a: Algebra<U>, turn: U, carried: readonly U[], fixed: readonly U[]) => readonly U[];
 
 /** An item that is there by construction. */
-export function item<T>(items: readonly T[], index: number): T {
+export function item<T>(items: readonly (T | undefined)[], index: number): T {
   const found = items[index];
   if (found === undefined) throw new RangeError(`no item ${index} of ${items.length}`);
   return found;

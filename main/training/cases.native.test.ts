@@ -102,6 +102,38 @@ describe("fused on the cpu", () => {
   });
 });
 
+describe("a snapshot on the cpu", () => {
+  const net = PROBLEMS[2]!;
+  const initial = Object.fromEntries(Object.entries(net.initial).map(([key, { data }]) => [key, data]));
+  const data = Object.fromEntries(Object.entries(net.data).map(([key, array]) => [key, array.data]));
+  const open = (name: string, isFused: boolean): TrainingSession => {
+    const config = { device: cpu, lr: 0.01, optimizer: optimizerNamed(name) };
+    const session = new TrainingSession(net.graph("f32", "params"), Object.keys(initial), initial, config);
+    session.withPrecisionPolicy("f32", { growAfter: 3 });
+    return isFused ? session.withFusedOptimizer() : session;
+  };
+
+  it.each(["adamw", "sophia", "scheduleFreeAdamw"])("of %s goes on with the same bits", async (name) => {
+    for (const isFused of [false, true]) {
+      const whole = open(name, isFused);
+      for (let i = 0; i < 12; i++) await whole.step(data);
+      const kept = await whole.snapshot();
+      for (let i = 0; i < 12; i++) await whole.step(data);
+
+      const later = open(name, isFused);
+      await later.step(data);
+      await later.restore(kept);
+      for (let i = 0; i < 12; i++) await later.step(data);
+      expect(await later.snapshot()).toEqual(await whole.snapshot());
+      expect(later.steps).toBe(24);
+
+      const other = open("sgd", isFused);
+      await expect(other.restore(kept)).rejects.toThrow("[training] snapshot: got");
+      await Promise.all([whole, later, other].map((session) => session.dispose()));
+    }
+  });
+});
+
 const STEPS = 30;
 /** Rates at which f32 and float64 stay together for so many steps. */
 const RATES: Readonly<Record<string, number>> = { lion: 0.003, sgd: 0.05, muon: 0.003 };

@@ -11,17 +11,10 @@ export interface HostState {
 }
 
 /** What a slot holds before the first step. */
-export function initialSlot({ shape, initial }: Slot, parameter: HostArray): HostArray {
-  switch (initial) {
-    case "zeros":
-      return filledArray(shape, 0);
-    case "parameter":
-      return hostArray(shape, parameter.data.slice());
-    case "identity":
-      return hostAlgebra.identity(shape[0] ?? 1);
-    default:
-      throw initial satisfies never;
-  }
+function initialSlot({ shape, initial }: Slot, parameter: HostArray): HostArray {
+  if (initial === "zeros") return filledArray(shape, 0);
+  if (initial === "parameter") return hostArray(shape, parameter.data.slice());
+  return hostAlgebra.identity(shape[0] ?? 1);
 }
 
 export const startOf = (optimizer: Optimizer, parameter: HostArray): HostState => ({

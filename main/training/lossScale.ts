@@ -11,6 +11,12 @@ export interface LossScaleOptions {
   readonly largest?: number;
 }
 
+export interface LossScaleState {
+  readonly scale: number;
+  /** Steps with finite gradients since the last one without. */
+  readonly good: number;
+}
+
 export class LossScale {
   readonly #growAfter: number;
   readonly #largest: number;
@@ -28,6 +34,16 @@ export class LossScale {
 
   get scale(): number {
     return this.#scale;
+  }
+
+  /** What the next step depends on. */
+  get state(): LossScaleState {
+    return { scale: this.#scale, good: this.#good };
+  }
+
+  set state({ scale, good }: LossScaleState) {
+    this.#scale = scale;
+    this.#good = good;
   }
 
   /** After a step; true where its gradients may be used. */

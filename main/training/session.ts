@@ -25,7 +25,7 @@ import type { HostArray } from "./hostAlgebra.ts";
 import { hostAlgebra, hostArray } from "./hostAlgebra.ts";
 import type { HostState } from "./hostUpdate.ts";
 import { startOf, updateOnHost } from "./hostUpdate.ts";
-import type { LossScaleOptions } from "./lossScale.ts";
+import type { LossScaleOptions, LossScaleState } from "./lossScale.ts";
 import { LossScale } from "./lossScale.ts";
 import type { Optimizer } from "./optimisers/optimizer.ts";
 import { sgd } from "./optimisers/sgd.ts";
@@ -59,6 +59,13 @@ export interface StepResult {
   readonly applied: boolean;
 }
 
+/** Weights and moments by name, in float64, and where the training stands. */
+export interface Snapshot {
+  readonly steps: number;
+  readonly tensors: Readonly<Record<string, HostTensor>>;
+  readonly scale?: LossScaleState;
+}
+
 type Inputs = Readonly<Record<string, Numbers>>;
 
 export class TrainingSession {
@@ -69,7 +76,6 @@ export class TrainingSession {
   readonly updatePath: UpdatePath = "gradient";
   readonly #forward: Forward;
   readonly #plan: readonly Planned[];
-  readonly #random: () => number;
   #precision: PrecisionPolicy = "f32";
   #scale: LossScale | undefined;
   #wantsFused = false;
@@ -98,7 +104,6 @@ export class TrainingSession {
     );
     for (const name of Object.keys(initial))
       if (!trainable.includes(name)) throw wrong("initial", name, `one of ${trainable.join(", ")}`);
-    this.#random = seededRandom(seed);
   }
 
   /** In which floats the gradient is computed; weights and moments stay in f32. With f16, the loss is scaled. */
@@ -217,6 +222,48 @@ export class TrainingSession {
     });
   }
 
+  /** Everything that the next step depends on. A session that is given it goes on with the same bits. */
+  snapshot(): Promise<Snapshot> {
+    return this.#inTurn(async () => {
+      if (this.#pending > 0) throw wrong("snapshot", `${this.#pending} accumulated batches`, "stepAccumulated first");
+      const states = await this.#current();
+      const tensors = statesOf(this.#plan).map(({ weight, slot, shape }): readonly [string, HostTensor] => {
+        const own = stateAt(states, weight, slot);
+        return [this.#stateName(weight, slot), hostTensor("f64", shape, own.data.slice())];
+      });
+      const scale = this.#scale?.state;
+      return { steps: this.#steps, tensors: Object.fromEntries(tensors), ...(scale === undefined ? {} : { scale }) };
+    });
+  }
+
+  /** Goes on from a snapshot of a session with the same weights, optimisers and precision. */
+  restore({ steps, tensors, scale }: Snapshot): Promise<void> {
+    return this.#inTurn(async () => {
+      const places = statesOf(this.#plan);
+      const expected = places.map(({ weight, slot }) => this.#stateName(weight, slot));
+      const odd = [...Object.keys(tensors), ...expected].find((name) => !expected.includes(name) || !(name in tensors));
+      if (odd !== undefined) throw wrong("snapshot", Object.keys(tensors).join(", ") || "none", expected.join(", "));
+      if ((scale === undefined) !== (this.#scale === undefined))
+        throw wrong(
+          "snapshot",
+          scale === undefined ? "no scale of the loss" : "a scale of the loss",
+          "the same precision",
+        );
+      const read = places.map(({ weight, slot, shape }): ReadState => {
+        const name = this.#stateName(weight, slot);
+        const { data } = item([tensors[name]], 0);
+        if (data.length !== sizeOfShape(shape)) throw wrong(name, `${data.length} numbers`, `${sizeOfShape(shape)}`);
+        return { weight, array: hostArray(shape, data.slice()), ...(slot === undefined ? {} : { slot }) };
+      });
+      this.#states = grouped(this.#plan, read);
+      this.#steps = steps;
+      this.#pending = 0;
+      if (this.#scale !== undefined && scale !== undefined) this.#scale.state = scale;
+      const opened = await this.#opened;
+      if (opened?.isFused === true) await opened.runner.write(flatStates(this.#plan, this.#states));
+    });
+  }
+
   /** Gives the device's memory back; the session is over. */
   async dispose(): Promise<void> {
     this.#isDisposed = true;
@@ -236,6 +283,11 @@ export class TrainingSession {
     });
     this.#last = next.catch(() => undefined);
     return next;
+  }
+
+  #stateName(weight: number, slot: string | undefined): string {
+    const { name } = item(this.#plan, weight);
+    return slot === undefined ? name : names.slotName(name, slot);
   }
 
   #beforeStart(who: string): void {
@@ -320,11 +372,13 @@ export class TrainingSession {
     return this.#plan.some(({ optimizer }) => optimizer.curvatureAt?.(step) === true);
   }
 
-  #signs(): Readonly<Record<string, Float32Array>> {
+  /** Of the step, so that a session that goes on later draws the same. */
+  #signs(step: number): Readonly<Record<string, Float32Array>> {
+    const random = seededRandom(this.config.seed + step);
     return Object.fromEntries(
       this.#plan.map(({ name, shape }) => [
         name,
-        Float32Array.from({ length: sizeOfShape(shape) }, () => (this.#random() < 0.5 ? -1 : 1)),
+        Float32Array.from({ length: sizeOfShape(shape) }, () => (random() < 0.5 ? -1 : 1)),
       ]),
     );
   }
@@ -336,7 +390,7 @@ export class TrainingSession {
     signal: AbortSignal | undefined,
   ): Promise<readonly HostArray[] | undefined> {
     if (curvature === undefined || !this.#asksCurvature(step)) return undefined;
-    const signs = this.#signs();
+    const signs = this.#signs(step);
     const along = Object.fromEntries(Object.entries(signs).map(([name, own]) => [`tangent.${name}`, own]));
     const outputs = this.#plan.map(({ name }) => `tangent.gradient.${name}`);
     const made = await curvature.run({ ...typedInputs(inputs, given), ...this.#weights(), ...along }, outputs, signal);
@@ -359,7 +413,7 @@ export class TrainingSession {
     if (this.#plan.some(({ optimizer }) => optimizer.curvatureAt !== undefined)) {
       const isAsked = this.#asksCurvature(step);
       numbers[names.CURVED] = Float32Array.of(isAsked ? 1 : 0);
-      const signs = isAsked ? this.#signs() : undefined;
+      const signs = isAsked ? this.#signs(step) : undefined;
       for (const { name, shape } of this.#plan)
         numbers[names.signsName(name)] = signs?.[name] ?? new Float32Array(sizeOfShape(shape));
     }
@@ -415,28 +469,40 @@ const numberIn = (outputs: Readonly<Record<string, FetchedTensor>>, name: string
 const arrayIn = (outputs: Readonly<Record<string, FetchedTensor>>, name: string, shape: readonly number[]): HostArray =>
   hostArray(shape, fetched(outputs, name));
 
+function stateAt(states: readonly HostState[], weight: number, slot: string | undefined): HostArray {
+  const state = item(states, weight);
+  const own = slot === undefined ? state.parameter : state.slots[slot];
+  if (own === undefined) throw new WorkbenchError("BUG_INVARIANT", `[training] no slot ${String(slot)}`);
+  return own;
+}
+
 function flatStates(plan: readonly Planned[], states: readonly HostState[]): Float32Array {
-  const parts = statesOf(plan).map(({ weight, slot }) => {
-    const state = item(states, weight);
-    const own = slot === undefined ? state.parameter : state.slots[slot];
-    if (own === undefined) throw new WorkbenchError("BUG_INVARIANT", `[training] no slot ${String(slot)}`);
-    return own.data;
-  });
+  const parts = statesOf(plan).map(({ weight, slot }) => stateAt(states, weight, slot).data);
   const flat = new Float32Array(parts.reduce((n, part) => n + part.length, 0));
   parts.reduce((at, part) => (flat.set(part, at), at + part.length), 0);
   return flat;
 }
 
+interface ReadState {
+  readonly weight: number;
+  readonly slot?: string;
+  readonly array: HostArray;
+}
+
 function readStates(plan: readonly Planned[], flat: Float32Array): readonly HostState[] {
-  const parameters: HostArray[] = [];
-  const slots: Record<string, HostArray>[] = plan.map(() => ({}));
   let at = 0;
-  for (const { weight, slot, shape } of statesOf(plan)) {
-    const size = sizeOfShape(shape);
-    const own = hostArray(shape, Float64Array.from(flat.subarray(at, at + size)));
-    at += size;
-    if (slot === undefined) parameters.push(own);
-    else item(slots, weight)[slot] = own;
-  }
-  return parameters.map((parameter, i) => ({ parameter, slots: item(slots, i) }));
+  const read = statesOf(plan).map(({ weight, slot, shape }): ReadState => {
+    const array = hostArray(shape, Float64Array.from(flat.subarray(at, (at += sizeOfShape(shape)))));
+    return { weight, array, ...(slot === undefined ? {} : { slot }) };
+  });
+  return grouped(plan, read);
+}
+
+function grouped(plan: readonly Planned[], read: readonly ReadState[]): readonly HostState[] {
+  return plan.map((_, index) => {
+    const own = read.filter(({ weight }) => weight === index);
+    const slots = own.flatMap(({ slot, array }) => (slot === undefined ? [] : [[slot, array] as const]));
+    const [parameter] = own.filter(({ slot }) => slot === undefined).map(({ array }) => array);
+    return { parameter: item([parameter], 0), slots: Object.fromEntries(slots) };
+  });
 }

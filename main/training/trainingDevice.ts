@@ -31,7 +31,7 @@ export interface TrainingDevice {
 }
 
 /** A device that compiles any graph. Without a backend, the graph runs as it is (the reference). */
-export const trainingOn = (device: Device, backend?: Exclude<Backend, "webgpu">): TrainingDevice => ({
+export const trainingOn = (device: Device, backend?: Backend): TrainingDevice => ({
   id: device.id,
   title: device.title,
   keepsVariables: backend === undefined ? "The reference keeps its states in float64, of which f32 is no copy." : true,

@@ -10,20 +10,14 @@ import { trainingCases } from "../../testing/trainingSuite.ts";
 import { trainingOn } from "../../training/trainingDevice.ts";
 import { coremlAccess, openRunner } from "../devices/coreml/device.ts";
 import { prepareModel } from "../devices/coreml/prepare.ts";
-import { openSimulator } from "../devices/coreml/simulatorProvider.ts";
 import { loadAddon } from "../native/addon.ts";
 import { packageTraining } from "./packageTraining.ts";
+import { simulatedTraining } from "./training.ts";
 
 const cpu = trainingOn(cpuDevice(loadAddon(), { threads: 2 }), "cpu");
 
 describe("coreml-sim", () => {
-  const device = packageTraining({
-    id: "coreml-sim",
-    title: "Core ML, simulated",
-    units: "all",
-    open: openSimulator(2 ** 30),
-  });
-  trainingCases({ open: () => Promise.resolve({ device, cpu }) });
+  trainingCases({ open: () => Promise.resolve({ device: simulatedTraining(), cpu }) });
 });
 
 describe.skipIf(noDouble)(`coreml over the double ${noDouble ?? ""}`, () => {

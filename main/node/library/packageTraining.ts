@@ -46,8 +46,9 @@ export const packageTraining = (opener: PackageOpener): TrainingDevice => ({
       const profile = precision === "f32" ? "exact" : "gpu";
       await exportGraph(numbered(graph), path, { units: opener.units, profile });
       const description = await described(path);
-      const { runner, close } = await opener.open(path);
-      closers.push(close);
+      const opened = await opener.open(path);
+      const { runner } = opened;
+      closers.push(() => opened.close());
       const inputs = new Map(inputsOf(graph).map((input, i) => [inputName(i), input]));
       const outputs = new Map(graph.outputs.map(({ name }, i) => [name, outputName(i)]));
       return {
@@ -56,8 +57,9 @@ export const packageTraining = (opener: PackageOpener): TrainingDevice => ({
         run: async (given, fetch, signal) => {
           const features = description.inputs.map(({ name, dtype, shape }) => {
             const input = inputs.get(name);
-            const array = input && given[input.name];
-            if (array === undefined) throw missing(opener.id, input?.name ?? name);
+            if (input === undefined) throw missing(opener.id, name);
+            const array = given[input.name];
+            if (array === undefined) throw missing(opener.id, input.name);
             const numbers = numbersIn(plainDType(input.type.dtype, input.name), array);
             return [name, packageTensor(dtype, shape, numbers)] as const;
           });
