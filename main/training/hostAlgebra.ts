@@ -47,21 +47,54 @@ function placesIn(own: readonly number[], shape: readonly number[]): Int32Array 
 const sameShape = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((dim, i) => dim === b[i]);
 
-function zip(a: HostArray, b: HostArray, rule: (x: number, y: number) => number): HostArray {
-  const [x, y] = [a.data, b.data];
-  if (sameShape(a.shape, b.shape)) return { shape: a.shape, data: x.map((value, i) => rule(value, y[i] ?? NaN)) };
-  if (b.shape.length === 0) {
-    const value = y[0] ?? NaN;
-    return { shape: a.shape, data: x.map((own) => rule(own, value)) };
-  }
-  if (a.shape.length === 0) {
-    const value = x[0] ?? NaN;
-    return { shape: b.shape, data: y.map((own) => rule(value, own)) };
-  }
-  const shape = broadcast(a.shape, b.shape);
-  const [ofA, ofB] = [placesIn(a.shape, shape), placesIn(b.shape, shape)];
-  const data = Float64Array.from(ofA, (place, i) => rule(x[place] ?? NaN, y[ofB[i] ?? 0] ?? NaN));
+/** A loop over two arrays; a stride of 0 stays on the first number. One function each: a shared one would call back for every number. */
+type Loop = (x: Float64Array, xStride: number, y: Float64Array, yStride: number, to: Float64Array) => void;
+
+const LOOPS = {
+  add: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = (x[i * xs] ?? NaN) + (y[i * ys] ?? NaN);
+  },
+  sub: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = (x[i * xs] ?? NaN) - (y[i * ys] ?? NaN);
+  },
+  mul: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = (x[i * xs] ?? NaN) * (y[i * ys] ?? NaN);
+  },
+  div: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = (x[i * xs] ?? NaN) / (y[i * ys] ?? NaN);
+  },
+  max: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = Math.max(x[i * xs] ?? NaN, y[i * ys] ?? NaN);
+  },
+  min: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = Math.min(x[i * xs] ?? NaN, y[i * ys] ?? NaN);
+  },
+  greater: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = (x[i * xs] ?? NaN) > (y[i * ys] ?? NaN) ? 1 : 0;
+  },
+  equal: (x, xs, y, ys, to) => {
+    for (let i = 0; i < to.length; i++) to[i] = (x[i * xs] ?? NaN) === (y[i * ys] ?? NaN) ? 1 : 0;
+  },
+} as const satisfies Readonly<Record<string, Loop>>;
+
+const spread = ({ shape: own, data }: HostArray, shape: readonly number[]): Float64Array =>
+  Float64Array.from(placesIn(own, shape), (place) => data[place] ?? NaN);
+
+function zip(a: HostArray, b: HostArray, loop: Loop): HostArray {
+  const isSame = sameShape(a.shape, b.shape);
+  const [aIsOne, bIsOne] = [a.shape.length === 0, b.shape.length === 0];
+  const shape = isSame || bIsOne ? a.shape : aIsOne ? b.shape : broadcast(a.shape, b.shape);
+  const isPlain = isSame || aIsOne || bIsOne;
+  const [x, y] = isPlain ? [a.data, b.data] : [spread(a, shape), spread(b, shape)];
+  const data = new Float64Array(sizeOfShape(shape));
+  loop(x, isPlain && aIsOne ? 0 : 1, y, isPlain && bIsOne ? 0 : 1, data);
   return { shape, data };
+}
+
+function roots({ shape, data }: HostArray): HostArray {
+  const made = new Float64Array(data.length);
+  for (let i = 0; i < made.length; i++) made[i] = Math.sqrt(data[i] ?? NaN);
+  return { shape, data: made };
 }
 
 const each = (x: HostArray, rule: (value: number) => number): HostArray => ({ shape: x.shape, data: x.data.map(rule) });
@@ -136,16 +169,16 @@ export const hostAlgebra: Algebra<HostArray> = {
     return made;
   },
   shapeOf: ({ shape }) => shape,
-  add: (a, b) => zip(a, b, (x, y) => x + y),
-  sub: (a, b) => zip(a, b, (x, y) => x - y),
-  mul: (a, b) => zip(a, b, (x, y) => x * y),
-  div: (a, b) => zip(a, b, (x, y) => x / y),
-  max: (a, b) => zip(a, b, Math.max),
-  min: (a, b) => zip(a, b, Math.min),
-  greater: (a, b) => zip(a, b, (x, y) => (x > y ? 1 : 0)),
-  equal: (a, b) => zip(a, b, (x, y) => (x === y ? 1 : 0)),
+  add: (a, b) => zip(a, b, LOOPS.add),
+  sub: (a, b) => zip(a, b, LOOPS.sub),
+  mul: (a, b) => zip(a, b, LOOPS.mul),
+  div: (a, b) => zip(a, b, LOOPS.div),
+  max: (a, b) => zip(a, b, LOOPS.max),
+  min: (a, b) => zip(a, b, LOOPS.min),
+  greater: (a, b) => zip(a, b, LOOPS.greater),
+  equal: (a, b) => zip(a, b, LOOPS.equal),
   abs: (x) => each(x, Math.abs),
-  sqrt: (x) => each(x, Math.sqrt),
+  sqrt: roots,
   sign: (x) => each(x, Math.sign),
   sum,
   largest: (x) => hostAlgebra.scalar(x.data.reduce((most, value) => Math.max(most, value), -Infinity)),

@@ -333,11 +333,10 @@ export class TrainingSession {
       signal,
     );
     const unscale = hostAlgebra.scalar(1 / scale);
+    const gradients = this.#plan.map(({ name, shape }) => arrayIn(outputs, names.gradientOutput(name), shape));
     return {
       loss: numberIn(outputs, opened.loss),
-      gradients: this.#plan.map(({ name, shape }) =>
-        hostAlgebra.mul(arrayIn(outputs, names.gradientOutput(name), shape), unscale),
-      ),
+      gradients: scale === 1 ? gradients : gradients.map((one) => hostAlgebra.mul(one, unscale)),
     };
   }
 
