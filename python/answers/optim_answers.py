@@ -322,7 +322,8 @@ def _with_optax(name, params, gradient, curvature, steps, lr, o):
         "scheduleFreeAdamw": lambda: optax.contrib.schedule_free_adamw(lr, weight_decay=o.get("weightDecay", 0)),
     }  # fmt: skip
     rule = make[name]()
-    update = jax.jit(rule.update)
+    # Compiled once and run 200 times: compiling is what takes long.
+    update = jax.jit(rule.update, compiler_options={"xla_backend_optimization_level": 0})
     state = rule.init(params)
     for t in range(1, steps + 1):
         updates, state = update(gradient(params), state, params)
