@@ -18,7 +18,7 @@ import struct
 import sys
 import traceback
 
-FAMILIES = ("numpy", "jax", "mlx", "ggml", "coreml", "llama", "jinja", "model", "hf", "quantize")
+FAMILIES = ("numpy", "jax", "optim", "mlx", "ggml", "coreml", "llama", "jinja", "model", "hf", "quantize")
 
 # The answers own the real standard output; whatever a library prints goes to standard error instead.
 _channel_out = os.fdopen(os.dup(1), "wb", buffering=1 << 20)

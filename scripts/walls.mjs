@@ -1,7 +1,7 @@
 // Which folder may import which. The table is an allow-list: a folder without a rule is a fault, and so is an import that no
 // rule names. Imports are read by a real parser and resolved on disk, so neither comments nor `../` can hide one.
 //
-//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ node
+//   diagnostics, quant ◀ ir ◀ ops ◀ passes/autodiff ◀ compiler ◀ runtime ◀ training ◀ node
 //   backends/<b> sees ir and its own folder; ops see a backend's types and its rules.ts; the renderer sees the contract.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -34,7 +34,7 @@ const drawn = [
   ...["async", "selected"].map((name) => `renderer/session/${name}.ts`),
 ];
 const drawing = ["renderer/drawing", "renderer/graph/graphModel.ts"];
-const engine = [...runtimeLayers, "main/quantize", "main/statistics", "main/compare", "main/contract"];
+const engine = [...runtimeLayers, "main/training", "main/quantize", "main/statistics", "main/compare", "main/contract"];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -76,6 +76,7 @@ export const walls = [
   { folder: "main/runtime", may: [...aboveSessions, "main/backends/coreml"] },
   { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
+  { folder: "main/training", may: [...graphLayers, "main/compiler", "main/runtime"] },
   { folder: "main/contract", may: [...base, "main/ir/samplingRanges.ts"], packages: ["zod"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
@@ -86,11 +87,12 @@ export const walls = [
     packages: ["commander", "ws", "zod"],
   },
   // The two doors of the library (docs/library.md): the portable one runs in browsers, the other adds what needs a machine.
-  { folder: "main/library", may: [...runtimeLayers, "main/compare"] },
+  { folder: "main/library", may: [...runtimeLayers, "main/compare", "main/training"] },
   {
     folder: "main/node/library",
     may: [
       ...runtimeLayers,
+      "main/training",
       "main/quantize",
       "main/statistics",
       "main/library",
@@ -119,7 +121,7 @@ export const walls = [
   { folder: "main/node/api", may: [...doors, "main/node/serve"], node: true, packages: ["zod"] },
   {
     folder: "main/testing",
-    may: [...engine, "main/engine", "main/node"],
+    may: [...engine, "main/engine", "main/node", "main/library"],
     node: true,
     packages: ["esbuild", "fast-check", "openai", "vitest"],
   },

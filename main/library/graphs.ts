@@ -19,8 +19,8 @@ import { evaluate as evaluateSteps } from "../ops/evaluate.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { memoryParamsOf } from "../runtime/memoryLeaves.ts";
-import type { Numbers } from "./numbers.ts";
-import { hostInputs, tensorOf } from "./numbers.ts";
+import type { Numbers } from "../runtime/numbers.ts";
+import { hostInputs, tensorOf } from "../runtime/numbers.ts";
 
 /** A type as a value or as text: `"f32[T,64]"`. */
 export type TypeText = TensorType | string;

@@ -31,13 +31,33 @@ export { batchGraph as vmap } from "../autodiff/vmap.ts";
 // Running in TypeScript, and compiling
 export { evaluate, freeze } from "./graphs.ts";
 export type { EvaluateOptions } from "./graphs.ts";
-export type { Numbers } from "./numbers.ts";
+export type { Numbers } from "../runtime/numbers.ts";
 export type { Evaluation } from "../ops/evaluate.ts";
 export { compileNow as compile } from "../compiler/compile.ts";
 export type { Compiled, CompileOptions } from "../compiler/compile.ts";
 export { formatReport } from "../compiler/legalise.ts";
 export type { DispatchReport } from "../compiler/legalise.ts";
 export type { Backend } from "../ops/defineOp.ts";
+
+// Training: optimisers, schedules, and sessions over a device
+export { TrainingSession } from "../training/session.ts";
+export type { StepResult, TrainConfig, UpdatePath } from "../training/session.ts";
+export { trainingOn } from "../training/trainingDevice.ts";
+export type { TrainingDevice, TrainingRunner } from "../training/trainingDevice.ts";
+export {
+  OPTIMIZERS as optimizers,
+  OPTIMIZER_NAMES as optimizerNames,
+  optimizerNamed,
+} from "../training/optimisers/index.ts";
+export type { Optimizer } from "../training/optimisers/optimizer.ts";
+export { MUON_SCALINGS as muonScalings } from "../training/optimisers/muon.ts";
+export { withAverage } from "../training/average.ts";
+export { muonForMatrices } from "../training/groups.ts";
+export type { GroupRule } from "../training/groups.ts";
+export * as schedules from "../training/schedules.ts";
+export type { Schedule } from "../training/schedules.ts";
+export type { Clipping } from "../training/clipping.ts";
+export type { LossScaleOptions } from "../training/lossScale.ts";
 
 // GGUF files and what is in them
 export { openGguf } from "../formats/gguf/open.ts";

@@ -6,6 +6,9 @@
 // Graphs on the CPU engine
 export { compileForCpu } from "./cpu.ts";
 export type { CpuOptions, CpuProgram, CpuRunOptions, CpuSession, TypedTensor } from "./cpu.ts";
+// Devices for training sessions
+export { simulatedTraining, trainingDevice } from "./training.ts";
+export type { TrainingDeviceOptions } from "./training.ts";
 export { devices } from "./addon.ts";
 export type { DeviceFact } from "./addon.ts";
 

@@ -23,7 +23,7 @@ import type { Graph } from "../../ir/graph.ts";
 import { finish } from "../../ir/steps.ts";
 import { graphHash } from "../../ir/hash.ts";
 import { freeze } from "../../library/graphs.ts";
-import type { Numbers } from "../../library/numbers.ts";
+import type { Numbers } from "../../runtime/numbers.ts";
 import { requireDecoder } from "../../models/architecture.ts";
 import { describeModel } from "../../models/describe.ts";
 import { encoderTemplate } from "../../models/template.ts";

@@ -8,8 +8,8 @@ import { typedArrayOf } from "../ir/hostBytes.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import { bindType, staticShape } from "../ir/type.ts";
-import type { GraphInput } from "../runtime/device.ts";
-import { inputsOf, symbolsOf } from "../runtime/device.ts";
+import type { GraphInput } from "./device.ts";
+import { inputsOf, symbolsOf } from "./device.ts";
 
 /** Numbers in row-major order (an array or a typed array), or a tensor that says its own shape. Complex ones are pairs. */
 export type Numbers = ArrayLike<number> | HostTensor;

@@ -1,0 +1,192 @@
+/** The cases on the CPU engine and on MLX, and every optimiser fused on them against its meaning in float64. */
+import { describe, expect, it } from "vitest";
+import { loadAddon } from "../node/native/addon.ts";
+import { findMlxEngine } from "../node/native/mlxAddon.ts";
+import { cpuDevice } from "../runtime/devices/cpu.ts";
+import { mlxDevice } from "../runtime/devices/mlx.ts";
+import type { Arrays } from "../testing/trainingProblems.ts";
+import { derivativesOf, PROBLEMS } from "../testing/trainingProblems.ts";
+import { linearSession, losses } from "../testing/trainingCases.ts";
+import { trainingCases } from "../testing/trainingSuite.ts";
+import { withAverage } from "./average.ts";
+import { startOf, updateOnHost } from "./hostUpdate.ts";
+import { OPTIMIZER_NAMES, optimizerNamed } from "./optimisers/index.ts";
+import { adamw } from "./optimisers/adam.ts";
+import { sgd } from "./optimisers/sgd.ts";
+import { linear } from "./schedules.ts";
+import { TrainingSession } from "./session.ts";
+import type { TrainingDevice } from "./trainingDevice.ts";
+import { trainingOn } from "./trainingDevice.ts";
+
+const engine = loadAddon();
+const cpu = trainingOn(cpuDevice(engine, { threads: 2 }), "cpu");
+const mlxEngine = findMlxEngine();
+const mlxMissing = typeof mlxEngine === "string" ? mlxEngine : undefined;
+const mlx = (): TrainingDevice => {
+  if (typeof mlxEngine === "string") throw new Error(mlxEngine);
+  return trainingOn(mlxDevice(mlxEngine, { mode: "lazy" }), "mlx");
+};
+
+describe("cpu", () => {
+  trainingCases({ open: () => Promise.resolve({ device: cpu, cpu }) });
+});
+describe.skipIf(mlxMissing)(`mlx ${mlxMissing ?? ""}`, () => {
+  trainingCases({ open: () => Promise.resolve({ device: mlx(), cpu }) });
+});
+
+describe("fused on the cpu", () => {
+  /** The device, with what it was asked to do. */
+  function watched(): { readonly device: TrainingDevice; readonly opened: string[][]; readonly sent: Set<string> } {
+    const [opened, sent] = [[] as string[][], new Set<string>()];
+    const device: TrainingDevice = {
+      ...cpu,
+      async open(graph, precision) {
+        opened.push(graph.states.map(({ name }) => name));
+        const runner = await cpu.open(graph, precision);
+        const run: typeof runner.run = (inputs, ...rest) => {
+          for (const name of Object.keys(inputs)) sent.add(name);
+          return runner.run(inputs, ...rest);
+        };
+        return { ...runner, run };
+      },
+    };
+    return { device, opened, sent };
+  }
+
+  it("compiles once, and sends the batch and numbers of the step only", async () => {
+    const { device, opened, sent } = watched();
+    const session = linearSession(device, adamw(), 0.1, 0).withFusedOptimizer();
+    await losses(session, 9);
+    await session.param("W");
+    await losses(session, 9);
+    expect(opened).toEqual([["W", "training_first.W", "training_second.W"]]);
+    const numbers = ["learningRate", "ofFirst", "ofSecond"].map((name) => `training_0_${name}`);
+    expect([...sent].toSorted()).toEqual(["target", ...numbers, "x"].toSorted());
+    await session.dispose();
+  });
+
+  it("groups, clipping, a scaled loss and an average are the host's", async () => {
+    const net = PROBLEMS[2]!;
+    const initial = Object.fromEntries(Object.entries(net.initial).map(([key, { data }]) => [key, data]));
+    const data = Object.fromEntries(Object.entries(net.data).map(([key, array]) => [key, array.data]));
+    const infinite = { ...data, y: data["y"]!.map(() => Infinity) };
+    const made = await Promise.all(
+      [false, true].map(async (isFused) => {
+        const session = new TrainingSession(net.graph("f32", "params"), Object.keys(initial), initial, {
+          device: cpu,
+          lr: linear(0.05, 0.01, 20),
+          optimizer: withAverage(adamw(), 0.9),
+          groups: [
+            { rank: 2, optimizer: sgd({ momentum: 0.5 }), lr: 0.1 },
+            { name: /2$/, optimizer: adamw() },
+          ],
+          clipping: { norm: 0.5, value: 0.4 },
+        }).withPrecisionPolicy("f32", { start: 64 });
+        if (isFused) session.withFusedOptimizer();
+        for (let i = 0; i < 10; i++) await session.step(data);
+        expect(await session.step(infinite)).toMatchObject({ applied: false });
+        for (let i = 0; i < 10; i++) expect((await session.step(data)).applied).toBe(true);
+        expect(session.steps).toBe(20);
+        const both = [await session.params(), await session.params(true)];
+        await session.dispose();
+        return both;
+      }),
+    );
+    const [host, fused] = [made[0]!, made[1]!];
+    host.forEach((weights, i) => {
+      for (const [name, { data: numbers }] of Object.entries(weights))
+        numbers.forEach((value, at) => expect(fused[i]![name]!.data[at], name).toBeCloseTo(value, 5));
+    });
+    expect(host[1]!["b1"]).not.toEqual(host[0]!["b1"]);
+    expect(host[1]!["w1"]).toEqual(host[0]!["w1"]);
+  });
+});
+
+describe("a snapshot on the cpu", () => {
+  const net = PROBLEMS[2]!;
+  const initial = Object.fromEntries(Object.entries(net.initial).map(([key, { data }]) => [key, data]));
+  const data = Object.fromEntries(Object.entries(net.data).map(([key, array]) => [key, array.data]));
+  const open = (name: string, isFused: boolean): TrainingSession => {
+    const config = { device: cpu, lr: 0.01, optimizer: optimizerNamed(name) };
+    const session = new TrainingSession(net.graph("f32", "params"), Object.keys(initial), initial, config);
+    session.withPrecisionPolicy("f32", { growAfter: 3 });
+    return isFused ? session.withFusedOptimizer() : session;
+  };
+
+  it.each(["adamw", "sophia", "scheduleFreeAdamw"])("of %s goes on with the same bits", async (name) => {
+    for (const isFused of [false, true]) {
+      const whole = open(name, isFused);
+      for (let i = 0; i < 12; i++) await whole.step(data);
+      const kept = await whole.snapshot();
+      for (let i = 0; i < 12; i++) await whole.step(data);
+
+      const later = open(name, isFused);
+      await later.step(data);
+      await later.restore(kept);
+      for (let i = 0; i < 12; i++) await later.step(data);
+      expect(await later.snapshot()).toEqual(await whole.snapshot());
+      expect(later.steps).toBe(24);
+
+      const other = open("sgd", isFused);
+      await expect(other.restore(kept)).rejects.toThrow("[training] snapshot: got");
+      await Promise.all([whole, later, other].map((session) => session.dispose()));
+    }
+  });
+});
+
+const STEPS = 30;
+/** Rates at which f32 and float64 stay together for so many steps. */
+const RATES: Readonly<Record<string, number>> = { lion: 0.003, sgd: 0.05, muon: 0.003 };
+
+/** In f32, SOAP divides rounding by rounding in directions that had no gradient yet, unless ε is above it. */
+const OPTIONS: Readonly<Record<string, Readonly<Record<string, number>>>> = { soap: { epsilon: 1e-2 } };
+
+async function apartFromMeaning(device: TrainingDevice, name: string, isFused: boolean): Promise<number> {
+  let worst = 0;
+  for (const problem of PROBLEMS) {
+    const optimizer = optimizerNamed(name, OPTIONS[name]);
+    const lr = RATES[name] ?? 0.01;
+    const rest = { lr, optimizer: name === "muon" ? optimizerNamed("adamw") : optimizer };
+    const groups = name === "muon" ? [{ rank: 2, optimizer }] : [];
+    const initial = Object.fromEntries(Object.entries(problem.initial).map(([key, { data }]) => [key, data]));
+    const graph = problem.graph("f32", "params");
+    const session = new TrainingSession(graph, Object.keys(initial), initial, { ...rest, groups, device });
+    if (isFused) session.withFusedOptimizer();
+    const given = Object.fromEntries(Object.entries(problem.data).map(([key, { data }]) => [key, data]));
+    for (let step = 1; step <= STEPS; step++) await session.step(given);
+    const made = await session.params();
+    const wanted = meaning(problem, rest, groups.length > 0 ? optimizer : rest.optimizer);
+    for (const [key, { data }] of Object.entries(wanted))
+      data.forEach((value, i) => (worst = Math.max(worst, Math.abs(value - made[key]!.data[i]!))));
+    await session.dispose();
+  }
+  return worst;
+}
+
+function meaning(
+  problem: (typeof PROBLEMS)[number],
+  { lr, optimizer }: { readonly lr: number; readonly optimizer: ReturnType<typeof optimizerNamed> },
+  ofMatrices: ReturnType<typeof optimizerNamed>,
+): Arrays {
+  const { gradients } = derivativesOf(problem);
+  const keys = Object.keys(problem.initial);
+  const own = keys.map((key) => (problem.initial[key]!.shape.length === 2 ? ofMatrices : optimizer));
+  let states = keys.map((key, i) => startOf(own[i]!, problem.initial[key]!));
+  for (let step = 1; step <= STEPS; step++) {
+    const given = gradients(Object.fromEntries(keys.map((key, i) => [key, states[i]!.parameter])));
+    states = states.map((state, i) => updateOnHost(own[i]!, state, given[keys[i]!]!, { step, learningRate: lr }));
+  }
+  return Object.fromEntries(keys.map((key, i) => [key, states[i]!.parameter]));
+}
+
+/** Sophia's signs are drawn: its case is in trainingSuite.ts. */
+const COMPARED = OPTIMIZER_NAMES.filter((name) => name !== "sophia");
+describe("every optimiser is what it means", () => {
+  it.each(COMPARED)("%s on the cpu, host and fused", async (name) => {
+    expect(await apartFromMeaning(cpu, name, false), "host").toBeLessThan(1e-4);
+    expect(await apartFromMeaning(cpu, name, true), "fused").toBeLessThan(1e-4);
+  });
+  it.skipIf(mlxMissing).each(COMPARED)("%s fused on mlx", async (name) => {
+    expect(await apartFromMeaning(mlx(), name, true)).toBeLessThan(1e-4);
+  });
+});
