@@ -16,17 +16,20 @@ export class Numbering<T> {
 }
 
 /**
- * Numbers for sequences of numbers below 2^26, one step at a time from 0: equal sequences, and only
- * these, get to the same one.
+ * Numbers for sequences of numbers, one step at a time from 0: equal sequences, and only these, get
+ * to the same one.
  */
 export class Sequences {
-  readonly #next = new Map<number, number>();
+  /** By state, then by symbol: keys stay small numbers, which are quick to look up. */
+  readonly #next: (Map<number, number> | undefined)[] = [undefined];
 
   step(state: number, symbol: number): number {
-    const key = state * 0x4000000 + symbol;
-    const known = this.#next.get(key);
+    const next = (this.#next[state] ??= new Map<number, number>());
+    const known = next.get(symbol);
     if (known !== undefined) return known;
-    this.#next.set(key, this.#next.size + 1);
-    return this.#next.size;
+    const made = this.#next.length;
+    this.#next.push(undefined);
+    next.set(symbol, made);
+    return made;
   }
 }
