@@ -13,6 +13,7 @@ import { NodeKinds } from "../../../ir/nodeKinds.ts";
 import type { Rewind } from "../../../ir/rewind.ts";
 import { rewindOf } from "../../../ir/rewind.ts";
 import type { Steps } from "../../../ir/steps.ts";
+import { each } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
 import type { CoremlRule } from "../emitter.ts";
@@ -148,11 +149,9 @@ class FunctionLowering {
     for (const output of this.#graph.outputs) this.#builder.reserveOutput(output.name);
     for (const node of this.#graph.nodes)
       if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
-    for (const node of this.#graph.nodes) {
-      if (this.#values[node.id] !== undefined) continue;
-      if (node.id % SLICE === 0) yield;
-      this.#values[node.id] = this.#builder.from([node.id], this.#labelOf(node), () => this.#lower(node));
-    }
+    yield* each(this.#graph.nodes, SLICE, (node) => {
+      this.#values[node.id] ??= this.#builder.from([node.id], this.#labelOf(node), () => this.#lower(node));
+    });
     yield;
     this.#finishStates();
     for (const output of this.#graph.outputs) this.#output("output", output.name, this.#at(output.value));
