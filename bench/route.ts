@@ -1,7 +1,8 @@
-// The first route of a model of 400 blocks, stage by stage, in fresh processes. The budget is 3 s for all of it. Prints JSON, with
-// how long a fixed loop takes here: compare numbers of two machines, or of two hours of one, by it. With --assert, ends with 1
-// when the median is over the budget. `digest` is the same for versions that make the same route.
-//   npx tsx bench/route.ts [--repeats 5] [--layers 400] [--units cpu-ane] [--profile-to FOLDER] [--assert]
+// The route of a model of 400 blocks, stage by stage, in fresh processes that have warmed up as the engine does while it waits for
+// its first model; with --cold without that. The budget is 3 s for all of it. Prints JSON, with how long a fixed loop takes here:
+// compare numbers of two machines, or of two hours of one, by it. With --assert, ends with 1 when the median is over the budget.
+// `digests` is the same for versions that make the same route.
+//   npx tsx bench/route.ts [--repeats 5] [--layers 400] [--units cpu-ane] [--cold] [--profile-to FOLDER] [--assert]
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +17,7 @@ const { values: options } = parseArgs({
     repeats: { type: "string", default: "5" },
     layers: { type: "string", default: "400" },
     units: { type: "string", default: "cpu-ane" },
+    cold: { type: "boolean", default: false },
     /** For `node --cpu-prof`. */
     "profile-to": { type: "string" },
     assert: { type: "boolean", default: false },
@@ -25,6 +27,7 @@ const repeats = Number(options.repeats);
 if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats: got ${options.repeats}, expected 1 or more`);
 
 const BUDGET_MS = 3000;
+const start = options.cold ? "cold" : "warm";
 
 interface Run {
   readonly nodes: number;
@@ -39,7 +42,7 @@ interface Run {
 function once(program: string): Run {
   const profile = options["profile-to"];
   const flags = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
-  const ran = spawnSync(process.execPath, [...flags, program, options.layers, options.units], {
+  const ran = spawnSync(process.execPath, [...flags, program, options.layers, options.units, start], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -68,6 +71,7 @@ try {
   console.log(
     JSON.stringify(
       {
+        start,
         layers: Number(options.layers),
         nodes: first?.nodes,
         operators: first?.operators,

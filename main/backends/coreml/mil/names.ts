@@ -34,8 +34,9 @@ export class NameTable {
   /** A free name near the wish. */
   claim(wish: string): string {
     // What is taken is valid, as long as it is not too long.
-    const base = wish.length <= LONGEST && this.#taken.has(wish) ? wish : sanitize(wish);
-    let suffix = this.#taken.get(base);
+    const known = wish.length <= LONGEST ? this.#taken.get(wish) : undefined;
+    const base = known === undefined ? sanitize(wish) : wish;
+    let suffix = known ?? this.#taken.get(base);
     if (suffix === undefined) {
       this.#taken.set(base, 0);
       return base;
