@@ -2,9 +2,9 @@
 import type { AttrRecord } from "../ir/attributes.ts";
 import type { Graph, Node } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
-import { Numbering, Sequences } from "../ir/numbering.ts";
+import { NodeKinds } from "../ir/nodeKinds.ts";
 import type { AnyNumber, AnyOp, Backend, Decomposition } from "../ops/defineOp.ts";
-import { nodeInfo, typeAt } from "../ops/expand.ts";
+import { nodeInfo } from "../ops/expand.ts";
 import { opOf } from "../ops/index.ts";
 
 export type SupportState = "native" | "decomposed" | "unsupported" | "undeclared";
@@ -59,26 +59,20 @@ function withRegions(node: Node, support: Support, backend: Backend, policy: Dis
 
 export const regionName = (node: Node, index: number): string => opOf(node.op)?.regionNames[index] ?? String(index);
 
-/**
- * The same answers for many nodes: of one op with the same attributes over the same types, only the first is asked about.
- * Attributes and types are told apart as objects, which copies of a graph share.
- */
+/** The same answers for many nodes: of those that are alike, only the first is asked about. */
 export function supportsOf(
   backend: Backend,
   policy: DispatchPolicy = "prefer-native",
 ): (graph: Graph, node: Node) => Support {
   const known = new Map<number, Support>();
-  const ops = new Numbering<string>();
-  const numbers = new Numbering<object>();
-  const sequences = new Sequences();
+  const kinds = new NodeKinds();
   return (graph, node) => {
     if (isLeaf(node) || node.regions.length > 0) return supportOf(graph, node, backend, policy);
-    let key = sequences.step(sequences.step(0, ops.of(node.op)), numbers.of(node.attrs));
-    for (const value of node.inputs) key = sequences.step(key, numbers.of(typeAt(graph, value)));
-    const before = known.get(key);
+    const kind = kinds.of(graph, node);
+    const before = known.get(kind);
     if (before !== undefined) return before;
     const support = supportOf(graph, node, backend, policy);
-    known.set(key, support);
+    known.set(kind, support);
     return support;
   };
 }

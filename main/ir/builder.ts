@@ -12,7 +12,7 @@ import { hashTensor } from "./hash.ts";
 import type { HostTensor } from "./hostTensor.ts";
 import type { Initial } from "./initial.ts";
 import { initialAttrs } from "./initial.ts";
-import { Numbering } from "./numbering.ts";
+import { Numbering, Sequences } from "./numbering.ts";
 import type { OpSpec, OpTable } from "./opTable.ts";
 import type { Rewind } from "./rewind.ts";
 import { regionFaults } from "./regions.ts";
@@ -70,6 +70,9 @@ function checkRegions({ name, regionNames }: OpSpec, regions: readonly Graph[]):
   });
 }
 
+/** Most nodes have no sub-graphs and no pass made them: they share this list. */
+const NONE: readonly never[] = [];
+
 const valuesOf = (node: NodeId, count: number): readonly Value[] =>
   count === 1 ? [{ node, output: 0 }] : Array.from({ length: count }, (_, output) => ({ node, output }));
 
@@ -83,13 +86,18 @@ export class GraphBuilder {
   #constants = new Map<string, HostTensor>();
   #params = new Map<string, Value>();
   #names = new Set<string>();
-  #scope: string[] = [];
+  /** Outermost first, joined. */
+  #scope = "";
   #limits: Record<string, number> = {};
   /** One object per type, by its text: types are equal when their references are. */
   #types = new Map<string, TensorType>();
   #typeNumbers = new Numbering<TensorType>();
   /** Inferred types by op, operand types and attributes. Blocks repeat, so few of these serve thousands of nodes. */
   #inferred = new Map<string, Inferred>();
+  /** The same for nodes of other graphs, whose attributes are told apart as objects. */
+  #retyped = new Map<number, Inferred>();
+  #kinds = new Sequences();
+  #objects = new Numbering<object>();
 
   constructor(table: OpTable, name: string) {
     this.table = table;
@@ -98,11 +106,12 @@ export class GraphBuilder {
 
   /** Runs `build` with a scope pushed: nodes made inside remember it. */
   scoped<T>(scope: string, build: () => T): T {
-    this.#scope.push(scope);
+    const outer = this.#scope;
+    this.#scope = outer === "" ? scope : `${outer}/${scope}`;
     try {
       return build();
     } finally {
-      this.#scope.pop();
+      this.#scope = outer;
     }
   }
 
@@ -188,11 +197,23 @@ export class GraphBuilder {
         "IR_STRUCTURE",
         `[${op}] inputs: got ${inputs.length}, expected ${least === most ? least : `${least}..${most}`}`,
       );
-    const regions = options.regions ?? [];
+    const regions = options.regions ?? NONE;
     // Nodes with sub-graphs are rare, and a sub-graph has no short text to look it up by.
     const { attrs: checked, outputs } =
       regions.length > 0 ? this.#infer(spec, inputs, attrs, regions) : this.#inferOnce(spec, inputs, attrs);
     return this.#push(op, inputs, checked, outputs, options);
+  }
+
+  /** A node of another graph over operands that have other types here. Nodes that are alike share the object of their attributes. */
+  retype(node: Node, inputs: readonly Value[]): readonly Value[] {
+    const { op, attrs, origins, passes, regions } = node;
+    const spec = this.table.get(op);
+    if (spec === undefined || regions.length > 0) return this.apply(op, inputs, attrs, { origins, passes, regions });
+    let kind = this.#kinds.step(this.#kinds.step(0, this.#objects.of(spec)), this.#objects.of(attrs));
+    for (const input of inputs) kind = this.#kinds.step(kind, this.#objects.of(this.typeOf(input)));
+    const known = this.#retyped.get(kind) ?? this.#inferOnce(spec, inputs, attrs);
+    this.#retyped.set(kind, known);
+    return this.#push(op, inputs, known.attrs, known.outputs, { origins, passes });
   }
 
   #infer(spec: OpSpec, inputs: readonly Value[], attrs: AttrRecord, regions: readonly Graph[]): Inferred {
@@ -311,7 +332,7 @@ export class GraphBuilder {
     options: ApplyOptions,
   ): readonly Value[] {
     const id = this.#nodes.length as NodeId;
-    const origins = options.origins ?? [{ scope: this.#scope.join("/"), label: options.label ?? op, source: id }];
+    const origins = options.origins ?? [{ scope: this.#scope, label: options.label ?? op, source: id }];
     this.#nodes.push({
       id,
       op,
@@ -319,8 +340,8 @@ export class GraphBuilder {
       attrs,
       outputs,
       origins,
-      passes: options.passes ?? [],
-      regions: options.regions ?? [],
+      passes: options.passes ?? NONE,
+      regions: options.regions ?? NONE,
     });
     return valuesOf(id, outputs.length);
   }

@@ -16,17 +16,33 @@ export class Numbering<T> {
 }
 
 /**
- * Numbers for sequences of numbers below 2^26, one step at a time from 0: equal sequences, and only
- * these, get to the same one.
+ * Numbers for sequences of numbers from 0 on, one step at a time from 0: equal sequences, and only these, get
+ * to the same one.
  */
 export class Sequences {
-  readonly #next = new Map<number, number>();
+  /** The symbol that followed a state first, and where it led: most states have no other. */
+  readonly #symbol: number[] = [-1];
+  readonly #next: number[] = [0];
+  /** Further ones by state. Keys stay small numbers, which are quick to look up. */
+  readonly #more = new Map<number, Map<number, number>>();
 
   step(state: number, symbol: number): number {
-    const key = state * 0x4000000 + symbol;
-    const known = this.#next.get(key);
-    if (known !== undefined) return known;
-    this.#next.set(key, this.#next.size + 1);
-    return this.#next.size;
+    if (this.#symbol[state] === symbol) return this.#next[state] ?? 0;
+    if (this.#symbol[state] === -1) {
+      const made = this.#make();
+      this.#symbol[state] = symbol;
+      this.#next[state] = made;
+      return made;
+    }
+    const more = this.#more.get(state) ?? new Map<number, number>();
+    this.#more.set(state, more);
+    const made = more.get(symbol) ?? this.#make();
+    more.set(symbol, made);
+    return made;
+  }
+
+  #make(): number {
+    this.#symbol.push(-1);
+    return this.#next.push(0) - 1;
   }
 }

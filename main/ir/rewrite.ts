@@ -125,6 +125,8 @@ function compact(graph: Graph, live: Uint8Array): Omit<Rewritten, "changed"> {
   };
 }
 
+type Provenance = Required<Pick<ApplyOptions, "origins" | "passes">>;
+
 /**
  * The copy that a rewrite makes. Nothing is copied before a rule asks for it, so a walk without a
  * match costs little.
@@ -136,6 +138,8 @@ class Copy {
   readonly #builder: GraphBuilder;
   readonly #values: (readonly Value[] | undefined)[] = [];
   readonly #moved: Int32Array;
+  /** Lists of passes with this one, by those without: nodes share them. */
+  readonly #passes = new Map<readonly string[], readonly string[]>();
   /** Nodes before this one have been copied. */
   #done = 0;
   #current: Node | undefined;
@@ -189,20 +193,30 @@ class Copy {
     return this.#valueOf(old);
   };
 
+  #provenance(nodes: readonly Node[]): Provenance {
+    const [only] = nodes;
+    if (nodes.length !== 1 || only === undefined)
+      return { origins: mergeOrigins(nodes), passes: [...new Set([...nodes.flatMap((n) => n.passes), this.#pass])] };
+    const origins = only.origins.length === 1 ? only.origins : mergeOrigins(nodes);
+    const passes = this.#passes.get(only.passes) ?? [...new Set([...only.passes, this.#pass])];
+    this.#passes.set(only.passes, passes);
+    return { origins, passes };
+  }
+
   readonly #replace = (absorbed: readonly Node[] = []): Replacement => {
     const node = this.#current;
     invariant(node, "a rule replaces the node it is asked about");
     this.#copyBefore(node.id);
     const builder = this.#builder;
-    const provenance = (nodes: readonly Node[]): Required<Pick<ApplyOptions, "origins" | "passes">> => ({
-      origins: mergeOrigins(nodes),
-      passes: [...new Set([...nodes.flatMap((n) => n.passes), this.#pass])],
-    });
-    const replaced = [...absorbed, node];
+    // Worked out once: a decomposition asks for each of its parts.
+    let own: Provenance | undefined;
+    const ofReplaced = (): Provenance => (own ??= this.#provenance([...absorbed, node]));
     return {
-      apply: (op, inputs, attrs = {}, { regions, of } = {}) =>
-        builder.apply(op, inputs, attrs, { ...provenance(of ?? replaced), ...(regions ? { regions } : {}) }),
-      constant: (tensor) => builder.constant(tensor, provenance(replaced)),
+      apply: (op, inputs, attrs = {}, { regions, of } = {}) => {
+        const { origins, passes } = of === undefined ? ofReplaced() : this.#provenance(of);
+        return builder.apply(op, inputs, attrs, regions ? { origins, passes, regions } : { origins, passes });
+      },
+      constant: (tensor) => builder.constant(tensor, ofReplaced()),
       typeOf: (value) => builder.typeOf(value),
       redirect: (old, now) => {
         const known = [...(this.#values[old.node] ?? [])];
@@ -227,7 +241,5 @@ export function copyNode(
     const now = inputs[i];
     return now !== undefined && graph.nodes[old.node]?.outputs[old.output] === builder.typeOf(now);
   });
-  if (unchanged) return builder.adopt(node, inputs, graph.constants);
-  const { origins, passes, regions } = node;
-  return builder.apply(node.op, inputs, node.attrs, { origins, passes, regions });
+  return unchanged ? builder.adopt(node, inputs, graph.constants) : builder.retype(node, inputs);
 }

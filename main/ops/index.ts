@@ -186,10 +186,11 @@ const METHODS: Record<
   ) => Value | readonly Value[]
 > = {};
 for (const { name, outputCount } of ERASED.values())
-  METHODS[name] = function (inputs, attrs = {}, label, regions = []) {
+  METHODS[name] = function (inputs, attrs = {}, label, regions) {
     // Optional operands at the end may be given as undefined.
     const given = inputs.includes(undefined as never) ? inputs.filter((input) => input !== undefined) : inputs;
-    const outputs = this.graph.apply(name, given, attrs, label === undefined ? { regions } : { label, regions });
+    const named = label === undefined ? {} : { label };
+    const outputs = this.graph.apply(name, given, attrs, regions === undefined ? named : { ...named, regions });
     const [only] = outputs;
     return outputCount === "one" && only !== undefined ? only : outputs;
   };

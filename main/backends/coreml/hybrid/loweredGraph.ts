@@ -5,6 +5,7 @@
 import type { AttrRecord } from "../../../ir/attributes.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import { isLeaf } from "../../../ir/graph.ts";
+import { NodeKinds } from "../../../ir/nodeKinds.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import type { TensorType } from "../../../ir/type.ts";
@@ -38,7 +39,7 @@ export interface LoweringRequest {
   readonly functionName?: string;
   readonly folds?: ReadonlyMap<string, number>;
   readonly small?: SmallParts;
-  /** false: facts of every operator on its own. The route is the same (a test holds it to that). */
+  /** false: nodes, operators and their facts each on their own. The route is the same (a test holds it to that). */
   readonly share?: boolean;
   readonly levers?: LoweringLevers;
 }
@@ -73,29 +74,39 @@ export const rulesFrom =
     return entry?.kind === "native" ? entry : undefined;
   };
 
-/** Whether Core ML can run a node, from its entry and its `when`. */
-export const supportFrom =
-  (entries: EntryOf): Support =>
-  (node, graph) => {
-    const entry = entries(node.op);
-    if (entry === undefined) return `${node.op} has no Core ML entry`;
-    if (entry.kind === "unsupported") return entry.reason;
-    if (entry.kind === "decompose") return `${node.op} was not decomposed`;
-    const own =
-      entry.when?.({
-        inputs: inputTypes(graph, node),
-        outputs: node.outputs,
-        attrs: node.attrs,
-        regions: node.regions,
-      }) ?? true;
-    return own === true ? regionSupport(entries, node) : own;
+/** Whether Core ML can run a node, from its entry and its `when`. Of nodes that are alike, the first is asked about. */
+export function supportFrom(entries: EntryOf): Support {
+  const kinds = new NodeKinds();
+  const known = new Map<number, true | string>();
+  return (node, graph) => {
+    if (node.regions.length > 0) return supportOf(entries, node, graph);
+    const kind = kinds.of(graph, node);
+    const verdict = known.get(kind) ?? supportOf(entries, node, graph);
+    known.set(kind, verdict);
+    return verdict;
   };
+}
+
+function supportOf(entries: EntryOf, node: Node, graph: Graph): true | string {
+  const entry = entries(node.op);
+  if (entry === undefined) return `${node.op} has no Core ML entry`;
+  if (entry.kind === "unsupported") return entry.reason;
+  if (entry.kind === "decompose") return `${node.op} was not decomposed`;
+  const own =
+    entry.when?.({
+      inputs: inputTypes(graph, node),
+      outputs: node.outputs,
+      attrs: node.attrs,
+      regions: node.regions,
+    }) ?? true;
+  return own === true ? regionSupport(entries, node) : own;
+}
 
 /** A node with sub-graphs runs on Core ML only where all that they hold does. */
 function regionSupport(entries: EntryOf, node: Node): true | string {
   for (const region of node.regions)
     for (const inner of region.nodes) {
-      const verdict = isLeaf(inner) || supportFrom(entries)(inner, region);
+      const verdict = isLeaf(inner) || supportOf(entries, inner, region);
       if (verdict !== true) return `its sub-graph ${region.name} holds ${inner.op}: ${verdict}`;
     }
   return true;
@@ -125,6 +136,7 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
             rules: rulesFrom(request.entries),
             profile,
             opset,
+            share,
             ...(folds === undefined ? {} : { folds }),
             ...(small === undefined ? {} : { small }),
             ...(levers === undefined ? {} : { levers }),

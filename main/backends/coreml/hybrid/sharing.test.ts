@@ -106,6 +106,17 @@ describe("routes from shared parts", () => {
     for (const { id } of without) expect(reasonOf(id)).toContain("an equal operation before it");
   });
 
+  it("a model of 12 blocks, node by node or by kinds: one program", () => {
+    const graph = legal(finish(specialize(opTable, tinyModel("llama", 12), { T: 1, R: 1 })));
+    for (const profile of ["ane", "gpu"] as const) {
+      const lower = (share: boolean) =>
+        finish(lowerGraph(graph, { table: opTable, entries, profile, opset: "CoreML8", share }));
+      const [byKinds, byNode] = [lower(true), lower(false)];
+      expect(byKinds.lowered?.program).toEqual(byNode.lowered?.program);
+      expect(byKinds.lowered?.functions).toEqual(byNode.lowered?.functions);
+    }
+  });
+
   it("repeated blocks are few kinds", () => {
     const kinds = (layers: number): number => {
       const graph = legal(finish(specialize(opTable, tinyModel("llama", layers), { T: 1, R: 1 })));

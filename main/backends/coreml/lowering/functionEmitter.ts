@@ -119,17 +119,25 @@ export class FunctionEmitter implements CoremlEmitter {
 
   ops<N extends MilOpName>(type: N, args: MilArgs[N]): readonly MilValue[] {
     invariant(!type.startsWith("constexpr_") && type !== "const", `${type} is not for rules`);
+    const whole = this.#withoutPieces(args);
+    return this.builder.ops(
+      type as Parameters<MilFunctionBuilder["ops"]>[0],
+      this.#newest ? (whole as never) : (this.#withoutNewer(type, whole) as never),
+    );
+  }
+
+  /** Arguments with caches in one piece; nearly always they are. */
+  #withoutPieces<N extends MilOpName>(args: MilArgs[N]): MilArgs[N] {
+    const given: readonly unknown[] = Object.values(args);
+    if (!given.some((value) => (Array.isArray(value) ? value.some(isCacheInPieces) : isCacheInPieces(value))))
+      return args;
     const whole = (value: unknown): unknown => (isCacheInPieces(value) ? this.#joined(value, value.cache) : value);
-    const given = Object.fromEntries(
+    return Object.fromEntries(
       Object.entries<unknown>(args).map(([name, value]) => [
         name,
         Array.isArray(value) ? value.map(whole) : whole(value),
       ]),
     ) as MilArgs[N];
-    return this.builder.ops(
-      type as Parameters<MilFunctionBuilder["ops"]>[0],
-      this.#newest ? (given as never) : (this.#withoutNewer(type, given) as never),
-    );
   }
 
   /** The cache with its new keys in their places, for operators that are not attention. */
@@ -253,17 +261,22 @@ export class FunctionEmitter implements CoremlEmitter {
 
   /** The value that stands for a model weight until a rule uses it. */
   weight(tensor: WeightTensor): MilValue {
-    const handle = { name: tensor.name, shape: tensor.shape };
     const size = this.#splitRows.get(tensor.name);
     if (size !== undefined) return this.#splitWeight(tensor, size);
     const { planned, main, rest, fold } = this.#weightValues(tensor);
-    if (rest === undefined && fold === 0) return { ...main, weight: handle };
+    if (rest === undefined && fold === 0) return { ...main, weight: { name: tensor.name, shape: tensor.shape } };
+    return this.#standIn(planned.name, tensor);
+  }
+
+  /** For a weight that is no single value of the function, and so no operand either. */
+  #standIn(name: string, tensor: WeightTensor): MilValue {
     return {
-      name: planned.name,
+      number: -1,
+      name,
       type: tensorType(this.float, tensor.shape),
       constness: "no",
       bindings: [],
-      weight: handle,
+      weight: { name: tensor.name, shape: tensor.shape },
     };
   }
 
@@ -271,13 +284,7 @@ export class FunctionEmitter implements CoremlEmitter {
     const parts = rowPartsOf(tensor, size);
     this.#rowParts.set(tensor.name, parts);
     for (const part of parts) this.#weightValues(part);
-    return {
-      name: tensor.name,
-      type: tensorType(this.float, tensor.shape),
-      constness: "no",
-      bindings: [],
-      weight: { name: tensor.name, shape: tensor.shape },
-    };
+    return this.#standIn(tensor.name, tensor);
   }
 
   /** The parts of a weight that is stored so. */

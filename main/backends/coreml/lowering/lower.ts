@@ -9,11 +9,14 @@ import type { Graph, Node, Value } from "../../../ir/graph.ts";
 import { isMemoryParam } from "../../../ir/graph.ts";
 import { initialOf } from "../../../ir/initial.ts";
 import type { NodeInfo } from "../../../ir/nodeInfo.ts";
+import { NodeKinds } from "../../../ir/nodeKinds.ts";
 import type { Rewind } from "../../../ir/rewind.ts";
 import { rewindOf } from "../../../ir/rewind.ts";
 import type { Steps } from "../../../ir/steps.ts";
+import { each } from "../../../ir/steps.ts";
 import { formatType, staticShape } from "../../../ir/type.ts";
 import { BlobPlan } from "../blob.ts";
+import type { CoremlRule } from "../emitter.ts";
 import type { LoweringLevers } from "../levers.ts";
 import { NO_LEVERS } from "../levers.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
@@ -39,6 +42,8 @@ export interface LoweringOptions {
   readonly small?: SmallParts;
   readonly buildInfo?: Readonly<Record<string, string>>;
   readonly levers?: LoweringLevers;
+  /** false: nothing is taken over from nodes that are alike. The program is the same (a test holds it to that). */
+  readonly share?: boolean;
 }
 
 /** How one feature of a function stands for something of the graph. */
@@ -92,6 +97,14 @@ function requireZeros(node: Node, name: string): void {
 /** Nodes between two pauses. */
 const SLICE = 128;
 
+/** What a node needs that all of its kind share. */
+interface KnownNode {
+  readonly rule: CoremlRule<readonly MilValue[], AttrRecord>;
+  readonly info: NodeInfo<AttrRecord>;
+  /** Types of the results that were checked last. */
+  made: readonly MilType[];
+}
+
 class FunctionLowering {
   readonly #graph: Graph;
   readonly #rules: RuleOf;
@@ -100,6 +113,10 @@ class FunctionLowering {
   readonly #bindings: FeatureBinding[] = [];
   readonly #values: (readonly MilValue[])[] = [];
   readonly #states = new Map<number, string>();
+  readonly #kinds = new NodeKinds();
+  readonly #known = new Map<number, KnownNode>();
+  readonly #share: boolean;
+  readonly #scopes = new Map<string, string>();
 
   constructor(
     source: FunctionSource,
@@ -110,7 +127,8 @@ class FunctionLowering {
   ) {
     this.#graph = source.graph;
     this.#rules = options.rules;
-    this.#builder = new MilFunctionBuilder(source.name, options.opset, new NameTable());
+    this.#builder = new MilFunctionBuilder(source.name, options.opset, new NameTable(), options);
+    this.#share = options.share ?? true;
     const levers = options.levers ?? NO_LEVERS;
     const emitting = {
       float,
@@ -131,11 +149,9 @@ class FunctionLowering {
     for (const output of this.#graph.outputs) this.#builder.reserveOutput(output.name);
     for (const node of this.#graph.nodes)
       if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
-    for (const node of this.#graph.nodes) {
-      if (this.#values[node.id] !== undefined) continue;
-      if (node.id % SLICE === 0) yield;
-      this.#values[node.id] = this.#builder.from([node.id], labelOf(node), () => this.#lower(node));
-    }
+    yield* each(this.#graph.nodes, SLICE, (node) => {
+      this.#values[node.id] ??= this.#builder.from([node.id], this.#labelOf(node), () => this.#lower(node));
+    });
     yield;
     this.#finishStates();
     for (const output of this.#graph.outputs) this.#output("output", output.name, this.#at(output.value));
@@ -172,7 +188,7 @@ class FunctionLowering {
       shape: featureShape,
       ...(rewind !== "positions" && { rewind }),
     });
-    return this.#builder.from([node.id], labelOf(node), () => {
+    return this.#builder.from([node.id], this.#labelOf(node), () => {
       if (asState) return this.#emitter.readState(feature, shape.at(-1) ?? 1);
       if (kind === "stateIn" && rewind === "positions" && shape.length > 0) return this.#emitter.passedCache(feature);
       const ranked = shape.length === 0 ? this.#emitter.op("squeeze", { x: feature, axes: [0] }) : feature;
@@ -240,8 +256,27 @@ class FunctionLowering {
     graph: Graph = this.#graph,
     at: (value: Value) => MilValue = (value) => this.#at(value),
   ): readonly MilValue[] {
+    const known = this.#knownNode(node, graph);
+    const made = known.rule.emit(
+      this.#emitter,
+      node.inputs.map((v) => at(v)),
+      node.attrs,
+      known.info,
+    );
+    const outputs = Array.isArray(made) ? (made as readonly MilValue[]) : [made as MilValue];
+    const checked = outputs.length === known.made.length && outputs.every(({ type }, i) => type === known.made[i]);
+    if (!checked) {
+      checkOutputs(node, outputs, this.#emitter);
+      known.made = outputs.map(({ type }) => type);
+    }
+    return outputs;
+  }
+
+  #knownNode(node: Node, graph: Graph): KnownNode {
+    const kind = this.#share && node.regions.length === 0 ? this.#kinds.of(graph, node) : undefined;
+    const before = kind === undefined ? undefined : this.#known.get(kind);
+    if (before !== undefined) return before;
     const rule = this.#rules(node.op);
-    const inputs = node.inputs.map((v) => at(v));
     const info: NodeInfo<AttrRecord> = {
       inputs: node.inputs.map((v) => graph.nodes[v.node]?.outputs[v.output] ?? tensorless(v)),
       outputs: node.outputs,
@@ -257,10 +292,19 @@ class FunctionLowering {
           hint: "Legalise the graph for coreml first; such nodes belong to a host segment.",
         },
       );
-    const made = rule.emit(this.#emitter, inputs, node.attrs, info);
-    const outputs = Array.isArray(made) ? (made as readonly MilValue[]) : [made as MilValue];
-    checkOutputs(node, outputs, this.#emitter);
-    return outputs;
+    const known: KnownNode = { rule, info, made: [] };
+    if (kind !== undefined) this.#known.set(kind, known);
+    return known;
+  }
+
+  /** "blk_7_attention_q": the place in the model makes MIL readable. */
+  #labelOf({ op, origins: [origin] }: Node): string {
+    if (origin === undefined) return op;
+    const { scope, label } = origin;
+    if (scope === "") return label;
+    const known = this.#scopes.get(scope) ?? scope.replaceAll("/", "_");
+    this.#scopes.set(scope, known);
+    return `${known}_${label}`;
   }
 
   #finishStates(): void {
@@ -295,13 +339,6 @@ class FunctionLowering {
 
 function tensorless(value: Value): never {
   throw new WorkbenchError("BUG_INVARIANT", `[lower] no value ${value.node}.${value.output}`);
-}
-
-/** "blk_7_attention_q": the place in the model makes MIL readable. */
-function labelOf(node: Node): string {
-  const [origin] = node.origins;
-  if (origin === undefined) return node.op;
-  return origin.scope === "" ? origin.label : `${origin.scope.replaceAll("/", "_")}_${origin.label}`;
 }
 
 /** What a rule made must be what the graph promises. */

@@ -4,6 +4,10 @@
  * written out (Core ML itself wants them), and equal operators on equal operands are made once.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
+import type { Given, GivenArguments, Known, Literal, Resolved } from "./callArguments.ts";
+import { checkDomains, checkNames, fail, fallbackLiteral, literalDtype, valuesIn } from "./callArguments.ts";
+import type { CallKind } from "./callKinds.ts";
+import { CallKinds } from "./callKinds.ts";
 import { EMITTED_OPS, inferOutputs } from "./infer.ts";
 import type { NameTable } from "./names.ts";
 import type { MilArgs, MilOpName } from "./ops.generated.ts";
@@ -15,7 +19,6 @@ import type {
   MilBlock,
   MilConstant,
   MilDtype,
-  MilFallback,
   MilFunction,
   MilNamed,
   MilOperation,
@@ -25,21 +28,10 @@ import type {
   MilType,
   MilValue,
 } from "./types.ts";
-import { elementCount, isFloat, tensorType, typeText } from "./types.ts";
-
-type Literal = number | boolean | string | readonly number[] | readonly boolean[];
-type Given = MilValue | Literal | readonly MilValue[] | undefined;
+import { elementCount, tensorType, typeText } from "./types.ts";
 
 /** Constants up to this size keep their data for shape inference and folding of equal ones. */
 const SMALL_CONSTANT = 64;
-
-const isValue = (given: unknown): given is MilValue =>
-  typeof given === "object" && given !== null && "constness" in given;
-const isValueList = (given: Given): given is readonly MilValue[] =>
-  Array.isArray(given) && given.length > 0 && isValue(given[0]);
-
-/** Resolved arguments of one operator, by name. */
-export type Resolved = ReadonlyMap<string, readonly MilValue[]>;
 
 export type ConstexprName = Extract<MilOpName, `constexpr_${string}`>;
 /** Operators without a rule in `infer.ts`: each has a method of its own here. */
@@ -55,23 +47,18 @@ export interface BuiltBlock extends MilBlock {
   readonly types: readonly MilTensorType[];
 }
 
-const milValue = (name: string, type: MilType, constness: MilValue["constness"], constant?: MilConstant): MilValue => ({
-  name,
-  type,
-  constness,
-  bindings: [{ kind: "name", name }],
-  ...(constant === undefined ? {} : { constant }),
-});
-
-/** What an operator is called with: equal keys compute the same. */
-function callKey(type: string, resolved: Resolved): string {
-  let key: string = type;
-  for (const [argument, values] of resolved) {
-    key += `;${argument}`;
-    for (const value of values) key += `,${value.name}`;
+/** Equal keys compute the same. */
+function callKey({ number, arguments: args }: CallKind, given: GivenArguments): string {
+  let key = String(number);
+  for (const { name, literal } of args) {
+    if (literal !== undefined) continue;
+    key += ";";
+    for (const value of valuesIn(given[name]) ?? []) key += `,${value.number}`;
   }
   return key;
 }
+
+const givenBindings = (given: Given): readonly MilBinding[] => bindingsOf(valuesIn(given) ?? []);
 
 const bindingsOf = (values: readonly MilValue[]): readonly MilBinding[] => {
   const [only] = values;
@@ -88,14 +75,20 @@ export class MilFunctionBuilder {
   #constants = new Map<string, MilValue>();
   #made = new Map<string, readonly MilValue[]>();
   #literals = new Map<string, MilValue>();
+  #kinds = new Map<number, CallKind>();
+  readonly #kindOf = new CallKinds();
+  readonly #share: boolean;
+  #values = 0;
   readonly #reserved = new Map<string, string>();
   #origins: readonly number[] = [];
   #label = "";
 
-  constructor(name: string, opset: MilOpset, names: NameTable) {
+  /** `share`: false works out every call for itself. The function is the same (a test holds it to that). */
+  constructor(name: string, opset: MilOpset, names: NameTable, { share = true }: { readonly share?: boolean } = {}) {
     this.name = name;
     this.opset = opset;
     this.#names = names;
+    this.#share = share;
   }
 
   /** Operators made by `build` remember these IR nodes and take names from the label. */
@@ -115,7 +108,7 @@ export class MilFunctionBuilder {
   input(wish: string, type: MilType): MilValue {
     const name = this.#names.claim(wish);
     this.#inputs.push({ name, type });
-    return milValue(name, type, "no");
+    return this.#value(name, type, "no");
   }
 
   /** Keeps the name of a later output free of other uses. */
@@ -148,19 +141,45 @@ export class MilFunctionBuilder {
   }
 
   ops<N extends BuildableOp>(type: N, args: MilArgs[N]): readonly MilValue[] {
-    const version = requireVersion(type, this.opset);
-    const resolved = this.#resolve(type, version, args);
-    checkDomains(type, version, resolved);
-    const key = callKey(type, resolved);
+    const given: GivenArguments = args;
+    const kind = this.#kind(type, given);
+    const key = callKey(kind, given);
     const known = type === "read_state" ? undefined : this.#made.get(key);
     if (known !== undefined) return known;
     const wish = this.#label === "" ? type : `${this.#label}_${type}`;
-    const outputs = inferOutputs(type, resolved).map((t) => milValue(this.#names.claim(wish), t, "no"));
-    const bindings: (readonly [string, readonly MilBinding[]])[] = [];
-    for (const [argument, values] of resolved) bindings.push([argument, bindingsOf(values)]);
+    const outputs = kind.outputs.map((t) => this.#value(this.#names.claim(wish), t, "no"));
+    const bindings = kind.arguments.map(
+      ({ name, literal }) => literal ?? ([name, givenBindings(given[name])] as const),
+    );
     this.#operations.push(this.#operation(type, outputs[0]?.name ?? wish, bindings, outputs));
     this.#made.set(key, outputs);
     return outputs;
+  }
+
+  /** What the call has in common with others: checked, and with its literals made, when the first of them is. */
+  #kind(type: BuildableOp, given: GivenArguments): CallKind {
+    const number = this.#kindOf.of(type, given);
+    const known = this.#share ? this.#kinds.get(number) : undefined;
+    if (known !== undefined) return known;
+    const version = requireVersion(type, this.opset);
+    const resolved = this.#resolve(type, version, given);
+    checkDomains(type, version, resolved);
+    const kind: CallKind = {
+      number,
+      arguments: [...resolved].map(([name, values]) => ({
+        name,
+        literal: valuesIn(given[name]) === undefined ? [name, bindingsOf(values)] : undefined,
+      })),
+      outputs: inferOutputs(type, resolved),
+    };
+    this.#kinds.set(number, kind);
+    return kind;
+  }
+
+  /** A value of this function, with the next number. */
+  #value(name: string, type: MilType, constness: MilValue["constness"], constant?: MilConstant): MilValue {
+    const value = { number: this.#values++, name, type, constness, bindings: [{ kind: "name", name }] } as const;
+    return constant === undefined ? value : { ...value, constant };
   }
 
   /**
@@ -171,13 +190,14 @@ export class MilFunctionBuilder {
     inputs: readonly { readonly wish: string; readonly type: MilTensorType }[],
     build: (values: readonly MilValue[]) => readonly MilValue[],
   ): BuiltBlock {
-    const outer = [this.#operations, this.#constants, this.#made, this.#literals] as const;
+    const outer = [this.#operations, this.#constants, this.#made, this.#literals, this.#kinds] as const;
     this.#operations = [];
     this.#constants = new Map(outer[1]);
     this.#made = new Map(outer[2]);
     this.#literals = new Map(outer[3]);
+    this.#kinds = new Map(outer[4]);
     const named = inputs.map(({ wish, type }): MilNamed => ({ name: this.#names.claim(wish), type }));
-    const results = build(named.map(({ name, type }) => milValue(name, type, "no")));
+    const results = build(named.map(({ name, type }) => this.#value(name, type, "no")));
     const outputs = results.map((value) => {
       invariant(value.type.kind === "tensor", "a block gives tensors");
       const name = this.#names.claim(`${value.name}_result`);
@@ -190,7 +210,7 @@ export class MilFunctionBuilder {
       outputs: outputs.map(({ name }) => name),
       types: outputs.map(({ type }) => type),
     };
-    [this.#operations, this.#constants, this.#made, this.#literals] = outer;
+    [this.#operations, this.#constants, this.#made, this.#literals, this.#kinds] = outer;
     return block;
   }
 
@@ -203,7 +223,7 @@ export class MilFunctionBuilder {
   ): readonly MilValue[] {
     checkDomains(type, requireVersion(type, this.opset), new Map(args));
     const wish = this.#label === "" ? type : `${this.#label}_${type}`;
-    const outputs = types.map((t) => milValue(this.#names.claim(wish), t, "no"));
+    const outputs = types.map((t) => this.#value(this.#names.claim(wish), t, "no"));
     const bindings = args.map(([argument, values]) => [argument, values.flatMap((v) => v.bindings)] as const);
     const bare = blocks.map(({ inputs, operations, outputs: results }): MilBlock => ({
       inputs,
@@ -220,7 +240,7 @@ export class MilFunctionBuilder {
     const values = new Map(
       operands.map(([name, constant]): [string, readonly MilValue[]] => [
         name,
-        [milValue(name, constant.type, "const", constant)],
+        [this.#value(name, constant.type, "const", constant)],
       ]),
     );
     for (const argument of version.args)
@@ -231,7 +251,7 @@ export class MilFunctionBuilder {
     const name = this.#names.claim(wish);
     const bindings = operands.map(([argument, value]) => [argument, [{ kind: "value", value } as const]] as const);
     this.#operations.push({ ...this.#operation(type, name, bindings, [{ name, type: out }]), origins: [] });
-    return milValue(name, out, "constexpr");
+    return this.#value(name, out, "constexpr");
   }
 
   /** `write_state` has no outputs and is ordered by position. */
@@ -284,26 +304,20 @@ export class MilFunctionBuilder {
       ...this.#operation("const", name, [], [{ name, type: constant.type }], constant),
       origins: [],
     });
-    const value = milValue(name, constant.type, "const", constant);
+    const value = this.#value(name, constant.type, "const", constant);
     if (key !== undefined) this.#constants.set(key, value);
     return value;
   }
 
   /** Arguments in the table's order. Values are looked at first: literals take their element type from them. */
-  #resolve(type: string, version: MilOpVersion, given: Readonly<Record<string, Given>>): Resolved {
+  #resolve(type: string, version: MilOpVersion, given: GivenArguments): Resolved {
     checkNames(type, this.opset, version, given);
-    const slots = version.args.map((argument): readonly MilValue[] | undefined => {
-      const value = given[argument.name];
-      return isValueList(value) ? value : isValue(value) ? [value] : undefined;
-    });
+    const slots = version.args.map(({ name }) => valuesIn(given[name]));
     const known: Known = (name) => slots[version.args.findIndex((a) => a.name === name)];
     version.args.forEach((argument, i) => {
       if (slots[i] !== undefined) return;
-      const value = given[argument.name];
-      const literal =
-        value !== undefined && !isValue(value) && !isValueList(value)
-          ? value
-          : fallbackLiteral(type, argument.fallback, known);
+      // What is no value is a literal.
+      const literal = (given[argument.name] as Literal | undefined) ?? fallbackLiteral(type, argument.fallback, known);
       if (literal !== undefined) slots[i] = [this.#literal(type, argument, literal, version, known)];
       else if (argument.optional !== true) fail(type, `argument ${argument.name} is missing`);
     });
@@ -328,25 +342,7 @@ export class MilFunctionBuilder {
   }
 }
 
-/** Values of an argument that is known already. */
-type Known = (name: string) => readonly MilValue[] | undefined;
-
-function checkNames(
-  type: string,
-  opset: MilOpset,
-  version: MilOpVersion,
-  given: Readonly<Record<string, Given>>,
-): void {
-  for (const name of Object.keys(given))
-    if (given[name] !== undefined && !version.args.some((a) => a.name === name))
-      fail(type, `unknown argument ${name} in ${opset}: it takes ${version.args.map((a) => a.name).join(", ")}`);
-}
-
 const sanitizeText = (text: string): string => `s_${text}`;
-
-function fail(type: string, what: string): never {
-  throw new WorkbenchError("BUG_INVARIANT", `[${type}] ${what}`);
-}
 
 /** Equal keys mean equal constants; undefined for big ones, which are never compared. */
 function constantKey(constant: MilConstant): string | undefined {
@@ -367,75 +363,4 @@ function constantKey(constant: MilConstant): string | undefined {
 function isAllZero(values: ArrayLike<number>): boolean {
   for (let i = 0; i < values.length; i++) if (!Object.is(values[i], 0)) return false;
   return true;
-}
-
-/** A literal's element type: that of a value with the same type letter, else of `x` where allowed, else the natural one. */
-function literalDtype(
-  type: string,
-  argument: MilArgument,
-  literal: Literal,
-  version: MilOpVersion,
-  known: Known,
-): MilDtype {
-  const allowed = argument.types ?? [];
-  const one = Array.isArray(literal) ? (literal as readonly (number | boolean)[])[0] : literal;
-  if (typeof one === "boolean") return "bool";
-  if (argument.domain !== undefined)
-    for (const other of version.args) {
-      if (other.domain !== argument.domain) continue;
-      const dtype = known(other.name)?.[0]?.type.dtype;
-      if (dtype !== undefined) return dtype;
-    }
-  for (const other of ["x", "input", "values", "weight"]) {
-    const dtype = known(other)?.[0]?.type.dtype;
-    if (dtype !== undefined && isFloat(dtype) && allowed.includes(dtype)) return dtype;
-  }
-  const natural = allowed.includes("int32") ? "int32" : allowed[0];
-  if (natural === undefined) fail(type, `argument ${argument.name} cannot be a literal`);
-  const whole = [literal].flat().every((v) => Number.isInteger(v));
-  if (!whole && !isFloat(natural))
-    fail(type, `argument ${argument.name} needs a typed constant: ${JSON.stringify(literal)} is not ${natural}`);
-  return natural;
-}
-
-/** The default as a literal; undefined where it cannot be told (and is then left out). */
-function fallbackLiteral(type: string, fallback: MilFallback | undefined, known: Known): Literal | undefined {
-  if (fallback === undefined) return undefined;
-  const rank = (name: string): number => known(name)?.[0]?.type.shape.length ?? 0;
-  switch (fallback.kind) {
-    case "value":
-      return fallback.value;
-    case "spatial":
-      return new Array<number>(Math.max(0, rank("x") - 2)).fill(fallback.value);
-    case "spatialPads":
-      return new Array<number>(2 * Math.max(0, rank("x") - 2)).fill(fallback.value);
-    case "allAxes":
-      return Array.from({ length: rank("x") }, (_, i) => i);
-    case "zeroBias":
-      return new Array<number>(known("weight")?.[0]?.type.shape[0] ?? 0).fill(0);
-    case "mustGive":
-      return fail(type, "an argument whose default depends on data must be given");
-  }
-}
-
-/** Element types allowed, shared letters equal, constants constant. */
-function checkDomains(type: string, version: MilOpVersion, resolved: Resolved): void {
-  const letters = new Map<string, MilDtype>();
-  for (const argument of version.args) {
-    for (const value of resolved.get(argument.name) ?? []) {
-      if (argument.kind === "state" ? value.type.kind !== "state" : value.type.kind === "state")
-        fail(type, `argument ${argument.name} is ${typeText(value.type)}`);
-      if (value.weight !== undefined && value.constness === "no")
-        fail(type, `argument ${argument.name} is the planned weight ${value.weight.name}: use linear, rows or dense`);
-      const { dtype } = value.type;
-      if (argument.types !== undefined && !argument.types.includes(dtype))
-        fail(type, `argument ${argument.name} is ${dtype}, allowed ${argument.types.join(", ")}`);
-      if (argument.constant === true && value.constness === "no")
-        fail(type, `argument ${argument.name} must be constant, ${value.name} is computed`);
-      if (argument.domain === undefined) continue;
-      const before = letters.get(argument.domain);
-      if (before === undefined) letters.set(argument.domain, dtype);
-      else if (before !== dtype) fail(type, `argument ${argument.name} is ${dtype}, the others ${before}`);
-    }
-  }
 }

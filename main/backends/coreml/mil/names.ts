@@ -22,30 +22,29 @@ const RESERVED = new Set([
 
 /** The valid name closest to a wish: other characters become "_". Not injective by itself. */
 export function sanitize(wish: string): string {
-  const cleaned =
-    wish.length <= LONGEST && VALID.test(wish) ? wish : wish.replace(/[^A-Za-z0-9_]+/g, "_").slice(0, LONGEST);
+  if (wish.length <= LONGEST && VALID.test(wish)) return RESERVED.has(wish) ? `v_${wish}` : wish;
+  const cleaned = wish.replace(/[^A-Za-z0-9_]+/g, "_").slice(0, LONGEST);
   return VALID.test(cleaned) && !RESERVED.has(cleaned) ? cleaned : `v_${cleaned}`;
 }
 
 export class NameTable {
-  readonly #taken = new Set<string>();
-  /** Wishes come again and again: what they become is worked out once. */
-  readonly #bases = new Map<string, string>();
-  /** Last suffix tried for a base name, so that the thousandth "mul" does not try 999 names. */
-  readonly #last = new Map<string, number>();
+  /** Every name taken, with the last suffix tried after it, so that the thousandth "mul" does not try 999 names. */
+  readonly #taken = new Map<string, number>();
 
   /** A free name near the wish. */
   claim(wish: string): string {
-    const base = this.#bases.get(wish) ?? sanitize(wish);
-    this.#bases.set(wish, base);
-    let name = base;
-    let suffix = this.#last.get(base) ?? 0;
-    while (this.#taken.has(name)) {
-      suffix += 1;
-      name = `${base}_${suffix}`;
+    // What is taken is valid, as long as it is not too long.
+    const known = wish.length <= LONGEST ? this.#taken.get(wish) : undefined;
+    const base = known === undefined ? sanitize(wish) : wish;
+    let suffix = known ?? this.#taken.get(base);
+    if (suffix === undefined) {
+      this.#taken.set(base, 0);
+      return base;
     }
-    this.#last.set(base, suffix);
-    this.#taken.add(name);
+    let name: string;
+    do name = `${base}_${++suffix}`;
+    while (this.#taken.has(name));
+    this.#taken.set(base, suffix).set(name, 0);
     return name;
   }
 }

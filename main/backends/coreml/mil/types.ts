@@ -75,6 +75,8 @@ export interface MilNamed {
 
 /** A value while a program is built: a name with a type, and whether it is known when the model is compiled. */
 export interface MilValue extends MilNamed {
+  /** Of the function that is built: values with one number are one value. */
+  readonly number: number;
   /** `no`: computed; `const`: a const op; `constexpr`: decompressed from constants. */
   readonly constness: "no" | "const" | "constexpr";
   /** Present for small constants, for operators whose output shape depends on them. */

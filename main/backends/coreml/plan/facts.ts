@@ -5,6 +5,7 @@
  */
 import { Numbering, Sequences } from "../../../ir/numbering.ts";
 import type { Steps } from "../../../ir/steps.ts";
+import { each } from "../../../ir/steps.ts";
 import { MIL_OPERATORS } from "../mil/operators/index.ts";
 import type { ArgumentFact } from "../mil/operators/operator.ts";
 import type { MilBlock, MilConstant, MilFunction, MilOperation, MilType } from "../mil/types.ts";
@@ -110,10 +111,15 @@ function flopsOf(type: string, inputs: ReadonlyMap<string, ArgumentFact>, output
   return flops === undefined ? Math.max(out, elementCount(inputs.get("x")?.type.shape ?? []) || 0) : flops(out, inputs);
 }
 
-/** An argument of an operator while the walk goes on: its fact, the number of its text, and the value it is (-1: a constant). */
-interface Known {
+/** A fact and the number of its text. */
+interface Numbered {
   readonly fact: ArgumentFact;
   readonly symbol: number;
+}
+
+/** An argument of an operator while the walk goes on: its fact, and the value it is (-1: a constant). */
+interface Known {
+  readonly of: Numbered;
   readonly value: number;
 }
 
@@ -137,8 +143,8 @@ class Walk {
   readonly #texts = new Numbering<string>();
   readonly #sequences = new Sequences();
   /** Fact and symbol of computed values by their type, and by the type's text. */
-  readonly #byType = new Map<MilType, Omit<Known, "value">>();
-  readonly #byText = new Map<string, Omit<Known, "value">>();
+  readonly #byType = new Map<MilType, Numbered>();
+  readonly #byText = new Map<string, Numbered>();
   readonly #share: boolean;
   readonly #hasState: boolean;
   readonly kinds: OpFacts[] = [];
@@ -158,17 +164,17 @@ class Walk {
     this.#hasState = hasState;
   }
 
-  value(name: string, type: MilType, madeBy: number): Known {
-    const known = { ...this.#computed(type), value: this.names.length };
+  value(name: string, type: MilType, madeBy: number): Numbered {
+    const of = this.#computed(type);
+    this.#known.set(name, { of, value: this.names.length });
     this.names.push(name);
-    this.bytes.push(known.fact.bytes);
+    this.bytes.push(of.fact.bytes);
     this.madeBy.push(madeBy);
     this.lastUse.push(-1);
-    this.#known.set(name, known);
-    return known;
+    return of;
   }
 
-  #computed(type: MilType): Omit<Known, "value"> {
+  #computed(type: MilType): Numbered {
     const same = this.#byType.get(type);
     if (same !== undefined) return same;
     const text = typeText(type);
@@ -178,7 +184,7 @@ class Walk {
     return equal;
   }
 
-  #fact(fact: ArgumentFact): Omit<Known, "value"> {
+  #fact(fact: ArgumentFact): Numbered {
     return { fact, symbol: this.#texts.of(factText(fact)) };
   }
 
@@ -186,10 +192,10 @@ class Walk {
     const [output] = op.outputs;
     if (op.type === "const" && output !== undefined) {
       if (op.value?.data.kind === "blob") this.weightBytes += denseBytes(output.type);
-      this.#known.set(output.name, { ...this.#fact(constFact(output.type, op.value)), value: -1 });
+      this.#known.set(output.name, { of: this.#fact(constFact(output.type, op.value)), value: -1 });
     } else if (op.type.startsWith("constexpr_") && output !== undefined) {
       this.weightBytes += denseBytes(output.type);
-      this.#known.set(output.name, { ...this.#fact(constexprFact(op, output.type)), value: -1 });
+      this.#known.set(output.name, { of: this.#fact(constexprFact(op, output.type)), value: -1 });
     } else this.#running(op, index);
   }
 
@@ -201,7 +207,7 @@ class Walk {
         const known = b.kind === "name" ? this.#known.get(b.name) : undefined;
         if (known === undefined) continue;
         state = this.#sequences.step(state, this.#texts.of(argument));
-        state = this.#sequences.step(state, known.symbol);
+        state = this.#sequences.step(state, known.of.symbol);
         if (known.value < 0) continue;
         this.operands.push(known.value);
         this.lastUse[known.value] = position;
@@ -224,7 +230,7 @@ class Walk {
     const read = new Set<number>();
     const total = { ...NO_WORK };
     const walk = (block: MilBlock): void => {
-      for (const { name, type } of block.inputs) inside.#known.set(name, { ...inside.#computed(type), value: -1 });
+      for (const { name, type } of block.inputs) inside.#known.set(name, { of: inside.#computed(type), value: -1 });
       for (const inner of block.operations) {
         for (const [, bindings] of inner.inputs)
           for (const b of bindings) if (b.kind === "name") read.add(this.#known.get(b.name)?.value ?? -1);
@@ -255,7 +261,7 @@ class Walk {
     total.activationBytes += facts.activationBytes;
     total.storedWeightBytes += facts.storedWeightBytes;
     total.denseWeightBytes += facts.denseWeightBytes;
-    for (const { name, type } of op.outputs) this.#known.set(name, { ...this.#computed(type), value: -1 });
+    for (const { name, type } of op.outputs) this.#known.set(name, { of: this.#computed(type), value: -1 });
   }
 
   #kind(op: MilOperation, state: number): number {
@@ -272,7 +278,7 @@ class Walk {
     let [activation, stored, dense] = [0, 0, 0];
     for (const [argument, bindings] of op.inputs)
       for (const b of bindings) {
-        const fact = b.kind === "name" ? this.#known.get(b.name)?.fact : undefined;
+        const fact = b.kind === "name" ? this.#known.get(b.name)?.of.fact : undefined;
         if (fact === undefined) continue;
         if (!inputs.has(argument)) inputs.set(argument, fact);
         if (fact.constness === "computed") {
@@ -313,10 +319,7 @@ export function* functionFacts(f: MilFunction, { share = true }: FactsOptions = 
   const hasState = f.inputs.some((i) => i.type.kind === "state");
   const walk = new Walk(share, hasState);
   for (const input of f.inputs) walk.value(input.name, input.type, -1);
-  for (const [index, op] of f.operations.entries()) {
-    if (index % SLICE === 0) yield;
-    walk.operation(op, index);
-  }
+  yield* each(f.operations, SLICE, (op, index) => walk.operation(op, index));
   return {
     function: f,
     kinds: walk.kinds,

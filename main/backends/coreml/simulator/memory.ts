@@ -72,5 +72,5 @@ function asValue({ dtype, shape, data, text }: PackageTensor): MilValue {
   const type: MilTensorType = { kind: "tensor", dtype, shape };
   const contents =
     text === undefined ? ({ kind: "numbers", values: data } as const) : ({ kind: "text", text } as const);
-  return { name: "", type, constness: "const", constant: { type, data: contents }, bindings: [] };
+  return { number: -1, name: "", type, constness: "const", constant: { type, data: contents }, bindings: [] };
 }
