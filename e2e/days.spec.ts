@@ -81,6 +81,7 @@ test("a first day from the start to a report, and a second one from its session 
   page,
   browser,
 }) => {
+  test.setTimeout(150_000);
   const wrong: string[] = [];
   const errors = await openWindow(page, await served.address());
   await startReady(page);
