@@ -2,6 +2,7 @@
  * Training: a forward graph with one loss, the weights to train, an optimiser and a device. The gradient is compiled once, as an
  * ordinary graph. On the host path the device gives gradients and the update is done here in float64; fused, weights and
  * moments are states of the graph, the update is part of it, and a step sends only its batch and a few numbers.
+ * The file is long because both paths share one state: whose turn it is, what is open, what is pending.
  */
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
@@ -23,6 +24,8 @@ import type { GroupRule } from "./groups.ts";
 import { assign } from "./groups.ts";
 import type { HostArray } from "./hostAlgebra.ts";
 import { hostAlgebra, hostArray } from "./hostAlgebra.ts";
+import type { ReadState } from "./flatStates.ts";
+import { flatStates, grouped, readStates, stateAt } from "./flatStates.ts";
 import type { HostState } from "./hostUpdate.ts";
 import { startOf, updateOnHost } from "./hostUpdate.ts";
 import type { LossScaleOptions, LossScaleState } from "./lossScale.ts";
@@ -467,41 +470,3 @@ const numberIn = (outputs: Readonly<Record<string, FetchedTensor>>, name: string
 
 const arrayIn = (outputs: Readonly<Record<string, FetchedTensor>>, name: string, shape: readonly number[]): HostArray =>
   hostArray(shape, fetched(outputs, name));
-
-function stateAt(states: readonly HostState[], weight: number, slot: string | undefined): HostArray {
-  const state = item(states, weight);
-  const own = slot === undefined ? state.parameter : state.slots[slot];
-  if (own === undefined) throw new WorkbenchError("BUG_INVARIANT", `[training] no slot ${String(slot)}`);
-  return own;
-}
-
-function flatStates(plan: readonly Planned[], states: readonly HostState[]): Float32Array {
-  const parts = statesOf(plan).map(({ weight, slot }) => stateAt(states, weight, slot).data);
-  const flat = new Float32Array(parts.reduce((n, part) => n + part.length, 0));
-  parts.reduce((at, part) => (flat.set(part, at), at + part.length), 0);
-  return flat;
-}
-
-interface ReadState {
-  readonly weight: number;
-  readonly slot?: string;
-  readonly array: HostArray;
-}
-
-function readStates(plan: readonly Planned[], flat: Float32Array): readonly HostState[] {
-  let at = 0;
-  const read = statesOf(plan).map(({ weight, slot, shape }): ReadState => {
-    const array = hostArray(shape, Float64Array.from(flat.subarray(at, (at += sizeOfShape(shape)))));
-    return { weight, array, ...(slot === undefined ? {} : { slot }) };
-  });
-  return grouped(plan, read);
-}
-
-function grouped(plan: readonly Planned[], read: readonly ReadState[]): readonly HostState[] {
-  return plan.map((_, index) => {
-    const own = read.filter(({ weight }) => weight === index);
-    const slots = own.flatMap(({ slot, array }) => (slot === undefined ? [] : [[slot, array] as const]));
-    const [parameter] = own.filter(({ slot }) => slot === undefined).map(({ array }) => array);
-    return { parameter: item([parameter], 0), slots: Object.fromEntries(slots) };
-  });
-}
