@@ -7,10 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { CDPSession, Page } from "@playwright/test";
-import { serveWorkbench } from "../e2e/serve.ts";
 import { median, quantile } from "../main/runtime/statistics.ts";
 import { OPS_PER_BLOCK, writeDeepFile } from "./support/deepFile.ts";
-import { has, launch, OVERVIEW_SHOWN, timed } from "./support/page.ts";
+import { has, launch, OVERVIEW_SHOWN, serve, timed } from "./support/page.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -154,7 +153,7 @@ function fixedLoop(): number {
 }
 
 const home = mkdtempSync(join(tmpdir(), "rlx-bench-canvas-"));
-const served = await serveWorkbench({ RLX_HOME: join(home, "home") });
+const served = await serve(join(home, "home"));
 const browser = await launch();
 const results: { readonly ops: number; readonly loop: number; readonly numbers: unknown }[] = [];
 try {
@@ -186,6 +185,6 @@ try {
   console.log(JSON.stringify({ repeats, results }, undefined, 2));
 } finally {
   await browser.close();
-  await served.stop();
+  served.stop();
   rmSync(home, { recursive: true, force: true });
 }

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { chromium } from "@playwright/test";
 import type { Browser, Page } from "@playwright/test";
+import { ADDRESS_PATH } from "../../main/contract/transport.ts";
 import { findChromium } from "../../scripts/lib/environment.mjs";
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -26,7 +27,7 @@ process.once("SIGTERM", () => process.exit(1));
 export async function serve(
   home: string,
   ...words: readonly string[]
-): Promise<{ readonly url: string; readonly stop: () => void }> {
+): Promise<{ readonly url: string; readonly address: () => Promise<string>; readonly stop: () => void }> {
   const child = spawn(process.execPath, [join(root, "out/cli/rlx.js"), "serve", "--json", ...words], {
     cwd: root,
     env: { ...process.env, RLX_HOME: home },
@@ -38,7 +39,17 @@ export async function serve(
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`rlx serve ended with code ${code ?? "?"}`)));
   });
-  return { url: (JSON.parse(line) as { readonly url: string }).url, stop: () => child.kill("SIGTERM") };
+  const { url, port, token } = JSON.parse(line) as {
+    readonly url: string;
+    readonly port: number;
+    readonly token: string;
+  };
+  /** A new one: each opens one page. */
+  const address = async (): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`http://127.0.0.1:${port}${ADDRESS_PATH}`, { method: "POST", headers })).text();
+  };
+  return { url, address, stop: () => child.kill("SIGTERM") };
 }
 
 /** Most seconds of one wait. */
