@@ -4,7 +4,9 @@ import { dirname, join, relative, resolve } from "node:path";
 import { npmProgram, root, runCaptured } from "./lib/process.mjs";
 
 const doors = ["library/index", "node/library/index"];
+/** The drawing of graphs stands beside main, and is declared beside it. */
 const all = join(root, ".cache/libraryTypes");
+const declared = join(all, "main");
 const target = join(root, "out/library/types");
 
 /** In declarations every import stands behind `from` or in `import(…)`. */
@@ -20,7 +22,7 @@ export async function writeLibraryTypes() {
     declaration: true,
     emitDeclarationOnly: true,
     outDir: all,
-    rootDir: join(root, "main"),
+    rootDir: root,
   };
   const files = doors.map((door) => join(root, "main", `${door}.ts`));
   const settings = { extends: join(root, "main/tsconfig.json"), compilerOptions: options, include: [], files };
@@ -30,10 +32,10 @@ export async function writeLibraryTypes() {
   rmSync(target, { recursive: true, force: true });
   const named = new Set(doors.map((door) => `${door}.d.ts`));
   for (const file of named) {
-    const path = join(all, file);
+    const path = join(declared, file);
     if (!existsSync(path)) return `${file} is named by the library's types and has none`;
     const text = readFileSync(path, "utf8").replace(imported, (_, before, specifier) => {
-      named.add(relative(all, resolve(dirname(path), `${specifier}.d.ts`)).replaceAll("\\", "/"));
+      named.add(relative(declared, resolve(dirname(path), `${specifier}.d.ts`)).replaceAll("\\", "/"));
       return `${before}"${specifier}.js"`;
     });
     mkdirSync(dirname(join(target, file)), { recursive: true });
