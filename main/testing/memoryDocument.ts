@@ -1,5 +1,7 @@
 /** Documents and entries of tests: `at` tells them apart, and their texts are long enough to be cut in the middle. */
 import type { HistoryEntry, SessionDocument } from "../contract/views/session.ts";
+import { hostTensor } from "../ir/hostTensor.ts";
+import type { Snapshot } from "../training/session.ts";
 
 const text = (at: number, letters: number): string => `${at} `.repeat(letters).slice(0, letters);
 
@@ -28,4 +30,9 @@ export const memoryEntry = (at: number): HistoryEntry => ({
   at,
   model: { title: "Model", identity: "0123-4567", path: null },
   value: { rate: at, text: text(at, 100_000) },
+});
+
+export const memorySnapshot = (at: number): Snapshot => ({
+  steps: at,
+  tensors: { w: hostTensor("f64", [64, 512], new Float64Array(64 * 512).fill(at)) },
 });

@@ -23,6 +23,8 @@ export interface SafeTensor {
 export interface SafetensorsFile {
   readonly source: ByteSource;
   readonly tensors: readonly SafeTensor[];
+  /** Texts about the file; what is no text there is left out. */
+  readonly metadata: ReadonlyMap<string, string>;
 }
 
 /** Parsed, a header takes some 30 times its bytes. The largest known files stay below 2 MB. */
@@ -83,8 +85,15 @@ export async function readSafetensors(source: ByteSource, signal?: AbortSignal):
   if (!isObject(header)) throw malformed(name, "its header is not an object");
   const tensors = tensorsOf(name, header, { dataStart: 8 + length, byteLength });
   checkOverlaps(name, tensors);
-  return { source, tensors };
+  return { source, tensors, metadata: textsIn(header["__metadata__"]) };
 }
+
+const textsIn = (metadata: unknown): ReadonlyMap<string, string> =>
+  new Map(
+    Object.entries(isObject(metadata) ? metadata : {}).filter(
+      (entry): entry is [string, string] => typeof entry[1] === "string",
+    ),
+  );
 
 interface Room {
   readonly dataStart: number;

@@ -1,14 +1,19 @@
-/** kill -9 at a random moment, a hundred times: the session is that before or after the write, and no finished line is lost. */
+/**
+ * kill -9 at a random moment, a hundred times: session and checkpoint are those before or after the write, and no
+ * finished line is lost.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { readDocument } from "../../contract/views/session.ts";
 import { killWriter } from "../../testing/killedWriter.ts";
+import { memorySnapshot } from "../../testing/memoryDocument.ts";
+import { checkpointAt } from "../library/checkpoints.ts";
 import { createHistories } from "./histories.ts";
 import { createSessions } from "./sessions.ts";
 
-it("keeps session and history whole over a hundred kills", async () => {
+it("keeps session, history and checkpoint whole over a hundred kills", async () => {
   const folder = await mkdtemp(join(tmpdir(), "rlx-killed-"));
   try {
     const finished: number[] = [];
@@ -19,6 +24,9 @@ it("keeps session and history whole over a hundred kills", async () => {
       for (let at = first; at <= last; at++) finished.push(at);
       const { savedAt } = readDocument(await createSessions(folder).load("killed"));
       expect([last, last + 1]).toContain(savedAt);
+      const checkpoint = await checkpointAt(join(folder, "killed.safetensors"));
+      expect([last, last + 1]).toContain(checkpoint.steps);
+      expect(checkpoint).toEqual(memorySnapshot(checkpoint.steps));
       first = last + 2;
     }
     // A fast machine writes more than a history reads by default; here each line counts.

@@ -9,6 +9,7 @@ export type { CpuOptions, CpuProgram, CpuRunOptions, CpuSession, TypedTensor } f
 // Devices for training sessions
 export { simulatedTraining, trainingDevice } from "./training.ts";
 export type { TrainingDeviceOptions } from "./training.ts";
+export { loadCheckpoint, saveCheckpoint } from "./checkpoints.ts";
 export { devices } from "./addon.ts";
 export type { DeviceFact } from "./addon.ts";
 
