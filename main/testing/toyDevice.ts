@@ -17,7 +17,7 @@ import { evaluate } from "../ops/evaluate.ts";
 import { decoderGraph, decoderOver } from "../runtime/decoderModel.ts";
 import type { Device, OpenOptions } from "../runtime/device.ts";
 import { inputsOf, symbolsOf } from "../runtime/device.ts";
-import { compiledDecoder, NO_TRAINING } from "../runtime/devices/provider.ts";
+import { compiledDecoder } from "../runtime/devices/provider.ts";
 
 const ID = "toy";
 type Weights = ReadonlyMap<string, HostTensor>;
@@ -100,7 +100,7 @@ export const toyDevice: EngineDevice = {
     measure: "A toy has no speed.",
     profile: "A toy has no instructions.",
     rewind: "A toy saves nothing.",
-    train: NO_TRAINING,
+    train: "A toy does not train.",
     plan: "A toy plans nothing.",
     graphs: true,
     segments: "A toy runs no package.",

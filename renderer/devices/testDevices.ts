@@ -20,7 +20,7 @@ export function testDevice(id: string, more: Partial<DeviceInfo> = {}): DeviceIn
       measure: measured,
       profile: measured,
       rewind: true,
-      train: "This version does not train.",
+      train: "It keeps no variables.",
       plan: id === "coreml" ? true : "There is no plan of the system.",
       graphs: packages ? "It runs packages." : true,
       segments: packages ? true : "It runs no package.",

@@ -16,6 +16,7 @@ import type { Graph } from "../../ir/graph.ts";
 import { numbersIn } from "../../ir/hostBytes.ts";
 import type { FetchedTensor } from "../../ir/session.ts";
 import { inputsOf } from "../../runtime/device.ts";
+import { GRADIENTS_ONLY } from "../../runtime/devices/provider.ts";
 import type { TrainingDevice, TrainingRunner } from "../../training/trainingDevice.ts";
 import { keepsNothing } from "../../training/trainingDevice.ts";
 import { packageReader } from "../files/packageDirectory.ts";
@@ -33,7 +34,7 @@ export interface PackageOpener {
 export const packageTraining = (opener: PackageOpener): TrainingDevice => ({
   id: opener.id,
   title: opener.title,
-  keepsVariables: "Core ML gives gradients only: weights go with every step, and the update is done here.",
+  keepsVariables: GRADIENTS_ONLY,
   castsItself: true,
   async open(graph, precision): Promise<TrainingRunner> {
     const folder = await mkdtemp(join(tmpdir(), "rlx-train-"));

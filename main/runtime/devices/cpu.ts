@@ -28,7 +28,7 @@ import type { MemoryFacts } from "../memoryLeaves.ts";
 import { memoryOf, openWithMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DecoderCompile, DeviceProvider } from "./provider.ts";
-import { compiledDecoder, NO_TRAINING, prepareDecoder } from "./provider.ts";
+import { compiledDecoder, prepareDecoder } from "./provider.ts";
 import { REFERENCE } from "./reference.ts";
 
 /** As the registry knows it. */
@@ -259,7 +259,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
       measure: true,
       profile: true,
       rewind: true,
-      train: NO_TRAINING,
+      train: true,
       plan: "The CPU runs every operation itself: there is no plan of the system.",
       graphs: true,
       segments: "Runs the host segments, whatever is chosen here.",

@@ -21,7 +21,7 @@ import { openEmbedder } from "../embedderModel.ts";
 import { holdsMemory, memoryOf, SessionMemory, withMemory } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DecoderCompile, DeviceProvider, MemoryFigure } from "./provider.ts";
-import { compiledDecoder, NO_TRAINING, prepareDecoder } from "./provider.ts";
+import { compiledDecoder, prepareDecoder } from "./provider.ts";
 
 /** As the registry knows it. */
 export const MLX = "mlx";
@@ -244,7 +244,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
       measure: true,
       profile: true,
       rewind: true,
-      train: NO_TRAINING,
+      train: true,
       plan: "MLX runs every operation itself: there is no plan of the system.",
       graphs: true,
       segments: "Runs no Core ML program; the overview says what it would do with this graph.",

@@ -41,8 +41,8 @@ export interface DeviceCapabilities {
 /** Of each: true, or in a sentence why not. */
 export type Capability = keyof DeviceCapabilities;
 
-/** Training is in no device of this version. */
-export const NO_TRAINING = "This version does not train.";
+/** Why Core ML does not `train`. */
+export const GRADIENTS_ONLY = "Core ML gives gradients only: weights go with every step, and the host updates them.";
 
 export type Probe =
   | { readonly ok: true; readonly sentence: string }

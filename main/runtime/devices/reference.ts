@@ -28,7 +28,7 @@ import { embedderGraph, openEmbedder } from "../embedderModel.ts";
 import { MemoryParams, memoryParamsOf } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
 import type { DeviceProvider } from "./provider.ts";
-import { compiledDecoder, NO_TRAINING } from "./provider.ts";
+import { compiledDecoder } from "./provider.ts";
 
 export const REFERENCE = "reference";
 
@@ -320,7 +320,7 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
       measure: slow,
       profile: slow,
       rewind: true,
-      train: NO_TRAINING,
+      train: "It keeps its states in float64, of which f32 is no copy: a training session updates on the host.",
       plan: "The reference runs every operation itself: there is no plan of the system.",
       graphs: true,
       segments: "The reference runs whole graphs.",

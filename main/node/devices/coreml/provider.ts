@@ -10,7 +10,7 @@ import type { EngineDecoder, EngineDevice, Verification, VerifyRequest } from ".
 import { changedSentence, systemBefore } from "../../../engine/models/compileLedger.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import type { DeviceCheck, DevicePhase, Probe } from "../../../runtime/devices/provider.ts";
-import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
+import { GRADIENTS_ONLY } from "../../../runtime/devices/provider.ts";
 import { compileKeeper, targetWords } from "./compileKeeper.ts";
 import { contentOf } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
@@ -108,7 +108,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
       measure: true,
       profile: true,
       rewind: true,
-      train: NO_TRAINING,
+      train: GRADIENTS_ONLY,
       plan: true,
       graphs: "Core ML is not calibrated; Bench measures whole steps on it.",
       segments: true,

@@ -15,10 +15,10 @@ import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
 import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
-import { NO_TRAINING } from "../../../runtime/devices/provider.ts";
 import type { EmbedderModel } from "../../../runtime/embedderModel.ts";
 import { requireDecoder, requireEmbedder } from "../../../models/architecture.ts";
 import { decoderIn, embedderIn, packageDecoderSession, readerIn } from "../../../runtime/packageSession.ts";
+import { GRADIENTS_ONLY } from "../../../runtime/devices/provider.ts";
 import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
 import { packageCache } from "./packageFacts.ts";
 
@@ -60,7 +60,7 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
       measure: NO_TIME,
       profile: NO_TIME,
       rewind: true,
-      train: NO_TRAINING,
+      train: GRADIENTS_ONLY,
       plan: "A simulator has no system that plans.",
       graphs: "A simulator: its time says nothing of a device.",
       segments: true,
