@@ -199,7 +199,7 @@ test("a first day from the start to a report, and a second one from its session 
     await expect(history.getByRole("img", { name: /tokens per second over time: .+, .+/ })).toBeVisible();
     await press(history.getByText("All of them"));
     await expect(history.getByRole("checkbox", { name: /^Compare / })).toHaveCount(1);
-    wrong.push(...(await lookAt(fresh, "days-history")));
+    wrong.push(...(await station(fresh, "days-history")));
     errors.push(...later);
     await fresh.context().close();
   });
