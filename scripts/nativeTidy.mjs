@@ -34,7 +34,7 @@ export async function nativeTidy() {
     console.log(`not available: ${reason}`);
     return undefined;
   }
-  const setUp = ["-S", "native", "-B", folder, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"];
+  const setUp = ["-S", "native", "-B", folder, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DRLX_PRECOMPILE=OFF"];
   const { code, output } = await runCaptured(cmake, setUp);
   if (code !== 0) return `CMake could not configure:\n${output.trim()}`;
   const commands = JSON.parse(readFileSync(join(root, folder, "compile_commands.json"), "utf8"));
