@@ -7,21 +7,22 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { PACKED, PACKED_TYPES, bitsPerWeight } from "./registry.ts";
 
-const native = join(import.meta.dirname, "../../native/src/core/formats");
+const path = join(import.meta.dirname, "../../native/src/core/formats/layouts.h");
+const layouts = readFileSync(path, "utf8");
 
 it("has the native list's types in its order", () => {
-  const list = readFileSync(join(native, "all.h"), "utf8");
-  const [all, coded] = list.split(/#define RLX_(?:CODED|WHOLE)_TYPES/u);
+  const [all, coded] = layouts.split(/#define RLX_(?:CODED|WHOLE)_TYPES/u);
   const names = (text = ""): unknown[] => [...text.matchAll(/\bX\((\w+)\)/g)].map(([, name]) => name);
   expect(names(all)).toEqual(PACKED_TYPES);
   expect(names(coded)).toEqual(PACKED_TYPES.filter((type) => PACKED[type].coded !== undefined));
 });
 
-it.each(PACKED_TYPES)("%s: the native header has the same number of elements, and of values in a group", (type) => {
-  const header = readFileSync(join(native, `${type}.h`), "utf8");
+it.each(PACKED_TYPES)("%s: the native layout has the same number of elements, and of values in a group", (type) => {
+  const [, behind = ""] = layouts.split(`namespace rlx::formats::${type} {`);
+  const [own = ""] = behind.split("}  // namespace");
   const { elements, coded } = PACKED[type];
-  expect(/kElements = (\d+);/.exec(header)?.[1]).toBe(String(elements));
-  expect(/kGroup = (\d+);/.exec(header)?.[1]).toBe(coded && String(coded.group));
+  expect(/kElements = (\d+);/.exec(own)?.[1]).toBe(String(elements));
+  expect(/kGroup = (\d+);/.exec(own)?.[1]).toBe(coded && String(coded.group));
 });
 
 it.each(PACKED_TYPES)("%s: rows of 256 are whole blocks, and factors lie inside a block", (type) => {

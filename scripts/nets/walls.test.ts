@@ -92,7 +92,6 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/node/library": [
     "main/contract",
     "main/engine/handlers",
-    "main/engine/models",
     "main/node/cache",
     "main/node/cli",
     "main/node/devices",
