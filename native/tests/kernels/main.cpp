@@ -1,10 +1,17 @@
-// Runs every case on every instruction set that this processor has (or the one named as the first
-// argument) and says which were not run.
+// Runs every case on every instruction set that this processor has, and says which were not run.
+//   kernels_test neon   on this one only
+//   kernels_test 1/4    every fourth case, from the first on: parts run beside each other
 #include "check.h"
 
 int main(int argc, char** argv) {
   using namespace test;
   const char* only = argc > 1 ? argv[1] : nullptr;
+  int part = 1, parts = 1;
+  if (only != nullptr && std::sscanf(only, "%d/%d", &part, &parts) == 2) only = nullptr;
+  if (part < 1 || parts < part) {
+    std::printf("a part: got %s, expected one such as 1/4\n", argv[1]);
+    return 2;
+  }
   Isa found[kIsaCount];
   const size_t count = available_isas(found);
   int ran = 0;
@@ -22,7 +29,9 @@ int main(int argc, char** argv) {
     // must not be.
     check("watched by the sanitizers", dispatch_for(isa)->watched);
 #endif
+    int place = 0;
     for (const Case& c : cases()) {
+      if (place++ % parts != part - 1) continue;
       current = c.name;
       c.run(*dispatch_for(isa));
     }
