@@ -25,10 +25,14 @@ const began = Date.now();
 const seconds = (from) => Math.round((Date.now() - from) / 1000);
 const none = () => ({ passed: 0, failed: 0, skips: [], failures: [] });
 
-async function staticSuite() {
-  const { allStaticChecks, runStaticChecks } = await import("./check.mjs");
-  const failures = await runStaticChecks(allStaticChecks);
-  return { ...none(), passed: allStaticChecks.length - failures.length, failed: failures.length, failures };
+/** The checks of a name, or all but those of a name. */
+function checkSuite({ only, without }) {
+  return async () => {
+    const { allStaticChecks, runStaticChecks } = await import("./check.mjs");
+    const chosen = allStaticChecks.filter(({ name }) => (only === undefined ? name !== without : name === only));
+    const failures = await runStaticChecks(chosen);
+    return { ...none(), passed: chosen.length - failures.length, failed: failures.length, failures };
+  };
 }
 
 async function buildSuite() {
@@ -47,8 +51,22 @@ function vitestSuite(...projects) {
   };
 }
 
+/** What `compileAhead` has begun. */
+let ahead = Promise.resolve();
+
+/**
+ * Compiles what later suites need while earlier ones wait for a browser or a process. A problem is not told here: the
+ * suite compiles again, and tells it.
+ */
+async function compileAhead(builds) {
+  const node = process.execPath;
+  for (const build of builds) await runCaptured(node, ["scripts/buildNative.mjs", build], { isIdle: true });
+  await runCaptured(node, ["scripts/nativeTidy.mjs"], { isIdle: true });
+}
+
 function ctestSuite(build) {
   return async (name) => {
+    await ahead;
     const { buildNative, nativeBuilds } = await import("./buildNative.mjs");
     const problem = await buildNative(build);
     if (problem) return { ...none(), failed: 1, failures: [`native ${build}: ${problem}`] };
@@ -105,14 +123,36 @@ const hasNativeTests = () => existsSync(join(root, "native/tests/CMakeLists.txt"
 
 /**
  * In order. `when`: whether the suite exists at all; `lacks`: why it cannot run here; `mayLack`: that this is the
- * machine's fault (Apple hardware, Electron's runtime) and no failure even in CI.
+ * machine's fault (Apple hardware, Electron's runtime) and no failure even in CI; `build`: what is compiled ahead for it,
+ * beside the suites from "native" on.
  */
 const suites = [
-  { name: "static", act: staticSuite },
+  { name: "static", act: checkSuite({ without: "clang-tidy" }) },
   { name: "build", act: buildSuite },
   { name: "unit", act: vitestSuite("unit", "shell", "tools") },
+  {
+    name: "native",
+    lacks: () => !existsSync(join(root, "native/build/rlx.node")) && "the native engine is not built",
+    act: vitestSuite("native"),
+  },
+  { name: "oracle", act: vitestSuite("oracle") },
+  { name: "slow", act: vitestSuite("slow") },
+  { name: "window", when: hasSpecs, lacks: () => !findChromium() && "no Chromium", act: playwrightSuite("chromium") },
+  {
+    name: "electron",
+    when: hasSpecs,
+    lacks: () => !hasElectron() && "no Electron runtime",
+    mayLack: !process.env["REQUIRE_ELECTRON"],
+    act: playwrightSuite("electron"),
+  },
   { name: "kernels", when: hasNativeTests, lacks: () => !findCmake() && "no CMake", act: ctestSuite("tests") },
-  { name: "sanitizers", when: hasNativeTests, lacks: () => !findCmake() && "no CMake", act: ctestSuite("sanitize") },
+  {
+    name: "sanitizers",
+    when: hasNativeTests,
+    lacks: () => !findCmake() && "no CMake",
+    act: ctestSuite("sanitize"),
+    build: "sanitize",
+  },
   {
     name: "addon under sanitizers",
     when: hasNativeTests,
@@ -132,12 +172,14 @@ const suites = [
     when: () => hasNativeTests() && process.arch !== "arm64",
     lacks: () => !hasArm64Emulation() && "no cross compiler and emulator",
     act: ctestSuite("arm64"),
+    build: "arm64",
   },
   {
     name: "kernels on Windows",
     when: () => hasNativeTests() && canEmulateWindows(),
     lacks: () => !hasWindowsEmulation() && "no cross compiler and Wine",
     act: ctestSuite("windows"),
+    build: "windows",
   },
   {
     name: "coreml bridge",
@@ -145,23 +187,19 @@ const suites = [
     lacks: () => (findCmake() ? lacksDouble() : "no CMake"),
     mayLack: process.platform !== "linux" || process.arch !== "x64",
     act: ctestSuite("coremlSanitize"),
+    build: "coremlSanitize",
   },
   {
-    name: "native",
-    lacks: () => !existsSync(join(root, "native/build/rlx.node")) && "the native engine is not built",
-    act: vitestSuite("native"),
-  },
-  { name: "oracle", act: vitestSuite("oracle") },
-  { name: "slow", act: vitestSuite("slow") },
-  { name: "window", when: hasSpecs, lacks: () => !findChromium() && "no Chromium", act: playwrightSuite("chromium") },
-  {
-    name: "electron",
-    when: hasSpecs,
-    lacks: () => !hasElectron() && "no Electron runtime",
-    mayLack: !process.env["REQUIRE_ELECTRON"],
-    act: playwrightSuite("electron"),
+    name: "clang-tidy",
+    act: async () => {
+      await ahead;
+      return checkSuite({ only: "clang-tidy" })();
+    },
   },
 ];
+
+const buildsAhead = () =>
+  suites.flatMap(({ build, when, lacks }) => (build !== undefined && (when?.() ?? true) && !lacks?.() ? [build] : []));
 
 async function runSuite({ name, lacks, mayLack, act }) {
   console.log(`\n== ${name}`);
@@ -199,6 +237,7 @@ async function main() {
   });
   for (const suite of suites) {
     if (wanted.length > 0 ? !wanted.includes(suite.name) : suite.when && !suite.when()) continue;
+    if (wanted.length === 0 && suite.name === "native") ahead = compileAhead(buildsAhead());
     results.push({ name: suite.name, ...(await runSuite(suite)) });
   }
 

@@ -1,5 +1,6 @@
 // Running other programs from the scripts: one way to print a step, one way to run, one way to ask.
 import { spawn, spawnSync } from "node:child_process";
+import { constants, setPriority } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -18,9 +19,12 @@ const environment = (extra) => ({ ...process.env, ...plain, ...extra });
 const startable = (command) =>
   command.endsWith(".cmd") ? { command: `"${command}"`, shell: true } : { command, shell: false };
 
-function start(command, args, stdio, { cwd = root, env = {}, timeoutMs }) {
+/** `isIdle`: it and what it starts run only where processors have nothing else to do. */
+function start(command, args, stdio, { cwd = root, env = {}, timeoutMs, isIdle = false }) {
   const { command: program, shell } = startable(command);
-  return spawn(program, args, { cwd, shell, env: environment(env), stdio, timeout: timeoutMs });
+  const child = spawn(program, args, { cwd, shell, env: environment(env), stdio, timeout: timeoutMs });
+  if (isIdle && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  return child;
 }
 
 /** The exit code of a program (143 after a signal), or 127 when it could not be started, with what `onError` is told. */
