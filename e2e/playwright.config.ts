@@ -13,7 +13,8 @@ export default defineConfig({
   timeout: 90_000,
   expect: { timeout: 15_000 },
   fullyParallel: false,
-  workers: 1,
+  // A spec waits for its engine and its page about half of the time.
+  workers: 2,
   retries: 0,
   // Or a `test.only` that was left behind makes the suite small and green.
   forbidOnly: isCi,

@@ -76,7 +76,10 @@ export const walls = [
   { folder: "main/runtime", may: [...aboveSessions, "main/backends/coreml"] },
   { folder: "main/runtime/devices/cpu.ts", may: [...aboveSessions, "main/backends/cpu"] },
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
-  { folder: "main/training", may: [...graphLayers, "main/compiler", "main/runtime"] },
+  {
+    folder: "main/training",
+    may: [...graphLayers, "main/compiler", "main/runtime", "main/formats/byteSource.ts", "main/formats/safetensors"],
+  },
   { folder: "main/contract", may: [...base, "main/ir/samplingRanges.ts"], packages: ["zod"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).
   { folder: "main/engine", may: engine, packages: ["zod"] },
