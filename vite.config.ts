@@ -7,7 +7,7 @@
 //   library   its two doors                  out/library/index.js, out/library/node.js
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
-import type { UserConfig } from "vite";
+import type { Plugin, UserConfig } from "vite";
 import { licensesPlugin } from "./scripts/licenses.mjs";
 
 interface NodeTarget {
@@ -39,12 +39,24 @@ const NODE_TARGETS: { readonly [mode: string]: NodeTarget } = {
   },
 };
 
+/**
+ * The bundler's own helpers come with an import of node:module where any module is CommonJS, and it stays where nothing
+ * uses it. A chunk of the portable door may not have it.
+ */
+const withoutUnusedImport: Plugin = {
+  name: "without-unused-import",
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle))
+      if (chunk.type === "chunk") chunk.code = chunk.code.replace(/^import "node:module";\n/, "");
+  },
+};
+
 /** Everything is bundled, so that the packaged app carries no node_modules; only what the runtime brings stays outside. */
 function nodeConfig({ entry, file, folder, node, format = "es" }: NodeTarget): UserConfig {
   const buildHash = process.env["RLX_BUILD_HASH"];
   return {
     // scripts/build.mjs computes it; a build without it has no compile cache (main/node/buildHash.ts).
-    plugins: [licensesPlugin()],
+    plugins: [licensesPlugin(), withoutUnusedImport],
     define: buildHash === undefined ? {} : { RLX_BUILD_HASH: JSON.stringify(buildHash) },
     build: {
       ssr: typeof entry === "string" ? entry : true,

@@ -78,27 +78,16 @@ async function build(target: Target, dist: string): Promise<string> {
   const shipped = yaml.load(await readFile(join(root, "electron-builder.yml"), "utf8"));
   const config = join(work, `${target}.json`);
   // Making an .icns of our PNG needs a tool that electron-builder downloads, so the stub brings one that is ready.
-  const icon = async (name: string): Promise<{ readonly icon?: string }> => {
-    if (platform !== "mac") return {};
-    await writeFile(join(work, name), Uint8Array.of(0x69, 0x63, 0x6e, 0x73, 0, 0, 0, 8));
-    return { icon: join(work, name) };
-  };
-  const mac = { ...(shipped["mac"] as object), ...(await icon("icon.icns")), identity: null };
-  const onDocuments = await icon("document.icns");
-  const fileAssociations = (shipped["fileAssociations"] as readonly object[]).map((each) => ({
-    ...each,
-    ...onDocuments,
-  }));
+  const icon = join(work, "icon.icns");
+  await writeFile(icon, Uint8Array.of(0x69, 0x63, 0x6e, 0x73, 0, 0, 0, 8));
+  const mac = { ...(shipped["mac"] as object), icon, identity: null };
   const directories = { ...(shipped["directories"] as object), output };
   const staged = await stageStubs(target);
   const extraResources = (shipped["extraResources"] as readonly { readonly from: string }[]).map((resource) =>
     resource.from.startsWith("native/") ? { ...resource, from: staged } : resource,
   );
   const stubbed = { electronFuses: null, beforePack: null, publish: null, extraResources };
-  await writeFile(
-    config,
-    JSON.stringify({ ...shipped, ...stubbed, electronDist: dist, directories, mac, fileAssociations }),
-  );
+  await writeFile(config, JSON.stringify({ ...shipped, ...stubbed, electronDist: dist, directories, mac }));
   await exec(
     process.execPath,
     [

@@ -22,7 +22,7 @@ describe("help", () => {
     expect(out).toMatch(new RegExp(`\\nExamples:\\n {2}\\$ rlx ${name}`));
     const options = /\nOptions:\n([^]*?)\n\n/.exec(out)?.[1]?.split("\n") ?? [];
     expect(options.length).toBeGreaterThan(1);
-    for (const option of options) expect(option).toMatch(/^ {2}(-\w, )?--[\w-]+( [<[]\w+[>\]])? {2,}\S|^ {10,}\S/);
+    for (const option of options) expect(option).toMatch(/^ {2}(-\w, )?--[\w-]+( [<[][\w.]+[>\]])? {2,}\S|^ {10,}\S/);
   });
 
   it.concurrent.each(Object.entries(WINDOW_FLAGS))(
