@@ -97,7 +97,7 @@ function checkTensor(adapter: GgufFile, model: GgufFile, tensor: GgufTensor): vo
 }
 
 /** Shapes of A and B: A takes rows of the matrix to the rank, except for the embedding, whose A has a row for each token. */
-function partShapes(
+export function partShapes(
   name: string,
   shape: readonly number[],
   rank: number,
