@@ -8,9 +8,9 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
 import { isFloat, isPacked } from "../../ir/dtype.ts";
-import type { WeightSource } from "../../ir/graph.ts";
+import type { Graph, WeightSource } from "../../ir/graph.ts";
 import { requireReadingDecoder } from "../../models/architecture.ts";
-import { chosen, isWeight, oneStep } from "./names.ts";
+import { chosen, isWeight, oneStep, paramsOf } from "./names.ts";
 import type { Tuning } from "./tuning.ts";
 import { windowGraph } from "./windowGraph.ts";
 import type { WindowSizes } from "./windowGraph.ts";
@@ -34,8 +34,11 @@ export async function fullTuning(file: GgufFile, options: FullOptions): Promise<
   requireNoAdapters(file, "training");
   const architecture = requireReadingDecoder(file);
   const stored = weightSourceOf(file);
-  const all = floatsRead(file, oneStep(architecture, stored).nodes);
-  const trainable = chosen(all, patterns, isWeight, "a weight of the model");
+  const all = floatsRead(file, oneStep(architecture, stored));
+  const asked = chosen(all, patterns, isWeight, "a weight of the model");
+  const graph = windowGraph(architecture, asFloats(stored, new Set(asked)), options);
+  const used = paramsOf(graph);
+  const trainable = asked.filter((name) => used.has(name));
   const count = trainable.reduce((sum, name) => sum + file.requireTensor(name).elements, 0);
   if (count > MOST_NUMBERS)
     throw new WorkbenchError(
@@ -43,7 +46,6 @@ export async function fullTuning(file: GgufFile, options: FullOptions): Promise<
       `[training] tensors: got ${count} numbers to train, expected at most ${MOST_NUMBERS}`,
       { hint: "Name fewer tensors, or train an adapter (LoRA)." },
     );
-  const graph = windowGraph(architecture, asFloats(stored, new Set(trainable)), options);
   const initial: Record<string, Float32Array> = {};
   for (const name of trainable) {
     const tensor = file.requireTensor(name);
@@ -55,13 +57,10 @@ export async function fullTuning(file: GgufFile, options: FullOptions): Promise<
 }
 
 /** Tensors of the file that the graph reads as numbers, in its order. */
-function floatsRead(file: GgufFile, nodes: ReturnType<typeof oneStep>["nodes"]): readonly string[] {
-  return nodes.flatMap(({ op, attrs, outputs: [type] }) => {
-    if (op !== "param" || type === undefined || !(isFloat(type.dtype) || isPacked(type.dtype))) return [];
-    const name = String(attrs["name"]);
-    return file.tensor(name)?.type.element === undefined ? [] : [name];
-  });
-}
+const floatsRead = (file: GgufFile, graph: Graph): readonly string[] =>
+  [...paramsOf(graph)].flatMap(([name, { dtype }]) =>
+    (isFloat(dtype) || isPacked(dtype)) && file.tensor(name)?.type.element !== undefined ? [name] : [],
+  );
 
 const asFloats = (stored: WeightSource, trained: ReadonlySet<string>): WeightSource => ({
   ...stored,

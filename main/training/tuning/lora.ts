@@ -11,7 +11,7 @@ import type { LowRank, WeightSource } from "../../ir/graph.ts";
 import { requireReadingDecoder } from "../../models/architecture.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import { sizeOfShape } from "../algebra.ts";
-import { adaptable, chosen, isEmbedding, isUsual } from "./names.ts";
+import { adaptable, chosen, isEmbedding, isUsual, paramsOf } from "./names.ts";
 import type { Tuning } from "./tuning.ts";
 import { windowGraph } from "./windowGraph.ts";
 import type { WindowSizes } from "./windowGraph.ts";
@@ -51,13 +51,15 @@ export function loraTuning(file: GgufFile, options: LoraOptions): LoraTuning {
   const architecture = requireReadingDecoder(file);
   const stored = weightSourceOf(file);
   const all = adaptable(architecture, stored);
-  const tensors = chosen(all, patterns, isUsual, "a matrix that an adapter can change");
-  const graph = windowGraph(architecture, withLora(stored, tensors, rank, alpha), options);
+  const asked = chosen(all, patterns, isUsual, "a matrix that an adapter can change");
+  const graph = windowGraph(architecture, withLora(stored, asked, rank, alpha), options);
+  const used = paramsOf(graph);
+  const tensors = asked.filter((name) => used.has(partsOf(name).a));
   const shapes = tensors.map((name) => ({ name, ...partShapes(name, file.requireTensor(name).shape, rank) }));
   const random = seededRandom(seed);
   const initial = shapes.flatMap(({ name, a, b }): readonly (readonly [string, Float32Array])[] => {
     const parts = partsOf(name);
-    // The embedding's A has a row for each token: rows of one hot token are not summed, so its numbers are as large as B's would be.
+    // As large as keeps what B is given as large as it was: A of the embedding is picked by rows and not multiplied by.
     const scale = 1 / Math.sqrt(isEmbedding(name) ? rank : (a.at(-1) ?? 1));
     const numbers = Float32Array.from({ length: sizeOfShape(a) }, () => (2 * random() - 1) * scale);
     return [

@@ -3,6 +3,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { matchesName } from "../../formats/gguf/namePattern.ts";
 import type { Graph, LowRank, WeightSource } from "../../ir/graph.ts";
 import { finish } from "../../ir/steps.ts";
+import type { TensorType } from "../../ir/type.ts";
 import { EMBEDDING } from "../../models/blocks.ts";
 import type { DecoderArchitecture } from "../../models/family.ts";
 
@@ -45,6 +46,14 @@ export function adaptable(architecture: DecoderArchitecture, weights: WeightSour
   oneStep(architecture, { ...weights, adapters: [watch] });
   return [...asked];
 }
+
+/** What a graph reads of files: some graphs ask for a tensor and then have no use for it. */
+export const paramsOf = ({ nodes }: Graph): ReadonlyMap<string, TensorType> =>
+  new Map(
+    nodes.flatMap(({ op, attrs, outputs: [type] }) =>
+      op === "param" && type !== undefined ? [[String(attrs["name"]), type] as const] : [],
+    ),
+  );
 
 /** The smallest graph of the model: for what it reads. */
 export const oneStep = (architecture: DecoderArchitecture, weights: WeightSource): Graph =>
