@@ -67,8 +67,10 @@ async function spoken(model: Model, tokens: readonly number[]): Promise<number> 
   return each.reduce((a, b) => a + b) / count;
 }
 
+const trained = await cases();
+
 describe("a LoRA of", () => {
-  test.each(await cases())("%s", async (name) => {
+  test.each(trained)("%s", async (name) => {
     const model = await opened(name);
     const batch = ["qwen3", "qwen3moe", "deepseek2", "falcon-h1"].includes(name) ? 2 : 1;
     const random = seededRandom(5);
