@@ -12,7 +12,7 @@ import type { Graph, WeightSource } from "../../ir/graph.ts";
 import { requireReadingDecoder } from "../../models/architecture.ts";
 import { chosen, isWeight, oneStep, paramsOf } from "./names.ts";
 import type { Tuning } from "./tuning.ts";
-import { windowGraph } from "./windowGraph.ts";
+import { windowGraphs } from "./windowGraph.ts";
 import type { WindowSizes } from "./windowGraph.ts";
 
 export interface FullOptions extends WindowSizes {
@@ -36,9 +36,8 @@ export async function fullTuning(file: GgufFile, options: FullOptions): Promise<
   const stored = weightSourceOf(file);
   const all = floatsRead(file, oneStep(architecture, stored));
   const asked = chosen(all, patterns, isWeight, "a weight of the model");
-  const graph = windowGraph(architecture, asFloats(stored, new Set(asked)), options);
-  const used = paramsOf(graph);
-  const trainable = asked.filter((name) => used.has(name));
+  const graphs = windowGraphs(architecture, asFloats(stored, new Set(asked)), asked, options);
+  const { loss: graph, logits, trained: trainable } = graphs;
   const count = trainable.reduce((sum, name) => sum + file.requireTensor(name).elements, 0);
   if (count > MOST_NUMBERS)
     throw new WorkbenchError(
@@ -53,7 +52,7 @@ export async function fullTuning(file: GgufFile, options: FullOptions): Promise<
     if (element === undefined) continue;
     initial[name] = dequantize(element, await file.readTensor(tensor, { signal }), tensor.elements);
   }
-  return { kind: "full", graph, trainable, initial, context: options.context, batch: options.batch };
+  return { kind: "full", graph, logits, trainable, initial, context: options.context, batch: options.batch };
 }
 
 /** Tensors of the file that the graph reads as numbers, in its order. */

@@ -11,9 +11,9 @@ import type { LowRank, WeightSource } from "../../ir/graph.ts";
 import { requireReadingDecoder } from "../../models/architecture.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import { sizeOfShape } from "../algebra.ts";
-import { adaptable, chosen, isEmbedding, isUsual, paramsOf } from "./names.ts";
+import { adaptable, chosen, isEmbedding, isUsual } from "./names.ts";
 import type { Tuning } from "./tuning.ts";
-import { windowGraph } from "./windowGraph.ts";
+import { windowGraphs } from "./windowGraph.ts";
 import type { WindowSizes } from "./windowGraph.ts";
 
 export interface LoraOptions extends WindowSizes {
@@ -52,9 +52,9 @@ export function loraTuning(file: GgufFile, options: LoraOptions): LoraTuning {
   const stored = weightSourceOf(file);
   const all = adaptable(architecture, stored);
   const asked = chosen(all, patterns, isUsual, "a matrix that an adapter can change");
-  const graph = windowGraph(architecture, withLora(stored, asked, rank, alpha), options);
-  const used = paramsOf(graph);
-  const tensors = asked.filter((name) => used.has(partsOf(name).a));
+  const names = asked.flatMap((name) => Object.values(partsOf(name)));
+  const { loss, logits, trained } = windowGraphs(architecture, withLora(stored, asked, rank, alpha), names, options);
+  const tensors = asked.filter((name) => trained.includes(partsOf(name).a));
   const shapes = tensors.map((name) => ({ name, ...partShapes(name, file.requireTensor(name).shape, rank) }));
   const random = seededRandom(seed);
   const initial = shapes.flatMap(({ name, a, b }): readonly (readonly [string, Float32Array])[] => {
@@ -69,7 +69,8 @@ export function loraTuning(file: GgufFile, options: LoraOptions): LoraTuning {
   });
   return {
     kind: "lora",
-    graph,
+    graph: loss,
+    logits,
     trainable: initial.map(([name]) => name),
     initial: Object.fromEntries(initial),
     ...{ rank, alpha, tensors, context: options.context, batch: options.batch },

@@ -5,8 +5,10 @@ import { IGNORED, WINDOW } from "./windowGraph.ts";
 
 export interface Tuning extends WindowSizes {
   readonly kind: "lora" | "full";
-  /** One output, `loss`: the mean cross-entropy of the targets that count. */
+  /** One output, `loss`: the mean cross-entropy of the targets that count. Trained weights are inputs, the others those of the file. */
   readonly graph: Graph;
+  /** What the model says of one window: `tokens` i32 [context] and the trained weights in, `logits` f32 [context, vocabulary] out. */
+  readonly logits: Graph;
   readonly trainable: readonly string[];
   /** What they begin with. */
   readonly initial: Readonly<Record<string, Float32Array>>;

@@ -33,19 +33,42 @@ export interface WindowSizes {
   readonly batch: number;
 }
 
-/** The loss of a batch of windows. `weights` says which are packed, which are trained, and what is added to them. */
-export function windowGraph(architecture: DecoderArchitecture, weights: WeightSource, sizes: WindowSizes): Graph {
-  const { context, batch } = checked(sizes, architecture);
-  const logits = expandForGradients(windowLogits(architecture, weights, context));
-  return withLoss(batch === 1 ? logits : batchGraph(logits, [INPUTS.tokens], batch), { context, batch });
+/** The graphs of one training; trained weights are inputs of both, by their names. */
+export interface WindowGraphs {
+  /** `tokens` and `targets` i32 [batch, context] in, `loss` f32 [] out. */
+  readonly loss: Graph;
+  /** `tokens` i32 [context] in, `logits` f32 [context, vocabulary] out. */
+  readonly logits: Graph;
+  /** The trained weights that the graphs read: a graph may ask for a tensor that it then has no use for. */
+  readonly trained: readonly string[];
 }
 
-/** `tokens` i32 [context] in, `logits` f32 [context, vocabulary] out. */
-function windowLogits(architecture: DecoderArchitecture, weights: WeightSource, context: number): Graph {
+/** `weights` says which tensors are packed and what is added to them; those of `trained` have to be in f32 there. */
+export function windowGraphs(
+  architecture: DecoderArchitecture,
+  weights: WeightSource,
+  trained: readonly string[],
+  sizes: WindowSizes,
+): WindowGraphs {
+  const { context, batch } = checked(sizes, architecture);
   const step = finish(
     architecture.graph(weights, { capacity: context, cacheType: "f32", largestStep: context, largestRows: context }),
   );
-  return withoutPast(finish(specialize(opTable, step, { [TOKENS]: context, [ROWS]: context })), context);
+  const bound = finish(specialize(opTable, step, { [TOKENS]: context, [ROWS]: context }));
+  const logits = withInputs(withoutPast(bound, context), new Set(trained));
+  const expanded = expandForGradients(logits);
+  const names = new Set(logits.inputs.map((id) => inputName(logits, id)));
+  return {
+    loss: withLoss(batch === 1 ? expanded : batchGraph(expanded, [INPUTS.tokens], batch), { context, batch }),
+    logits,
+    trained: trained.filter((name) => names.has(name)),
+  };
+}
+
+function inputName(graph: Graph, id: number): string {
+  const node = graph.nodes[id];
+  invariant(node, `input ${id} is a node`);
+  return nameOf(node);
 }
 
 function checked(sizes: WindowSizes, { context, name }: DecoderArchitecture): WindowSizes {
@@ -87,6 +110,18 @@ function copied(
   };
   for (const node of source.nodes) values.push(instead(node, map) ?? copyNode(builder, source, node, map));
   return map;
+}
+
+/** Parameters that are trained as inputs, so that every run can be given them as they are. */
+function withInputs(source: Graph, trained: ReadonlySet<string>): Graph {
+  const builder = new GraphBuilder(opTable, source.name);
+  const map = copied(builder, source, (node) => {
+    const [type] = node.outputs;
+    const isTrained = node.op === "param" && type !== undefined && trained.has(nameOf(node));
+    return isTrained ? [builder.input(nameOf(node), type, { label: nameOf(node) })] : undefined;
+  });
+  for (const { name, value } of source.outputs) builder.output(name, map(value));
+  return builder.finish();
 }
 
 /** What a leaf of the step is at the start of a text; undefined for what stays. */
