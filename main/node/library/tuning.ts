@@ -46,7 +46,7 @@ export async function saveAdapter(
 }
 
 /** Writes the model with what was trained in its weights, as one GGUF: an adapter is added, trained weights take their place. */
-export const saveTuned = (
+export const saveTuned = async (
   model: Model,
   tuning: Tuning,
   params: TrainedNumbers,
