@@ -276,12 +276,14 @@ function weightSummary(lowered: LoweredProgram): Omit<ExportPreview, "exact" | "
   for (const weight of lowered.plan.weights) {
     const form = formText(weight.form);
     const bytes = weight.parts.reduce((sum, p) => sum + packedByteLength(p.dtype, elementCount(p.shape)), 0);
-    const known = forms.get(`${weight.type}/${form}`);
+    const bits = bitsPerWeight(weight.form);
+    const key = `${weight.type}/${form}/${bits}`;
+    const known = forms.get(key);
     sourceBytes += fileBytes(weight.type, elementCount(weight.shape));
-    forms.set(`${weight.type}/${form}`, {
+    forms.set(key, {
       source: weight.type,
       form,
-      bitsPerWeight: bitsPerWeight(weight.form),
+      bitsPerWeight: bits,
       tensors: (known?.tensors ?? 0) + 1,
       bytes: (known?.bytes ?? 0) + bytes,
     });
@@ -296,7 +298,7 @@ function weightSummary(lowered: LoweredProgram): Omit<ExportPreview, "exact" | "
 
 /** Halves as scales may need a power of two, and what stands in the program itself may turn out equal to something else. */
 const isSettled = ({ form, parts }: PlannedWeight): boolean =>
-  (form.kind === "plain" || (form.kind === "blockwise" && form.scale === "fp32")) &&
+  (form.kind === "plain" || form.kind === "palette" || (form.kind === "blockwise" && form.scale === "fp32")) &&
   parts.every(({ record }) => record !== undefined);
 
 /** Sizes and forms, without reading a byte of data. */

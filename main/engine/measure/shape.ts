@@ -13,7 +13,7 @@ export const heldBytes = (tensors: readonly GgufTensor[], held: HeldBytes): numb
       sum +
       (type.element === undefined
         ? byteLength
-        : held({ type: type.element, rank: shape.length, elements, fileBytes: byteLength })),
+        : held({ type: type.element, shape, elements, fileBytes: byteLength })),
     0,
   );
 
