@@ -46,13 +46,15 @@ describe("a table", () => {
     const centres = values(table);
     expect(centres).toEqual([...centres].sort((a, b) => a - b));
     const [sums, counts] = [new Float64Array(16), new Float64Array(16)];
+    let astray = 0;
     for (const bits of halves) {
       const [value, place] = [f16ToF32(bits), placeOf[bits] ?? NaN];
-      const nearest = Math.min(...centres.map((centre) => Math.abs(centre - value)));
-      expect(Math.abs((centres[place] ?? NaN) - value)).toBe(nearest);
+      const distances = centres.map((centre) => Math.abs(centre - value));
+      if (distances[place] !== Math.min(...distances)) astray++;
       sums[place] = (sums[place] ?? 0) + value;
       counts[place] = (counts[place] ?? 0) + 1;
     }
+    expect(astray).toBe(0);
     for (const [i, centre] of centres.entries())
       expect(Math.abs((sums[i] ?? NaN) / (counts[i] ?? NaN) - centre)).toBeLessThan(2e-3);
   });
@@ -118,7 +120,7 @@ describe("the form", () => {
 
 describe("stored", () => {
   const SHAPES = [
-    [1040, 1024],
+    [544, 1024],
     [33, 512],
     [4, 16, 256],
   ];
@@ -154,8 +156,8 @@ describe("stored", () => {
         expect(whole, name).toBeLessThan(1.03 * Math.sqrt(2.721 / 4 ** bits));
         expect(Math.abs(report.rmsError - whole), name).toBeLessThan(0.1 * whole);
         expect(report.storedBytes * 8).toBeCloseTo(bitsPerWeight(form) * exact.length, 6);
-        const isGrouped = shape.length === 2 && shape[0] === 1040 && !inBytes;
-        expect(parts.get("table")?.length).toBe(2 * 2 ** bits * (isGrouped ? 65 : 1));
+        const isGrouped = shape.length === 2 && shape[0] === 544 && !inBytes;
+        expect(parts.get("table")?.length).toBe(2 * 2 ** bits * (isGrouped ? 34 : 1));
         // As if all was converted at once.
         if (isGrouped) {
           const again = new RowConverter("f16", form, 0, dequantize).convert(bytesOf(files.get(name)!), exact.length);
@@ -192,7 +194,7 @@ describe("stored", () => {
   it("stops when cancelled, while the table is looked for", async () => {
     const abort = new AbortController();
     const plan = new WeightPlan("ane", new BlobPlan(), { palette: { bits: 6, inBytes: true } });
-    plan.weight({ name: "w1", type: "f16", shape: [33, 512] });
+    plan.weight({ name: "w0", type: "f16", shape: [544, 1024] });
     let reads = 0;
     const read: WeightBytes["read"] = (...asked) => {
       if (++reads === 2) abort.abort();

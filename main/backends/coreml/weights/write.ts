@@ -229,6 +229,7 @@ async function tensorPalette(
     throwIfCancelled(signal);
     counts.add(converter.halves(await readJob(job, source, signal), job.rows * state.columns));
   }
+  throwIfCancelled(signal);
   return counts.palette(2 ** form.bits);
 }
 
