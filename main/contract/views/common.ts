@@ -99,7 +99,10 @@ export const targetOptions = z.object({
   islands: z.boolean().default(false),
   states: z.boolean().default(false),
   prefillUnits: units.nullable().default(null),
-  palette: z.union([z.literal(4), z.literal(6), z.literal(8)]).nullable().default(null),
+  palette: z
+    .union([z.literal(4), z.literal(6), z.literal(8)])
+    .nullable()
+    .default(null),
 });
 export type TargetOptions = View<typeof targetOptions>;
 

@@ -7,6 +7,7 @@ import { aneEdge, chipOf, systemOf } from "../../backends/coreml/plan/target.ts"
 import { keepsStates, PROFILE_PRECISION } from "../../backends/coreml/weights/forms.ts";
 import type { PlannedWeight } from "../../backends/coreml/weights/plan.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import { deviceCode } from "../../contract/views/common.ts";
 import { RUNTIMES } from "../../contract/views/graph.ts";
 import { bytesFigure, grouped } from "../measure/forecast.ts";
 import { secondsText } from "../measure/advice.ts";
@@ -128,15 +129,15 @@ export const palette: AdviceRule = {
     const changed = withOptions(target, { palette: BITS });
     const after = await subject.route(changed);
     if (routeSeconds(after) > (1 - DECIDES) * routeSeconds(now)) return undefined;
-    const stored = new Set(weightsOf(after).flatMap(({ name, form }) => (form.kind === "palette" ? [name] : [])));
+    const stored = new Set(weightsOf(after).flatMap((one) => (one.form.kind === "palette" ? [tensorOf(one)] : [])));
+    const read = (node: number): readonly string[] =>
+      (now.graph.nodes[node]?.inputs ?? []).map((from) => paramOf(now, from.node)).filter((name) => stored.has(name));
+    const ops = now.graph.nodes.flatMap(({ id }) =>
+      now.nodes.device[id] === deviceCode("ane") && read(id).length > 0 ? [id] : [],
+    );
+    const tensors = new Set(ops.flatMap(read));
     const [before, then] = [now, after].map((route) =>
-      weightsOf(route).reduce((sum, weight) => sum + (stored.has(weight.name) ? bytesOf(weight) : 0), 0),
-    );
-    const tensors = new Set(
-      weightsOf(after).flatMap(({ name, part }) => (stored.has(name) ? [part?.tensor ?? name] : [])),
-    );
-    const ops = now.graph.nodes.flatMap(({ id, op, inputs }) =>
-      op !== "gather" && inputs.some(({ node }) => tensors.has(paramOf(now, node))) ? [id] : [],
+      weightsOf(route).reduce((sum, weight) => sum + (tensors.has(tensorOf(weight)) ? bytesOf(weight) : 0), 0),
     );
     const error = await subject.paletteError(BITS);
     return improved(subject, now, changed, () => ({
@@ -153,6 +154,8 @@ const lossText = (error: number | undefined): string =>
     : `Each weight moves to the nearest of ${2 ** BITS} values: by ${percentText(error)} of the weights' size, measured on some rows.`;
 
 const weightsOf = ({ lowered }: CostedRoute): readonly PlannedWeight[] => lowered?.plan.weights ?? [];
+
+const tensorOf = ({ name, part }: PlannedWeight): string => part?.tensor ?? name;
 
 const bytesOf = ({ parts }: PlannedWeight): number =>
   parts.reduce((sum, { dtype, shape }) => sum + packedByteLength(dtype, elementCount(shape)), 0);

@@ -96,8 +96,8 @@ function layoutOf(form: Exclude<WeightForm, { kind: "palette" }>): Layout {
 
 /** The error of every element through the native engine, on a thread of its own. */
 export function nativeMeasure(engine: CpuEngine): MeasureRows {
-  return ({ type, original, count, fold, ...stored }, signal) => {
-    const { form, parts } = stored.form.kind === "palette" ? asHalves(stored.form, stored.parts, 0, count) : stored;
+  return ({ type, original, count, form: own, parts: made, fold }, signal) => {
+    const { form, parts } = own.kind === "palette" ? asHalves(own, made, 0, count) : { form: own, parts: made };
     const [scale, offset, rest] = [parts.get("scale"), parts.get("offset"), parts.get("rest")];
     return engine.storedError(
       {

@@ -33,7 +33,11 @@ export function profileChoices(file: GgufFile, target: TargetSpec): readonly Pro
   if (file.tensors.some(({ type }) => type.element === undefined)) return [];
   const chosen = profileOf(target);
   return WEIGHT_PROFILES.map((profile) => {
-    const bytes = packageBytes(file, { os: systemOf(target.os).id, profile, ...(target.options && { options: target.options }) });
+    const bytes = packageBytes(file, {
+      os: systemOf(target.os).id,
+      profile,
+      ...(target.options && { options: target.options }),
+    });
     return {
       profile,
       ...TITLES[profile],

@@ -166,12 +166,10 @@ function operationFrom(
   const outputs = (message.outputs ?? []).map((o) => namedFrom(o, owner));
   const where = `${owner}/${outputs[0]?.name ?? type}`;
   const blocks = blocksFrom(message, where, depth);
-  const inputs = Object.entries(message.inputs ?? {}).map(
-    ([argument, given]): MilOperation["inputs"][number] => [
-      argument,
-      (given.arguments ?? []).map((b) => bindingFrom(b, `${where}.${argument}`)),
-    ],
-  );
+  const inputs = Object.entries(message.inputs ?? {}).map(([argument, given]): MilOperation["inputs"][number] => [
+    argument,
+    (given.arguments ?? []).map((b) => bindingFrom(b, `${where}.${argument}`)),
+  ]);
   // Operands of constant expressions are attributes before CoreML8.
   if (type.startsWith("constexpr_"))
     for (const [argument, given] of Object.entries(message.attributes ?? {}))

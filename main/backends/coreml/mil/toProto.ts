@@ -98,10 +98,7 @@ const binding = (b: MilBinding): CoreML.Specification.MILSpec.Argument.Binding.$
 const takesAttributes = (op: MilOperation, opset: MilOpset): boolean =>
   op.type.startsWith("constexpr_") && MIL_OPSETS[opset].ios < MIL_OPSETS.CoreML8.ios;
 
-function operationMessage(
-  op: MilOperation,
-  opset: MilOpset,
-): CoreML.Specification.MILSpec.Operation.$Properties {
+function operationMessage(op: MilOperation, opset: MilOpset): CoreML.Specification.MILSpec.Operation.$Properties {
   const inputs: Record<string, CoreML.Specification.MILSpec.Argument.$Properties> = {};
   const attributes: Record<string, ValueMessage> = { name: text(op.name) };
   for (const [argument, bindings] of op.inputs) {

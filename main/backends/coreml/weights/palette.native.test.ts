@@ -17,7 +17,8 @@ import type { WeightBytes } from "./write.ts";
 import { writeWeights } from "./write.ts";
 
 const random = seededRandom(11);
-const normals = (count: number): Uint16Array => Uint16Array.from({ length: count }, () => f32ToF16(random.normal() * 0.02));
+const normals = (count: number): Uint16Array =>
+  Uint16Array.from({ length: count }, () => f32ToF16(random.normal() * 0.02));
 const bytesOf = (halves: Uint16Array): Uint8Array => new Uint8Array(halves.buffer);
 const values = (halves: Iterable<number>): readonly number[] => [...halves].map(f16ToF32);
 
@@ -103,15 +104,21 @@ describe("the form", () => {
     expect(storedForm({ type: "q4_k", shape: [64, 256] }, "ane", wish).kind).toBe("palette");
     expect(storedForm({ type: "q4_k", shape: [64, 256] }, "gpu", wish).kind).toBe("split");
     expect(storedForm({ type: "f16", shape: [64, 256] }, "exact", wish).kind).toBe("plain");
-    for (const shape of [[65_536], [16, 256], [3, 3001]]) expect(formOf(shape)).toEqual({ kind: "plain", dtype: "fp16" });
+    for (const shape of [[65_536], [16, 256], [3, 3001]])
+      expect(formOf(shape)).toEqual({ kind: "plain", dtype: "fp16" });
   });
 
   it("says its bits, and the bytes that are held", () => {
     // 64 halves for 16 · 512 places of six bits.
     expect(bitsPerWeight(formOf([64, 512]))).toBe(6 + (64 * 16) / (16 * 512));
-    expect(heldInPackage("ane", { bits: 6, inBytes: false })({ type: "f16", shape: [64, 512], elements: 64 * 512, fileBytes: 1 })).toBe(
-      64 * 512 * 0.75 + 4 * 64 * 2,
-    );
+    expect(
+      heldInPackage("ane", { bits: 6, inBytes: false })({
+        type: "f16",
+        shape: [64, 512],
+        elements: 64 * 512,
+        fileBytes: 1,
+      }),
+    ).toBe(64 * 512 * 0.75 + 4 * 64 * 2);
     expect(formText(formOf([64, 512]))).toBe("6-bit palette, an fp16 table per 16 rows");
     expect(formText(formOf([63, 512]))).toBe("6-bit palette, one fp16 table");
     expect(formText(formOf([64, 512], 4, true))).toBe("4-bit palette, one fp16 table");
@@ -147,7 +154,9 @@ describe("stored", () => {
         const [report, exact] = [reports[i]!, values(files.get(name)!)];
         const parts = new Map(
           await Promise.all(
-            planned.map(async (p) => [p.part, await reader.read(p.record!.offset, p.dtype, elementCount(p.shape))] as const),
+            planned.map(
+              async (p) => [p.part, await reader.read(p.record!.offset, p.dtype, elementCount(p.shape))] as const,
+            ),
           ),
         );
         const stored = reconstruct(form, parts, exact.length, report.fold);

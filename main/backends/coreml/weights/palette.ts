@@ -14,7 +14,7 @@ export interface Palette {
 
 const HALVES = 0x10000;
 /** Where halves stand in the order of their values. */
-const ordered = (bits: number): number => (bits & 0x8000) === 0 ? bits | 0x8000 : ~bits & 0xffff;
+const ordered = (bits: number): number => ((bits & 0x8000) === 0 ? bits | 0x8000 : ~bits & 0xffff);
 const bitsAt = (place: number): number => ((place & 0x8000) === 0 ? ~place & 0xffff : place & 0x7fff);
 const isFinite16 = (bits: number): boolean => (bits & 0x7c00) !== 0x7c00;
 

@@ -61,7 +61,10 @@ export class WeightPlan {
   constructor(
     profile: WeightProfile,
     blob: BlobPlan,
-    { reads32 = new Set(), palette }: { readonly reads32?: ReadonlySet<string>; readonly palette?: PaletteWish | undefined } = {},
+    {
+      reads32 = new Set(),
+      palette,
+    }: { readonly reads32?: ReadonlySet<string>; readonly palette?: PaletteWish | undefined } = {},
   ) {
     this.profile = profile;
     this.blob = blob;
