@@ -3,7 +3,7 @@ import type { ElementType } from "./dtype.ts";
 
 export interface StoredWeight {
   readonly type: ElementType;
-  readonly rank: number;
+  readonly shape: readonly number[];
   readonly elements: number;
   readonly fileBytes: number;
 }

@@ -2,7 +2,7 @@
  * The subject of the window: the runtime first, then what it runs on. Units, system and weights are Core ML's; chip and
  * context count for every runtime. No number of a prediction without them.
  */
-import { LARGEST_CONTEXT, optionWords } from "../../main/contract/views/common.ts";
+import { LARGEST_CONTEXT, optionWords, targetOptions } from "../../main/contract/views/common.ts";
 import type { ReactNode } from "react";
 import type { TargetSpec } from "../../main/contract/views/common.ts";
 import type { DeviceInfo } from "../../main/contract/views/engine.ts";
@@ -58,7 +58,12 @@ export function TargetForm(): ReactNode {
           />
         ) : null}
       </div>
-      {backend === "coreml" ? <Weights target={target} onChange={change} /> : null}
+      {backend === "coreml" ? (
+        <div className={styles["pair"]}>
+          <Weights target={target} onChange={change} />
+          {target.profile === "exact" ? null : <Palette target={target} onChange={change} />}
+        </div>
+      ) : null}
       {backend === "coreml" && words.length > 0 ? (
         <p className={styles["quiet"]}>
           Compiled with {words.join(", ")}.{" "}
@@ -153,7 +158,43 @@ function Weights({ target, onChange }: FieldProps): ReactNode {
       hint={hintOf(profiles, target.profile)}
       onChange={(id) => {
         const chosen = (["auto", "gpu", "ane", "exact"] as const).find((each) => each === id);
-        if (chosen !== undefined) onChange({ profile: chosen });
+        // Exact weights are f32: there is no palette of them.
+        if (chosen === "exact" && hasPalette(target)) onChange({ profile: chosen, options: withPalette(target, null) });
+        else if (chosen !== undefined) onChange({ profile: chosen });
+      }}
+    />
+  );
+}
+
+/** What stands for f16 matrices; the losses are those of normally distributed weights. */
+const PALETTES = [
+  { id: "none", title: "None", sentence: "Matrices of f16 stay as they are.", bits: null },
+  { id: "8", title: "8 bits", sentence: "Places in tables of 256 values: about 0.6 % from f16.", bits: 8 },
+  { id: "6", title: "6 bits", sentence: "Places in tables of 64 values: about 2.5 % from f16.", bits: 6 },
+  { id: "4", title: "4 bits", sentence: "Places in tables of 16 values: about 10 % from f16.", bits: 4 },
+] as const;
+
+type PaletteBits = (typeof PALETTES)[number]["bits"];
+
+const hasPalette = ({ options }: TargetSpec): boolean => (options?.palette ?? null) !== null;
+
+const withPalette = ({ options }: TargetSpec, palette: PaletteBits): TargetSpec["options"] => ({
+  ...targetOptions.parse(options ?? {}),
+  palette,
+});
+
+function Palette({ target, onChange }: FieldProps): ReactNode {
+  const value = PALETTES.find(({ bits }) => bits === (target.options?.palette ?? null))?.id ?? "none";
+  return (
+    <ChoiceField
+      stacked
+      label="Palette of f16"
+      value={value}
+      options={PALETTES}
+      hint={hintOf(PALETTES, value)}
+      onChange={(id) => {
+        const chosen = PALETTES.find((each) => each.id === id);
+        if (chosen !== undefined) onChange({ options: withPalette(target, chosen.bits) });
       }}
     />
   );

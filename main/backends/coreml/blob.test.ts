@@ -1,7 +1,7 @@
 // The weight file, against the bytes that Apple's own writer made (libmilstoragepython) and against broken files.
 import { describe, expect, it } from "vitest";
 import { BlobPlan, BlobReader, MemorySink, memorySource, writeBlobFrame } from "./blob.ts";
-import { packBits } from "./mil/toProto.ts";
+import { packBits } from "./mil/bits.ts";
 import { unpackValues } from "./mil/fromProto.ts";
 import type { MilDtype } from "./mil/types.ts";
 import { f32ToF16Array } from "../../quant/half.ts";

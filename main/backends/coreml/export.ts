@@ -272,18 +272,22 @@ function merged(
 
 function weightSummary(lowered: LoweredProgram): Omit<ExportPreview, "exact" | "modelBytes"> {
   const forms = new Map<string, ExportPreview["forms"][number]>();
+  const elements = new Map<string, number>();
   let sourceBytes = 0;
   for (const weight of lowered.plan.weights) {
     const form = formText(weight.form);
-    const bytes = weight.parts.reduce((sum, p) => sum + packedByteLength(p.dtype, elementCount(p.shape)), 0);
-    const known = forms.get(`${weight.type}/${form}`);
+    const key = `${weight.type}/${form}`;
+    const known = forms.get(key);
+    const count = (elements.get(key) ?? 0) + elementCount(weight.shape);
+    const own = weight.parts.reduce((sum, p) => sum + packedByteLength(p.dtype, elementCount(p.shape)), 0);
+    const bytes = (known?.bytes ?? 0) + own;
     sourceBytes += fileBytes(weight.type, elementCount(weight.shape));
-    forms.set(`${weight.type}/${form}`, {
-      source: weight.type,
-      form,
-      bitsPerWeight: bitsPerWeight(weight.form),
-      tensors: (known?.tensors ?? 0) + 1,
-      bytes: (known?.bytes ?? 0) + bytes,
+    elements.set(key, count);
+    // Of a palette, tables are a share that depends on the matrix.
+    const bits = weight.form.kind === "palette" ? (8 * bytes) / count : bitsPerWeight(weight.form);
+    forms.set(key, {
+      ...{ source: weight.type, form, bitsPerWeight: bits },
+      ...{ tensors: (known?.tensors ?? 0) + 1, bytes },
     });
   }
   return {
@@ -296,7 +300,7 @@ function weightSummary(lowered: LoweredProgram): Omit<ExportPreview, "exact" | "
 
 /** Halves as scales may need a power of two, and what stands in the program itself may turn out equal to something else. */
 const isSettled = ({ form, parts }: PlannedWeight): boolean =>
-  (form.kind === "plain" || (form.kind === "blockwise" && form.scale === "fp32")) &&
+  (form.kind === "plain" || form.kind === "palette" || (form.kind === "blockwise" && form.scale === "fp32")) &&
   parts.every(({ record }) => record !== undefined);
 
 /** Sizes and forms, without reading a byte of data. */

@@ -1,4 +1,5 @@
 // A lever changes where a program can run and not what it computes: with and without it, the simulator gives the same numbers.
+// A palette rounds the weights, and nothing else.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +20,7 @@ import type { TargetOptions } from "./levers.ts";
 import { NO_OPTIONS } from "./levers.ts";
 import { partRows } from "./lowering/rowParts.ts";
 import { openPackage } from "./package.ts";
+import { movedOn } from "./plan/predict.ts";
 import type { PackageTensor } from "./package/packageTensor.ts";
 import type { PlanTarget } from "./plan/target.ts";
 import { resolveTarget } from "./plan/target.ts";
@@ -154,5 +156,49 @@ describe("an island that picks rows", () => {
       routed(ends(steps), targetOf(options)).lowered?.functions[0]?.mil.operations.filter((op) => op.type === "gather")
         .length ?? NaN;
     expect([gathers(), gathers({ islands: true })]).toEqual([2, 1]);
+  });
+});
+
+describe("a palette", () => {
+  const inputs = { ids: ints(8256), rows: ints(0) };
+  const apart = (made: readonly number[], exact: readonly number[]): number =>
+    Math.hypot(...made.map((value, i) => value - (exact[i] ?? NaN))) / Math.hypot(...exact);
+
+  it("rounds the weights, in parts too, and is measured", async () => {
+    const options = { palette: 6, splitRows: true } as const;
+    const [exact, made] = [await logits(ends(1), targetOf(), inputs), await logits(ends(1), targetOf(options), inputs)];
+    // Both operands come from the table: the row that was looked up, and the matrix.
+    const [{ rmsError }] = [made.report.weights[0] ?? { rmsError: NaN }];
+    expect(rmsError).toBeGreaterThan(0.005);
+    expect(rmsError).toBeLessThan(0.03);
+    expect(apart(made.values, exact.values)).toBeGreaterThan(rmsError / 4);
+    expect(apart(made.values, exact.values)).toBeLessThan(2 * rmsError);
+    expect(made.report.forms.map(({ form }) => form)).toEqual(["6-bit palette, one fp16 table"]);
+    expect(made.report.weightBytes / exact.report.weightBytes).toBeLessThan(0.4);
+  });
+
+  it("is of f16 weights: exact ones have none", () => {
+    const stated = {
+      chip: "m2",
+      os: "macos15",
+      units: "cpu",
+      context: 16,
+      options: { ...NO_OPTIONS, palette: 4 },
+    } as const;
+    expect(() => resolveTarget({ ...stated, profile: "exact" }, "decode")).toThrow(/palette holds f16 values/u);
+    expect(resolveTarget({ ...stated, profile: "ane" }, "decode").options?.palette).toBe(4);
+  });
+
+  it("is read by the Neural Engine as it is, and unpacked by the others", () => {
+    const bytes = (units: "cpu-ane" | "cpu", options?: Partial<TargetOptions>): number => {
+      const target = { ...targetOf(options, "m4"), units, profile: "ane" } as const;
+      const [part] = routed(ends(1), target).functions.values();
+      const [linear] = (part?.facts.kinds ?? []).filter(({ type }) => type === "linear");
+      return movedOn(linear!, units === "cpu" ? "cpu" : "ane").weights;
+    };
+    const [count, zeros] = [ROWS * WIDTH, 2 * ROWS];
+    expect([bytes("cpu-ane"), bytes("cpu")]).toEqual([2 * count + zeros, 2 * count + zeros]);
+    expect(bytes("cpu-ane", { palette: 6 })).toBe(0.75 * count + 128 + zeros);
+    expect(bytes("cpu", { palette: 6 })).toBe(2 * count + zeros);
   });
 });

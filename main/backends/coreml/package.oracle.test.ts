@@ -9,6 +9,7 @@ import type { ElementType } from "../../ir/dtype.ts";
 import { PACKED_TYPES, isPacked } from "../../ir/dtype.ts";
 import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
 import { ggmlDequantize, ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
+import { f16ToF32 } from "../../quant/half.ts";
 import { packedBytes } from "../../testing/weightFile.ts";
 import { BlobPlan } from "./blob.ts";
 import type { Flexibility } from "./features.ts";
@@ -24,8 +25,9 @@ import { openPackage, writePackage } from "./package.ts";
 import { SimState } from "./simulator/simFunction.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import { packageTensor } from "./package/packageTensor.ts";
-import type { WeightProfile } from "./weights/forms.ts";
-import { MAPPED_TYPES } from "./weights/forms.ts";
+import type { PaletteWish, WeightProfile } from "./weights/forms.ts";
+import { MAPPED_TYPES, PALETTE_BITS } from "./weights/forms.ts";
+import { HalfCounts } from "./weights/palette.ts";
 import { WeightPlan } from "./weights/plan.ts";
 import { writeWeights } from "./weights/write.ts";
 
@@ -47,8 +49,8 @@ interface Draft {
   ): Promise<void>;
 }
 
-function draft(profile: WeightProfile, opset: MilOpset = "CoreML8"): Draft {
-  const plan = new WeightPlan(profile, new BlobPlan());
+function draft(profile: WeightProfile, opset: MilOpset = "CoreML8", palette?: PaletteWish): Draft {
+  const plan = new WeightPlan(profile, new BlobPlan(), { palette });
   const emitters: FunctionEmitter[] = [];
   return {
     plan,
@@ -151,6 +153,42 @@ describe.skipIf(missing)(`packages ${missing ?? ""}`, () => {
         ).toBeLessThan(tolerance);
       }
     });
+
+  it.each(PALETTE_BITS.flatMap((bits) => (["CoreML7", "CoreML8"] as const).map((opset) => [bits, opset] as const)))(
+    "a palette of %s bits in %s: valid, and the simulator gives x·Wᵀ and rows of what its tables hold",
+    async (bits, opset) => {
+      const d = draft("ane", opset, { bits, inBytes: opset === "CoreML7" });
+      const e = d.emitter("main");
+      const x = e.builder.input("x", tensorType("fp16", [1, 512]));
+      const ids = e.builder.input("ids", tensorType("int32", [2]));
+      const w = e.weight({ name: "w", type: "f16", shape: [32, 512] });
+      e.builder.output("y", e.linear(x, w));
+      e.builder.output("r", e.rows(w, ids));
+      const bytes = plainBytes("f16", randoms(32 * 512));
+      const path = join(folder, `palette-${bits}-${opset}.mlpackage`);
+      await d.write(path, d.contents("main"), new Map([["w", bytes]]));
+      await expectValid(path);
+      // By hand: as if the tensor, or each group of 16 rows, was converted by itself.
+      const halves = new Uint16Array(bytes.slice().buffer);
+      const held = [0, 16].flatMap((first) => {
+        const counts = new HalfCounts();
+        const own = halves.subarray(first * 512, (first + 16) * 512);
+        counts.add(opset === "CoreML7" ? halves : own);
+        const { table, placeOf } = counts.palette(2 ** bits);
+        return [...own].map((half) => f16ToF32(table[placeOf[half] ?? 0] ?? 0));
+      });
+      const reader = packageReader(path);
+      const simulator = new Simulator(await openPackage(reader));
+      const input = packageTensor("fp16", [1, 512], randoms(512));
+      const made = await simulator.function().predict({ x: input, ids: packageTensor("int32", [2], [17, 1]) });
+      await reader.close();
+      expect([...(made["r"]?.data ?? [])]).toEqual([...held.slice(17 * 512, 18 * 512), ...held.slice(512, 1024)]);
+      const want = Float32Array.from({ length: 32 }, (_, row) =>
+        [...input.data].reduce((sum, value, k) => sum + value * (held[row * 512 + k] ?? NaN), 0),
+      );
+      expect(relative(made["y"]?.data, want)).toBeLessThan(3e-3);
+    },
+  );
 
   it("two functions share a state and a weight; attention over the growing cache equals attention over all keys", async () => {
     const d = draft("gpu");

@@ -55,5 +55,5 @@ export function mlxHeldBytes(form: MlxWeightForm, elements: number, fileBytes: n
   return form.kind === "f16" ? elements * 2 : (elements * form.bits) / 8 + (elements / GROUP) * 8;
 }
 
-export const heldByMlx: HeldBytes = ({ type, rank, elements, fileBytes }) =>
-  mlxHeldBytes(mlxWeightForm(type, rank), elements, fileBytes);
+export const heldByMlx: HeldBytes = ({ type, shape, elements, fileBytes }) =>
+  mlxHeldBytes(mlxWeightForm(type, shape.length), elements, fileBytes);

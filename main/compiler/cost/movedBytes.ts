@@ -70,7 +70,7 @@ export class MovedBytes {
     if (known !== undefined) return known;
     const fileBytes = this.value(type);
     const elements = this.#elements(type);
-    const held = this.#held({ type: type.dtype, rank: type.shape.length, elements, fileBytes });
+    const held = this.#held({ type: type.dtype, shape: this.#sizes(type), elements, fileBytes });
     this.#weights.set(type, held);
     return held;
   }
@@ -123,6 +123,10 @@ export class MovedBytes {
     const [result] = node.outputs;
     const all = this.#elements(table);
     return result === undefined || all === 0 ? 1 : Math.min(1, this.#elements(result) / all);
+  }
+
+  #sizes(type: TensorType): readonly number[] {
+    return bindType(type, this.#bindings).shape.map((size) => (typeof size === "number" ? size : 0));
   }
 
   #elements(type: TensorType): number {

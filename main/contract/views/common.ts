@@ -99,6 +99,10 @@ export const targetOptions = z.object({
   islands: z.boolean().default(false),
   states: z.boolean().default(false),
   prefillUnits: units.nullable().default(null),
+  palette: z
+    .union([z.literal(4), z.literal(6), z.literal(8)])
+    .nullable()
+    .default(null),
 });
 export type TargetOptions = View<typeof targetOptions>;
 
@@ -111,6 +115,7 @@ export const OPTION_WORDS: readonly { readonly name: string; readonly options: P
     name: `prefill-${prefillUnits}`,
     options: { prefillUnits },
   })),
+  ...([4, 6, 8] as const).map((palette) => ({ name: `palette-${palette}`, options: { palette } })),
 ];
 /** What is on, in these words. */
 export const optionWords = (options: TargetOptions | undefined): readonly string[] =>
@@ -134,8 +139,12 @@ export const targetSpec = z.object({
 export type TargetSpec = View<typeof targetSpec>;
 
 /** Whether both have the same weights in their packages: stated, or following from units and system. */
-export const sameWeights = (a: TargetSpec, b: TargetSpec): boolean =>
-  a.profile === b.profile && (a.profile !== "auto" || (a.units === b.units && a.os === b.os));
+export const sameWeights = (a: TargetSpec, b: TargetSpec): boolean => {
+  const palette = a.options?.palette ?? null;
+  const sameForms = a.profile === b.profile && (a.profile !== "auto" || (a.units === b.units && a.os === b.os));
+  // An older system has other tables.
+  return sameForms && palette === (b.options?.palette ?? null) && (palette === null || a.os === b.os);
+};
 
 /** Progress of a long call: a named phase, elapsed time, and a fraction only where one is known. */
 export const phaseItem = z.object({

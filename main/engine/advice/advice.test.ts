@@ -1,6 +1,7 @@
 // Each rule has a case that fires it and one that does not; predictions are the routes' own.
 import { describe, expect, it } from "vitest";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
+import { NO_OPTIONS } from "../../backends/coreml/levers.ts";
 import { resolveTarget } from "../../backends/coreml/plan/target.ts";
 import { compile } from "../../compiler/compile.ts";
 import { coremlCost } from "../../compiler/cost/coremlCost.ts";
@@ -59,6 +60,7 @@ function subject({ graph, target, phase = "decode", milliseconds = {}, ...given 
       const machine = machineFor(of, { platform: "linux", chip: "", cores: 2, totalBytes: 2 ** 34 });
       return Promise.resolve({ ...route, cost: coremlCost({ route, machine, tokens: stepTokens(phase) }) });
     },
+    paletteError: (bits) => Promise.resolve(bits === 6 ? 0.025 : undefined),
     forecast: (backend): Promise<StepForecast | undefined> => {
       const own = milliseconds[backend];
       if (own === undefined) return Promise.resolve(undefined);
@@ -126,6 +128,12 @@ describe("a rule fires, and does not", () => {
       { graph: decoder, target: { units: "cpu-gpu", profile: "ane" } },
       { graph: decoder, target: { units: "cpu-gpu", profile: "auto" } },
     ],
+    [
+      "palette",
+      { graph: products({ rows: 16_384 }) },
+      // The CPU unpacks a palette when it loads the program.
+      { graph: products({ rows: 16_384 }), target: { units: "cpu" } },
+    ],
     ["units", { graph: products(), target: { units: "cpu" } }, { graph: products(), target: { units: "all" } }],
     [
       "prefill-units",
@@ -174,6 +182,35 @@ describe("a rule fires, and does not", () => {
     // The matrix is 164 MB of f16: 3.12 ms at 52.5 % of the M2's 100 GB/s on the CPU, 2.34 ms at 70 % on the Neural Engine.
     expect(finding.before.value - finding.after.value).toBeGreaterThan(0.00076);
     expect(finding.before.value - finding.after.value).toBeLessThan(0.00079);
+  });
+});
+
+describe("a palette", () => {
+  it("gains what its bytes do, says what it loses, and is about the products that read it", async () => {
+    const given: Given = { graph: products({ rows: 16_384 }) };
+    const finding = await found("palette", given);
+    const { route, target } = subject(given);
+    if (finding?.change.kind !== "target") throw new Error("the change is of the target");
+    const after = await route(finding.change.target);
+    // 18 432 rows of 2048 are 75.5 MB of f16; of six bits, and 64 halves for 16 rows, 28.5 MB.
+    expect(finding.claim).toContain("75.5 MB of f16 weights");
+    expect(finding.claim).toContain("they are 28.5 MB");
+    expect(finding.after.value).toBe(after.cost.step.value);
+    const weights = after.cost.segments.reduce((sum, { weightBytes }) => sum + weightBytes, 0);
+    // Beside them the zeros that the products add, two bytes a row.
+    expect(weights).toBe(18_432 * (2048 * 0.75 + (64 * 2) / 16 + 2));
+    expect(finding.risk).toContain("by 2.5 % of the weights' size");
+    expect(finding.ops).toHaveLength(2);
+    expect(target.options).toBeUndefined();
+  });
+
+  it.each([
+    ["weights that are packed", { graph: products({ type: "q8_0" }), target: { units: "cpu-gpu" } }],
+    ["exact weights", { graph: products(), target: { profile: "exact", units: "cpu" } }],
+    ["sums that decide, not weights", { graph: products({ steps: 512 }), phase: "prefill" }],
+    ["a palette that there is", { graph: products(), target: { options: { ...NO_OPTIONS, palette: 8 } } }],
+  ] as const)("is not advised for %s", async (_, given) => {
+    expect(await found("palette", given)).toBeUndefined();
   });
 });
 

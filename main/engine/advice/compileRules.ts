@@ -2,9 +2,12 @@
 import { NO_OPTIONS } from "../../backends/coreml/levers.ts";
 import type { TargetOptions } from "../../backends/coreml/levers.ts";
 import { partRows } from "../../backends/coreml/lowering/rowParts.ts";
+import { elementCount, packedByteLength } from "../../backends/coreml/mil/types.ts";
 import { aneEdge, chipOf, systemOf } from "../../backends/coreml/plan/target.ts";
-import { keepsStates } from "../../backends/coreml/weights/forms.ts";
+import { keepsStates, PROFILE_PRECISION } from "../../backends/coreml/weights/forms.ts";
+import type { PlannedWeight } from "../../backends/coreml/weights/plan.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
+import { deviceCode } from "../../contract/views/common.ts";
 import { RUNTIMES } from "../../contract/views/graph.ts";
 import { bytesFigure, grouped } from "../measure/forecast.ts";
 import { secondsText } from "../measure/advice.ts";
@@ -107,3 +110,58 @@ export const states: AdviceRule = {
     }));
   },
 };
+
+/** Bits of a weight: with 4 the loss is that of a 4-bit file once more, with 8 the gain is smaller. */
+const BITS = 6;
+/** Share of a step's time that a palette must save before f16 weights are blamed for it. */
+const DECIDES = 0.1;
+
+/** F16 matrices that a step waits for, where the Neural Engine reads them. */
+export const palette: AdviceRule = {
+  name: "palette",
+  title: "Store f16 weights as a palette",
+  backends: [RUNTIMES.coreml],
+  async find(subject) {
+    const { target, phase } = subject;
+    if ((target.options?.palette ?? null) !== null) return undefined;
+    const now = await subject.route(target);
+    if (PROFILE_PRECISION[now.target.profile] !== "f16") return undefined;
+    const changed = withOptions(target, { palette: BITS });
+    const after = await subject.route(changed);
+    if (routeSeconds(after) > (1 - DECIDES) * routeSeconds(now)) return undefined;
+    const stored = new Set(weightsOf(after).flatMap((one) => (one.form.kind === "palette" ? [tensorOf(one)] : [])));
+    const read = (node: number): readonly string[] =>
+      (now.graph.nodes[node]?.inputs ?? []).map((from) => paramOf(now, from.node)).filter((name) => stored.has(name));
+    const ops = now.graph.nodes.flatMap(({ id }) =>
+      now.nodes.device[id] === deviceCode("ane") && read(id).length > 0 ? [id] : [],
+    );
+    const tensors = new Set(ops.flatMap(read));
+    const [before, then] = [now, after].map((route) =>
+      weightsOf(route).reduce((sum, weight) => sum + (tensors.has(tensorOf(weight)) ? bytesOf(weight) : 0), 0),
+    );
+    const error = await subject.paletteError(BITS);
+    return improved(subject, now, changed, () => ({
+      claim: `${percentText(workOf(now, ops))} of ${stepText(phase)} are ops that wait for ${bytesFigure(before ?? 0)} of f16 weights. With ${BITS} bits for each, and tables of f16 values, they are ${bytesFigure(then ?? 0)}, and the Neural Engine reads them so.`,
+      ops,
+      risk: `${lossText(error)} Expect a small loss of quality, and measure it with rlx score. CPU and GPU unpack the tables: what runs there gains nothing.`,
+    }));
+  },
+};
+
+const lossText = (error: number | undefined): string =>
+  error === undefined
+    ? `Each weight moves to the nearest of ${2 ** BITS} values; by how much was not measured, for the file has no data here.`
+    : `Each weight moves to the nearest of ${2 ** BITS} values: by ${percentText(error)} of the weights' size, measured on some rows.`;
+
+const weightsOf = ({ lowered }: CostedRoute): readonly PlannedWeight[] => lowered?.plan.weights ?? [];
+
+const tensorOf = ({ name, part }: PlannedWeight): string => part?.tensor ?? name;
+
+const bytesOf = ({ parts }: PlannedWeight): number =>
+  parts.reduce((sum, { dtype, shape }) => sum + packedByteLength(dtype, elementCount(shape)), 0);
+
+/** The tensor that a node reads from the file; "" of other nodes. */
+function paramOf({ graph }: CostedRoute, node: number): string {
+  const from = graph.nodes[node];
+  return from?.op === "param" ? String(from.attrs["tensor"] ?? from.attrs["name"]) : "";
+}

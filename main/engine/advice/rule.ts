@@ -3,6 +3,7 @@
  * the ops that it is about, seconds before and after, what *Apply* changes, and what that costs.
  */
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import type { PaletteBits } from "../../backends/coreml/weights/forms.ts";
 import type { StepCost } from "../../compiler/cost/stepCost.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { AdviceChange } from "../../contract/views/advice.ts";
@@ -31,6 +32,8 @@ export interface Subject {
   readonly route: (target: TargetSpec) => Promise<CostedRoute>;
   /** Undefined where there is no forecast: no file, ops that the runtime cannot run, or too small a model. */
   readonly forecast: (backend: Backend) => Promise<StepForecast | undefined>;
+  /** What a palette of so many bits would lose of the model's weights, ‖W′ − W‖ / ‖W‖; undefined where there is no data. */
+  readonly paletteError: (bits: PaletteBits) => Promise<number | undefined>;
   /** That run at once, as set; and how many cores this machine has that are all equally fast, where it is known. */
   readonly threads: number;
   readonly fastCores: number | undefined;

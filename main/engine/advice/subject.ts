@@ -10,6 +10,7 @@ import type { CostAccess } from "../models/costs.ts";
 import { costOfRoute } from "../models/costs.ts";
 import { stepTokens } from "../models/graphs.ts";
 import type { OpenModel } from "../models/openModel.ts";
+import { paletteErrorOf } from "../models/paletteError.ts";
 import { routeOf } from "../models/routes.ts";
 import type { StepForecast, Subject } from "./rule.ts";
 
@@ -39,6 +40,7 @@ export function adviceSubject(
       return { ...route, cost: await costOfRoute({ model, phase, machine }, route, signal) };
     },
     forecast: (backend) => stepForecast(parts, { ...asked, backend }, signal),
+    paletteError: (bits) => paletteErrorOf(model, bits, signal),
     threads: parts.threads,
   };
 }

@@ -1,7 +1,7 @@
 /** The graph of a stage, one node of it, overlays over its nodes, the passes that made it, and its text. */
+import { heldFor, paletteOf } from "../../backends/coreml/levers.ts";
+import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { resolveTarget } from "../../backends/coreml/plan/target.ts";
-import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
-import { heldInPackage } from "../../backends/coreml/weights/forms.ts";
 import { heldByMlx } from "../../backends/mlx/weightForms.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
@@ -77,7 +77,7 @@ export function graphHandlers(
     const key = withinContext(model, asked);
     const made = await tasksOf(model).get(
       GRAPH_VIEW,
-      `${shared(model, key)} ${profileAt(key) ?? ""}`,
+      `${shared(model, key)} ${weightsText(key)}`,
       signal,
       async (own) => {
         const { graph, bindings } = await staged(model, key, own);
@@ -143,7 +143,7 @@ export function graphHandlers(
       const ownNode = own === undefined ? undefined : sameNode(graph, node, own.graph);
       const placement = own === undefined || ownNode === undefined ? null : ownPlacement(own, ownNode, ownTarget);
       const route = asked === null ? undefined : await routeOf(model, asked, key.phase, signal);
-      const held = asked === null ? heldAt(key) : heldInPackage(planTarget(model, asked, key.phase).profile);
+      const held = asked === null ? heldAt(key) : heldFor(planTarget(model, asked, key.phase));
       const routed = route === undefined ? undefined : sameNode(graph, node, route.graph);
       const became = route === undefined ? [] : whatBecameOf(graph, node, route.graph);
       const time = await timeAt(model, { ...key, target: ownTarget, own }, signal);
@@ -198,13 +198,19 @@ function withinContext(model: OpenModel, key: GraphKey): GraphKey {
 const targetAt = (stage: GraphKey["stage"], initial: TargetSpec): TargetSpec =>
   stage.backend === "coreml" ? stage.target : { ...initial, context: stage.context ?? initial.context };
 
-const profileAt = ({ stage, phase }: GraphKey): WeightProfile | undefined =>
-  stage.backend === "coreml" ? resolveTarget(stage.target, phase).profile : undefined;
+const packageAt = ({ stage, phase }: GraphKey): PlanTarget | undefined =>
+  stage.backend === "coreml" ? resolveTarget(stage.target, phase) : undefined;
+
+/** Equal for keys whose nodes read the same bytes. */
+function weightsText(key: GraphKey): string {
+  const target = packageAt(key);
+  return target === undefined ? "" : JSON.stringify([target.profile, paletteOf(target)]);
+}
 
 /** How the backend of a stage holds weights. */
 function heldAt(key: GraphKey): HeldBytes {
-  const profile = profileAt(key);
-  if (profile !== undefined) return heldInPackage(profile);
+  const target = packageAt(key);
+  if (target !== undefined) return heldFor(target);
   return key.stage.backend === "mlx" ? heldByMlx : heldAsStored;
 }
 

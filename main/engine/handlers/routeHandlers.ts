@@ -130,6 +130,6 @@ function compared(
     hops: route.hops.length,
     bytesPerStep: bytesPerStep(route),
     seconds: secondsFigure(cost.step, "segments, hops, and caches that are copied"),
-    packageBytes: file === undefined ? null : packageBytes(file, route.target.profile),
+    packageBytes: file === undefined ? null : packageBytes(file, route.target),
   };
 }

@@ -88,7 +88,7 @@ describe("fit", () => {
 
 describe("weights", () => {
   it("are held in the forms of what runs them: f16 for the Neural Engine, packed by the file, groups in MLX", () => {
-    const weight = { rank: 2, elements: 1024 * 256 };
+    const weight = { shape: [1024, 256], elements: 1024 * 256 };
     const q4 = { ...weight, type: "q4_k", fileBytes: 1024 * 144 } as const;
     const q6 = { ...weight, type: "q6_k", fileBytes: 1024 * 210 } as const;
     expect(heldAsStored(q4)).toBe(1024 * 144);

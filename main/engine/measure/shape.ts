@@ -11,9 +11,7 @@ export const heldBytes = (tensors: readonly GgufTensor[], held: HeldBytes): numb
   tensors.reduce(
     (sum, { type, shape, elements, byteLength }) =>
       sum +
-      (type.element === undefined
-        ? byteLength
-        : held({ type: type.element, rank: shape.length, elements, fileBytes: byteLength })),
+      (type.element === undefined ? byteLength : held({ type: type.element, shape, elements, fileBytes: byteLength })),
     0,
   );
 

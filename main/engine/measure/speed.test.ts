@@ -5,7 +5,10 @@ import { graphCost } from "../../compiler/cost/graphCost.ts";
 import type { Machine } from "../../compiler/cost/machines.ts";
 import { machineFor, MACHINES } from "../../compiler/cost/machines.ts";
 import type { StepCost } from "../../compiler/cost/stepCost.ts";
+import type { Route } from "../../backends/coreml/hybrid/route.ts";
+import { NO_OPTIONS } from "../../backends/coreml/levers.ts";
 import { heldByMlx } from "../../backends/mlx/weightForms.ts";
+import { deviceOf } from "../../contract/views/common.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
@@ -54,6 +57,20 @@ const weightsOf = ({ width, inner, vocabulary, blocks }: Shape): number =>
   blocks * 2 * width * inner + vocabulary * width;
 const sum = (values: Iterable<number>): number => [...values].reduce((all, value) => all + value, 0);
 
+/** Of matrices on the Neural Engine places, and for 16 rows a table of halves; the CPU has unpacked the others. */
+const inPalette = ({ graph, nodes }: Route, bits: 4 | 6 | 8): number =>
+  sum(
+    graph.nodes.flatMap(({ id, op, inputs }) => {
+      if (op !== "linear") return [];
+      const [rows, columns] = (graph.nodes[inputs[1]?.node ?? -1]?.outputs[0]?.shape ?? []).map(Number);
+      const count = (rows ?? NaN) * (columns ?? NaN);
+      if (deviceOf(nodes.device[id] ?? 0) !== "ane") return [2 * count];
+      // Tables of more than a quarter of the places would not pay: there is one.
+      const isGrouped = 4 * 2 ** bits * 16 <= 16 * (columns ?? NaN) * bits;
+      return [(count * bits) / 8 + 2 * 2 ** bits * (isGrouped ? (rows ?? NaN) / 16 : 1)];
+    }),
+  );
+
 const UNITS = ["cpu-ane", "all", "cpu-gpu", "cpu"] as const;
 interface Case {
   readonly shape: Shape;
@@ -77,8 +94,10 @@ function caseOf(random: ReturnType<typeof seededRandom>): Case {
   if (backend === "coreml") {
     const units = random.pick(UNITS);
     const profile = units === "cpu-ane" ? "ane" : "gpu";
-    const route = routeFor(graph, { units, profile, context: 1 });
-    return { shape, machine, cost: coremlCost({ route, machine, tokens: 1 }), weightBytes: bits(profile) };
+    const palette = profile === "ane" ? random.pick([null, 4, 6, 8] as const) : null;
+    const route = routeFor(graph, { units, profile, context: 1, options: { ...NO_OPTIONS, palette } });
+    const weightBytes = palette === null ? bits(profile) : inPalette(route, palette);
+    return { shape, machine, cost: coremlCost({ route, machine, tokens: 1 }), weightBytes };
   }
   const [held, unit, form] =
     backend === "mlx" ? ([heldByMlx, "gpu", "mlx"] as const) : ([heldAsStored, "cpu", "file"] as const);

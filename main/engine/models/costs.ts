@@ -4,6 +4,8 @@
  */
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { profileOf, readingUnit } from "../../backends/coreml/plan/target.ts";
+import { paletteOf } from "../../backends/coreml/levers.ts";
+import type { PaletteWish, WeightProfile } from "../../backends/coreml/weights/forms.ts";
 import { heldInPackage, PROFILE_PRECISION } from "../../backends/coreml/weights/forms.ts";
 import { heldByMlx } from "../../backends/mlx/weightForms.ts";
 import { coremlCost } from "../../compiler/cost/coremlCost.ts";
@@ -69,13 +71,20 @@ export function runnerOf(subject: Subject, devices: EngineDevices): Runner {
     return { ...ENGINES[subject.backend], title, cache: kept?.cacheType ?? "f16" };
   }
   const profile = profileOf(subject.target);
+  const [unit, palette] = [readingUnit(subject.target.units, profile), paletteOf(subject.target)];
   return {
     title,
-    unit: readingUnit(subject.target.units, profile),
-    held: heldInPackage(profile),
-    form: profile === "ane" ? "in f16" : `packed for the ${profile} profile`,
+    unit,
+    // The others unpack a palette when they load it.
+    held: heldInPackage(profile, unit === "ane" ? palette : undefined),
+    form: formWords(profile, unit === "ane" ? palette : undefined),
     cache: PROFILE_PRECISION[profile],
   };
+}
+
+function formWords(profile: WeightProfile, palette: PaletteWish | undefined): string {
+  const floats = palette === undefined ? "in f16" : `in a palette of ${palette.bits} bits`;
+  return profile === "ane" ? floats : `packed for the ${profile} profile`;
 }
 
 export function costOf(request: CostRequest, signal: AbortSignal): Promise<SubjectCost> {

@@ -5,7 +5,8 @@
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { MIL_DTYPES, elementCount } from "../../backends/coreml/mil/types.ts";
 import type { WeightForm } from "../../backends/coreml/weights/forms.ts";
-import { formFor, formText, heldInPackage } from "../../backends/coreml/weights/forms.ts";
+import { heldFor, paletteOf } from "../../backends/coreml/levers.ts";
+import { formText, storedForm } from "../../backends/coreml/weights/forms.ts";
 import type { PlannedWeight } from "../../backends/coreml/weights/plan.ts";
 import { mlxFormText, mlxHeldBytes, mlxWeightForm } from "../../backends/mlx/weightForms.ts";
 import type { Phase } from "../../contract/views/common.ts";
@@ -83,13 +84,13 @@ async function inPackage(model: OpenModel, { subject, phase }: HeldRequest, sign
   } catch (error) {
     const { code, message } = toWireError(error);
     if (!(error instanceof WorkbenchError) || !/^(?:UNSUPPORTED|INPUT)_/u.test(code)) throw error;
-    const { profile } = planTarget(model, subject.target, phase);
-    const held = heldInPackage(profile);
+    const target = planTarget(model, subject.target, phase);
+    const [held, palette] = [heldFor(target), paletteOf(target)];
     return {
       sentence: `By their types alone, for ${subjectTitle(subject)} has no program of this model: ${message}`,
       of: ofKnown(({ shape, elements, byteLength }, type) => ({
-        form: packageForm(formFor(type, profile), type),
-        bytes: held({ type, rank: shape.length, elements, fileBytes: byteLength }),
+        form: packageForm(storedForm({ type, shape }, target.profile, palette), type),
+        bytes: held({ type, shape, elements, fileBytes: byteLength }),
       })),
     };
   }

@@ -5,6 +5,7 @@ import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import type { Dequantize } from "../../backends/coreml/weights/convert.ts";
+import { asHalves } from "../../backends/coreml/weights/convert.ts";
 import type { WeightForm } from "../../backends/coreml/weights/forms.ts";
 import type { MeasureRows } from "../../backends/coreml/weights/measure.ts";
 import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
@@ -82,7 +83,7 @@ export function nativeDequantize(engine: CpuEngine): Dequantize {
 
 type Layout = Pick<StoredRows, "codes" | "group" | "scales" | "offsets">;
 
-function layoutOf(form: WeightForm): Layout {
+function layoutOf(form: Exclude<WeightForm, { kind: "palette" }>): Layout {
   switch (form.kind) {
     case "plain":
       return { codes: form.dtype, group: 0, scales: "fp16", offsets: "none" };
@@ -95,7 +96,8 @@ function layoutOf(form: WeightForm): Layout {
 
 /** The error of every element through the native engine, on a thread of its own. */
 export function nativeMeasure(engine: CpuEngine): MeasureRows {
-  return ({ type, original, count, form, parts, fold }, signal) => {
+  return ({ type, original, count, form: own, parts: made, fold }, signal) => {
+    const { form, parts } = own.kind === "palette" ? asHalves(own, made, 0, count) : { form: own, parts: made };
     const [scale, offset, rest] = [parts.get("scale"), parts.get("offset"), parts.get("rest")];
     return engine.storedError(
       {

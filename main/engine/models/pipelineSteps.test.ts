@@ -71,7 +71,7 @@ describe("the steps of a runtime", () => {
 
   it("tell what the options of a target bring where they come in: with the MIL", async () => {
     const model = await decoder();
-    const options = { splitRows: false, islands: false, states: true, prefillUnits: null };
+    const options = { splitRows: false, islands: false, states: true, prefillUnits: null, palette: null };
     const plain = await allOf(model, asking("coreml"));
     const kept = await allOf(model, asking("coreml", { ...TARGET, options }));
     expect(kept.slice(0, -1)).toEqual(plain.slice(0, -1));

@@ -33,7 +33,8 @@ export interface Sample {
   readonly rows: readonly { readonly bytes: Uint8Array; readonly exact: Float32Array }[];
 }
 
-function spread(count: number, wanted: number): readonly number[] {
+/** Some of `count` places, evenly. */
+export function spread(count: number, wanted: number): readonly number[] {
   const n = Math.min(count, wanted);
   return Array.from({ length: n }, (_, i) => Math.floor(((i + 0.5) * count) / n));
 }

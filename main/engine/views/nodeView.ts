@@ -3,7 +3,8 @@ import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { ROUTE_DEVICES } from "../../backends/coreml/hybrid/segments.ts";
 import { operationText } from "../../backends/coreml/mil/print.ts";
 import type { PlacedDevice } from "../../backends/coreml/plan/placement.ts";
-import { bitsPerWeight, formFor, formText } from "../../backends/coreml/weights/forms.ts";
+import { paletteOf } from "../../backends/coreml/levers.ts";
+import { bitsPerWeight, formText, storedForm } from "../../backends/coreml/weights/forms.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { GraphKey, NodeView, OriginStep, Placement } from "../../contract/views/graph.ts";
 import { invariant } from "../../diagnostics/errors.ts";
@@ -250,10 +251,11 @@ function weightsOf({ graph, file, route, target }: NodeViewInput, node: Node): N
     const [type] = param.outputs;
     invariant(type, "a param has a type");
     const name = String(param.attrs["tensor"] ?? param.attrs["name"]);
-    const profile = target ? route?.target.profile : undefined;
+    const plan = target ? route?.target : undefined;
     let lowered: string | null = null;
-    if (profile !== undefined && Number(elementCount(type)) > 64) {
-      const form = formFor(type.dtype, profile);
+    if (plan !== undefined && Number(elementCount(type)) > 64) {
+      const weight = { type: type.dtype, shape: type.shape.map(Number) };
+      const form = storedForm(weight, plan.profile, paletteOf(plan));
       lowered = `${formText(form)}, ${Number(bitsPerWeight(form).toFixed(3))} bits`;
     }
     return {

@@ -2,8 +2,9 @@
 import type { Figure, TargetSpec } from "../../contract/views/common.ts";
 import type { ProfileChoice } from "../../contract/views/model.ts";
 import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
-import { WEIGHT_PROFILES, heldInPackage } from "../../backends/coreml/weights/forms.ts";
-import { profileOf } from "../../backends/coreml/plan/target.ts";
+import { heldFor } from "../../backends/coreml/levers.ts";
+import { WEIGHT_PROFILES } from "../../backends/coreml/weights/forms.ts";
+import { profileOf, systemOf } from "../../backends/coreml/plan/target.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { figure } from "../measure/forecast.ts";
 import { heldBytes } from "../measure/shape.ts";
@@ -24,15 +25,19 @@ const TITLES: Readonly<Record<WeightProfile, { readonly title: string; readonly 
   },
 };
 
-/** Of the weights in a package with this profile. */
-export const packageBytes = (file: GgufFile, profile: WeightProfile): Figure =>
-  figure(heldBytes(file.tensors, heldInPackage(profile)), "bytes", "exact", "the form of each tensor times its size");
+/** Of the weights in a package for a target. */
+export const packageBytes = (file: GgufFile, target: Parameters<typeof heldFor>[0]): Figure =>
+  figure(heldBytes(file.tensors, heldFor(target)), "bytes", "exact", "the form of each tensor times its size");
 
 export function profileChoices(file: GgufFile, target: TargetSpec): readonly ProfileChoice[] {
   if (file.tensors.some(({ type }) => type.element === undefined)) return [];
   const chosen = profileOf(target);
   return WEIGHT_PROFILES.map((profile) => {
-    const bytes = packageBytes(file, profile);
+    const bytes = packageBytes(file, {
+      os: systemOf(target.os).id,
+      profile,
+      ...(target.options && { options: target.options }),
+    });
     return {
       profile,
       ...TITLES[profile],

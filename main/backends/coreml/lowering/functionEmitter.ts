@@ -308,11 +308,21 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   #decompressed(planned: PlannedWeight): MilValue {
-    if (planned.form.kind === "plain") return this.#blobPart(planned, "data");
-    const literal = (part: WeightPart): (readonly [string, MilConstant])[] =>
+    const { form } = planned;
+    if (form.kind === "plain") return this.#blobPart(planned, "data");
+    const literal = (part: WeightPart, argument: string = part): (readonly [string, MilConstant])[] =>
       planned.parts
         .filter((p) => p.part === part)
-        .map((p) => [part, { type: tensorType(p.dtype, p.shape), data: this.#partData(planned, p) }]);
+        .map((p) => [argument, { type: tensorType(p.dtype, p.shape), data: this.#partData(planned, p) }]);
+    if (form.kind === "palette") {
+      const places = [...literal("data", "indices"), ...literal("table", "lut")];
+      const shape: MilConstant = {
+        type: tensorType("uint32", [planned.shape.length]),
+        data: { kind: "numbers", values: planned.shape },
+      };
+      const operands = form.inBytes ? [...places, ["shape", shape] as const] : places;
+      return this.builder.constexpr("constexpr_lut_to_dense", operands, planned.name);
+    }
     return this.builder.constexpr(
       "constexpr_blockwise_shift_scale",
       [...literal("data"), ...literal("scale"), ...literal("offset")],

@@ -75,10 +75,14 @@ export interface LoweredProgram {
 }
 
 export function* lowerProgram(sources: readonly FunctionSource[], options: LoweringOptions): Steps<LoweredProgram> {
-  const plan = new WeightPlan(options.profile, new BlobPlan(), weightsRead32(sources, options.rules));
+  const { rowLimit, palette } = options.levers ?? NO_LEVERS;
+  const plan = new WeightPlan(options.profile, new BlobPlan(), {
+    reads32: weightsRead32(sources, options.rules),
+    palette,
+  });
   const float = floatOf(options.profile);
   const functions: LoweredFunction[] = [];
-  const splits = weightsToSplit(sources, options.rules, (options.levers ?? NO_LEVERS).rowLimit);
+  const splits = weightsToSplit(sources, options.rules, rowLimit);
   for (const source of sources) functions.push(yield* new FunctionLowering(source, plan, float, options, splits).run());
   const program: MilProgram = { functions: functions.map((f) => f.mil), buildInfo: options.buildInfo ?? {} };
   return { program, functions, plan, opset: options.opset, float };

@@ -5,6 +5,7 @@
 import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { CoreML } from "../generated/proto.js";
 import { f16ToF32Array } from "../../../quant/half.ts";
+import { unpackBits } from "./bits.ts";
 import type {
   MilBinding,
   MilBlock,
@@ -55,20 +56,6 @@ export function typeFrom(
   const { dtype, shape } = tensorFrom(wrapped, where);
   const fixed = shape.map((d) => d ?? malformed(where, "a state with an unknown dimension"));
   return { kind: "state", dtype, shape: fixed };
-}
-
-/** Elements of a bit stream, least significant bit first; `signed` for two's complement. */
-export function unpackBits(bits: number, count: number, bytes: Uint8Array, signed: boolean): Int32Array {
-  const out = new Int32Array(count);
-  const mask = (1 << bits) - 1;
-  const sign = signed ? 1 << (bits - 1) : 0;
-  for (let i = 0; i < count; i++) {
-    const at = i * bits;
-    const word = (bytes[at >> 3] ?? 0) | ((bytes[(at >> 3) + 1] ?? 0) << 8);
-    const value = (word >> (at & 7)) & mask;
-    out[i] = (value ^ sign) - sign;
-  }
-  return out;
 }
 
 /** Packed little-endian bytes → numbers. */
@@ -179,10 +166,15 @@ function operationFrom(
   const outputs = (message.outputs ?? []).map((o) => namedFrom(o, owner));
   const where = `${owner}/${outputs[0]?.name ?? type}`;
   const blocks = blocksFrom(message, where, depth);
-  const inputs = Object.entries(message.inputs ?? {}).map(
-    ([argument, given]) =>
-      [argument, (given.arguments ?? []).map((b) => bindingFrom(b, `${where}.${argument}`))] as const,
-  );
+  const inputs = Object.entries(message.inputs ?? {}).map(([argument, given]): MilOperation["inputs"][number] => [
+    argument,
+    (given.arguments ?? []).map((b) => bindingFrom(b, `${where}.${argument}`)),
+  ]);
+  // Operands of constant expressions are attributes before CoreML8.
+  if (type.startsWith("constexpr_"))
+    for (const [argument, given] of Object.entries(message.attributes ?? {}))
+      if (argument !== "name")
+        inputs.push([argument, [{ kind: "value", value: constantFrom(given, `${where}.${argument}`) }]]);
   const label = message.attributes?.["name"];
   const named = label ? constantFrom(label, where).data : undefined;
   const value = message.attributes?.["val"];

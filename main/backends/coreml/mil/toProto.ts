@@ -3,6 +3,7 @@ import { invariant } from "../../../diagnostics/errors.ts";
 import type { Steps } from "../../../ir/steps.ts";
 import { CoreML } from "../generated/proto.js";
 import { f32ToF16Array } from "../../../quant/half.ts";
+import { packBits } from "./bits.ts";
 import type {
   MilBinding,
   MilConstant,
@@ -11,10 +12,11 @@ import type {
   MilFunction,
   MilNamed,
   MilOperation,
+  MilOpset,
   MilProgram,
   MilType,
 } from "./types.ts";
-import { MIL_DTYPES, tensorType } from "./types.ts";
+import { MIL_DTYPES, MIL_OPSETS, tensorType } from "./types.ts";
 
 type ValueMessage = CoreML.Specification.MILSpec.Value.$Properties;
 type TypeMessage = CoreML.Specification.MILSpec.ValueType.$Properties;
@@ -55,19 +57,6 @@ function packBytes(dtype: MilDtype, values: ArrayLike<number>): Uint8Array {
 const bytesOf = (array: Uint16Array | Uint32Array): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
-/** One bit stream, least significant bit first, no row padding. */
-export function packBits(bits: number, values: ArrayLike<number>): Uint8Array {
-  const out = new Uint8Array(Math.ceil((values.length * bits) / 8));
-  const mask = (1 << bits) - 1;
-  for (let i = 0; i < values.length; i++) {
-    const at = i * bits;
-    const shifted = ((values[i] ?? 0) & mask) << (at & 7);
-    out[at >> 3] = (out[at >> 3] ?? 0) | shifted;
-    if ((at & 7) + bits > 8) out[(at >> 3) + 1] = (out[(at >> 3) + 1] ?? 0) | (shifted >> 8);
-  }
-  return out;
-}
-
 function tensorValue(constant: MilConstant): CoreML.Specification.MILSpec.TensorValue.$Properties {
   const { data, type } = constant;
   if (data.kind === "text") return { strings: { values: [data.text] } };
@@ -105,15 +94,24 @@ const named = (value: MilNamed): CoreML.Specification.MILSpec.NamedValueType.$Pr
 const binding = (b: MilBinding): CoreML.Specification.MILSpec.Argument.Binding.$Properties =>
   b.kind === "name" ? { name: b.name } : { value: valueMessage(b.value) };
 
-function operationMessage(op: MilOperation): CoreML.Specification.MILSpec.Operation.$Properties {
+/** Before CoreML8 the operands of constant expressions are attributes. */
+const takesAttributes = (op: MilOperation, opset: MilOpset): boolean =>
+  op.type.startsWith("constexpr_") && MIL_OPSETS[opset].ios < MIL_OPSETS.CoreML8.ios;
+
+function operationMessage(op: MilOperation, opset: MilOpset): CoreML.Specification.MILSpec.Operation.$Properties {
   const inputs: Record<string, CoreML.Specification.MILSpec.Argument.$Properties> = {};
-  for (const [argument, bindings] of op.inputs) inputs[argument] = { arguments: bindings.map(binding) };
   const attributes: Record<string, ValueMessage> = { name: text(op.name) };
+  for (const [argument, bindings] of op.inputs) {
+    const [only] = bindings;
+    if (!takesAttributes(op, opset)) inputs[argument] = { arguments: bindings.map(binding) };
+    else if (only?.kind === "value") attributes[argument] = valueMessage(only.value);
+    else invariant(false, `${op.type}: ${argument} is not a value`);
+  }
   if (op.value !== undefined) attributes["val"] = valueMessage(op.value);
   const blocks = op.blocks?.map((block) => ({
     inputs: block.inputs.map(named),
     outputs: [...block.outputs],
-    operations: block.operations.map(operationMessage),
+    operations: block.operations.map((inner) => operationMessage(inner, opset)),
   }));
   return { type: op.type, inputs, outputs: op.outputs.map(named), attributes, ...(blocks ? { blocks } : {}) };
 }
@@ -143,7 +141,7 @@ function* blockBytes(f: MilFunction): Steps<Uint8Array> {
   const writer = Block.encode({ outputs: [...f.outputs] });
   for (const [i, op] of f.operations.entries()) {
     if (i % SLICE === 0) yield;
-    Operation.encode(operationMessage(op), writer.uint32(held(3)).fork()).ldelim();
+    Operation.encode(operationMessage(op, f.opset), writer.uint32(held(3)).fork()).ldelim();
   }
   return writer.finish();
 }

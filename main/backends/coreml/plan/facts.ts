@@ -23,9 +23,12 @@ export interface OpFacts {
   readonly flops: number;
   /** Bytes of computed operands and results. */
   readonly activationBytes: number;
-  /** Bytes of constant operands as stored (packed), and as fp16. */
-  readonly storedWeightBytes: number;
-  readonly denseWeightBytes: number;
+  /**
+   * Bytes of constant operands as CPU and GPU read them: packed, but a palette is unpacked when the program is loaded. And as the
+   * Neural Engine does: fp16, but a palette as it is (Apple's guide to palettisation).
+   */
+  readonly otherWeightBytes: number;
+  readonly aneWeightBytes: number;
   /** Only relabels memory, or has no work at run time. */
   readonly free: boolean;
 }
@@ -50,7 +53,7 @@ export interface FunctionFacts {
   readonly operands: Uint32Array;
   readonly values: ValueColumns;
   readonly hasState: boolean;
-  /** Dense fp16 size of all weights. */
+  /** Size of all weights as the Neural Engine has them: fp16, or a palette. */
   readonly weightBytes: number;
 }
 
@@ -73,6 +76,8 @@ const denseBytes = (type: MilType): number => {
   return Number.isNaN(count) ? 0 : count * (type.dtype === "fp32" || type.dtype === "int32" ? 4 : 2);
 };
 
+const aneBytes = ({ type, bytes, palette }: ArgumentFact): number => (palette === true ? bytes : denseBytes(type));
+
 function constexprFact(op: MilOperation, type: MilType): ArgumentFact {
   let bytes = 0;
   let blocks = 1;
@@ -82,7 +87,10 @@ function constexprFact(op: MilOperation, type: MilType): ArgumentFact {
       bytes += bytesOf(b.value.type);
       if (argument === "scale") blocks = elementCount(b.value.type.shape.slice(1));
     }
-  return { type, constness: "constexpr", blocksPerRow: blocks, bytes };
+  return {
+    ...{ type, constness: "constexpr", blocksPerRow: blocks, bytes },
+    ...(op.type === "constexpr_lut_to_dense" && { palette: true }),
+  };
 }
 
 /** Only parameters keep their contents: of data nothing but type and size may matter. */
@@ -99,7 +107,7 @@ function constFact(type: MilType, constant: MilConstant | undefined): ArgumentFa
 
 /** Equal texts mean facts that are equal in all that the rules and the costs can see. */
 function factText(fact: ArgumentFact): string {
-  const head = `${fact.constness} ${typeText(fact.type)} ${fact.bytes} ${fact.blocksPerRow ?? ""}`;
+  const head = `${fact.constness} ${typeText(fact.type)} ${fact.bytes} ${fact.blocksPerRow ?? ""} ${fact.palette === true ? "palette" : ""}`;
   const data = fact.constant?.data;
   if (data === undefined || data.kind === "blob") return head;
   return `${head} ${data.kind === "text" ? JSON.stringify(data.text) : Array.from(data.values).join()}`;
@@ -132,10 +140,10 @@ export interface FactsOptions {
 interface BlockWork {
   flops: number;
   activationBytes: number;
-  storedWeightBytes: number;
-  denseWeightBytes: number;
+  otherWeightBytes: number;
+  aneWeightBytes: number;
 }
-const NO_WORK: BlockWork = { flops: 0, activationBytes: 0, storedWeightBytes: 0, denseWeightBytes: 0 };
+const NO_WORK: BlockWork = { flops: 0, activationBytes: 0, otherWeightBytes: 0, aneWeightBytes: 0 };
 
 class Walk {
   readonly #blockWork = new Map<MilOperation, BlockWork>();
@@ -194,8 +202,9 @@ class Walk {
       if (op.value?.data.kind === "blob") this.weightBytes += denseBytes(output.type);
       this.#known.set(output.name, { of: this.#fact(constFact(output.type, op.value)), value: -1 });
     } else if (op.type.startsWith("constexpr_") && output !== undefined) {
-      this.weightBytes += denseBytes(output.type);
-      this.#known.set(output.name, { of: this.#fact(constexprFact(op, output.type)), value: -1 });
+      const fact = constexprFact(op, output.type);
+      this.weightBytes += aneBytes(fact);
+      this.#known.set(output.name, { of: this.#fact(fact), value: -1 });
     } else this.#running(op, index);
   }
 
@@ -259,8 +268,8 @@ class Walk {
     const facts = this.#factsOf(op);
     total.flops += facts.flops;
     total.activationBytes += facts.activationBytes;
-    total.storedWeightBytes += facts.storedWeightBytes;
-    total.denseWeightBytes += facts.denseWeightBytes;
+    total.otherWeightBytes += facts.otherWeightBytes;
+    total.aneWeightBytes += facts.aneWeightBytes;
     for (const { name, type } of op.outputs) this.#known.set(name, { of: this.#computed(type), value: -1 });
   }
 
@@ -275,7 +284,7 @@ class Walk {
   #factsOf(op: MilOperation): OpFacts {
     const inputs = new Map<string, ArgumentFact>();
     const tensors: MilType[] = [];
-    let [activation, stored, dense] = [0, 0, 0];
+    let [activation, other, ane] = [0, 0, 0];
     for (const [argument, bindings] of op.inputs)
       for (const b of bindings) {
         const fact = b.kind === "name" ? this.#known.get(b.name)?.of.fact : undefined;
@@ -285,8 +294,8 @@ class Walk {
           tensors.push(fact.type);
           activation += fact.bytes;
         } else if (fact.bytes > SMALL_BYTES) {
-          stored += fact.bytes;
-          dense += denseBytes(fact.type);
+          other += fact.palette === true ? denseBytes(fact.type) : fact.bytes;
+          ane += aneBytes(fact);
         }
       }
     const outputs = op.outputs.map((output) => output.type);
@@ -298,7 +307,7 @@ class Walk {
     const update = this.#hasState && op.type === "slice_update" ? inputs.get("update") : undefined;
     if (update !== undefined) activation = 2 * update.bytes;
     if (MIL_OPERATORS.get(op.type)?.picks === true)
-      [stored, dense] = [Math.min(stored, activation), Math.min(dense, activation)];
+      [other, ane] = [Math.min(other, activation), Math.min(ane, activation)];
     const free = isFree(op.type);
     const work = this.#blockWork.get(op) ?? NO_WORK;
     return {
@@ -308,8 +317,8 @@ class Walk {
       tensors,
       flops: (free ? 0 : flopsOf(op.type, inputs, outputs[0])) + work.flops,
       activationBytes: activation + work.activationBytes,
-      storedWeightBytes: stored + work.storedWeightBytes,
-      denseWeightBytes: dense + work.denseWeightBytes,
+      otherWeightBytes: other + work.otherWeightBytes,
+      aneWeightBytes: ane + work.aneWeightBytes,
       free,
     };
   }

@@ -187,11 +187,11 @@ function supportMask(costs: Float64Array, kind: number): number {
   return mask;
 }
 
-/** Bytes that an operator moves on a device. Weights count as they are streamed: packed on GPU and CPU, fp16 on the Neural Engine. */
+/** Bytes that an operator moves on a device. Weights count as it streams them. */
 export const movedOn = (op: OpFacts, device: PlacedDevice): { readonly weights: number; readonly values: number } =>
   device === "ane"
-    ? { weights: op.denseWeightBytes, values: op.activationBytes * paddingFactor(op) }
-    : { weights: op.storedWeightBytes, values: op.activationBytes };
+    ? { weights: op.aneWeightBytes, values: op.activationBytes * paddingFactor(op) }
+    : { weights: op.otherWeightBytes, values: op.activationBytes };
 
 /** Per kind, max(arithmetic, memory) per device. */
 function costsOf(

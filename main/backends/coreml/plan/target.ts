@@ -164,6 +164,12 @@ export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
       `[target] states are f16 and need macOS 15: got ${profile} weights on ${systemOf(os).title}`,
       { hint: "Choose macOS 15 and weights other than exact, or leave the states option off." },
     );
+  if ((options?.palette ?? null) !== null && profile === "exact")
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      "[target] a palette holds f16 values: got exact weights, which are f32",
+      { hint: "Choose weights other than exact, or leave the palette option off." },
+    );
   const prefillUnits = options?.prefillUnits ?? stated.units;
   if (prefillUnits !== stated.units && keepsStates(profile, systemOf(os).opset, options?.states === true))
     throw new WorkbenchError(
@@ -183,6 +189,7 @@ function optionWords(options: TargetOptions | undefined): readonly string[] {
     ...(options.splitRows ? ["matrices split"] : []),
     ...(options.islands ? ["islands joined"] : []),
     ...(options.states ? ["caches as states"] : []),
+    ...(options.palette === null ? [] : [`${options.palette}-bit palette`]),
   ];
 }
 

@@ -10,7 +10,9 @@ import { invariant } from "../../../diagnostics/errors.ts";
 import { f32ToF16, f16Table, roundToHalf } from "../../../quant/half.ts";
 import type { BlockRun, BlockType } from "./blocks.ts";
 import { blockType } from "./blocks.ts";
-import type { WeightForm, WeightPart } from "./forms.ts";
+import type { PaletteForm, WeightForm, WeightPart } from "./forms.ts";
+import type { Palette } from "./palette.ts";
+import { HalfCounts, packPlaces, unpackPalette } from "./palette.ts";
 
 /** Turns packed rows into float32: the formats layer has it, this folder must not import it. */
 export type Dequantize = (type: ElementType, bytes: Uint8Array, count: number) => Float32Array;
@@ -53,6 +55,8 @@ export class RowConverter {
   readonly #fold: number;
   readonly #dequantize: Dequantize;
   readonly facts: ConversionFacts;
+  readonly #palette: Palette | undefined;
+  #counts: HalfCounts | undefined;
   #run: BlockRun | undefined;
 
   constructor(
@@ -61,21 +65,62 @@ export class RowConverter {
     fold: number,
     dequantize: Dequantize,
     facts: ConversionFacts = newFacts(),
+    palette?: Palette,
   ) {
     this.#type = type;
     this.#form = form;
     this.#fold = fold;
     this.#dequantize = dequantize;
     this.facts = facts;
+    this.#palette = palette;
   }
 
   /** `count` elements (whole rows) from their file bytes. */
   convert(bytes: Uint8Array, count: number): ConvertedRows {
     const form = this.#form;
     if (form.kind === "plain") return new Map([["data", this.#plain(form.dtype, bytes, count)]]);
+    if (form.kind === "palette") return this.#places(form, bytes, count);
     const type = this.#type;
     invariant(isPacked(type), `${type} has no blocks`);
     return this.#packed(type, form, evenBytes(bytes), count);
+  }
+
+  /** The halves that `count` elements are before they get their places. */
+  halves(bytes: Uint8Array, count: number): Uint16Array {
+    const plain = evenBytes(this.#plain("fp16", bytes, count));
+    return new Uint16Array(plain.buffer, plain.byteOffset, count);
+  }
+
+  /** Whole groups of rows, each with a table of its own; or rows of a tensor whose table is known. */
+  #places(form: PaletteForm, bytes: Uint8Array, count: number): ConvertedRows {
+    const halves = this.halves(bytes, count);
+    const data = new Uint8Array((count * form.bits) / 8);
+    if (form.rows === undefined) {
+      const known = this.#palette;
+      invariant(known, "the table of a tensor comes before its rows");
+      packPlaces(halves, known.placeOf, form.bits, data);
+      return new Map([
+        ["data", data],
+        ["table", bytesOf(known.table)],
+      ]);
+    }
+    const counts = (this.#counts ??= new HalfCounts());
+    const [tables, size] = [count / form.perTable, 2 ** form.bits];
+    invariant(Number.isInteger(tables), "rows come in whole groups");
+    const table = new Uint16Array(tables * size);
+    for (let t = 0; t < tables; t++) {
+      const own = halves.subarray(t * form.perTable, (t + 1) * form.perTable);
+      counts.clear();
+      counts.add(own);
+      const palette = counts.palette(size);
+      table.set(palette.table, t * size);
+      const [from, to] = [t, t + 1].map((at) => (at * form.perTable * form.bits) / 8);
+      packPlaces(own, palette.placeOf, form.bits, data.subarray(from, to));
+    }
+    return new Map([
+      ["data", data],
+      ["table", bytesOf(table)],
+    ]);
   }
 
   #plain(dtype: "fp16" | "fp32", bytes: Uint8Array, count: number): Uint8Array {
@@ -101,7 +146,7 @@ export class RowConverter {
 
   #packed(
     type: PackedType,
-    form: Exclude<WeightForm, { kind: "plain" }>,
+    form: Extract<WeightForm, { kind: "blockwise" | "split" }>,
     bytes: Uint8Array,
     count: number,
   ): ConvertedRows {
@@ -354,6 +399,10 @@ export function foldFor(facts: ConversionFacts, energy: number): number {
  * to fp16, a rest is added by the consumer): the yardstick of the measured error, and of the tests.
  */
 export function reconstruct(form: WeightForm, parts: ConvertedRows, count: number, fold: number): Float64Array {
+  if (form.kind === "palette") {
+    const plain = asHalves(form, parts, 0, count);
+    return reconstruct(plain.form, plain.parts, count, fold);
+  }
   const out = new Float64Array(count);
   const unfold = 2 ** -fold;
   const data = evenCopy(parts.get("data"));
@@ -378,6 +427,19 @@ export function reconstruct(form: WeightForm, parts: ConvertedRows, count: numbe
     out[i] = (round(product) + (rest?.[g] ?? 0)) * unfold;
   }
   return out;
+}
+
+/** Some of the values that the places of converted rows stand for, as plain fp16. */
+export function asHalves(
+  form: PaletteForm,
+  parts: ConvertedRows,
+  from: number,
+  count: number,
+): { readonly form: Extract<WeightForm, { kind: "plain" }>; readonly parts: ConvertedRows } {
+  const [data, table] = [parts.get("data"), parts.get("table")];
+  invariant(data && table, "a palette has places and tables");
+  const halves = unpackPalette(form, data, new Uint16Array(evenCopy(table).buffer), from, count);
+  return { form: { kind: "plain", dtype: "fp16" }, parts: new Map([["data", bytesOf(halves)]]) };
 }
 
 const evenCopy = (bytes: Uint8Array | undefined): Uint8Array<ArrayBuffer> => (bytes ?? new Uint8Array(0)).slice();

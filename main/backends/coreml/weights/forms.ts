@@ -10,6 +10,9 @@
  *   codes with a scale for each of their groups. Q2_K has no mapping and is plain floats.
  * - `ane`: fp16, decompressed at export. The Neural Engine takes no per-block scales.
  * - `exact`: fp32 scales and offsets: the file's own float32 values to 1e-7, for CPU and GPU.
+ *
+ * Where a target asks for a palette, matrices that would be plain fp16 are places in tables of fp16 values (palette.ts). The
+ * Neural Engine takes tables of a tensor or of a group of output channels.
  */
 import type { ElementType, PackedType } from "../../../ir/dtype.ts";
 import { PACKED_TYPES, isPacked } from "../../../ir/dtype.ts";
@@ -17,7 +20,7 @@ import type { HeldBytes } from "../../../ir/heldBytes.ts";
 import { PACKED } from "../../../quant/registry.ts";
 import type { PrecisionPolicy } from "../../../ir/precision.ts";
 import type { MilDtype, MilOpset } from "../mil/types.ts";
-import { MIL_DTYPES } from "../mil/types.ts";
+import { MIL_DTYPES, elementCount } from "../mil/types.ts";
 
 export const WEIGHT_PROFILES = ["gpu", "ane", "exact"] as const;
 export type WeightProfile = (typeof WEIGHT_PROFILES)[number];
@@ -38,8 +41,28 @@ export const floatOf = (profile: WeightProfile): "fp16" | "fp32" =>
 export const keepsStates = (profile: WeightProfile, opset: MilOpset, asked: boolean): boolean =>
   (opset === "CoreML8" || opset === "CoreML9") && (profile === "gpu" || (profile === "ane" && asked));
 
+/** Bits of a place in a table. */
+export const PALETTE_BITS = [4, 6, 8] as const;
+export type PaletteBits = (typeof PALETTE_BITS)[number];
+
+/** How matrices become a palette. */
+export interface PaletteWish {
+  readonly bits: PaletteBits;
+  /** One table and places in bytes, which is all that there is before CoreML8. */
+  readonly inBytes: boolean;
+}
+
 export type WeightForm =
   | { readonly kind: "plain"; readonly dtype: "fp16" | "fp32" }
+  /** table[place]: a table of 2^bits fp16 values for each `perTable` weights. */
+  | {
+      readonly kind: "palette";
+      readonly bits: PaletteBits;
+      readonly perTable: number;
+      /** Rows that share a table; undefined: all of them. */
+      readonly rows: number | undefined;
+      readonly inBytes: boolean;
+    }
   /** scale · (codes − offset); without offset it is 0. */
   | {
       readonly kind: "blockwise";
@@ -52,7 +75,7 @@ export type WeightForm =
   | { readonly kind: "split"; readonly codes: "int4" | "int8"; readonly block: number };
 
 /** A value stored for a weight, as a suffix of its record's name. */
-export type WeightPart = "data" | "scale" | "offset" | "rest";
+export type WeightPart = "data" | "scale" | "offset" | "rest" | "table";
 
 export interface PartInfo {
   readonly part: WeightPart;
@@ -143,9 +166,40 @@ function withMinimum(
     : { kind: "split", codes: centred, block };
 }
 
-/** What is stored for a [rows, columns] weight of a form. Weights of another rank are plain. */
+/** Output channels that share a table: Apple's guide calls 8 or 16 accurate and still fast. */
+const TABLE_ROWS = 16;
+/** Smaller weights stay as they are. */
+const LEAST_PALETTE = 1 << 13;
+
+/** The form of a weight of a package with this profile; with a palette, of the matrices that would be plain fp16. */
+export function storedForm(
+  { type, shape }: { readonly type: ElementType; readonly shape: readonly number[] },
+  profile: WeightProfile,
+  palette?: PaletteWish,
+): WeightForm {
+  const form = formFor(type, profile);
+  const isHalf = form.kind === "plain" && form.dtype === "fp16";
+  return (isHalf && palette !== undefined ? paletteForm(shape, palette) : undefined) ?? form;
+}
+
+function paletteForm(shape: readonly number[], { bits, inBytes }: PaletteWish): WeightForm | undefined {
+  const count = elementCount(shape);
+  const [rows = 1, columns = 1] = shape;
+  // Places of a row must fill whole bytes where a writer comes row by row.
+  if (shape.length < 2 || count < LEAST_PALETTE || !Number.isInteger((count * bits) / 8)) return undefined;
+  const perTable = TABLE_ROWS * columns;
+  const tableBits = 16 * 2 ** bits;
+  // Tables must stay small beside the places.
+  const grouped = !inBytes && shape.length === 2 && rows % TABLE_ROWS === 0 && 4 * tableBits <= perTable * bits;
+  return grouped
+    ? { kind: "palette", bits, perTable, rows: TABLE_ROWS, inBytes }
+    : { kind: "palette", bits, perTable: count, rows: undefined, inBytes };
+}
+
+/** What is stored for a [rows, columns] weight of a form. Weights of another rank are plain, or have one table. */
 export function partsOf(form: WeightForm, shape: readonly number[]): readonly PartInfo[] {
   if (form.kind === "plain") return [{ part: "data", dtype: form.dtype, shape }];
+  if (form.kind === "palette") return paletteParts(form, shape);
   const columns = shape.at(-1) ?? 1;
   const perBlock = [...shape.slice(0, -1), columns / form.block];
   const data: PartInfo = { part: "data", dtype: form.codes, shape };
@@ -157,9 +211,28 @@ export function partsOf(form: WeightForm, shape: readonly number[]): readonly Pa
     : [data, scale, { part: "offset", dtype: form.offset, shape: perBlock }];
 }
 
+export type PaletteForm = Extract<WeightForm, { kind: "palette" }>;
+
+function paletteParts(form: PaletteForm, shape: readonly number[]): readonly PartInfo[] {
+  const { bits, inBytes, perTable } = form;
+  const [count, size] = [elementCount(shape), 2 ** bits];
+  if (inBytes)
+    return [
+      { part: "data", dtype: "uint8", shape: [(count * bits) / 8] },
+      { part: "table", dtype: "fp16", shape: [size] },
+    ];
+  const groups = shape.map((_, axis) => (axis === 0 ? count / perTable : 1));
+  return [
+    { part: "data", dtype: `uint${bits}`, shape },
+    // The last axis: a table of vectors would have longer ones.
+    { part: "table", dtype: "fp16", shape: [...groups, size, 1] },
+  ];
+}
+
 /** Bits per weight of a form. */
 export function bitsPerWeight(form: WeightForm): number {
   if (form.kind === "plain") return MIL_DTYPES[form.dtype].bits;
+  if (form.kind === "palette") return form.bits + (16 * 2 ** form.bits) / form.perTable;
   const perBlock =
     form.kind === "split"
       ? 32
@@ -167,17 +240,19 @@ export function bitsPerWeight(form: WeightForm): number {
   return MIL_DTYPES[form.codes].bits + perBlock / form.block;
 }
 
-/** Of a package with this profile. */
+/** Of a package with this profile, and with a palette where there is one. */
 export const heldInPackage =
-  (profile: WeightProfile): HeldBytes =>
-  ({ type, elements }) =>
-    (bitsPerWeight(formFor(type, profile)) * elements) / 8;
+  (profile: WeightProfile, palette?: PaletteWish): HeldBytes =>
+  ({ type, shape, elements }) =>
+    (bitsPerWeight(storedForm({ type, shape }, profile, palette)) * elements) / 8;
 
 /** "int4 centred, fp16 scale and rest per 32": for reports. */
 export function formText(form: WeightForm): string {
   switch (form.kind) {
     case "plain":
       return form.dtype;
+    case "palette":
+      return `${form.bits}-bit palette, ${form.rows === undefined ? "one fp16 table" : `an fp16 table per ${form.rows} rows`}`;
     case "split":
       return `${form.codes} centred, fp16 scale and rest per ${form.block}`;
     case "blockwise":

@@ -8,8 +8,8 @@ import { invariant } from "../../../diagnostics/errors.ts";
 import type { BlobPlan, BlobRecord } from "../blob.ts";
 import type { MilDtype } from "../mil/types.ts";
 import { elementCount } from "../mil/types.ts";
-import type { WeightForm, WeightPart, WeightProfile } from "./forms.ts";
-import { formFor, partsOf } from "./forms.ts";
+import type { PaletteWish, WeightForm, WeightPart, WeightProfile } from "./forms.ts";
+import { partsOf, storedForm } from "./forms.ts";
 
 /** A weight of the model, by the name of its tensor. */
 export interface WeightTensor {
@@ -56,11 +56,20 @@ export class WeightPlan {
 
   /** Tensors stored in fp32 whatever the profile: what reads them calculates so. */
   readonly #reads32: ReadonlySet<string>;
+  readonly #palette: PaletteWish | undefined;
 
-  constructor(profile: WeightProfile, blob: BlobPlan, reads32: ReadonlySet<string> = new Set()) {
+  constructor(
+    profile: WeightProfile,
+    blob: BlobPlan,
+    {
+      reads32 = new Set(),
+      palette,
+    }: { readonly reads32?: ReadonlySet<string>; readonly palette?: PaletteWish | undefined } = {},
+  ) {
     this.profile = profile;
     this.blob = blob;
     this.#reads32 = reads32;
+    this.#palette = palette;
   }
 
   /** The same tensor twice is stored once, whatever uses it. */
@@ -73,7 +82,7 @@ export class WeightPlan {
       );
       return known;
     }
-    const form = formFor(tensor.type, this.#reads32.has(tensor.name) ? "exact" : this.profile);
+    const form = storedForm(tensor, this.#reads32.has(tensor.name) ? "exact" : this.profile, this.#palette);
     const parts = partsOf(form, tensor.shape).map((info): PlannedPart => {
       const count = elementCount(info.shape);
       return {

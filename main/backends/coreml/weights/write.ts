@@ -7,10 +7,12 @@ import { throwIfCancelled } from "../../../diagnostics/errors.ts";
 import type { PositionedSink } from "../blob.ts";
 import { elementCount, packedByteLength } from "../mil/types.ts";
 import type { ConversionFacts, ConvertedRows, Dequantize } from "./convert.ts";
-import { RowConverter, foldFor, newFacts } from "./convert.ts";
+import { RowConverter, asHalves, foldFor, newFacts } from "./convert.ts";
 import { bitsPerWeight, formText } from "./forms.ts";
 import type { ErrorSums, MeasureRows } from "./measure.ts";
 import { measureRows } from "./measure.ts";
+import type { Palette } from "./palette.ts";
+import { HalfCounts } from "./palette.ts";
 import type { PlannedWeight, SmallParts, WeightPlan } from "./plan.ts";
 import { fileBytes, partKey, rowElements } from "./plan.ts";
 
@@ -68,6 +70,8 @@ interface TensorState {
   readonly rows: number;
   readonly columns: number;
   readonly measureEvery: number;
+  /** The table of a tensor that has one, from all of its values. */
+  palette: Palette | undefined;
   measured: number;
   error: number;
   energy: number;
@@ -84,6 +88,7 @@ function stateFor(weight: PlannedWeight, fold: number): TensorState {
     rows,
     columns,
     measureEvery: Math.max(1, Math.floor(rows / MEASURED_ROWS)),
+    palette: undefined,
     measured: 0,
     error: 0,
     energy: 0,
@@ -92,10 +97,12 @@ function stateFor(weight: PlannedWeight, fold: number): TensorState {
   };
 }
 
-/** Whole rows, an even number of them, so that packed nibbles of two runs never share a byte. */
+/** Rows of a run are a multiple of this: packed codes of two runs never share a byte, and a palette's groups are whole. */
+const RUN_ROWS = 16;
+
 function* jobsOf(weight: PlannedWeight, state: TensorState): Generator<Job> {
   const rowBytes = fileBytes(weight.type, state.columns);
-  const perJob = Math.max(8, Math.floor(CHUNK_BYTES / rowBytes / 8) * 8);
+  const perJob = Math.max(RUN_ROWS, Math.floor(CHUNK_BYTES / rowBytes / RUN_ROWS) * RUN_ROWS);
   for (let firstRow = 0; firstRow < state.rows; firstRow += perJob)
     yield { weight, state, firstRow, rows: Math.min(perJob, state.rows - firstRow) };
 }
@@ -182,7 +189,9 @@ async function run(
       const { weight, state } = job;
       if (owner !== state) {
         converters = [undefined, undefined];
+        if (owner !== undefined) owner.palette = undefined;
         owner = state;
+        state.palette = await tensorPalette(job, source, options.signal);
       }
       const slot = i % 2;
       await using[slot];
@@ -192,6 +201,7 @@ async function run(
         state.fold,
         source.dequantize,
         state.facts,
+        state.palette,
       ));
       const parts = converter.convert(bytes, job.rows * state.columns);
       using[slot] = settledTogether([measure(job, bytes, parts, source, options.signal), writeParts(job, parts, sink)]);
@@ -203,6 +213,24 @@ async function run(
   } finally {
     await Promise.allSettled([...using, next]);
   }
+}
+
+/** The table of a tensor that has one: all of it is read once more for that. */
+async function tensorPalette(
+  { weight, state }: Job,
+  source: WeightBytes,
+  signal: AbortSignal | undefined,
+): Promise<Palette | undefined> {
+  const { form, type } = weight;
+  if (form.kind !== "palette" || form.rows !== undefined) return undefined;
+  const counts = new HalfCounts();
+  const converter = new RowConverter(type, form, state.fold, source.dequantize);
+  for (const job of jobsOf(weight, state)) {
+    throwIfCancelled(signal);
+    counts.add(converter.halves(await readJob(job, source, signal), job.rows * state.columns));
+  }
+  throwIfCancelled(signal);
+  return counts.palette(2 ** form.bits);
 }
 
 /** Fails like `Promise.all`, but not before the last of them has let go of what it reads. */
@@ -221,6 +249,9 @@ function readJob(job: Job, source: WeightBytes, signal: AbortSignal | undefined)
 async function writeParts(job: Job, parts: ConvertedRows, sink: PositionedSink): Promise<void> {
   const { weight, state } = job;
   for (const part of weight.parts) {
+    // Of a tensor with one table, each run has it.
+    if (part.part === "table" && weight.form.kind === "palette" && weight.form.rows === undefined && job.firstRow > 0)
+      continue;
     const bytes = parts.get(part.part);
     const perRow = elementCount(part.shape) / state.rows;
     if (bytes !== undefined && part.record !== undefined)
@@ -237,13 +268,13 @@ async function measure(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { state, rows } = job;
-  if (source.measure === undefined) return measureSample(job, original, source.dequantize);
+  if (source.measure === undefined) return measureSample(job, original, parts, source.dequantize);
   const { type, form } = job.weight;
   const run = { type, original, count: rows * state.columns, form, parts, fold: state.fold };
   add(state, await source.measure(run, signal), rows);
 }
 
-function measureSample(job: Job, bytes: Uint8Array, dequantize: Dequantize): void {
+function measureSample(job: Job, bytes: Uint8Array, made: ConvertedRows, dequantize: Dequantize): void {
   const { weight, state } = job;
   const { type, form } = weight;
   const count = state.columns;
@@ -252,8 +283,13 @@ function measureSample(job: Job, bytes: Uint8Array, dequantize: Dequantize): voi
     if (row % state.measureEvery !== 0 || state.measured >= MEASURED_ROWS) continue;
     const at = (row - job.firstRow) * rowBytes;
     const original = bytes.slice(at, at + rowBytes);
-    const parts = new RowConverter(type, form, state.fold, dequantize).convert(original, count);
-    add(state, measureRows({ type, original, count, form, parts, fold: state.fold }, dequantize), 1);
+    const run = { type, original, count, fold: state.fold };
+    // A row of a palette means nothing without the others that share its table.
+    const stored =
+      form.kind === "palette"
+        ? asHalves(form, made, (row - job.firstRow) * count, count)
+        : { form, parts: new RowConverter(type, form, state.fold, dequantize).convert(original, count) };
+    add(state, measureRows({ ...run, ...stored }, dequantize), 1);
   }
 }
 

@@ -5,7 +5,7 @@
 import { BlobPlan } from "../../../backends/coreml/blob.ts";
 import { CoreML } from "../../../backends/coreml/generated/proto.js";
 import { f32ToF16Array } from "../../../quant/half.ts";
-import { packBits } from "../../../backends/coreml/mil/toProto.ts";
+import { packBits } from "../../../backends/coreml/mil/bits.ts";
 import type { MilConstant, MilDtype, MilFunction, MilOperation } from "../../../backends/coreml/mil/types.ts";
 import { elementCount, MIL_DTYPES, tensorType } from "../../../backends/coreml/mil/types.ts";
 import { MODEL_PATH, writePackage } from "../../../backends/coreml/package.ts";

@@ -1,7 +1,9 @@
 /** Decompression of constants: what Core ML does when it loads a model. */
 import { elementCount, tensorType } from "../types.ts";
-import type { Kernel } from "../../simulator/kernel.ts";
+import type { Arguments, Kernel } from "../../simulator/kernel.ts";
+import type { PackageTensor } from "../../package/packageTensor.ts";
 import { packageTensor } from "../../package/packageTensor.ts";
+import { unpackBits } from "../bits.ts";
 import { simError, strides } from "../../simulator/tensor.ts";
 import type { Infer, Operators } from "./operator.ts";
 
@@ -35,8 +37,24 @@ const blockwise: Kernel = (a) => {
   return packageTensor(scale.dtype, data.shape, out);
 };
 
+/** One table and places in bytes, as many bits each as the table needs: the operator before CoreML8. */
+function lutOfBytes(a: Arguments): PackageTensor {
+  const [places, lut, shape] = [a.tensor("indices"), a.tensor("lut"), a.numbers("shape")];
+  const [bits, count] = [Math.log2(lut.data.length), elementCount(shape)];
+  if (![1, 2, 4, 6, 8].includes(bits)) simError(a.type, `a table of ${lut.data.length} values`);
+  if (places.data.length !== Math.ceil((count * bits) / 8))
+    simError(a.type, `${places.data.length} bytes for ${count} places of ${bits} bits`);
+  const indices = unpackBits(bits, count, Uint8Array.from(places.data), false);
+  return packageTensor(
+    lut.dtype,
+    shape,
+    Float64Array.from(indices, (index) => lut.data[index] as number),
+  );
+}
+
 /** lut[group…, index, vector]: the group of each axis is place / (size / groups). */
 const lutToDense: Kernel = (a) => {
+  if (a.has("shape")) return lutOfBytes(a);
   const [indices, lut] = [a.tensor("indices"), a.tensor("lut")];
   const rank = indices.shape.length;
   if ((lut.shape[rank + 1] ?? 1) !== 1) simError(a.type, "vector tables are not simulated");
@@ -77,7 +95,7 @@ const blockwiseType: Infer = (a) => {
 
 const lutType: Infer = (a) => {
   const [indices, table] = [a.tensor("indices"), a.tensor("lut")];
-  return [tensorType(table.dtype, indices.shape)];
+  return [tensorType(table.dtype, a.has("shape") ? a.numbers("shape") : indices.shape)];
 };
 
 export const CONSTEXPR: Operators = {

@@ -17,6 +17,8 @@ export interface ArgumentFact {
   readonly constant?: MilConstant;
   /** For constexprs: how many blocks share a row, 1 = one scale per row. */
   readonly blocksPerRow?: number;
+  /** For constexprs: places in tables, which the Neural Engine reads as they are. */
+  readonly palette?: true;
   /** Bytes as stored: packed for weights. */
   readonly bytes: number;
 }
