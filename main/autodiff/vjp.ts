@@ -15,6 +15,7 @@ import { expandOps, nodeInfo, typeAt } from "../ops/expand.ts";
 import { filledLike } from "../ops/families/constants.ts";
 import { makeRegion, opBuilder, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
+import { checkNew, leavesOf, outputOf } from "./names.ts";
 
 export interface GradientRequest {
   /** Outputs to differentiate; their cotangents become inputs `cotangent.<name>`. */
@@ -23,7 +24,7 @@ export interface GradientRequest {
   readonly cotangents?: "inputs" | "ones";
   /** Inputs, weights or states by name; their gradients become outputs `gradient.<name>`. */
   readonly wrt: readonly string[];
-  /** Prefix instead of "gradient", to differentiate once more. */
+  /** Of the outputs that are gradients, instead of "gradient": where the graph has some already. */
   readonly prefix?: string;
 }
 
@@ -41,11 +42,15 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
   const g = typedBuilder(builder);
   const map = copyAll(builder, source);
 
-  const leaves = leavesByName(source);
-  const sweep = new Sweep(source, g, map, new Set(request.wrt.map((name) => leaves.get(name)?.id)));
+  const wrt = leavesOf("vjp", source, request.wrt);
+  checkNew(
+    "vjp",
+    source,
+    request.wrt.map((name) => gradientName(name, request.prefix)),
+  );
+  const sweep = new Sweep(source, g, map, new Set(wrt.map(({ id }) => id)));
   for (const name of request.of) {
-    const output = source.outputs.find((o) => o.name === name);
-    if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no output "${name}" in ${graph.name}`);
+    const output = outputOf("vjp", source, name);
     const value = map(output.value);
     const cotangent =
       request.cotangents === "ones"
@@ -54,11 +59,9 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
     sweep.give(output.value, cotangent);
   }
   sweep.run();
-  for (const name of request.wrt) {
-    const leaf = leaves.get(name);
-    if (!leaf) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no input or weight "${name}" in ${graph.name}`);
-    builder.output(gradientName(name, request.prefix), sweep.gradientOf({ node: leaf.id, output: 0 }));
-  }
+  request.wrt.forEach((name, i) => {
+    builder.output(gradientName(name, request.prefix), sweep.gradientOf({ node: itemAt(wrt, i).id, output: 0 }));
+  });
   return builder.finish();
 }
 
@@ -82,7 +85,7 @@ function newGradientOf(region: Graph, of: readonly number[], wrt: readonly numbe
   const source = expandForGradients(region);
   const inputs = regionInputs(source);
   const results = regionOutputs(source);
-  const cotangents = of.map((i) => typeOfPlace(results, i));
+  const cotangents = of.map((i) => itemAt(results, i));
   const made = makeRegion(`${region.name} gradient`, [...inputs, ...cotangents], (g, ...operands) => {
     const leaves = wrt.map((i) => source.inputs[i]);
     const sweep = new Sweep(source, g, inlineNodes(g.graph, source, operands), new Set(leaves));
@@ -99,30 +102,38 @@ function newGradientOf(region: Graph, of: readonly number[], wrt: readonly numbe
   return prune(made).graph;
 }
 
-function typeOfPlace<T>(items: readonly T[], index: number): T {
+export function itemAt<T>(items: readonly T[], index: number): T {
   const item = items[index];
-  invariant(item !== undefined, `[vjp] there is no output ${index}`);
+  invariant(item !== undefined, `[autodiff] nothing at ${index}`);
   return item;
 }
 
 /** Copies a graph into a builder: leaves, nodes, outputs and states. Gives the way from old values to new ones. */
 export function copyAll(builder: GraphBuilder, source: Graph): (old: Value) => Value {
+  const map = copyNodes(builder, source);
+  for (const output of source.outputs) builder.output(output.name, map(output.value));
+  for (const state of source.states) builder.setState(state.name, map(state.output));
+  return map;
+}
+
+/** The same without outputs and states; inputs that are `given` become these values. */
+export function copyNodes(
+  builder: GraphBuilder,
+  source: Graph,
+  given: ReadonlyMap<string, Value> = new Map(),
+): (old: Value) => Value {
   const values: (readonly Value[])[] = [];
   const map = (old: Value): Value => {
     const value = values[old.node]?.[old.output];
     invariant(value, `value ${valueKey(old)} is read before it is made`);
     return value;
   };
-  for (const node of source.nodes) values.push(copyNode(builder, source, node, map));
   for (const [symbol, size] of Object.entries(source.symbolLimits)) builder.limitSymbol(symbol, size);
-  for (const output of source.outputs) builder.output(output.name, map(output.value));
-  for (const state of source.states) builder.setState(state.name, map(state.output));
+  for (const node of source.nodes) {
+    const own = node.op === "input" ? given.get(String(node.attrs["name"])) : undefined;
+    values.push(own === undefined ? copyNode(builder, source, node, map) : [own]);
+  }
   return map;
-}
-
-export function leavesByName(graph: Graph): ReadonlyMap<string, Node> {
-  const named = graph.nodes.filter((node) => isLeaf(node) && typeof node.attrs["name"] === "string");
-  return new Map(named.map((node) => [String(node.attrs["name"]), node]));
 }
 
 /** Nodes that depend on what the gradient is wanted for. */

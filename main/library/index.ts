@@ -21,12 +21,14 @@ export type { Initial } from "../ir/initial.ts";
 export type { Finding } from "../ir/verify.ts";
 
 // Derivatives and batches: a graph in, a graph out
-export { grad } from "./graphs.ts";
+export { grad, hvp, jacfwd, jacrev, valueAndGrad } from "../autodiff/transforms.ts";
+export type { DerivativeRequest } from "../autodiff/transforms.ts";
 export { gradientGraph as vjp } from "../autodiff/vjp.ts";
 export type { GradientRequest } from "../autodiff/vjp.ts";
 export { tangentGraph as jvp } from "../autodiff/jvp.ts";
 export type { TangentRequest } from "../autodiff/jvp.ts";
-export { batchGraph as vmap } from "../autodiff/vmap.ts";
+export { mapGraph as vmap } from "../autodiff/vmap.ts";
+export type { BatchAxis, BatchRequest } from "../autodiff/vmap.ts";
 
 // Running in TypeScript, and compiling
 export { evaluate, freeze } from "./graphs.ts";

@@ -99,7 +99,7 @@ describe("the alarm names", () => {
     },
     {
       title: "the data",
-      build: (g: GraphMaker, x: Value) => x,
+      build: (_g: GraphMaker, x: Value) => x,
       x: [1, NaN, 2, 3],
       found: { op: "input", name: "x", kind: "NaN" },
       message: "input (x) holds NaN",
