@@ -36,7 +36,15 @@ export const expandForGradients = (graph: Graph): Graph =>
   expandOps(graph, "expand for gradients", (op) => (op.gradient.kind === "decompose" ? op.gradient.via : undefined));
 
 /** The graph's outputs, and the vector-Jacobian product of the requested ones. */
-export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
+export const gradientGraph = (graph: Graph, request: GradientRequest): Graph => gradientParts(graph, request).graph;
+
+export interface GradientParts {
+  readonly graph: Graph;
+  /** So many nodes are those of the graph itself; behind them are those of its gradient. */
+  readonly forward: number;
+}
+
+export function gradientParts(graph: Graph, request: GradientRequest): GradientParts {
   const source = expandForGradients(graph);
   const builder = new GraphBuilder(opTable, `${graph.name} gradient`);
   const g = typedBuilder(builder);
@@ -62,7 +70,7 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
   request.wrt.forEach((name, i) => {
     builder.output(gradientName(name, request.prefix), sweep.gradientOf({ node: itemAt(wrt, i).id, output: 0 }));
   });
-  return builder.finish();
+  return { graph: builder.finish(), forward: source.nodes.length };
 }
 
 /**

@@ -29,6 +29,8 @@ export { tangentGraph as jvp } from "../autodiff/jvp.ts";
 export type { TangentRequest } from "../autodiff/jvp.ts";
 export { mapGraph as vmap } from "../autodiff/vmap.ts";
 export type { BatchAxis, BatchRequest } from "../autodiff/vmap.ts";
+export { checkpoint } from "../compiler/recompute.ts";
+export type { Checkpointed, CheckpointRequest, Trade } from "../compiler/recompute.ts";
 
 // Running in TypeScript, and compiling
 export { evaluate, freeze } from "./graphs.ts";

@@ -4,6 +4,7 @@
  * moments are states of the graph, the update is part of it, and a step sends only its batch and a few numbers.
  * The file is long because both paths share one state: whose turn it is, what is open, what is pending.
  */
+import type { Trade } from "../compiler/recompute.ts";
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
@@ -21,7 +22,7 @@ import type { Clipping } from "./clipping.ts";
 import { clipped, globalNorm } from "./clipping.ts";
 import type { Fault } from "./fault.ts";
 import { asWeight } from "./fault.ts";
-import type { Forward } from "./forward.ts";
+import type { Forward, Gradients } from "./forward.ts";
 import { curvatureOf, forwardOf, gradientsOf } from "./forward.ts";
 import type { GroupRule } from "./groups.ts";
 import { assign } from "./groups.ts";
@@ -91,6 +92,8 @@ export class TrainingSession {
   #scale: LossScale | undefined;
   #wantsFused = false;
   #isGuarded = false;
+  #budget: number | undefined;
+  #trade: Trade | undefined;
   #states: readonly HostState[];
   #steps = 0;
   #sums: readonly HostArray[] = [];
@@ -141,6 +144,23 @@ export class TrainingSession {
     this.#beforeStart("withNanAlarm");
     this.#isGuarded = true;
     return this;
+  }
+
+  /** Bytes, in f32, for what lies between a step's inputs and its gradients: where it is not enough, activations are computed twice. */
+  withActivationBudget(bytes: number): this {
+    this.#beforeStart("withActivationBudget");
+    this.#trade = this.#gradientGraphs(bytes).trade;
+    this.#budget = bytes;
+    return this;
+  }
+
+  /** What the budget came to: bytes with and without, operations added. */
+  get activationTrade(): Trade | undefined {
+    return this.#trade;
+  }
+
+  #gradientGraphs(budget: number | undefined): Gradients {
+    return gradientsOf(this.#forward, this.config.device.castsItself ? "f32" : this.#precision, budget);
   }
 
   get fusedActive(): boolean {
@@ -234,7 +254,7 @@ export class TrainingSession {
     return this.#inTurn(async () => {
       throwIfCancelled(signal);
       const { device } = this.config;
-      const gradients = gradientsOf(this.#forward, device.castsItself ? "f32" : this.#precision);
+      const gradients = this.#gradientGraphs(undefined);
       const weights = this.#sent(await this.#current());
       const scale = Float32Array.of(this.#scale?.scale ?? 1);
       const given = { ...typedInputs(inputsOf(this.#forward), inputs), ...weights, [names.SCALE]: scale };
@@ -343,7 +363,7 @@ export class TrainingSession {
 
   async #compile(): Promise<Opened> {
     const { device, clipping } = this.config;
-    const gradients = gradientsOf(this.#forward, device.castsItself ? "f32" : this.#precision);
+    const gradients = this.#gradientGraphs(this.#budget);
     const wantsCurvature = this.#plan.some(({ optimizer }) => optimizer.curvatureAt !== undefined);
     const curvature = wantsCurvature ? curvatureOf(this.#forward) : undefined;
     const inputs = inputsOf(this.#forward);
