@@ -5,7 +5,7 @@
  * tangent. Branches and loops stay: a loop carries its tangents along, so it needs no limit, unlike
  * in reverse mode.
  */
-import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
+import { invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
@@ -18,37 +18,40 @@ import { typeAt } from "../ops/expand.ts";
 import { filled, filledLike } from "../ops/families/constants.ts";
 import { makeRegion, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
-import { copyAll, expandForGradients, gradientOf, leavesByName } from "./vjp.ts";
+import { checkNew, leavesOf, outputOf } from "./names.ts";
+import { copyAll, expandForGradients, gradientOf, itemAt } from "./vjp.ts";
 
 export interface TangentRequest {
   /** Outputs to differentiate; their tangents become outputs `tangent.<name>`. */
   readonly of: readonly string[];
   /** Inputs, weights or states by name; their tangents become inputs `tangent.<name>`. */
   readonly wrt: readonly string[];
+  /** Of these inputs and outputs, instead of "tangent": where the graph has some already. */
+  readonly prefix?: string;
 }
 
-const tangentName = (name: string): string => `tangent.${name}`;
+export const tangentName = (name: string, prefix = "tangent"): string => `${prefix}.${name}`;
 
 /** The graph's outputs, and the Jacobian-vector product of the requested ones. */
-export function tangentGraph(graph: Graph, request: TangentRequest): Graph {
+export function tangentGraph(graph: Graph, { of, wrt, prefix }: TangentRequest): Graph {
   const source = expandForGradients(graph);
+  const leaves = leavesOf("jvp", source, wrt);
+  const made = (names: readonly string[]): readonly string[] => names.map((name) => tangentName(name, prefix));
+  checkNew("jvp", source, made(wrt), "input");
+  checkNew("jvp", source, made(of));
   const builder = new GraphBuilder(opTable, `${graph.name} tangent`);
   const g = typedBuilder(builder);
   const map = copyAll(builder, source);
-  const leaves = leavesByName(source);
   const tangents: Tangents = new Map();
-  for (const name of request.wrt) {
-    const leaf = leaves.get(name);
-    if (!leaf) throw new WorkbenchError("INPUT_ARGUMENT", `[jvp] no input or weight "${name}" in ${graph.name}`);
-    const value: Value = { node: leaf.id, output: 0 };
-    tangents.set(valueKey(value), builder.input(tangentName(name), typeAt(source, value)));
-  }
+  wrt.forEach((name, i) => {
+    const value: Value = { node: itemAt(leaves, i).id, output: 0 };
+    tangents.set(valueKey(value), builder.input(tangentName(name, prefix), typeAt(source, value)));
+  });
   push(source, g, map, tangents);
-  for (const name of request.of) {
-    const output = source.outputs.find((o) => o.name === name);
-    if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[jvp] no output "${name}" in ${graph.name}`);
+  for (const name of of) {
+    const output = outputOf("jvp", source, name);
     const tangent = tangents.get(valueKey(output.value)) ?? filledLike(g, map(output.value), 0);
-    builder.output(tangentName(name), tangent);
+    builder.output(tangentName(name, prefix), tangent);
   }
   return prune(builder.finish()).graph;
 }
@@ -82,11 +85,6 @@ const places = (items: readonly unknown[], holds: (index: number) => boolean): r
   items.flatMap((_, i) => (holds(i) ? [i] : []));
 const floats = (types: readonly TensorType[]): readonly number[] =>
   places(types, (i) => isFloat(types[i]?.dtype ?? "bool"));
-const at = <T>(items: readonly T[], index: number): T => {
-  const item = items[index];
-  invariant(item !== undefined, `[jvp] nothing at ${index}`);
-  return item;
-};
 const present = (given: Given): readonly Value[] => given.filter((value) => value !== undefined);
 
 /** The transpose of the gradient rule, as nodes. */
@@ -104,7 +102,7 @@ function ofNode(node: Node, types: readonly TensorType[], g: OpBuilder, inputs: 
     cotangents,
   );
   // The rule is linear in its cotangents, so it does not matter where it is differentiated.
-  const anywhere = of.map((i) => zerosOf(g, at(node.outputs, i)));
+  const anywhere = of.map((i) => zerosOf(g, itemAt(node.outputs, i)));
   const results = inlineGraph(g.graph, pushed, [...inputs, ...anywhere, ...present(given)]);
   return node.outputs.map((_, i) => results[of.indexOf(i)]);
 }
@@ -122,16 +120,16 @@ function zerosOf(g: OpBuilder, type: TensorType): Value {
 function withTangents(region: Graph, wrt: readonly number[]): Graph {
   const source = expandForGradients(region);
   const types = regionInputs(source);
-  const extra = wrt.map((i) => at(types, i));
+  const extra = wrt.map((i) => itemAt(types, i));
   return makeRegion(`${region.name} tangent`, [...types, ...extra], (g, ...operands) => {
     const map = inlineNodes(g.graph, source, operands);
     const tangents: Tangents = new Map();
     wrt.forEach((place, i) => {
-      tangents.set(valueKey({ node: at(source.inputs, place), output: 0 }), at(operands, types.length + i));
+      tangents.set(valueKey({ node: itemAt(source.inputs, place), output: 0 }), itemAt(operands, types.length + i));
     });
     push(source, g, map, tangents);
     const results = source.outputs.map(({ value }) => value);
-    const moved = floats(regionOutputs(source)).map((i) => at(results, i));
+    const moved = floats(regionOutputs(source)).map((i) => itemAt(results, i));
     return [
       ...results.map(map),
       ...moved.map((value) => tangents.get(valueKey(value)) ?? filledLike(g, map(value), 0)),
@@ -157,12 +155,12 @@ function ofLoop(node: Node, g: OpBuilder, inputs: readonly Value[], given: Given
   const carried = node.outputs.length;
   const moved = floats(node.outputs);
   const fixed = places(given, (i) => i >= carried && given[i] !== undefined);
-  const start = moved.map((i) => given[i] ?? filledLike(g, at(inputs, i), 0));
+  const start = moved.map((i) => given[i] ?? filledLike(g, itemAt(inputs, i), 0));
   const operands = [
     ...inputs.slice(0, carried),
     ...start,
     ...inputs.slice(carried),
-    ...fixed.map((i) => at(given, i)).filter((value) => value !== undefined),
+    ...fixed.map((i) => itemAt(given, i)).filter((value) => value !== undefined),
   ];
   const types = operands.map((value) => g.typeOf(value));
   const rest = inputs.length - carried;
@@ -171,7 +169,7 @@ function ofLoop(node: Node, g: OpBuilder, inputs: readonly Value[], given: Given
     ...all.slice(0, carried),
     ...all.slice(behind, behind + rest),
   ];
-  const [condition, body] = [at(node.regions, 0), at(node.regions, 1)];
+  const [condition, body] = [itemAt(node.regions, 0), itemAt(node.regions, 1)];
   const turn = withTangents(body, [...moved, ...fixed]);
   const regions = [
     makeRegion(condition.name, types, (h, ...all) => inlineGraph(h.graph, condition, plain(all))),

@@ -13,8 +13,9 @@ import { regionInputs, regionOutputs } from "../ir/regions.ts";
 import { copyNode, prune } from "../ir/rewrite.ts";
 import { expandOps, nodeInfo, typeAt } from "../ops/expand.ts";
 import { filledLike } from "../ops/families/constants.ts";
-import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
+import { makeRegion, opBuilder, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
+import { checkNew, leavesOf, outputOf } from "./names.ts";
 
 export interface GradientRequest {
   /** Outputs to differentiate; their cotangents become inputs `cotangent.<name>`. */
@@ -23,7 +24,7 @@ export interface GradientRequest {
   readonly cotangents?: "inputs" | "ones";
   /** Inputs, weights or states by name; their gradients become outputs `gradient.<name>`. */
   readonly wrt: readonly string[];
-  /** Prefix instead of "gradient", to differentiate once more. */
+  /** Of the outputs that are gradients, instead of "gradient": where the graph has some already. */
   readonly prefix?: string;
 }
 
@@ -35,17 +36,29 @@ export const expandForGradients = (graph: Graph): Graph =>
   expandOps(graph, "expand for gradients", (op) => (op.gradient.kind === "decompose" ? op.gradient.via : undefined));
 
 /** The graph's outputs, and the vector-Jacobian product of the requested ones. */
-export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
+export const gradientGraph = (graph: Graph, request: GradientRequest): Graph => gradientParts(graph, request).graph;
+
+export interface GradientParts {
+  readonly graph: Graph;
+  /** So many nodes are those of the graph itself; behind them are those of its gradient. */
+  readonly forward: number;
+}
+
+export function gradientParts(graph: Graph, request: GradientRequest): GradientParts {
   const source = expandForGradients(graph);
   const builder = new GraphBuilder(opTable, `${graph.name} gradient`);
   const g = typedBuilder(builder);
   const map = copyAll(builder, source);
 
-  const leaves = leavesByName(source);
-  const sweep = new Sweep(source, g, map, new Set(request.wrt.map((name) => leaves.get(name)?.id)));
+  const wrt = leavesOf("vjp", source, request.wrt);
+  checkNew(
+    "vjp",
+    source,
+    request.wrt.map((name) => gradientName(name, request.prefix)),
+  );
+  const sweep = new Sweep(source, g, map, new Set(wrt.map(({ id }) => id)));
   for (const name of request.of) {
-    const output = source.outputs.find((o) => o.name === name);
-    if (!output) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no output "${name}" in ${graph.name}`);
+    const output = outputOf("vjp", source, name);
     const value = map(output.value);
     const cotangent =
       request.cotangents === "ones"
@@ -54,12 +67,10 @@ export function gradientGraph(graph: Graph, request: GradientRequest): Graph {
     sweep.give(output.value, cotangent);
   }
   sweep.run();
-  for (const name of request.wrt) {
-    const leaf = leaves.get(name);
-    if (!leaf) throw new WorkbenchError("INPUT_ARGUMENT", `[vjp] no input or weight "${name}" in ${graph.name}`);
-    builder.output(gradientName(name, request.prefix), sweep.gradientOf({ node: leaf.id, output: 0 }));
-  }
-  return builder.finish();
+  request.wrt.forEach((name, i) => {
+    builder.output(gradientName(name, request.prefix), sweep.gradientOf({ node: itemAt(wrt, i).id, output: 0 }));
+  });
+  return { graph: builder.finish(), forward: source.nodes.length };
 }
 
 /**
@@ -82,7 +93,7 @@ function newGradientOf(region: Graph, of: readonly number[], wrt: readonly numbe
   const source = expandForGradients(region);
   const inputs = regionInputs(source);
   const results = regionOutputs(source);
-  const cotangents = of.map((i) => typeOfPlace(results, i));
+  const cotangents = of.map((i) => itemAt(results, i));
   const made = makeRegion(`${region.name} gradient`, [...inputs, ...cotangents], (g, ...operands) => {
     const leaves = wrt.map((i) => source.inputs[i]);
     const sweep = new Sweep(source, g, inlineNodes(g.graph, source, operands), new Set(leaves));
@@ -99,30 +110,38 @@ function newGradientOf(region: Graph, of: readonly number[], wrt: readonly numbe
   return prune(made).graph;
 }
 
-function typeOfPlace<T>(items: readonly T[], index: number): T {
+export function itemAt<T>(items: readonly T[], index: number): T {
   const item = items[index];
-  invariant(item !== undefined, `[vjp] there is no output ${index}`);
+  invariant(item !== undefined, `[autodiff] nothing at ${index}`);
   return item;
 }
 
 /** Copies a graph into a builder: leaves, nodes, outputs and states. Gives the way from old values to new ones. */
 export function copyAll(builder: GraphBuilder, source: Graph): (old: Value) => Value {
+  const map = copyNodes(builder, source);
+  for (const output of source.outputs) builder.output(output.name, map(output.value));
+  for (const state of source.states) builder.setState(state.name, map(state.output));
+  return map;
+}
+
+/** The same without outputs and states; inputs that are `given` become these values. */
+export function copyNodes(
+  builder: GraphBuilder,
+  source: Graph,
+  given: ReadonlyMap<string, Value> = new Map(),
+): (old: Value) => Value {
   const values: (readonly Value[])[] = [];
   const map = (old: Value): Value => {
     const value = values[old.node]?.[old.output];
     invariant(value, `value ${valueKey(old)} is read before it is made`);
     return value;
   };
-  for (const node of source.nodes) values.push(copyNode(builder, source, node, map));
   for (const [symbol, size] of Object.entries(source.symbolLimits)) builder.limitSymbol(symbol, size);
-  for (const output of source.outputs) builder.output(output.name, map(output.value));
-  for (const state of source.states) builder.setState(state.name, map(state.output));
+  for (const node of source.nodes) {
+    const own = node.op === "input" ? given.get(String(node.attrs["name"])) : undefined;
+    values.push(own === undefined ? copyNode(builder, source, node, map) : [own]);
+  }
   return map;
-}
-
-export function leavesByName(graph: Graph): ReadonlyMap<string, Node> {
-  const named = graph.nodes.filter((node) => isLeaf(node) && typeof node.attrs["name"] === "string");
-  return new Map(named.map((node) => [String(node.attrs["name"]), node]));
 }
 
 /** Nodes that depend on what the gradient is wanted for. */
@@ -132,6 +151,21 @@ function activeNodes(graph: Graph, wanted: ReadonlySet<number | undefined>): Uin
     active[node.id] = wanted.has(node.id) || node.inputs.some((input) => active[input.node] === 1) ? 1 : 0;
   return active;
 }
+
+/** The builder for the gradient of one node: what it makes stands where the node stands, and is called after it. */
+function within(g: OpBuilder, node: Node): OpBuilder {
+  const origins = node.origins.map((origin) => ({ ...origin, label: gradientLabel(origin.label) }));
+  return opBuilder({
+    apply: (op, inputs, attrs, options) => g.graph.apply(op, inputs, attrs, { ...options, origins }),
+    typeOf: (value) => g.graph.typeOf(value),
+    constant: (tensor) => g.graph.constant(tensor, { origins }),
+  });
+}
+
+const GRADIENT_OF = "gradient of ";
+/** Of a gradient's gradient it is the same: labels do not grow with the order. */
+const gradientLabel = (label: string): string => (isGradientLabel(label) ? label : GRADIENT_OF + label);
+export const isGradientLabel = (label: string): boolean => label.startsWith(GRADIENT_OF);
 
 /** One walk from the last node to the first, over a copy of the graph that stands in `g` already. */
 class Sweep {
@@ -172,7 +206,7 @@ class Sweep {
         "UNSUPPORTED_OP",
         `[vjp] no gradient flows through ${node.op}: ${gradient?.kind === "nondifferentiable" ? gradient.reason : "no rule"}`,
       );
-    const g = this.#g;
+    const g = within(this.#g, node);
     const outputs = node.outputs.map((_, output) => this.#map({ node: node.id, output }));
     const [first] = outputs;
     invariant(first, `${node.op} has an output`);

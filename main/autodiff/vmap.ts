@@ -1,16 +1,23 @@
-/** Batching: the graph that runs `size` items at once. Batched inputs and every result get the batch axis in front. */
+/**
+ * Batching: the graph that runs `size` items at once. Inside, the batch axis is in front of everything that differs from item
+ * to item, and what does not differ is computed once; inputs and outputs may have it elsewhere.
+ */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Dim } from "../ir/dim.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
-import { isLeaf } from "../ir/graph.ts";
+import { isLeaf, isMemoryParam } from "../ir/graph.ts";
+import { initialOf } from "../ir/initial.ts";
 import { regionInputs } from "../ir/regions.ts";
 import { rewindOf } from "../ir/rewind.ts";
+import type { TensorType } from "../ir/type.ts";
+import { normalizeAxis } from "../ir/type.ts";
 import { asList } from "../ops/defineOp.ts";
 import { expandOps, nodeInfo } from "../ops/expand.ts";
 import { alignRank, asBatched } from "../ops/families/batching.ts";
 import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
+import { wrongName } from "./names.ts";
 
 interface Batched {
   readonly value: Value;
@@ -20,31 +27,112 @@ interface Batched {
 const expandForBatching = (graph: Graph): Graph =>
   expandOps(graph, "expand for batching", (op) => (op.batching.kind === "decompose" ? op.batching.via : undefined));
 
-/** `inputs` are the names of the inputs (or states) that differ from item to item. */
-export function batchGraph(graph: Graph, inputs: readonly string[], size: Dim): Graph {
+/** Where the batch axis is: a place among the axes, or null where a value is the same for all items. */
+export type BatchAxis = number | null;
+
+export interface BatchRequest {
+  /** Number of items: a number or a symbol. */
+  readonly size: Dim;
+  /** Inputs, states and parameters in memory that differ from item to item, by name; those not named do not. */
+  readonly inAxes: Readonly<Record<string, BatchAxis>>;
+  /** Of all outputs, or by name; 0 (in front) where none is given. */
+  readonly outAxes?: BatchAxis | Readonly<Record<string, BatchAxis>>;
+}
+
+/** All of `inputs` with the batch axis in front, and every output. */
+export const batchGraph = (graph: Graph, inputs: readonly string[], size: Dim): Graph =>
+  mapGraph(graph, { size, inAxes: Object.fromEntries(inputs.map((name) => [name, 0])) });
+
+export function mapGraph(graph: Graph, { size, inAxes, outAxes = 0 }: BatchRequest): Graph {
   const source = expandForBatching(graph);
+  const axes = new Map(Object.entries(inAxes).filter((entry): entry is [string, number] => entry[1] !== null));
+  checkMapped(source, Object.keys(inAxes), axes);
   const builder = new GraphBuilder(opTable, `${graph.name} batched`);
+  for (const [symbol, most] of Object.entries(source.symbolLimits)) builder.limitSymbol(symbol, most);
   const g = typedBuilder(builder);
   const map = batchNodes(source, g, size, (node) => {
-    const name = node.attrs["name"];
+    const name = String(node.attrs["name"]);
     const [type] = node.outputs;
-    if ((node.op === "input" || node.op === "state") && typeof name === "string" && type && inputs.includes(name)) {
-      const wide = { dtype: type.dtype, shape: [size, ...type.shape] };
-      const value =
-        node.op === "input" ? builder.input(name, wide) : builder.state(name, wide, { rewind: rewindOf(node) });
-      return { value, batched: true };
+    const axis = isLeaf(node) && node.op !== "constant" ? axes.get(name) : undefined;
+    if (axis !== undefined && type !== undefined) {
+      const place = normalizeAxis(axis, type.shape.length + 1, `vmap ${name}`);
+      const wide = { dtype: type.dtype, shape: type.shape.toSpliced(place, 0, size) };
+      return { value: toFront(g, wideLeaf(builder, node, name, wide), place), batched: true };
     }
     const [value] = isLeaf(node) ? builder.adopt(node, [], source.constants) : [];
     return value && { value, batched: false };
   });
-  const wide = (old: Value): Value => {
-    const { value, batched } = map(old);
-    return asBatched(g, value, batched, size);
-  };
-  for (const output of source.outputs) builder.output(output.name, wide(output.value));
-  for (const state of source.states)
-    builder.setState(state.name, inputs.includes(state.name) ? wide(state.output) : map(state.output).value);
+  const axesOut = outAxesOf(source, outAxes);
+  for (const output of source.outputs) {
+    const { value, batched } = map(output.value);
+    const axis = axesOut(output.name);
+    if (axis === null && batched)
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[vmap] outAxes ${output.name}: got null, expected an axis: it differs from item to item`,
+      );
+    const wide = axis === null ? value : asBatched(g, value, batched, size);
+    const rank = builder.typeOf(wide).shape.length;
+    builder.output(
+      output.name,
+      axis === null ? wide : fromFront(g, wide, normalizeAxis(axis, rank, `vmap ${output.name}`)),
+    );
+  }
+  for (const { name, output } of source.states) {
+    const { value, batched } = map(output);
+    const axis = axes.get(name);
+    if (axis === undefined && batched)
+      throw new WorkbenchError("INPUT_ARGUMENT", `[vmap] inAxes ${name}: got none, expected an axis`, {
+        hint: "The next value of this state differs from item to item.",
+      });
+    const wide = axis === undefined ? value : asBatched(g, value, batched, size);
+    const rank = builder.typeOf(wide).shape.length;
+    builder.setState(name, axis === undefined ? wide : fromFront(g, wide, normalizeAxis(axis, rank, "vmap")));
+  }
   return builder.finish();
+}
+
+function checkMapped(graph: Graph, names: readonly string[], axes: ReadonlyMap<string, number>): void {
+  const leaves = graph.nodes.filter((node) => isLeaf(node) && node.op !== "constant");
+  const byName = new Map(leaves.map((node) => [String(node.attrs["name"]), node]));
+  const unknown = names.find((name) => !byName.has(name));
+  if (unknown !== undefined) throw wrongName("vmap", "inAxes", unknown, [...byName.keys()]);
+  for (const name of axes.keys()) {
+    const node = byName.get(name);
+    if (node?.op === "param" && !isMemoryParam(node))
+      throw new WorkbenchError(
+        "INPUT_ARGUMENT",
+        `[vmap] inAxes ${name}: got a weight of a file, expected an input, a state or a parameter in memory`,
+        { hint: "A file has one of it. Make it an input of the graph." },
+      );
+  }
+}
+
+function wideLeaf(builder: GraphBuilder, node: Node, name: string, type: TensorType): Value {
+  const initial = initialOf(node.attrs);
+  const own = initial === undefined ? {} : { initial };
+  if (node.op === "input") return builder.input(name, type);
+  if (node.op === "param") return builder.param(name, type, { memory: true, ...own });
+  return builder.state(name, type, { rewind: rewindOf(node), ...own });
+}
+
+function outAxesOf(graph: Graph, outAxes: NonNullable<BatchRequest["outAxes"]> | null): (name: string) => BatchAxis {
+  if (outAxes === null || typeof outAxes === "number") return () => outAxes;
+  const known = graph.outputs.map(({ name }) => name);
+  const unknown = Object.keys(outAxes).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw wrongName("vmap", "outAxes", unknown, known);
+  return (name) => (name in outAxes ? (outAxes[name] ?? null) : 0);
+}
+
+/** The axis at `place` in front, the others in their order; and back. */
+function toFront(g: OpBuilder, x: Value, place: number): Value {
+  const others = [...g.typeOf(x).shape.keys()].filter((axis) => axis !== place);
+  return place === 0 ? x : g.transpose([x], { perm: [place, ...others] });
+}
+
+function fromFront(g: OpBuilder, x: Value, place: number): Value {
+  const others = [...g.typeOf(x).shape.keys()].slice(1);
+  return place === 0 ? x : g.transpose([x], { perm: others.toSpliced(place, 0, 0) });
 }
 
 /** The same for a sub-graph, by position; every output has the batch axis. */

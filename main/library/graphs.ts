@@ -1,5 +1,4 @@
-/** Graphs as users of the library make and run them: built in one function, differentiated, evaluated, frozen. */
-import { gradientGraph } from "../autodiff/vjp.ts";
+/** Graphs as users of the library make and run them: built in one function, evaluated, frozen. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { StateOptions } from "../ir/builder.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -11,7 +10,7 @@ import type { Initial } from "../ir/initial.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
-import { formatType, parseType } from "../ir/type.ts";
+import { parseType } from "../ir/type.ts";
 import type { Finding } from "../ir/verify.ts";
 import { verify } from "../ir/verify.ts";
 import type { Evaluation } from "../ops/evaluate.ts";
@@ -77,20 +76,6 @@ export function buildGraph(name: string, build: (g: GraphMaker) => void): Graph 
 
 /** Every fault of a graph that did not come from `buildGraph`; empty for a sound one. */
 export const verifyGraph = (graph: Graph): readonly Finding[] => verify(opTable, graph);
-
-/**
- * The graph with the gradients of one output, which must be a single number: outputs `gradient.<name>` for each name in
- * `wrt`. For outputs of any shape see `vjp`, whose cotangents are inputs.
- */
-export function grad(graph: Graph, { of, wrt }: { readonly of: string; readonly wrt: readonly string[] }): Graph {
-  const output = graph.outputs.find(({ name }) => name === of)?.value;
-  const type = output && graph.nodes[output.node]?.outputs[output.output];
-  if (type !== undefined && type.shape.length > 0)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[grad] output ${of}: got ${formatType(type)}, expected one number`, {
-      hint: "Reduce it to one number, or use vjp, which takes a cotangent of its shape.",
-    });
-  return gradientGraph(graph, { of: [of], wrt, cotangents: "ones" });
-}
 
 export interface EvaluateOptions {
   /** Parameters by name; those not given start with their initial value. */

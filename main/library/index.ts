@@ -21,12 +21,16 @@ export type { Initial } from "../ir/initial.ts";
 export type { Finding } from "../ir/verify.ts";
 
 // Derivatives and batches: a graph in, a graph out
-export { grad } from "./graphs.ts";
+export { grad, hvp, jacfwd, jacrev, valueAndGrad } from "../autodiff/transforms.ts";
+export type { DerivativeRequest } from "../autodiff/transforms.ts";
 export { gradientGraph as vjp } from "../autodiff/vjp.ts";
 export type { GradientRequest } from "../autodiff/vjp.ts";
 export { tangentGraph as jvp } from "../autodiff/jvp.ts";
 export type { TangentRequest } from "../autodiff/jvp.ts";
-export { batchGraph as vmap } from "../autodiff/vmap.ts";
+export { mapGraph as vmap } from "../autodiff/vmap.ts";
+export type { BatchAxis, BatchRequest } from "../autodiff/vmap.ts";
+export { checkpoint } from "../compiler/recompute.ts";
+export type { Checkpointed, CheckpointRequest, Trade } from "../compiler/recompute.ts";
 
 // Running in TypeScript, and compiling
 export { evaluate, freeze } from "./graphs.ts";
@@ -42,6 +46,7 @@ export type { Backend } from "../ops/defineOp.ts";
 // Training: optimisers, schedules, and sessions over a device
 export { TrainingSession } from "../training/session.ts";
 export type { StepResult, TrainConfig, UpdatePath } from "../training/session.ts";
+export type { Fault, FaultOperand } from "../training/fault.ts";
 export { trainingOn } from "../training/trainingDevice.ts";
 export type { TrainingDevice, TrainingRunner } from "../training/trainingDevice.ts";
 export {

@@ -71,7 +71,7 @@ describe("graphs", () => {
 
   it("vmap gives every output a batch axis", () => {
     const row = buildGraph("row", (g) => g.output("y", g.neg([g.input("x", "f32[2]")])));
-    const { outputs } = evaluate(vmap(row, ["x"], 3), { x: [1, 2, 3, 4, 5, 6] });
+    const { outputs } = evaluate(vmap(row, { size: 3, inAxes: { x: 0 } }), { x: [1, 2, 3, 4, 5, 6] });
     expect([outputs["y"]!.shape, [...outputs["y"]!.data]]).toEqual([
       [3, 2],
       [-1, -2, -3, -4, -5, -6],

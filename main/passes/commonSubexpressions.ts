@@ -15,8 +15,14 @@ import { opOf, opTable } from "../ops/index.ts";
 
 const NAME = "common subexpressions";
 
+/**
+ * The pass that nodes name which compute something once more on purpose, so that the first result need not be kept
+ * (main/compiler/recompute.ts).
+ */
+export const RECOMPUTED = "recompute";
+
 /** The same operands always give the same results, and nothing else happens: in its sub-graphs too. */
-function isPure(node: Node): boolean {
+export function isPure(node: Node): boolean {
   const traits = opOf(node.op)?.traits ?? [];
   return (
     traits.includes("pure") &&
@@ -50,7 +56,8 @@ function keyOf(node: Node, key: (value: Value) => string): string | undefined {
   const traits = opOf(node.op)?.traits ?? [];
   const inputs = node.inputs.map(key);
   if (traits.includes("commutative")) inputs.sort();
-  return `${node.op} ${inputs.join(" ")} ${attrsText(node.attrs)}${node.regions.map(graphHash).join(" ")}`;
+  const again = node.passes.includes(RECOMPUTED) ? "again " : "";
+  return `${again}${node.op} ${inputs.join(" ")} ${attrsText(node.attrs)}${node.regions.map(graphHash).join(" ")}`;
 }
 
 export const commonSubexpressions: Pass = {

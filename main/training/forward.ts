@@ -3,6 +3,8 @@
  * an ordinary graph over the same inputs and the scale of the loss.
  */
 import { applyPrecision } from "../compiler/precision.ts";
+import type { Trade } from "../compiler/recompute.ts";
+import { checkpoint } from "../compiler/recompute.ts";
 import { cotangentName, gradientGraph, gradientName } from "../autodiff/vjp.ts";
 import { tangentGraph } from "../autodiff/jvp.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
@@ -108,14 +110,21 @@ export interface Gradients {
   readonly loss: string;
   /** In the order of the trained weights. */
   readonly outputs: readonly string[];
+  /** What a budget for activations came to. */
+  readonly trade?: Trade;
 }
 
-/** Loss and gradients, computed in this precision between inputs and outputs of f32. */
-export function gradientsOf({ graph, loss, trained }: Forward, precision: PrecisionPolicy): Gradients {
+/** Loss and gradients, computed in this precision between inputs and outputs of f32. `budget`: bytes for what is in between, in f32. */
+export function gradientsOf({ graph, loss, trained }: Forward, precision: PrecisionPolicy, budget?: number): Gradients {
   const wrt = trained.map(({ name }) => name);
-  const whole = gradientGraph(graph, { of: [loss], wrt });
+  const request = { of: [loss], wrt };
+  const { graph: whole, trade } =
+    budget === undefined
+      ? { graph: gradientGraph(graph, request), trade: undefined }
+      : checkpoint(graph, { ...request, budget });
   const typed = finish(applyPrecision(prune(whole).graph, precision));
-  return { graph: typed, scale: cotangentName(loss), loss, outputs: wrt.map((name) => gradientName(name)) };
+  const outputs = wrt.map((name) => gradientName(name));
+  return { graph: typed, scale: cotangentName(loss), loss, outputs, ...(trade === undefined ? {} : { trade }) };
 }
 
 /** The Hessian's product with a vector for each weight, `tangent.<weight>`: outputs `tangent.gradient.<weight>`. */

@@ -4,6 +4,7 @@
  * moments are states of the graph, the update is part of it, and a step sends only its batch and a few numbers.
  * The file is long because both paths share one state: whose turn it is, what is open, what is pending.
  */
+import type { Trade } from "../compiler/recompute.ts";
 import { WorkbenchError, throwIfCancelled } from "../diagnostics/errors.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor } from "../ir/hostTensor.ts";
@@ -16,9 +17,12 @@ import { typedInputs } from "../runtime/numbers.ts";
 import type { GraphInput } from "../runtime/device.ts";
 import { seededRandom } from "../runtime/statistics.ts";
 import { item, sizeOfShape } from "./algebra.ts";
+import { firstFault } from "./alarm.ts";
 import type { Clipping } from "./clipping.ts";
 import { clipped, globalNorm } from "./clipping.ts";
-import type { Forward } from "./forward.ts";
+import type { Fault } from "./fault.ts";
+import { asWeight } from "./fault.ts";
+import type { Forward, Gradients } from "./forward.ts";
 import { curvatureOf, forwardOf, gradientsOf } from "./forward.ts";
 import type { GroupRule } from "./groups.ts";
 import { assign } from "./groups.ts";
@@ -58,8 +62,13 @@ export interface StepResult {
   /** Before the update. */
   readonly loss: number;
   readonly path: UpdatePath;
-  /** False where gradients in f16 were no numbers: the weights stayed, and the scale of the loss was halved. */
+  /**
+   * False where gradients were no numbers and the weights stayed: with a scaled loss, whose scale was then halved, and with
+   * the NaN alarm.
+   */
   readonly applied: boolean;
+  /** Only with the NaN alarm: the loss or a gradient is no number, and no lower scale of the loss can help. See `findFault`. */
+  readonly alarm?: true;
 }
 
 /** Weights and moments by name, in float64, and where the training stands. */
@@ -82,6 +91,9 @@ export class TrainingSession {
   #precision: PrecisionPolicy = "f32";
   #scale: LossScale | undefined;
   #wantsFused = false;
+  #isGuarded = false;
+  #budget: number | undefined;
+  #trade: Trade | undefined;
   #states: readonly HostState[];
   #steps = 0;
   #sums: readonly HostArray[] = [];
@@ -122,6 +134,33 @@ export class TrainingSession {
     this.#beforeStart("withFusedOptimizer");
     this.#wantsFused = true;
     return this;
+  }
+
+  /**
+   * A step whose loss or gradients are no numbers changes nothing and says so by `alarm`. It costs one more pass over the
+   * gradients. With a scaled loss, a step is an alarm only where its loss is no number or the scale is 1 already.
+   */
+  withNanAlarm(): this {
+    this.#beforeStart("withNanAlarm");
+    this.#isGuarded = true;
+    return this;
+  }
+
+  /** Bytes, in f32, for what lies between a step's inputs and its gradients: where it is not enough, activations are computed twice. */
+  withActivationBudget(bytes: number): this {
+    this.#beforeStart("withActivationBudget");
+    this.#trade = this.#gradientGraphs(bytes).trade;
+    this.#budget = bytes;
+    return this;
+  }
+
+  /** What the budget came to: bytes with and without, operations added. */
+  get activationTrade(): Trade | undefined {
+    return this.#trade;
+  }
+
+  #gradientGraphs(budget: number | undefined): Gradients {
+    return gradientsOf(this.#forward, this.config.device.castsItself ? "f32" : this.#precision, budget);
   }
 
   get fusedActive(): boolean {
@@ -166,7 +205,9 @@ export class TrainingSession {
       const opened = await this.#open();
       if (opened.isFused) return this.#fusedStep(opened, inputs, signal);
       const { loss, gradients } = await this.#gradients(opened, inputs, signal);
-      return { loss, path: this.updatePath, applied: await this.#update(opened, gradients, inputs, signal) };
+      const isLeast = this.#isLeastScale;
+      if (this.#isGuarded && !Number.isFinite(loss)) return this.#result(loss, false, isLeast);
+      return this.#result(loss, await this.#update(opened, gradients, inputs, signal), isLeast);
     });
   }
 
@@ -201,6 +242,25 @@ export class TrainingSession {
       this.#pending = 0;
       this.#sums = [];
       return count;
+    });
+  }
+
+  /**
+   * Runs the loss and its gradients once more on this batch, with the weights as they are now, and names the first operation
+   * that made no number of numbers; undefined where all are numbers. Sums are taken in the graph's order, which a fused
+   * kernel may not do. After a step that was applied, the weights are those that it made: begin with `withNanAlarm`.
+   */
+  findFault(inputs: Inputs, signal?: AbortSignal): Promise<Fault | undefined> {
+    return this.#inTurn(async () => {
+      throwIfCancelled(signal);
+      const { device } = this.config;
+      const gradients = this.#gradientGraphs(undefined);
+      const weights = this.#sent(await this.#current());
+      const scale = Float32Array.of(this.#scale?.scale ?? 1);
+      const given = { ...typedInputs(inputsOf(this.#forward), inputs), ...weights, [names.SCALE]: scale };
+      const open = (graph: Graph): Promise<TrainingRunner> => device.open(graph, this.#precision);
+      const fault = await firstFault(hostGraph(this.#forward, gradients), given, open, signal);
+      return fault?.op === "input" && fault.name in weights ? asWeight(fault) : fault;
     });
   }
 
@@ -303,14 +363,10 @@ export class TrainingSession {
 
   async #compile(): Promise<Opened> {
     const { device, clipping } = this.config;
-    const gradients = gradientsOf(this.#forward, device.castsItself ? "f32" : this.#precision);
+    const gradients = this.#gradientGraphs(this.#budget);
     const wantsCurvature = this.#plan.some(({ optimizer }) => optimizer.curvatureAt !== undefined);
     const curvature = wantsCurvature ? curvatureOf(this.#forward) : undefined;
-    const inputs = this.#forward.data.map((node): GraphInput => {
-      const [type] = node.outputs;
-      if (type === undefined) throw wrong("forward", "an input without a type", "a type");
-      return { name: String(node.attrs["name"]), type };
-    });
+    const inputs = inputsOf(this.#forward);
     const { loss } = this.#forward;
     if (!this.fusedActive) {
       const runner = await device.open(hostGraph(this.#forward, gradients), this.#precision);
@@ -321,6 +377,7 @@ export class TrainingSession {
     const graph = fusedGraph(this.#forward, gradients, this.#plan, {
       clipping,
       isScaled,
+      isGuarded: this.#isGuarded,
       ...(curvature === undefined ? {} : { curvature }),
     });
     const runner = await device.open(graph, this.#precision);
@@ -331,7 +388,7 @@ export class TrainingSession {
   async #gradients(opened: Opened, given: Inputs, signal: AbortSignal | undefined): Promise<Batch> {
     const scale = this.#scale?.scale ?? 1;
     const outputs = await opened.runner.run(
-      { ...typedInputs(opened.inputs, given), ...this.#weights(), [names.SCALE]: Float32Array.of(scale) },
+      { ...typedInputs(opened.inputs, given), ...this.#sent(this.#states), [names.SCALE]: Float32Array.of(scale) },
       [opened.loss, ...this.#plan.map(({ name }) => names.gradientOutput(name))],
       signal,
     );
@@ -343,10 +400,21 @@ export class TrainingSession {
     };
   }
 
-  #weights(): Readonly<Record<string, Float32Array>> {
+  /** Weights as the device takes them. */
+  #sent(states: readonly HostState[]): Readonly<Record<string, Float32Array>> {
     return Object.fromEntries(
-      this.#plan.map(({ name }, i) => [name, Float32Array.from(item(this.#states, i).parameter.data)]),
+      this.#plan.map(({ name }, i) => [name, Float32Array.from(item(states, i).parameter.data)]),
     );
+  }
+
+  /** A lower scale of the loss cannot help. */
+  get #isLeastScale(): boolean {
+    return this.#scale === undefined || this.#scale.scale === 1;
+  }
+
+  #result(loss: number, applied: boolean, isLeastScale: boolean): StepResult {
+    const isAlarm = this.#isGuarded && !applied && (!Number.isFinite(loss) || isLeastScale);
+    return { loss, path: this.updatePath, applied, ...(isAlarm ? { alarm: true } : {}) };
   }
 
   /** True where it was applied. */
@@ -356,9 +424,10 @@ export class TrainingSession {
     inputs: Inputs,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
-    if (this.#scale !== undefined) {
-      const length = globalNorm(hostAlgebra, gradients).data[0];
-      if (!this.#scale.after(Number.isFinite(length))) return false;
+    if (this.#scale !== undefined || this.#isGuarded) {
+      const isFinite = Number.isFinite(globalNorm(hostAlgebra, gradients).data[0]);
+      this.#scale?.after(isFinite);
+      if (!isFinite) return false;
     }
     const step = this.#steps + 1;
     const used = clipped(hostAlgebra, gradients, this.config.clipping);
@@ -395,7 +464,11 @@ export class TrainingSession {
     const signs = this.#signs(step);
     const along = Object.fromEntries(Object.entries(signs).map(([name, own]) => [`tangent.${name}`, own]));
     const outputs = this.#plan.map(({ name }) => `tangent.gradient.${name}`);
-    const made = await curvature.run({ ...typedInputs(inputs, given), ...this.#weights(), ...along }, outputs, signal);
+    const made = await curvature.run(
+      { ...typedInputs(inputs, given), ...this.#sent(this.#states), ...along },
+      outputs,
+      signal,
+    );
     return this.#plan.map(({ name, shape }, i) =>
       hostAlgebra.mul(arrayIn(made, item(outputs, i), shape), hostArray(shape, signs[name] ?? [])),
     );
@@ -419,11 +492,14 @@ export class TrainingSession {
       for (const { name, shape } of this.#plan)
         numbers[names.signsName(name)] = signs?.[name] ?? new Float32Array(sizeOfShape(shape));
     }
-    const fetch = scale === undefined ? [opened.loss] : [opened.loss, names.FINITE];
+    const isChecked = scale !== undefined || this.#isGuarded;
+    const fetch = isChecked ? [opened.loss, names.FINITE] : [opened.loss];
     const outputs = await opened.runner.run({ ...typedInputs(opened.inputs, given), ...numbers }, fetch, signal);
-    const applied = scale?.after(numberIn(outputs, names.FINITE) !== 0) ?? true;
+    const isLeast = this.#isLeastScale;
+    const applied = !isChecked || numberIn(outputs, names.FINITE) !== 0;
+    scale?.after(applied);
     if (applied) this.#steps = step;
-    return { loss: numberIn(outputs, opened.loss), path: this.updatePath, applied };
+    return this.#result(numberIn(outputs, opened.loss), applied, isLeast);
   }
 
   async #current(): Promise<readonly HostState[]> {
@@ -432,6 +508,13 @@ export class TrainingSession {
     return readStates(this.#plan, await opened.runner.read());
   }
 }
+
+const inputsOf = ({ data }: Forward): readonly GraphInput[] =>
+  data.map((node) => {
+    const [type] = node.outputs;
+    if (type === undefined) throw wrong("forward", "an input without a type", "a type");
+    return { name: String(node.attrs["name"]), type };
+  });
 
 interface Opened {
   readonly isFused: boolean;

@@ -100,6 +100,8 @@ export interface FusedOptions {
   readonly clipping: Clipping;
   /** The loss is scaled: gradients are divided by it, and a step whose gradients are no numbers changes nothing. */
   readonly isScaled: boolean;
+  /** A step whose loss or gradients are no numbers changes nothing. */
+  readonly isGuarded?: boolean;
   /** Products of the Hessian with vectors, where an optimiser wants them. */
   readonly curvature?: Graph;
 }
@@ -109,7 +111,7 @@ export function fusedGraph(
   forward: Forward,
   gradients: Gradients,
   plan: readonly Planned[],
-  { clipping, isScaled, curvature }: FusedOptions,
+  { clipping, isScaled, isGuarded = false, curvature }: FusedOptions,
 ): Graph {
   const builder = new GraphBuilder(opTable, `${forward.graph.name} training`);
   const g = typedBuilder(builder);
@@ -131,7 +133,8 @@ export function fusedGraph(
 
   const unscale = isScaled ? number(UNSCALE) : undefined;
   const plain = unscale === undefined ? made.gradients : made.gradients.map((one) => a.mul(one, unscale));
-  const isFinite = isScaled ? finite(g, plain) : undefined;
+  const checked = isGuarded ? [...plain, made.loss] : plain;
+  const isFinite = isScaled || isGuarded ? finite(g, checked) : undefined;
   if (isFinite !== undefined) builder.output(FINITE, a.mul(g.cast([isFinite], { to: "f32" }), a.scalar(1)));
   const used = clipped(a, plain, clipping);
   const scalars = groupScalars(plan, number);

@@ -193,6 +193,27 @@ describe("a session", () => {
     await session.dispose();
   });
 
+  it("computes activations twice where their budget says so, with the same losses", async () => {
+    const deep = buildGraph("deep", (g) => {
+      let y = g.input("x", "f32[8,4]");
+      const w = g.param("w", "f32[4,4]");
+      for (let i = 0; i < 8; i++) y = g.tanh([g.linear([y, w])]);
+      g.output("loss", g.reduce([g.mul([y, y])], { kind: "sum", axes: [0, 1] }));
+    });
+    const open = (): TrainingSession =>
+      new TrainingSession(deep, ["w"], { w: wave([4, 4], 1).data }, { device: reference, lr: 0.1 });
+    const whole = open().withActivationBudget(1e9);
+    const { bytesWithout } = whole.activationTrade!;
+    const less = open().withActivationBudget(0.7 * bytesWithout);
+    expect(less.activationTrade).toMatchObject({ bytesWithout, opsAdded: expect.any(Number) });
+    expect(less.activationTrade!.bytes).toBeLessThan(0.7 * bytesWithout);
+    const batch = { x: wave([8, 4], 2).data };
+    for (let i = 0; i < 3; i++) expect(await less.step(batch)).toEqual(await whole.step(batch));
+    expect(() => open().withActivationBudget(10)).toThrow("[checkpoint] budget: got 10 bytes, expected");
+    expect(() => less.withActivationBudget(1e9)).toThrow("expected a call before the first step");
+    for (const session of [whole, less]) await session.dispose();
+  });
+
   it("clips gradients, and follows a schedule", async () => {
     const session = linearSession(reference, sgd(), 0, 0, {
       lr: (step) => (step === 1 ? 1 : 0),
