@@ -33,6 +33,7 @@ import { LossScale } from "./lossScale.ts";
 import type { Optimizer } from "./optimisers/optimizer.ts";
 import { sgd } from "./optimisers/sgd.ts";
 import type { Schedule } from "./schedules.ts";
+import { scheduleOf } from "./schedules.ts";
 import type { Planned } from "./stepGraphs.ts";
 import * as names from "./stepGraphs.ts";
 import { fusedGraph, hostGraph, statesOf } from "./stepGraphs.ts";
@@ -60,6 +61,8 @@ export interface StepResult {
   readonly path: UpdatePath;
   /** False where gradients in f16 were no numbers: the weights stayed, and the scale of the loss was halved. */
   readonly applied: boolean;
+  /** With `withGradientNorms`: the length of each weight's gradient before clipping, in the order of the trained weights. */
+  readonly norms?: readonly number[];
 }
 
 /** Weights and moments by name, in float64, and where the training stands. */
@@ -82,6 +85,7 @@ export class TrainingSession {
   #precision: PrecisionPolicy = "f32";
   #scale: LossScale | undefined;
   #wantsFused = false;
+  #wantsNorms = false;
   #states: readonly HostState[];
   #steps = 0;
   #sums: readonly HostArray[] = [];
@@ -124,6 +128,13 @@ export class TrainingSession {
     return this;
   }
 
+  /** Every step tells how long the gradient of each weight is. */
+  withGradientNorms(): this {
+    this.#beforeStart("withGradientNorms");
+    this.#wantsNorms = true;
+    return this;
+  }
+
   get fusedActive(): boolean {
     return this.#wantsFused && this.config.device.keepsVariables === true;
   }
@@ -136,6 +147,16 @@ export class TrainingSession {
 
   get precision(): PrecisionPolicy {
     return this.#precision;
+  }
+
+  /** What the loss is multiplied by; 1 where it is not scaled. */
+  get lossScale(): number {
+    return this.#scale?.scale ?? 1;
+  }
+
+  /** The learning rate of a step, of the session's own optimiser. */
+  rateAt(step: number): number {
+    return scheduleOf(this.config.lr)(step);
   }
 
   /** Updates so far. */
@@ -166,7 +187,11 @@ export class TrainingSession {
       const opened = await this.#open();
       if (opened.isFused) return this.#fusedStep(opened, inputs, signal);
       const { loss, gradients } = await this.#gradients(opened, inputs, signal);
-      return { loss, path: this.updatePath, applied: await this.#update(opened, gradients, inputs, signal) };
+      const norms = this.#wantsNorms
+        ? gradients.map((one) => globalNorm(hostAlgebra, [one]).data[0] ?? NaN)
+        : undefined;
+      const applied = await this.#update(opened, gradients, inputs, signal);
+      return { loss, path: this.updatePath, applied, ...(norms === undefined ? {} : { norms }) };
     });
   }
 
@@ -321,6 +346,7 @@ export class TrainingSession {
     const graph = fusedGraph(this.#forward, gradients, this.#plan, {
       clipping,
       isScaled,
+      givesNorms: this.#wantsNorms,
       ...(curvature === undefined ? {} : { curvature }),
     });
     const runner = await device.open(graph, this.#precision);
@@ -419,11 +445,19 @@ export class TrainingSession {
       for (const { name, shape } of this.#plan)
         numbers[names.signsName(name)] = signs?.[name] ?? new Float32Array(sizeOfShape(shape));
     }
-    const fetch = scale === undefined ? [opened.loss] : [opened.loss, names.FINITE];
+    const fetch = [
+      opened.loss,
+      ...(scale === undefined ? [] : [names.FINITE]),
+      ...(this.#wantsNorms ? [names.NORMS] : []),
+    ];
     const outputs = await opened.runner.run({ ...typedInputs(opened.inputs, given), ...numbers }, fetch, signal);
     const applied = scale?.after(numberIn(outputs, names.FINITE) !== 0) ?? true;
     if (applied) this.#steps = step;
-    return { loss: numberIn(outputs, opened.loss), path: this.updatePath, applied };
+    const norms = this.#wantsNorms ? Array.from(fetched(outputs, names.NORMS)) : undefined;
+    return {
+      ...{ loss: numberIn(outputs, opened.loss), path: this.updatePath, applied },
+      ...(norms === undefined ? {} : { norms }),
+    };
   }
 
   async #current(): Promise<readonly HostState[]> {
