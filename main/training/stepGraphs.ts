@@ -104,6 +104,8 @@ export interface FusedOptions {
   readonly isScaled: boolean;
   /** The step also gives NORMS. */
   readonly givesNorms: boolean;
+  /** A step whose loss or gradients are no numbers changes nothing. */
+  readonly isGuarded?: boolean;
   /** Products of the Hessian with vectors, where an optimiser wants them. */
   readonly curvature?: Graph;
 }
@@ -113,7 +115,7 @@ export function fusedGraph(
   forward: Forward,
   gradients: Gradients,
   plan: readonly Planned[],
-  { clipping, isScaled, givesNorms, curvature }: FusedOptions,
+  { clipping, isScaled, isGuarded = false, givesNorms, curvature }: FusedOptions,
 ): Graph {
   const builder = new GraphBuilder(opTable, `${forward.graph.name} training`);
   const g = typedBuilder(builder);
@@ -135,7 +137,8 @@ export function fusedGraph(
 
   const unscale = isScaled ? number(UNSCALE) : undefined;
   const plain = unscale === undefined ? made.gradients : made.gradients.map((one) => a.mul(one, unscale));
-  const isFinite = isScaled ? finite(g, plain) : undefined;
+  const checked = isGuarded ? [...plain, made.loss] : plain;
+  const isFinite = isScaled || isGuarded ? finite(g, checked) : undefined;
   if (isFinite !== undefined) builder.output(FINITE, a.mul(g.cast([isFinite], { to: "f32" }), a.scalar(1)));
   if (givesNorms) builder.output(NORMS, lengths(g, plain));
   const used = clipped(a, plain, clipping);
