@@ -37,6 +37,7 @@ import { LossScale } from "./lossScale.ts";
 import type { Optimizer } from "./optimisers/optimizer.ts";
 import { sgd } from "./optimisers/sgd.ts";
 import type { Schedule } from "./schedules.ts";
+import { scheduleOf } from "./schedules.ts";
 import type { Planned } from "./stepGraphs.ts";
 import * as names from "./stepGraphs.ts";
 import { fusedGraph, hostGraph, statesOf } from "./stepGraphs.ts";
@@ -67,6 +68,8 @@ export interface StepResult {
    * the NaN alarm.
    */
   readonly applied: boolean;
+  /** With `withGradientNorms`: the length of each weight's gradient before clipping, in the order of the trained weights. */
+  readonly norms?: readonly number[];
   /** Only with the NaN alarm: the loss or a gradient is no number, and no lower scale of the loss can help. See `findFault`. */
   readonly alarm?: true;
 }
@@ -91,6 +94,7 @@ export class TrainingSession {
   #precision: PrecisionPolicy = "f32";
   #scale: LossScale | undefined;
   #wantsFused = false;
+  #wantsNorms = false;
   #isGuarded = false;
   #budget: number | undefined;
   #trade: Trade | undefined;
@@ -136,6 +140,13 @@ export class TrainingSession {
     return this;
   }
 
+  /** Every step tells how long the gradient of each weight is. */
+  withGradientNorms(): this {
+    this.#beforeStart("withGradientNorms");
+    this.#wantsNorms = true;
+    return this;
+  }
+
   /**
    * A step whose loss or gradients are no numbers changes nothing and says so by `alarm`. It costs one more pass over the
    * gradients. With a scaled loss, a step is an alarm only where its loss is no number or the scale is 1 already.
@@ -177,6 +188,16 @@ export class TrainingSession {
     return this.#precision;
   }
 
+  /** What the loss is multiplied by; 1 where it is not scaled. */
+  get lossScale(): number {
+    return this.#scale?.scale ?? 1;
+  }
+
+  /** The learning rate of a step, of the session's own optimiser. */
+  rateAt(step: number): number {
+    return scheduleOf(this.config.lr)(step);
+  }
+
   /** Updates so far. */
   get steps(): number {
     return this.#steps;
@@ -205,9 +226,12 @@ export class TrainingSession {
       const opened = await this.#open();
       if (opened.isFused) return this.#fusedStep(opened, inputs, signal);
       const { loss, gradients } = await this.#gradients(opened, inputs, signal);
+      const norms = this.#wantsNorms
+        ? gradients.map((one) => globalNorm(hostAlgebra, [one]).data[0] ?? NaN)
+        : undefined;
       const isLeast = this.#isLeastScale;
-      if (this.#isGuarded && !Number.isFinite(loss)) return this.#result(loss, false, isLeast);
-      return this.#result(loss, await this.#update(opened, gradients, inputs, signal), isLeast);
+      if (this.#isGuarded && !Number.isFinite(loss)) return this.#result(loss, false, isLeast, norms);
+      return this.#result(loss, await this.#update(opened, gradients, inputs, signal), isLeast, norms);
     });
   }
 
@@ -377,6 +401,7 @@ export class TrainingSession {
     const graph = fusedGraph(this.#forward, gradients, this.#plan, {
       clipping,
       isScaled,
+      givesNorms: this.#wantsNorms,
       isGuarded: this.#isGuarded,
       ...(curvature === undefined ? {} : { curvature }),
     });
@@ -412,9 +437,13 @@ export class TrainingSession {
     return this.#scale === undefined || this.#scale.scale === 1;
   }
 
-  #result(loss: number, applied: boolean, isLeastScale: boolean): StepResult {
+  #result(loss: number, applied: boolean, isLeastScale: boolean, norms: readonly number[] | undefined): StepResult {
     const isAlarm = this.#isGuarded && !applied && (!Number.isFinite(loss) || isLeastScale);
-    return { loss, path: this.updatePath, applied, ...(isAlarm ? { alarm: true } : {}) };
+    return {
+      ...{ loss, path: this.updatePath, applied },
+      ...(isAlarm ? { alarm: true } : {}),
+      ...(norms === undefined ? {} : { norms }),
+    };
   }
 
   /** True where it was applied. */
@@ -493,13 +522,14 @@ export class TrainingSession {
         numbers[names.signsName(name)] = signs?.[name] ?? new Float32Array(sizeOfShape(shape));
     }
     const isChecked = scale !== undefined || this.#isGuarded;
-    const fetch = isChecked ? [opened.loss, names.FINITE] : [opened.loss];
+    const fetch = [opened.loss, ...(isChecked ? [names.FINITE] : []), ...(this.#wantsNorms ? [names.NORMS] : [])];
     const outputs = await opened.runner.run({ ...typedInputs(opened.inputs, given), ...numbers }, fetch, signal);
     const isLeast = this.#isLeastScale;
     const applied = !isChecked || numberIn(outputs, names.FINITE) !== 0;
     scale?.after(applied);
     if (applied) this.#steps = step;
-    return this.#result(numberIn(outputs, opened.loss), applied, isLeast);
+    const norms = this.#wantsNorms ? Array.from(fetched(outputs, names.NORMS)) : undefined;
+    return this.#result(numberIn(outputs, opened.loss), applied, isLeast, norms);
   }
 
   async #current(): Promise<readonly HostState[]> {
