@@ -101,6 +101,7 @@ import { serverInput, serverItem, serverStatus } from "./views/server.ts";
 import { embedInput, embedItem, rerankInput, rerankItem } from "./views/embed.ts";
 import { historyEntry, historyKind, historyPage, LARGEST_DOCUMENT, sessionId, sessionRow } from "./views/session.ts";
 import { reportInput, reportPage } from "./views/report.ts";
+import { runId, trainItem, trainPlan, trainRecipes, trainRun, trainRuns, trainSpec } from "./views/train.ts";
 import { encoded, encodeInput, expertsInput, expertsItem, scoreInput, scoreItem } from "./views/score.ts";
 
 const nothing = z.object({});
@@ -110,7 +111,7 @@ const path = z.string().min(1).max(4096);
 
 export const contract = {
   /** Raised with every change of a schema; both sides compare it when they meet, and talk to no other. */
-  version: 22,
+  version: 23,
   calls: {
     "engine.info": call(nothing, engineInfo),
     "engine.status": call(nothing, engineStatus),
@@ -315,6 +316,20 @@ export const contract = {
     "server.stop": call(nothing, serverStatus),
     /** A window of a tensor's values, unpacked. */
     "tensors.values": call(valuesInput, valuesPage),
+
+    /** What can be trained here, on which devices, by which optimisers. */
+    "train.recipes": call(nothing, trainRecipes),
+    "train.plan": call(trainSpec, trainPlan),
+    /** Before the next step; a run that has ended is refused. */
+    "train.pause": call(z.object({ run: runId }), ok),
+    "train.resume": call(z.object({ run: runId }), ok),
+    /** Ends it after the step that it is in, and saves what the spec names. Leaving the stream of a run drops it instead. */
+    "train.stop": call(z.object({ run: runId }), ok),
+    /** Runs that are kept on this machine. */
+    "train.runs": call(z.object({ limit: z.number().int().min(1).max(1000).default(100) }), trainRuns),
+    "train.run": call(z.object({ run: runId }), trainRun),
+    /** Its record; files that it wrote stay. */
+    "train.forget": call(z.object({ run: runId }), ok),
   },
   streams: {
     /** Models on this machine; a list for each change. */
@@ -346,6 +361,8 @@ export const contract = {
     "experts.run": stream(expertsInput, expertsItem),
     "embed.run": stream(embedInput, embedItem),
     "rerank.run": stream(rerankInput, rerankItem),
+    /** A training run from its first step to its end. */
+    "train.start": stream(trainSpec, trainItem),
     /** How the HTTP server is, and each of its requests as it goes on; until it is left. */
     "server.watch": stream(nothing, serverItem),
     /** Asks Core ML on this Mac what only it can answer, question by question. */

@@ -91,6 +91,7 @@ export const job = z.object({
     "quantize",
     "check",
     "compare",
+    "train",
   ]),
   title: z.string(),
   /** The open model that it is about; each window has its own. null: the engine's own work. */
