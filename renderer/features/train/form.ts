@@ -41,20 +41,40 @@ export const NUMBERS = {
     ...rule("Largest number in it", "Each number of a gradient is cut to this. Empty: never.", 0, 1e9),
     optional: true,
   },
-  seed: rule("Seed", "The same seed gives the same first weights and the same order of the data.", 0, 0xffff_ffff, true),
-  validationEvery: rule("Validate every", "Steps between two looks at data that is not trained on; 0: never.", 0, every, true),
+  seed: rule(
+    "Seed",
+    "The same seed gives the same first weights and the same order of the data.",
+    0,
+    0xffff_ffff,
+    true,
+  ),
+  validationEvery: rule(
+    "Validate every",
+    "Steps between two looks at data that is not trained on; 0: never.",
+    0,
+    every,
+    true,
+  ),
   validationShare: rule("Kept for validation", "The share of the data that is not trained on.", 0.0001, 0.5),
   sampleEvery: rule("Write every", "Steps between two samples of the model’s words; 0: never.", 0, every, true),
   sampleTokens: rule("Length of a sample", "Tokens that are written each time.", 1, tokens, true),
   temperature: rule("Temperature", "0 always takes the likeliest word.", 0, 10),
-  normsEvery: rule("Look at gradients every", "Steps between two looks at each layer’s gradient; 0: never.", 0, every, true),
+  normsEvery: rule(
+    "Look at gradients every",
+    "Steps between two looks at each layer’s gradient; 0: never.",
+    0,
+    every,
+    true,
+  ),
   checkpointEvery: rule("Save every", "Steps between two checkpoints; 0: at the end only.", 0, every, true),
 } as const satisfies Readonly<Record<string, NumberRule>>;
 export type NumberName = keyof typeof NUMBERS;
 
 export type ScheduleKind = TrainSchedule["kind"];
 /** Each kind of schedule, and the numbers that it has. */
-export const SCHEDULES: Readonly<Record<ScheduleKind, { readonly title: string; readonly numbers: readonly NumberName[] }>> = {
+export const SCHEDULES: Readonly<
+  Record<ScheduleKind, { readonly title: string; readonly numbers: readonly NumberName[] }>
+> = {
   constant: { title: "Constant", numbers: ["warmUp"] },
   linear: { title: "Falls in a line", numbers: ["warmUp", "to"] },
   cosine: { title: "Falls as a cosine", numbers: ["warmUp", "to"] },
@@ -100,7 +120,8 @@ const scheduleNumbers = (schedule: TrainSchedule) => ({
   factor: String("factor" in schedule ? schedule.factor : 0.5),
 });
 
-const optional = (value: number | null | undefined): string => (value === null || value === undefined ? "" : String(value));
+const optional = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "" : String(value);
 
 /** The form with what the recipe itself would take. */
 export function formOf(recipe: TrainRecipe): TrainForm {
@@ -164,14 +185,16 @@ export function formOfSpec(recipe: TrainRecipe, spec: TrainSpec): TrainForm {
 /** What is wrong, by the key of its field. */
 export type Problems = Readonly<Record<string, string>>;
 export type AskedTraining =
-  | { readonly ok: true; readonly spec: TrainSpec }
-  | { readonly ok: false; readonly problems: Problems };
+  { readonly ok: true; readonly spec: TrainSpec } | { readonly ok: false; readonly problems: Problems };
 
 export const fieldKey = (id: string): string => `field:${id}`;
 export const optionKey = (id: string): string => `option:${id}`;
 
 /** null: it is one of these. */
-export function numberProblem(text: string, { least, most, whole, optional: may = false }: Omit<NumberRule, "label" | "about">): string | null {
+export function numberProblem(
+  text: string,
+  { least, most, whole, optional: may = false }: Omit<NumberRule, "label" | "about">,
+): string | null {
   if (text.trim() === "") return may ? null : "A number is missing.";
   const value = Number(text);
   if (!Number.isFinite(value)) return `“${text.trim()}” is no number.`;
@@ -232,7 +255,10 @@ export function askedOf(form: TrainForm, { recipe, optimizers, open, suggestedPa
   const data = typedPath(form.data);
   if (recipe.needs === "text" && data === "") problems["data"] = "Name a file to learn from.";
   if (Object.keys(problems).length > 0 || model === null) return { ok: false, problems };
-  return { ok: true, spec: { ...shortSpec(form, recipe, { fields, options }), ...model, ...placesOf(form, suggestedPath) } };
+  return {
+    ok: true,
+    spec: { ...shortSpec(form, recipe, { fields, options }), ...model, ...placesOf(form, suggestedPath) },
+  };
 }
 
 /** The model of the spec; {}: the recipe has none; null: there is none. */
@@ -246,7 +272,10 @@ function modelOf(form: TrainForm, recipe: TrainRecipe, open: AskedWith["open"]):
   return { model: { kind: "open", model: open.model } };
 }
 
-function placesOf(form: TrainForm, suggestedPath: string | null): Pick<TrainSpec, "data" | "checkpoint" | "resume" | "output"> {
+function placesOf(
+  form: TrainForm,
+  suggestedPath: string | null,
+): Pick<TrainSpec, "data" | "checkpoint" | "resume" | "output"> {
   const [data, checkpoint, resume] = [typedPath(form.data), typedPath(form.checkpoint), typedPath(form.resume)];
   const output = typedPath(form.output) || suggestedPath;
   return {
@@ -268,7 +297,11 @@ interface SettingRule {
 }
 
 /** Those that differ from their own value; what is wrong goes into `problems`. */
-function settingsOf(texts: Readonly<Record<string, string>>, rules: readonly SettingRule[], problems: Record<string, string>) {
+function settingsOf(
+  texts: Readonly<Record<string, string>>,
+  rules: readonly SettingRule[],
+  problems: Record<string, string>,
+) {
   const settings: Record<string, Setting> = {};
   for (const each of rules) {
     const text = texts[each.id] ?? String(each.value);
@@ -284,7 +317,8 @@ function settingsOf(texts: Readonly<Record<string, string>>, rules: readonly Set
 function scheduleOf({ schedule, numbers }: TrainForm): TrainSchedule {
   const [warmUp, to] = [Number(numbers.warmUp), Number(numbers.to)];
   if (schedule === "linear" || schedule === "cosine") return { kind: schedule, warmUp, to };
-  if (schedule === "step") return { kind: schedule, warmUp, every: Number(numbers.everySteps), factor: Number(numbers.factor) };
+  if (schedule === "step")
+    return { kind: schedule, warmUp, every: Number(numbers.everySteps), factor: Number(numbers.factor) };
   return schedule === "constant" ? { kind: schedule, warmUp } : { kind: schedule, warmUp: Math.max(1, warmUp) };
 }
 
@@ -299,7 +333,8 @@ interface OwnSettings {
 function shortSpec(form: TrainForm, recipe: TrainRecipe, { fields, options }: OwnSettings): TrainSpec {
   const own = recipe.defaults;
   const number = (name: NumberName): number => Number(form.numbers[name]);
-  const numberOr = (name: NumberName): number | undefined => (form.numbers[name].trim() === "" ? undefined : number(name));
+  const numberOr = (name: NumberName): number | undefined =>
+    form.numbers[name].trim() === "" ? undefined : number(name);
   const differing = <K extends keyof TrainSpec>(name: K, value: TrainSpec[K], usual: unknown): Partial<TrainSpec> =>
     same(value, usual) ? {} : { [name]: value };
   const clip = { norm: numberOr("clipNorm"), value: numberOr("clipValue") };
