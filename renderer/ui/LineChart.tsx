@@ -29,7 +29,16 @@ export interface LineChartProps {
   /** The step that is looked at, in all charts that share it; null: the newest. */
   readonly cursor: number | null;
   readonly onCursor: (step: number | null) => void;
+  /** Of all charts that share a cursor, so that it stands at one place in them; without it, of these curves. */
+  readonly steps?: Span | null;
 }
+
+/** The steps of some curves. */
+export const stepsOf = (curves: readonly Pick<Curve, "points">[]): Span | null =>
+  spanOf(
+    curves.flatMap(({ points }) => [points[0]?.x ?? Number.NaN, points.at(-1)?.x ?? Number.NaN]),
+    "linear",
+  );
 
 const LOOKS = [
   { stroke: "var(--ink)", dash: undefined },
@@ -48,10 +57,7 @@ const SPACE_OF_TICK = { x: 90, y: 34 } as const;
 
 export function LineChart(props: LineChartProps): ReactNode {
   const { label, curves, cursor, text } = props;
-  const steps = spanOf(
-    curves.flatMap(({ points }) => [points[0]?.x ?? Number.NaN, points.at(-1)?.x ?? Number.NaN]),
-    "linear",
-  );
+  const steps = props.steps ?? stepsOf(curves);
   const shownStep = steps === null ? null : (cursor ?? Math.round(steps.high));
   return (
     <figure className={styles["chart"]} aria-label={label}>
@@ -79,7 +85,16 @@ function valueAt(points: readonly CurvePoint[], cursor: number | null, text: (va
   return y === undefined ? "–" : Number.isFinite(y) ? text(y) : "no number";
 }
 
-function Plot({ label, curves, kind = "linear", height = 180, text, cursor, onCursor }: LineChartProps): ReactNode {
+function Plot({
+  label,
+  curves,
+  kind = "linear",
+  height = 180,
+  text,
+  cursor,
+  onCursor,
+  steps = null,
+}: LineChartProps): ReactNode {
   const [room, { width }] = useSize<HTMLDivElement>();
   const drawn = useMemo(
     () =>
@@ -91,10 +106,7 @@ function Plot({ label, curves, kind = "linear", height = 180, text, cursor, onCu
     [curves, width],
   );
   const ys = spanOf(valuesOf(drawn), kind);
-  const xs = spanOf(
-    drawn.flatMap(({ points }) => points.map(({ x }) => x)),
-    "linear",
-  );
+  const xs = steps ?? stepsOf(curves);
   const longest = curves.reduce<readonly CurvePoint[]>(
     (most, { points }) => (points.length > most.length ? points : most),
     [],

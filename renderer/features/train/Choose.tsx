@@ -7,6 +7,7 @@ import { commandText } from "../../session/command.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
+import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { count, figureText } from "../../ui/format.ts";
 import { saveText } from "../../ui/saveText.ts";
@@ -84,7 +85,7 @@ function Planned(): ReactNode {
       <p>
         {data} {count(trainedParameters)} {trainedParameters === parameters ? "" : `of ${count(parameters)} `}
         parameters are trained, in {figureText(memory)} of memory.{" "}
-        {update.fused ? "The update runs on the device" : "The update runs beside the device"}: {update.reason}
+        {update.fused ? "The update runs on the device." : "The update runs beside the device."} {update.reason}
       </p>
       {can.ok ? null : (
         <p className={styles["marked"]}>
@@ -102,7 +103,7 @@ function Actions(): ReactNode {
   if (asked === null) return null;
   const problems = asked.ok ? 0 : Object.keys(asked.problems).length;
   return (
-    <div className={styles["actions"]}>
+    <div className={cx(styles["actions"], styles["bar"])}>
       <Button look="primary" disabled={!asked.ok || refused} onClick={() => void start()}>
         Start
       </Button>

@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 import type { TrainRun } from "../../../main/contract/views/train.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Note } from "../../ui/Card.tsx";
-import { LineChart } from "../../ui/LineChart.tsx";
+import { LineChart, stepsOf } from "../../ui/LineChart.tsx";
 import { smoothed, weightFor } from "../../ui/lineChart.ts";
 import table from "../../ui/table.module.css";
 import { CurveControls } from "./Curves.tsx";
@@ -42,7 +42,8 @@ export function ComparedRuns({ runs }: { readonly runs: readonly TrainRun[] }): 
       ),
     [runs],
   );
-  const shared = { kind: scale, text: rateText, cursor, onCursor: setCursor };
+  const steps = stepsOf([...losses, ...validations]);
+  const shared = { kind: scale, text: rateText, cursor, onCursor: setCursor, steps };
   return (
     <section className={styles["compared"]} aria-label="Side by side">
       <div className={styles["curves"]}>

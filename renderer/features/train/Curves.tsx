@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
 import { ChoiceField } from "../../ui/fields.tsx";
-import { LineChart } from "../../ui/LineChart.tsx";
+import { LineChart, stepsOf } from "../../ui/LineChart.tsx";
 import { smoothed, weightFor } from "../../ui/lineChart.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import type { TrainCurve } from "./curve.ts";
@@ -64,7 +64,7 @@ export function Curves({ curve, validation }: CurvesProps): ReactNode {
     ],
     [loss, validation],
   );
-  const shared = { text: rateText, cursor, onCursor: setCursor };
+  const shared = { text: rateText, cursor, onCursor: setCursor, steps: stepsOf(losses) };
   return (
     <div className={styles["curves"]}>
       <CurveControls />

@@ -62,13 +62,15 @@ export function MainFields({ recipe, form }: FormProps): ReactNode {
         options={precision.options.map((id) => ({ id, title: PRECISIONS[id] }))}
         onChange={(id) => set({ precision: precision.parse(id) })}
       />
-      <DevicePicker
-        label="Trained on"
-        lead="On"
-        needs="train"
-        value={form.device}
-        onChange={(device) => set({ device })}
-      />
+      <span className={styles["device"]}>
+        <DevicePicker
+          label="Trained on"
+          lead="On"
+          needs="train"
+          value={form.device}
+          onChange={(device) => set({ device })}
+        />
+      </span>
       <Hint text={update?.reason ?? "The update of the weights runs in the graph of the step."}>
         <label className={styles["check"]}>
           <input type="checkbox" checked={form.fused} onChange={(event) => set({ fused: event.target.checked })} />

@@ -30,7 +30,11 @@ export function Results({ results }: { readonly results: readonly TrainResult[] 
         return (
           <li key={path}>
             <p>
-              <b>{WHAT[what]}</b> <code title={path}>{fileName(path)}</code> <span>{bytes(size)}</span>
+              <b>{WHAT[what]}</b>{" "}
+              <code className={styles["file"]} title={path}>
+                {fileName(path)}
+              </code>{" "}
+              <span>{bytes(size)}</span>
             </p>
             <p className={styles["says"]}>{sentence}</p>
             <div className={styles["actions"]}>

@@ -41,26 +41,28 @@ export function RunCard({ run }: { readonly run: LiveRun }): ReactNode {
           : `step ${count(stepOf(run))} of ${count(started.steps)}${goesOn && left !== null && state !== "paused" ? `, about ${duration(Math.max(1, Math.ceil(left)))} left` : ""}`
       }
     >
-      {goesOn ? (
-        <Progress
-          sentence={started === null ? run.phase.sentence : `${SAYS[state]} on ${started.deviceTitle}`}
-          fraction={fractionOf(run)}
-          since={run.since}
-        />
-      ) : null}
-      {ended === null ? null : <p role="status">{ended.sentence}</p>}
-      {state === "dropped" ? <Note>It was ended at once, and nothing of it was written.</Note> : null}
-      {alarm === null ? null : <Alarm run={run} />}
-      {error === null ? null : <Failed run={run} />}
-      <Buttons run={run} />
-      {started === null ? null : (
-        <>
-          <Figures run={run} />
-          <Curves curve={run.curve} validation={run.validation} />
-        </>
-      )}
-      {samples.length === 0 ? null : <Samples run={run} />}
-      <Results results={run.results} />
+      <div className={styles["run"]}>
+        {goesOn ? (
+          <Progress
+            sentence={started === null ? run.phase.sentence : `${SAYS[state]} on ${started.deviceTitle}`}
+            fraction={fractionOf(run)}
+            since={run.since}
+          />
+        ) : null}
+        {ended === null ? null : <p role="status">{ended.sentence}</p>}
+        {state === "dropped" ? <Note>It was ended at once, and nothing of it was written.</Note> : null}
+        {alarm === null ? null : <Alarm run={run} />}
+        {error === null ? null : <Failed run={run} />}
+        <Buttons run={run} />
+        {started === null ? null : (
+          <>
+            <Figures run={run} />
+            <Curves curve={run.curve} validation={run.validation} />
+          </>
+        )}
+        {samples.length === 0 ? null : <Samples run={run} />}
+        <Results results={run.results} />
+      </div>
     </Card>
   );
 }
@@ -151,7 +153,7 @@ function Figures({ run }: { readonly run: LiveRun }): ReactNode {
     ["validation", lossText(last?.loss)],
     ...(last === undefined || last.accuracy === null ? [] : [["right answers", fineShare(last.accuracy)] as const]),
     ["learning rate", rateText(curve.rate.at(-1))],
-    ["steps per second", speed === null ? "–" : speedText(speed.stepsPerSecond)],
+    ["speed", speed === null ? "–" : speedText(speed.stepsPerSecond)],
     ["memory", speed === null ? "–" : bytes(speed.memoryBytes)],
   ];
   return (

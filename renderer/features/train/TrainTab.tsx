@@ -1,6 +1,6 @@
 /** Training: what is to be trained, how the run goes, and the runs before it. */
 import type { KeyboardEvent, ReactNode } from "react";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Progress } from "../../ui/states.tsx";
 import { Choose } from "./Choose.tsx";
@@ -21,6 +21,12 @@ export function TrainTab(): ReactNode {
     void load();
     void loadRuns();
   }, [load, loadRuns]);
+  const place = useRef<HTMLDivElement>(null);
+  const since = run?.since;
+  // A run begins at the top, wherever its button was pressed.
+  useEffect(() => {
+    if (place.current !== null) place.current.scrollTop = 0;
+  }, [since, formShown]);
   const goesOn = run !== null && !isOver(run);
   const onKey = (event: KeyboardEvent): void => {
     if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
@@ -30,7 +36,7 @@ export function TrainTab(): ReactNode {
     void start();
   };
   return (
-    <div className={styles["tab"]} onKeyDown={onKey}>
+    <div ref={place} className={styles["tab"]} onKeyDown={onKey}>
       {recipes.kind === "failed" ? (
         <ErrorNote title="What can be trained could not be asked" error={recipes.error} onRetry={() => void load()} />
       ) : recipes.kind !== "ready" ? (
