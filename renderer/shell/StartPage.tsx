@@ -1,7 +1,7 @@
 /** What works without a model: a tab of the session in the place of the first screen, with a way back. */
 import type { ReactNode } from "react";
 import { ServerTab } from "../features/server/ServerTab.tsx";
-import { TrainTab } from "../features/train/TrainTab.tsx";
+import { TrainPage } from "../features/train/TrainPage.tsx";
 import { Button } from "../ui/Button.tsx";
 import { useWorkbench } from "./useWorkbench.ts";
 import type { StartPageName } from "./windowSlice.ts";
@@ -9,7 +9,7 @@ import styles from "./Shell.module.css";
 
 const PAGES = {
   server: { title: "Server", View: ServerTab },
-  train: { title: "Train", View: TrainTab },
+  train: { title: "Train", View: TrainPage },
 } as const;
 
 export function StartPage({ page }: { readonly page: Exclude<StartPageName, "first"> }): ReactNode {

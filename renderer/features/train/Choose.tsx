@@ -34,7 +34,7 @@ export function Choose(): ReactNode {
   const recipe = recipeOf(recipes, form?.recipe);
   if (recipes === null || form === null || recipe === null) return null;
   return (
-    <Card title="Train" aside="on this machine; nothing leaves it">
+    <Card title="A new run" aside="on this machine; nothing leaves it">
       <div className={styles["choose"]}>
         <RecipeList recipes={recipes.recipes} chosen={recipe.id} />
         <div className={styles["form"]}>
