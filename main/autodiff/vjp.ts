@@ -13,7 +13,7 @@ import { regionInputs, regionOutputs } from "../ir/regions.ts";
 import { copyNode, prune } from "../ir/rewrite.ts";
 import { expandOps, nodeInfo, typeAt } from "../ops/expand.ts";
 import { filledLike } from "../ops/families/constants.ts";
-import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
+import { makeRegion, opBuilder, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 
 export interface GradientRequest {
@@ -133,6 +133,21 @@ function activeNodes(graph: Graph, wanted: ReadonlySet<number | undefined>): Uin
   return active;
 }
 
+/** The builder for the gradient of one node: what it makes stands where the node stands, and is called after it. */
+function within(g: OpBuilder, node: Node): OpBuilder {
+  const origins = node.origins.map((origin) => ({ ...origin, label: gradientLabel(origin.label) }));
+  return opBuilder({
+    apply: (op, inputs, attrs, options) => g.graph.apply(op, inputs, attrs, { ...options, origins }),
+    typeOf: (value) => g.graph.typeOf(value),
+    constant: (tensor) => g.graph.constant(tensor, { origins }),
+  });
+}
+
+const GRADIENT_OF = "gradient of ";
+/** Of a gradient's gradient it is the same: labels do not grow with the order. */
+const gradientLabel = (label: string): string => (isGradientLabel(label) ? label : GRADIENT_OF + label);
+export const isGradientLabel = (label: string): boolean => label.startsWith(GRADIENT_OF);
+
 /** One walk from the last node to the first, over a copy of the graph that stands in `g` already. */
 class Sweep {
   readonly #source: Graph;
@@ -172,7 +187,7 @@ class Sweep {
         "UNSUPPORTED_OP",
         `[vjp] no gradient flows through ${node.op}: ${gradient?.kind === "nondifferentiable" ? gradient.reason : "no rule"}`,
       );
-    const g = this.#g;
+    const g = within(this.#g, node);
     const outputs = node.outputs.map((_, output) => this.#map({ node: node.id, output }));
     const [first] = outputs;
     invariant(first, `${node.op} has an output`);

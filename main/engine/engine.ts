@@ -42,6 +42,7 @@ import { expertsHandler } from "./handlers/expertsHandler.ts";
 import { embedHandlers } from "./handlers/embedHandlers.ts";
 import { qualityHandler } from "./handlers/qualityHandler.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
+import { trainHandlers } from "./handlers/trainHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
 import { reportHandler } from "./handlers/reportHandler.ts";
@@ -156,6 +157,7 @@ export function createEngine(parts: EngineParts): Engine {
     devices,
     machine,
   });
+  const training = trainHandlers({ ...services, devices, jobs, threads: defaultThreads });
   const looking = tensorHandlers({ store, cpu, files, jobs, threads: defaultThreads });
   const { verdicts } = services;
   const advising = adviceHandlers({
@@ -212,6 +214,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...converting.calls,
       ...quantizing.calls,
       ...looking.calls,
+      ...training.calls,
       ...advising.calls,
       ...steps.calls,
       ...serving.calls,
@@ -235,6 +238,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...converting.streams,
       ...quantizing.streams,
       ...looking.streams,
+      ...training.streams,
       ...advising.streams,
       ...steps.streams,
       ...serving.streams,

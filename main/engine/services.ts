@@ -261,6 +261,26 @@ export interface ApiHost {
   start(input: ServerInput, engine: Connectable): Promise<ApiServing>;
 }
 
+/** Records of training runs, as text, one file each. */
+export interface TrainingRuns {
+  /** Newest first. */
+  list(): Promise<readonly string[]>;
+  load(run: string): Promise<string>;
+  /** Whole or not at all. */
+  save(run: string, text: string): Promise<void>;
+  remove(run: string): Promise<void>;
+}
+
+/** Files that a training reads and writes. */
+export interface TrainingFiles {
+  /** The absolute path of a new file; throws INPUT_ARGUMENT where none can be written, or where one is there already. */
+  place(path: string, options: { readonly ending: string; readonly overwrite: boolean }): Promise<string>;
+  /** Beside its place, then at it: whoever is killed leaves the old file or the new one. */
+  write(path: string, pieces: readonly Uint8Array[], signal?: AbortSignal): Promise<void>;
+  /** Raw deflate; an error where more than `most` bytes come out. */
+  inflate(bytes: Uint8Array, most: number): Promise<Uint8Array>;
+}
+
 export interface EngineServices {
   readonly files: ModelFiles;
   readonly packages: PackageFiles;
@@ -269,6 +289,8 @@ export interface EngineServices {
   readonly finder: ModelFinder;
   readonly sessions: Sessions;
   readonly histories: Histories;
+  readonly trainingRuns: TrainingRuns;
+  readonly trainingFiles: TrainingFiles;
   readonly uploads: Uploads;
   readonly promptCaches: PromptCacheFiles;
   readonly machine: Machine;

@@ -42,6 +42,7 @@ export type { Backend } from "../ops/defineOp.ts";
 // Training: optimisers, schedules, and sessions over a device
 export { TrainingSession } from "../training/session.ts";
 export type { StepResult, TrainConfig, UpdatePath } from "../training/session.ts";
+export type { Fault, FaultOperand } from "../training/fault.ts";
 export { trainingOn } from "../training/trainingDevice.ts";
 export type { TrainingDevice, TrainingRunner } from "../training/trainingDevice.ts";
 export {

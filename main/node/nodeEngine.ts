@@ -29,6 +29,7 @@ import { createPreferences, namedDataFolder } from "./files/preferences.ts";
 import { promptCacheFiles } from "./files/promptCacheFiles.ts";
 import { createRecents } from "./files/recents.ts";
 import { createSessions } from "./files/sessions.ts";
+import { createTrainingRuns, trainingFiles } from "./files/trainingFiles.ts";
 import { createUploads } from "./files/uploads.ts";
 import { createVerdicts } from "./files/verdicts.ts";
 import { createFinder } from "./finder/finder.ts";
@@ -115,6 +116,8 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [], machine
     finder: createFinder({ usual: settings.modelPlaces }),
     sessions: createSessions(folder),
     histories: createHistories(folder),
+    trainingRuns: createTrainingRuns(folder),
+    trainingFiles,
     uploads: createUploads(),
     promptCaches: promptCacheFiles,
     machine: { ...thisMachine(), ...machine },

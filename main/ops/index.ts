@@ -218,5 +218,5 @@ export const typedBuilder = (builder: GraphBuilder): OpBuilder =>
   opBuilder({
     apply: (op, inputs, attrs, options) => builder.apply(op, inputs, attrs, options),
     typeOf: (value) => builder.typeOf(value),
-    constant: (tensor) => builder.constant(tensor),
+    constant: (tensor, options) => builder.constant(tensor, options),
   });

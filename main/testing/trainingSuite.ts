@@ -30,6 +30,19 @@ export function trainingCases({ open, recurrence = 1e-4 }: Suite): void {
   const maybeFused = (session: TrainingSession, isFused: boolean): TrainingSession =>
     isFused ? session.withFusedOptimizer() : session;
 
+  it("the NaN alarm names the operation, in f32 and in f16", async () => {
+    for (const policy of ["f32", "f16"] as const) {
+      const session = linearSession(device, sgd(), 0.1, 0).withPrecisionPolicy(policy, { start: 1 }).withNanAlarm();
+      const bad = { ...LINEAR, target: LINEAR.target.map((_, i) => (i === 3 ? 1e3 : 1)) };
+      const large = { ...bad, target: bad.target.map((value) => value * (policy === "f32" ? 1e30 : 1)) };
+      expect(await session.step(large)).toMatchObject({ applied: false, alarm: true });
+      expect(await session.findFault(large)).toMatchObject({ op: "mul", kind: "+infinity" });
+      expect(await session.findFault(LINEAR)).toBeUndefined();
+      expect(await column(session)).toEqual([0, 0, 0]);
+      await session.dispose();
+    }
+  });
+
   it("1: MLUpdateTask is not eligible and says why; the path is the gradient's", async () => {
     const session = linearSession(device, undefined, 0.01, 0);
     const { supported, reason } = session.mlUpdateTaskEligibility();

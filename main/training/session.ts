@@ -16,8 +16,11 @@ import { typedInputs } from "../runtime/numbers.ts";
 import type { GraphInput } from "../runtime/device.ts";
 import { seededRandom } from "../runtime/statistics.ts";
 import { item, sizeOfShape } from "./algebra.ts";
+import { firstFault } from "./alarm.ts";
 import type { Clipping } from "./clipping.ts";
 import { clipped, globalNorm } from "./clipping.ts";
+import type { Fault } from "./fault.ts";
+import { asWeight } from "./fault.ts";
 import type { Forward } from "./forward.ts";
 import { curvatureOf, forwardOf, gradientsOf } from "./forward.ts";
 import type { GroupRule } from "./groups.ts";
@@ -33,6 +36,7 @@ import { LossScale } from "./lossScale.ts";
 import type { Optimizer } from "./optimisers/optimizer.ts";
 import { sgd } from "./optimisers/sgd.ts";
 import type { Schedule } from "./schedules.ts";
+import { scheduleOf } from "./schedules.ts";
 import type { Planned } from "./stepGraphs.ts";
 import * as names from "./stepGraphs.ts";
 import { fusedGraph, hostGraph, statesOf } from "./stepGraphs.ts";
@@ -58,8 +62,15 @@ export interface StepResult {
   /** Before the update. */
   readonly loss: number;
   readonly path: UpdatePath;
-  /** False where gradients in f16 were no numbers: the weights stayed, and the scale of the loss was halved. */
+  /**
+   * False where gradients were no numbers and the weights stayed: with a scaled loss, whose scale was then halved, and with
+   * the NaN alarm.
+   */
   readonly applied: boolean;
+  /** With `withGradientNorms`: the length of each weight's gradient before clipping, in the order of the trained weights. */
+  readonly norms?: readonly number[];
+  /** Only with the NaN alarm: the loss or a gradient is no number, and no lower scale of the loss can help. See `findFault`. */
+  readonly alarm?: true;
 }
 
 /** Weights and moments by name, in float64, and where the training stands. */
@@ -82,6 +93,8 @@ export class TrainingSession {
   #precision: PrecisionPolicy = "f32";
   #scale: LossScale | undefined;
   #wantsFused = false;
+  #wantsNorms = false;
+  #isGuarded = false;
   #states: readonly HostState[];
   #steps = 0;
   #sums: readonly HostArray[] = [];
@@ -124,6 +137,23 @@ export class TrainingSession {
     return this;
   }
 
+  /** Every step tells how long the gradient of each weight is. */
+  withGradientNorms(): this {
+    this.#beforeStart("withGradientNorms");
+    this.#wantsNorms = true;
+    return this;
+  }
+
+  /**
+   * A step whose loss or gradients are no numbers changes nothing and says so by `alarm`. It costs one more pass over the
+   * gradients. With a scaled loss, a step is an alarm only where its loss is no number or the scale is 1 already.
+   */
+  withNanAlarm(): this {
+    this.#beforeStart("withNanAlarm");
+    this.#isGuarded = true;
+    return this;
+  }
+
   get fusedActive(): boolean {
     return this.#wantsFused && this.config.device.keepsVariables === true;
   }
@@ -136,6 +166,16 @@ export class TrainingSession {
 
   get precision(): PrecisionPolicy {
     return this.#precision;
+  }
+
+  /** What the loss is multiplied by; 1 where it is not scaled. */
+  get lossScale(): number {
+    return this.#scale?.scale ?? 1;
+  }
+
+  /** The learning rate of a step, of the session's own optimiser. */
+  rateAt(step: number): number {
+    return scheduleOf(this.config.lr)(step);
   }
 
   /** Updates so far. */
@@ -166,7 +206,12 @@ export class TrainingSession {
       const opened = await this.#open();
       if (opened.isFused) return this.#fusedStep(opened, inputs, signal);
       const { loss, gradients } = await this.#gradients(opened, inputs, signal);
-      return { loss, path: this.updatePath, applied: await this.#update(opened, gradients, inputs, signal) };
+      const norms = this.#wantsNorms
+        ? gradients.map((one) => globalNorm(hostAlgebra, [one]).data[0] ?? NaN)
+        : undefined;
+      const isLeast = this.#isLeastScale;
+      if (this.#isGuarded && !Number.isFinite(loss)) return this.#result(loss, false, isLeast, norms);
+      return this.#result(loss, await this.#update(opened, gradients, inputs, signal), isLeast, norms);
     });
   }
 
@@ -201,6 +246,25 @@ export class TrainingSession {
       this.#pending = 0;
       this.#sums = [];
       return count;
+    });
+  }
+
+  /**
+   * Runs the loss and its gradients once more on this batch, with the weights as they are now, and names the first operation
+   * that made no number of numbers; undefined where all are numbers. Sums are taken in the graph's order, which a fused
+   * kernel may not do. After a step that was applied, the weights are those that it made: begin with `withNanAlarm`.
+   */
+  findFault(inputs: Inputs, signal?: AbortSignal): Promise<Fault | undefined> {
+    return this.#inTurn(async () => {
+      throwIfCancelled(signal);
+      const { device } = this.config;
+      const gradients = gradientsOf(this.#forward, device.castsItself ? "f32" : this.#precision);
+      const weights = this.#sent(await this.#current());
+      const scale = Float32Array.of(this.#scale?.scale ?? 1);
+      const given = { ...typedInputs(inputsOf(this.#forward), inputs), ...weights, [names.SCALE]: scale };
+      const open = (graph: Graph): Promise<TrainingRunner> => device.open(graph, this.#precision);
+      const fault = await firstFault(hostGraph(this.#forward, gradients), given, open, signal);
+      return fault?.op === "input" && fault.name in weights ? asWeight(fault) : fault;
     });
   }
 
@@ -306,11 +370,7 @@ export class TrainingSession {
     const gradients = gradientsOf(this.#forward, device.castsItself ? "f32" : this.#precision);
     const wantsCurvature = this.#plan.some(({ optimizer }) => optimizer.curvatureAt !== undefined);
     const curvature = wantsCurvature ? curvatureOf(this.#forward) : undefined;
-    const inputs = this.#forward.data.map((node): GraphInput => {
-      const [type] = node.outputs;
-      if (type === undefined) throw wrong("forward", "an input without a type", "a type");
-      return { name: String(node.attrs["name"]), type };
-    });
+    const inputs = inputsOf(this.#forward);
     const { loss } = this.#forward;
     if (!this.fusedActive) {
       const runner = await device.open(hostGraph(this.#forward, gradients), this.#precision);
@@ -321,6 +381,8 @@ export class TrainingSession {
     const graph = fusedGraph(this.#forward, gradients, this.#plan, {
       clipping,
       isScaled,
+      givesNorms: this.#wantsNorms,
+      isGuarded: this.#isGuarded,
       ...(curvature === undefined ? {} : { curvature }),
     });
     const runner = await device.open(graph, this.#precision);
@@ -331,7 +393,7 @@ export class TrainingSession {
   async #gradients(opened: Opened, given: Inputs, signal: AbortSignal | undefined): Promise<Batch> {
     const scale = this.#scale?.scale ?? 1;
     const outputs = await opened.runner.run(
-      { ...typedInputs(opened.inputs, given), ...this.#weights(), [names.SCALE]: Float32Array.of(scale) },
+      { ...typedInputs(opened.inputs, given), ...this.#sent(this.#states), [names.SCALE]: Float32Array.of(scale) },
       [opened.loss, ...this.#plan.map(({ name }) => names.gradientOutput(name))],
       signal,
     );
@@ -343,10 +405,25 @@ export class TrainingSession {
     };
   }
 
-  #weights(): Readonly<Record<string, Float32Array>> {
+  /** Weights as the device takes them. */
+  #sent(states: readonly HostState[]): Readonly<Record<string, Float32Array>> {
     return Object.fromEntries(
-      this.#plan.map(({ name }, i) => [name, Float32Array.from(item(this.#states, i).parameter.data)]),
+      this.#plan.map(({ name }, i) => [name, Float32Array.from(item(states, i).parameter.data)]),
     );
+  }
+
+  /** A lower scale of the loss cannot help. */
+  get #isLeastScale(): boolean {
+    return this.#scale === undefined || this.#scale.scale === 1;
+  }
+
+  #result(loss: number, applied: boolean, isLeastScale: boolean, norms: readonly number[] | undefined): StepResult {
+    const isAlarm = this.#isGuarded && !applied && (!Number.isFinite(loss) || isLeastScale);
+    return {
+      ...{ loss, path: this.updatePath, applied },
+      ...(isAlarm ? { alarm: true } : {}),
+      ...(norms === undefined ? {} : { norms }),
+    };
   }
 
   /** True where it was applied. */
@@ -356,9 +433,10 @@ export class TrainingSession {
     inputs: Inputs,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
-    if (this.#scale !== undefined) {
-      const length = globalNorm(hostAlgebra, gradients).data[0];
-      if (!this.#scale.after(Number.isFinite(length))) return false;
+    if (this.#scale !== undefined || this.#isGuarded) {
+      const isFinite = Number.isFinite(globalNorm(hostAlgebra, gradients).data[0]);
+      this.#scale?.after(isFinite);
+      if (!isFinite) return false;
     }
     const step = this.#steps + 1;
     const used = clipped(hostAlgebra, gradients, this.config.clipping);
@@ -395,7 +473,11 @@ export class TrainingSession {
     const signs = this.#signs(step);
     const along = Object.fromEntries(Object.entries(signs).map(([name, own]) => [`tangent.${name}`, own]));
     const outputs = this.#plan.map(({ name }) => `tangent.gradient.${name}`);
-    const made = await curvature.run({ ...typedInputs(inputs, given), ...this.#weights(), ...along }, outputs, signal);
+    const made = await curvature.run(
+      { ...typedInputs(inputs, given), ...this.#sent(this.#states), ...along },
+      outputs,
+      signal,
+    );
     return this.#plan.map(({ name, shape }, i) =>
       hostAlgebra.mul(arrayIn(made, item(outputs, i), shape), hostArray(shape, signs[name] ?? [])),
     );
@@ -419,11 +501,15 @@ export class TrainingSession {
       for (const { name, shape } of this.#plan)
         numbers[names.signsName(name)] = signs?.[name] ?? new Float32Array(sizeOfShape(shape));
     }
-    const fetch = scale === undefined ? [opened.loss] : [opened.loss, names.FINITE];
+    const isChecked = scale !== undefined || this.#isGuarded;
+    const fetch = [opened.loss, ...(isChecked ? [names.FINITE] : []), ...(this.#wantsNorms ? [names.NORMS] : [])];
     const outputs = await opened.runner.run({ ...typedInputs(opened.inputs, given), ...numbers }, fetch, signal);
-    const applied = scale?.after(numberIn(outputs, names.FINITE) !== 0) ?? true;
+    const isLeast = this.#isLeastScale;
+    const applied = !isChecked || numberIn(outputs, names.FINITE) !== 0;
+    scale?.after(applied);
     if (applied) this.#steps = step;
-    return { loss: numberIn(outputs, opened.loss), path: this.updatePath, applied };
+    const norms = this.#wantsNorms ? Array.from(fetched(outputs, names.NORMS)) : undefined;
+    return this.#result(numberIn(outputs, opened.loss), applied, isLeast, norms);
   }
 
   async #current(): Promise<readonly HostState[]> {
@@ -432,6 +518,13 @@ export class TrainingSession {
     return readStates(this.#plan, await opened.runner.read());
   }
 }
+
+const inputsOf = ({ data }: Forward): readonly GraphInput[] =>
+  data.map((node) => {
+    const [type] = node.outputs;
+    if (type === undefined) throw wrong("forward", "an input without a type", "a type");
+    return { name: String(node.attrs["name"]), type };
+  });
 
 interface Opened {
   readonly isFused: boolean;

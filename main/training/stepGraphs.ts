@@ -30,6 +30,8 @@ export const SCALE = "training_scale";
 export const UNSCALE = "training_unscale";
 export const FINITE = "training_finite";
 export const CURVED = "training_curved";
+/** The length of each weight's gradient, before clipping. */
+export const NORMS = "training_norms";
 export const scalarName = (group: number, name: string): string => `training_${group}_${name}`;
 export const signsName = (weight: string): string => `training_signs.${weight}`;
 export const slotName = (weight: string, slot: string): string => `training_${slot}.${weight}`;
@@ -100,6 +102,10 @@ export interface FusedOptions {
   readonly clipping: Clipping;
   /** The loss is scaled: gradients are divided by it, and a step whose gradients are no numbers changes nothing. */
   readonly isScaled: boolean;
+  /** The step also gives NORMS. */
+  readonly givesNorms: boolean;
+  /** A step whose loss or gradients are no numbers changes nothing. */
+  readonly isGuarded?: boolean;
   /** Products of the Hessian with vectors, where an optimiser wants them. */
   readonly curvature?: Graph;
 }
@@ -109,7 +115,7 @@ export function fusedGraph(
   forward: Forward,
   gradients: Gradients,
   plan: readonly Planned[],
-  { clipping, isScaled, curvature }: FusedOptions,
+  { clipping, isScaled, isGuarded = false, givesNorms, curvature }: FusedOptions,
 ): Graph {
   const builder = new GraphBuilder(opTable, `${forward.graph.name} training`);
   const g = typedBuilder(builder);
@@ -131,8 +137,10 @@ export function fusedGraph(
 
   const unscale = isScaled ? number(UNSCALE) : undefined;
   const plain = unscale === undefined ? made.gradients : made.gradients.map((one) => a.mul(one, unscale));
-  const isFinite = isScaled ? finite(g, plain) : undefined;
+  const checked = isGuarded ? [...plain, made.loss] : plain;
+  const isFinite = isScaled || isGuarded ? finite(g, checked) : undefined;
   if (isFinite !== undefined) builder.output(FINITE, a.mul(g.cast([isFinite], { to: "f32" }), a.scalar(1)));
+  if (givesNorms) builder.output(NORMS, lengths(g, plain));
   const used = clipped(a, plain, clipping);
   const scalars = groupScalars(plan, number);
   const bent = curvature === undefined ? [] : curvatures(builder, g, plan, leaves, curvature);
@@ -163,6 +171,15 @@ function finite(g: OpBuilder, gradients: readonly Value[]): Value {
   const a = graphAlgebra(g, "f32");
   const sum = gradients.reduce((total, one) => a.add(total, a.sum(a.abs(one))), a.scalar(0));
   return g.compare([sum, a.scalar(3e38)], { op: "lt" });
+}
+
+/** One number for each gradient. */
+function lengths(g: OpBuilder, gradients: readonly Value[]): Value {
+  const a = graphAlgebra(g, "f32");
+  const each = gradients.map((one) => g.reshape([a.sqrt(a.sum(a.mul(one, one)))], { shape: [1] }));
+  const [first, ...rest] = each;
+  invariant(first, "a training has weights");
+  return rest.length === 0 ? first : g.concat([first, ...rest], { axis: 0 });
 }
 
 function groupScalars(

@@ -13,7 +13,6 @@ export const TRAIN_LIMITS = {
   steps: 100_000_000,
   batch: 65_536,
   every: 100_000_000,
-  rank: 4096,
   tokens: 4096,
 } as const;
 /** Points of a curve of a run that is kept. */
@@ -155,7 +154,9 @@ export const trainDefaults = z.object({
 export type TrainDefaults = View<typeof trainDefaults>;
 
 /** Everything that a run is made with. */
-export const trainSettings = trainDefaults.extend({ fields: z.record(z.string(), setting) });
+export const trainSettings = trainDefaults.extend({
+  fields: z.record(z.string(), z.union([z.number(), z.string()])),
+});
 export type TrainSettings = View<typeof trainSettings>;
 
 export const trainRecipe = z.object({

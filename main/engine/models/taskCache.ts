@@ -11,7 +11,7 @@ const SLICE_MS = 8;
 
 /** Where there is `setImmediate`: a timer waits a millisecond at least. */
 const system = globalThis as { readonly setImmediate?: (callback: () => void) => unknown };
-const othersFirst = (): Promise<void> =>
+export const othersFirst = (): Promise<void> =>
   new Promise((resolve) => void (system.setImmediate ?? setTimeout)(() => resolve()));
 
 /** Runs work to its end, letting others have a turn between slices. */

@@ -18,7 +18,7 @@ import { bindType, elementCount, formatType } from "../../ir/type.ts";
 import { opOf } from "../../ops/index.ts";
 import { figure } from "../measure/forecast.ts";
 import { loweringView, ruleHit } from "./loweringView.ts";
-import { inputLabels, outputLabel } from "./operandNames.ts";
+import { inputLabels, outputLabel } from "../../ops/operandNames.ts";
 import { stableIds } from "./graphView.ts";
 import { sumOf } from "../../compiler/cost/seconds.ts";
 import { secondsFigure, shareOf } from "../measure/costFigures.ts";

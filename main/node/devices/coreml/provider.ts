@@ -11,6 +11,7 @@ import { changedSentence, systemBefore } from "../../../engine/models/compileLed
 import { planTarget } from "../../../engine/models/routes.ts";
 import type { DeviceCheck, DevicePhase, Probe } from "../../../runtime/devices/provider.ts";
 import { GRADIENTS_ONLY } from "../../../runtime/devices/provider.ts";
+import { packageTraining } from "../../library/packageTraining.ts";
 import { compileKeeper, targetWords } from "./compileKeeper.ts";
 import { contentOf } from "./compiledModels.ts";
 import type { CoremlAccess } from "./device.ts";
@@ -149,6 +150,18 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
       const runner = openRunner(access, compiled, units);
       return { runner, close: () => runner.dispose() };
     },
+    training: () =>
+      packageTraining({
+        id: COREML,
+        title,
+        units: "all",
+        async open(path) {
+          const write = (to: string): Promise<void> => cp(path, to, { recursive: true });
+          const compiled = await prepareModel(access, { units: "all", facts: [await contentOf(path)], write });
+          const runner = openRunner(access, compiled, "all");
+          return { runner, close: () => runner.dispose() };
+        },
+      }),
     async openDecoder({ source: model, context, signal, onPhase }): Promise<EngineDecoder> {
       const own = planTarget(model, { ...target, context }, "decode");
       const opened = await openCoremlSession(access, {

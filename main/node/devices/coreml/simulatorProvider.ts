@@ -20,6 +20,7 @@ import { requireDecoder, requireEmbedder } from "../../../models/architecture.ts
 import { decoderIn, embedderIn, packageDecoderSession, readerIn } from "../../../runtime/packageSession.ts";
 import { GRADIENTS_ONLY } from "../../../runtime/devices/provider.ts";
 import { packageReader, packageWriter } from "../../files/packageDirectory.ts";
+import { packageTraining } from "../../library/packageTraining.ts";
 import { packageCache } from "./packageFacts.ts";
 
 export const SIMULATOR = "coreml-sim";
@@ -79,6 +80,8 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
       profileNote: "",
     }),
     segments: () => openSimulator(memoryLimit),
+    training: () =>
+      packageTraining({ id: SIMULATOR, title: "Core ML, simulated", units: "all", open: openSimulator(memoryLimit) }),
     async openDecoder({ source: model, file, context, signal }): Promise<EngineDecoder> {
       const stated = { ...target, context: Math.min(context, CONTEXT) };
       const own = planTarget(model, stated, "decode");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AttrRecord } from "../../ir/attributes.ts";
-import type { NodeId } from "../../ir/graph.ts";
+import type { AttrRecord } from "../ir/attributes.ts";
+import type { NodeId } from "../ir/graph.ts";
 import { inputLabels, outputLabel } from "./operandNames.ts";
 
 const labels = (op: string, count: number, attrs: AttrRecord = {}): readonly string[] =>

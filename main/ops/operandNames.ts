@@ -1,6 +1,6 @@
 /** What the operands and results of a node are called: by its op, or by number. */
-import type { Node } from "../../ir/graph.ts";
-import { opOf } from "../../ops/index.ts";
+import type { Node } from "../ir/graph.ts";
+import { opOf } from "./index.ts";
 
 export function inputLabels({ op, attrs, inputs }: Pick<Node, "op" | "attrs" | "inputs">): readonly string[] {
   const known = opOf(op);

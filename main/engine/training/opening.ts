@@ -1,0 +1,160 @@
+/** From a spec to what a run needs: data that was read, a prepared recipe, a device, and what it will take. */
+import type { TrainSettings, TrainSpec, UpdatePath } from "../../contract/views/train.ts";
+import type { Figure } from "../../contract/views/common.ts";
+import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Graph } from "../../ir/graph.ts";
+import { isLeaf } from "../../ir/graph.ts";
+import { readNpy } from "../../training/data/npy.ts";
+import { readNpz } from "../../training/data/npz.ts";
+import { LARGEST_TEXT, textIn } from "../../training/data/text.ts";
+import { optimizerNamed } from "../../training/optimisers/index.ts";
+import type { Optimizer } from "../../training/optimisers/optimizer.ts";
+import type { Prepared, Recipe, RecipeData } from "../../training/recipes/recipe.ts";
+import type { TrainingDevice } from "../../training/trainingDevice.ts";
+import { trainingOn } from "../../training/trainingDevice.ts";
+import type { EngineDevice, EngineDevices } from "../devices.ts";
+import { figure } from "../measure/forecast.ts";
+import { othersFirst } from "../models/taskCache.ts";
+import type { ModelFiles, TrainingFiles } from "../services.ts";
+import { recipeOf, settingsOf } from "./settings.ts";
+
+const LARGEST_ARRAY = 2 ** 31;
+
+export interface OpeningParts {
+  readonly files: ModelFiles;
+  readonly trainingFiles: TrainingFiles;
+  readonly devices: EngineDevices;
+  readonly threads: number;
+}
+
+export interface OpenedTraining {
+  readonly recipe: Recipe;
+  readonly settings: TrainSettings;
+  readonly title: string;
+  readonly prepared: Prepared;
+  readonly device: TrainingDevice;
+  readonly optimizer: Optimizer;
+  readonly update: UpdatePath;
+  readonly trainedParameters: number;
+  readonly memory: Figure;
+}
+
+export async function openTraining(parts: OpeningParts, spec: TrainSpec, signal: AbortSignal): Promise<OpenedTraining> {
+  const recipe = recipeOf(spec.recipe);
+  const settings = settingsOf(spec, recipe, parts.devices.first.id);
+  const device = trainingDeviceOf(parts.devices, settings.device, parts.threads);
+  const optimizer = optimizerNamed(settings.optimizer.name, settings.optimizer.options);
+  const data = await dataOf(parts, recipe, spec, signal);
+  const { batch, seed, fields, validation } = settings;
+  const pace = async (): Promise<void> => {
+    await othersFirst();
+    throwIfCancelled(signal);
+  };
+  const share = validation.every === 0 ? 0 : validation.share;
+  const prepared = await recipe.prepare({ fields, batch, seed, share, pace, ...(data === undefined ? {} : { data }) });
+  return {
+    ...{ recipe, settings, prepared, device, optimizer },
+    title: spec.title ?? recipe.title,
+    update: updateOf(device, settings.fused),
+    trainedParameters: countOf(prepared),
+    memory: memoryOf(prepared, optimizer),
+  };
+}
+
+async function dataOf(
+  { files, trainingFiles }: OpeningParts,
+  recipe: Recipe,
+  { data }: TrainSpec,
+  signal: AbortSignal,
+): Promise<RecipeData | undefined> {
+  if (data === undefined || data.kind === "built-in") return undefined;
+  if (recipe.dataEndings.length === 0)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[train ${recipe.id}] data: this recipe takes no file`);
+  const { source } = await files.open(data.path);
+  try {
+    const { name, byteLength } = source;
+    if (/\.npz$/iu.test(name)) {
+      const arrays = await readNpz(source, (bytes, most) => trainingFiles.inflate(bytes, most), signal);
+      return { kind: "arrays", name, arrays };
+    }
+    const isArray = /\.npy$/iu.test(name);
+    const most = isArray ? LARGEST_ARRAY : LARGEST_TEXT;
+    if (byteLength > most)
+      throw new WorkbenchError("INPUT_LIMIT", `[${name}] got ${byteLength} bytes, expected ${most} at most`, {
+        hint: "Take a part of it.",
+      });
+    const bytes = await source.read(0, byteLength, signal);
+    if (isArray)
+      return { kind: "arrays", name, arrays: new Map([[name.slice(0, -".npy".length), readNpy(name, bytes)]]) };
+    return { kind: "text", name, text: textIn(name, bytes) };
+  } finally {
+    await source.close();
+  }
+}
+
+/** Why a device does not train here; undefined where it does. */
+export function trainingProblem(devices: EngineDevices, device: EngineDevice): string | undefined {
+  const running = devices.running(device);
+  const probe = running.probe();
+  if (!probe.ok) return probe.sentence;
+  const { graphs } = running.capabilities;
+  return running.training !== undefined || graphs === true ? undefined : graphs;
+}
+
+export function trainingDeviceOf(devices: EngineDevices, id: string, threads: number): TrainingDevice {
+  const chosen = devices.get(id, "train");
+  const problem = trainingProblem(devices, chosen);
+  const running = devices.running(chosen);
+  const device = running.device?.({ threads });
+  if (problem === undefined && running.training !== undefined) return running.training();
+  if (problem === undefined && device !== undefined) return trainingOn(device, running.backend);
+  const able = devices.listed.filter((each) => trainingProblem(devices, each) === undefined);
+  throw new WorkbenchError("ENV_NO_DEVICE", `[train] device ${id}: ${problem ?? "It compiles no graphs."}`, {
+    hint: `Choose ${able.map((each) => each.id).join(", ")}.`,
+  });
+}
+
+export function updateOf({ title, keepsVariables }: TrainingDevice, wantsFused: boolean): UpdatePath {
+  if (!wantsFused)
+    return { path: "gradient", fused: false, reason: "The update runs in float64 beside the device, as it was asked." };
+  if (keepsVariables !== true) return { path: "gradient", fused: false, reason: keepsVariables };
+  return {
+    path: "gradient",
+    fused: true,
+    reason: `Weights and moments stay on the device (${title}), and the update runs there.`,
+  };
+}
+
+const lengthOf = (numbers: Prepared["initial"][string] | undefined): number =>
+  numbers === undefined ? 0 : "data" in numbers ? numbers.data.length : numbers.length;
+
+const countOf = ({ initial }: Prepared): number =>
+  Object.values(initial).reduce((sum, numbers) => sum + lengthOf(numbers), 0);
+
+const sizeOf = (shape: readonly (number | string | object)[]): number =>
+  shape.reduce<number>((product, size) => product * (typeof size === "number" ? size : 1), 1);
+
+/** Numbers of f32 of all results of operations: what the way back may ask for again. */
+const activations = ({ nodes }: Graph): number =>
+  nodes.reduce(
+    (sum, node) => (isLeaf(node) ? sum : sum + node.outputs.reduce((own, { shape }) => own + sizeOf(shape), 0)),
+    0,
+  );
+
+function memoryOf({ forward, initial }: Prepared, optimizer: Optimizer): Figure {
+  let [weights, moments] = [0, 0];
+  for (const node of forward.nodes) {
+    const own = String(node.attrs["name"]);
+    if (!isLeaf(node) || initial[own] === undefined) continue;
+    const shape = (node.outputs[0]?.shape ?? []).map((size) => (typeof size === "number" ? size : 1));
+    weights += sizeOf(shape);
+    moments += optimizer.slots(shape).reduce((sum, slot) => sum + sizeOf(slot.shape), 0);
+  }
+  const kept = activations(forward);
+  return figure(
+    4 * (2 * weights + moments + kept),
+    "bytes",
+    "predicted",
+    `weights and gradients ${2 * weights}, moments ${moments}, results of operations ${kept}, four bytes each`,
+  );
+}

@@ -1,0 +1,55 @@
+/** What a run leaves behind: its weights as safetensors, and checkpoints. */
+import type { TrainResult, TrainSpec } from "../../contract/views/train.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
+import { tensorBytes } from "../../ir/hostBytes.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
+import { safetensorsPieces } from "../../formats/safetensors/write.ts";
+import type { TrainingFiles } from "../services.ts";
+import { diskSize } from "../views/overviewView.ts";
+import type { OpenedTraining } from "./opening.ts";
+import { RESULT_ENDING } from "./settings.ts";
+
+/** Absolute paths of what will be written. */
+export interface Places {
+  readonly output?: string;
+  readonly checkpoint?: string;
+}
+
+/** Asked for before the first step: a run of hours does not end with a wrong path. */
+export async function placesOf(files: TrainingFiles, { output, checkpoint, resume }: TrainSpec): Promise<Places> {
+  const at = async (path: string, overwrite: boolean): Promise<string> =>
+    await files.place(path, { ending: RESULT_ENDING, overwrite });
+  return {
+    ...(output === undefined ? {} : { output: await at(output.path, output.overwrite) }),
+    // A checkpoint takes the place of the one before it, which a run that goes on has read.
+    ...(checkpoint === undefined
+      ? {}
+      : { checkpoint: await at(checkpoint.path, resume !== undefined || output?.overwrite === true) }),
+  };
+}
+
+export function weightsPieces(
+  params: Readonly<Record<string, HostTensor>>,
+  { recipe, prepared }: OpenedTraining,
+  steps: number,
+): readonly Uint8Array[] {
+  const tensors = Object.entries(params).map(([name, { shape, data }]) => ({
+    ...{ name, shape },
+    type: "F32",
+    bytes: tensorBytes(hostTensor("f32", shape, data)),
+  }));
+  return safetensorsPieces(tensors, { ...prepared.metadata, recipe: recipe.id, steps: String(steps) });
+}
+
+export const fileBytes = (pieces: readonly Uint8Array[]): number =>
+  pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+
+export const weightsResult = (path: string, bytes: number, { recipe }: OpenedTraining): TrainResult => ({
+  ...{ what: "weights", path, bytes, opens: "no", model: null },
+  sentence: `The weights of ${recipe.title.toLowerCase()}, ${diskSize(bytes)} of safetensors.`,
+});
+
+export const checkpointResult = (path: string, bytes: number, step: number): TrainResult => ({
+  ...{ what: "checkpoint", path, bytes, opens: "no", model: null },
+  sentence: `Step ${step} with everything that the next one needs, ${diskSize(bytes)}.`,
+});

@@ -1,0 +1,169 @@
+/** Whole runs through the engine: what they tell, pause and stop, the same bits after a checkpoint, cancel, and what is kept. */
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { StreamItemOf } from "../../contract/contract.ts";
+import type { TrainSpecInput } from "../../contract/views/train.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
+
+type Item = StreamItemOf<"train.start">;
+type Done = Extract<Item, { readonly kind: "done" }>;
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await engineHarness();
+});
+afterAll(() => harness.done());
+const at = (name: string): string => join(harness.folder, name);
+const ofKind = <K extends Item["kind"]>(items: readonly Item[], kind: K): Extract<Item, { readonly kind: K }>[] =>
+  items.filter((item): item is Extract<Item, { readonly kind: K }> => item.kind === kind);
+const doneOf = (items: readonly Item[]): Done => ofKind(items, "done")[0]!;
+
+const SMALL: TrainSpecInput = {
+  recipe: "characters",
+  batch: 4,
+  fields: { layers: 1, width: 16, heads: 2, context: 16 },
+  validation: { every: 10 },
+  sample: { every: 0 },
+};
+
+describe("a run", () => {
+  it("tells its course in few items, learns, writes its weights, and is kept", async () => {
+    const path = at("line.safetensors");
+    const items = await harness.all("train.start", { recipe: "linear", steps: 2000, output: { path } });
+    const [started] = ofKind(items, "started");
+    expect(started).toMatchObject({ recipe: "linear", parameters: 3, trainedParameters: 3, from: 0, steps: 2000 });
+    expect(started!.update).toMatchObject({ path: "gradient", fused: true });
+    const told = ofKind(items, "steps");
+    expect(told.flatMap(({ step }) => [...step])).toEqual(Array.from({ length: 2000 }, (_, i) => i + 1));
+    expect(told.length).toBeLessThan(1 + (told.at(-1)!.elapsedSeconds * 1000) / 50);
+    const losses = told.flatMap(({ loss }) => [...loss]);
+    expect(losses.at(-1)).toBeLessThan(losses[0]! / 100);
+    expect(told[0]!.norm[0]).toBeGreaterThan(0);
+    expect(ofKind(items, "norms")[0]!.norms).toEqual([{ layer: "W", norm: expect.any(Number) as number }]);
+
+    const done = doneOf(items);
+    expect(done).toMatchObject({ state: "done", steps: 2000, results: [{ what: "weights", path }] });
+    const header = (await readFile(path)).subarray(8, 200).toString();
+    expect(header).toContain('"recipe":"linear"');
+    const { runs } = await harness.client.call("train.runs", {});
+    expect(runs[0]).toMatchObject({ run: done.run, state: "done", step: 2000 });
+    const kept = await harness.client.call("train.run", { run: done.run });
+    expect(kept.spec).toMatchObject({ recipe: "linear", steps: 2000 });
+    expect(kept.curve.step.length).toBeLessThanOrEqual(2000);
+    expect(kept.curve.step.at(-1)).toBe(2000);
+    await harness.client.call("train.forget", { run: done.run });
+    expect((await harness.client.call("train.runs", {})).runs).toEqual([]);
+    expect((await stat(path)).isFile()).toBe(true);
+  });
+
+  it("goes on from its checkpoint with the same bits, after a pause and a stop", async () => {
+    const whole = at("whole.safetensors");
+    const items = await harness.all("train.start", { ...SMALL, steps: 24, output: { path: whole } });
+    expect(ofKind(items, "validation").map(({ step }) => step)).toEqual([10, 20, 24]);
+
+    const checkpoint = { path: at("half.safetensors") };
+    const half: Item[] = [];
+    for await (const item of harness.client.stream("train.start", {
+      ...SMALL,
+      ...{ steps: 24, checkpoint, norms: { every: 4 } },
+    })) {
+      half.push(item);
+      if (item.kind === "started") await harness.client.call("train.pause", { run: item.run });
+      if (item.kind === "paused") {
+        const [row] = (await harness.client.call("train.runs", {})).runs;
+        expect(row).toMatchObject({ state: "paused", step: item.step });
+        await harness.client.call("train.resume", { run: row!.run });
+      }
+      if (item.kind === "norms") await harness.client.call("train.stop", { run: ofKind(half, "started")[0]!.run });
+    }
+    expect(ofKind(half, "resumed")).toHaveLength(1);
+    const stopped = doneOf(half);
+    expect(stopped).toMatchObject({ state: "stopped", results: [{ what: "checkpoint", path: checkpoint.path }] });
+    expect(stopped.steps).toBeGreaterThanOrEqual(4);
+    expect(stopped.steps).toBeLessThan(24);
+
+    const rest = at("rest.safetensors");
+    const last = await harness.all("train.start", {
+      ...SMALL,
+      steps: 24,
+      resume: checkpoint.path,
+      output: { path: rest },
+    });
+    expect(ofKind(last, "started")[0]!.from).toBe(stopped.steps);
+    expect(await readFile(rest)).toEqual(await readFile(whole));
+    expect(doneOf(last).validation).toBe(doneOf(items).validation);
+  });
+
+  it("answers others while it trains, and is gone soon after its stream is left", async () => {
+    const leaving = new AbortController();
+    let slowest = 0;
+    let leftAt = 0;
+    const work = (async () => {
+      for await (const item of harness.client.stream(
+        "train.start",
+        { ...SMALL, steps: 1_000_000, fused: false, validation: { every: 0 } },
+        { signal: leaving.signal },
+      ))
+        if (item.kind === "steps") {
+          for (let i = 0; i < 10; i++) {
+            const asked = performance.now();
+            await harness.client.call("engine.status", {});
+            slowest = Math.max(slowest, performance.now() - asked);
+          }
+          leftAt = performance.now();
+          leaving.abort();
+        }
+    })();
+    await expect(work).rejects.toMatchObject({ code: "CANCELLED" });
+    // A shared machine: what is asked for is 50 ms and 100 ms.
+    expect(slowest).toBeLessThan(300);
+    while ((await harness.client.call("engine.status", {})).jobs.length > 0)
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    expect(performance.now() - leftAt).toBeLessThan(500);
+    const [row] = (await harness.client.call("train.runs", {})).runs;
+    expect(row).toMatchObject({ state: "cancelled" });
+  });
+
+  it("ends with an alarm that names the operation where a number is none", async () => {
+    const items = await harness.all("train.start", { recipe: "linear", steps: 500, lr: 900 });
+    const [alarm] = ofKind(items, "alarm");
+    expect(alarm!.alarm.op).toBeTypeOf("string");
+    expect(alarm!.alarm.sentence).toMatch(/\.$/u);
+    expect(doneOf(items)).toMatchObject({ state: "failed", results: [] });
+  });
+
+  it("reads arrays and texts of files, and refuses what is no data", async () => {
+    const text = at("words.txt");
+    await writeFile(text, "one two three four five six seven. ".repeat(20));
+    const data = { kind: "path", path: text } as const;
+    const plan = await harness.client.call("train.plan", { ...SMALL, data });
+    expect(plan).toMatchObject({ can: { ok: true }, update: { fused: true } });
+    expect(plan.data).toMatch(/^700 characters of \d+ kinds, 70 of them for validation$/u);
+    expect(plan.memory.value).toBeGreaterThan(4 * 4 * plan.parameters);
+    const linear = harness.client.call("train.plan", { recipe: "linear", data });
+    await expect(linear).rejects.toMatchObject({
+      code: "INPUT_ARGUMENT",
+      message: expect.stringContaining("got a text") as string,
+    });
+    const odd = harness.client.call("train.plan", { recipe: "linear", fields: { depth: 3 } });
+    await expect(odd).rejects.toThrow("[train linear] field: got depth, expected loss");
+    const other = harness.all("train.start", { recipe: "linear", output: { path: at("weights.bin") } });
+    await expect(other).rejects.toThrow("expected a name that ends in .safetensors");
+  });
+
+  it("lists recipes, devices and optimisers", async () => {
+    const { recipes, devices, optimizers } = await harness.client.call("train.recipes", {});
+    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters"]);
+    expect(devices.find(({ id }) => id === "cpu")).toMatchObject({ available: true, update: { fused: true } });
+    expect(devices.find(({ id }) => id === "coreml-sim")).toMatchObject({ available: true, update: { fused: false } });
+    expect(optimizers.find(({ name }) => name === "adamw")?.options["beta1"]).toBe(0.9);
+  });
+
+  it("trains as a package in the simulator of Core ML", async () => {
+    const items = await harness.all("train.start", { recipe: "linear", steps: 5, device: "coreml-sim" });
+    expect(ofKind(items, "started")[0]!.update.fused).toBe(false);
+    expect(doneOf(items)).toMatchObject({ state: "done", steps: 5 });
+  });
+});

@@ -1,0 +1,7 @@
+/** The recipes, one line each, in the order in which they are shown. */
+import { charactersRecipe } from "./characters.ts";
+import { digitsRecipe } from "./digits.ts";
+import { linearRecipe } from "./linear.ts";
+import type { Recipe } from "./recipe.ts";
+
+export const RECIPES: readonly Recipe[] = [linearRecipe, digitsRecipe, charactersRecipe];
