@@ -67,7 +67,10 @@ const settingsOf = (recipe: TrainRecipe, spec: TrainSpec): TrainSettings => {
     ...recipe.defaults,
     ...{ steps: spec.steps ?? steps, batch: spec.batch ?? batch, lr: spec.lr ?? lr, seed: spec.seed ?? seed },
     optimizer: { name: spec.optimizer?.name ?? recipe.defaults.optimizer.name, options: {} },
-    fields: { ...Object.fromEntries(recipe.fields.map(({ id, value }) => [id, value])), ...spec.fields },
+    fields: {
+      ...Object.fromEntries(recipe.fields.map(({ id, value }) => [id, value])),
+      ...(spec.fields as TrainSettings["fields"] | undefined),
+    },
   };
 };
 
