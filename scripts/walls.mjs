@@ -78,7 +78,7 @@ export const walls = [
   { folder: "main/runtime/devices/mlx.ts", may: [...aboveSessions, "main/backends/mlx"] },
   {
     folder: "main/training",
-    may: [...graphLayers, "main/compiler", "main/runtime", "main/formats/byteSource.ts", "main/formats/safetensors"],
+    may: [...graphLayers, "main/compiler", "main/runtime", "main/formats", "main/models"],
   },
   { folder: "main/contract", may: [...base, "main/ir/samplingRanges.ts"], packages: ["zod"] },
   // Portable: what it needs of a system comes as services (main/engine/services.ts).

@@ -171,6 +171,22 @@ function turned(bytes: Uint8Array, { columns, rows, size }: MatrixShape): Uint8A
 export const mapped = (tensor: TensorBytes, change: (value: number) => number): TensorBytes =>
   converted(tensor, F32, change);
 
+/** As f32, with something added to each row: `add` is given the number of a row, and its values to change. */
+export function rowsAdded(tensor: TensorBytes, add: (row: number, values: Float32Array) => void): TensorBytes {
+  const plain = converted(tensor, F32);
+  const rowBytes = 4 * (tensor.dims[0] ?? 1);
+  return {
+    ...plain,
+    async read(offset, length, signal) {
+      const first = Math.floor(offset / rowBytes);
+      const count = Math.ceil((offset + length) / rowBytes) - first;
+      const bytes = (await plain.read(first * rowBytes, count * rowBytes, signal)).slice();
+      for (let i = 0; i < count; i++) add(first + i, new Float32Array(bytes.buffer, i * rowBytes, rowBytes / 4));
+      return bytes.subarray(offset - first * rowBytes, offset - first * rowBytes + length);
+    },
+  };
+}
+
 /** Element types that tensors can be converted to. */
 export const TARGETS = ["f32", "f16", "bf16", "q8_0"] as const;
 export type TargetType = (typeof TARGETS)[number];

@@ -5,6 +5,7 @@ import { numberEntry, withEntries } from "../formats/gguf/encode.ts";
 import type { GgufFile, GgufTensor } from "../formats/gguf/file.ts";
 import { requireRead } from "../formats/gguf/file.ts";
 import { quote } from "../formats/gguf/header.ts";
+import { matchesName } from "../formats/gguf/namePattern.ts";
 import type { GgmlType } from "../formats/gguf/types.ts";
 import { ggmlTypeByName, packedBytes } from "../formats/gguf/types.ts";
 import type { MetadataEntry } from "../formats/gguf/values.ts";
@@ -123,7 +124,7 @@ function requirePackable({ name, type: from }: GgufTensor, to: GgmlType): void {
 }
 
 function chosenType(name: string, { overrides = [], output, embedding }: QuantizeOptions): GgmlType | undefined {
-  const own = overrides.find(({ pattern }) => isMatch(name, pattern))?.type;
+  const own = overrides.find(({ pattern }) => matchesName(name, pattern))?.type;
   const type = own ?? (name === "output.weight" ? output : name === "token_embd.weight" ? embedding : undefined);
   return type === undefined ? undefined : typeNamed(type);
 }
@@ -138,26 +139,10 @@ function typeNamed(name: string): GgmlType {
 
 /** A pattern for nothing is a slip, which would stay unseen in the file. */
 function requireMatch(file: GgufFile, pattern: string): void {
-  if (file.tensors.some(({ name }) => isMatch(name, pattern))) return;
+  if (file.tensors.some(({ name }) => matchesName(name, pattern))) return;
   throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] pattern ${quote(pattern)}: got no tensor with such a name`, {
     hint: "rlx tensors lists the names; * stands for anything.",
   });
-}
-
-/** Each part of a pattern is taken at its first place: that is enough, and costs no more than the name is long. */
-function isMatch(name: string, pattern: string): boolean {
-  const [first = "", ...inner] = pattern.split("*");
-  const last = inner.pop();
-  if (last === undefined) return name.includes(pattern);
-  const end = name.length - last.length;
-  if (!name.startsWith(first) || !name.endsWith(last) || first.length > end) return false;
-  let at = first.length;
-  for (const part of inner) {
-    const found = name.indexOf(part, at);
-    if (found < 0 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
 }
 
 /** For each weight in a block, how many blocks before it have such a weight. */

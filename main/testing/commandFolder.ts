@@ -66,6 +66,7 @@ export const COMMAND_NAMES = [
   "convert",
   "quantize",
   "imatrix",
+  "train",
   "run",
   "chat",
   "template",

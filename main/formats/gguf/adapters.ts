@@ -4,6 +4,7 @@
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { LowRank } from "../../ir/graph.ts";
+import { dequantize } from "../quant/dequantize.ts";
 import type { GgufAdapter, GgufFile, GgufTensor } from "./file.ts";
 import { quote } from "./header.ts";
 
@@ -60,6 +61,37 @@ export const adaptersOf = (file: GgufFile): readonly LowRank[] =>
     parts: (tensor) => ({ a: `${prefix}${tensor}${A}`, b: `${prefix}${tensor}${B}` }),
   }));
 
+/** What an adapter adds to a tensor, in numbers: factor · B A. */
+export interface LowRankNumbers {
+  readonly tensor: string;
+  readonly rank: number;
+  readonly factor: number;
+  readonly a: Float32Array;
+  readonly b: Float32Array;
+}
+
+/** The numbers of all adapters of a file, in its order. */
+export async function readLowRank(file: GgufFile, signal?: AbortSignal): Promise<readonly LowRankNumbers[]> {
+  const own = file.tensors.filter(({ part }) => file.parts[part]?.isAdapter !== true);
+  const found: LowRankNumbers[] = [];
+  for (const { rankOf, factor, parts } of adaptersOf(file))
+    for (const { name } of own) {
+      const rank = rankOf(name);
+      if (rank === undefined) continue;
+      const { a, b } = parts(name);
+      const read = (part: string): Promise<Float32Array> => numbersOf(file, file.requireTensor(part), signal);
+      found.push({ tensor: name, rank, factor: factor(rank), a: await read(a), b: await read(b) });
+    }
+  return found;
+}
+
+async function numbersOf(file: GgufFile, tensor: GgufTensor, signal?: AbortSignal): Promise<Float32Array> {
+  const { element, name } = tensor.type;
+  if (element === undefined)
+    throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[${file.name}] tensor ${tensor.name} is ${name}: cannot be read`);
+  return dequantize(element, await file.readTensor(tensor, { signal }), tensor.elements);
+}
+
 function checkFits(adapter: GgufFile, model: GgufFile): void {
   const text = (file: GgufFile, key: string): string | undefined =>
     file.metadata.get(key)?.kind === "string" ? file.metadata.optionalString(key) : undefined;
@@ -97,7 +129,7 @@ function checkTensor(adapter: GgufFile, model: GgufFile, tensor: GgufTensor): vo
 }
 
 /** Shapes of A and B: A takes rows of the matrix to the rank, except for the embedding, whose A has a row for each token. */
-function partShapes(
+export function partShapes(
   name: string,
   shape: readonly number[],
   rank: number,

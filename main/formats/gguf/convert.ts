@@ -59,12 +59,19 @@ function targetOf(tensor: GgufTensor, type: TargetType | undefined): GgmlType {
   return (dims[0] ?? 1) % target.blockSize === 0 ? target : typeNamed("f16");
 }
 
-export function planConvert(file: GgufFile, choice: ConvertChoice): ConvertPlan {
+/** What a tensor is before it is converted; itself where nothing changes it. */
+export type ChangeTensor = (tensor: GgufTensor, bytes: TensorBytes) => TensorBytes;
+
+export function planConvert(
+  file: GgufFile,
+  choice: ConvertChoice,
+  change: ChangeTensor = (_, bytes) => bytes,
+): ConvertPlan {
   requireRead(file, "convert");
   requireNoAdapters(file, "convert");
   const planned = file.tensors.map((tensor) => {
     const target = targetOf(tensor, choice.type);
-    const bytes = converted(bytesOf(file, tensor), target);
+    const bytes = converted(change(tensor, bytesOf(file, tensor)), target);
     return { tensor, bytes, toWrite: tensorToWrite(tensor.name, bytes) };
   });
   const groups = groupsOf(planned, choice, file.alignment);

@@ -145,6 +145,14 @@ export class GgufFile {
     );
   }
 
+  /** The model alone. */
+  withoutAdapters(): GgufFile {
+    return new GgufFile(
+      this.#open.filter(({ prefix }) => prefix === undefined),
+      this.hasData,
+    );
+  }
+
   /** The header of one part as it lies in its file. */
   headerBytes(part = 0): Uint8Array {
     const open = this.#open[part];

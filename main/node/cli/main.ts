@@ -363,6 +363,42 @@ add(
   .option("--threads <n>", "CPU threads; all without it")
   .action(run(async () => (await import("./imatrix.ts")).imatrix));
 
+program
+  .command("train")
+  .description("train a net by a recipe or a spec; without one, say what there is")
+  .argument("[spec]", "the name of a recipe, a .json file with a spec, or - for standard input")
+  .addHelpText(
+    "after",
+    examples([
+      "rlx train linear --steps 200 --device cpu --json",
+      "rlx train digits -o digits.safetensors",
+      'rlx train characters --data tale.txt --sample-every 100 --prompt "The "',
+      "rlx train spec.json --checkpoint half.safetensors --checkpoint-every 500",
+      "rlx train spec.json --resume half.safetensors",
+    ]),
+  )
+  .option("--data <path>", "what is learnt, in place of the recipe's own: a text, or arrays (.npz)")
+  .option("--steps <n>", "updates; the recipe's own number without it, as for all of these")
+  .option("--batch <n>", "examples of a step")
+  .option("--optimizer <name>", "adamw, sgd, muon …: a wrong one names them all")
+  .option("--lr <rate>", "the highest learning rate")
+  .option("--precision <name>", "of the gradients: f32, mixed or f16")
+  .option("--device <id>", "what trains: cpu, mlx, coreml-sim or coreml")
+  .option("--on-host", "update the weights in float64 beside the device, not on it")
+  .option("--seed <n>", "of first weights, order and words")
+  .option("--validate-every <n>", "steps between losses over held data; 0: never")
+  .option("--sample-every <n>", "steps between texts that the model writes; 0: never")
+  .option("--prompt <text>", "how these texts begin")
+  .addOption(several("--field <name=value>", "a field of the recipe, such as width=64"))
+  .option("--checkpoint <path>", "save everything that the next step needs here, at the end or when it is stopped")
+  .option("--checkpoint-every <n>", "and every so many steps")
+  .option("--resume <path>", "go on from a checkpoint of the same spec")
+  .option("-o, --out <path>", "write the trained weights here (.safetensors)")
+  .option("--overwrite", "replace what is there")
+  .option("--runs", "list the runs that are kept")
+  .option("--json", "a JSON value for each step of the work on its own line; one value for lists")
+  .action(run(async () => (await import("./train.ts")).train));
+
 onTarget(
   sampling(
     told(

@@ -16,6 +16,8 @@ export interface Output {
   note(text: string): void;
   /** The one JSON value of a command. */
   value(value: unknown): void;
+  /** One of many, each on a line of its own (JSON Lines). */
+  item(value: unknown): void;
   /**
    * Progress on stderr: one rewritten line on a terminal, elsewhere a line per new `step`. Silent with
    * --json.
@@ -42,8 +44,8 @@ export const harmless = (text: string): string =>
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** As JSON. For a terminal, control characters are escaped, which means the same to a program. */
-export function jsonText(value: unknown, stream: Stream): string {
-  const text = JSON.stringify(value, plainArrays, 2);
+export function jsonText(value: unknown, stream: Stream, indent = 2): string {
+  const text = JSON.stringify(value, plainArrays, indent);
   if (stream.isTTY !== true) return text;
   return text.replace(CONTROLS, (c) => (c === "\n" ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`));
 }
@@ -85,6 +87,9 @@ export function createOutput(json: boolean, out: Stream = process.stdout, err: S
     value(value) {
       endProgress();
       if (json) out.write(`${jsonText(value, out)}\n`);
+    },
+    item(value) {
+      if (json) out.write(`${jsonText(value, out, 0)}\n`);
     },
     progress(text, step = text) {
       if (json) return;

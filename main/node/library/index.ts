@@ -10,6 +10,16 @@ export type { CpuOptions, CpuProgram, CpuRunOptions, CpuSession, TypedTensor } f
 export { simulatedTraining, trainingDevice } from "./training.ts";
 export type { TrainingDeviceOptions } from "./training.ts";
 export { loadCheckpoint, saveCheckpoint } from "./checkpoints.ts";
+// Fine-tuning of a model's file: an adapter beside it (LoRA), or its own weights
+export { batchOf } from "../../training/tuning/tuning.ts";
+export type { TokenWindow, Tuning } from "../../training/tuning/tuning.ts";
+export { loraTuning } from "../../training/tuning/lora.ts";
+export type { LoraOptions, LoraTuning } from "../../training/tuning/lora.ts";
+export { fullTuning } from "../../training/tuning/full.ts";
+export type { FullOptions, FullTuning } from "../../training/tuning/full.ts";
+export { mergeAdapters, saveAdapter, saveTuned } from "./tuning.ts";
+export type { SaveAdapterOptions, SaveTunedOptions } from "./tuning.ts";
+export type { TrainedNumbers } from "../../training/tuning/result.ts";
 export { devices } from "./addon.ts";
 export type { DeviceFact } from "./addon.ts";
 

@@ -12,6 +12,7 @@ import { openPackage } from "../../backends/coreml/package.ts";
 import type { Units } from "../../backends/coreml/plan/target.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { plainDType } from "../../ir/dtype.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { numbersIn } from "../../ir/hostBytes.ts";
 import type { FetchedTensor } from "../../ir/session.ts";
@@ -28,6 +29,8 @@ export interface PackageOpener {
   readonly id: string;
   readonly title: string;
   readonly units: Units;
+  /** Holds the weights that graphs name. */
+  readonly weights?: GgufFile;
   open(path: string): Promise<{ readonly runner: PackageRunner; close(): Promise<void> }>;
 }
 
@@ -45,7 +48,8 @@ export const packageTraining = (opener: PackageOpener): TrainingDevice => ({
     try {
       const path = join(folder, "gradients.mlpackage");
       const profile = precision === "f32" ? "exact" : "gpu";
-      await exportGraph(numbered(graph), path, { units: opener.units, profile });
+      const { units, weights } = opener;
+      await exportGraph(numbered(graph), path, { units, profile, ...(weights === undefined ? {} : { weights }) });
       const description = await described(path);
       const opened = await opener.open(path);
       const { runner } = opened;

@@ -18,6 +18,7 @@ import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { packageRequest, readsFrom, templateVariants, weightWork } from "../../engine/models/packageRequest.ts";
 import { inSlices } from "../../engine/models/taskCache.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { finish } from "../../ir/steps.ts";
@@ -66,6 +67,8 @@ export interface GraphPackageOptions extends PackageOptions {
   readonly params?: Readonly<Record<string, Numbers>>;
   /** Sizes of symbols: a package has them all fixed. */
   readonly symbols?: Bindings;
+  /** Holds the tensors that the graph names. */
+  readonly weights?: GgufFile;
 }
 
 function targetOf(options: PackageOptions, context: number): PlanTarget {
@@ -120,7 +123,7 @@ export async function exportGraph(
   path: string,
   options: GraphPackageOptions = {},
 ): Promise<ExportReport> {
-  const { params = {}, symbols = {} } = options;
+  const { params = {}, symbols = {}, weights } = options;
   const frozen = freeze(graph, params);
   const request = packageRequest(frozen, targetOf(options, 1), {
     variants: [{ name: "main", bindings: symbols }],
@@ -129,11 +132,12 @@ export async function exportGraph(
     packageName: path,
     blocked: "refuse",
   });
-  return write(path, options, request, (tensor) => {
+  const none: WeightBytes["read"] = (tensor) => {
     throw new WorkbenchError("INPUT_MISSING_TENSOR", `[export] weight ${tensor}: got no file that holds it`, {
       hint: "Use exportModel for the graph of a model.",
     });
-  });
+  };
+  return write(path, options, request, weights === undefined ? none : readsFrom(weights));
 }
 
 /** Opens a `.mlpackage` for the simulator, which runs its program in TypeScript: for checking, not for speed. */

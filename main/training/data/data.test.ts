@@ -1,0 +1,205 @@
+/** Readers of training data: what NumPy writes, and files that were made to hurt. Batches and splits by seed. */
+import { deflateRawSync, inflateRaw } from "node:zlib";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { ByteSource } from "../../formats/byteSource.ts";
+import { memorySource } from "../../formats/byteSource.ts";
+import { readChats } from "./chat.ts";
+import { readNpy } from "./npy.ts";
+import { crc32, readNpz } from "./npz.ts";
+import { batches, heldOut, randomOf, shuffled, windows } from "./order.ts";
+import { alphabetOf, textIn } from "./text.ts";
+
+const inflateWithin = promisify<Uint8Array, { readonly maxOutputLength: number }, Uint8Array>(inflateRaw);
+const inflate = (bytes: Uint8Array, most: number): Promise<Uint8Array> =>
+  inflateWithin(bytes, { maxOutputLength: Math.max(1, most) });
+
+/** As numpy.save writes it, version 1. */
+function npy(descr: string, shape: string, data: ArrayBufferView, fortran = false): Uint8Array {
+  const dictionary = `{'descr': '${descr}', 'fortran_order': ${fortran ? "True" : "False"}, 'shape': ${shape}, }`;
+  const text = `${dictionary}${" ".repeat((64 - ((dictionary.length + 11) % 64)) % 64)}\n`;
+  const head = Buffer.from([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, text.length & 255, text.length >> 8]);
+  return Buffer.concat([head, Buffer.from(text, "latin1"), Buffer.from(data.buffer, data.byteOffset, data.byteLength)]);
+}
+
+function zip(entries: Readonly<Record<string, Uint8Array>>, isPacked: boolean): Uint8Array {
+  const [parts, rows]: [Buffer[], Buffer[]] = [[], []];
+  let at = 0;
+  for (const [name, plain] of Object.entries(entries)) {
+    const bytes = isPacked ? deflateRawSync(plain) : plain;
+    const fixed = Buffer.alloc(26);
+    fixed.writeUInt16LE(20, 0);
+    fixed.writeUInt16LE(isPacked ? 8 : 0, 4);
+    fixed.writeUInt32LE(crc32(plain), 10);
+    fixed.writeUInt32LE(bytes.byteLength, 14);
+    fixed.writeUInt32LE(plain.byteLength, 18);
+    fixed.writeUInt16LE(name.length, 22);
+    const place = Buffer.alloc(14);
+    place.writeUInt32LE(at, 10);
+    rows.push(Buffer.concat([Buffer.from("PK\x01\x02\x14\x00", "latin1"), fixed, place, Buffer.from(name)]));
+    parts.push(Buffer.concat([Buffer.from("PK\x03\x04", "latin1"), fixed, Buffer.from(name), bytes]));
+    at += 30 + name.length + bytes.byteLength;
+  }
+  const directory = Buffer.concat(rows);
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06", "latin1");
+  end.writeUInt16LE(rows.length, 8);
+  end.writeUInt16LE(rows.length, 10);
+  end.writeUInt32LE(directory.byteLength, 12);
+  end.writeUInt32LE(at, 16);
+  return Buffer.concat([...parts, directory, end]);
+}
+
+const sourceOf = (bytes: Uint8Array): ByteSource => memorySource("data.npz", bytes);
+const FLOATS = Float32Array.of(1, -2.5, 3, 4, 5, 6);
+
+describe("arrays", () => {
+  it("of every type come as their numbers", () => {
+    const cases: readonly [descr: string, data: ArrayBufferView, wanted: readonly number[]][] = [
+      ["<f4", FLOATS, [...FLOATS]],
+      ["<f8", Float64Array.of(0.1, -7), [0.1, -7]],
+      ["<f2", Uint16Array.of(0x3c00, 0xc000), [1, -2]],
+      ["|i1", Int8Array.of(-1, 2), [-1, 2]],
+      ["|u1", Uint8Array.of(200, 2), [200, 2]],
+      ["|b1", Uint8Array.of(1, 0), [1, 0]],
+      ["<i2", Int16Array.of(-300, 300), [-300, 300]],
+      ["<i4", Int32Array.of(-70_000, 1), [-70_000, 1]],
+      ["<i8", BigInt64Array.of(-5n, 2n ** 40n), [-5, 2 ** 40]],
+    ];
+    for (const [descr, data, wanted] of cases) {
+      const read = readNpy("a.npy", npy(descr, `(${wanted.length},)`, data));
+      expect({ descr, shape: read.shape, data: [...read.data] }).toEqual({ descr, shape: [wanted.length], data: wanted });
+    }
+    expect(readNpy("a.npy", npy("<f4", "()", FLOATS.subarray(0, 1))).shape).toEqual([]);
+  });
+
+  it("in Fortran's order come row by row", () => {
+    const { shape, data } = readNpy("a.npy", npy("<f4", "(2, 3)", FLOATS, true));
+    expect({ shape, data: [...data] }).toEqual({ shape: [2, 3], data: [1, 3, 5, -2.5, 4, 6] });
+  });
+
+  it.each([
+    ["magic", Buffer.from("PKPKPKPKPKPKPKPK"), /magic/],
+    ["objects", npy("|O", "(1,)", FLOATS), /type: got "\|O"/],
+    ["text", npy("<U3", "(1,)", FLOATS), /type: got "<U3"/],
+    ["big-endian", npy(">f4", "(6,)", FLOATS), /expected little-endian/],
+    ["too short", npy("<f4", "(7,)", FLOATS), /got 24 bytes, expected 28/],
+    ["overflow", npy("<f4", "(999999999999999, 999999999999999)", FLOATS), /data: got 24 bytes/],
+    ["many axes", npy("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 6)", FLOATS), /at most 8 whole numbers/],
+    ["negative", npy("<f4", "(-6,)", FLOATS), /header: got/],
+    ["code", npy("<f4", "__import__('os')", FLOATS), /header: got/],
+  ])("that are no arrays are refused: %s", (_name, bytes, says) => {
+    expect(() => readNpy("a.npy", bytes)).toThrow(says);
+  });
+
+  it("of an archive are read, stored and packed", async () => {
+    const entries = { "x.npy": npy("<f4", "(2, 3)", FLOATS), "y.npy": npy("<i8", "(1,)", BigInt64Array.of(7n)), note: FLOATS };
+    for (const isPacked of [false, true]) {
+      const arrays = await readNpz(sourceOf(zip({ ...entries, note: new Uint8Array(3) }, isPacked)), inflate);
+      expect([...arrays.keys()]).toEqual(["x", "y"]);
+      expect([...arrays.get("x")!.data]).toEqual([...FLOATS]);
+      expect(arrays.get("y")!.shape).toEqual([1]);
+    }
+  });
+
+  it("that do not hold what they promise, or more, are refused", async () => {
+    const bomb = zip({ "x.npy": npy("|u1", "(4000000,)", new Uint8Array(4_000_000)) }, true);
+    const size = bomb.indexOf("PK\x01\x02") + 24;
+    Buffer.from(bomb.buffer, bomb.byteOffset).writeUInt32LE(1000, size);
+    await expect(readNpz(sourceOf(bomb), inflate)).rejects.toThrow("its packed bytes are damaged");
+    await expect(readNpz(sourceOf(zip({ a: new Uint8Array(1) }, false)), inflate)).rejects.toThrow("got no arrays");
+    await expect(readNpz(sourceOf(new Uint8Array(100)), inflate)).rejects.toThrow("got no directory");
+  });
+
+  it("survive any change of any byte: an array, or an error with a code", async () => {
+    const random = randomOf(5, 0);
+    const packed = zip({ "x.npy": npy("<f4", "(2, 3)", FLOATS) }, true);
+    const plain = npy("<f4", "(2, 3)", FLOATS);
+    const codes = new Set<string>();
+    const note = (error: unknown): void => {
+      if (!(error instanceof WorkbenchError) || error.code.startsWith("BUG")) throw error;
+      codes.add(error.code);
+    };
+    for (let i = 0; i < 1500; i++) {
+      const bytes = Uint8Array.from(i % 2 === 0 ? packed : plain);
+      for (let changes = 0; changes < 1 + (i % 3); changes++)
+        bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
+      const cut = i % 5 === 0 ? bytes.subarray(0, Math.floor(random() * bytes.length)) : bytes;
+      if (i % 2 === 0) await readNpz(sourceOf(cut), inflate).catch(note);
+      else
+        try {
+          readNpy("a.npy", cut);
+        } catch (error) {
+          note(error);
+        }
+    }
+    expect(codes).toContain("INPUT_MALFORMED");
+  });
+});
+
+describe("texts", () => {
+  it("become numbers and back, and an unknown character is named", () => {
+    const alphabet = alphabetOf("héllo 🙂", "a.txt");
+    expect(alphabet.decode(alphabet.encode("hello".replace("e", "é"), "x"))).toBe("héllo");
+    expect(alphabet.encode("🙂", "x")).toHaveLength(1);
+    expect(() => alphabet.encode("z", "sample.prompt")).toThrow('[train] sample.prompt: got "z"');
+    expect(() => alphabetOf("aaa", "a.txt")).toThrow("got 1 kinds of characters");
+    expect(() => textIn("a.txt", Uint8Array.of(0xc3, 0x28))).toThrow("no UTF-8");
+  });
+
+  it("of chats are conversations, and a fault names its line", () => {
+    const line = JSON.stringify({ messages: [{ role: "user", content: "Hi" }, { role: "assistant", content: "Hello" }] });
+    expect(readChats("c.jsonl", `${line}\n\n${line}\n`)).toHaveLength(2);
+    expect(readChats("c.jsonl", '[{"role": "user", "content": "x"}]')[0]).toEqual([{ role: "user", content: "x" }]);
+    const faults: readonly [text: string, says: string][] = [
+      [`${line}\n{`, "[c.jsonl:2] got text that is no JSON"],
+      ['{"messages": []}', "[c.jsonl:1] messages: expected a list"],
+      ['{"messages": [{"role": "robot", "content": "x"}]}', 'message 1, role: got "robot"'],
+      ['{"messages": [{"role": "user", "content": 3}]}', "message 1, content: got 3, expected text"],
+      ['{"__proto__": {"messages": [1]}}', "messages: expected a list"],
+      ["\n", "got no conversation"],
+    ];
+    for (const [text, says] of faults) expect(() => readChats("c.jsonl", text)).toThrow(says);
+  });
+});
+
+describe("the order", () => {
+  it("is a permutation that only the seed decides, the same everywhere", () => {
+    expect([...shuffled(8, randomOf(1, 0))]).toEqual([...shuffled(8, randomOf(1, 0))]);
+    expect([...shuffled(8, randomOf(1, 0))]).not.toEqual([...shuffled(8, randomOf(2, 0))]);
+    expect([...shuffled(100, randomOf(1, 0))].sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i));
+    // Numbers that a machine with other arithmetic would not give.
+    expect([...shuffled(8, randomOf(7, 0))]).toMatchInlineSnapshot(`
+      [
+        7,
+        2,
+        4,
+        1,
+        6,
+        3,
+        0,
+        5,
+      ]
+    `);
+  });
+
+  it("shows every example once a round, whatever the batch, and a step alone decides it", () => {
+    const take = batches(10, 4, 3);
+    const seen = [1, 2, 3, 4, 5].flatMap((step) => take(step));
+    expect(seen.slice(0, 10).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(new Set(seen.slice(10))).toEqual(new Set(seen.slice(0, 10)));
+    expect(batches(10, 4, 3)(4)).toEqual(take(4));
+    expect(() => batches(3, 4, 1)).toThrow("batch: got 4, expected at most 3 examples");
+  });
+
+  it("of windows stays inside, and a part is held out", () => {
+    const take = windows(20, { batch: 64, length: 9, seed: 1 });
+    const starts = take(3);
+    expect(Math.max(...starts)).toBe(11);
+    expect(Math.min(...starts)).toBe(0);
+    expect(windows(20, { batch: 64, length: 9, seed: 1 })(3)).toEqual(starts);
+    expect(() => windows(8, { batch: 1, length: 9, seed: 1 })).toThrow("got 8 letters, expected at least 9");
+    expect([heldOut(100, 0.1), heldOut(3, 0.1), heldOut(1, 0.5), heldOut(9, 0)]).toEqual([10, 1, 0, 0]);
+  });
+});
