@@ -32,6 +32,7 @@ export const TABS = [
   { id: "profile", title: "Profile" },
   { id: "export", title: "Export" },
   { id: "compare", title: "Compare" },
+  { id: "train", title: "Train" },
   { id: "server", title: "Server" },
 ] as const;
 export type Tab = (typeof TABS)[number]["id"];
@@ -75,6 +76,7 @@ export const COMMANDS = [
   command("model.compare", "Compare with…", "Model", ["Mod+Shift+D"]),
   command("model.bench", "Start the benchmark", "Model", ["Mod+Shift+B"]),
   command("model.profile", "Record a profile", "Model", ["Mod+I"]),
+  command("model.train", "Start the training", "Model"),
   command("model.check", "Check the file for damage", "Model"),
   command("model.phase", "Switch between prefill and decode", "Model", ["Mod+Shift+P"], shellOnly),
   command("navigate.previousOfAll", "Previous pass", "Navigate", ["["], graph),

@@ -1,6 +1,7 @@
 /** The command line that repeats the window's last action. */
 import type { SamplingNumber } from "../../main/contract/views/run.ts";
 import { samplingFlag, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../main/contract/views/run.ts";
+import type { TrainSpec } from "../../main/contract/views/train.ts";
 import type { AdapterSource } from "../../main/contract/views/model.ts";
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import { optionWords } from "../../main/contract/views/common.ts";
@@ -86,6 +87,8 @@ export type CommandLine =
       readonly tensors: number;
       readonly path: string;
     }
+  /** A spec that says everything itself. */
+  | { readonly kind: "train"; readonly spec: TrainSpec }
   | { readonly kind: "doctor" };
 
 /** Safe in a POSIX shell: single quotes unless every character is harmless. */
@@ -161,6 +164,10 @@ const measuredFlags = ({ device, promptTokens, generateTokens }: Measured): read
   ...flag("--tg", generateTokens),
 ];
 
+/** The spec itself as one word; a model without a path is in no other program's reach. */
+const trainText = (spec: TrainSpec): string | null =>
+  spec.model?.kind === "open" ? null : `rlx train ${quote(JSON.stringify(spec))}`;
+
 const nameOf = ({ kind }: CommandLine): string => (kind === "export" ? "compile" : kind === "hybrid" ? "run" : kind);
 
 /** Commands that read a model without its adapters. */
@@ -178,6 +185,7 @@ export function commandText(
   adapters: readonly AdapterSource[] = [],
 ): string | null {
   if (command.kind === "doctor") return "rlx doctor";
+  if (command.kind === "train") return trainText(command.spec);
   if (argument === null) return null;
   const rest = (): readonly string[] => {
     switch (command.kind) {

@@ -19,6 +19,7 @@ const JOBS: { readonly [K in Job["kind"]]: string } = {
   quantize: "the new file of",
   check: "the check of",
   compare: "the comparison of",
+  train: "the training of",
 };
 
 const OTHER_VERSION =

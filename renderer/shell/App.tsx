@@ -13,8 +13,8 @@ import { createCommands, isAtStart } from "./commands.ts";
 import { Dialogs } from "./Dialogs.tsx";
 import { LossBanner, Notices } from "./Notices.tsx";
 import { MissingModelBanner } from "./MissingModel.tsx";
-import { ServerPage } from "./ServerPage.tsx";
 import { SessionWindow } from "./SessionWindow.tsx";
+import { StartPage } from "./StartPage.tsx";
 import { StatusBar } from "./StatusBar.tsx";
 import type { WorkbenchStore } from "./store.ts";
 import { StartBar } from "./Toolbar.tsx";
@@ -109,14 +109,15 @@ function Window({ store, shell }: AppProps): ReactNode {
       </div>
       {restores ? (
         <main className={styles["opening"]} aria-label="Opening the session" />
-      ) : page === "server" ? (
-        <ServerPage />
+      ) : page !== "first" ? (
+        <StartPage page={page} />
       ) : (
         <Start
           dragging={dragging}
           onOpen={commands["file.open"].run}
           onOpenPath={() => showDialog("path")}
           onServer={commands["view.server"].run}
+          onTrain={commands["view.train"].run}
           onSettings={commands["file.settings"].run}
         />
       )}

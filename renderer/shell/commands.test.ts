@@ -4,6 +4,7 @@ import { until } from "../../main/testing/until.ts";
 import type { ShellBridge } from "../../main/contract/shell.ts";
 import { current } from "../session/async.ts";
 import { createStoreOver, openSample } from "../testing/openStore.ts";
+import { trainingEngine } from "../testing/training.ts";
 import { SAMPLE } from "../testing/sample.ts";
 import { createCommands } from "./commands.ts";
 import { rankCommands } from "./rankCommands.ts";
@@ -75,17 +76,36 @@ it("shows the settings in a window of their own where there is a shell, and shar
   expect(share).toHaveBeenCalledWith(current(get().model)?.file?.path);
 });
 
-it("shows the server without a model too, and the first screen again when one was open", async () => {
-  const { store, get } = await createStoreOver();
-  const command = commandsOver(store)["view.server"];
-  expect(command.enabled()).toBe(true);
-  command.run();
-  expect(get().startPage).toBe("server");
-  await get().open(SAMPLE);
-  expect(get().startPage).toBe("first");
+it.each(["server", "train"] as const)(
+  "shows %s without a model too, and the first screen again when one was open",
+  async (id) => {
+    const { store, get } = await createStoreOver();
+    const command = commandsOver(store)[`view.${id}`];
+    expect(command.enabled()).toBe(true);
+    command.run();
+    expect(get().startPage).toBe(id);
+    await get().open(SAMPLE);
+    expect(get().startPage).toBe("first");
+    vi.stubGlobal("requestAnimationFrame", () => 0);
+    command.run();
+    expect([get().tab, get().startPage]).toEqual([id, "first"]);
+  },
+);
+
+it("stops a training only where that is in sight: it takes long, and other tabs have a Run and a Stop of their own", async () => {
   vi.stubGlobal("requestAnimationFrame", () => 0);
-  command.run();
-  expect([get().tab, get().startPage]).toEqual(["server", "first"]);
+  const { store, get } = await openSample(trainingEngine().options);
+  const commands = commandsOver(store);
+  await get().loadTrainRecipes();
+  expect(commands["model.train"].enabled()).toBe(true);
+  get().setTrain({ numbers: { ...get().trainForm!.numbers, steps: "100000" } });
+  commands["model.train"].run();
+  await vi.waitFor(() => expect(get().trainRun?.started).toBeTruthy());
+  expect([commands["model.train"].enabled(), commands["model.stop"].enabled()]).toEqual([false, false]);
+  commands["view.train"].run();
+  expect(commands["model.stop"].enabled()).toBe(true);
+  commands["model.stop"].run();
+  await vi.waitFor(() => expect(get().trainRun?.state).toBe("stopped"));
 });
 
 it("finds on through the view whose search is open, and through the graph's hits otherwise", async () => {

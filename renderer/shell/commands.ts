@@ -8,13 +8,14 @@ import type { ShellBridge } from "../../main/contract/shell.ts";
 import type { Overview } from "../../main/contract/views/model.ts";
 import { hasPlan } from "../features/export/slice.ts";
 import { isPass } from "../features/graph/graphState.ts";
+import { isTraining } from "../features/train/live.ts";
 import { routeColumns } from "../drawing/pictureState.ts";
 import { hasValues } from "../features/tensors/slice.ts";
 import { current } from "../session/async.ts";
 import { findInText } from "../ui/monaco/findInText.ts";
 import type { WorkbenchState, WorkbenchStore } from "./store.ts";
 import { isBusy, shownTabs, stopWork } from "./tabs.ts";
-import type { WriteKind } from "./windowSlice.ts";
+import type { StartPageName, WriteKind } from "./windowSlice.ts";
 
 export interface BoundCommand {
   readonly run: () => void;
@@ -49,6 +50,11 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       requestAnimationFrame(focusView);
     },
     enabled: () => shownTabs(get()).includes(name),
+  });
+  /** What works without a model, too. */
+  const atStartToo = (name: Tab & StartPageName): BoundCommand => ({
+    run: () => (isAtStart(get()) ? get().showStartPage(name) : tab(name).run()),
+    enabled: () => isAtStart(get()) || tab(name).enabled(),
   });
   const write = (kind: WriteKind, can: (open: Overview) => boolean): BoundCommand => ({
     run: () => {
@@ -131,10 +137,8 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "navigate.forward": always(() => history.forward()),
     "view.palette": always(() => get().showDialog(get().dialog === "palette" ? null : "palette")),
     ...tabCommands(tab),
-    "view.server": {
-      run: () => (isAtStart(get()) ? get().showStartPage("server") : tab("server").run()),
-      enabled: () => isAtStart(get()) || tab("server").enabled(),
-    },
+    "view.server": atStartToo("server"),
+    "view.train": atStartToo("train"),
     "view.navigator": withModel(() => get().toggleNavigator()),
     "view.inspector": withModel(() => get().toggleInspector()),
     "view.log": withModel(() => get().toggleLog()),
@@ -146,6 +150,8 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
         void get().changePreferences({ appearance: get().theme });
     }),
     "model.run": withRun(() => {
+      // The same key starts what the tab is about.
+      if (get().tab === "train") return void get().startTraining();
       get().setTab("run");
       if (model()?.kind === "demo-graph") void get().runHybrid();
       else if (get().draft.trim() !== "") void get().send();
@@ -164,6 +170,10 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       get().setTab("profile");
       void get().startProfile();
     }),
+    "model.train": {
+      run: () => void get().startTraining(),
+      enabled: () => get().askedTraining()?.ok === true && !isTraining(get()),
+    },
     "model.check": {
       run: () => {
         get().setTab("tensors");

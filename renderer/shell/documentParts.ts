@@ -5,6 +5,7 @@ import { notesPart } from "../features/notes/slice.ts";
 import { profilePart } from "../features/profile/part.ts";
 import { columnsPart, runsPart, talkPart } from "../features/run/part.ts";
 import { serverPart } from "../features/server/part.ts";
+import { trainPart } from "../features/train/part.ts";
 import type { DocumentPart } from "../session/document.ts";
 import { adaptersPart, targetPart, viewPart } from "../session/parts.ts";
 import type { WorkbenchState } from "./store.ts";
@@ -18,6 +19,7 @@ export const DOCUMENT_PARTS: readonly DocumentPart<WorkbenchState>[] = [
   runsPart,
   benchPart,
   serverPart,
+  trainPart,
   graphPart,
   profilePart,
   notesPart,

@@ -19,6 +19,7 @@ const WORDS: { readonly [K in Job["kind"]]?: string } = {
   convert: "The conversion",
   quantize: "The smaller file",
   check: "The check",
+  train: "The training",
 };
 
 /** What has ended between two lists of jobs and was long. */

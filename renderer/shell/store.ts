@@ -52,6 +52,10 @@ import { createConversationSlice } from "../features/run/conversationSlice.ts";
 import { createColumnsSlice } from "../features/run/columnsSlice.ts";
 import type { RunSlice } from "../features/run/slice.ts";
 import { createTalkSlice } from "../features/run/slice.ts";
+import type { KeptRunsSlice } from "../features/train/runsSlice.ts";
+import { createKeptRunsSlice } from "../features/train/runsSlice.ts";
+import type { TrainSlice } from "../features/train/slice.ts";
+import { createTrainSlice } from "../features/train/slice.ts";
 import type { TemplateSlice } from "../features/template/slice.ts";
 import { createTemplateSlice } from "../features/template/slice.ts";
 import type { ServerSlice } from "../features/server/slice.ts";
@@ -92,6 +96,8 @@ export type WorkbenchState = SessionState &
   TensorsSlice &
   AgainstSlice &
   TemplateSlice &
+  TrainSlice &
+  KeptRunsSlice &
   NotesSlice;
 export type WorkbenchStore = StoreApi<WorkbenchState>;
 
@@ -129,6 +135,8 @@ export function createWorkbenchStore(
       ...createNotesSlice(tools()),
       ...createTemplateSlice(tools()),
       ...createServerSlice(tools()),
+      ...createTrainSlice(tools()),
+      ...createKeptRunsSlice(tools()),
       ...createCompareSlice(tools()),
       ...createReportSlice(tools()),
       ...createStartSlice(tools()),

@@ -8,6 +8,9 @@ export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about" |
 /** What the export tab writes. */
 export type WriteKind = "package" | "quantize" | "convert";
 
+/** While no model is open: the first screen, or what works without one. */
+export type StartPageName = "first" | "server" | "train";
+
 export interface WindowSlice {
   readonly dialog: DialogName | null;
   readonly navigatorShown: boolean;
@@ -15,9 +18,8 @@ export interface WindowSlice {
   readonly logShown: boolean;
   readonly theme: ThemeChoice;
   readonly writeKind: WriteKind;
-  /** While no model is open: the first screen, or the server for other programs. */
-  readonly startPage: "first" | "server";
-  readonly showStartPage: (page: "first" | "server") => void;
+  readonly startPage: StartPageName;
+  readonly showStartPage: (page: StartPageName) => void;
   /** The search of a view that has none of its own. */
   readonly findShown: boolean;
   readonly findWords: string;

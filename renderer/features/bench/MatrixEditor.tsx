@@ -1,14 +1,11 @@
 /** What is measured: lists of tokens, depths and threads, devices and models in turn, how often; and how long that may take. */
-import type { CSSProperties, ReactNode } from "react";
-import { useId } from "react";
+import type { ReactNode } from "react";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
-import { cx } from "../../ui/cx.ts";
 import { NumberField } from "../../ui/fields.tsx";
-import fields from "../../ui/fields.module.css";
 import { count, duration, plural } from "../../ui/format.ts";
-import { Hint } from "../../ui/Hint.tsx";
+import { TypedField } from "../../ui/TypedField.tsx";
 import { InTurnPicker } from "./InTurnPicker.tsx";
 import type { ListName, Preset } from "./settings.ts";
 import { askedOf, expectedSeconds, presetOf, PRESETS } from "./settings.ts";
@@ -49,28 +46,28 @@ export function MatrixEditor(): ReactNode {
         ))}
       </div>
       <div className={styles["settings"]}>
-        <ListField
+        <TypedField
           label="Prompt tokens"
           hint={`How many tokens are read at once (pp): numbers and ranges, such as 128, 512 or 1-4. 0 leaves the test out. ${bound}`}
           value={settings.promptTokens}
           problem={problemOf("promptTokens")}
           onChange={(promptTokens) => set({ promptTokens })}
         />
-        <ListField
+        <TypedField
           label="Generated tokens"
           hint={`How many tokens are generated one by one (tg). 0 leaves the test out. ${bound}`}
           value={settings.generateTokens}
           problem={problemOf("generateTokens")}
           onChange={(generateTokens) => set({ generateTokens })}
         />
-        <ListField
+        <TypedField
           label="Depth"
           hint="How many tokens the cache holds before each test."
           value={settings.depth}
           problem={problemOf("depth")}
           onChange={(depth) => set({ depth })}
         />
-        <ListField
+        <TypedField
           label="Threads"
           hint={`Threads of the CPU, such as 1-${processors}; empty for all. Three or more give a curve.`}
           placeholder="all"
@@ -156,49 +153,4 @@ function Expected(): ReactNode {
         ? `, about ${duration(Math.round(seconds))}`
         : `, about ${duration(Math.max(1, Math.round(seconds)))} by the last result`;
   return `${plural(asked.cells, "test")}${runs}${time}`;
-}
-
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-interface ListFieldProps {
-  readonly label: string;
-  readonly hint: string;
-  readonly value: string;
-  readonly placeholder?: string;
-  readonly problem: string | null;
-  readonly onChange: (text: string) => void;
-}
-
-/** A list of numbers as text; what is wrong with it stands below. */
-function ListField({ label, hint, value, placeholder, problem, onChange }: ListFieldProps): ReactNode {
-  const id = useId();
-  const width = { "--digits": Math.max(4, value.length, placeholder?.length ?? 0) } as CSSProperties;
-  return (
-    <span className={styles["list"]}>
-      <Hint text={hint} side="top">
-        <label className={cx(fields["field"], problem !== null && styles["wrong"])} style={width}>
-          <span>{label}</span>
-          <input
-            type="text"
-            inputMode="numeric"
-            value={value}
-            placeholder={placeholder}
-            spellCheck={false}
-            autoComplete="off"
-            aria-invalid={problem !== null}
-            aria-describedby={`${id}-hint${problem === null ? "" : ` ${id}-problem`}`}
-            onChange={(event) => onChange(event.target.value)}
-          />
-        </label>
-      </Hint>
-      <span id={`${id}-hint`} hidden>
-        {hint}
-      </span>
-      {problem === null ? null : (
-        <em id={`${id}-problem`} role="alert" className={styles["problem"]}>
-          {sentence(problem)}
-        </em>
-      )}
-    </span>
-  );
 }

@@ -16,10 +16,11 @@ export interface StartProps {
   readonly onOpen: () => void;
   readonly onOpenPath: () => void;
   readonly onServer: () => void;
+  readonly onTrain: () => void;
   readonly onSettings: () => void;
 }
 
-export function Start({ dragging, onOpen, onOpenPath, onServer, onSettings }: StartProps): ReactNode {
+export function Start({ dragging, onOpen, onOpenPath, onServer, onTrain, onSettings }: StartProps): ReactNode {
   return (
     <main className={styles["start"]} data-dragging={dragging}>
       <h1 className="visually-hidden">RLX Workbench</h1>
@@ -39,6 +40,9 @@ export function Start({ dragging, onOpen, onOpenPath, onServer, onSettings }: St
           <Failure />
           <Button look="ghost" onClick={onServer}>
             Serve models to other programs…
+          </Button>
+          <Button look="ghost" onClick={onTrain}>
+            Train a small model…
           </Button>
         </div>
         <div className={styles["right"]}>

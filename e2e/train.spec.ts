@@ -1,0 +1,64 @@
+/** Training from the window: a small run begins, its curve is drawn, it waits and goes on, is stopped, and stands in the list. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { lookAt, openWindow, startReady } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "train-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home") });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("trains a line without a model: curve, pause, stop, and the run in the list", async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const errors = await openWindow(page, await served.address());
+  await startReady(page);
+  await page.getByRole("button", { name: "Train a small model…" }).click();
+  const form = page.getByRole("region", { name: "A new run" });
+  await form.getByRole("radio", { name: /Linear regression/ }).check();
+  const steps = form.getByLabel("Steps", { exact: true });
+  await steps.fill("none");
+  await expect(form.getByRole("alert")).toHaveText("“none” is no number.");
+  await expect(form.getByRole("button", { name: "Start" })).toBeDisabled();
+  // Long enough to be paused and stopped in the middle.
+  await steps.fill("10000000");
+  await expect(form.getByRole("status")).toContainText("parameters are trained");
+  expect(await lookAt(page, "train-form")).toEqual([]);
+  await steps.press("ControlOrMeta+Enter");
+
+  const run = page.getByRole("region", { name: /^(Training|Pausing|Paused|Stopping|Stopped|Going on)/ });
+  const line = run.locator('[data-curve="training"] path');
+  await expect(line).toHaveAttribute("d", /^M[\d.]+ [\d.]+L/u);
+  await run.getByRole("button", { name: "Pause" }).click();
+  await expect(run.getByRole("button", { name: "Go on" })).toBeEnabled();
+  const stepNow = (): Promise<string | null> => run.getByText(/^step [\d\s]+ of/u).textContent();
+  const before = await stepNow();
+  expect(await lookAt(page, "train-paused")).toEqual([]);
+  expect(await stepNow()).toBe(before);
+  // The keys of the chart say each step's values.
+  const chart = run.getByRole("slider", { name: "Loss by step" });
+  await chart.press("Home");
+  await expect(chart).toHaveAttribute("aria-valuetext", /^step \d+: training [\d.e-]+/u);
+  await run.getByRole("button", { name: "Go on" }).click();
+  await expect.poll(stepNow).not.toBe(before);
+  await run.getByRole("button", { name: "Stop" }).click();
+
+  const row = page.getByRole("table", { name: "Runs, the newest first" }).getByRole("row").nth(1);
+  await expect(row).toContainText("stopped");
+  await row.getByRole("checkbox").check();
+  const beside = page.getByRole("region", { name: "Side by side" });
+  await expect(beside.locator("[data-curve] path").first()).toHaveAttribute("d", /^M/u);
+  expect(await lookAt(page, "train-runs")).toEqual([]);
+  await row.getByRole("button", { name: /^Forget/ }).click();
+  await expect(page.getByText("Nothing was trained yet")).toBeVisible();
+  expect(errors).toEqual([]);
+});

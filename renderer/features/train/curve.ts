@@ -1,0 +1,53 @@
+/** The course of a run as columns that grow: long runs are thinned while they go on, so that a day of steps fits. */
+import type { TrainItem, TrainRun } from "../../../main/contract/views/train.ts";
+import type { CurvePoint } from "../../ui/lineChart.ts";
+
+type Steps = Extract<TrainItem, { kind: "steps" }>;
+const COLUMNS = ["step", "loss", "rate", "norm"] as const;
+export type CurveColumn = Exclude<(typeof COLUMNS)[number], "step">;
+export type TrainCurve = { readonly [C in (typeof COLUMNS)[number]]: readonly number[] };
+
+export const NO_CURVE: TrainCurve = { step: [], loss: [], rate: [], norm: [] };
+
+/** Points that are kept; half of them are left when there are more. */
+export const MOST_POINTS = 8192;
+
+/** Two neighbours become one: of the loss their mean, of the rest the later. A number that is none stays in sight. */
+function halved(curve: TrainCurve): TrainCurve {
+  const later = (column: readonly number[]): readonly number[] =>
+    column.filter((_, i) => i % 2 === 1 || i === column.length - 1);
+  const mean = (column: readonly number[]): readonly number[] =>
+    later(column).map((value, i) => {
+      const before = column[2 * i];
+      return 2 * i + 1 < column.length && before !== undefined ? (before + value) / 2 : value;
+    });
+  return { step: later(curve.step), loss: mean(curve.loss), rate: later(curve.rate), norm: later(curve.norm) };
+}
+
+/** Ever more steps; what a run says again after it went back to a checkpoint takes the place of what it said before. */
+export function withSteps(curve: TrainCurve, item: Pick<Steps, "step" | "loss" | "rate" | "norm">): TrainCurve {
+  const first = item.step[0];
+  const kept = first === undefined ? curve.step.length : lengthBefore(curve.step, first);
+  const joined = Object.fromEntries(
+    COLUMNS.map((name) => [name, [...curve[name].slice(0, kept), ...item[name]]]),
+  ) as unknown as TrainCurve;
+  return joined.step.length > MOST_POINTS ? halved(joined) : joined;
+}
+
+function lengthBefore(steps: readonly number[], first: number): number {
+  let length = steps.length;
+  while (length > 0 && (steps[length - 1] ?? 0) >= first) length -= 1;
+  return length;
+}
+
+export const curveOf = ({ curve }: Pick<TrainRun, "curve">): TrainCurve => ({
+  ...{ step: [...curve.step], loss: [...curve.loss], rate: [...curve.rate], norm: [...curve.norm] },
+});
+
+/** A column as points. Where a value was not asked for there is none; the loss keeps its gaps: a number that is none is news. */
+export function pointsOf(curve: TrainCurve, column: CurveColumn): readonly CurvePoint[] {
+  return curve.step.flatMap((x, i) => {
+    const y = curve[column][i] ?? Number.NaN;
+    return column !== "loss" && Number.isNaN(y) ? [] : [{ x, y }];
+  });
+}
