@@ -1,14 +1,15 @@
 // What a LoRA of a model's file costs, and whether it learns: loss on a text that it trains on and on one that it does not, steps a
 // second, and peak memory of the process. The text is a file, cut in two: the last tenth is for validation.
 //   npx tsx bench/lora.ts [MODEL.gguf] [--text FILE] [--bytes 20000] [--steps 100] [--batch 4] [--context 64] [--rank 8]
-//     [--lr 0.001] [--device cpu] [--host]
+//     [--lr 0.001] [--device cpu] [--host] [--random]
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { optimizers, TrainingSession } from "../main/library/index.ts";
 import { batchOf, loraTuning, openModel, sampleModel, trainingDevice } from "../main/node/library/index.ts";
 import { numbersIn } from "../main/ir/hostBytes.ts";
+import { adamw } from "../main/training/optimisers/adam.ts";
+import { TrainingSession } from "../main/training/session.ts";
 import { median, seededRandom } from "../main/runtime/statistics.ts";
 
 const { values: options, positionals } = parseArgs({
@@ -23,13 +24,18 @@ const { values: options, positionals } = parseArgs({
     lr: { type: "string", default: "0.001" },
     device: { type: "string", default: "cpu" },
     host: { type: "boolean", default: false },
+    random: { type: "boolean", default: false },
   },
 });
 const [context, batch, steps] = [options.context, options.batch, options.steps].map(Number) as [number, number, number];
 
 const model = await openModel(positionals[0] ?? sampleModel());
 const text = readFileSync(options.text).subarray(0, Number(options.bytes)).toString("utf8");
-const ids = await model.encode(text);
+const draw = seededRandom(2);
+/** A file without a vocabulary can be measured all the same. */
+const ids = options.random
+  ? Int32Array.from({ length: Number(options.bytes) / 4 }, () => Math.floor(draw() * 1000))
+  : await model.encode(text);
 const cut = Math.floor(ids.length * 0.9);
 const windowsOf = (from: number, to: number): Int32Array[] =>
   Array.from({ length: Math.floor((to - from - 1) / context) }, (_, i) =>
@@ -42,7 +48,7 @@ const tuning = loraTuning(model.file, { context, batch, rank: Number(options.ran
 const device = trainingDevice(options.device, { model });
 const session = new TrainingSession(tuning.graph, tuning.trainable, tuning.initial, {
   device,
-  optimizer: optimizers.adamw(),
+  optimizer: adamw(),
   lr: Number(options.lr),
 });
 if (!options.host) session.withFusedOptimizer();

@@ -88,7 +88,10 @@ export async function readLowRank(file: GgufFile, signal?: AbortSignal): Promise
 async function numbersOf(file: GgufFile, tensor: GgufTensor, signal?: AbortSignal): Promise<Float32Array> {
   const { element, name } = tensor.type;
   if (element === undefined)
-    throw new WorkbenchError("UNSUPPORTED_TENSOR_TYPE", `[${file.name}] tensor ${tensor.name} is ${name}: cannot be read`);
+    throw new WorkbenchError(
+      "UNSUPPORTED_TENSOR_TYPE",
+      `[${file.name}] tensor ${tensor.name} is ${name}: cannot be read`,
+    );
   return dequantize(element, await file.readTensor(tensor, { signal }), tensor.elements);
 }
 

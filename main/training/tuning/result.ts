@@ -83,7 +83,9 @@ export function tunedPlan(model: GgufFile, tuning: Tuning, params: TrainedNumber
     });
     return mergedWith(model, changes, type);
   }
-  const changed = new Map(tuning.trainable.map((name) => [name, numbersOf(params, name, model.requireTensor(name).elements)]));
+  const changed = new Map(
+    tuning.trainable.map((name) => [name, numbersOf(params, name, model.requireTensor(name).elements)]),
+  );
   return planConvert(model, { type }, (tensor, bytes) => {
     const values = changed.get(tensor.name);
     return values === undefined ? bytes : floatsBytes(values, tensor.dims);
@@ -106,7 +108,9 @@ function mergedWith(model: GgufFile, changes: readonly LowRankNumbers[], type: T
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[merge] ${EMBEDDING}: got a change of a matrix that gives the logits too, expected one of its rows alone`,
-      { hint: "Keep this adapter beside the model: it changes what tokens mean, and not what the output multiplies by." },
+      {
+        hint: "Keep this adapter beside the model: it changes what tokens mean, and not what the output multiplies by.",
+      },
     );
   return planConvert(model, { type }, (tensor, bytes) =>
     changes

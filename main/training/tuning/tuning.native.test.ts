@@ -122,7 +122,9 @@ describe("a LoRA over packed weights", () => {
     expect(packed).toHaveLength(15);
     expect(tuning.tensors).toHaveLength(14);
     expect(tuning.tensors.slice(0, 7)).toEqual(
-      ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"].map((one) => `blk.0.${one}.weight`),
+      ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"].map(
+        (one) => `blk.0.${one}.weight`,
+      ),
     );
     expect(made.losses.at(-1)).toBeLessThan(0.7 * made.losses[0]!);
   });
@@ -175,13 +177,16 @@ describe("a LoRA over packed weights", () => {
     await expect(cancelled).rejects.toMatchObject({ code: "CANCELLED" });
     expect(seen[0]).toBeGreaterThan(0);
     expect(existsSync(at("never.gguf"))).toBe(false);
-    await expect(saveTuned(model, tuning, made.params, at("packed.gguf"), { type: "f16", overwrite: true })).rejects.toThrow(
-      /the file that is read/,
-    );
+    await expect(
+      saveTuned(model, tuning, made.params, at("packed.gguf"), { type: "f16", overwrite: true }),
+    ).rejects.toThrow(/the file that is read/);
   });
 
   it("refuses what cannot be written, with what to do", async () => {
-    const broken: TrainedNumbers = { ...made.params, "blk.0.attn_q.weight.lora_a": { data: new Float64Array(256).fill(NaN) } };
+    const broken: TrainedNumbers = {
+      ...made.params,
+      "blk.0.attn_q.weight.lora_a": { data: new Float64Array(256).fill(NaN) },
+    };
     await expect(saveAdapter(model, tuning, broken, at("nan.gguf"))).rejects.toThrow(/no finite numbers/);
     await expect(saveAdapter(model, tuning, {}, at("none.gguf"))).rejects.toThrow(/got no numbers, expected 256/);
     await expect(mergeAdapters(model, at("bare.gguf"), { type: "f16" })).rejects.toThrow(/a model without adapters/);
@@ -200,7 +205,9 @@ describe("a LoRA over packed weights", () => {
       ...{ context: CONTEXT, batch: 1, rank: 3, alpha: 1 },
       tensors: ["blk.*", "token_embd", "output.weight"],
     });
-    expect(own.tensors).toEqual(expect.arrayContaining(["token_embd.weight", "output.weight", "blk.0.ffn_up_exps.weight"]));
+    expect(own.tensors).toEqual(
+      expect.arrayContaining(["token_embd.weight", "output.weight", "blk.0.ffn_up_exps.weight"]),
+    );
     await saveAdapter(experts, own, drawn(own), at("experts-adapter.gguf"));
     await saveTuned(experts, own, drawn(own), at("experts-merged.gguf"), { type: "f32" });
     await experts.close();
@@ -236,7 +243,11 @@ describe("full fine-tuning", () => {
   });
 
   it("trains chosen tensors over others that stay packed", async () => {
-    const tuning = await fullTuning(model.file, { context: CONTEXT, batch: 1, tensors: ["blk.1.*norm.weight", "ffn_down"] });
+    const tuning = await fullTuning(model.file, {
+      context: CONTEXT,
+      batch: 1,
+      tensors: ["blk.1.*norm.weight", "ffn_down"],
+    });
     expect(tuning.trainable.filter((name) => name.includes("norm"))).toHaveLength(4);
     const made = await learned(tuning, 8);
     expect(made.losses.at(-1)).toBeLessThan(made.losses[0]!);

@@ -4,7 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { loraTuning, openModel, sampleModel, saveAdapter, saveTuned, trainingDevice } from "../../node/library/index.ts";
+import {
+  loraTuning,
+  openModel,
+  sampleModel,
+  saveAdapter,
+  saveTuned,
+  trainingDevice,
+} from "../../node/library/index.ts";
 import { llamaForget, llamaLogits, llamaMissing } from "../../testing/llama.ts";
 import { adamw } from "../optimisers/adam.ts";
 import { TrainingSession } from "../session.ts";
@@ -17,7 +24,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const TEXT = "Rivers carry the rain of the hills to the sea. The sea gives it back to the clouds, and the clouds to the hills. ";
+const TEXT =
+  "Rivers carry the rain of the hills to the sea. The sea gives it back to the clouds, and the clouds to the hills. ";
 const CONTEXT = 32;
 
 /** The first choice of a row, and how far the second is behind. */

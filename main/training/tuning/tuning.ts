@@ -1,7 +1,7 @@
 /** A training of a model's file: what a `TrainingSession` is made of. Its steps take `tokens` and `targets`, i32 [batch, context]. */
 import type { Graph } from "../../ir/graph.ts";
 import type { WindowSizes } from "./windowGraph.ts";
-import { IGNORED, WINDOW } from "./windowGraph.ts";
+import { IGNORED } from "./windowGraph.ts";
 
 export interface Tuning extends WindowSizes {
   readonly kind: "lora" | "full";
@@ -28,7 +28,7 @@ export interface TokenWindow {
 export function batchOf(
   { context, batch }: WindowSizes,
   windows: readonly TokenWindow[],
-): { readonly [WINDOW.tokens]: Int32Array; readonly [WINDOW.targets]: Int32Array } {
+): { readonly tokens: Int32Array; readonly targets: Int32Array } {
   const tokens = new Int32Array(batch * context);
   const targets = new Int32Array(batch * context).fill(IGNORED);
   windows.slice(0, batch).forEach((window, row) => {

@@ -87,7 +87,11 @@ const nameOf = (node: Node): string => String(node.attrs["name"]);
 function withoutPast(source: Graph, context: number): Graph {
   const builder = new GraphBuilder(opTable, `${source.name} window`);
   const g = typedBuilder(builder);
-  const map = copied(builder, source, (node, before) => startOf(g, node) ?? shortened(g, source, node, before, context));
+  const map = copied(
+    builder,
+    source,
+    (node, before) => startOf(g, node) ?? shortened(g, source, node, before, context),
+  );
   const logits = source.outputs.find(({ name }) => name === LOGITS);
   invariant(logits, `[training] ${source.name} gives logits`);
   builder.output(LOGITS, map(logits.value));
@@ -151,7 +155,8 @@ function shortened(
   if (op === "kv_append" && leaf(first)?.op === "state") {
     const fresh = map(second);
     const { dtype, shape } = g.typeOf(map(first));
-    if (shape[1] !== context || g.typeOf(fresh).shape[0] !== context || g.typeOf(fresh).dtype !== dtype) return undefined;
+    if (shape[1] !== context || g.typeOf(fresh).shape[0] !== context || g.typeOf(fresh).dtype !== dtype)
+      return undefined;
     return [g.transpose([fresh], { perm: [1, 0, 2] })];
   }
   const isRows = (node: Node | undefined): boolean => node?.op === "input" && nameOf(node) === INPUTS.rows;
