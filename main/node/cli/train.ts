@@ -75,7 +75,7 @@ class Shown {
         this.#last = item.steps;
         output.line(`${item.title} on ${item.deviceTitle}: ${item.data}.`);
         output.line(
-          `${item.trainedParameters} of ${item.parameters} parameters are trained, with ${item.settings.optimizer.name}; about ${figureText(item.memory)}.`,
+          `${item.trainedParameters} of ${item.parameters} parameters are trained, with ${item.settings.optimizer.name}; ${figureText(item.memory)}.`,
         );
         output.line(item.update.reason);
         return item.from === 0 ? undefined : output.line(`It goes on from step ${item.from}.`);
