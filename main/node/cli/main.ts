@@ -391,7 +391,7 @@ program
   .option("--validate-every <n>", "steps between losses over held data; 0: never")
   .option("--sample-every <n>", "steps between texts that the model writes; 0: never")
   .option("--prompt <text>", "how these texts begin")
-  .addOption(several("--field <name=value>", "a field of the recipe, such as width=64"))
+  .addOption(several("--field <rule>", "name=value: a field of the recipe, such as width=64"))
   .option("--checkpoint <path>", "save everything that the next step needs here, at the end or when it is stopped")
   .option("--checkpoint-every <n>", "and every so many steps")
   .option("--resume <path>", "go on from a checkpoint of the same spec")

@@ -45,7 +45,8 @@ async function runTraining(command: Command, given: string, options: TrainOption
         ({ run } = item);
         if (signal.aborted) stop();
       }
-      output.item(item);
+      // Before the run begins there is an error or nothing: the one value of a command that failed.
+      if (item.kind !== "phase") output.item(item);
       shown.take(item);
       if (item.kind !== "done") continue;
       if (item.state === "failed") return 1;
