@@ -604,7 +604,9 @@ describe("answers", () => {
       .trim()
       .split("\n")
       .map((line) => z.object({ kind: text }).loose().parse(JSON.parse(line)));
-    expect(items.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["started", "steps", "norms", "saved", "done"]));
+    expect(items.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(["started", "steps", "norms", "saved", "done"]),
+    );
     expect(items.at(-1)).toMatchObject({ state: "done", steps: 50, results: [{ what: "weights" }] });
     const header = await readFile(join(folder, "line.safetensors"), "latin1");
     expect(header).toContain('"W":{"dtype":"F32","shape":[3,1]');
