@@ -19,6 +19,7 @@ import type { ProfileView } from "../contract/views/run.ts";
 import { toWireError } from "../diagnostics/errors.ts";
 import type { DecoderSession } from "../runtime/decoderSession.ts";
 import type { DeviceDecoder, DeviceProvider } from "../runtime/devices/provider.ts";
+import type { GgufFile } from "../formats/gguf/file.ts";
 import type { TrainingDevice } from "../training/trainingDevice.ts";
 import type { DeviceRegistry } from "../runtime/devices/registry.ts";
 import { figure } from "./measure/forecast.ts";
@@ -104,7 +105,7 @@ export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
   /** With the capability `segments`: what runs the package of a route's parts. */
   readonly segments?: (route: Route, signal: AbortSignal) => RunnerOpener;
   /** What trains on it where it compiles no graphs by itself (`graphs`): gradients run as a package. */
-  readonly training?: () => TrainingDevice;
+  readonly training?: (options: { readonly weights?: GgufFile }) => TrainingDevice;
   /** The same device for another target of this machine, for one that makes packages. */
   readonly withTarget?: (target: TargetSpec) => EngineDevice;
   /** This machine as a target, where the device knows the machine. */

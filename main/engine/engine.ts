@@ -157,7 +157,7 @@ export function createEngine(parts: EngineParts): Engine {
     devices,
     machine,
   });
-  const training = trainHandlers({ ...services, devices, jobs, threads: defaultThreads });
+  const training = trainHandlers({ ...services, store, devices, jobs, threads: defaultThreads });
   const looking = tensorHandlers({ store, cpu, files, jobs, threads: defaultThreads });
   const { verdicts } = services;
   const advising = adviceHandlers({

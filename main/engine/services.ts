@@ -277,6 +277,8 @@ export interface TrainingFiles {
   place(path: string, options: { readonly ending: string; readonly overwrite: boolean }): Promise<string>;
   /** Beside its place, then at it: whoever is killed leaves the old file or the new one. */
   write(path: string, pieces: readonly Uint8Array[], signal?: AbortSignal): Promise<void>;
+  /** What writes a file whose bytes come one after the other, in the same way. */
+  sink(path: string): Promise<ByteSink>;
   /** Raw deflate; an error where more than `most` bytes come out. */
   inflate(bytes: Uint8Array, most: number): Promise<Uint8Array>;
 }

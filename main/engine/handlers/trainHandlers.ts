@@ -18,7 +18,7 @@ import { Recorder } from "../training/recorder.ts";
 import { listRuns, loadRun, recordText, SAVE_EVERY_MS } from "../training/records.ts";
 import type { Places } from "../training/results.ts";
 import { placesOf } from "../training/results.ts";
-import { recipeView, RESULT_ENDING, scheduleFor } from "../training/settings.ts";
+import { recipeView, scheduleFor } from "../training/settings.ts";
 import { CAN } from "../views/overviewView.ts";
 import { phaseItem } from "./runHandlers.ts";
 
@@ -103,7 +103,11 @@ function recipesView({ devices, threads }: TrainParts): ReturnType<EngineHandler
 async function planView(parts: TrainParts, spec: TrainSpec, signal: AbortSignal): Promise<TrainPlan> {
   const opened = await openTraining(parts, spec, signal);
   const { title, settings, update, prepared, trainedParameters, memory, recipe } = opened;
-  const suggested = await parts.packages.suggest(null, `${recipe.id}.${RESULT_ENDING}`);
+  await opened.close();
+  const suggested = await parts.packages.suggest(
+    opened.model?.placeOfResults ?? null,
+    `${recipe.id}.${recipe.resultEnding}`,
+  );
   return {
     ...{ title, update, trainedParameters, memory },
     device: settings.device,
@@ -133,6 +137,7 @@ async function* start(
       yield* recorded(parts, live, { spec, opened, session, places, job }, signal);
     } finally {
       await session.dispose();
+      await opened.close();
     }
   } finally {
     job.end();

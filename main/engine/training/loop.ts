@@ -5,6 +5,7 @@
 import type { TrainAlarm, TrainItem, TrainResult, TrainSpec } from "../../contract/views/train.ts";
 import type { WorkbenchError } from "../../diagnostics/errors.ts";
 import { toWireError, throwIfCancelled } from "../../diagnostics/errors.ts";
+import { writeGguf } from "../../formats/gguf/write.ts";
 import { checkpointPieces } from "../../training/checkpoint.ts";
 import type { StepResult, TrainingSession } from "../../training/session.ts";
 import { othersFirst } from "../models/taskCache.ts";
@@ -15,7 +16,7 @@ import { columnsOf } from "./curves.ts";
 import { Evaluation, weightsOf } from "./evaluation.ts";
 import type { OpenedTraining } from "./opening.ts";
 import type { Places } from "./results.ts";
-import { checkpointResult, fileBytes, weightsPieces, weightsResult } from "./results.ts";
+import { adapterResult, checkpointResult, fileBytes, weightsPieces, weightsResult } from "./results.ts";
 
 const TELL_EVERY_MS = 100;
 const SLICE_MS = 8;
@@ -53,8 +54,10 @@ class Loop {
   #steps: Step[] = [];
   #toldAt = performance.now();
   #standBackAt = performance.now();
+  /** Of all steps, and of those behind the first, which also compiles. */
   #busyMs = 0;
-  #done = 0;
+  #steadyMs = 0;
+  #taken = 0;
   #refused = 0;
   #loss: number | null = null;
   #validation: number | null = null;
@@ -77,7 +80,7 @@ class Loop {
       const began = performance.now();
       const inputs = prepared.batch(session.steps + 1);
       const made = await session.step(inputs, signal);
-      this.#busyMs += performance.now() - began;
+      this.#took(performance.now() - began);
       this.#count(made);
       const alarm = await this.#alarmOf(made, inputs);
       if (alarm !== undefined) {
@@ -102,6 +105,18 @@ class Loop {
     );
   }
 
+  #took(milliseconds: number): void {
+    this.#busyMs += milliseconds;
+    if (this.#taken > 0) this.#steadyMs += milliseconds;
+    this.#taken += 1;
+  }
+
+  /** Steps per second. Of the first alone there is only its own time. */
+  get #rate(): number {
+    const [steps, milliseconds] = this.#taken > 1 ? [this.#taken - 1, this.#steadyMs] : [this.#taken, this.#busyMs];
+    return (1000 * steps) / Math.max(1e-6, milliseconds);
+  }
+
   async #pause(): Promise<void> {
     const { session, control, signal, emit } = this.#parts;
     this.#tell();
@@ -114,7 +129,6 @@ class Loop {
     const { session } = this.#parts;
     this.#loss = loss;
     if (!applied) return;
-    this.#done += 1;
     this.#steps.push({
       step: session.steps,
       loss,
@@ -129,7 +143,7 @@ class Loop {
     if (this.#steps.length === 0) return;
     const { opened, session, emit, memoryBytes } = this.#parts;
     const seconds = this.#busyMs / 1000;
-    const rate = this.#done / Math.max(1e-9, seconds);
+    const rate = this.#rate;
     emit({
       kind: "steps",
       ...columnsOf(this.#steps),
@@ -185,14 +199,25 @@ class Loop {
 
   /** Everything that the spec names a place for. */
   async #save(): Promise<void> {
-    const { places, session, files, opened, emit, signal } = this.#parts;
+    const { places, session, emit } = this.#parts;
     if (places.checkpoint !== undefined) await this.#saveCheckpoint();
     if (places.output === undefined) return;
-    const pieces = weightsPieces(await session.params(true), opened, session.steps);
-    await files.write(places.output, pieces, signal);
-    const result = weightsResult(places.output, fileBytes(pieces), opened);
+    const result = await this.#saveResult(places.output);
     this.#results.push(result);
     emit({ kind: "saved", step: session.steps, result });
+  }
+
+  async #saveResult(path: string): Promise<TrainResult> {
+    const { session, files, opened, signal } = this.#parts;
+    const params = await session.params(true);
+    const { adapter } = opened.prepared;
+    if (adapter !== undefined) {
+      const sink = await files.sink(path);
+      return adapterResult(path, await writeGguf(sink, adapter(params, opened.title), { signal }), opened);
+    }
+    const pieces = weightsPieces(params, opened, session.steps);
+    await files.write(path, pieces, signal);
+    return weightsResult(path, fileBytes(pieces), opened);
   }
 
   async #saveCheckpoint(): Promise<void> {
@@ -216,7 +241,7 @@ class Loop {
       state,
       steps: this.#parts.session.steps,
       seconds,
-      stepsPerSecond: this.#done / Math.max(1e-9, seconds),
+      stepsPerSecond: this.#rate,
       loss: finite(this.#loss),
       validation: finite(this.#validation),
       results: this.#results,

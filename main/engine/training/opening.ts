@@ -9,13 +9,20 @@ import { readNpz } from "../../training/data/npz.ts";
 import { LARGEST_TEXT, textIn } from "../../training/data/text.ts";
 import { optimizerNamed } from "../../training/optimisers/index.ts";
 import type { Optimizer } from "../../training/optimisers/optimizer.ts";
+import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
+import type { WeightFiles } from "../../ir/weightPlace.ts";
+import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Prepared, Recipe, RecipeData } from "../../training/recipes/recipe.ts";
 import type { TrainingDevice } from "../../training/trainingDevice.ts";
 import { trainingOn } from "../../training/trainingDevice.ts";
 import type { EngineDevice, EngineDevices } from "../devices.ts";
 import { figure } from "../measure/forecast.ts";
 import { othersFirst } from "../models/taskCache.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import type { OpenModel } from "../models/openModel.ts";
+import { mappablePaths } from "../models/openModel.ts";
 import type { ModelFiles, TrainingFiles } from "../services.ts";
+import { recipeModel } from "./recipeModel.ts";
 import { recipeOf, settingsOf } from "./settings.ts";
 
 const LARGEST_ARRAY = 2 ** 31;
@@ -25,6 +32,7 @@ export interface OpeningParts {
   readonly trainingFiles: TrainingFiles;
   readonly devices: EngineDevices;
   readonly threads: number;
+  readonly store: ModelStore;
 }
 
 export interface OpenedTraining {
@@ -37,12 +45,52 @@ export interface OpenedTraining {
   readonly update: UpdatePath;
   readonly trainedParameters: number;
   readonly memory: Figure;
+  /** With a recipe that needs a model. */
+  readonly model?: OpenModel;
+  /** Closes what was opened for this training alone. */
+  close(): Promise<void>;
+}
+
+/** A model's own weights, as devices of both kinds read them. */
+interface ModelWeights {
+  readonly file: GgufFile;
+  readonly files: WeightFiles;
 }
 
 export async function openTraining(parts: OpeningParts, spec: TrainSpec, signal: AbortSignal): Promise<OpenedTraining> {
   const recipe = recipeOf(spec.recipe);
   const settings = settingsOf(spec, recipe, parts.devices.first.id);
-  const device = trainingDeviceOf(parts.devices, settings.device, parts.threads);
+  const model = await modelOf(parts.store, spec, signal);
+  try {
+    return await openedOver(parts, { spec, recipe, settings, signal, ...(model === undefined ? {} : { model }) });
+  } catch (error) {
+    await closed(parts.store, spec, model);
+    throw error;
+  }
+}
+
+/** An open model, or one that is opened for this training. */
+async function modelOf(store: ModelStore, { model }: TrainSpec, signal: AbortSignal): Promise<OpenModel | undefined> {
+  if (model === undefined) return undefined;
+  return model.kind === "open" ? store.get(model.model) : await store.open(model, signal, []);
+}
+
+const closed = async (store: ModelStore, { model }: TrainSpec, opened: OpenModel | undefined): Promise<void> => {
+  if (model?.kind === "path" && opened !== undefined) await store.close(opened.id);
+};
+
+interface Asked {
+  readonly spec: TrainSpec;
+  readonly recipe: Recipe;
+  readonly settings: TrainSettings;
+  readonly signal: AbortSignal;
+  readonly model?: OpenModel;
+}
+
+async function openedOver(parts: OpeningParts, asked: Asked): Promise<OpenedTraining> {
+  const { spec, recipe, settings, signal, model } = asked;
+  const weights = model === undefined ? undefined : await weightsOf(model, signal);
+  const device = trainingDeviceOf(parts.devices, settings.device, parts.threads, weights);
   const optimizer = optimizerNamed(settings.optimizer.name, settings.optimizer.options);
   const data = await dataOf(parts, recipe, spec, signal);
   const { batch, seed, fields, validation } = settings;
@@ -51,10 +99,16 @@ export async function openTraining(parts: OpeningParts, spec: TrainSpec, signal:
     throwIfCancelled(signal);
   };
   const share = validation.every === 0 ? 0 : validation.share;
-  const prepared = await recipe.prepare({ fields, batch, seed, share, pace, ...(data === undefined ? {} : { data }) });
+  const prepared = await recipe.prepare({
+    ...{ fields, batch, seed, share, pace },
+    ...(data === undefined ? {} : { data }),
+    ...(model === undefined ? {} : { model: recipeModel(model, signal) }),
+  });
   return {
     ...{ recipe, settings, prepared, device, optimizer },
-    title: spec.title ?? recipe.title,
+    title: spec.title ?? (model === undefined ? recipe.title : `${recipe.title} of ${model.description.title}`),
+    ...(model === undefined ? {} : { model }),
+    close: () => closed(parts.store, spec, model),
     update: updateOf(device, settings.fused),
     trainedParameters: countOf(prepared),
     memory: memoryOf(prepared, optimizer),
@@ -101,12 +155,24 @@ export function trainingProblem(devices: EngineDevices, device: EngineDevice): s
   return running.training !== undefined || graphs === true ? undefined : graphs;
 }
 
-export function trainingDeviceOf(devices: EngineDevices, id: string, threads: number): TrainingDevice {
+async function weightsOf(model: OpenModel, signal: AbortSignal): Promise<ModelWeights> {
+  const file = model.requireFile("train");
+  const paths = await mappablePaths(model, "train", signal);
+  return { file, files: { ...mappedFiles(file, paths), locate: locateIn(file) } };
+}
+
+export function trainingDeviceOf(
+  devices: EngineDevices,
+  id: string,
+  threads: number,
+  weights?: ModelWeights,
+): TrainingDevice {
   const chosen = devices.get(id, "train");
   const problem = trainingProblem(devices, chosen);
   const running = devices.running(chosen);
-  const device = running.device?.({ threads });
-  if (problem === undefined && running.training !== undefined) return running.training();
+  const device = running.device?.({ threads, ...(weights === undefined ? {} : { weights: weights.files }) });
+  if (problem === undefined && running.training !== undefined)
+    return running.training(weights === undefined ? {} : { weights: weights.file });
   if (problem === undefined && device !== undefined) return trainingOn(device, running.backend);
   const able = devices.listed.filter((each) => trainingProblem(devices, each) === undefined);
   throw new WorkbenchError("ENV_NO_DEVICE", `[train] device ${id}: ${problem ?? "It compiles no graphs."}`, {

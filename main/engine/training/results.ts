@@ -5,9 +5,12 @@ import { tensorBytes } from "../../ir/hostBytes.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { safetensorsPieces } from "../../formats/safetensors/write.ts";
 import type { TrainingFiles } from "../services.ts";
+import { requirePaths } from "../models/openModel.ts";
 import { diskSize } from "../views/overviewView.ts";
 import type { OpenedTraining } from "./opening.ts";
-import { RESULT_ENDING } from "./settings.ts";
+import { recipeOf } from "./settings.ts";
+
+const CHECKPOINT_ENDING = "safetensors";
 
 /** Absolute paths of what will be written. */
 export interface Places {
@@ -16,11 +19,14 @@ export interface Places {
 }
 
 /** Asked for before the first step: a run of hours does not end with a wrong path. */
-export async function placesOf(files: TrainingFiles, { output, checkpoint, resume }: TrainSpec): Promise<Places> {
-  const at = async (path: string, overwrite: boolean): Promise<string> =>
-    await files.place(path, { ending: RESULT_ENDING, overwrite });
+export async function placesOf(
+  files: TrainingFiles,
+  { recipe, output, checkpoint, resume }: TrainSpec,
+): Promise<Places> {
+  const at = async (path: string, overwrite: boolean, ending = CHECKPOINT_ENDING): Promise<string> =>
+    await files.place(path, { ending, overwrite });
   return {
-    ...(output === undefined ? {} : { output: await at(output.path, output.overwrite) }),
+    ...(output === undefined ? {} : { output: await at(output.path, output.overwrite, recipeOf(recipe).resultEnding) }),
     // A checkpoint takes the place of the one before it, which a run that goes on has read.
     ...(checkpoint === undefined
       ? {}
@@ -47,6 +53,12 @@ export const fileBytes = (pieces: readonly Uint8Array[]): number =>
 export const weightsResult = (path: string, bytes: number, { recipe }: OpenedTraining): TrainResult => ({
   ...{ what: "weights", path, bytes, opens: "no", model: null },
   sentence: `The weights of ${recipe.title.toLowerCase()}, ${diskSize(bytes)} of safetensors.`,
+});
+
+export const adapterResult = (path: string, bytes: number, { model }: OpenedTraining): TrainResult => ({
+  ...{ what: "adapter", path, bytes, opens: "adapter" },
+  model: model === undefined ? null : (requirePaths(model, "train")[0] ?? null),
+  sentence: `An adapter of ${diskSize(bytes)}, to be opened with its model.`,
 });
 
 export const checkpointResult = (path: string, bytes: number, step: number): TrainResult => ({

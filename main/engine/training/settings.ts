@@ -14,7 +14,6 @@ import { fieldValues } from "../../training/recipes/recipe.ts";
 import type { Schedule } from "../../training/schedules.ts";
 import { constant, cosine, inverseSqrt, linear, stepDecay, warmUp } from "../../training/schedules.ts";
 
-export const RESULT_ENDING = "safetensors";
 const SAMPLE_TOKENS = 100;
 const TEMPERATURE = 0.8;
 
@@ -53,7 +52,7 @@ export function settingsOf(spec: TrainSpec, recipe: Recipe, firstDevice: string)
     throw new WorkbenchError("INPUT_ARGUMENT", `[train ${recipe.id}] sample: this recipe writes no text`, {
       hint: "Leave it out.",
     });
-  if (spec.model !== undefined)
+  if (spec.model !== undefined && recipe.needs !== "model")
     throw new WorkbenchError("INPUT_ARGUMENT", `[train ${recipe.id}] model: this recipe takes no model`, {
       hint: "Leave it out.",
     });
@@ -109,8 +108,14 @@ export function recipeView(recipe: Recipe, device: string): TrainRecipe {
   const { id, title, about, dataEndings, dataSentence, fields } = recipe;
   return {
     ...{ id, title, about, dataEndings, dataSentence },
-    needs: "nothing",
-    result: { ending: RESULT_ENDING, sentence: "The trained weights, as a safetensors file." },
+    needs: recipe.needs,
+    result: {
+      ending: recipe.resultEnding,
+      sentence:
+        recipe.resultEnding === "gguf"
+          ? "An adapter, as a GGUF that opens over the model."
+          : "The trained weights, as a safetensors file.",
+    },
     fields: fields.map(fieldView),
     defaults: defaultsOf(recipe, device),
   };

@@ -1,11 +1,14 @@
 /** Whole runs through the engine: what they tell, pause and stop, the same bits after a checkpoint, cancel, and what is kept. */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StreamItemOf } from "../../contract/contract.ts";
 import type { TrainSpecInput } from "../../contract/views/train.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
+
+const SAMPLE = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
 
 type Item = StreamItemOf<"train.start">;
 type Done = Extract<Item, { readonly kind: "done" }>;
@@ -31,12 +34,12 @@ const SMALL: TrainSpecInput = {
 describe("a run", () => {
   it("tells its course in few items, learns, writes its weights, and is kept", async () => {
     const path = at("line.safetensors");
-    const items = await harness.all("train.start", { recipe: "linear", steps: 2000, output: { path } });
+    const items = await harness.all("train.start", { recipe: "linear", steps: 600, output: { path } });
     const [started] = ofKind(items, "started");
-    expect(started).toMatchObject({ recipe: "linear", parameters: 3, trainedParameters: 3, from: 0, steps: 2000 });
+    expect(started).toMatchObject({ recipe: "linear", parameters: 3, trainedParameters: 3, from: 0, steps: 600 });
     expect(started!.update).toMatchObject({ path: "gradient", fused: true });
     const told = ofKind(items, "steps");
-    expect(told.flatMap(({ step }) => [...step])).toEqual(Array.from({ length: 2000 }, (_, i) => i + 1));
+    expect(told.flatMap(({ step }) => [...step])).toEqual(Array.from({ length: 600 }, (_, i) => i + 1));
     expect(told.length).toBeLessThan(1 + (told.at(-1)!.elapsedSeconds * 1000) / 50);
     const losses = told.flatMap(({ loss }) => [...loss]);
     expect(losses.at(-1)).toBeLessThan(losses[0]! / 100);
@@ -44,15 +47,15 @@ describe("a run", () => {
     expect(ofKind(items, "norms")[0]!.norms).toEqual([{ layer: "W", norm: expect.any(Number) as number }]);
 
     const done = doneOf(items);
-    expect(done).toMatchObject({ state: "done", steps: 2000, results: [{ what: "weights", path }] });
+    expect(done).toMatchObject({ state: "done", steps: 600, results: [{ what: "weights", path }] });
     const header = (await readFile(path)).subarray(8, 200).toString();
     expect(header).toContain('"recipe":"linear"');
     const { runs } = await harness.client.call("train.runs", {});
-    expect(runs[0]).toMatchObject({ run: done.run, state: "done", step: 2000 });
+    expect(runs[0]).toMatchObject({ run: done.run, state: "done", step: 600 });
     const kept = await harness.client.call("train.run", { run: done.run });
-    expect(kept.spec).toMatchObject({ recipe: "linear", steps: 2000 });
+    expect(kept.spec).toMatchObject({ recipe: "linear", steps: 600 });
     expect(kept.curve.step.length).toBeLessThanOrEqual(2000);
-    expect(kept.curve.step.at(-1)).toBe(2000);
+    expect(kept.curve.step.at(-1)).toBe(600);
     await harness.client.call("train.forget", { run: done.run });
     expect((await harness.client.call("train.runs", {})).runs).toEqual([]);
     expect((await stat(path)).isFile()).toBe(true);
@@ -153,9 +156,43 @@ describe("a run", () => {
     await expect(other).rejects.toThrow("expected a name that ends in .safetensors");
   });
 
+  it("adapts a model to chats: the answers are learned, and its adapter opens with it", async () => {
+    const path = at("adapter.gguf");
+    const chats = at("chats.jsonl");
+    const chat = {
+      messages: [
+        { role: "user", content: "Hello" },
+        { role: "assistant", content: "The goat says hello." },
+      ],
+    };
+    await writeFile(chats, `${JSON.stringify(chat)}\n`.repeat(4));
+    const items = await harness.all("train.start", {
+      recipe: "lora",
+      model: { kind: "path", path: SAMPLE },
+      data: { kind: "path", path: chats },
+      ...{ steps: 8, batch: 1, lr: 0.01, validation: { every: 4, share: 0.25 } },
+      sample: { every: 8, tokens: 3, prompt: "Hello", temperature: 0 },
+      fields: { rank: 2, context: 48, tensors: "attn_q, attn_v" },
+      output: { path },
+    });
+    const losses = ofKind(items, "validation").map(({ loss }) => loss);
+    expect(losses[1]).toBeLessThan(losses[0]!);
+    const [started] = ofKind(items, "started");
+    expect(started!.trainedParameters).toBeLessThan(started!.parameters / 20);
+    expect(ofKind(items, "sample")).toHaveLength(1);
+    expect(ofKind(items, "norms")[0]!.norms[0]!.layer).toMatch(/^blk\.\d+$/u);
+    const [result] = doneOf(items).results;
+    expect(result).toMatchObject({ what: "adapter", path, opens: "adapter", model: SAMPLE });
+    const source = { kind: "path", path: SAMPLE } as const;
+    const opened = await harness.client.call("model.open", { source, adapters: [{ path, scale: 1 }] });
+    await harness.client.call("model.close", { model: opened.model });
+    const without = harness.all("train.start", { recipe: "lora" });
+    await expect(without).rejects.toThrow("[train lora] model: got none");
+  });
+
   it("lists recipes, devices and optimisers", async () => {
     const { recipes, devices, optimizers } = await harness.client.call("train.recipes", {});
-    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters"]);
+    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters", "lora"]);
     expect(devices.find(({ id }) => id === "cpu")).toMatchObject({ available: true, update: { fused: true } });
     expect(devices.find(({ id }) => id === "coreml-sim")).toMatchObject({ available: true, update: { fused: false } });
     expect(optimizers.find(({ name }) => name === "adamw")?.options["beta1"]).toBe(0.9);

@@ -82,6 +82,16 @@ describe("^C", () => {
     stoppedAnswer.parse(JSON.parse(out));
   });
 
+  it("ends a training after its step, and what there is is saved", async () => {
+    const line = "train linear --steps 100000000 -o DIR/ended.safetensors --checkpoint DIR/half.safetensors";
+    const running = startRlx(words(line), { home });
+    await running.shows(/steps\/s/);
+    const { code, out } = await running.interrupt();
+    expect(code).toBe(INTERRUPTED);
+    expect(out).toMatch(/It was stopped after \d+ steps\./);
+    for (const name of ["ended.safetensors", "half.safetensors"]) expect(await left(name)).toEqual([name]);
+  });
+
   it("ends a conversation whose input is still open", async () => {
     const running = startRlx(["chat", slow, "-n", "4000", "--context", "4096", "--temperature", "0"], {
       home,

@@ -395,6 +395,20 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /Sound: 46 tensors, [^]*every value is a number\.\n/,
   },
   {
+    line: "train",
+    json: z.object({
+      recipes: z.array(z.object({ id: text, defaults: z.object({ steps: number, lr: number }) })).min(4),
+      devices: z.array(z.object({ id: text, available: z.boolean(), reason: text })).min(4),
+      optimizers: z.array(z.object({ name: text })).length(15),
+    }),
+    says: /linear +Finds [^]*characters [^]*cpu +yes [^]*Optimisers: sgd, adam/,
+  },
+  {
+    line: "train --runs",
+    json: z.object({ runs: z.array(z.object({ run: text, state: text })), damaged: z.literal(0) }),
+    says: /No run is kept|run +when +what/,
+  },
+  {
     line: "imatrix FILE --text-file DIR/text.txt --chunk 4 -o DIR/imatrix.gguf --overwrite",
     json: z.object({ path: z.string().endsWith("imatrix.gguf"), chunk: z.literal(4), weights: number.min(20) }),
     says: /^\d+ weights over \d chunks of 4 tokens\.\n[^]*imatrix\.gguf: /,
@@ -581,6 +595,21 @@ describe("answers", () => {
     const machine = await command(`${line} --json`);
     expect(machine).toMatchObject({ code: 0, err: "" });
     json.parse(JSON.parse(machine.out));
+  });
+
+  it("of a training are a line of JSON for each item, and its weights", async () => {
+    const { code, out } = await command("train linear --steps 50 -o DIR/line.safetensors --overwrite --json");
+    expect(code).toBe(0);
+    const items = out
+      .trim()
+      .split("\n")
+      .map((line) => z.object({ kind: text }).loose().parse(JSON.parse(line)));
+    expect(items.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(["started", "steps", "norms", "saved", "done"]),
+    );
+    expect(items.at(-1)).toMatchObject({ state: "done", steps: 50, results: [{ what: "weights" }] });
+    const header = await readFile(join(folder, "line.safetensors"), "latin1");
+    expect(header).toContain('"W":{"dtype":"F32","shape":[3,1]');
   });
 
   it("find models in the folders that were added, and forget a folder", async () => {

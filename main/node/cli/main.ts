@@ -373,11 +373,13 @@ program
       "rlx train linear --steps 200 --device cpu --json",
       "rlx train digits -o digits.safetensors",
       'rlx train characters --data tale.txt --sample-every 100 --prompt "The "',
+      "rlx train lora --model model.gguf --data chats.jsonl -o adapter.gguf",
       "rlx train spec.json --checkpoint half.safetensors --checkpoint-every 500",
       "rlx train spec.json --resume half.safetensors",
     ]),
   )
-  .option("--data <path>", "what is learnt, in place of the recipe's own: a text, or arrays (.npz)")
+  .option("--model <path>", "with lora: the model that is adapted")
+  .option("--data <path>", "what is learnt, in place of the recipe's own: a text, chats (.jsonl), or arrays (.npz)")
   .option("--steps <n>", "updates; the recipe's own number without it, as for all of these")
   .option("--batch <n>", "examples of a step")
   .option("--optimizer <name>", "adamw, sgd, muon …: a wrong one names them all")
@@ -389,11 +391,11 @@ program
   .option("--validate-every <n>", "steps between losses over held data; 0: never")
   .option("--sample-every <n>", "steps between texts that the model writes; 0: never")
   .option("--prompt <text>", "how these texts begin")
-  .addOption(several("--field <name=value>", "a field of the recipe, such as width=64"))
+  .addOption(several("--field <rule>", "name=value: a field of the recipe, such as width=64"))
   .option("--checkpoint <path>", "save everything that the next step needs here, at the end or when it is stopped")
   .option("--checkpoint-every <n>", "and every so many steps")
   .option("--resume <path>", "go on from a checkpoint of the same spec")
-  .option("-o, --out <path>", "write the trained weights here (.safetensors)")
+  .option("-o, --out <path>", "write the result here: weights (.safetensors), or an adapter (.gguf)")
   .option("--overwrite", "replace what is there")
   .option("--runs", "list the runs that are kept")
   .option("--json", "a JSON value for each step of the work on its own line; one value for lists")

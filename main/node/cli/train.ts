@@ -45,7 +45,8 @@ async function runTraining(command: Command, given: string, options: TrainOption
         ({ run } = item);
         if (signal.aborted) stop();
       }
-      output.item(item);
+      // Before the run begins there is an error or nothing: the one value of a command that failed.
+      if (item.kind !== "phase") output.item(item);
       shown.take(item);
       if (item.kind !== "done") continue;
       if (item.state === "failed") return 1;
@@ -75,7 +76,7 @@ class Shown {
         this.#last = item.steps;
         output.line(`${item.title} on ${item.deviceTitle}: ${item.data}.`);
         output.line(
-          `${item.trainedParameters} of ${item.parameters} parameters are trained, with ${item.settings.optimizer.name}; about ${figureText(item.memory)}.`,
+          `${item.trainedParameters} of ${item.parameters} parameters are trained, with ${item.settings.optimizer.name}; ${figureText(item.memory)}.`,
         );
         output.line(item.update.reason);
         return item.from === 0 ? undefined : output.line(`It goes on from step ${item.from}.`);

@@ -9,6 +9,7 @@ import { faultPlace, valuePlace } from "./jsonPlace.ts";
 import { readText, STANDARD_INPUT } from "./text.ts";
 
 export interface SpecOptions {
+  readonly model?: string;
   readonly data?: string;
   readonly steps?: string;
   readonly batch?: string;
@@ -95,6 +96,7 @@ function withOptions(base: TrainSpecInput, options: SpecOptions): TrainSpecInput
   const output = out === undefined ? base.output : { path: resolve(out) };
   return {
     ...base,
+    ...(options.model === undefined ? {} : { model: { kind: "path", path: resolve(options.model) } }),
     ...(data === undefined ? {} : { data: { kind: "path", path: resolve(data) } }),
     ...(options.steps === undefined ? {} : { steps: steps("steps", options.steps, 1) }),
     ...(batch === undefined ? {} : { batch: wholeNumber("batch", batch, 1, 65_536) }),

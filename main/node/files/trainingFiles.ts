@@ -91,6 +91,7 @@ export const trainingFiles: TrainingFiles = {
       await sink.abandon();
     }
   },
+  sink: openFileSink,
   // One byte at least: a limit of none is not known to the unpacker.
   inflate: (bytes, most) => inflateWithin(bytes, { maxOutputLength: Math.max(1, most) }),
 };

@@ -110,6 +110,8 @@ export const charactersRecipe: Recipe = {
   id: "characters",
   title: "Characters",
   about: "A small transformer learns to write a text letter by letter, and shows what it writes while it learns.",
+  needs: "nothing",
+  resultEnding: "safetensors",
   dataEndings: ["txt", "md"],
   dataSentence: "A text in UTF-8, better 50 kB than 5. Its own are small tales that are put together by seed.",
   fields: [

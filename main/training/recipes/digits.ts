@@ -82,6 +82,8 @@ export const digitsRecipe: Recipe = {
   id: "digits",
   title: "Digits",
   about: "A convolutional net learns to read digits that are drawn here by chance, 28 × 28 like MNIST’s.",
+  needs: "nothing",
+  resultEnding: "safetensors",
   dataEndings: ["npz"],
   dataSentence: "An .npz file with images[N,28,28] and labels[N], as MNIST has them. Its own digits are drawn by seed.",
   fields: [

@@ -2,6 +2,7 @@
 import { charactersRecipe } from "./characters.ts";
 import { digitsRecipe } from "./digits.ts";
 import { linearRecipe } from "./linear.ts";
+import { loraRecipe } from "./lora.ts";
 import type { Recipe } from "./recipe.ts";
 
-export const RECIPES: readonly Recipe[] = [linearRecipe, digitsRecipe, charactersRecipe];
+export const RECIPES: readonly Recipe[] = [linearRecipe, digitsRecipe, charactersRecipe, loraRecipe];

@@ -64,6 +64,8 @@ export const linearRecipe: Recipe = {
   id: "linear",
   title: "Linear regression",
   about: "Finds the weights of a plane by gradient descent: done in a blink, and easy to check.",
+  needs: "nothing",
+  resultEnding: "safetensors",
   dataEndings: ["npz"],
   dataSentence: "An .npz file with x[rows,columns] and target[rows]. Its own data are eight points without noise.",
   fields: [

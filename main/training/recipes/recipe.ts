@@ -5,8 +5,11 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { Numbers } from "../../runtime/numbers.ts";
+import type { GgufContents, TensorToWrite } from "../../formats/gguf/write.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { NpyArray } from "../data/npy.ts";
 import type { OptionValue } from "../optimisers/optimizer.ts";
+import type { RecipeModel } from "./lora.ts";
 
 export type Inputs = Readonly<Record<string, Numbers>>;
 
@@ -32,6 +35,8 @@ export interface RecipeRequest {
   readonly fields: FieldValues;
   /** The recipe's own data without it. */
   readonly data?: RecipeData;
+  /** With `needs: "model"`. */
+  readonly model?: RecipeModel;
   readonly batch: number;
   readonly seed: number;
   /** Of the data, for validation; 0: none. */
@@ -73,6 +78,8 @@ export interface Prepared {
   readonly writing?: Writing;
   /** Facts of the result, for its file. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** The result as a GGUF adapter; without it, it is the weights as safetensors. */
+  readonly adapter?: (params: Readonly<Record<string, HostTensor>>, name: string) => GgufContents<TensorToWrite>;
 }
 
 /** What a run is made with where its spec does not say otherwise. */
@@ -93,6 +100,9 @@ export interface Recipe {
   readonly id: string;
   readonly title: string;
   readonly about: string;
+  readonly needs: "nothing" | "model";
+  /** Of the file that it writes. */
+  readonly resultEnding: "safetensors" | "gguf";
   readonly dataEndings: readonly string[];
   readonly dataSentence: string | null;
   readonly fields: readonly RecipeField[];

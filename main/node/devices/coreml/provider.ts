@@ -150,8 +150,9 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
       const runner = openRunner(access, compiled, units);
       return { runner, close: () => runner.dispose() };
     },
-    training: () =>
+    training: (weights) =>
       packageTraining({
+        ...weights,
         id: COREML,
         title,
         units: "all",

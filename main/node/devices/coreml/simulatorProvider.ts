@@ -80,8 +80,11 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
       profileNote: "",
     }),
     segments: () => openSimulator(memoryLimit),
-    training: () =>
-      packageTraining({ id: SIMULATOR, title: "Core ML, simulated", units: "all", open: openSimulator(memoryLimit) }),
+    training: (weights) =>
+      packageTraining({
+        ...{ id: SIMULATOR, title: "Core ML, simulated", units: "all", open: openSimulator(memoryLimit) },
+        ...weights,
+      }),
     async openDecoder({ source: model, file, context, signal }): Promise<EngineDecoder> {
       const stated = { ...target, context: Math.min(context, CONTEXT) };
       const own = planTarget(model, stated, "decode");
