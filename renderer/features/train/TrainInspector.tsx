@@ -16,7 +16,7 @@ import styles from "./Train.module.css";
 
 export function TrainInspector({ children }: { readonly children: ReactNode }): ReactNode {
   const run = useTrain((s) => s.trainRun);
-  if (run?.started == null) return children;
+  if (run === null || run.started === null) return children;
   return (
     <>
       <h2 className={styles["heading"]}>Live</h2>

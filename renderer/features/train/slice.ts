@@ -171,7 +171,7 @@ export function createTrainSlice({
         if (isCurrent()) {
           if (after !== null && !isOver(after)) change({ state: "dropped" });
           // What was wrong with the form is mended in the form.
-          if (after?.started == null) set({ trainFormShown: true });
+          if ((after?.started ?? null) === null) set({ trainFormShown: true });
           await get().loadTrainRuns();
         }
       }
