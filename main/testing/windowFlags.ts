@@ -30,5 +30,10 @@ export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   profile: ["--device", "--pp", "--tg"],
   compile: [...TARGET, "--output"],
   check: ["--against"],
+  train: [
+    ...["--data", "--steps", "--batch", "--optimizer", "--lr", "--precision", "--device", "--on-host", "--seed"],
+    ...["--validate-every", "--sample-every", "--prompt", "--checkpoint", "--checkpoint-every", "--resume"],
+    ...["--out", "--overwrite", "--field"],
+  ],
   doctor: [],
 };

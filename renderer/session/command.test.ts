@@ -3,7 +3,8 @@ import { WINDOW_FLAGS } from "../../main/testing/windowFlags.ts";
 import type { SamplingNumber } from "../../main/contract/views/run.ts";
 import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS, SAMPLING_RANGES } from "../../main/contract/views/run.ts";
 import type { CommandLine } from "./command.ts";
-import { commandText, quote } from "./command.ts";
+import { commandText } from "./command.ts";
+import { quote } from "./quote.ts";
 
 const target = { chip: "m4", os: "macos26", units: "cpu-ane", profile: "auto", context: 2048 } as const;
 
@@ -60,6 +61,20 @@ const FULL: readonly CommandLine[] = [
   },
   { kind: "profile", device: "mlx", promptTokens: 8, generateTokens: 4 },
   { kind: "export", target, path: "m.mlpackage" },
+  {
+    kind: "train",
+    spec: {
+      ...{ recipe: "linear", data: { kind: "path", path: "x.npz" }, steps: 2, batch: 4, lr: 0.05, seed: 0 },
+      ...{ optimizer: { name: "adamw", options: {} }, precision: "f16", device: "mlx", fused: false },
+      ...{
+        validation: { every: 5, share: 0.1 },
+        fields: { loss: "mean" },
+        resume: "a",
+        checkpoint: { path: "c", every: 1 },
+      },
+      ...{ output: { path: "b", overwrite: true }, sample: { every: 5, prompt: "Hi", tokens: 100, temperature: 0.8 } },
+    },
+  },
   { kind: "doctor" },
 ];
 

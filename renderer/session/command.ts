@@ -5,6 +5,8 @@ import type { TrainSpec } from "../../main/contract/views/train.ts";
 import type { AdapterSource } from "../../main/contract/views/model.ts";
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import { optionWords } from "../../main/contract/views/common.ts";
+import { trainText } from "./trainCommand.ts";
+import { quote } from "./quote.ts";
 
 /** Parameters of a run, named as in the run tab; a missing one keeps the command line's default. */
 interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
@@ -91,11 +93,6 @@ export type CommandLine =
   | { readonly kind: "train"; readonly spec: TrainSpec }
   | { readonly kind: "doctor" };
 
-/** Safe in a POSIX shell: single quotes unless every character is harmless. */
-export function quote(text: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 const machineFlags = ({ chip, os, units, profile, options }: TargetSpec): readonly string[] => {
   const words = optionWords(options);
   return [
@@ -163,10 +160,6 @@ const measuredFlags = ({ device, promptTokens, generateTokens }: Measured): read
   ...flag("--pp", promptTokens),
   ...flag("--tg", generateTokens),
 ];
-
-/** The spec itself as one word; a model without a path is in no other program's reach. */
-const trainText = (spec: TrainSpec): string | null =>
-  spec.model?.kind === "open" ? null : `rlx train ${quote(JSON.stringify(spec))}`;
 
 const nameOf = ({ kind }: CommandLine): string => (kind === "export" ? "compile" : kind === "hybrid" ? "run" : kind);
 

@@ -156,6 +156,9 @@ function Plot({
   );
 }
 
+/** Ticks are round: "0.300" reads "0.3", "5.00" reads "5". */
+const roundText = (text: string): string => text.replace(/(\.\d*?)0+(?=$|\D)/u, "$1").replace(/\.(?=$|\D)/u, "");
+
 const inner = (width: number): number => Math.max(1, width - MARGIN.left - MARGIN.right);
 
 type Drawn = Omit<Curve, "behind"> & { readonly behind: readonly CurvePoint[] };
@@ -191,7 +194,7 @@ function Drawing({ drawn, xs, ys, kind, width, height, text, cursor }: DrawingPr
         <g key={tick}>
           <path d={`M${MARGIN.left} ${y(tick)}H${right}`} stroke="var(--line)" />
           <text x={MARGIN.left - 6} y={y(tick) + 4} textAnchor="end">
-            {text(tick)}
+            {roundText(text(tick))}
           </text>
         </g>
       ))}

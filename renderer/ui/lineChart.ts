@@ -42,7 +42,7 @@ export function placeIn({ low, high }: Span, kind: ScaleKind, value: number): nu
 function roundStep(length: number, most: number): number {
   const least = length / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(least));
-  return (([1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9)) ?? 10) as number) * power;
+  return ([1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9)) ?? 10) * power;
 }
 
 /** Round numbers inside the span, the least first: about `most` of them. */

@@ -15,6 +15,7 @@ import { Advanced } from "./Advanced.tsx";
 import { MainFields } from "./MainFields.tsx";
 import { Places } from "./Places.tsx";
 import { recipeOf } from "./slice.ts";
+import { sentence } from "./words.ts";
 import { useTrain } from "./useTrain.ts";
 import { useAsked } from "./useAsked.ts";
 import styles from "./Train.module.css";
@@ -83,7 +84,7 @@ function Planned(): ReactNode {
   return (
     <div className={styles["planned"]} role="status">
       <p>
-        {data} {count(trainedParameters)} {trainedParameters === parameters ? "" : `of ${count(parameters)} `}
+        {sentence(data)} {count(trainedParameters)} {trainedParameters === parameters ? "" : `of ${count(parameters)} `}
         parameters are trained, in {figureText(memory)} of memory.{" "}
         {update.fused ? "The update runs on the device." : "The update runs beside the device."} {update.reason}
       </p>

@@ -5,16 +5,15 @@ import type { TrainRun } from "../../../main/contract/views/train.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Note } from "../../ui/Card.tsx";
 import { LineChart, stepsOf } from "../../ui/LineChart.tsx";
-import { smoothed, weightFor } from "../../ui/lineChart.ts";
 import table from "../../ui/table.module.css";
 import { CurveControls } from "./Curves.tsx";
-import { curveOf, pointsOf } from "./curve.ts";
+import { curveOf, smoothLoss } from "./curve.ts";
 import type { DifferenceRow } from "./differences.ts";
 import { differingSettings, outcomes } from "./differences.ts";
 import { validationPoints } from "./live.ts";
 import { Results } from "./Results.tsx";
 import { useTrain } from "./useTrain.ts";
-import { rateText } from "./words.ts";
+import { rateText, sentence } from "./words.ts";
 import styles from "./Train.module.css";
 
 /** A letter for each: titles are often the same. */
@@ -28,10 +27,10 @@ export function ComparedRuns({ runs }: { readonly runs: readonly TrainRun[] }): 
     () =>
       runs.map((run, look) => ({
         name: nameOf(run, look),
-        points: smoothed(pointsOf(curveOf(run), "loss"), weightFor(smoothing)),
+        points: smoothLoss(curveOf(run), { scale, smoothing }),
         look,
       })),
-    [runs, smoothing],
+    [runs, scale, smoothing],
   );
   const validations = useMemo(
     () =>
@@ -98,7 +97,7 @@ function About({ run, name }: { readonly run: TrainRun; readonly name: string })
     <div className={styles["about"]}>
       <h4>{name}</h4>
       <p className={styles["says"]}>
-        {row.device}. {data} {update.reason}
+        {row.device}. {sentence(data)} {update.reason}
       </p>
       {alarm === null ? null : (
         <p className={styles["marked"]}>

@@ -3,10 +3,9 @@ import type { ReactNode } from "react";
 import { useMemo, useState } from "react";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { LineChart, stepsOf } from "../../ui/LineChart.tsx";
-import { smoothed, weightFor } from "../../ui/lineChart.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import type { TrainCurve } from "./curve.ts";
-import { pointsOf } from "./curve.ts";
+import { pointsOf, smoothLoss } from "./curve.ts";
 import type { ValidationPoint } from "./live.ts";
 import { validationPoints } from "./live.ts";
 import { useTrain } from "./useTrain.ts";
@@ -49,10 +48,8 @@ export function Curves({ curve, validation }: CurvesProps): ReactNode {
   const [cursor, setCursor] = useState<number | null>(null);
   const loss = useMemo(() => {
     const points = pointsOf(curve, "loss");
-    const isSmooth = smoothing > 1 && points.length > 2;
-    const line = isSmooth ? smoothed(points, weightFor(smoothing)) : points;
-    return { name: "training", points: line, look: 0, ...(isSmooth ? { behind: points } : {}) };
-  }, [curve, smoothing]);
+    return { name: "training", points: smoothLoss(curve, { scale, smoothing }), look: 0, behind: points };
+  }, [curve, scale, smoothing]);
   const rate = useMemo(() => [{ name: "rate", points: pointsOf(curve, "rate"), look: 0 }], [curve]);
   const norm = useMemo(() => [{ name: "length", points: pointsOf(curve, "norm"), look: 0 }], [curve]);
   const losses = useMemo(

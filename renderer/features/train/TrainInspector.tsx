@@ -7,6 +7,7 @@ import { FigureText, Meter } from "../../ui/marks.tsx";
 import { median } from "../../ui/median.ts";
 import { Sparkline } from "../../ui/Sparkline.tsx";
 import type { LiveRun } from "./live.ts";
+import { isOver } from "./live.ts";
 import type { LayerNorm } from "./norms.ts";
 import { normShare } from "./norms.ts";
 import { useTrain } from "./useTrain.ts";
@@ -15,7 +16,7 @@ import styles from "./Train.module.css";
 
 export function TrainInspector({ children }: { readonly children: ReactNode }): ReactNode {
   const run = useTrain((s) => s.trainRun);
-  if (run?.started == null) return children;
+  if (run === null || run.started === null) return children;
   return (
     <>
       <h2 className={styles["heading"]}>Live</h2>
@@ -26,7 +27,9 @@ export function TrainInspector({ children }: { readonly children: ReactNode }): 
   );
 }
 
-function SpeedCard({ run: { speed, speeds } }: { readonly run: LiveRun }): ReactNode {
+function SpeedCard({ run }: { readonly run: LiveRun }): ReactNode {
+  const { speed, speeds } = run;
+  const left = isOver(run) ? null : (speed?.secondsLeft ?? null);
   const middle = median(speeds);
   return (
     <Card title="Steps per second">
@@ -40,7 +43,7 @@ function SpeedCard({ run: { speed, speeds } }: { readonly run: LiveRun }): React
           ["now", speed === null ? "–" : speedText(speed.stepsPerSecond)],
           ["median", middle === undefined ? "–" : speedText(middle)],
           ["trained for", speed === null ? "–" : duration(Math.floor(speed.elapsedSeconds))],
-          ["left", speed?.secondsLeft == null ? "–" : duration(Math.ceil(speed.secondsLeft))],
+          ["left", left === null ? "–" : duration(Math.ceil(left))],
         ]}
       />
     </Card>

@@ -6,7 +6,7 @@ import { useTrain } from "./useTrain.ts";
 import styles from "./Train.module.css";
 
 export function TrainPage(): ReactNode {
-  const isLive = useTrain((s) => s.trainRun?.started != null);
+  const isLive = useTrain((s) => (s.trainRun?.started ?? null) !== null);
   return (
     <div className={styles["page"]} data-live={isLive}>
       <TrainTab />

@@ -1,7 +1,7 @@
 // The course of a run: it grows, is thinned, keeps numbers that are none, and goes back with its run.
 import { expect, it } from "vitest";
 import type { TrainCurve } from "./curve.ts";
-import { MOST_POINTS, NO_CURVE, pointsOf, withSteps } from "./curve.ts";
+import { MOST_POINTS, NO_CURVE, pointsOf, smoothLoss, withSteps } from "./curve.ts";
 import { normShare } from "./norms.ts";
 
 const part = (first: number, losses: readonly number[], norm = 1) => ({
@@ -49,4 +49,19 @@ it("keeps a number that is none when it is thinned", () => {
 it("draws lengths over powers of ten", () => {
   const norms = [100, 1, 1e-9, Number.NaN].map((norm, i) => ({ layer: `${i}`, norm }));
   expect(norms.map(({ norm }) => Number(normShare(norm, norms).toFixed(3)))).toEqual([1, 0.667, 0, 0]);
+});
+
+it("is smoothed by factors on a scale of factors, and not beyond an eighth of its points", () => {
+  const fall = grown(
+    part(
+      1,
+      Array.from({ length: 400 }, (_, i) => 0.9 ** i),
+    ),
+  );
+  const last = (scale: "log" | "linear"): number =>
+    Math.log(smoothLoss(fall, { scale, smoothing: 20 }).at(-1)?.y ?? 0) / Math.log(0.9);
+  expect(last("log")).toBeCloseTo(399 - 9.5, 1);
+  expect(last("linear")).toBeLessThan(last("log"));
+  const short = grown(part(1, [4, 2, 1]));
+  expect(smoothLoss(short, { scale: "log", smoothing: 100 }).map(({ y }) => Math.round(y))).toEqual([4, 2, 1]);
 });

@@ -1,6 +1,7 @@
 /** The course of a run as columns that grow: long runs are thinned while they go on, so that a day of steps fits. */
 import type { TrainItem, TrainRun } from "../../../main/contract/views/train.ts";
-import type { CurvePoint } from "../../ui/lineChart.ts";
+import type { CurvePoint, ScaleKind } from "../../ui/lineChart.ts";
+import { smoothed, weightFor } from "../../ui/lineChart.ts";
 
 type Steps = Extract<TrainItem, { kind: "steps" }>;
 const COLUMNS = ["step", "loss", "rate", "norm"] as const;
@@ -50,4 +51,26 @@ export function pointsOf(curve: TrainCurve, column: CurveColumn): readonly Curve
     const y = curve[column][i] ?? Number.NaN;
     return column !== "loss" && Number.isNaN(y) ? [] : [{ x, y }];
   });
+}
+
+/** How curves are looked at. */
+export interface CurveView {
+  readonly scale: ScaleKind;
+  /** About how many points a smoothed value forgets; 1: as it is. */
+  readonly smoothing: number;
+}
+
+/** Of its points: smoothed over more, a short run would be all beginning. */
+const LARGEST_SHARE = 1 / 8;
+
+/** The loss as a line. On a scale of factors it is a mean of factors: the first losses would drown all others. */
+export function smoothLoss(curve: TrainCurve, { scale, smoothing }: CurveView): readonly CurvePoint[] {
+  const points = pointsOf(curve, "loss");
+  const weight = weightFor(Math.min(smoothing, points.length * LARGEST_SHARE));
+  if (scale === "linear" || weight <= 0) return smoothed(points, weight);
+  const logs = smoothed(
+    points.map(({ x, y }) => ({ x, y: y > 0 ? Math.log(y) : Number.NaN })),
+    weight,
+  );
+  return logs.map(({ x, y }) => ({ x, y: Math.exp(y) }));
 }

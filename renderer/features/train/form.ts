@@ -268,7 +268,8 @@ function modelOf(form: TrainForm, recipe: TrainRecipe, open: AskedWith["open"]):
   if (path !== "") return { model: { kind: "path", path } };
   if (open === null) return null;
   // By its path it can be closed while the run goes on. A file that was sent here goes with its window.
-  if (open.argument !== null && open.file?.path != null) return { model: { kind: "path", path: open.file.path } };
+  const own = open.file?.path ?? null;
+  if (open.argument !== null && own !== null) return { model: { kind: "path", path: own } };
   return { model: { kind: "open", model: open.model } };
 }
 

@@ -69,7 +69,7 @@ it("goes on while other models are opened and closed", async () => {
   await get().loadTrainRecipes();
   get().setTrain({ numbers: { ...get().trainForm!.numbers, steps: "200" } });
   const whole = get().startTraining();
-  await until(() => get().trainRun?.started != null);
+  await until(() => (get().trainRun?.started ?? null) !== null);
   get().close();
   await whole;
   expect(get().trainRun?.state).toBe("done");

@@ -12,17 +12,12 @@ import type { Async } from "../../session/async.ts";
 import { createQuestions, createTask, current, failed, IDLE, isCancelled } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
+import type { CurveView } from "./curve.ts";
 import type { AskedTraining, TrainForm } from "./form.ts";
 import { askedOf, formOf, formOfSpec } from "./form.ts";
 import type { LiveRun } from "./live.ts";
 import { isOver, newRun, withItem } from "./live.ts";
 import type { KeptRunsSlice } from "./runsSlice.ts";
-
-export interface CurveView {
-  readonly scale: "log" | "linear";
-  /** About how many steps a smoothed value forgets; 1: as it is. */
-  readonly smoothing: number;
-}
 
 export interface TrainSlice {
   readonly trainRecipes: Async<TrainRecipes>;
@@ -176,7 +171,7 @@ export function createTrainSlice({
         if (isCurrent()) {
           if (after !== null && !isOver(after)) change({ state: "dropped" });
           // What was wrong with the form is mended in the form.
-          if (after?.started == null) set({ trainFormShown: true });
+          if ((after?.started ?? null) === null) set({ trainFormShown: true });
           await get().loadTrainRuns();
         }
       }

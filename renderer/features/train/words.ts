@@ -20,8 +20,8 @@ const textOf =
 
 export const lossText = textOf(4);
 export const rateText = textOf(3);
-/** For the ends of axes. */
-export const tickText = textOf(2);
+/** Parts of a paragraph end like sentences. */
+export const sentence = (text: string): string => (/[.!?]$/u.test(text) ? text : `${text}.`);
 export const speedText = (value: number): string => `${plainNumber(value, 3)}${THIN}/s`;
 
 export const STATES: Readonly<Record<TrainState, string>> = {
