@@ -40,7 +40,7 @@ export async function firstFault(
   const cause = firstCause(graph, probes);
   if (cause === undefined) return undefined;
   if (cause.node.regions.length === 0) return faultOf(graph, cause.node, cause.output, probes);
-  return await inside(graph, cause, probes, given, open, signal);
+  return inside(graph, cause, probes, given, open, signal);
 }
 
 async function once(
