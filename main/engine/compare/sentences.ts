@@ -1,12 +1,13 @@
 /** A comparison in words, the most important first: what a reader would want to be told before any table. */
 import type { Comparison, CostlyDifference, OpDifference } from "../../contract/views/compare.ts";
+import { forecastFor } from "../../contract/forecastFor.ts";
 import type { Device } from "../../contract/views/common.ts";
 import { secondsText } from "../measure/advice.ts";
 import { bytesFigure } from "../measure/forecast.ts";
 import { UNIT_NAMES } from "../measure/speed.ts";
 import { counted } from "../words.ts";
 import type { Limits } from "./decision.ts";
-import { fileSentence, forecastFor, ratioRefusal, usableSentence } from "./decision.ts";
+import { fileSentence, ratioRefusal, usableSentence } from "./decision.ts";
 
 type Facts = Omit<Comparison, "sentences" | "equal"> & {
   /** What the heaviest difference is, for people: "the output matrix". */
