@@ -92,7 +92,7 @@ export function createCompareSlice({
   let input: Asked | null = null;
 
   const closeOthers = (kept: ReadonlySet<string>): void => {
-    for (const [key, model] of opened)
+    for (const [key, { model }] of opened)
       if (!kept.has(key)) {
         opened.delete(key);
         void engine.call("model.close", { model }).catch(() => undefined);
