@@ -2,6 +2,7 @@
  * Files of other formats, told by their first bytes: what each is, and what to do with it. The one table of it, for windows,
  * commands and the library. A model format that is read (GGUF, safetensors, Hugging Face's JSON) is none of them.
  */
+import { openedModelsText } from "../diagnostics/opens.ts";
 import { WorkbenchError } from "../diagnostics/errors.ts";
 
 export interface ForeignFile {
@@ -35,6 +36,7 @@ const begins =
 const PICKLE_HINT =
   "Get the safetensors files of the same model, or convert it: load it with PyTorch and save it with safetensors.torch.save_file. Pickled files are not read, because reading one runs code.";
 const FROM_HUGGING_FACE = "Open the GGUF or the Hugging Face folder of the same model instead.";
+const OPEN_A_MODEL = `Open ${openedModelsText()}.`;
 const UNPACK = "Unpack it and open the model file, or drop the folder, that is inside.";
 const AGAIN = "Download it again; the file here is not the model.";
 
@@ -130,22 +132,22 @@ const SIGNS: readonly Sign[] = [
       start.text.slice(257, 262) === "ustar",
   },
   {
-    ...{ id: "image", what: "an image", hint: "Open a model file." },
+    ...{ id: "image", what: "an image", hint: OPEN_A_MODEL },
     fits: (start) =>
       begins("\u0089PNG", "\u00ff\u00d8\u00ff", "GIF8", "II*\u0000", "MM\u0000*")(start) ||
       (start.text.startsWith("RIFF") && start.text.slice(8, 12) === "WEBP"),
   },
-  { ...{ id: "pdf", what: "a PDF document", hint: "Open a model file." }, fits: begins("%PDF") },
+  { ...{ id: "pdf", what: "a PDF document", hint: OPEN_A_MODEL }, fits: begins("%PDF") },
   {
     ...{ id: "llamafile", what: "a llamafile: a program with a model inside" },
     hint: "It is a zip archive as well: unzip it and open the .gguf inside.",
     fits: (start) => start.name.endsWith(".llamafile") && begins("MZ", "\u007fELF")(start),
   },
   {
-    ...{ id: "program", what: "a program", hint: "Open a model file." },
+    ...{ id: "program", what: "a program", hint: OPEN_A_MODEL },
     fits: begins("MZ", "\u007fELF", "\u00cf\u00fa\u00ed\u00fe", "\u00ca\u00fe\u00ba\u00be", "#!"),
   },
-  { ...{ id: "sqlite", what: "a SQLite database", hint: "Open a model file." }, fits: begins("SQLite format 3\u0000") },
+  { ...{ id: "sqlite", what: "a SQLite database", hint: OPEN_A_MODEL }, fits: begins("SQLite format 3\u0000") },
   {
     ...{ id: "web-page", what: "a web page, perhaps the error of a download", hint: AGAIN },
     fits: ({ text }) => /^\s*<(!doctype html|html|head)\b/iu.test(text),
@@ -158,7 +160,7 @@ const SIGNS: readonly Sign[] = [
     ...{
       id: "text",
       what: "text",
-      hint: "Open a model file: a .gguf, a .safetensors, or the folder of a Hugging Face model.",
+      hint: OPEN_A_MODEL,
     },
     fits: isText,
   },

@@ -7,12 +7,14 @@ import { Overview } from "../features/overview/Overview.tsx";
 import { MlxCard } from "../features/route/MlxCard.tsx";
 import { PlannedCard } from "../features/route/PlannedCard.tsx";
 import { current } from "../session/async.ts";
+import { useCommands } from "./CommandsContext.ts";
 import { measuredSpeed } from "./measuredSpeed.ts";
 import { useShowNode } from "./useShowNode.ts";
 import { useWorkbench } from "./useWorkbench.ts";
 
 export function OverviewView(): ReactNode {
   const showNode = useShowNode();
+  const commands = useCommands();
   const overview = useWorkbench((state) => current(state.model));
   const backend = useWorkbench((state) => state.backend);
   const results = useWorkbench((state) => state.benchResults);
@@ -23,7 +25,7 @@ export function OverviewView(): ReactNode {
     [overview, results, runs, profile],
   );
   return (
-    <Overview measured={measured}>
+    <Overview measured={measured} onReport={commands["file.saveReport"].run}>
       {backend === ROUTED.backend ? (
         <>
           <PlannedCard onNode={showNode} />

@@ -154,6 +154,8 @@ function ModelPick(): ReactNode {
   const title = useWorkbench((state) => state.openingTitle);
   const recents = useWorkbench((state) => current(state.recents));
   const open = useWorkbench((state) => state.open);
+  const isTwice = (name: string): boolean =>
+    (recents ?? []).filter((recent) => recent.exists && recent.name === name).length > 1;
   return (
     <Popover
       firm
@@ -166,32 +168,50 @@ function ModelPick(): ReactNode {
         </>
       }
     >
-      {overview?.file?.path ? <p className={styles["path"]}>{overview.file.path}</p> : null}
-      <div className={styles["row"]}>
-        <Button small onClick={commands["file.open"].run}>
-          Open…
-        </Button>
-        <Button small onClick={commands["file.openPath"].run}>
-          Paste a path
-        </Button>
-        <Button small onClick={commands["file.close"].run}>
-          Close
-        </Button>
-      </div>
-      {recents === null || recents.length === 0 ? null : (
-        <div className={styles["menu"]}>
-          <h3>Recent</h3>
-          {recents
-            .filter(({ exists }) => exists)
-            .slice(0, 6)
-            .map(({ path, name, bytes: size }) => (
-              <button key={path} type="button" title={path} onClick={() => void open({ kind: "path", path })}>
-                <span>{name}</span>
-                <em>{bytes(size)}</em>
-              </button>
-            ))}
-        </div>
-      )}
+      {(close) => {
+        const done = (then: () => void): void => {
+          close();
+          then();
+        };
+        return (
+          <>
+            {overview?.file?.path ? <p className={styles["path"]}>{overview.file.path}</p> : null}
+            <div className={styles["row"]}>
+              <Button small onClick={() => done(commands["file.open"].run)}>
+                Open…
+              </Button>
+              <Button small onClick={() => done(commands["file.openPath"].run)}>
+                Paste a path
+              </Button>
+              <Button small onClick={() => done(commands["file.close"].run)}>
+                Close
+              </Button>
+            </div>
+            {recents === null || recents.length === 0 ? null : (
+              <div className={styles["menu"]}>
+                <h3>Recent</h3>
+                {recents
+                  .filter(({ exists }) => exists)
+                  .slice(0, 6)
+                  .map(({ path, name, folder, bytes: size }) => (
+                    <button
+                      key={path}
+                      type="button"
+                      title={path}
+                      onClick={() => done(() => void open({ kind: "path", path }))}
+                    >
+                      <span>
+                        {name}
+                        {isTwice(name) ? <small>{folder}</small> : null}
+                      </span>
+                      <em>{bytes(size)}</em>
+                    </button>
+                  ))}
+              </div>
+            )}
+          </>
+        );
+      }}
     </Popover>
   );
 }

@@ -13,26 +13,27 @@ const rate = (value: number): Figure => ({
   truth: "measured",
   basis: "",
 });
-const bench = (id: number, model: string): BenchEntry =>
+const bench = (id: number, model: string, red: readonly string[] = []): BenchEntry =>
   ({
     id,
     model,
     result: {
       device: "cpu",
       truth: "measured",
+      red,
       tests: [
         { test: "pp", rate: rate(900) },
         { test: "tg", rate: rate(100 + id) },
       ],
     },
   }) as unknown as BenchEntry;
-const run = (id: number, value: number | null, truth: RunRecord["truth"] = "measured"): RunRecord =>
+const run = (id: number, value: number | null, truth: RunRecord["truth"] = "measured", generated = 40): RunRecord =>
   ({
     id,
     mode: "chat",
     device: "mlx",
     truth,
-    stats: { rate: value === null ? null : rate(value), promptRate: null },
+    stats: { rate: value === null ? null : rate(value), promptRate: null, generated },
   }) as unknown as RunRecord;
 const profile = {
   device: "cpu",
@@ -51,6 +52,25 @@ describe("what was measured beside the forecast", () => {
   it("is the last run that wrote something, where there is no benchmark", () => {
     const found = measuredSpeed({ results: [bench(3, "other")], runs: [run(2, null), run(1, 50)], profile }, "this");
     expect(found).toMatchObject({ source: "Chat 1", device: "mlx", generate: { value: 50 }, prompt: null });
+  });
+
+  it("is the newest quiet benchmark, and where all were disturbed the newest with its caveat", () => {
+    const loud = bench(2, "this", ["Other programs 2.0 of 2 processors"]);
+    const quiet = measuredSpeed({ results: [loud, bench(1, "this")], runs: [], profile: null }, "this");
+    expect(quiet).toMatchObject({ source: "Bench 1", caveat: null });
+    const disturbed = measuredSpeed({ results: [loud], runs: [run(1, 50)], profile: null }, "this");
+    expect(disturbed).toMatchObject({
+      source: "Bench 2",
+      caveat: "not a quiet machine: Other programs 2.0 of 2 processors",
+    });
+  });
+
+  it("is the newest answer of enough tokens, else the longest, which says so", () => {
+    const short = run(3, 11, "measured", 8);
+    const runs = [short, run(2, 172), run(1, 150)];
+    expect(measuredSpeed({ results: [], runs, profile }, "this")).toMatchObject({ source: "Chat 2", caveat: null });
+    const few = measuredSpeed({ results: [], runs: [short, run(2, 20, "measured", 9)], profile }, "this");
+    expect(few).toMatchObject({ source: "Chat 2", caveat: "of 9 tokens only" });
   });
 
   it("is the profile, as a rate, where there is nothing else", () => {

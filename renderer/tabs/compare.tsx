@@ -1,9 +1,9 @@
 /** Two models, or one on two targets, against each other. */
-import { CompareTab } from "../features/compare/CompareTab.tsx";
+import { CompareView } from "../shell/CompareView.tsx";
 import type { WorkbenchTab } from "../shell/tabs.ts";
 
 export const tab: WorkbenchTab = {
   isShown: () => true,
-  View: CompareTab,
+  View: CompareView,
   work: { isBusy: ({ comparing }) => comparing !== null, stop: ({ stopComparing }) => stopComparing() },
 };

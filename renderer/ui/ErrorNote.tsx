@@ -1,6 +1,7 @@
 /** An error in plain words: what failed, its code, what to do next, and the details to copy. */
 import type { ReactNode } from "react";
-import { Button } from "./Button.tsx";
+import { useEffect } from "react";
+import { Button, IconButton } from "./Button.tsx";
 import { CopyButton } from "./CopyButton.tsx";
 import styles from "./ErrorNote.module.css";
 
@@ -16,6 +17,8 @@ export interface ErrorNoteProps {
   readonly title: string;
   readonly error: ShownError;
   readonly onRetry?: (() => void) | undefined;
+  /** Takes the note away, as Escape does. */
+  readonly onClose?: (() => void) | undefined;
   readonly children?: ReactNode;
 }
 
@@ -37,12 +40,29 @@ export function errorDetails(title: string, error: ShownError): string {
     .join("\n");
 }
 
-export function ErrorNote({ title, error, onRetry, children }: ErrorNoteProps): ReactNode {
+/** A file that is no model, or one of a kind that is not known, stays so. */
+const LASTING = /^(?:INPUT_NOT_GGUF|INPUT_MALFORMED|INPUT_TEMPLATE|UNSUPPORTED_)/u;
+export const canHelpAgain = ({ code }: Pick<ShownError, "code">): boolean => !LASTING.test(code);
+
+export function ErrorNote({ title, error, onRetry, onClose, children }: ErrorNoteProps): ReactNode {
+  useEffect(() => {
+    if (onClose === undefined) return;
+    const close = (event: KeyboardEvent): void => {
+      if (event.key === "Escape" && !event.defaultPrevented) onClose();
+    };
+    addEventListener("keydown", close);
+    return () => removeEventListener("keydown", close);
+  }, [onClose]);
   return (
     <div className={styles["note"]} role="alert">
       <div className={styles["head"]}>
         <strong>{title}</strong>
         <span className={styles["code"]}>{error.code}</span>
+        {onClose === undefined ? null : (
+          <IconButton label="Dismiss" onClick={onClose}>
+            ×
+          </IconButton>
+        )}
       </div>
       <p>{plainMessage(error.message)}</p>
       {error.hint === undefined ? null : <p className={styles["hint"]}>{error.hint}</p>}

@@ -26,6 +26,7 @@ import { subjectTitle } from "../measure/subjectWords.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { inSlices } from "../models/taskCache.ts";
 import { counted } from "../words.ts";
+import { limitsOf } from "./decision.ts";
 import type { SideNumbers } from "./numbers.ts";
 import { numberRows, speedOf } from "./numbers.ts";
 import type { RoutedPair } from "./opRows.ts";
@@ -79,6 +80,7 @@ export async function compareModels(
   if (asked.answers !== null) tell("words", "Comparing words");
   const words = asked.answers === null ? null : await wordsOf(a.open, asked.answers, signal);
   const [first] = costs;
+  const limits = { a: limitsOf(a), b: limitsOf(b) };
   const facts = {
     ...{ a: a.view, b: b.view, phase },
     same: a.open.id === b.open.id ? ("file" as const) : (files?.same ?? "no"),
@@ -93,8 +95,9 @@ export async function compareModels(
     heaviestPart: routed === null || first === undefined ? null : partOf(routed, first),
     // Of a step of the phase; the sentence is about a token.
     around: routed === null || phase !== "decode" ? null : aroundOf(routed),
+    limits,
   };
-  const { heaviestPart: _, around: __, ...shown } = facts;
+  const { heaviestPart: _, around: __, limits: ___, ...shown } = facts;
   return { ...shown, sentences: [...sentencesOf(facts)], equal: isEqual(facts) };
 }
 

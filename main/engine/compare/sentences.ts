@@ -1,16 +1,20 @@
 /** A comparison in words, the most important first: what a reader would want to be told before any table. */
 import type { Comparison, CostlyDifference, OpDifference } from "../../contract/views/compare.ts";
+import { forecastFor } from "../../contract/forecastFor.ts";
 import type { Device } from "../../contract/views/common.ts";
 import { secondsText } from "../measure/advice.ts";
 import { bytesFigure } from "../measure/forecast.ts";
 import { UNIT_NAMES } from "../measure/speed.ts";
 import { counted } from "../words.ts";
+import type { Limits } from "./decision.ts";
+import { fileSentence, ratioRefusal, usableSentence } from "./decision.ts";
 
 type Facts = Omit<Comparison, "sentences" | "equal"> & {
   /** What the heaviest difference is, for people: "the output matrix". */
   readonly heaviestPart: string | null;
   /** Seconds of a step that belong to no op, and how much more of them B has. */
   readonly around: { readonly overhead: number; readonly caches: number } | null;
+  readonly limits: Limits;
 };
 
 const MOST_SENTENCES = 6;
@@ -20,9 +24,12 @@ const LEAST_RATIO = 1.02;
 /** Six at most; where nothing differs, the one that says so. */
 export function sentencesOf(facts: Facts): readonly string[] {
   const found = [
-    facts.same === "file" ? null : kindSentence(facts),
-    timeSentence(facts),
+    usableSentence(facts, facts.limits),
+    // What was measured outweighs what was predicted.
     speedSentence(facts),
+    timeSentence(facts),
+    fileSentence(facts),
+    facts.same === "file" ? null : kindSentence(facts),
     wordsSentence(facts),
     typesSentence(facts),
     routingSentence(facts),
@@ -83,14 +90,17 @@ const inBlocks = ({ blocks }: Pick<OpDifference, "blocks">): string =>
 const deviceName = (device: Device): string => (device === "none" ? "no device" : UNIT_NAMES[device]);
 
 function timeSentence(facts: Facts): string | null {
-  const { numbers, costs, heaviestPart, around } = facts;
+  const { numbers, costs, heaviestPart, around, limits } = facts;
   const row = rowOf({ numbers }, "A token");
   if (row === undefined || row.a === null || row.b === null || row.a.value <= 0 || row.b.value <= 0) return null;
   const [a, b] = [row.a.value, row.b.value];
   const ratio = Math.max(a, b) / Math.min(a, b);
   if (ratio < LEAST_RATIO) return null;
   const [who, less, more] = b < a ? ["B", b, a] : ["A", a, b];
-  const head = `${who} is predicted to take ${times(ratio)} less time for a token, ~${secondsText(less)} instead of ~${secondsText(more)}`;
+  const refusal = ratioRefusal(limits);
+  const by = refusal === null ? `${times(ratio)} less time` : "less time";
+  const head = `${who} is predicted to take ${by} for a token, ~${secondsText(less)} instead of ~${secondsText(more)} (${forecastFor(facts)})`;
+  if (refusal !== null) return `${head}. ${refusal}`;
   const [first] = costs;
   const sign = b < a ? -1 : 1;
   const gains = [
@@ -214,10 +224,11 @@ function keysSentence({ keys: { rows, more } }: Facts): string | null {
   return `${all === 1 ? "1 key differs" : `${all} keys differ`}: ${named.join(", ")}${rest === 0 ? "" : ` and ${rest} more`}.`;
 }
 
-function refusalSentence({ a, b }: Facts): string | null {
+function refusalSentence({ a, b, limits }: Facts): string | null {
+  // Why a side does not run was said first.
   const parts = [
-    ...(a.refusal === null ? [] : [`A: ${a.refusal}`]),
-    ...(b.refusal === null ? [] : [`B: ${b.refusal}`]),
+    ...(a.refusal === null || a.refusal === limits.a.cannot ? [] : [`A: ${a.refusal}`]),
+    ...(b.refusal === null || b.refusal === limits.b.cannot ? [] : [`B: ${b.refusal}`]),
   ];
   return parts.length === 0 ? null : `Graphs and numbers are not compared. ${parts.join(" ")}`;
 }

@@ -38,8 +38,7 @@ const OTHERS_SHARE = 0.1;
 const LEAST_SECONDS = 0.5;
 const LOOK_AGAIN_SECONDS = 2;
 
-const QUIET_HINT =
-  "Wait, or close what disturbs it. To measure anyway, with a marked result: --warn, or RLX_ALLOW_THROTTLE=1.";
+const QUIET_HINT = "Wait, or close what disturbs it. Or measure anyway: the result is then marked.";
 
 export function createGate(parts: StateParts, options: GateOptions): Gate {
   const { mode, waitSeconds, signal, say } = options;

@@ -253,7 +253,7 @@ export async function deviceOption(
   });
 }
 
-/** Where a device is missing, the error names the devices that can measure. */
+/** The errors of a measurement with this command line's ways out: devices that can measure, and past a machine that is not quiet. */
 export async function* namingDevices<T>(
   command: Command,
   items: AsyncIterable<T>,
@@ -262,6 +262,10 @@ export async function* namingDevices<T>(
   try {
     yield* items;
   } catch (error) {
+    if (error instanceof WorkbenchError && error.code === "ENV_NOT_QUIET") {
+      const hint = "Wait, or close what disturbs it. To measure anyway, with a marked result: --warn, or RLX_ALLOW_THROTTLE=1.";
+      throw new WorkbenchError(error.code, error.message, { hint, cause: error });
+    }
     if (!(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
     const others = (await devicesOf(command)).filter(
       ({ id, capabilities: { measure } }) => measure === true && !asked.includes(id),

@@ -195,7 +195,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       numbers: z.array(z.object({ label: text, better: z.enum(["a", "b"]).nullable() })).min(6),
       speed: z.null(),
     }),
-    says: /^1\. B is predicted to take [\d.]+ × less time for a token[^]*Runs elsewhere\n[^]*Predicted time by op\n/,
+    says: /^1\. B is predicted to take less time for a token, [^]*How many times less is not said[^]*Runs elsewhere\n[^]*Predicted time by op\n/,
   },
   {
     line: "report FILE --backend cpu --markdown",

@@ -4,6 +4,7 @@
  * because each command is an entry here and nothing else is.
  */
 import { CommanderError, Command as Program } from "commander";
+import { openedModelsText } from "../../diagnostics/opens.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Settings } from "../settings.ts";
 import { readSettings } from "../settings.ts";
@@ -93,7 +94,7 @@ function examples(lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join("\n")}`;
 }
 
-const MODEL_FILE = "a .gguf file (any part of a split one), a .safetensors file, or the folder of a Hugging Face model";
+const MODEL_FILE = openedModelsText();
 
 const OR_SAMPLE = `${MODEL_FILE}; without one, the model that comes with the workbench`;
 

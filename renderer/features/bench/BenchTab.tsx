@@ -3,10 +3,9 @@ import type { ReactNode } from "react";
 import { useEffect } from "react";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { current } from "../../session/async.ts";
-import { Button } from "../../ui/Button.tsx";
 import { CannotHere } from "../../ui/CannotHere.tsx";
-import { Note } from "../../ui/Card.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { MeasureAnyway } from "../../ui/MeasureAnyway.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { BenchHistory } from "./BenchHistory.tsx";
 import { ChoiceCard } from "./ChoiceCard.tsx";
@@ -64,12 +63,7 @@ function Failed({ error }: { readonly error: WireError }): ReactNode {
         onRetry={() => void start()}
       />
       {isNotQuiet ? (
-        <div className={styles["actions"]}>
-          <Button small onClick={() => void start("warn")}>
-            Measure anyway
-          </Button>
-          <Note>The result is then marked, and compared with none.</Note>
-        </div>
+        <MeasureAnyway onMeasure={() => void start("warn")} />
       ) : null}
     </>
   );

@@ -16,8 +16,10 @@ import styles from "./Bench.module.css";
 
 const useChoice = sliceHook<ChoiceSlice & BenchSlice>();
 
-export function ChoiceCard(): ReactNode {
-  const others = useChoice((s) => s.benchSettings.otherModels.length);
+/** `paths`: the files beside the open one; without, those under "In turn with". */
+export function ChoiceCard({ paths }: { readonly paths?: readonly string[] }): ReactNode {
+  const own = useChoice((s) => s.benchSettings.otherModels);
+  const others = (paths ?? own).length;
   const measuring = useChoice((s) => s.benchRunning !== null);
   const state = useChoice((s) => s.fileChoice);
   const says = useChoice((s) => s.choiceSays);
@@ -25,7 +27,9 @@ export function ChoiceCard(): ReactNode {
   const setText = useChoice((s) => s.setChoiceText);
   const start = useChoice((s) => s.startChoice);
   const stop = useChoice((s) => s.stopChoice);
-  const chosen = current(state);
+  const found = current(state);
+  // Of other files, it would answer another question.
+  const chosen = paths === undefined || found?.paths.join("\n") === paths.join("\n") ? found : null;
   if (others === 0 && chosen === null) return null;
   return (
     <Card title="Which file should I take?">
@@ -47,14 +51,14 @@ export function ChoiceCard(): ReactNode {
             Stop
           </Button>
         ) : (
-          <Button small disabled={measuring || others === 0} onClick={() => void start()}>
+          <Button small disabled={measuring || others === 0} onClick={() => void start(paths)}>
             Compare {plural(others + 1, "file")}
           </Button>
         )}
         <span role="status">{state.kind === "loading" ? says : ""}</span>
       </div>
       {state.kind === "failed" ? (
-        <ErrorNote title="The files were not compared" error={state.error} onRetry={() => void start()} />
+        <ErrorNote title="The files were not compared" error={state.error} onRetry={() => void start(paths)} />
       ) : null}
       {chosen === null ? null : <Chosen chosen={chosen} />}
     </Card>

@@ -4,6 +4,7 @@ import { useEffect } from "react";
 import { deviceChoices } from "../../devices/choices.ts";
 import { current } from "../../session/async.ts";
 import { plural } from "../../ui/format.ts";
+import { fileTitles } from "../../session/fileTitles.ts";
 import { Popover } from "../../ui/Popover.tsx";
 import { useBench } from "./useBench.ts";
 import styles from "./Bench.module.css";
@@ -43,6 +44,7 @@ function Choices(): ReactNode {
   const load = useBench((s) => s.loadRecents);
   const own = useBench((s) => current(s.model)?.argument ?? null);
   useEffect(() => void load(), [load]);
+  const titles = fileTitles((recents ?? []).map(({ path }) => path));
   const others = deviceChoices(devices ?? [], null, "measure").filter(({ id }) => id !== settings.device);
   const files = (recents ?? []).filter(({ path, exists }) => exists && path !== own);
   return (
@@ -73,7 +75,7 @@ function Choices(): ReactNode {
               checked={settings.otherModels.includes(path)}
               onChange={() => set({ otherModels: toggled(settings.otherModels, path) })}
             />
-            {name}
+            {titles.get(path) ?? name}
           </label>
         ))}
       </fieldset>

@@ -2,10 +2,10 @@
 import type { ReactNode } from "react";
 import { testName } from "../../../main/contract/benchText.ts";
 import { rowNameOf } from "./compare.ts";
-import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { cx } from "../../ui/cx.ts";
 import { duration, plural, significant } from "../../ui/format.ts";
+import { MeasureAnyway } from "../../ui/MeasureAnyway.tsx";
 import { median } from "../../ui/median.ts";
 import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
@@ -36,12 +36,7 @@ export function Running(): ReactNode {
         {...(running === null ? {} : { since: running.since })}
       />
       {waits ? (
-        <div className={styles["actions"]}>
-          <Button small onClick={() => void start("warn")}>
-            Measure anyway
-          </Button>
-          <Note>The result is then marked, and compared with none.</Note>
-        </div>
+        <MeasureAnyway onMeasure={() => void start("warn")} />
       ) : null}
       {plan === null ? null : <Samples plan={plan} samples={samples} />}
     </Card>

@@ -11,6 +11,8 @@ import type { BenchSlice } from "./slice.ts";
 export interface ChosenFile extends Choice {
   /** Tokens that were read. */
   readonly tokens: number;
+  /** Where the files beside the open one lie. */
+  readonly paths: readonly string[];
 }
 
 export interface ChoiceSlice {
@@ -18,7 +20,8 @@ export interface ChoiceSlice {
   readonly choiceSays: string;
   readonly choiceText: string;
   readonly setChoiceText: (text: string) => void;
-  readonly startChoice: () => Promise<void>;
+  /** `paths`: the files beside the open one; without, those under "In turn with". */
+  readonly startChoice: (paths?: readonly string[]) => Promise<void>;
   readonly stopChoice: () => void;
 }
 
@@ -65,20 +68,21 @@ export function createChoiceSlice({ engine, set, get, on }: SliceTools<ChoiceSli
     choiceSays: "",
     choiceText: "",
     setChoiceText: (choiceText) => set({ choiceText }),
-    async startChoice() {
-      const { model, fileChoice: before, benchSettings } = get();
+    async startChoice(paths = get().benchSettings.otherModels) {
+      const { model, fileChoice: before } = get();
       const open = current(model);
-      if (open === null || benchSettings.otherModels.length === 0 || before.kind === "loading") return;
+      if (open === null || paths.length === 0 || before.kind === "loading") return;
       const { signal, isCurrent } = task.begin();
       set({ fileChoice: loading(before), choiceSays: "Opening the files" });
       const opened: string[] = [];
       try {
-        for (const path of benchSettings.otherModels)
+        for (const path of paths)
           opened.push((await engine.call("model.open", { source: { kind: "path", path } }, { signal })).model);
         const quality = await qualityOf(open.model, opened, signal);
         const speed = quality === null ? null : await speedOf(open.model, opened, signal);
         if (!isCurrent()) return;
-        set({ fileChoice: quality === null ? before : ready({ ...choose(quality, speed), tokens: quality.tokens }) });
+        const { tokens } = quality ?? { tokens: 0 };
+        set({ fileChoice: quality === null ? before : ready({ ...choose(quality, speed), tokens, paths }) });
       } catch (error) {
         if (isCurrent()) set({ fileChoice: isCancelled(error) ? before : failed(error) });
       } finally {

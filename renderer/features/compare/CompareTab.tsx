@@ -1,6 +1,7 @@
 /** Two sides against each other: what differs in words first, then routes, numbers, speed, words and structure. */
 import type { ReactNode } from "react";
 import { useEffect, useMemo } from "react";
+import { forecastFor } from "../../../main/contract/forecastFor.ts";
 import type { Comparison } from "../../../main/contract/views/compare.ts";
 import { current } from "../../session/async.ts";
 import { Button, IconButton } from "../../ui/Button.tsx";
@@ -8,6 +9,7 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { MeasureAnyway } from "../../ui/MeasureAnyway.tsx";
 import { figureText, significant } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
 import { diffWords } from "../../ui/textDiff.ts";
@@ -19,7 +21,8 @@ import { TwinRibbons } from "./TwinRibbons.tsx";
 import { useCompare } from "./useCompare.ts";
 import styles from "./Compare.module.css";
 
-export function CompareTab(): ReactNode {
+/** `choice`: measures which file to take; `taken`: what that found. */
+export function CompareTab({ choice, taken }: { readonly choice: ReactNode; readonly taken: string | null }): ReactNode {
   const begin = useCompare((s) => s.beginCompare);
   const model = useCompare((s) => current(s.model)?.model ?? null);
   const backend = useCompare((s) => s.backend);
@@ -34,7 +37,8 @@ export function CompareTab(): ReactNode {
       <SidesCard />
       <Working />
       {state.kind === "failed" ? <ErrorNote title="The comparison" error={state.error} /> : null}
-      {shown === null ? null : <Shown comparison={shown} />}
+      <NotMeasured />
+      {shown === null ? null : <Shown comparison={shown} taken={taken} choice={choice} />}
     </div>
   );
 }
@@ -47,6 +51,7 @@ function SidesCard(): ReactNode {
   const save = useCompare((s) => s.saveComparison);
   const busy = useCompare((s) => s.comparing !== null);
   const shown = useCompare((s) => current(s.comparison));
+  const refusal = useCompare((s) => s.sidesRefusal);
   if (sides === null) return null;
   return (
     <Card title="Compare" aside="two models, or one on two targets">
@@ -61,7 +66,11 @@ function SidesCard(): ReactNode {
         <Button look="primary" disabled={busy} onClick={() => void again()}>
           Compare
         </Button>
-        <Button disabled={busy || shown === null} onClick={() => void bench()}>
+        <Button
+          disabled={busy || shown === null || refusal !== null}
+          title={refusal ?? undefined}
+          onClick={() => void bench()}
+        >
           Measure both in turn
         </Button>
         <Button disabled={busy || shown === null} onClick={() => void save()}>
@@ -74,27 +83,57 @@ function SidesCard(): ReactNode {
           />
         )}
       </div>
+      {refusal === null ? null : <Note>Not measured in turn: {refusal}</Note>}
     </Card>
+  );
+}
+
+function NotMeasured(): ReactNode {
+  const error = useCompare((s) => s.sidesError);
+  const bench = useCompare((s) => s.benchSides);
+  if (error === null) return null;
+  const isNotQuiet = error.code === "ENV_NOT_QUIET";
+  return (
+    <>
+      <ErrorNote
+        title={isNotQuiet ? "This machine is not quiet" : "The sides could not be measured"}
+        error={error}
+        onRetry={() => void bench()}
+      />
+      {isNotQuiet ? <MeasureAnyway onMeasure={() => void bench("warn")} /> : null}
+    </>
   );
 }
 
 function Working(): ReactNode {
   const comparing = useCompare((s) => s.comparing);
   const stop = useCompare((s) => s.stopComparing);
+  const bench = useCompare((s) => s.benchSides);
   if (comparing === null) return null;
-  const { sentence, fraction, since } = comparing;
+  const { sentence, fraction, since, waiting } = comparing;
   return (
-    <div className={styles["working"]}>
-      <Progress sentence={sentence} fraction={fraction} since={since} />
-      <Button small onClick={stop}>
-        Stop
-      </Button>
-    </div>
+    <>
+      <div className={styles["working"]}>
+        <Progress sentence={sentence} fraction={fraction} since={since} />
+        <Button small onClick={stop}>
+          Stop
+        </Button>
+      </div>
+      {waiting ? <MeasureAnyway onMeasure={() => void bench("warn")} /> : null}
+    </>
   );
 }
 
-function Shown({ comparison }: { readonly comparison: Comparison }): ReactNode {
-  const { sentences, routing, graph, speed, words } = comparison;
+interface ShownProps {
+  readonly comparison: Comparison;
+  readonly taken: string | null;
+  readonly choice: ReactNode;
+}
+
+function Shown({ comparison, taken, choice }: ShownProps): ReactNode {
+  const { routing, graph, speed, words } = comparison;
+  const sentences = taken === null ? comparison.sentences : [taken, ...comparison.sentences];
+  const predictedFor = forecastFor(comparison);
   return (
     <>
       <section aria-label="In words" className={styles["words"]}>
@@ -105,13 +144,14 @@ function Shown({ comparison }: { readonly comparison: Comparison }): ReactNode {
         </ol>
       </section>
       {routing === null ? null : (
-        <Card title="Routes" aside="each as long as its step takes, predicted">
+        <Card title="Routes" aside={`each as long as its step takes, predicted for ${predictedFor}`}>
           <TwinRibbons routing={routing} />
         </Card>
       )}
+      {choice}
       <MergedCard />
       <div className={styles["columns"]}>
-        <NumbersCard numbers={comparison.numbers} />
+        <NumbersCard numbers={comparison.numbers} predictedFor={predictedFor} />
         {speed === null ? null : <SpeedCard speed={speed} />}
         {words === null ? null : <WordsCard words={words} />}
         {routing === null ? null : <CostsCard costs={comparison.costs} />}

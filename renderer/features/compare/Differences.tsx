@@ -57,9 +57,12 @@ const Better = ({ row, side }: { readonly row: { readonly better: Side | null };
     </span>
   ) : null;
 
-export function NumbersCard({ numbers }: Pick<Comparison, "numbers">): ReactNode {
+export function NumbersCard({
+  numbers,
+  predictedFor,
+}: Pick<Comparison, "numbers"> & { readonly predictedFor: string }): ReactNode {
   return (
-    <Card title="Numbers" aside="predicted with the one cost model, and counted">
+    <Card title="Numbers" aside={`predicted for ${predictedFor}, and counted`}>
       <table className={cx(table["table"], table["bleed"])}>
         <thead>
           <tr>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useEffect, useId, useState } from "react";
 import type { Side } from "../../../main/contract/views/compare.ts";
 import { fileName } from "../../../main/contract/views/session.ts";
+import { fileTitles } from "../../session/fileTitles.ts";
 import { typedPath } from "../../session/openSource.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
@@ -13,7 +14,7 @@ import styles from "./Compare.module.css";
 
 interface Group {
   readonly title: string;
-  readonly options: readonly { readonly model: SideModel; readonly title: string }[];
+  readonly options: readonly { readonly model: SideModel; readonly title: string; readonly hint?: string }[];
 }
 
 const ANOTHER = "another";
@@ -30,10 +31,18 @@ function useGroups(choice: SideChoice): readonly Group[] {
   const { model } = choice;
   // A path that was typed is in no list yet.
   const all = model.kind === "file" && !paths.includes(model.path) ? [model.path, ...paths] : paths;
+  const titles = fileTitles(open?.file?.path ? [...all, open.file.path] : all);
   const name = [open?.title ?? "", open?.variant ?? ""].filter((part) => part !== "").join(" ");
   return [
     { title: "This window", options: [{ model: { kind: "open" }, title: name }] },
-    { title: "Files", options: all.map((path) => ({ model: { kind: "file", path }, title: fileName(path) })) },
+    {
+      title: "Files",
+      options: all.map((path) => ({
+        model: { kind: "file", path },
+        title: titles.get(path) ?? fileName(path),
+        hint: path,
+      })),
+    },
     {
       title: "Answers",
       options: runs.map(({ id, mode, prompt }) => ({
@@ -90,7 +99,7 @@ export function SidePicker({ side, choice }: { readonly side: Side; readonly cho
             options.length === 0 ? null : (
               <optgroup key={title} label={title}>
                 {options.map((option) => (
-                  <option key={keyOf(option.model)} value={keyOf(option.model)}>
+                  <option key={keyOf(option.model)} value={keyOf(option.model)} title={option.hint}>
                     {option.title}
                   </option>
                 ))}

@@ -1,8 +1,9 @@
 /** What stands on a side: first choices, the target of a side, and what a kept session gives. */
 import { expect, it } from "vitest";
 import type { Subject } from "../../../main/contract/views/cost.ts";
+import type { DeviceInfo } from "../../../main/contract/views/engine.ts";
 import type { SessionDocument } from "../../../main/contract/views/session.ts";
-import { initialSides, keyOf, sideOfSession, subjectOn, TARGETS } from "./sides.ts";
+import { initialSides, keyOf, measurableOn, sideOfSession, subjectOn, TARGETS } from "./sides.ts";
 
 const WINDOW: Subject = {
   backend: "coreml",
@@ -16,12 +17,43 @@ it("puts the last other file beside the open model, or else the best other targe
     { path: "/other.gguf", exists: true },
   ];
   const best: Subject = { ...WINDOW, backend: "mlx" };
-  expect(initialSides(open, recents, best)).toEqual({
+  const first = { recents, best, window: WINDOW, devices: [] };
+  expect(initialSides(open, first)).toEqual({
     a: { model: { kind: "open" }, on: null },
     b: { model: { kind: "file", path: "/other.gguf" }, on: null },
   });
-  expect(initialSides(open, [], best).b).toEqual({ model: { kind: "open" }, on: { backend: "mlx", units: null } });
-  expect(initialSides(open, [], null).b.on).toEqual({ backend: "coreml", units: "all" });
+  const alone = { ...first, recents: [] };
+  expect(initialSides(open, alone).b).toEqual({ model: { kind: "open" }, on: { backend: "mlx", units: null } });
+  expect(initialSides(open, { ...alone, best: null }).b.on).toEqual({ backend: "coreml", units: "all" });
+});
+
+it("puts two files on a runtime that measures here, and says why another does not", () => {
+  const device = (id: "coreml" | "cpu", backend: "coreml" | "cpu", available: boolean): DeviceInfo =>
+    ({
+      id,
+      backend,
+      available,
+      sentence: "Core ML exists on Macs only.",
+      capabilities: { measure: available },
+    }) as never;
+  const devices = [device("coreml", "coreml", false), device("cpu", "cpu", true)];
+  const recents = [{ path: "/other.gguf", exists: true }];
+  const { a, b } = initialSides(open, { recents, best: null, window: WINDOW, devices });
+  expect([a.on, b.on]).toEqual([
+    { backend: "cpu", units: null },
+    { backend: "cpu", units: null },
+  ]);
+  const onMac = initialSides(open, {
+    recents,
+    best: null,
+    window: WINDOW,
+    devices: [device("coreml", "coreml", true)],
+  });
+  expect(onMac.a.on).toBeNull();
+  expect(measurableOn("cpu", devices)).toEqual({ device: "cpu" });
+  expect(measurableOn("coreml", devices)).toEqual({
+    why: "Core ML is measured on no device of this machine. Core ML exists on Macs only.",
+  });
 });
 
 it("takes the window's target, with other units in their own profile", () => {

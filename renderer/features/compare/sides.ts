@@ -5,8 +5,9 @@ import type { TargetSpec } from "../../../main/contract/views/common.ts";
 import { phase, targetSpec } from "../../../main/contract/views/common.ts";
 import type { Subject } from "../../../main/contract/views/cost.ts";
 import type { BenchResult } from "../../../main/contract/views/bench.ts";
+import type { DeviceInfo, RunDevice } from "../../../main/contract/views/engine.ts";
 import { benchDone } from "../../../main/contract/views/bench.ts";
-import { backend, BACKENDS, ROUTED } from "../../../main/contract/views/graph.ts";
+import { backend, BACKENDS, backendTitle, ROUTED } from "../../../main/contract/views/graph.ts";
 import type { Backend } from "../../../main/contract/views/graph.ts";
 import type { ModelSource, Overview } from "../../../main/contract/views/model.ts";
 import type { SessionDocument } from "../../../main/contract/views/session.ts";
@@ -116,15 +117,47 @@ export const answerOf = ({ id, mode, prompt, text }: KeptRun, of = ""): Compared
   text: text.slice(0, MOST_LETTERS),
 });
 
-/** What stands on both sides at first: the open model as it is, and the last other file, or else the best other target. */
+/** The device that measures a runtime here, or why there is none. */
+export type Measurable = { readonly device: RunDevice } | { readonly why: string };
+
+export function measurableOn(of: Backend, devices: readonly DeviceInfo[]): Measurable {
+  const own = devices.filter((device) => device.backend === of);
+  const found = own.find(({ available, capabilities }) => available && capabilities.measure === true);
+  if (found !== undefined) return { device: found.id };
+  // What is missing says more than what a simulator cannot do.
+  const missing = own.find(({ available }) => !available) ?? own[0];
+  const can = missing?.capabilities.measure;
+  const reason = missing === undefined ? "" : missing.available && can !== true ? (can ?? "") : missing.sentence;
+  return { why: `${backendTitle(of)} is measured on no device of this machine. ${reason}`.trimEnd() };
+}
+
+/** The runtime that both files are compared on at first: the window's where it is here, else the first that is. */
+function hereOn(window: Subject, devices: readonly DeviceInfo[]): SideChoice["on"] {
+  const isHere = (of: Backend): boolean => "device" in measurableOn(of, devices);
+  if (isHere(window.backend)) return null;
+  const other = BACKENDS.find(({ backend: of }) => isHere(of));
+  return other === undefined ? null : { backend: other.backend, units: null };
+}
+
+interface FirstSides {
+  readonly recents: readonly { readonly path: string; readonly exists: boolean }[];
+  /** The fastest other target by the forecast. */
+  readonly best: Subject | null;
+  readonly window: Subject;
+  readonly devices: readonly DeviceInfo[];
+}
+
+/** What stands on both sides at first: the open model and the last other file, or else the best other target. */
 export function initialSides(
   open: Pick<Overview, "file" | "argument">,
-  recents: readonly { readonly path: string; readonly exists: boolean }[],
-  best: Subject | null,
+  { recents, best, window, devices }: FirstSides,
 ): { readonly a: SideChoice; readonly b: SideChoice } {
   const own: SideChoice = { model: { kind: "open" }, on: null };
   const other = recents.find(({ path, exists }) => exists && path !== open.file?.path);
-  if (other !== undefined) return { a: own, b: { model: { kind: "file", path: other.path }, on: null } };
+  if (other !== undefined) {
+    const on = hereOn(window, devices);
+    return { a: { ...own, on }, b: { model: { kind: "file", path: other.path }, on } };
+  }
   const on =
     best === null
       ? { backend: ROUTED.backend, units: "all" as const }

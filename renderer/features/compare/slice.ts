@@ -6,14 +6,16 @@ import type { CompareInput, Comparison, MergedGraph, Side } from "../../../main/
 import type { BenchItem } from "../../../main/contract/views/bench.ts";
 import type { Subject } from "../../../main/contract/views/cost.ts";
 import { readDocument } from "../../../main/contract/views/session.ts";
-import { WorkbenchError } from "../../../main/diagnostics/errors.ts";
+import { toWireError, WorkbenchError } from "../../../main/diagnostics/errors.ts";
+import type { WireError } from "../../../main/diagnostics/errors.ts";
+import type { Overview } from "../../../main/contract/views/model.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { saveText } from "../../ui/saveText.ts";
 import type { KeptBench, KeptRun, SideChoice, SideParts } from "./sides.ts";
-import { answerOf, initialSides, sideOfSession, subjectOn } from "./sides.ts";
+import { answerOf, initialSides, measurableOn, sideOfSession, subjectOn } from "./sides.ts";
 
 export interface Sides {
   readonly a: SideChoice;
@@ -25,6 +27,8 @@ export interface Working {
   readonly sentence: string;
   readonly fraction: number | null;
   readonly since: number;
+  /** It waits for a quiet machine. */
+  readonly waiting: boolean;
 }
 
 export interface CompareSlice {
@@ -32,6 +36,10 @@ export interface CompareSlice {
   readonly sides: Sides | null;
   readonly comparison: Async<Comparison>;
   readonly comparing: Working | null;
+  /** Why both cannot be measured in turn; null where they can, or where nothing is compared yet. */
+  readonly sidesRefusal: string | null;
+  /** Why the last measurement did not come about. */
+  readonly sidesError: WireError | null;
   /** The answers that are compared, whatever they are of. */
   readonly comparedAnswers: { readonly a: string; readonly b: string } | null;
   /** Both graphs as one; idle where there is nothing to draw. */
@@ -63,7 +71,7 @@ interface Asked extends CompareInput {
   readonly b: { readonly model: string; readonly subject: Subject };
 }
 
-const NOTHING = { merged: IDLE, comparedAnswers: null } as const;
+const NOTHING = { merged: IDLE, comparedAnswers: null, sidesRefusal: null, sidesError: null } as const;
 
 const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 8 } as const;
 
@@ -78,13 +86,13 @@ export function createCompareSlice({
 }: SliceTools<CompareSlice, Readable>): CompareSlice {
   const task = createTask();
   /** Models of files that are chosen, by their source. */
-  const opened = new Map<string, string>();
+  const opened = new Map<string, Overview>();
   /** Of the last pair that was measured here. */
   let measured: { readonly of: string; readonly speed: Speed } | null = null;
   let input: Asked | null = null;
 
   const closeOthers = (kept: ReadonlySet<string>): void => {
-    for (const [key, model] of opened)
+    for (const [key, { model }] of opened)
       if (!kept.has(key)) {
         opened.delete(key);
         void engine.call("model.close", { model }).catch(() => undefined);
@@ -110,9 +118,9 @@ export function createCompareSlice({
     const { backend, target } = get();
     return target === null ? null : { backend, target };
   };
-  const say = (what: Working["what"], sentence: string, fraction: number | null = null): void => {
+  const say = (what: Working["what"], sentence: string, fraction: number | null = null, waiting = false): void => {
     const { comparing } = get();
-    set({ comparing: { what, sentence, fraction, since: comparing?.since ?? Date.now() } });
+    set({ comparing: { what, sentence, fraction, since: comparing?.since ?? Date.now(), waiting } });
   };
 
   const partsOf = async (choice: SideChoice, window: Subject, signal: AbortSignal): Promise<SideParts> => {
@@ -146,11 +154,9 @@ export function createCompareSlice({
   const modelOf = async ({ source }: SideParts, signal: AbortSignal): Promise<string> => {
     if (source.kind === "open") return current(get().model)?.model ?? "";
     const key = JSON.stringify(source);
-    const known = opened.get(key);
-    if (known !== undefined) return known;
-    const { model } = await engine.call("model.open", { source }, { signal });
-    opened.set(key, model);
-    return model;
+    const known = opened.get(key) ?? (await engine.call("model.open", { source }, { signal }));
+    opened.set(key, known);
+    return known.model;
   };
 
   const inputOf = async ({ a, b }: Sides, signal: AbortSignal): Promise<Asked | null> => {
@@ -203,7 +209,7 @@ export function createCompareSlice({
       input = asked;
       const { a, b, phase, answers } = asked;
       const texts = answers === null || answers === undefined ? null : { a: answers.a.text, b: answers.b.text };
-      set({ merged: IDLE, comparedAnswers: texts });
+      set({ merged: IDLE, comparedAnswers: texts, sidesRefusal: refusalOf(asked) });
       for await (const item of engine.stream("compare.run", asked, { signal })) {
         if (!isCurrent()) return;
         if (item.kind === "phase") say("compare", item.sentence, item.fraction);
@@ -224,14 +230,17 @@ export function createCompareSlice({
     }
   };
 
-  const deviceOf = ({ backend }: Subject): string => {
-    const found = (current(get().info)?.devices ?? []).find(
-      (device) => device.backend === backend && device.available && device.capabilities.measure === true,
-    );
-    if (found !== undefined) return found.id;
-    throw new WorkbenchError("ENV_NO_DEVICE", `[compare] ${backend} is measured on no device of this machine`, {
-      hint: "Choose a target that is here for both sides.",
-    });
+  const measurable = ({ backend }: Subject) => measurableOn(backend, current(get().info)?.devices ?? []);
+
+  const refusalOf = ({ a, b }: Asked): string | null => {
+    for (const { subject } of [a, b]) {
+      const found = measurable(subject);
+      if ("why" in found) return found.why;
+    }
+    const open = current(get().model);
+    const all = [...(open === null ? [] : [open]), ...opened.values()];
+    const cannot = [a, b].map(({ model }) => all.find((each) => each.model === model)?.canMeasure);
+    return cannot.find((ability) => ability?.ok === false)?.sentence ?? null;
   };
 
   return {
@@ -263,7 +272,8 @@ export function createCompareSlice({
           ? null
           : await bestOther(window);
         if (current(get().model)?.model !== open.model || get().sides !== null) return;
-        set({ sides: initialSides(open, recents, best) });
+        const devices = current(get().info)?.devices ?? [];
+        set({ sides: initialSides(open, { recents, best, window, devices }) });
       }
       if (get().comparison.kind === "idle") await compare();
     },
@@ -271,11 +281,16 @@ export function createCompareSlice({
     stopComparing: task.stop,
     async benchSides(conditions = "wait") {
       const asked = input;
-      if (asked === null || get().comparing !== null) return;
+      const { comparing } = get();
+      if (asked === null || (comparing !== null && !comparing.waiting)) return;
+      const [a, b] = [measurable(asked.a.subject), measurable(asked.b.subject)];
+      if ("why" in a || "why" in b) return;
+      task.stop();
       const { signal, isCurrent } = task.begin();
+      set({ sidesError: null, comparing: null });
       say("bench", "Preparing both");
       try {
-        const [onA, onB] = [deviceOf(asked.a.subject), deviceOf(asked.b.subject)];
+        const [onA, onB] = [a.device, b.device];
         const others = asked.a.model === asked.b.model ? [] : [asked.b.model];
         const request = { model: asked.a.model, others, device: [...new Set([onA, onB])], conditions, ...BENCH };
         for await (const item of engine.stream("bench.run", request, { signal })) {
@@ -288,7 +303,7 @@ export function createCompareSlice({
                 0,
                 item.subjects.findIndex((each) => each.model === model && each.device === device),
               ),
-              name: "measured in turn",
+              name: `${[...new Set([onA, onB])].join(" and ")} of this machine, in turn`,
             });
             const speed = { a: sideOf(asked.a.model, onA), b: sideOf(asked.b.model, onB), together: true };
             emit("benchMeasured", item);
@@ -300,7 +315,7 @@ export function createCompareSlice({
         }
         if (isCurrent() && measured !== null) await compare();
       } catch (error) {
-        if (isCurrent() && !isCancelled(error)) get().notifyError("The sides could not be measured", error);
+        if (isCurrent() && !isCancelled(error)) set({ sidesError: toWireError(error) });
       } finally {
         if (isCurrent()) set({ comparing: null });
       }
@@ -333,9 +348,9 @@ export function createCompareSlice({
 
 function sayBench(
   item: Exclude<BenchItem, { kind: "done" }>,
-  say: (what: "bench", sentence: string, fraction?: number) => void,
+  say: (what: "bench", sentence: string, fraction?: number | null, waiting?: boolean) => void,
 ): void {
-  if (item.kind === "phase") say("bench", item.sentence);
+  if (item.kind === "phase") say("bench", item.sentence, null, item.name === "conditions");
   else if (item.kind === "sample")
     say("bench", `Measuring both in turn, ${item.done} of ${item.total}`, item.done / item.total);
 }

@@ -22,11 +22,12 @@ import styles from "./Overview.module.css";
 export interface OverviewProps {
   /** Measurements of other tabs for this model. */
   readonly measured: MeasuredSpeed | null;
+  readonly onReport: () => void;
   /** Cards of another feature, below where it runs. */
   readonly children?: ReactNode;
 }
 
-export function Overview({ measured, children }: OverviewProps): ReactNode {
+export function Overview({ measured, onReport, children }: OverviewProps): ReactNode {
   const overview = useSession((state) => current(state.model));
   const subject = useSubject();
   const verdicts = useVerdict();
@@ -36,7 +37,7 @@ export function Overview({ measured, children }: OverviewProps): ReactNode {
   return (
     <div className={styles["scroll"]}>
       <div className={styles["overview"]}>
-        <Head overview={overview} />
+        <Head overview={overview} onReport={onReport} />
         {overview.canGraph.ok ? <VerdictCard verdicts={verdicts} subject={subject} /> : null}
         <Problems overview={overview} />
         <Forecasts
@@ -61,7 +62,7 @@ export function Overview({ measured, children }: OverviewProps): ReactNode {
   );
 }
 
-function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
+function Head({ overview, onReport }: { readonly overview: OverviewView; readonly onReport: () => void }): ReactNode {
   const setTab = useSession((state) => state.setTab);
   const command = overview.argument === null ? null : `rlx inspect ${overview.argument}`;
   return (
@@ -71,6 +72,9 @@ function Head({ overview }: { readonly overview: OverviewView }): ReactNode {
         <p>{overview.sentence}</p>
       </div>
       <div className={styles["actions"]}>
+        <Button small onClick={onReport}>
+          Report…
+        </Button>
         {command === null ? null : <CopyButton label="Copy as command" text={() => command} />}
         {overview.canRun.ok ? (
           <Button look="primary" small onClick={() => setTab("run")}>

@@ -120,6 +120,8 @@ export interface MeasuredSpeed {
   readonly truth: Truth;
   readonly generate: Figure | null;
   readonly prompt: Figure | null;
+  /** What speaks against it: "other programs ran"; null where nothing does. */
+  readonly caveat: string | null;
 }
 
 interface SpeedCardProps extends Pick<ForecastsProps, "measured" | "runs"> {
@@ -165,7 +167,7 @@ function SpeedCard({ title, speed, prompt, measured, runs }: SpeedCardProps): Re
 
 /** In the units of the forecast above it. The machines may be two: the forecast's is named in the card's head. */
 function Measured({
-  measured: { source, device, truth, generate, prompt },
+  measured: { source, device, truth, generate, prompt, caveat },
   promptTokens,
 }: {
   readonly measured: MeasuredSpeed;
@@ -177,6 +179,7 @@ function Measured({
     <div className={styles["measured"]}>
       <p>
         <TruthMark truth={truth} /> on {deviceTitle(devices, device)} of this machine, {source}
+        {caveat === null ? "" : ` (${caveat})`}
       </p>
       <dl>
         <div>

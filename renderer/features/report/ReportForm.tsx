@@ -1,5 +1,6 @@
 /** What goes into a report: a tick for each part that is there. Nothing is sent anywhere; the page is saved as a file. */
 import type { ReactNode } from "react";
+import { useEffect } from "react";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -17,7 +18,9 @@ export function ReportForm({ onClose }: { readonly onClose: () => void }): React
   const make = useReport((s) => s.makeReport);
   const copy = useReport((s) => s.copyReport);
   const busy = useReport((s) => s.reportBusy);
-  const benches = useReport((s) => s.benchResults.length);
+  const benches = useReport((s) => s.benchResults.length + s.benchEarlier.length);
+  const loadHistory = useReport((s) => s.loadBenchHistory);
+  useEffect(() => void loadHistory(), [loadHistory]);
   const turns = useReport((s) => s.turns.length);
   const hasNotes = useReport((s) => s.notes.trim() !== "");
   const hasProfile = useReport((s) => s.profiled !== null);

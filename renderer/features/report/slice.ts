@@ -27,9 +27,23 @@ export interface ReportSlice {
   readonly copyReport: () => Promise<void>;
 }
 
+interface ReportedBench {
+  /** The history has none: 0 or less. */
+  readonly id: number;
+  readonly at: number;
+  readonly result: BenchRecord;
+}
+
+/** Names of reports: a number in this session, else the day. */
+const benchName = ({ id, at }: ReportedBench): string =>
+  id > 0 ? `Bench ${id}` : `Bench of ${new Date(at).toISOString().slice(0, 16).replace("T", " ")}`;
+
 /** What other features have for it. */
 export interface Reported {
-  readonly benchResults: readonly { readonly id: number; readonly result: BenchRecord }[];
+  readonly benchResults: readonly ReportedBench[];
+  /** Of the open model, before this session. */
+  readonly benchEarlier: readonly ReportedBench[];
+  readonly loadBenchHistory: () => Promise<void>;
   readonly turns: readonly { readonly prompt: string; readonly answer: { readonly text: string } }[];
   readonly notes: string;
 }
@@ -45,13 +59,15 @@ export function createReportSlice({
   get,
 }: SliceTools<ReportSlice, SessionState & ReportSlice & Reported>): ReportSlice {
   const input = (choice: ReportChoice): ReportInput | null => {
-    const { model, backend, target, phase, benchResults, profiled, turns, notes } = get();
+    const { model, backend, target, phase, benchResults, benchEarlier, profiled, turns, notes } = get();
     const open = current(model);
     if (open === null || target === null) return null;
     return {
       ...{ model: open.model, subject: { backend, target }, phase, paths: choice.paths },
       benches: choice.benches
-        ? benchResults.slice(0, MOST_BENCHES).map(({ id, result }) => ({ name: `Bench ${id}`, record: result }))
+        ? [...benchResults, ...benchEarlier]
+            .slice(0, MOST_BENCHES)
+            .map((bench) => ({ name: benchName(bench), record: bench.result }))
         : [],
       profile: choice.profile && profiled !== null ? profileOf(profiled) : null,
       conversation: choice.conversation
@@ -85,6 +101,10 @@ export function createReportSlice({
       const page = await get().makeReport();
       if (page === null) return false;
       saveText(page.name, page.html, "text/html");
+      get().notify({
+        ...{ level: "info", title: "Report saved", code: null, hint: null, details: null },
+        text: `${page.name} is where downloads go.`,
+      });
       return true;
     },
     async copyReport() {

@@ -4,10 +4,12 @@ import { useEffect } from "react";
 import { LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
 import type { ServerStatus } from "../../../main/contract/views/server.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
+import { fileTitles } from "../../session/fileTitles.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import fields from "../../ui/fields.module.css";
 import { NumberField } from "../../ui/fields.tsx";
 import { bytes, count, plural } from "../../ui/format.ts";
 import { RequestTable } from "./RequestTable.tsx";
@@ -97,11 +99,13 @@ function ModelChoice(): ReactNode {
   const named = useServer((s) => s.serverFields.models);
   useEffect(() => void load(), [load]);
   const left = choices.filter(({ path }) => !pathsOf(named).includes(path));
+  const titles = fileTitles(choices.map(({ path }) => path));
   if (left.length === 0 && pick === null) return null;
   return (
     <div className={styles["row"]}>
       {left.length === 0 ? null : (
         <select
+          className={fields["alone"]}
           aria-label="Add a model of this machine"
           value=""
           onChange={(event) => {
@@ -111,7 +115,7 @@ function ModelChoice(): ReactNode {
           <option value="">Add a model of this machine…</option>
           {left.map(({ path, name }) => (
             <option key={path} value={path} title={path}>
-              {name}
+              {titles.get(path) ?? name}
             </option>
           ))}
         </select>

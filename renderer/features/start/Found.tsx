@@ -73,6 +73,7 @@ function FoundItem({ model }: { readonly model: FoundModel }): ReactNode {
     >
       <Item
         glyph={deviceLook("gpu").glyph}
+        kind="A model found on this machine"
         title={name}
         sentence={problem ?? where}
         aside={sizeText(variant, bytes)}

@@ -4,12 +4,15 @@ import styles from "./Start.module.css";
 
 export function Item({
   glyph,
+  kind,
   title,
   sentence,
   aside,
   below = "",
 }: {
   readonly glyph: string;
+  /** What the glyph stands for. */
+  readonly kind: string;
   readonly title: string;
   readonly sentence: string;
   readonly aside: string;
@@ -18,8 +21,8 @@ export function Item({
 }): ReactNode {
   return (
     <>
-      <span className={styles["tile"]} aria-hidden="true">
-        <svg width="16" height="16" viewBox="0 0 10 10">
+      <span className={styles["tile"]} title={kind}>
+        <svg width="16" height="16" viewBox="0 0 10 10" role="img" aria-label={kind}>
           <path d={glyph} />
         </svg>
       </span>

@@ -74,16 +74,23 @@ function RecentItem({ recent }: { readonly recent: Recent }): ReactNode {
       >
         <Item
           glyph={deviceLook("cpu").glyph}
+          kind="A file opened before"
           title={recent.name}
-          sentence={recent.exists ? recent.folder : "No longer there"}
-          aside={sizeText(recent.variant, recent.bytes)}
-          below={resultText(recent)}
+          sentence={recent.exists ? recent.folder : `No longer in ${recent.folder}`}
+          aside={recent.exists ? sizeText(recent.variant, recent.bytes) : ""}
+          below={recent.exists ? resultText(recent) : ""}
         />
       </button>
-      <span className={styles["forget"]}>
-        <IconButton label={`Forget ${recent.name}`} onClick={() => void forget(recent.path)}>
-          ×
-        </IconButton>
+      <span className={styles["forget"]} data-gone={!recent.exists}>
+        {recent.exists ? (
+          <IconButton label={`Forget ${recent.name}`} onClick={() => void forget(recent.path)}>
+            ×
+          </IconButton>
+        ) : (
+          <Button small aria-label={`Remove ${recent.name}`} onClick={() => void forget(recent.path)}>
+            Remove
+          </Button>
+        )}
       </span>
     </div>
   );

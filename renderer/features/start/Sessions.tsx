@@ -55,6 +55,7 @@ function SessionItem({ row: { session, models, savedAt } }: { readonly row: Sess
       <button type="button" className={styles["item"]} title={models.join(", ")} onClick={() => void goOn(session)}>
         <Item
           glyph={deviceLook("host").glyph}
+          kind="A session"
           title={title}
           sentence={others.length === 0 ? "Session" : `Session, and ${plural(others.length, "more model")}`}
           aside={when}

@@ -1,10 +1,12 @@
 /** The first screen: what was opened before, what lies on this machine, what comes with the program, and a place to drop a file. */
 import { Download } from "lucide-react";
 import type { ReactNode } from "react";
+import { SESSION_ENDING } from "../../../main/contract/views/session.ts";
+import { openedModelsText } from "../../../main/diagnostics/opens.ts";
 import { useSession } from "../../session/context.tsx";
 import { notOpened } from "../../session/openSource.ts";
 import { Button } from "../../ui/Button.tsx";
-import { ErrorNote } from "../../ui/ErrorNote.tsx";
+import { canHelpAgain, ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Found } from "./Found.tsx";
 import { Offers } from "./Offers.tsx";
 import { Recents } from "./Recents.tsx";
@@ -29,7 +31,10 @@ export function Start({ dragging, onOpen, onOpenPath, onServer, onTrain, onSetti
           <div className={styles["drop"]}>
             <Download size={32} strokeWidth={1.2} aria-hidden="true" className={styles["arrow"]} />
             <strong>Drop a model anywhere</strong>
-            <p>A GGUF, several, or a folder. Files are read in place and nothing leaves this machine.</p>
+            <p>
+              One or several: {openedModelsText()}; or a {SESSION_ENDING} file. Files are read in place and nothing
+              leaves this machine.
+            </p>
             <div className={styles["actions"]}>
               <Button look="primary" onClick={onOpen}>
                 Open…
@@ -60,6 +65,14 @@ function Failure(): ReactNode {
   const error = useSession((state) => (state.model.kind === "failed" ? state.model.error : null));
   const source = useSession((state) => state.source);
   const open = useSession((state) => state.open);
+  const close = useSession((state) => state.close);
   if (error === null || source === null) return null;
-  return <ErrorNote title={notOpened(source)} error={error} onRetry={() => void open(source)} />;
+  return (
+    <ErrorNote
+      title={notOpened(source)}
+      error={error}
+      onRetry={canHelpAgain(error) ? () => void open(source) : undefined}
+      onClose={close}
+    />
+  );
 }
