@@ -8,7 +8,7 @@ import type { Graph } from "../ir/graph.ts";
 import { coremlEntry } from "../engine/models/packageRequest.ts";
 import { opTable } from "../ops/index.ts";
 
-type Named = Pick<PlanTarget, "units" | "profile" | "context">;
+type Named = Pick<PlanTarget, "units" | "profile" | "context" | "options">;
 
 export const routeFor = (graph: Graph, target: Named): Route =>
   routeGraph(finish(legalise(graph, "coreml")).graph, {
