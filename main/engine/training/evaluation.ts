@@ -59,14 +59,14 @@ export class Evaluation {
 
   /** Token by token: the window holds the last ones, and what comes behind them is not looked at. */
   async write(
-    { graph, input, length, words, encode, decode }: Writing,
+    { graph, input, length, words, ...text }: Writing,
     weights: Arrays,
     asked: { readonly prompt: string; readonly tokens: number; readonly temperature: number; readonly seed: number },
     signal: AbortSignal,
   ): Promise<string> {
     const runner = await (this.#writing ??= this.#open(graph));
     const random = randomOf(asked.seed, 0x53414d50);
-    const ids = [...encode(asked.prompt)];
+    const ids = [...text.encode(asked.prompt)];
     if (ids.length === 0) ids.push(0);
     const begin = ids.length;
     while (ids.length < begin + asked.tokens) {
@@ -81,7 +81,7 @@ export class Evaluation {
       ids.push(drawn(logits, asked.temperature, random()));
       await othersFirst();
     }
-    return decode(ids.slice(begin));
+    return text.decode(ids.slice(begin));
   }
 
   async dispose(): Promise<void> {

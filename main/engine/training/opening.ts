@@ -72,7 +72,7 @@ export async function openTraining(parts: OpeningParts, spec: TrainSpec, signal:
 /** An open model, or one that is opened for this training. */
 async function modelOf(store: ModelStore, { model }: TrainSpec, signal: AbortSignal): Promise<OpenModel | undefined> {
   if (model === undefined) return undefined;
-  return model.kind === "open" ? store.get(model.model) : await store.open(model, signal, []);
+  return model.kind === "open" ? store.get(model.model) : store.open(model, signal, []);
 }
 
 const closed = async (store: ModelStore, { model }: TrainSpec, opened: OpenModel | undefined): Promise<void> => {

@@ -23,8 +23,8 @@ export async function placesOf(
   files: TrainingFiles,
   { recipe, output, checkpoint, resume }: TrainSpec,
 ): Promise<Places> {
-  const at = async (path: string, overwrite: boolean, ending = CHECKPOINT_ENDING): Promise<string> =>
-    await files.place(path, { ending, overwrite });
+  const at = (path: string, overwrite: boolean, ending = CHECKPOINT_ENDING): Promise<string> =>
+    files.place(path, { ending, overwrite });
   return {
     ...(output === undefined ? {} : { output: await at(output.path, output.overwrite, recipeOf(recipe).resultEnding) }),
     // A checkpoint takes the place of the one before it, which a run that goes on has read.

@@ -20,9 +20,9 @@ export async function train(command: Command, choice: ModelChoice, options: Trai
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx train] --runs: got ${choice.file} besides, expected nothing`, {
       hint: "Leave one out.",
     });
-  if (options.runs === true) return await listRuns(command);
-  if (choice.file === undefined) return await listRecipes(command);
-  return await runTraining(command, choice.file, options);
+  if (options.runs === true) return listRuns(command);
+  if (choice.file === undefined) return listRecipes(command);
+  return runTraining(command, choice.file, options);
 }
 
 async function runTraining(command: Command, given: string, options: TrainOptions): Promise<number> {

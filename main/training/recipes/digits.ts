@@ -72,7 +72,7 @@ function digitsOf(data: RecipeData): Digits {
   if (odd >= 0)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
-      `[${data.name}] label ${odd}: got ${labels.data[odd]}, expected a digit from 0 to ${DIGIT_CLASSES - 1}`,
+      `[${data.name}] label ${odd}: got ${String(labels.data[odd])}, expected a digit from 0 to ${DIGIT_CLASSES - 1}`,
     );
   const most = images.type === "u1" ? 255 : 1;
   return { images: Float32Array.from(images.data, (value) => value / most), labels: Uint8Array.from(labels.data) };

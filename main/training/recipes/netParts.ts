@@ -18,7 +18,7 @@ export function net(name: string, build: (net: NetBuilder) => void): Graph {
   build({
     g: typedBuilder(builder),
     input: (leaf, type) => builder.input(leaf, parseType(type)),
-    output: (leaf, value) => void builder.output(leaf, value),
+    output: (leaf, value) => builder.output(leaf, value),
   });
   return builder.finish();
 }

@@ -14,7 +14,7 @@ const cpu = trainingOn(cpuDevice(loadAddon(), { threads: 2 }), "cpu");
 async function prepared(id: string, batch: number, fields: Record<string, number> = {}): Promise<Prepared> {
   const recipe = RECIPES.find((each) => each.id === id)!;
   const request = { fields: fieldValues(recipe, fields), batch, seed: 3, share: 0.1 };
-  return await recipe.prepare({ ...request, pace: () => Promise.resolve() });
+  return recipe.prepare({ ...request, pace: () => Promise.resolve() });
 }
 
 async function trained(
