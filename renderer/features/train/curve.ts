@@ -5,7 +5,7 @@ import { smoothed, weightFor } from "../../ui/lineChart.ts";
 
 type Steps = Extract<TrainItem, { kind: "steps" }>;
 const COLUMNS = ["step", "loss", "rate", "norm"] as const;
-export type CurveColumn = Exclude<(typeof COLUMNS)[number], "step">;
+type CurveColumn = Exclude<(typeof COLUMNS)[number], "step">;
 export type TrainCurve = { readonly [C in (typeof COLUMNS)[number]]: readonly number[] };
 
 export const NO_CURVE: TrainCurve = { step: [], loss: [], rate: [], norm: [] };
