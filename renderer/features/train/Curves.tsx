@@ -38,7 +38,7 @@ export function CurveControls(): ReactNode {
   );
 }
 
-export interface CurvesProps {
+interface CurvesProps {
   readonly curve: TrainCurve;
   readonly validation: readonly ValidationPoint[];
 }

@@ -5,13 +5,13 @@ import { smoothed, weightFor } from "../../ui/lineChart.ts";
 
 type Steps = Extract<TrainItem, { kind: "steps" }>;
 const COLUMNS = ["step", "loss", "rate", "norm"] as const;
-export type CurveColumn = Exclude<(typeof COLUMNS)[number], "step">;
+type CurveColumn = Exclude<(typeof COLUMNS)[number], "step">;
 export type TrainCurve = { readonly [C in (typeof COLUMNS)[number]]: readonly number[] };
 
 export const NO_CURVE: TrainCurve = { step: [], loss: [], rate: [], norm: [] };
 
-/** Points that are kept; half of them are left when there are more. */
-export const MOST_POINTS = 8192;
+/** Points that are kept, about as many as a picture has columns; half of them are left when there are more. */
+export const MOST_POINTS = 2048;
 
 /** Two neighbours become one: of the loss their mean, of the rest the later. A number that is none stays in sight. */
 function halved(curve: TrainCurve): TrainCurve {
@@ -32,7 +32,9 @@ export function withSteps(curve: TrainCurve, item: Pick<Steps, "step" | "loss" |
   const joined = Object.fromEntries(
     COLUMNS.map((name) => [name, [...curve[name].slice(0, kept), ...item[name]]]),
   ) as unknown as TrainCurve;
-  return joined.step.length > MOST_POINTS ? halved(joined) : joined;
+  let short = joined;
+  while (short.step.length > MOST_POINTS) short = halved(short);
+  return short;
 }
 
 function lengthBefore(steps: readonly number[], first: number): number {
@@ -47,10 +49,14 @@ export const curveOf = ({ curve }: Pick<TrainRun, "curve">): TrainCurve => ({
 
 /** A column as points. Where a value was not asked for there is none; the loss keeps its gaps: a number that is none is news. */
 export function pointsOf(curve: TrainCurve, column: CurveColumn): readonly CurvePoint[] {
-  return curve.step.flatMap((x, i) => {
-    const y = curve[column][i] ?? Number.NaN;
-    return column !== "loss" && Number.isNaN(y) ? [] : [{ x, y }];
+  const points: CurvePoint[] = [];
+  const values = curve[column];
+  // Ten times a second for each curve: a plain loop.
+  curve.step.forEach((x, i) => {
+    const y = values[i] ?? Number.NaN;
+    if (column === "loss" || !Number.isNaN(y)) points.push({ x, y });
   });
+  return points;
 }
 
 /** How curves are looked at. */

@@ -10,7 +10,7 @@ import { TRAIN_LIMITS } from "../../../main/contract/views/train.ts";
 import { typedPath } from "../../session/openSource.ts";
 import { count } from "../../ui/format.ts";
 
-export interface NumberRule {
+interface NumberRule {
   readonly label: string;
   readonly about: string;
   readonly least: number;
@@ -208,7 +208,7 @@ const bound = (value: number): string => (Number.isInteger(value) ? count(value)
 const CLIP = new Set<NumberName>(["clipNorm", "clipValue"]);
 
 /** The numbers that this form shows: others are not read. */
-export function shownNumbers(recipe: TrainRecipe, { schedule, checkpoint }: TrainForm): readonly NumberName[] {
+function shownNumbers(recipe: TrainRecipe, { schedule, checkpoint }: TrainForm): readonly NumberName[] {
   return [
     ...(["steps", "batch", "lr", ...SCHEDULES[schedule].numbers, "clipNorm", "clipValue", "seed"] as const),
     ...(["validationEvery", "validationShare", "normsEvery"] as const),

@@ -7,15 +7,15 @@ import { NO_CURVE, withSteps } from "./curve.ts";
 import type { LayerNorm } from "./norms.ts";
 
 type Item<K extends TrainItem["kind"]> = Extract<TrainItem, { kind: K }>;
-export type StartedRun = Item<"started">;
-export type EndedRun = Item<"done">;
+type StartedRun = Item<"started">;
+type EndedRun = Item<"done">;
 export type Speed = Pick<Item<"steps">, "stepsPerSecond" | "memoryBytes" | "elapsedSeconds" | "secondsLeft">;
 
 /** `dropped`: it was left, and nothing of it is saved. */
 export type LiveState =
   "starting" | "running" | "pausing" | "paused" | "resuming" | "stopping" | "done" | "stopped" | "failed" | "dropped";
 
-export interface WrittenSample {
+interface WrittenSample {
   readonly step: number;
   readonly prompt: string;
   readonly text: string;
