@@ -37,7 +37,7 @@ export function Overview({ measured, children }: OverviewProps): ReactNode {
     <div className={styles["scroll"]}>
       <div className={styles["overview"]}>
         <Head overview={overview} />
-        {overview.canGraph.ok ? <VerdictCard verdicts={verdicts} subject={subject} /> : null}
+        {overview.canGraph.ok ? <VerdictCard verdicts={verdicts} subject={subject} measured={measured} /> : null}
         <Problems overview={overview} />
         <Forecasts
           forecasts={overview.forecasts}
