@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rectAt, ribbonNotches, ribbonParts, ribbonRects, segmentExtents, shareOut, waitsOf } from "./ribbonGeometry.ts";
+import {
+  rectAt,
+  ribbonNotches,
+  ribbonParts,
+  ribbonRects,
+  segmentExtents,
+  shareOut,
+  waitsOf,
+} from "./ribbonGeometry.ts";
 
 const runs = (rows: readonly (readonly [device: number, segment: number, work: number, ops: number])[]) => ({
   device: rows.map(([device]) => device),

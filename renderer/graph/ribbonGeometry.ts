@@ -55,8 +55,7 @@ interface Handing {
 export function waitsOf(handing: readonly Handing[], cacheSeconds: number, step: number): RibbonWaits {
   if (step <= 0) return NO_WAITS;
   const before = new Map<number, number>();
-  for (const { toSegment, seconds } of handing)
-    before.set(toSegment, (before.get(toSegment) ?? 0) + seconds / step);
+  for (const { toSegment, seconds } of handing) before.set(toSegment, (before.get(toSegment) ?? 0) + seconds / step);
   return { before, caches: cacheSeconds / step };
 }
 

@@ -29,7 +29,16 @@ export function printVerdict({ output }: Command, verdict: Verdict): void {
   output.line();
   const first = verdict.rows.find((row) => row.ok)?.speed.promptTokens;
   output.table(
-    ["runs on", "decode", `first token${first === undefined ? "" : ` of ${first}`}`, "memory", "ANE", "GPU", "hops", "fits"],
+    [
+      "runs on",
+      "decode",
+      `first token${first === undefined ? "" : ` of ${first}`}`,
+      "memory",
+      "ANE",
+      "GPU",
+      "hops",
+      "fits",
+    ],
     verdict.rows.map((row) => cellsOf(row)),
     { right: [1, 2, 3, 4, 5, 6], yields: 0 },
   );

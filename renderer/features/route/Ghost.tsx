@@ -22,10 +22,7 @@ interface GhostBandProps {
 export function GhostBand({ ghost, width, by, y, height }: GhostBandProps): ReactNode {
   const { route, before, after } = ghost;
   const long = width * Math.min(1, after.value / before.value);
-  const { rects, gaps } = useMemo(
-    () => ribbonParts(route.runs, long, by, routeWaits(route)),
-    [route, long, by],
-  );
+  const { rects, gaps } = useMemo(() => ribbonParts(route.runs, long, by, routeWaits(route)), [route, long, by]);
   const waits = gaps.map((gap) => (
     <rect
       key={`wait ${gap.x}`}

@@ -151,10 +151,7 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
   const plan = usePlan(route);
   const ghost = useSession((state) => state.ghost);
   const [ref, { width }] = useSize<HTMLDivElement>();
-  const { rects, gaps } = useMemo(
-    () => ribbonParts(route.runs, width, by, routeWaits(route)),
-    [route, width, by],
-  );
+  const { rects, gaps } = useMemo(() => ribbonParts(route.runs, width, by, routeWaits(route)), [route, width, by]);
   const graph = useSession((state) => current(state.graph));
   const selection = useSession((state) => state.selection);
   const select = useSession((state) => state.select);
