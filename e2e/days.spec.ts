@@ -53,7 +53,7 @@ async function applyAdvice(page: Page): Promise<void> {
     .getByRole("navigation")
     .getByRole("region", { name: "Advice" })
     .getByRole("button", {
-      name: /states/i,
+      name: /compute units/i,
     });
   await press(row.first());
   const open = card.getByRole("listitem").filter({ has: page.locator('[aria-expanded="true"]') });

@@ -86,7 +86,7 @@ test("the table of targets and the advice are walked by keys; an advice is previ
   await expect(targets.first()).toBeFocused();
 
   const list = page.getByRole("navigation").getByRole("region", { name: "Advice" });
-  const row = list.getByRole("button", { name: /states/i }).first();
+  const row = list.getByRole("button", { name: /compute units/i }).first();
   await expect(row).toBeVisible();
   await list.getByRole("button").last().focus();
   await page.keyboard.press("Home");

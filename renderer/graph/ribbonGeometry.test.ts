@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rectAt, ribbonNotches, ribbonRects, segmentExtents, shareOut } from "./ribbonGeometry.ts";
+import {
+  rectAt,
+  ribbonNotches,
+  ribbonParts,
+  ribbonRects,
+  segmentExtents,
+  shareOut,
+  waitsOf,
+} from "./ribbonGeometry.ts";
 
 const runs = (rows: readonly (readonly [device: number, segment: number, work: number, ops: number])[]) => ({
   device: rows.map(([device]) => device),
@@ -68,6 +76,25 @@ describe("the ribbon", () => {
       [1, 480],
       [2, 160],
     ]);
+  });
+
+  it("has one scale: what hops and caches take has its own width, and two routes compare by theirs", () => {
+    const two = runs([
+      [3, 0, 0.2, 2],
+      [1, 1, 0.3, 5],
+    ]);
+    const waits = waitsOf([{ toSegment: 1, seconds: 0.0004 }], 0.0001, 0.001);
+    const { rects, gaps } = ribbonParts(two, 1000, "work", waits);
+    expect(rects.map(({ x, width }) => [x, width].map(Math.round))).toEqual([
+      [0, 200],
+      [600, 300],
+    ]);
+    expect(gaps.map(({ kind, segment, x, width }) => [kind, segment, Math.round(x), Math.round(width)])).toEqual([
+      ["hop", 1, 200, 400],
+      ["caches", -1, 900, 100],
+    ]);
+    expect(ribbonNotches(rects).map(Math.round)).toEqual([400]);
+    expect(ribbonParts(two, 1000, "ops", waits).gaps).toEqual([]);
   });
 
   it("finds the stretch under the pointer", () => {

@@ -25,13 +25,51 @@ export interface RibbonRect {
   readonly work: number;
 }
 
+/** What of a step is no segment's: handing over before a segment, and copying caches, as shares of the step. */
+export interface RibbonWaits {
+  readonly before: ReadonlyMap<number, number>;
+  readonly caches: number;
+}
+export const NO_WAITS: RibbonWaits = { before: new Map(), caches: 0 };
+
+/** A stretch in which no segment runs. */
+export interface RibbonGap {
+  readonly kind: "hop" | "caches";
+  readonly x: number;
+  readonly width: number;
+  /** That it comes before; -1 at the end. */
+  readonly segment: number;
+}
+
+export interface RibbonParts {
+  readonly rects: readonly RibbonRect[];
+  readonly gaps: readonly RibbonGap[];
+}
+
+interface Handing {
+  readonly toSegment: number;
+  readonly seconds: number;
+}
+
+/** Of a step that takes so long. */
+export function waitsOf(handing: readonly Handing[], cacheSeconds: number, step: number): RibbonWaits {
+  if (step <= 0) return NO_WAITS;
+  const before = new Map<number, number>();
+  for (const { toSegment, seconds } of handing) before.set(toSegment, (before.get(toSegment) ?? 0) + seconds / step);
+  return { before, caches: cacheSeconds / step };
+}
+
 /** Narrowest segment, and narrowest run that is drawn by itself. */
 const MIN_SEGMENT = 3;
 const MIN_RUN = 6;
 
-export function ribbonRects(unordered: RibbonRuns, width: number, by: RibbonWidth): readonly RibbonRect[] {
+export const ribbonRects = (runs: RibbonRuns, width: number, by: RibbonWidth): readonly RibbonRect[] =>
+  ribbonParts(runs, width, by, NO_WAITS).rects;
+
+/** By time, what is no segment's has its own stretches: the whole width is the whole step. By ops there are none. */
+export function ribbonParts(unordered: RibbonRuns, width: number, by: RibbonWidth, waits: RibbonWaits): RibbonParts {
   const count = unordered.device.length;
-  if (count === 0 || width <= 0) return [];
+  if (count === 0 || width <= 0) return { rects: [], gaps: [] };
   const runs = inOrder(unordered);
   const weightOf = (run: number): number => Math.max(0, (by === "work" ? runs.work[run] : runs.ops[run]) ?? 0);
   const segments = segmentSpans(runs);
@@ -40,10 +78,28 @@ export function ribbonRects(unordered: RibbonRuns, width: number, by: RibbonWidt
     for (let run = first; run < end; run++) sum += weightOf(run);
     return sum;
   });
-  const widths = shareOut(weights, width, MIN_SEGMENT);
+  const seen = new Set<number>();
+  const waiting = segments.map(({ first }) => {
+    const segment = runs.segment[first] ?? 0;
+    // A segment of several devices is waited for once.
+    const share = by === "work" && !seen.has(segment) ? (waits.before.get(segment) ?? 0) : 0;
+    seen.add(segment);
+    return share;
+  });
+  const gapWeights = [...waiting, by === "work" ? waits.caches : 0].filter((share) => share > 0);
+  const shared = shareOut([...weights, ...gapWeights], width, MIN_SEGMENT);
+  const widths = shared.slice(0, weights.length);
+  const gapWidths = shared.slice(weights.length);
   const rects: RibbonRect[] = [];
+  const gaps: RibbonGap[] = [];
   let x = 0;
+  const wait = (kind: RibbonGap["kind"], segment: number): void => {
+    const wide = gapWidths[gaps.length] ?? 0;
+    gaps.push({ kind, segment, x, width: wide });
+    x += wide;
+  };
   segments.forEach(({ first, end }, s) => {
+    if ((waiting[s] ?? 0) > 0) wait("hop", runs.segment[first] ?? 0);
     const segmentWidth = widths[s] ?? 0;
     const total = weights[s] ?? 0;
     let open: { x: number; width: number; first: number; ops: number; work: number } | null = null;
@@ -72,7 +128,8 @@ export function ribbonRects(unordered: RibbonRuns, width: number, by: RibbonWidt
     }
     flush();
   });
-  return rects;
+  if (gaps.length < gapWeights.length) wait("caches", -1);
+  return { rects, gaps };
 }
 
 /** Segment by segment, as they run; within one in the order of the nodes. */
@@ -119,9 +176,12 @@ export function shareOut(weights: readonly number[], total: number, least: numbe
 export const rectAt = (rects: readonly RibbonRect[], x: number): RibbonRect | undefined =>
   rects.findLast((rect) => rect.x <= x) ?? rects[0];
 
-/** Where one segment hands over to the next: x of the border. */
+/** Where one segment hands over to the next: x of the border, or of the middle of the time that it takes. */
 export function ribbonNotches(rects: readonly RibbonRect[]): readonly number[] {
-  return rects.flatMap((rect, i) => (i > 0 && rects[i - 1]?.segment !== rect.segment ? [rect.x] : []));
+  return rects.flatMap((rect, i) => {
+    const last = rects[i - 1];
+    return last === undefined || last.segment === rect.segment ? [] : [(last.x + last.width + rect.x) / 2];
+  });
 }
 
 /** The rectangle around each segment, for focus and hits. */

@@ -2,6 +2,7 @@
 import { Moon, Sun, SunMoon } from "lucide-react";
 import type { ReactNode } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
+import { optionWords } from "../../main/contract/views/common.ts";
 import { backendTitle } from "../../main/contract/views/graph.ts";
 import { deviceTitle } from "../devices/choices.ts";
 import { backendOf } from "../devices/runner.ts";
@@ -233,12 +234,14 @@ function SubjectPick(): ReactNode {
   const chip = name(targets?.chips, target.chip);
   const context = `ctx ${target.context}`;
   const placed = backend === "coreml";
+  // Ways to compile that are on come before the machine: they are what differs.
+  const options = placed ? optionWords(target.options) : [];
   const long = placed
-    ? [name(targets?.units, target.units), `${chip}, ${name(targets?.oses, target.os)}`, context]
+    ? [name(targets?.units, target.units), ...options, `${chip}, ${name(targets?.oses, target.os)}`, context]
     : [chip, context];
   // In a small window what decides most comes first.
   const brief = target.chip.toUpperCase();
-  const short = placed ? [SHORT_UNITS[target.units] ?? target.units, brief, context] : [brief, context];
+  const short = placed ? [SHORT_UNITS[target.units] ?? target.units, ...options, brief, context] : [brief, context];
   return (
     <Popover
       label="Runs on"

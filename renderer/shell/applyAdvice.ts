@@ -2,13 +2,12 @@
 import type { Advice } from "../../main/contract/views/advice.ts";
 import type { WorkbenchState } from "./store.ts";
 
-export function applyAdvice({ change }: Pick<Advice, "change">, state: WorkbenchState): void {
+export function applyAdvice(advice: Advice, state: WorkbenchState): void {
+  const { change } = advice;
   switch (change.kind) {
     case "target":
-      state.setTarget(change.target);
-      break;
     case "backend":
-      state.setBackend(change.backend);
+      state.applyAdvice(advice);
       break;
     case "threads":
       state.setBench({ threads: String(change.threads) });

@@ -1,5 +1,5 @@
 /** A card: a title that asks or names, an aside that says for what, and what belongs to it. */
-import type { ReactNode } from "react";
+import type { KeyboardEventHandler, ReactNode } from "react";
 import { useId } from "react";
 import { cx } from "./cx.ts";
 import styles from "./Card.module.css";
@@ -10,13 +10,15 @@ export interface CardProps {
   readonly children: ReactNode;
   readonly className?: string | undefined;
   readonly level?: 2 | 3;
+  /** Keys of what has the focus within. */
+  readonly onKeyDown?: KeyboardEventHandler<HTMLElement>;
 }
 
-export function Card({ title, aside, children, className, level = 3 }: CardProps): ReactNode {
+export function Card({ title, aside, children, className, level = 3, onKeyDown }: CardProps): ReactNode {
   const id = useId();
   const Heading = level === 2 ? "h2" : "h3";
   return (
-    <section className={cx(styles["card"], className)} aria-labelledby={id}>
+    <section className={cx(styles["card"], className)} aria-labelledby={id} onKeyDown={onKeyDown}>
       <div className={styles["head"]}>
         <Heading id={id} className={styles["title"]}>
           {title}

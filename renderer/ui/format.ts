@@ -61,6 +61,8 @@ export function seconds(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const magnitude = Math.abs(value);
   if (magnitude === 0) return `0${THIN}s`;
+  // Ten nanoseconds: no clock here tells less, and no forecast.
+  if (magnitude < 1e-8) return `<${THIN}0.01${THIN}µs`;
   if (magnitude < 1e-3) return significant(value * 1e6) + THIN + "µs";
   if (magnitude < 1) return significant(value * 1e3) + THIN + "ms";
   return magnitude < 120 ? significant(value) + THIN + "s" : duration(Math.round(value));

@@ -14,6 +14,10 @@ export function DevicePatterns(): ReactNode {
           <rect width="5" height="5" fill="var(--cpu)" />
           <circle cx="2.5" cy="2.5" r=".9" fill="color-mix(in srgb, var(--canvas) 60%, transparent)" />
         </pattern>
+        <pattern id="wait-hop" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
+          <rect width="5" height="5" fill="var(--sunken)" />
+          <rect width="1.6" height="5" fill="var(--ink-3)" />
+        </pattern>
       </defs>
     </svg>
   );
@@ -26,6 +30,18 @@ const FILLS: { readonly [D in Device]: string } = {
   host: "color-mix(in srgb, var(--host) 35%, transparent)",
   none: "transparent",
 };
+
+/** Time in which no device computes: handing over is hatched, copying caches is plain grey. */
+export const waitFill = (kind: "hop" | "caches"): string => (kind === "hop" ? "url(#wait-hop)" : "var(--line-strong)");
+
+/** For a legend, beside its word. */
+export function WaitSwatch({ kind }: { readonly kind: "hop" | "caches" }): ReactNode {
+  return (
+    <svg width="12" height="9" aria-hidden="true" style={{ marginRight: 4 }}>
+      <rect width="12" height="9" rx="1.5" fill={waitFill(kind)} />
+    </svg>
+  );
+}
 
 /** The fill with its pattern; host code has a dashed border besides. */
 export const deviceFill = (device: Device): string => FILLS[device];

@@ -125,6 +125,9 @@ export const routeBrief = z.object({
   segments: z.array(z.object({ device, ops: z.number(), seconds: z.number(), why: z.string() })),
   devices: z.array(z.object({ device, ops: z.number(), seconds: z.number(), share: z.number() })),
   hops: z.number(),
+  /** Seconds that handing over takes before each segment, and of copying caches: with the segments they are the step. */
+  handing: z.array(z.object({ toSegment: z.number(), seconds: z.number() })),
+  cacheSeconds: z.number(),
   step: z.number(),
   sentence: z.string(),
 });

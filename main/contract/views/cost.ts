@@ -74,6 +74,8 @@ export const verdictRow = z.discriminatedUnion("ok", [
     fit: fitView.nullable(),
     /** Of the time of one token; null where the Neural Engine is out of the question. */
     aneShare: z.number().nullable(),
+    /** Of the time of one token; null where the GPU is out of the question. */
+    gpuShare: z.number().nullable(),
     hops: z.number(),
   }),
   /** There is no prediction for it. */

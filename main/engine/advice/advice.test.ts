@@ -2,10 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
 import { NO_OPTIONS } from "../../backends/coreml/levers.ts";
-import { resolveTarget } from "../../backends/coreml/plan/target.ts";
+import { resolveTarget, UNITS } from "../../backends/coreml/plan/target.ts";
 import { compile } from "../../compiler/compile.ts";
 import { coremlCost } from "../../compiler/cost/coremlCost.ts";
 import { machineFor } from "../../compiler/cost/machines.ts";
+import { SecondsColumns } from "../../compiler/cost/seconds.ts";
+import { stepCost } from "../../compiler/cost/stepCost.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { MachineState } from "../../contract/views/machine.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
@@ -25,6 +27,7 @@ import type { ModelInit } from "../models/openModel.ts";
 import { adviceView, findAdvice } from "./advise.ts";
 import type { Pair } from "./measure.ts";
 import { adviceVerdictOf, trialOf } from "./measure.ts";
+import { devicesOf, originText } from "./origin.ts";
 import type { Finding, StepForecast, Subject } from "./rule.ts";
 import { ADVICE_RULES } from "./rules.ts";
 
@@ -42,9 +45,22 @@ interface Given extends Partial<Pick<Subject, "backend" | "threads" | "fastCores
   readonly phase?: Phase;
   /** Milliseconds of a step on each runtime. */
   readonly milliseconds?: Readonly<Record<string, number>>;
+  /** Steps of that are mostly starting things. */
+  readonly short?: boolean;
 }
 
-function subject({ graph, target, phase = "decode", milliseconds = {}, ...given }: Given): Subject {
+/** Rules ask for the same routes. */
+function memoised<T>(make: (target: TargetSpec) => T): (target: TargetSpec) => T {
+  const known = new Map<string, T>();
+  return (target) => {
+    const key = JSON.stringify(target);
+    const made = known.get(key) ?? make(target);
+    known.set(key, made);
+    return made;
+  };
+}
+
+function subject({ graph, target, phase = "decode", milliseconds = {}, short = false, ...given }: Given): Subject {
   return {
     model: model(),
     backend: "coreml",
@@ -53,19 +69,19 @@ function subject({ graph, target, phase = "decode", milliseconds = {}, ...given 
     ...given,
     target: { ...TARGET, ...target },
     phase,
-    route: (of) => {
+    route: memoised((of: TargetSpec) => {
       if (graph === undefined) throw new Error("no graph in this case");
       const legal = finish(compile(graph(of.context), { backend: "coreml" })).graph;
       const route = routeGraph(legal, { table: opTable, entries: coremlEntry, target: resolveTarget(of, phase) });
       const machine = machineFor(of, { platform: "linux", chip: "", cores: 2, totalBytes: 2 ** 34 });
       return Promise.resolve({ ...route, cost: coremlCost({ route, machine, tokens: stepTokens(phase) }) });
-    },
+    }),
     paletteError: (bits) => Promise.resolve(bits === 6 ? 0.025 : undefined),
     forecast: (backend): Promise<StepForecast | undefined> => {
       const own = milliseconds[backend];
       if (own === undefined) return Promise.resolve(undefined);
       const seconds = { value: own / 1000, low: own / 1200, high: own / 800 };
-      return Promise.resolve({ title: backend, bytes: own * 1e6, seconds });
+      return Promise.resolve({ title: backend, bytes: own * 1e6, seconds, short });
     },
   };
 }
@@ -211,6 +227,70 @@ describe("a palette", () => {
     ["a palette that there is", { graph: products(), target: { options: { ...NO_OPTIONS, palette: 8 } } }],
   ] as const)("is not advised for %s", async (_, given) => {
     expect(await found("palette", given)).toBeUndefined();
+  });
+});
+
+describe("a gain", () => {
+  it("says where it comes from, and what then runs where", async () => {
+    const { claim = "" } = (await found("context", { graph: decoder, target: { chip: "m4" } })) ?? {};
+    expect(claim).toMatch(/of caches less go in and out\. It saves \d.* of (starting|copying|the work)/);
+    const cost = (device: "ane" | "cpu", starting: number, caches: number) => {
+      const of = (value: number) => ({ value, low: value, high: value });
+      const segment = { device, work: of(0.001), starting: of(starting), weightBytes: 0, valueBytes: 0, flops: 0 };
+      return {
+        cost: stepCost({
+          ...{ tokens: 1, nodes: new SecondsColumns(0), hops: [], cacheBytes: 0 },
+          ...{ segments: [segment], caches: of(caches) },
+        }),
+      };
+    };
+    expect(originText(cost("ane", 0.003, 0.001), cost("cpu", 0.001, 0.0005))).toBe(
+      "It saves 2 ms of starting and handing over, 500 µs of copying caches. Then everything runs on the CPU.",
+    );
+  });
+
+  it("is that of no plain switch of units onto devices that it needs anyway", async () => {
+    const { signal } = new AbortController();
+    let [kept, withheld] = [0, 0];
+    const GIVEN: readonly Given[] = [
+      { graph: decoder, target: { chip: "m4", context: 1024 } },
+      { graph: products({ rows: 40_000 }), target: { chip: "m1" } },
+      { graph: products({ rows: 40_000 }), target: { chip: "m1", units: "all", profile: "ane" } },
+      { graph: products({ steps: 8, rows: 16_384, picks: true }) },
+      { graph: products({ steps: 8, rows: 64, picks: true }) },
+    ];
+    for (const given of GIVEN) {
+      const asked = subject(given);
+      const listed = await findAdvice(asked, ADVICE_RULES, signal);
+      for (const { name, find } of ADVICE_RULES.filter(({ backends }) => backends.includes("coreml")))
+        if ((await find(asked)) !== undefined && !listed.some(({ rule }) => rule.name === name)) withheld++;
+      for (const { rule, finding } of listed) {
+        if (finding.change.kind !== "target" || rule.name === "units") continue;
+        kept++;
+        const needed = devicesOf((await asked.route(finding.change.target)).cost);
+        for (const { id: units } of UNITS) {
+          if (units === asked.target.units) continue;
+          const { cost } = await asked.route({ ...asked.target, units });
+          if (cost.step.value > finding.after.value) continue;
+          expect(devicesOf(cost).every((device) => needed.includes(device))).toBe(false);
+          expect(finding.claim).toContain("is predicted faster still");
+        }
+      }
+    }
+    expect(kept).toBeGreaterThan(0);
+    expect(withheld).toBeGreaterThan(0);
+  });
+});
+
+describe("another runtime", () => {
+  it("is advised for short steps too, with what is not known of them", async () => {
+    const finding = await found("runtime", { milliseconds: { coreml: 0.164, cpu: 0.101 }, short: true });
+    expect(finding?.claim).toBe(
+      "cpu is predicted to take 101 µs for a token where coreml takes 164 µs: 1.6 × less time. Such short steps are mostly starting things, which no forecast knows well: measure both.",
+    );
+    expect(await found("threads", { backend: "cpu", threads: 8, milliseconds: { cpu: 0.1 }, short: true })).toBe(
+      undefined,
+    );
   });
 });
 

@@ -10,6 +10,7 @@ import { stableIds } from "../views/graphView.ts";
 import type { TaskKind } from "../models/taskCache.ts";
 import { tasksOf } from "../models/taskCache.ts";
 import { secondsFigure } from "../measure/costFigures.ts";
+import { besideSwitches } from "./origin.ts";
 import type { AdviceRule, Finding, Subject } from "./rule.ts";
 import type { Span } from "./seconds.ts";
 import { gainSpan } from "./seconds.ts";
@@ -43,7 +44,8 @@ export function findAdvice(
     const found: Found[] = [];
     for (const rule of rules) {
       if (!rule.backends.includes(subject.backend)) continue;
-      const finding = await rule.find(subject);
+      const said = await rule.find(subject);
+      const finding = said && (await besideSwitches(subject, said));
       if (finding !== undefined && gainOf(finding).value >= LEAST_SHARE * finding.before.value)
         found.push({ rule, finding });
     }

@@ -12,6 +12,7 @@ import { RUNTIMES } from "../../contract/views/graph.ts";
 import { bytesFigure, grouped } from "../measure/forecast.ts";
 import { secondsText } from "../measure/advice.ts";
 import { counted } from "../words.ts";
+import { originText } from "./origin.ts";
 import type { AdviceRule, CostedRoute, Finding, Subject } from "./rule.ts";
 import { routeSeconds } from "./seconds.ts";
 import { nodesWith, percentText, stepText, workOf } from "./words.ts";
@@ -30,7 +31,14 @@ export async function improved(
 ): Promise<Finding | undefined> {
   const after = await route(target);
   if (routeSeconds(after) >= routeSeconds(now)) return undefined;
-  return { ...say(after), before: now.cost.step, after: after.cost.step, change: { kind: "target", target } };
+  const { claim, ...said } = say(after);
+  return {
+    ...said,
+    claim: `${claim} ${originText(now, after)}`,
+    before: now.cost.step,
+    after: after.cost.step,
+    change: { kind: "target", target },
+  };
 }
 
 const rowsOf = (route: CostedRoute, node: number): number => {

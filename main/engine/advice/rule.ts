@@ -16,6 +16,8 @@ export interface StepForecast {
   readonly title: string;
   readonly seconds: Span;
   readonly bytes: number;
+  /** Starting things takes most of it, or all around it takes longer: no forecast knows such a step well. */
+  readonly short: boolean;
 }
 
 /** A predicted route with what a step of it costs. */
@@ -30,7 +32,7 @@ export interface Subject {
   readonly phase: Phase;
   /** Predicted routes of the model; of the subject's phase unless another is named. */
   readonly route: (target: TargetSpec) => Promise<CostedRoute>;
-  /** Undefined where there is no forecast: no file, ops that the runtime cannot run, or too small a model. */
+  /** Undefined where there is no forecast: no file, or ops that the runtime cannot run. */
   readonly forecast: (backend: Backend) => Promise<StepForecast | undefined>;
   /** What a palette of so many bits would lose of the model's weights, ‖W′ − W‖ / ‖W‖; undefined where there is no data. */
   readonly paletteError: (bits: PaletteBits) => Promise<number | undefined>;

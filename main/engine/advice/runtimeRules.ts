@@ -6,6 +6,7 @@ import { planQuantize } from "../../quantize/plan.ts";
 import type { QuantizePlan } from "../../quantize/plan.ts";
 import { recipeOf } from "../../quantize/recipes.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
+import { secondsText } from "../measure/advice.ts";
 import { bytesFigure } from "../measure/forecast.ts";
 import { heldBytes } from "../measure/shape.ts";
 import { counted } from "../words.ts";
@@ -31,7 +32,7 @@ export const otherRuntime: AdviceRule = {
     const [best] = others.sort((a, b) => a.seconds.value - b.seconds.value);
     if (best === undefined || now.seconds.value < CLEARLY * best.seconds.value) return undefined;
     return {
-      claim: `${best.title} reads ${bytesFigure(best.bytes)} for ${stepText(subject.phase)} where ${now.title} reads ${bytesFigure(now.bytes)}: ${timesText(now.seconds.value, best.seconds.value)} less time, by bytes against memory bandwidth and arithmetic against the rate.`,
+      claim: runtimeClaim(subject, now, best),
       ops: [],
       before: now.seconds,
       after: best.seconds,
@@ -40,6 +41,14 @@ export const otherRuntime: AdviceRule = {
     };
   },
 };
+
+function runtimeClaim({ phase }: Subject, now: StepForecast, best: StepForecast): string {
+  const less = `${timesText(now.seconds.value, best.seconds.value)} less time`;
+  const [step, before, after] = [stepText(phase), secondsText(now.seconds.value), secondsText(best.seconds.value)];
+  if (now.short || best.short)
+    return `${best.title} is predicted to take ${after} for ${step} where ${now.title} takes ${before}: ${less}. Such short steps are mostly starting things, which no forecast knows well: measure both.`;
+  return `${best.title} reads ${bytesFigure(best.bytes)} for ${step} where ${now.title} reads ${bytesFigure(now.bytes)}, and takes ${after} where ${now.title} takes ${before}: ${less}, by bytes against memory bandwidth, arithmetic against the rate, and what starting takes.`;
+}
 
 /** What a step can gain where it waits for the slowest core: nothing where memory decides, a quarter where arithmetic does. */
 const WAITING = 0.25;
@@ -52,7 +61,7 @@ export const fewerThreads: AdviceRule = {
     const { threads, fastCores, phase } = subject;
     if (fastCores === undefined || threads <= fastCores) return undefined;
     const now = await subject.forecast(RUNTIMES.cpu);
-    if (now === undefined) return undefined;
+    if (now === undefined || now.short) return undefined;
     const times = (span: Span, by: number): Span => ({
       value: span.value * by,
       low: span.low * by,
@@ -94,7 +103,7 @@ export const quantisation: AdviceRule = {
   async find(subject) {
     if (subject.phase !== "decode") return undefined;
     const now = await subject.forecast(subject.backend);
-    const plan = now === undefined ? undefined : plannedAs(subject, RECIPE);
+    const plan = now === undefined || now.short ? undefined : plannedAs(subject, RECIPE);
     if (now === undefined || plan === undefined) return undefined;
     const before = heldBytes(subject.model.requireFile("advice").tensors, heldAsStored);
     const ratio = plan.byteLength / before;

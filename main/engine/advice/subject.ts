@@ -60,8 +60,13 @@ async function stepForecast(
       throw error;
     },
   );
-  if (cost === undefined || isBoundByStarts(cost)) return undefined;
+  if (cost === undefined) return undefined;
   // Runtimes read prompts in chunks of different sizes: all are told for the same one.
   const share = stepTokens(phase) / cost.tokens;
-  return { title: subjectTitle(subject), seconds: times(cost.step, share), bytes: movedByStep(cost) * share };
+  return {
+    title: subjectTitle(subject),
+    seconds: times(cost.step, share),
+    bytes: movedByStep(cost) * share,
+    short: isBoundByStarts(cost),
+  };
 }

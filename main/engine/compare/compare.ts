@@ -215,7 +215,7 @@ function routingView(graphs: ComparedGraphs, routed: RoutedPair): Comparison["ro
   };
 }
 
-export const briefOf = ({ runs, segments, devices, hops, step, sentence }: RouteView): RouteBrief => ({
+export const briefOf = ({ runs, segments, devices, hops, cacheSeconds, step, sentence }: RouteView): RouteBrief => ({
   runs,
   segments: segments.map(({ device, ops, seconds, why }) => ({ device, ops, seconds: seconds.value, why })),
   devices: devices.map(({ device, ops, seconds, workShare }) => ({
@@ -225,6 +225,8 @@ export const briefOf = ({ runs, segments, devices, hops, step, sentence }: Route
     share: workShare,
   })),
   hops: hops.length,
+  handing: hops.map(({ toSegment, seconds }) => ({ toSegment, seconds: seconds.value })),
+  cacheSeconds: cacheSeconds.value,
   step: step.value,
   sentence,
 });

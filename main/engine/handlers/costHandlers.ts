@@ -149,10 +149,14 @@ async function judged(request: VerdictRequest, signal: AbortSignal): Promise<Jud
     speed,
     fit: fitOf(request),
     aneShare: usesAne ? shareOf(deviceSeconds(decode.cost, "ane"), decode.cost) : null,
+    gpuShare: usesGpu(subject) ? shareOf(deviceSeconds(decode.cost, "gpu"), decode.cost) : null,
     hops: decode.cost.hops.length,
   };
   return { row, sentence: verdictSentence({ subject, machine, decode, speed, step }) };
 }
+
+const usesGpu = ({ backend, target: { units } }: Subject): boolean =>
+  backend === "mlx" || (backend === "coreml" && (units === "all" || units === "cpu-gpu"));
 
 function writesText(model: OpenModel): boolean {
   if (model.kind === "demo-graph") return false;

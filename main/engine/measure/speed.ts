@@ -90,7 +90,9 @@ function decodeRows(decode: StepCost, { bandwidth }: Machine): readonly SumRow[]
     seconds.value === 0 ? [] : [{ label, arithmetic, value: secondsFigure(seconds, "a constant for each") }];
   return [
     ...rows,
-    ...rest("Starting and handing over", "segments or ops, and hops", decode.overhead),
+    ...(decode.hops.length === 0
+      ? rest("Starting", "segments or ops", decode.overhead)
+      : rest("Starting and handing over", "segments or ops, and hops", decode.overhead)),
     ...rest(
       "Copying caches",
       `${bytesFigure(decode.cacheBytes)} read and written once, if Core ML copies them`,
@@ -118,7 +120,7 @@ function speedSentence(
   const around = shareOf(decode.overhead, decode);
   if (bound)
     return around > 0.5
-      ? `${writes ? "No rate: " : ""}${percent(around)} of a step is starting ops and handing over, which no forecast knows well.`
+      ? `${writes ? "No rate: " : ""}${percent(around)} of a step is ${decode.hops.length === 0 ? "starting ops" : "starting ops and handing over"}, which no forecast knows well.`
       : `${writes ? "No rate: " : ""}a step computes for ${secondsText(decode.step.value - decode.overhead.value)}, less than what lies around it takes, such as sampling.`;
   if (!writes) return "It generates no text: the time is for the whole input.";
   const fastest = Math.max(...Object.values(bandwidth).map(({ perSecond }) => perSecond));

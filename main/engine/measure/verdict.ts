@@ -1,5 +1,6 @@
 /** The verdict in one line: how fast a subject would be, and what most of a token's time goes into. */
 import type { Machine } from "../../compiler/cost/machines.ts";
+import type { StepCost } from "../../compiler/cost/stepCost.ts";
 import { deviceSeconds } from "../../compiler/cost/stepCost.ts";
 import type { Device, Figure } from "../../contract/views/common.ts";
 import { deviceOf } from "../../contract/views/common.ts";
@@ -95,6 +96,10 @@ function whyThere({ placement }: SubjectCost, op: CostlyOp): string {
   return reason === "" ? "" : `: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
 }
 
+/** One segment hands over to none. */
+export const startingText = ({ hops }: Pick<StepCost, "hops">): string =>
+  hops.length === 0 ? "starting ops" : "starting ops and handing over between devices";
+
 function largestPart(subject: SubjectCost): Part {
   const { cost } = subject;
   const [op] = heaviestOps(subject, 1);
@@ -111,7 +116,7 @@ function largestPart(subject: SubjectCost): Part {
       share: shareOf(cost.caches, cost),
       words: `copying ${bytesFigure(cost.cacheBytes)} of caches into and out of each call`,
     },
-    { share: shareOf(cost.overhead, cost), words: "starting ops and handing over between devices" },
+    { share: shareOf(cost.overhead, cost), words: startingText(cost) },
   ];
   const most = parts.reduce((best, part) => (part.share > best.share ? part : best));
   if (most.share >= WORTH) return most;
@@ -139,6 +144,6 @@ export function verdictSentence({ subject, machine, decode, speed, step }: Verdi
   const on = `On ${name} with ${withWhat(subject)}`;
   const part = largestPart(decode);
   const most = `${percent(part.share)} of each ${step} is ${part.words}.`;
-  if (speed.generate !== null) return `${on}: at most ${rateText(speed.generate)}. ${most}`;
+  if (speed.generate !== null) return `${on}: ${rateText(speed.generate)}. ${most}`;
   return `${on}: ${stepText(speed.token)} a ${step}. ${most}`;
 }

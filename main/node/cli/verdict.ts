@@ -29,21 +29,31 @@ export function printVerdict({ output }: Command, verdict: Verdict): void {
   output.line();
   const first = verdict.rows.find((row) => row.ok)?.speed.promptTokens;
   output.table(
-    ["runs on", "decode", `first token${first === undefined ? "" : ` of ${first}`}`, "memory", "ANE", "hops", "fits"],
+    [
+      "runs on",
+      "decode",
+      `first token${first === undefined ? "" : ` of ${first}`}`,
+      "memory",
+      "ANE",
+      "GPU",
+      "hops",
+      "fits",
+    ],
     verdict.rows.map((row) => cellsOf(row)),
-    { right: [1, 2, 3, 4, 5], yields: 0 },
+    { right: [1, 2, 3, 4, 5, 6], yields: 0 },
   );
 }
 
 function cellsOf(row: VerdictRow): string[] {
-  if (!row.ok) return [`${row.title}: ${row.sentence}`, "–", "–", "–", "–", "–", "–"];
-  const { speed, fit, aneShare, hops } = row;
+  if (!row.ok) return [`${row.title}: ${row.sentence}`, "–", "–", "–", "–", "–", "–", "–"];
+  const { speed, fit, aneShare, gpuShare, hops } = row;
   return [
     row.title,
-    speed.generate === null ? "–" : figureText(speed.generate),
+    speed.generate === null ? `${figureText(speed.token)} a token` : figureText(speed.generate),
     speed.prompt === null ? "–" : figureText(speed.prompt),
     fit === null ? "–" : figureText(fit.total),
     aneShare === null ? "–" : percent(aneShare),
+    gpuShare === null ? "–" : percent(gpuShare),
     String(hops),
     fit === null ? "–" : fit.verdict === "fits" ? "yes" : fit.verdict === "tight" ? "just" : "no",
   ];

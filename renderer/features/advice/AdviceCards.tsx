@@ -10,7 +10,7 @@ import { FigureText, TruthMark } from "../../ui/marks.tsx";
 import { Progress } from "../../ui/states.tsx";
 import { current } from "../../session/async.ts";
 import { sliceHook, useSession } from "../../session/context.tsx";
-import type { AdviceSlice } from "./slice.ts";
+import type { AdviceSlice, Applied } from "./slice.ts";
 import { PAIRS } from "./slice.ts";
 import styles from "./Advice.module.css";
 
@@ -26,11 +26,23 @@ export function AdviceCards({ onOp, onApply }: AdviceLinks): ReactNode {
   const state = useAdvice((slice) => slice.advices);
   const list = current(state);
   const load = useAdvice((slice) => slice.loadAdvices);
-  if (state.kind === "idle") return null;
+  const applied = useAdvice((slice) => slice.applied);
+  const undo = useAdvice((slice) => slice.undoAdvice);
+  if (state.kind === "idle" && applied === null) return null;
   if (state.kind === "failed")
     return <ErrorNote title="No advice could be found" error={state.error} onRetry={() => void load()} />;
   return (
-    <Card title="What would make it faster?" level={2} aside={<TruthMark truth="predicted" />}>
+    <Card
+      title="What would make it faster?"
+      level={2}
+      aside={<TruthMark truth="predicted" />}
+      onKeyDown={(event) => {
+        if (event.key !== "z" || !(event.metaKey || event.ctrlKey) || event.shiftKey || applied === null) return;
+        event.preventDefault();
+        undo();
+      }}
+    >
+      {applied === null ? null : <AppliedLine key={applied.title} applied={applied} onUndo={undo} />}
       {list === null ? (
         <Progress sentence="Looking at each rule" fraction={null} />
       ) : (
@@ -44,6 +56,21 @@ export function AdviceCards({ onOp, onApply }: AdviceLinks): ReactNode {
         </>
       )}
     </Card>
+  );
+}
+
+/** "843 → 511 µs · Undo": what was applied, and the way back. It takes the focus of the button that went with the advice. */
+function AppliedLine({ applied, onUndo }: { readonly applied: Applied; readonly onUndo: () => void }): ReactNode {
+  const { title, before, after } = applied;
+  return (
+    <p className={styles["applied"]} role="status">
+      <span>
+        {title}: <FigureText figure={before} /> → <FigureText figure={after} />
+      </span>
+      <button type="button" className={styles["link"]} title="Undo (⌘Z or Ctrl+Z here)" autoFocus onClick={onUndo}>
+        Undo
+      </button>
+    </p>
   );
 }
 

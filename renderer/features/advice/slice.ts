@@ -1,5 +1,7 @@
 /** Advice for the subject of the window: the list, which is looked at, and a measurement that runs. */
 import type { Advice, AdviceList, AdviceVerdict } from "../../../main/contract/views/advice.ts";
+import type { Figure, TargetSpec } from "../../../main/contract/views/common.ts";
+import type { Backend } from "../../../main/contract/views/graph.ts";
 import type { Async } from "../../session/async.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
@@ -12,7 +14,18 @@ export interface Measuring {
   readonly pairs: number;
 }
 
+/** What was applied last, and the subject before it. */
+export interface Applied {
+  readonly title: string;
+  /** Seconds of a step. */
+  readonly before: Figure;
+  readonly after: Figure;
+  readonly back: { readonly target: TargetSpec; readonly backend: Backend };
+}
+
 export interface AdviceSlice {
+  /** Until the subject is changed in another way. */
+  readonly applied: Applied | null;
   readonly advices: Async<AdviceList>;
   /** The rule whose card is open; null: all closed. */
   readonly openAdvice: string | null;
@@ -26,6 +39,9 @@ export interface AdviceSlice {
   /** warn: although the machine is not quiet. */
   readonly measureAdvice: (rule: string, conditions?: "wait" | "warn") => Promise<void>;
   readonly stopMeasuringAdvice: () => void;
+  /** Makes the changed target or runtime the window's subject, and remembers the one before. */
+  readonly applyAdvice: (advice: Advice) => void;
+  readonly undoAdvice: () => void;
 }
 
 /** Pairs of a measurement: enough for an interval, and over in a minute. */
@@ -46,9 +62,22 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
   };
   on("modelLeft", () => {
     drop();
-    set({ openAdvice: null });
+    set({ openAdvice: null, applied: null });
   });
   watch(({ backend, target, phase }) => [backend, target, phase], drop);
+  let applying = false;
+  watch(
+    ({ backend, target }) => [backend, target],
+    () => {
+      if (!applying && get().applied !== null) set({ applied: null });
+    },
+  );
+  const become = ({ target, backend }: Partial<Applied["back"]>): void => {
+    applying = true;
+    if (target !== undefined) get().setTarget(target);
+    if (backend !== undefined) get().setBackend(backend);
+    applying = false;
+  };
   on("routesSettled", () => void get().loadAdvices());
 
   const withVerdict = (rule: string, verdict: AdviceVerdict): void => {
@@ -59,6 +88,7 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
   };
 
   return {
+    applied: null,
     advices: IDLE,
     openAdvice: null,
     measuringAdvice: null,
@@ -114,5 +144,17 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
       }
     },
     stopMeasuringAdvice: measuring.stop,
+    applyAdvice({ title, before, after, change }) {
+      const { target, backend } = get();
+      if (target === null || (change.kind !== "target" && change.kind !== "backend")) return;
+      become(change.kind === "target" ? { target: change.target } : { backend: change.backend });
+      set({ applied: { title, before, after, back: { target, backend } } });
+    },
+    undoAdvice() {
+      const { applied } = get();
+      if (applied === null) return;
+      become(applied.back);
+      set({ applied: null });
+    },
   };
 }

@@ -3,10 +3,10 @@ import type { ReactNode } from "react";
 import { useMemo } from "react";
 import type { Comparison, RouteBrief } from "../../../main/contract/views/compare.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
-import { ribbonNotches, ribbonRects } from "../../graph/ribbonGeometry.ts";
+import { ribbonNotches, ribbonParts, waitsOf } from "../../graph/ribbonGeometry.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { approximate, plural, seconds, share } from "../../ui/format.ts";
-import { deviceFill } from "../../ui/patterns.tsx";
+import { deviceFill, WaitSwatch, waitFill } from "../../ui/patterns.tsx";
 import { useSize } from "../../ui/useSize.ts";
 import styles from "./Compare.module.css";
 
@@ -22,6 +22,9 @@ export function TwinRibbons({
     <div className={styles["ribbons"]}>
       <Band letter="A" route={a} long={longest === 0 ? 1 : a.step / longest} />
       <Band letter="B" route={b} long={longest === 0 ? 1 : b.step / longest} />
+      <p className={styles["key"]}>
+        <WaitSwatch kind="hop" /> hops <WaitSwatch kind="caches" /> copying caches
+      </p>
     </div>
   );
 }
@@ -36,12 +39,17 @@ function Band({
   readonly long: number;
 }): ReactNode {
   const [ref, { width }] = useSize<HTMLDivElement>();
-  const rects = useMemo(() => ribbonRects(route.runs, width * long, "work"), [route, width, long]);
+  const { rects, gaps } = useMemo(
+    () => ribbonParts(route.runs, width * long, "work", waitsOf(route.handing, route.cacheSeconds, route.step)),
+    [route, width, long],
+  );
+  const handing = route.handing.reduce((sum, hop) => sum + hop.seconds, 0);
   const words = [
     approximate(seconds(route.step)),
     ...route.devices.map((row) => `${deviceLook(row.device).short} ${share(row.share)}`),
     plural(route.segments.length, "segment"),
-    plural(route.hops, "hop"),
+    `${plural(route.hops, "hop")}${handing > 0 ? ` ${share(handing / route.step)}` : ""}`,
+    ...(route.cacheSeconds > 0 ? [`copying caches ${share(route.cacheSeconds / route.step)}`] : []),
   ].join(" · ");
   return (
     <div className={styles["band"]}>
@@ -64,6 +72,17 @@ function Band({
               />
             );
           })}
+          {gaps.map(({ kind, x, width: wide }) => (
+            <rect
+              key={`wait ${x}`}
+              x={x + 0.5}
+              y={0.5}
+              width={Math.max(1.2, wide - 1)}
+              height={HEIGHT - 1}
+              rx={1.5}
+              fill={waitFill(kind)}
+            />
+          ))}
           {ribbonNotches(rects).map((x) => (
             <path key={x} d={`M${x - 3} ${HEIGHT + 1}h6l-3 4z`} fill="var(--ink-2)" />
           ))}

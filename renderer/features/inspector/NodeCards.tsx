@@ -206,6 +206,10 @@ interface WhyProps {
   readonly placed: boolean;
 }
 
+/** A rule names the operation that it is about, "(of add)"; the sentence above it need not be said twice for that. */
+const isSaid = (rule: string, above: string): boolean =>
+  rule.replace(/ \(of [^()]+\)(?=\.?$)/u, "").replace(/\.$/u, "") === above.replace(/\.$/u, "");
+
 function WhyCard({ placement, op, placed }: WhyProps): ReactNode {
   const { device, supported, lowering } = placement;
   const wanted = placed && (placement.target.units.includes("ane") || placement.target.units === "all");
@@ -225,7 +229,7 @@ function WhyCard({ placement, op, placed }: WhyProps): ReactNode {
           {rules.map((rule) => (
             <li key={rule.id} title={rule.sentence}>
               <code>{rule.id}</code> {VERDICTS[rule.verdict]}
-              {rule.sentence === placement.sentence ? null : <span>: {rule.sentence}</span>}
+              {isSaid(rule.sentence, placement.sentence) ? null : <span>: {rule.sentence}</span>}
               <em>{rule.source}</em>
             </li>
           ))}

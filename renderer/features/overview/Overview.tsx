@@ -38,7 +38,7 @@ export function Overview({ measured, onReport, children }: OverviewProps): React
     <div className={styles["scroll"]}>
       <div className={styles["overview"]}>
         <Head overview={overview} onReport={onReport} />
-        {overview.canGraph.ok ? <VerdictCard verdicts={verdicts} subject={subject} /> : null}
+        {overview.canGraph.ok ? <VerdictCard verdicts={verdicts} subject={subject} measured={measured} /> : null}
         <Problems overview={overview} />
         <Forecasts
           forecasts={overview.forecasts}
@@ -99,12 +99,15 @@ function Problems({ overview }: { readonly overview: OverviewView }): ReactNode 
     const known = groups.get(key) ?? [];
     if (!known.some(({ sentence }) => sentence === ability.sentence)) groups.set(key, [...known, ability]);
   }
+  // A card has said it with the same way out, or in its own words.
+  const said = [...groups.values()].flat().map(({ sentence }) => sentence.replace(/\.$/u, "").toLowerCase());
+  const isNew = (warning: string): boolean => !said.some((sentence) => warning.toLowerCase().includes(sentence));
   return (
     <>
       {[...groups].map(([key, abilities]) => (
         <AbilityCard key={key} abilities={abilities} above={overview.sentence} />
       ))}
-      {overview.warnings.map((warning) => (
+      {overview.warnings.filter(isNew).map((warning) => (
         <p key={warning} className={styles["warning"]} role="note">
           {warning}
         </p>

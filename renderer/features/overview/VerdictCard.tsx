@@ -1,15 +1,16 @@
 /** The verdict under the title: one line, and the table of all targets. A row that is chosen becomes the window's subject. */
 import type { ReactNode } from "react";
 import type { Figure } from "../../../main/contract/views/common.ts";
-import type { Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
+import type { SpeedView, Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { walkButtons } from "../../ui/arrowFocus.ts";
 import { cx } from "../../ui/cx.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
-import { approximate, count, rangeText, share } from "../../ui/format.ts";
+import { approximate, count, rangeText, seconds, share } from "../../ui/format.ts";
 import { FigureText } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
+import type { MeasuredSpeed } from "./forecastCards.tsx";
 import type { Verdicts } from "./useVerdict.ts";
 import styles from "./Verdict.module.css";
 
@@ -18,8 +19,11 @@ const FITS = { fits: "yes", tight: "just", "too-big": "no" } as const;
 export function VerdictCard({
   verdicts,
   subject,
+  measured,
 }: {
   readonly verdicts: Verdicts;
+  /** Of this machine: it stands in the row of what ran. */
+  readonly measured: MeasuredSpeed | null;
   readonly subject: Subject | null;
 }): ReactNode {
   const { own, all, retry } = verdicts;
@@ -31,7 +35,7 @@ export function VerdictCard({
       <p className={cx(styles["line"], own.kind === "loading" && styles["waiting"])}>
         {verdict === null ? "Working out how fast it is here …" : verdict.sentence}
       </p>
-      <Targets verdict={current(all)} busy={all.kind !== "ready"} own={verdict} subject={subject} />
+      <Targets verdict={current(all)} busy={all.kind !== "ready"} own={verdict} subject={subject} measured={measured} />
     </section>
   );
 }
@@ -41,9 +45,10 @@ interface TargetsProps {
   readonly busy: boolean;
   readonly own: Verdict | null;
   readonly subject: Subject | null;
+  readonly measured: MeasuredSpeed | null;
 }
 
-function Targets({ verdict, busy, own, subject }: TargetsProps): ReactNode {
+function Targets({ verdict, busy, own, subject, measured }: TargetsProps): ReactNode {
   // Before the others are there, the own row keeps the table's place.
   const rows = verdict?.rows ?? (own === null ? [] : [own.own]);
   const tokens = rows.find((row) => row.ok)?.speed.promptTokens ?? 1000;
@@ -52,21 +57,27 @@ function Targets({ verdict, busy, own, subject }: TargetsProps): ReactNode {
       <thead>
         <tr>
           <th>runs on</th>
-          <th>tokens/s</th>
+          <th title="Tokens per second; where no rate is given, the time of a token">tokens/s</th>
           <th title={`Time to the first token of a prompt of ${count(tokens)} tokens`}>first token</th>
           <th>memory</th>
           <th>ANE</th>
+          <th>GPU</th>
           <th>hops</th>
           <th>fits</th>
         </tr>
       </thead>
       <tbody onKeyDown={walkButtons}>
         {rows.map((row) => (
-          <Target key={row.title} row={row} chosen={isChosen(row, subject)} />
+          <Target
+            key={row.title}
+            row={row}
+            chosen={isChosen(row, subject)}
+            measured={measured !== null && runsOn(row, measured, subject) ? measured.generate : null}
+          />
         ))}
         {verdict === null ? (
           <tr>
-            <td className={styles["more"]} colSpan={7}>
+            <td className={styles["more"]} colSpan={8}>
               Working out the other targets …
             </td>
           </tr>
@@ -78,6 +89,10 @@ function Targets({ verdict, busy, own, subject }: TargetsProps): ReactNode {
 
 const isChosen = ({ subject: { backend, target } }: VerdictRow, subject: Subject | null): boolean =>
   subject !== null && backend === subject.backend && (backend !== "coreml" || target.units === subject.target.units);
+
+/** Whether what was measured ran on this row's runtime; Core ML's runs are those of the window's target. */
+const runsOn = (row: VerdictRow, { device }: MeasuredSpeed, subject: Subject | null): boolean =>
+  row.subject.backend === device && (device !== "coreml" || isChosen(row, subject));
 
 /** "Core ML, CPU + ANE" */
 const shortTitle = (title: string): string => title.replace(" and ", " + ").replace("Neural Engine", "ANE");
@@ -96,7 +111,14 @@ const rounded = (figure: Figure): Figure => {
   return { ...figure, value: Number(figure.value.toPrecision(2)), low: two(figure.low), high: two(figure.high) };
 };
 
-function Target({ row, chosen }: { readonly row: VerdictRow; readonly chosen: boolean }): ReactNode {
+interface TargetProps {
+  readonly row: VerdictRow;
+  readonly chosen: boolean;
+  /** Tokens per second. */
+  readonly measured: Figure | null;
+}
+
+function Target({ row, chosen, measured }: TargetProps): ReactNode {
   const choose = useChoose();
   const name = (
     <button
@@ -113,7 +135,7 @@ function Target({ row, chosen }: { readonly row: VerdictRow; readonly chosen: bo
     return (
       <tr data-chosen={chosen}>
         <td>{name}</td>
-        <td className={styles["more"]} colSpan={6} title={row.sentence}>
+        <td className={styles["more"]} colSpan={7} title={row.sentence}>
           {row.sentence}
         </td>
       </tr>
@@ -122,15 +144,35 @@ function Target({ row, chosen }: { readonly row: VerdictRow; readonly chosen: bo
   return (
     <tr data-chosen={chosen}>
       <td>{name}</td>
-      <td title={speed.generate === null ? speed.sentence : speed.generate.basis}>
-        {speed.generate === null ? "–" : rangeCell(speed.generate)}
+      <td>
+        <SpeedCell speed={speed} measured={measured} />
       </td>
       <td>{speed.prompt === null ? "–" : <span title={speed.prompt.basis}>{rangeCell(speed.prompt)}</span>}</td>
       <td>{fit === null ? "–" : <FigureText figure={fit.total} />}</td>
       <td>{row.aneShare === null ? "–" : approximate(share(row.aneShare))}</td>
+      <td>{row.gpuShare === null ? "–" : approximate(share(row.gpuShare))}</td>
       <td>{row.hops}</td>
       <td title={fit?.sentence}>{fit === null ? "–" : FITS[fit.verdict]}</td>
     </tr>
+  );
+}
+
+/** The rate, or the time of a token where a rate would promise too much; with what was measured here. */
+function SpeedCell({ speed, measured }: { readonly speed: SpeedView; readonly measured: Figure | null }): ReactNode {
+  const predicted =
+    speed.generate === null ? (
+      <span title={`Predicted. ${speed.sentence}`}>{approximate(seconds(speed.token.value))} a token</span>
+    ) : (
+      <span title={`Predicted: ${speed.generate.basis}.`}>{rangeCell(speed.generate)}</span>
+    );
+  if (measured === null) return predicted;
+  return (
+    <>
+      {predicted}
+      <div className={styles["measured"]}>
+        measured <FigureText figure={measured} />
+      </div>
+    </>
   );
 }
 

@@ -5,9 +5,10 @@ import { deviceOf } from "../../../main/contract/views/common.ts";
 import { useSession } from "../../session/context.tsx";
 import type { Ghost } from "../../session/sessionSlice.ts";
 import { seconds } from "../../ui/format.ts";
-import { deviceFill } from "../../ui/patterns.tsx";
+import { deviceFill, waitFill } from "../../ui/patterns.tsx";
 import type { RibbonWidth } from "../../graph/ribbonGeometry.ts";
-import { ribbonRects } from "../../graph/ribbonGeometry.ts";
+import { ribbonParts } from "../../graph/ribbonGeometry.ts";
+import { routeWaits } from "./routing.ts";
 import styles from "./Ribbon.module.css";
 
 interface GhostBandProps {
@@ -21,8 +22,19 @@ interface GhostBandProps {
 export function GhostBand({ ghost, width, by, y, height }: GhostBandProps): ReactNode {
   const { route, before, after } = ghost;
   const long = width * Math.min(1, after.value / before.value);
-  const rects = useMemo(() => ribbonRects(route.runs, long, by), [route, long, by]);
-  return rects.map((rect) => (
+  const { rects, gaps } = useMemo(() => ribbonParts(route.runs, long, by, routeWaits(route)), [route, long, by]);
+  const waits = gaps.map((gap) => (
+    <rect
+      key={`wait ${gap.x}`}
+      x={gap.x + 0.5}
+      y={y}
+      width={Math.max(1.2, gap.width - 1)}
+      height={height}
+      rx={1}
+      fill={waitFill(gap.kind)}
+    />
+  ));
+  const work = rects.map((rect) => (
     <rect
       key={rect.firstNode}
       x={rect.x + 0.5}
@@ -34,6 +46,12 @@ export function GhostBand({ ghost, width, by, y, height }: GhostBandProps): Reac
       opacity={0.75}
     />
   ));
+  return (
+    <>
+      {work}
+      {waits}
+    </>
+  );
 }
 
 export function GhostSummary(): ReactNode {

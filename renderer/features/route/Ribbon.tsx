@@ -4,7 +4,7 @@ import { memo, useMemo, useState } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import { deviceOf } from "../../../main/contract/views/common.ts";
 import { ROUTED } from "../../../main/contract/views/graph.ts";
-import type { RouteView, SegmentView } from "../../../main/contract/views/route.ts";
+import type { HopView, RouteView, SegmentView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { nodeName, opName } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
@@ -13,18 +13,18 @@ import { cx } from "../../ui/cx.ts";
 import { deviceLook } from "../../ui/devices.ts";
 import { approximate, bytes, plural, seconds, share } from "../../ui/format.ts";
 import { TruthMark } from "../../ui/marks.tsx";
-import { deviceFill } from "../../ui/patterns.tsx";
+import { deviceFill, WaitSwatch, waitFill } from "../../ui/patterns.tsx";
 import { useSize } from "../../ui/useSize.ts";
-import type { RibbonRect, RibbonWidth } from "../../graph/ribbonGeometry.ts";
+import type { RibbonGap, RibbonRect, RibbonWidth } from "../../graph/ribbonGeometry.ts";
 import { GhostBand, GhostSummary } from "./Ghost.tsx";
 import { TruthWord } from "./TruthWord.tsx";
-import { rectAt, ribbonNotches, ribbonRects, segmentExtents } from "../../graph/ribbonGeometry.ts";
-import { plannedRuns } from "./routing.ts";
+import { rectAt, ribbonNotches, ribbonParts, segmentExtents } from "../../graph/ribbonGeometry.ts";
+import { plannedRuns, routeWaits } from "./routing.ts";
 import styles from "./Ribbon.module.css";
 
-const HEIGHT = 20;
+const HEIGHT = 16;
 /** Of the prediction, where a plan stands below it. */
-const PREDICTED_HEIGHT = 12;
+const PREDICTED_HEIGHT = 9;
 /** Narrower segments have no room for their time. */
 const ROOM_FOR_TIME = 68;
 
@@ -116,6 +116,7 @@ function Summary({
       )}
       <span>{plural(route.segments.length, "segment")}</span>
       <span>
+        {by === "work" && route.hops.length > 0 ? <WaitSwatch kind="hop" /> : null}
         {plural(route.hops.length, "hop")}
         {hopBytes === 0 ? null : (
           <>
@@ -127,6 +128,7 @@ function Summary({
       </span>
       {route.cacheBytes === 0 ? null : (
         <span title="This program has no states: caches are passed in and out of every call.">
+          {by === "work" ? <WaitSwatch kind="caches" /> : null}
           caches <b>{bytes(route.cacheBytes)}</b> {unit}
         </span>
       )}
@@ -149,7 +151,7 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
   const plan = usePlan(route);
   const ghost = useSession((state) => state.ghost);
   const [ref, { width }] = useSize<HTMLDivElement>();
-  const rects = useMemo(() => ribbonRects(route.runs, width, by), [route, width, by]);
+  const { rects, gaps } = useMemo(() => ribbonParts(route.runs, width, by, routeWaits(route)), [route, width, by]);
   const graph = useSession((state) => current(state.graph));
   const selection = useSession((state) => state.selection);
   const select = useSession((state) => state.select);
@@ -164,6 +166,17 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
             width={rect.width}
             height={plan === null && ghost === null ? HEIGHT : PREDICTED_HEIGHT}
             device={deviceOf(rect.device)}
+          />
+        ))}
+        {gaps.map(({ kind, x, width: wide }) => (
+          <rect
+            key={x}
+            x={x + 0.5}
+            y={0.5}
+            width={Math.max(1.2, wide - 1)}
+            height={(plan === null && ghost === null ? HEIGHT : PREDICTED_HEIGHT) - 1}
+            rx={1.5}
+            fill={waitFill(kind)}
           />
         ))}
         {ghost === null ? null : (
@@ -184,6 +197,16 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
           <path key={x} d={`M${x - 4} ${HEIGHT + 1}h8l-4 5z`} fill="var(--ink-2)" />
         ))}
       </svg>
+      {gaps.map((gap) => (
+        <span
+          key={gap.x}
+          role="img"
+          className={styles["wait"]}
+          style={{ left: gap.x, width: gap.width }}
+          aria-label={gapWords(route, gap)}
+          title={`${gapWords(route, gap)}.`}
+        />
+      ))}
       {segmentExtents(rects).map((extent) => {
         const segment = route.segments[extent.segment];
         if (segment === undefined) return null;
@@ -211,6 +234,18 @@ function Band({ route, by }: { readonly route: RouteView; readonly by: RibbonWid
       })}
     </div>
   );
+}
+
+/** "Hop to segment 2, 6 values with 3.2 KB, ~90.3 µs". */
+function gapWords({ hops, cacheBytes, cacheSeconds }: RouteView, { kind, segment }: RibbonGap): string {
+  if (kind === "caches")
+    return `Copying ${bytes(cacheBytes)} of caches in and out, ${approximate(seconds(cacheSeconds.value))}`;
+  const own = hops.filter(({ toSegment }) => toSegment === segment);
+  const sum = (of: (hop: HopView) => number): number => own.reduce((all, hop) => all + of(hop), 0);
+  return `Hop to segment ${segment + 1}, ${plural(
+    sum(({ values }) => values),
+    "value",
+  )} with ${bytes(sum((hop) => hop.bytes))}, ${approximate(seconds(sum((hop) => hop.seconds.value)))}`;
 }
 
 const segmentWords = (segment: SegmentView): string =>

@@ -12,7 +12,17 @@ import type { ProfileView } from "../../../main/contract/views/run.ts";
 import type { Async } from "../../session/async.ts";
 import { current } from "../../session/async.ts";
 import { segmentsOfNodes } from "../../graph/hopWords.ts";
+import type { RibbonWaits } from "../../graph/ribbonGeometry.ts";
+import { waitsOf } from "../../graph/ribbonGeometry.ts";
 import { count, seconds } from "../../ui/format.ts";
+
+/** What of a route's step is no segment's. */
+export const routeWaits = ({ hops, cacheSeconds, step }: RouteView): RibbonWaits =>
+  waitsOf(
+    hops.map(({ toSegment, seconds: time }) => ({ toSegment, seconds: time.value })),
+    cacheSeconds.value,
+    step.value,
+  );
 
 /** ◌ predicted · ◐ planned · ● observed: the words of the window for how sure a placement is. */
 export const ROUTE_TRUTHS = ["predicted", "planned", "observed"] as const;

@@ -265,6 +265,9 @@ function decision(
       };
 }
 
+/** Share of a run's work from which on an operator speaks for it. */
+const SPEAKS = 0.1;
+
 /**
  * Why a run is where it is. The heaviest operator speaks for it: on the CPU the heaviest of those that are kept there by a rule,
  * not by the way back. Where the run begins with another one, that is said, too.
@@ -298,6 +301,10 @@ function causeOf(
   const [first] = kept;
   const begins =
     first === undefined || first.reason === most.reason ? "" : ` It begins with ${typeOf(first)}: ${first.reason}`;
+  const main = heaviest(own);
+  // What keeps it there may be small: then most of its work is what follows, for which the way back does not pay.
+  if (main !== undefined && whole > 0 && most.costMs < SPEAKS * whole && !kept.includes(main))
+    return `Most of the work there follows what stays: ${share(main)}, for which the way back takes longer than it saves. What stays is ${typeOf(most)}: ${most.reason}${begins}`;
   return `${most.reason}${own.length === 1 || whole === 0 ? "" : ` ${share(most)}.`}${begins}`;
 }
 
