@@ -23,6 +23,7 @@ export function ChoiceList({ choice }: { readonly choice: Choice }): ReactNode {
         >
           <Item
             glyph={deviceLook("cpu").glyph}
+            kind="A model"
             title={option.name}
             sentence={option.problem ?? option.detail}
             aside={sizeText(null, option.bytes)}
