@@ -114,6 +114,9 @@ for (const method of [
 ] as const)
   await call(method, {});
 await stream("models.find", {});
+await call("train.recipes", {});
+await call("train.runs", {});
+await call("train.plan", { recipe: "linear" });
 const sample = await call("model.open", { source: { kind: "offer", id: "sample" } });
 if (sample === null) throw new Error("the sample model could not be opened");
 await recordModel(sample);

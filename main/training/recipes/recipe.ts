@@ -140,7 +140,9 @@ function refusal({ kind, least, most, choices = [] }: RecipeField, value: Option
     (kind === "number" || Number.isInteger(value)) &&
     value >= (least ?? -Infinity) &&
     value <= (most ?? Infinity);
-  return inside ? undefined : `${kind === "whole" ? "a whole number" : "a number"} from ${String(least)} to ${String(most)}`;
+  return inside
+    ? undefined
+    : `${kind === "whole" ? "a whole number" : "a number"} from ${String(least)} to ${String(most)}`;
 }
 
 export const numberField = (values: FieldValues, id: string): number => Number(values[id]);
