@@ -100,7 +100,7 @@ const peer = spawn(join(root, ".venv/bin/python"), [join(root, "bench/jaxTrainin
 const answers = createInterface({ input: peer.stdout })[Symbol.asyncIterator]();
 async function jaxSeconds({ peer: sizes, prepared }: Case, steps: number): Promise<number> {
   peer.stdin.write(`${JSON.stringify({ ...sizes, weights: shapesOf(prepared), steps })}\n`);
-  const { value } = await answers.next();
+  const { value } = (await answers.next()) as { readonly value: unknown };
   return Number(value) / steps;
 }
 

@@ -62,9 +62,7 @@ function Failed({ error }: { readonly error: WireError }): ReactNode {
         error={error}
         onRetry={() => void start()}
       />
-      {isNotQuiet ? (
-        <MeasureAnyway onMeasure={() => void start("warn")} />
-      ) : null}
+      {isNotQuiet ? <MeasureAnyway onMeasure={() => void start("warn")} /> : null}
     </>
   );
 }

@@ -35,9 +35,7 @@ export function Running(): ReactNode {
         fraction={last === undefined || waits ? null : last.done / last.total}
         {...(running === null ? {} : { since: running.since })}
       />
-      {waits ? (
-        <MeasureAnyway onMeasure={() => void start("warn")} />
-      ) : null}
+      {waits ? <MeasureAnyway onMeasure={() => void start("warn")} /> : null}
       {plan === null ? null : <Samples plan={plan} samples={samples} />}
     </Card>
   );

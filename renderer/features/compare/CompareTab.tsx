@@ -22,7 +22,13 @@ import { useCompare } from "./useCompare.ts";
 import styles from "./Compare.module.css";
 
 /** `choice`: measures which file to take; `taken`: what that found. */
-export function CompareTab({ choice, taken }: { readonly choice: ReactNode; readonly taken: string | null }): ReactNode {
+export function CompareTab({
+  choice,
+  taken,
+}: {
+  readonly choice: ReactNode;
+  readonly taken: string | null;
+}): ReactNode {
   const begin = useCompare((s) => s.beginCompare);
   const model = useCompare((s) => current(s.model)?.model ?? null);
   const backend = useCompare((s) => s.backend);

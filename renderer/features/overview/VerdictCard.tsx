@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import type { Figure } from "../../../main/contract/views/common.ts";
 import type { SpeedView, Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
+import { ROUTED } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { walkButtons } from "../../ui/arrowFocus.ts";
@@ -88,11 +89,11 @@ function Targets({ verdict, busy, own, subject, measured }: TargetsProps): React
 }
 
 const isChosen = ({ subject: { backend, target } }: VerdictRow, subject: Subject | null): boolean =>
-  subject !== null && backend === subject.backend && (backend !== "coreml" || target.units === subject.target.units);
+  subject !== null && backend === subject.backend && (backend !== ROUTED.backend || target.units === subject.target.units);
 
 /** Whether what was measured ran on this row's runtime; Core ML's runs are those of the window's target. */
 const runsOn = (row: VerdictRow, { device }: MeasuredSpeed, subject: Subject | null): boolean =>
-  row.subject.backend === device && (device !== "coreml" || isChosen(row, subject));
+  row.subject.backend === device && (device !== ROUTED.backend || isChosen(row, subject));
 
 /** "Core ML, CPU + ANE" */
 const shortTitle = (title: string): string => title.replace(" and ", " + ").replace("Neural Engine", "ANE");
