@@ -192,7 +192,7 @@ describe("the store", () => {
   it("shows only the tabs that a demo graph has", async () => {
     const { get } = await setUp();
     await get().open(HYBRID);
-    expect(shownTabs(get())).toEqual(["overview", "graph", "pipeline", "run", "export", "compare"]);
+    expect(shownTabs(get())).toEqual(["overview", "graph", "pipeline", "run", "export", "compare", "train"]);
   });
 
   it("streams an answer and stops it with its last report", async () => {

@@ -81,7 +81,6 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/training": [
     ...above("main/training"),
     "main/contract",
-    "main/formats",
     "main/library",
     "main/backends/cpu",
     ...top,

@@ -89,7 +89,9 @@ function Targets({ verdict, busy, own, subject, measured }: TargetsProps): React
 }
 
 const isChosen = ({ subject: { backend, target } }: VerdictRow, subject: Subject | null): boolean =>
-  subject !== null && backend === subject.backend && (backend !== ROUTED.backend || target.units === subject.target.units);
+  subject !== null &&
+  backend === subject.backend &&
+  (backend !== ROUTED.backend || target.units === subject.target.units);
 
 /** Whether what was measured ran on this row's runtime; Core ML's runs are those of the window's target. */
 const runsOn = (row: VerdictRow, { device }: MeasuredSpeed, subject: Subject | null): boolean =>
