@@ -211,6 +211,7 @@ test("a path is typed, the tabs are walked by arrows, the log says how to repeat
     "Profile",
     "Export",
     "Compare",
+    "Train",
     "Server",
     "Overview",
   ]) {
