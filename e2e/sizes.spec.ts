@@ -76,6 +76,7 @@ const TABS = [
   "Profile",
   "Export",
   "Compare",
+  "Train",
   "Server",
 ] as const;
 
