@@ -18,8 +18,8 @@ const left = async (name: string): Promise<string[]> => (await readdir(folder)).
 /** Has the compile told on stderr, which comes before the work itself. */
 const TELLING = { RLX_DISPATCH_REPORT: "1" };
 const COMPILED = /^dispatch for /m;
-/** How long an interrupted command may take to end. */
-const PROMPTLY = 1000;
+/** How long an interrupted command may take to end, in milliseconds, beside tests that use every core. Alone it is tenths. */
+const PROMPTLY = 3000;
 const cancelled = z.object({ error: z.object({ code: z.literal("CANCELLED") }) });
 const number = z.number();
 const stoppedAnswer = z.object({

@@ -256,7 +256,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       target: z.object({ chip: z.literal("m5"), units: z.literal("cpu") }),
       expectation: z.object({ device: z.literal("cpu"), least: z.literal(1), held: z.literal(true) }),
     }),
-    says: /\nOn M5 with CPU only: at most ~\d+–\d+ t\/s\.[^]*\nCPU +\d+ +~[\d.]+ ms +100\.0 %/,
+    says: /\nOn M5 with CPU only: ~\d+–\d+ t\/s\.[^]*\nCPU +\d+ +~[\d.]+ ms +100\.0 %/,
   },
   {
     line: "route FILE --mlx --context 64",
