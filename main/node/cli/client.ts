@@ -263,7 +263,8 @@ export async function* namingDevices<T>(
     yield* items;
   } catch (error) {
     if (error instanceof WorkbenchError && error.code === "ENV_NOT_QUIET") {
-      const hint = "Wait, or close what disturbs it. To measure anyway, with a marked result: --warn, or RLX_ALLOW_THROTTLE=1.";
+      const hint =
+        "Wait, or close what disturbs it. To measure anyway, with a marked result: --warn, or RLX_ALLOW_THROTTLE=1.";
       throw new WorkbenchError(error.code, error.message, { hint, cause: error });
     }
     if (!(error instanceof WorkbenchError) || error.code !== "ENV_NO_DEVICE") throw error;
