@@ -41,3 +41,7 @@ export async function allowedNow(promisedMs: number): Promise<Allowance> {
       : `${promised}; ${ms.toFixed(0)} ms allowed, because an empty process takes ${empty.toFixed(0)} ms here now`;
   return { ms, sentence };
 }
+
+/** The allowance for what took `spentMs`. Where the promise is kept, the machine is not looked at. */
+export const allowedFor = async (spentMs: number, promisedMs: number): Promise<Allowance> =>
+  spentMs < promisedMs ? { ms: promisedMs, sentence: `${promisedMs} ms promised` } : allowedNow(promisedMs);
