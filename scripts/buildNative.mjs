@@ -86,6 +86,22 @@ function crossOptions(arch) {
   return ["-DCMAKE_SYSTEM_NAME=Darwin", `-DCMAKE_SYSTEM_PROCESSOR=${name}`, `-DCMAKE_OSX_ARCHITECTURES=${name}`];
 }
 
+/**
+ * Where ccache is installed, a fresh clone takes what this machine has compiled before. Paths below the repository do not
+ * count, nor does when a file was written. A launcher that the environment names stays.
+ */
+function compilerCache() {
+  if (process.env["CMAKE_CXX_COMPILER_LAUNCHER"] !== undefined || !hasProgram("ccache")) return { options: [], env: {} };
+  return {
+    options: ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"],
+    env: {
+      CCACHE_BASEDIR: root,
+      CCACHE_NOHASHDIR: "1",
+      CCACHE_SLOPPINESS: "time_macros,include_file_mtime,include_file_ctime,pch_defines",
+    },
+  };
+}
+
 /** Builds one configuration; gives undefined, or the reason why it could not. */
 export async function buildNative(name, { force = false, arch = process.arch } = {}) {
   const { source = "native", target, options: said, mlx: wants } = nativeBuilds[name];
@@ -108,14 +124,15 @@ export async function buildNative(name, { force = false, arch = process.arch } =
     : !findCompiler() && "a C++20 compiler is missing";
   if (lacking) return lacking;
 
+  const cache = compilerCache();
   const configured = existsSync(join(root, folder, "CMakeCache.txt"));
   const generator = !configured && hasProgram("ninja") ? ["-G", "Ninja"] : [];
-  const setUp = ["-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", ...generator, ...options];
+  const setUp = ["-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", ...generator, ...cache.options, ...options];
   const configuration = await runCaptured(cmake, setUp);
   if (configuration.code !== 0) return `CMake could not configure:\n${configuration.output.trim()}`;
   const jobs = process.env["RLX_NATIVE_JOBS"] ?? String(availableParallelism());
   const part = target ? ["--target", target] : [];
-  const built = await runCaptured(cmake, ["--build", folder, "--parallel", jobs, ...part]);
+  const built = await runCaptured(cmake, ["--build", folder, "--parallel", jobs, ...part], { env: cache.env });
   if (built.code !== 0) return `the compiler stopped:\n${built.output.trim().split("\n").slice(-60).join("\n")}`;
   markFresh(stamp, key);
   return undefined;

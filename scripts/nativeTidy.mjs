@@ -1,5 +1,5 @@
-// clang-tidy over the C++ of the CPU engine and its addon: node scripts/nativeTidy.mjs. A file is looked at again only when
-// it, a header that it includes, or .clang-tidy changes. Not over the kernels, which are compiled once per instruction
+// clang-tidy over the C++ of the CPU engine and its addon: node scripts/nativeTidy.mjs. A machine looks at a file again only
+// when it, a header that it includes, its flags, .clang-tidy or clang-tidy itself changes. Not over the kernels, which are compiled once per instruction
 // set, nor over MLX and Core ML, whose headers take longer than all the rest.
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -7,7 +7,7 @@ import { dirname, join, normalize } from "node:path";
 import { pathToFileURL } from "node:url";
 import { findClangTidy, findCmake } from "./lib/environment.mjs";
 import { isCi, root, runCaptured } from "./lib/process.mjs";
-import { isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+import { keyOf, markClean, wasClean } from "./lib/stamp.mjs";
 
 const folder = ".cache/build-tidy";
 const included = /^native\/src\/(core|binding|cpu(?!\/kernels))\//;
@@ -38,19 +38,20 @@ export async function nativeTidy() {
   const { code, output } = await runCaptured(cmake, setUp);
   if (code !== 0) return `CMake could not configure:\n${output.trim()}`;
   const commands = JSON.parse(readFileSync(join(root, folder, "compile_commands.json"), "utf8"));
-  const paths = commands.map(({ file }) => file.slice(root.length + 1)).filter((path) => included.test(path));
-  const stale = paths
-    .map((path) => ({
+  const { output: version } = await runCaptured(tidy, ["--version"]);
+  const stale = commands
+    .map(({ file, command }) => ({ path: file.slice(root.length + 1), flags: command.replaceAll(root, "") }))
+    .filter(({ path }) => included.test(path))
+    .map(({ path, flags }) => ({
       path,
-      stamp: `tidy-${path.replaceAll("/", "-")}`,
-      key: keyOf([".clang-tidy", ...closureOf(path)]),
+      key: keyOf([".clang-tidy", "package-lock.json", ...closureOf(path)], [version, flags]),
     }))
-    .filter(({ stamp, key }) => !isFresh(stamp, key, []));
+    .filter(({ key }) => !wasClean("clang-tidy", key));
   const problems = [];
   const work = async () => {
     for (let next = stale.pop(); next; next = stale.pop()) {
       const found = await runCaptured(tidy, ["--quiet", "-p", folder, next.path]);
-      if (found.code === 0) markFresh(next.stamp, next.key);
+      if (found.code === 0) markClean("clang-tidy", next.key);
       else
         problems.push(
           found.output

@@ -93,6 +93,13 @@ async function prepareCompiler() {
   return findCmake() ? undefined : "no CMake (install it with your system's package manager)";
 }
 
+/** Compilers are asked through it where it is there, so that a second clone compiles nothing again. */
+async function prepareCompilerCache() {
+  if (!canUseApt() || hasProgram("ccache")) return undefined;
+  say("installing ccache");
+  return installWithApt("ccache");
+}
+
 async function buildEngine() {
   if (!findCompiler() || !findCmake()) return "no C++ compiler with CMake";
   const { buildNative, nativeBuilds } = await import("./buildNative.mjs");
@@ -234,6 +241,7 @@ const rounds = [
   [[{ name: "Node", needed: true, always: true, act: checkNode }]],
   [[{ name: "npm packages", needed: true, always: true, act: installPackages }]],
   [[{ name: "compiler", always: true, act: prepareCompiler }]],
+  [[{ name: "compiler cache", act: prepareCompilerCache }]],
   [
     [{ name: "native engine", always: true, act: buildEngine }],
     [

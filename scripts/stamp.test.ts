@@ -2,7 +2,7 @@
 import { mkdir, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { forget, isFresh, isNewest, keyOf, markFresh } from "./lib/stamp.mjs";
+import { forget, isFresh, isNewest, keyOf, markClean, markFresh, wasClean } from "./lib/stamp.mjs";
 
 const root = resolve(import.meta.dirname, "..");
 const folder = join(root, ".cache", `stamp-test-${process.pid}`);
@@ -55,4 +55,18 @@ it("tells by the times whether a source is newer than an output, tests aside", a
   expect(isNewest(output, [source])).toBe(true);
   await at(join(source, "b.ts"), 1002);
   expect(isNewest(output, [source])).toBe(false);
+});
+
+it("remembers what was clean by its key alone, in the folder for caches", () => {
+  const before = process.env["XDG_CACHE_HOME"];
+  process.env["XDG_CACHE_HOME"] = folder;
+  try {
+    const key = keyOf([source]);
+    expect(wasClean("toy", key)).toBe(false);
+    markClean("toy", key);
+    expect([wasClean("toy", key), wasClean("toy", `${key}x`), wasClean("other", key)]).toEqual([true, false, false]);
+  } finally {
+    if (before === undefined) delete process.env["XDG_CACHE_HOME"];
+    else process.env["XDG_CACHE_HOME"] = before;
+  }
 });

@@ -1,7 +1,8 @@
 // Stamps: a step is skipped if its inputs are unchanged since it last succeeded and its output exists.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join } from "node:path";
 import { root } from "./process.mjs";
 
 const ignored = new Set(["node_modules", "build", "prebuilt", "out", "__pycache__", ".venv"]);
@@ -68,3 +69,17 @@ export function markFresh(name, key) {
 }
 
 export const forget = (name) => rmSync(stampPath(name), { force: true });
+
+/** What this machine has found clean, whichever clone asked: a key holds all that the finding depends on. */
+function cleanPath(check, key) {
+  const said = process.env["XDG_CACHE_HOME"] ?? "";
+  return join(isAbsolute(said) ? said : join(homedir(), ".cache"), "rlx-workbench-checks", check, key);
+}
+
+export const wasClean = (check, key) => existsSync(cleanPath(check, key));
+
+export function markClean(check, key) {
+  const path = cleanPath(check, key);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, "");
+}
