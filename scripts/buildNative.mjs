@@ -91,7 +91,8 @@ function crossOptions(arch) {
  * count, nor does when a file was written. A launcher that the environment names stays.
  */
 function compilerCache() {
-  if (process.env["CMAKE_CXX_COMPILER_LAUNCHER"] !== undefined || !hasProgram("ccache")) return { options: [], env: {} };
+  if (process.env["CMAKE_CXX_COMPILER_LAUNCHER"] !== undefined || !hasProgram("ccache"))
+    return { options: [], env: {} };
   return {
     options: ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"],
     env: {
