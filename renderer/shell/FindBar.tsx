@@ -39,7 +39,7 @@ function Bar(): ReactNode {
     requestAnimationFrame(focusView);
   };
   return (
-    <div className={styles["find"]} role="search" data-find-bar>
+    <div className={styles["find"]} role="search">
       <SearchField
         id="view-search"
         label="Find in this view"
@@ -68,9 +68,6 @@ function Bar(): ReactNode {
 /** How long a view may change before it is searched again. */
 const SETTLED_MS = 150;
 
-const isOfBar = (node: Node): boolean =>
-  (node instanceof Element ? node : node.parentElement)?.closest("[data-find-bar]") !== null;
-
 /** What stands in the view, also after it changed. */
 function useFound(words: string): FoundText {
   const [found, setFound] = useState(NOTHING_FOUND);
@@ -83,8 +80,7 @@ function useFound(words: string): FoundText {
     const view = document.getElementById("view");
     look();
     if (view === null) return undefined;
-    const changes = new MutationObserver((records) => {
-      if (records.every(({ target }) => isOfBar(target))) return;
+    const changes = new MutationObserver(() => {
       clearTimeout(timer.current);
       timer.current = window.setTimeout(look, SETTLED_MS);
     });

@@ -129,6 +129,7 @@ function Main(): ReactNode {
           </button>
         ))}
       </div>
+      {opened ? <FindBar /> : null}
       <div
         className={styles["view"]}
         id="view"
@@ -137,7 +138,6 @@ function Main(): ReactNode {
         aria-labelledby={opened ? `tab-${tab}` : undefined}
         aria-label={opened ? undefined : "Opening"}
       >
-        {opened ? <FindBar /> : null}
         {opened ? (
           <ErrorBoundary key={tab} title={`${title} could not be drawn`}>
             <View />

@@ -31,7 +31,7 @@ export function placesOf(text: string, words: string): readonly number[] {
 
 const isShown = (element: Element | null): boolean =>
   element !== null &&
-  element.closest("script, style, textarea, option, .visually-hidden, [data-find-bar]") === null &&
+  element.closest("script, style, textarea, option, .visually-hidden") === null &&
   element.checkVisibility({ visibilityProperty: true });
 
 export function findIn(view: Element, words: string): FoundText {

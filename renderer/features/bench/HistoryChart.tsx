@@ -8,7 +8,7 @@ import { useSize } from "../../ui/useSize.ts";
 import type { HistoryPoint, HistorySeries } from "./history.ts";
 
 const HEIGHT = 150;
-const LEFT = 44;
+const LEFT = 60;
 const RIGHT = 12;
 const TOP = 16;
 const BOTTOM = 20;
@@ -32,6 +32,7 @@ export function HistoryChart({ series }: { readonly series: readonly HistorySeri
 }
 
 const day = (at: number): string => new Date(at).toLocaleDateString([], { day: "numeric", month: "short" });
+const hour = (at: number): string => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
 function Chart({ name, points }: HistorySeries): ReactNode {
   const [room, { width }] = useSize<HTMLDivElement>();
@@ -42,6 +43,9 @@ function Chart({ name, points }: HistorySeries): ReactNode {
   const base = HEIGHT - BOTTOM;
   const text = points.map(({ at, rate }) => `${day(at)}: ${significant(rate)}`).join(", ");
   const [first, last] = [points[0], points.at(-1)];
+  // Two ends on one day are told apart by their hours.
+  const isOneDay = first !== undefined && last !== undefined && day(first.at) === day(last.at);
+  const when = (at: number): string => (isOneDay ? `${day(at)} ${hour(at)}` : day(at));
   return (
     <div ref={room}>
       <svg
@@ -57,6 +61,7 @@ function Chart({ name, points }: HistorySeries): ReactNode {
             <path d={`M${LEFT} ${y(value)}H${width - RIGHT}`} stroke="var(--line)" />
             <text x={LEFT - 6} y={y(value) + 4} textAnchor="end" fontSize="11" fill="var(--ink-quiet)">
               {significant(value, 2)}
+              {value === most ? " t/s" : ""}
             </text>
           </g>
         ))}
@@ -81,10 +86,10 @@ function Chart({ name, points }: HistorySeries): ReactNode {
         {first === undefined || last === undefined ? null : (
           <>
             <text x={LEFT} y={HEIGHT - 5} fontSize="11" fill="var(--ink-quiet)">
-              {day(first.at)}
+              {when(first.at)}
             </text>
             <text x={width - RIGHT} y={HEIGHT - 5} textAnchor="end" fontSize="11" fill="var(--ink-quiet)">
-              {day(last.at)}
+              {when(last.at)}
             </text>
           </>
         )}

@@ -18,7 +18,7 @@ import { joinedRange, rangeAround, totalRange } from "./timeline.ts";
 import { effectOf } from "./timelineKeys.ts";
 import { TimelineCanvas } from "./TimelineCanvas.tsx";
 import { layoutTimeline } from "./timelineLayout.ts";
-import { describeSlice, describeStep } from "./timelineText.ts";
+import { describeRange, describeSlice, describeStep } from "./timelineText.ts";
 import styles from "./Profile.module.css";
 
 const useProfile = sliceHook<ProfileSlice>();
@@ -98,9 +98,10 @@ export function Timeline({ profile, second }: TimelineProps): ReactNode {
           </>
         )}
       </div>
-      <p className={styles["hover"]} style={{ paddingLeft: label }}>
-        {describeSlice(profile, slice) || describeStep(profile, step)}
-      </p>
+      <div className={styles["hover"]} style={{ paddingLeft: label }}>
+        <p className={styles["pointed"]}>{describeSlice(profile, slice) || describeStep(profile, step)}</p>
+        <p className={styles["inView"]}>{describeRange(profile, range)}</p>
+      </div>
       {profile.absent.length === 0 ? null : (
         <p className={styles["absent"]}>
           Not in this recording: {profile.absent.map(({ what, why }) => `${what} (${why})`).join(", ")}.

@@ -12,7 +12,7 @@ import {
   zoomRange,
 } from "./timeline.ts";
 import { labelRoom, layoutTimeline, rowAt } from "./timelineLayout.ts";
-import { describeAt } from "./timelineText.ts";
+import { describeAt, describeRange } from "./timelineText.ts";
 
 /** Ten slices of one millisecond each, one after the other, on lane 0; one long one on lane 1. */
 const slices = {
@@ -90,6 +90,16 @@ describe("the lanes of a recording", () => {
     expect(describeAt(made, tracks[1]!, gap, 1e-6)).toMatch(/^JavaScript between steps: /);
     const shared = madeRecording({ seed: 4, attributed: true });
     expect(describeAt(shared, tracksOf(shared)[2]!, shared.slices.start[0]!, 1e-9)).toMatch(/: ~.*, attributed$/);
+  });
+
+  it("say which steps are in view, where not all are", () => {
+    const { start, seconds } = made.steps;
+    expect(describeRange(made, totalRange(made))).toBe("");
+    expect(describeRange(made, { from: start[1]!, to: start[2]! + seconds[2]! / 2 })).toBe(
+      `Steps 2 to 3 of ${start.length} in view; 0 shows all`,
+    );
+    expect(describeRange(made, { from: start[0]!, to: seconds[0]! / 2 })).toMatch(/^Step 1 of /);
+    expect(describeRange(made, { from: 1e6, to: 2e6 })).toMatch(/^No step in view, of /);
   });
 
   it("stand below each other without overlap, at least 240 pixels high, each found by its height", () => {

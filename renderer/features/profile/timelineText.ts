@@ -5,7 +5,8 @@ import type { Piece } from "../../../main/contract/recordings/pieces.ts";
 import { hostPieces, slicePiece, stepTitle } from "../../../main/contract/recordings/pieces.ts";
 import type { Track } from "../../../main/contract/recordings/tracks.ts";
 import { busyOf } from "../../../main/contract/recordings/tracks.ts";
-import { approximate, bytes, fineShare, isApproximate, seconds } from "../../ui/format.ts";
+import { approximate, bytes, count, fineShare, isApproximate, seconds } from "../../ui/format.ts";
+import type { TimeRange } from "./timeline.ts";
 import { columnsOf, sliceAt } from "./timeline.ts";
 
 /** A time of the recording: `~` where it was shared out, or a simulator took it. */
@@ -29,6 +30,21 @@ export function describeStep(profile: ProfileView, step: number): string {
   return step < 0 || step >= profile.steps.start.length
     ? ""
     : `${stepTitle(profile, step)}: ${timeText(clocked(profile), profile.steps.seconds[step] ?? 0)}`;
+}
+
+/** What of the recording is in view, and how to see the rest; empty where all is. */
+export function describeRange({ steps }: ProfileView, { from, to }: TimeRange): string {
+  const total = steps.start.length;
+  const isSeen = (i: number): boolean => {
+    const start = steps.start[i] ?? 0;
+    return start < to && start + (steps.seconds[i] ?? 0) > from;
+  };
+  const seen = Array.from({ length: total }, (_, i) => i).filter(isSeen);
+  const [first, last] = [seen[0], seen.at(-1)];
+  if (seen.length === total) return "";
+  if (first === undefined || last === undefined) return `No step in view, of ${count(total)}; 0 shows all`;
+  const shown = first === last ? `Step ${count(first + 1)}` : `Steps ${count(first + 1)} to ${count(last + 1)}`;
+  return `${shown} of ${count(total)} in view; 0 shows all`;
 }
 
 export function describeSlice(profile: ProfileView, slice: number): string {
