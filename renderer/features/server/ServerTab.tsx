@@ -198,7 +198,8 @@ function RunningCard({ running }: { readonly running: Running }): ReactNode {
         </dd>
         <dt>Runs on</dt>
         <dd>
-          {device}, up to {count(context)} positions, {keepsTexts ? "texts are kept in the log" : "no texts are kept"}
+          {device}, up to {count(context)} positions where the model knows as many,{" "}
+          {keepsTexts ? "texts are kept in the log" : "no texts are kept"}
         </dd>
       </dl>
       <div className={styles["actions"]}>
