@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { Ended } from "./rlxProcess.ts";
-import { requireCommandLine, rlx } from "./rlxProcess.ts";
+import { rlx } from "./rlx.ts";
+import { requireCommandLine } from "./rlxProcess.ts";
 import { writeTinyGguf } from "./tinyGguf.ts";
 import { writeTinyMixture } from "./tinyMixture.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { COMMAND_NAMES, commandFolder } from "../../testing/commandFolder.ts";
-import { rlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
 
 const { folder, home, slow, words, command } = commandFolder();
 

@@ -18,7 +18,7 @@ import type { MetadataEntry } from "../../formats/gguf/values.ts";
 import { commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
 import { writeDamaged } from "../../testing/damagedFile.ts";
 import type { Ended } from "../../testing/rlxProcess.ts";
-import { rlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { findMlxEngine } from "../native/mlxAddon.ts";
