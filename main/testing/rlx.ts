@@ -8,13 +8,13 @@ import type { Surroundings } from "../node/cli/surroundings.ts";
 import type { Ended, RlxOptions } from "./rlxProcess.ts";
 import { COMMAND_LINE_BUNDLE } from "./rlxProcess.ts";
 
-interface CommandLineBundle {
+export interface CommandLine {
   runCommandLine(words: readonly string[], surroundings: Surroundings): Promise<number>;
 }
 
 /** Loaded by Node itself (vitest.config.ts), as the process loads it: what is tested is what is shipped. */
-const bundle = (): Promise<CommandLineBundle> =>
-  import(/* @vite-ignore */ pathToFileURL(COMMAND_LINE_BUNDLE).href) as Promise<CommandLineBundle>;
+const bundle = (): Promise<CommandLine> =>
+  import(/* @vite-ignore */ pathToFileURL(COMMAND_LINE_BUNDLE).href) as Promise<CommandLine>;
 
 /** Keeps what is written to it. */
 class Sink extends Writable {
@@ -30,11 +30,17 @@ class Sink extends Writable {
   }
 }
 
-export async function rlx(
+type HereOptions = Omit<RlxOptions, "after">;
+
+export const rlx = async (words: readonly string[], options: HereOptions): Promise<Ended> =>
+  runHere(await bundle(), words, options);
+
+/** `commandLine`: the bundle, or what a test makes of its source. */
+export async function runHere(
+  { runCommandLine }: CommandLine,
   words: readonly string[],
-  { home, input, env = {} }: Omit<RlxOptions, "after">,
+  { home, input, env = {} }: HereOptions,
 ): Promise<Ended> {
-  const { runCommandLine } = await bundle();
   const [stdout, stderr] = [new Sink(), new Sink()];
   const code = await runCommandLine(words, {
     environment: { ...process.env, RLX_HOME: home, ...env },
