@@ -40,7 +40,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "native", isolate: false, include: [`${rooms}/**/*.native.test.ts`], exclude: outside, testTimeout: 60_000 },
+        test: { name: "native", include: [`${rooms}/**/*.native.test.ts`], exclude: outside, testTimeout: 60_000 },
       },
       {
         extends: true,

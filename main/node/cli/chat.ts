@@ -155,7 +155,8 @@ async function speak(
     );
     command.output.line();
     tell(command, done.reply);
-    if (command.streams.stderr.isTTY === true) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
+    if (command.streams.stderr.isTTY === true)
+      command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
     keep(talk, done.reply);
     await save(talk);
     const { device, truth, reference, sampling } = start;

@@ -110,9 +110,7 @@ async function serveWindow(
   if (options.json === true)
     stdout.write(`${JSON.stringify({ url: newAddress(), port: server.port, token: server.token })}\n`);
   else
-    stdout.write(
-      `RLX Workbench is at\n  ${newAddress()}\nThe address works once, on this machine. End with Ctrl+C.\n`,
-    );
+    stdout.write(`RLX Workbench is at\n  ${newAddress()}\nThe address works once, on this machine. End with Ctrl+C.\n`);
   const page = options.open === true ? await openBrowser(newAddress()) : undefined;
   // The engine warms up while the browser starts.
   server.engine.start();

@@ -80,9 +80,7 @@ export async function serveApi(
     const { running } = serving.status();
     const models = running?.models.map(({ id }) => id) ?? [];
     if (options.json === true)
-      stdout.write(
-        `${JSON.stringify({ url: running?.url, port: running?.port, key: running?.key, models })}\n`,
-      );
+      stdout.write(`${JSON.stringify({ url: running?.url, port: running?.port, key: running?.key, models })}\n`);
     else stdout.write(welcome(running?.url ?? "", running?.key ?? null, models));
     return {
       async close() {

@@ -73,7 +73,10 @@ const [DIM, PLAIN] = ["\u001b[2m", "\u001b[22m"];
  * The answer goes to standard output; what was thought is dim there on a terminal, and on standard
  * error elsewhere.
  */
-export function shower({ output, streams: { stdout, stderr } }: Command, showsThoughts: boolean): (pieces: TokenView["pieces"]) => void {
+export function shower(
+  { output, streams: { stdout, stderr } }: Command,
+  showsThoughts: boolean,
+): (pieces: TokenView["pieces"]) => void {
   const isTerminal = stdout.isTTY === true;
   let last: TokenView["pieces"][number]["part"] | undefined;
   return (pieces) => {
