@@ -197,11 +197,11 @@ export async function openForTarget(
   command: Command,
   choice: ModelChoice,
   options: TargetOptions,
-): Promise<{ readonly model: string; readonly target: TargetSpec; readonly canGraph: Overview["canGraph"] }> {
-  const { model, context, canGraph } = await openModel(command, choice);
+): Promise<Pick<Overview, "model" | "canGraph" | "canExport"> & { readonly target: TargetSpec }> {
+  const { model, context, canGraph, canExport } = await openModel(command, choice);
   const target = await targetOf(command, options);
   noteContext(command, context.trained, options);
-  return { model, target, canGraph };
+  return { model, target, canGraph, canExport };
 }
 
 /** Says so where a model's context is smaller than the requested one. */
