@@ -147,9 +147,14 @@ describe("^C", () => {
   it("ends a command that waits for a pipe's writer", async () => {
     const pipe = join(folder, "pipe");
     execFileSync("mkfifo", [pipe]);
-    const running = startRlx(["tokenize", SAMPLE, "--text-file", pipe], { home });
-    await wait(1000);
-    expect(await running.interrupt()).toMatchObject({ code: INTERRUPTED, signal: null, err: "Stopped.\n" });
+    // A home that is no folder is told of before the pipe is opened.
+    const line = ["chat", SAMPLE, "-m", "Hello", "--conversation", pipe];
+    const running = startRlx(line, { home: join(folder, "text.txt") });
+    await running.shows(/Nothing is cached/);
+    await wait(500);
+    const { code, signal, err } = await running.interrupt();
+    expect({ code, signal }).toEqual({ code: INTERRUPTED, signal: null });
+    expect(err).toMatch(/^Nothing is cached[^\n]*\nStopped\.\n$/);
   });
 
   it("is the only signal that twice ends at once: others come together as a terminal is closed", async () => {
