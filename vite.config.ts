@@ -1,7 +1,7 @@
 // One build per program, chosen by the mode: `vite build --mode renderer`. scripts/build.mjs runs those that are stale.
 //   renderer  the window                     out/renderer/index.html
 //   engine    the engine's own process       out/engine/index.js
-//   cli       rlx, heavy commands as chunks  out/cli/rlx.js
+//   cli       rlx, heavy commands as chunks  out/cli/rlx.js; out/cli/commandLine.js runs a command line in this process
 //   shell     Electron's main process        out/main/index.js
 //   preload   one CommonJS file              out/preload/index.cjs
 //   library   its two doors                  out/library/index.js, out/library/node.js
@@ -22,7 +22,12 @@ interface NodeTarget {
 
 const NODE_TARGETS: { readonly [mode: string]: NodeTarget } = {
   engine: { entry: "main/node/engineEntry.ts", file: "index.js", folder: "out/engine", node: "node20" },
-  cli: { entry: "main/node/cli/main.ts", file: "rlx.js", folder: "out/cli", node: "node20" },
+  cli: {
+    entry: { rlx: "main/node/cli/entry.ts", commandLine: "main/node/cli/main.ts" },
+    file: "[name].js",
+    folder: "out/cli",
+    node: "node20",
+  },
   shell: { entry: "app/shell/index.ts", file: "index.js", folder: "out/main", node: "node24" },
   preload: {
     entry: "app/preload/index.ts",

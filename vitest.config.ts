@@ -17,6 +17,8 @@ export default defineConfig({
     maxWorkers: 2,
     // They run beside each other: no benchmark would find the machine quiet.
     env: { RLX_ALLOW_THROTTLE: "1" },
+    // The command line is loaded as Node loads it, once for each file (main/testing/rlx.ts).
+    server: { deps: { external: [/\/out\/cli\//] } },
     projects: [
       {
         extends: true,

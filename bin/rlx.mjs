@@ -46,7 +46,7 @@ if (!asksForHelp && existsSync(stamps)) await buildWhatIsStale();
 if (existsSync(join(root, bundle))) await import(pathToFileURL(join(root, bundle)).href);
 else if (existsSync(join(root, "node_modules/tsx"))) {
   // Nothing is built yet. Help runs from the source instead of building.
-  const source = join(root, "main/node/cli/main.ts");
+  const source = join(root, "main/node/cli/entry.ts");
   const { status } = spawnSync(process.execPath, ["--import", "tsx", source, ...words], {
     cwd: root,
     stdio: "inherit",

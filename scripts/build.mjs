@@ -14,7 +14,7 @@ const engine = ["main", "native/src"];
 /** The graph's drawing, which the command line and the library share with the window. */
 const drawing = ["renderer/drawing", "renderer/graph", "renderer/ui", "renderer/session"];
 const targets = [
-  { name: "cli", entry: "main/node/cli/main.ts", output: "out/cli/rlx.js", sources: [...engine, ...drawing] },
+  { name: "cli", entry: "main/node/cli/entry.ts", output: "out/cli/rlx.js", sources: [...engine, ...drawing] },
   { name: "engine", entry: "main/node/engineEntry.ts", output: "out/engine/index.js", sources: engine },
   { name: "shell", entry: "app/shell/index.ts", output: "out/main/index.js", sources: ["app", "main"] },
   {

@@ -43,6 +43,8 @@ import { shapeFlexibility, simulatorMemoryOf } from "./settings.ts";
 
 export interface NodeEngineOptions {
   readonly settings: Settings;
+  /** Takes what is told of compiles and of the engine's own troubles; standard error without it. */
+  readonly log?: (line: string) => void;
   /** Hash of the sources for cache keys: the bundler's, unless a test gives one. */
   readonly build?: string;
   /** Devices after those of the list, for tests. */
@@ -69,7 +71,7 @@ const initialTarget = (settings: Settings, here: ReturnType<typeof thisMac>): Ta
 });
 
 /** Logs compile steps when RLX_VERBOSE or RLX_DISPATCH_REPORT is set, and verifies graphs after each pass with the first. */
-function compileObserver(settings: Settings): CompileObserver {
+function compileObserver(settings: Settings, log: (line: string) => void): CompileObserver {
   const onCompiled: CompileObserver["onCompiled"] = ({ what, compiled }) => {
     if (settings.verbose || settings.dispatchReport) log(`compile for ${compiled.backend}: ${what}`);
     if (settings.verbose)
@@ -88,7 +90,13 @@ function planCache(settings: Settings, store: DiskStore | undefined, build: stri
   return { store, build, dispatch: settings.dispatch };
 }
 
-export function nodeEngine({ settings, build = BUILD_HASH, devices = [], machine = {} }: NodeEngineOptions): Engine {
+export function nodeEngine({
+  settings,
+  log = toStandardError,
+  build = BUILD_HASH,
+  devices = [],
+  machine = {},
+}: NodeEngineOptions): Engine {
   const { dispatch, mlxMode } = settings;
   const { cacheFolder } = settings;
   const named = settings.home === null ? namedDataFolder(settings.dataFolder) : null;
@@ -96,7 +104,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [], machine
   const dataFolderBy = settings.home !== null ? "RLX_HOME" : named === null ? "usual" : "settings";
   const plans = cacheFolder === undefined ? undefined : diskStore(cacheFolder);
   const kept = planCache(settings, plans, build);
-  const watch = compileObserver(settings);
+  const watch = compileObserver(settings, log);
   const flexibility = shapeFlexibility(settings);
   const cpu = cpuAccess(
     () => loadAddon({ path: settings.addon, weights: settings.cpuWeights }),
@@ -140,7 +148,7 @@ export function nodeEngine({ settings, build = BUILD_HASH, devices = [], machine
   });
 }
 
-const log = (line: string): void => void process.stderr.write(`${line}\n`);
+const toStandardError = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** The reason why a folder is not writable. */
 async function writeProblem(folder: string): Promise<string | undefined> {

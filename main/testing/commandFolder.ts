@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { Ended } from "./rlxProcess.ts";
-import { requireCommandLine, rlx } from "./rlxProcess.ts";
+import { rlx } from "./rlx.ts";
+import { requireCommandLine } from "./rlxProcess.ts";
 import { writeTinyGguf } from "./tinyGguf.ts";
 import { writeTinyMixture } from "./tinyMixture.ts";
 
@@ -33,12 +34,12 @@ export function commandFolder(): CommandFolder {
     await writeFile(at("text.txt"), "Once upon a time there was a cat.");
     await writeFile(at("latin.txt"), Buffer.from("caf\u00e9s", "latin1"));
     await writeFile(at("toolong.txt"), "the ".repeat(1500));
-    await writeFile(at("long.txt"), "the ".repeat(1000));
+    await writeFile(at("long.txt"), "the ".repeat(1300));
     await writeFile(at("huge.txt"), "");
     await truncate(at("huge.txt"), 300e6);
     await writeFile(at("not.gguf"), "this is not a model");
     await writeFile(at("taken.mlpackage"), "another file");
-  });
+  }, 60_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const places = { FILE: SAMPLE, SLOW: slow, DIR: folder };

@@ -7,10 +7,12 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 export const CLI_BUNDLE = fileURLToPath(new URL("../../out/cli/rlx.js", import.meta.url));
+export const COMMAND_LINE_BUNDLE = fileURLToPath(new URL("../../out/cli/commandLine.js", import.meta.url));
 
 /** For the start of tests that run the command line. */
 export function requireCommandLine(): void {
-  if (!existsSync(CLI_BUNDLE)) throw new Error("the command line is not built: node scripts/build.mjs cli");
+  if (![CLI_BUNDLE, COMMAND_LINE_BUNDLE].every((path) => existsSync(path)))
+    throw new Error("the command line is not built: node scripts/build.mjs cli");
 }
 
 export interface Ended {
@@ -98,5 +100,6 @@ export function startRlx(parameters: readonly string[], { home, input, env = {},
   };
 }
 
-export const rlx = (parameters: readonly string[], options: RlxOptions): Promise<Ended> =>
+/** A command from its start to its end, as a process. Where none is needed: rlx.ts. */
+export const rlxProcess = (parameters: readonly string[], options: RlxOptions): Promise<Ended> =>
   startRlx(parameters, options).ended;

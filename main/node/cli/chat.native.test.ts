@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConversation } from "../../contract/views/conversation.ts";
-import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
+import { requireCommandLine } from "../../testing/rlxProcess.ts";
 import { toolTemplate, writeTinyGguf } from "../../testing/tinyGguf.ts";
 
 const ANSWER =

@@ -12,6 +12,7 @@ import { openModel } from "./client.ts";
 import { harmless, INTERRUPTED } from "./output.ts";
 import type { Answer, RunInput, SamplingOptions } from "./run.ts";
 import { answer, mark, noteCache, runInput, statsLine } from "./run.ts";
+import type { TextReader } from "./text.ts";
 import { readText } from "./text.ts";
 import { loadPromptCache, savePromptCache } from "./promptCache.ts";
 import type { Told, ToldOptions } from "./told.ts";
@@ -47,7 +48,7 @@ export async function chat(command: Command, choice: ModelChoice, options: ChatO
         hint: "With --json it is always told apart.",
       },
     );
-  const told = await toldOf(options, command.signal);
+  const told = await toldOf(options, command);
   await refuseExisting(options);
   await noteCache(command);
   const { model, title } = await openModel(command, choice, "sample");
@@ -56,15 +57,15 @@ export async function chat(command: Command, choice: ModelChoice, options: ChatO
       hint: "A conversation on the terminal has no JSON form.",
     });
   const template = await notedTemplate(command, model, told);
-  const before = options.conversation === undefined ? null : await conversationOf(options.conversation, command.signal);
+  const before = options.conversation === undefined ? null : await conversationOf(options.conversation, command);
   const messages = startOf(before?.messages ?? [], options.system);
   const talk = { model, title, name: before?.name ?? null, options, told, messages, pending: openCalls(messages) };
   if (options.message !== undefined) return speak(command, talk, options.message, template.origin);
   return converse(command, title, talk);
 }
 
-const conversationOf = async (path: string, signal: AbortSignal): Promise<Conversation> =>
-  readConversation(await readText(path, signal));
+const conversationOf = async (path: string, reader: TextReader): Promise<Conversation> =>
+  readConversation(await readText(path, reader));
 
 /** Only the conversation that goes on is written over. */
 async function refuseExisting({ save: path, conversation }: ChatOptions): Promise<void> {
@@ -154,7 +155,8 @@ async function speak(
     );
     command.output.line();
     tell(command, done.reply);
-    if (process.stderr.isTTY) command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
+    if (command.streams.stderr.isTTY === true)
+      command.output.note(`  ${statsLine(start, done.stats, request.context)}`);
     keep(talk, done.reply);
     await save(talk);
     const { device, truth, reference, sampling } = start;
@@ -173,7 +175,8 @@ async function converse(command: Command, title: string, talk: Talk): Promise<nu
   // Before anything is read: lines that come in between would be lost.
   const first = await requestOf(talk, command);
   await loadPromptCache(command, first, talk.options);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr, prompt: "\n> " });
+  const { stdin, stdout, stderr } = command.streams;
+  const terminal = createInterface({ input: stdin, output: stderr, prompt: "\n> " });
   let answering: AbortController | undefined;
   const end = (): void => terminal.close();
   // ^C on a terminal stops the answer that is being written; between answers it ends the conversation.
@@ -206,9 +209,9 @@ async function converse(command: Command, title: string, talk: Talk): Promise<nu
         } else {
           keep(talk, said.done.reply);
           await save(talk);
-          process.stdout.write("\n");
+          stdout.write("\n");
           tell(command, said.done.reply);
-          process.stderr.write(`  ${statsLine(said.start, said.done.stats, request.context)}\n`);
+          stderr.write(`  ${statsLine(said.start, said.done.stats, request.context)}\n`);
         }
       }
       if (!command.signal.aborted) ask();

@@ -13,6 +13,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { nodeEngine } from "../nodeEngine.ts";
 import type { Settings } from "../settings.ts";
 import type { Output } from "./output.ts";
+import type { Streams } from "./surroundings.ts";
 
 /** What every command gets. */
 export interface Command {
@@ -22,15 +23,17 @@ export interface Command {
   readonly dispose: () => Promise<void>;
   readonly client: EngineClient;
   readonly output: Output;
+  readonly streams: Streams;
   /** Fires on the first ^C, SIGTERM or SIGHUP, and when the reader leaves. A second ^C ends the process. */
   readonly signal: AbortSignal;
 }
 
-export function connect(settings: Settings, output: Output, signal: AbortSignal): Command {
-  const engine = nodeEngine({ settings });
+export function connect(given: Pick<Command, "settings" | "output" | "streams" | "signal">): Command {
+  const { settings, streams } = given;
+  const engine = nodeEngine({ settings, log: (line) => void streams.stderr.write(`${line}\n`) });
   const [near, far] = createPortPair();
   engine.connect(far);
-  return { settings, dispose: () => engine.dispose(), client: createClient(contract, near), output, signal };
+  return { ...given, dispose: () => engine.dispose(), client: createClient(contract, near) };
 }
 
 /** Runs the work; with consent, again for each Core ML model that is marked as unsafe: each is tried once more. */
@@ -194,11 +197,11 @@ export async function openForTarget(
   command: Command,
   choice: ModelChoice,
   options: TargetOptions,
-): Promise<{ readonly model: string; readonly target: TargetSpec; readonly canGraph: Overview["canGraph"] }> {
-  const { model, context, canGraph } = await openModel(command, choice);
+): Promise<Pick<Overview, "model" | "canGraph" | "canExport"> & { readonly target: TargetSpec }> {
+  const { model, context, canGraph, canExport } = await openModel(command, choice);
   const target = await targetOf(command, options);
   noteContext(command, context.trained, options);
-  return { model, target, canGraph };
+  return { model, target, canGraph, canExport };
 }
 
 /** Says so where a model's context is smaller than the requested one. */

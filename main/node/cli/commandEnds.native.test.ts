@@ -4,14 +4,19 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
 import { allowedFor } from "../../testing/pace.ts";
 import { CLI_BUNDLE, startRlx } from "../../testing/rlxProcess.ts";
+import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { INTERRUPTED } from "./output.ts";
 
-const { folder, home, slow, words, command } = commandFolder();
+const { folder, home, words, command } = commandFolder();
+
+/** Compiled in half the time of the slow model. Its answers of 4000 tokens go on for seconds. */
+const long = join(folder, "talk.gguf");
+beforeAll(() => writeTinyGguf(long, { layers: 48 }), 60_000);
 
 /** Files of this folder that belong to a package, finished or not. */
 const left = async (name: string): Promise<string[]> => (await readdir(folder)).filter((each) => each.includes(name));
@@ -41,17 +46,25 @@ const stoppedAnswer = z.object({
  * work itself begins shortly after it.
  */
 const INTERRUPTIONS: readonly { readonly line: string; readonly when: RegExp; readonly json?: z.ZodType }[] = [
-  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0", when: /\n.*Prefill/ },
-  { line: "run SLOW -p the -n 4000 --context 4096 --temperature 0 --json", when: COMPILED, json: stoppedAnswer },
+  { line: "run DIR/talk.gguf --threads 1 -p the -n 4000 --context 4096 --temperature 0", when: /\n.*Prefill/ },
   {
-    line: "chat SLOW -m the -m again -n 4000 --context 4096 --temperature 0 --json",
+    line: "run DIR/talk.gguf --threads 1 -p the -n 4000 --context 4096 --temperature 0 --json",
+    when: COMPILED,
+    json: stoppedAnswer,
+  },
+  {
+    line: "chat DIR/talk.gguf --threads 1 -m the -m again -n 4000 --context 4096 --temperature 0 --json",
     when: COMPILED,
     json: z.object({ answers: z.array(stoppedAnswer).length(1), messages: z.array(z.any()).length(2) }),
   },
-  { line: "bench SLOW --pp 2000 --tg 2000 -r 100", when: /warm-up/ },
-  { line: "bench SLOW --pp 2000 --tg 2000 -r 100 --json", when: COMPILED, json: cancelled },
-  { line: "profile SLOW --pp 1500 --tg 1500 --json", when: COMPILED, json: cancelled },
-  { line: "score SLOW --text-file DIR/long.txt --chunk 1 --json", when: COMPILED, json: cancelled },
+  { line: "bench DIR/talk.gguf --threads 1 --pp 2000 --tg 2000 -r 100", when: /warm-up/ },
+  { line: "bench DIR/talk.gguf --threads 1 --pp 2000 --tg 2000 -r 100 --json", when: COMPILED, json: cancelled },
+  { line: "profile DIR/talk.gguf --threads 1 --pp 1500 --tg 1500 --json", when: COMPILED, json: cancelled },
+  {
+    line: "score DIR/talk.gguf --threads 1 --text-file DIR/long.txt --chunk 1 --json",
+    when: COMPILED,
+    json: cancelled,
+  },
   { line: "compile SLOW -o DIR/slow.mlpackage", when: /Lowering/ },
   { line: "compile SLOW -o DIR/slow.mlpackage --json", when: COMPILED, json: cancelled },
 ];
@@ -77,10 +90,13 @@ describe("^C", () => {
     await writing.shows(/Lowering/);
     expect(await writing.interrupt(signal)).toMatchObject({ code: expected, signal: null });
     expect(await left("ended.mlpackage")).toEqual([]);
-    const telling = startRlx(words("run SLOW -p the -n 4000 --context 4096 --temperature 0 --json"), {
-      home,
-      env: TELLING,
-    });
+    const telling = startRlx(
+      words("run DIR/talk.gguf --threads 1 -p the -n 4000 --context 4096 --temperature 0 --json"),
+      {
+        home,
+        env: TELLING,
+      },
+    );
     await telling.shows(COMPILED);
     await wait(300);
     const { code, out } = await telling.interrupt(signal);
@@ -99,10 +115,13 @@ describe("^C", () => {
   });
 
   it("ends a conversation whose input is still open", async () => {
-    const running = startRlx(["chat", slow, "-n", "4000", "--context", "4096", "--temperature", "0"], {
-      home,
-      input: "the\nthing",
-    });
+    const running = startRlx(
+      ["chat", long, "--threads", "1", "-n", "4000", "--context", "4096", "--temperature", "0"],
+      {
+        home,
+        input: "the\nthing",
+      },
+    );
     await running.shows(/Prefill/);
     const { code, after } = await running.interrupt();
     expect(code).toBe(INTERRUPTED);
@@ -128,9 +147,14 @@ describe("^C", () => {
   it("ends a command that waits for a pipe's writer", async () => {
     const pipe = join(folder, "pipe");
     execFileSync("mkfifo", [pipe]);
-    const running = startRlx(["tokenize", SAMPLE, "--text-file", pipe], { home });
-    await wait(1000);
-    expect(await running.interrupt()).toMatchObject({ code: INTERRUPTED, signal: null, err: "Stopped.\n" });
+    // A home that is no folder is told of before the pipe is opened.
+    const line = ["chat", SAMPLE, "-m", "Hello", "--conversation", pipe];
+    const running = startRlx(line, { home: join(folder, "text.txt") });
+    await running.shows(/Nothing is cached/);
+    await wait(500);
+    const { code, signal, err } = await running.interrupt();
+    expect({ code, signal }).toEqual({ code: INTERRUPTED, signal: null });
+    expect(err).toMatch(/^Nothing is cached[^\n]*\nStopped\.\n$/);
   });
 
   it("is the only signal that twice ends at once: others come together as a terminal is closed", async () => {
@@ -171,7 +195,7 @@ describe("a reader that leaves", () => {
   });
 
   it("of a run is not told how it went", async () => {
-    const line = "run SLOW -p the -n 4000 --context 4096 --temperature 0 --stop qqq";
+    const line = "run DIR/talk.gguf --threads 1 -p the -n 4000 --context 4096 --temperature 0 --stop qqq";
     const { code, err } = await unread(words(line), "stdout");
     expect(code).toBe(0);
     expect(err).not.toMatch(/tok\/s|Stopped/);
@@ -231,7 +255,7 @@ describe.skipIf(!existsSync("/usr/bin/script"))("on a terminal (not without `scr
   });
 
   it("stops an answer at ^C and goes on; an empty line ends it", async () => {
-    const { type, shows, ended } = terminal(`chat ${slow} -n 4000 --context 4096 --temperature 0`);
+    const { type, shows, ended } = terminal(`chat ${long} --threads 1 -n 4000 --context 4096 --temperature 0`);
     // More than the eleven listeners at which Node would warn of a leak.
     for (let turn = 1; turn <= 12; turn++) {
       await shows(new RegExp(`(> [^]*){${turn}}`));

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { COMMAND_NAMES, commandFolder } from "../../testing/commandFolder.ts";
-import { rlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
+import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 
 const { folder, home, slow, words, command } = commandFolder();
 
@@ -220,8 +221,10 @@ describe("errors", () => {
   });
 
   it("tell of a chat template that cannot be used, before a chat", async () => {
-    const whole = await readFile(slow, "latin1");
-    await writeFile(join(folder, "broken.gguf"), whole.replace("{% for message in", "{% fro message in"), "latin1");
+    const file = join(folder, "broken.gguf");
+    await writeTinyGguf(file);
+    const whole = await readFile(file, "latin1");
+    await writeFile(file, whole.replace("{% for message in", "{% fro message in"), "latin1");
     const { out } = await command("inspect DIR/broken.gguf");
     expect(out).toMatch(/chat template +cannot be used/);
     expect(out).toMatch(/^! Its chat template cannot be used: .*\. Give the model plain text/m);

@@ -1,6 +1,6 @@
 /**
- * Every command as a process: its answers in both forms. The table documents the contract of the
- * commands. Help, errors and ends have files of their own beside this one.
+ * Every command: its answers in both forms. The table documents the contract of the commands, and some of them run as
+ * processes, too. Help, errors and ends have files of their own beside this one.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,7 +18,8 @@ import type { MetadataEntry } from "../../formats/gguf/values.ts";
 import { commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
 import { writeDamaged } from "../../testing/damagedFile.ts";
 import type { Ended } from "../../testing/rlxProcess.ts";
-import { rlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
+import { rlxProcess } from "../../testing/rlxProcess.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
 import { findMlxEngine } from "../native/mlxAddon.ts";
@@ -887,6 +888,22 @@ describe("answers", () => {
     expect(code).toBe(0);
     expect(out.trim().split("\n").length).toBe(2);
     expect(err).toMatch(/cpu: 9 prompt tokens[^]*17 of them reused/);
+  });
+});
+
+describe("a process", () => {
+  it.each([
+    ["--help", ""],
+    ["inspct --json", ""],
+    ["inspect FILE --metadata --json", ""],
+    ["compile FILE --dry-run -o DIR/dry.mlpackage", ""],
+    ["train --json", ""],
+    ["run FILE -n 4 --temperature 0", "Once upon a\n"],
+    ["chat FILE --temperature 0", "Hello\nBye\n"],
+  ])("says %s with the words and the code of a call, and ends", async (line, input) => {
+    const options = { home, input };
+    const [{ code, signal, out }, here] = [await rlxProcess(words(line), options), await rlx(words(line), options)];
+    expect({ code, signal, out }).toEqual({ code: here.code, signal: null, out: here.out });
   });
 });
 

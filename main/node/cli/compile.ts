@@ -1,6 +1,7 @@
 /** `rlx compile`: writes the .mlpackage, with progress, and reports how each weight was mapped. */
 import { stat } from "node:fs/promises";
 import { dirname, extname, resolve } from "node:path";
+import type { ExportPlan } from "../../contract/views/export.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, unfinished } from "./client.ts";
@@ -15,15 +16,17 @@ interface CompileOptions extends CommonOptions {
 
 export async function compile(command: Command, choice: ModelChoice, options: CompileOptions): Promise<number> {
   const { client, output } = command;
-  const { model, target } = await openForTarget(command, choice, options);
-  const plan = await client.call("export.plan", { model, target }, { signal: command.signal });
-  const path = resolve(options.output ?? plan.suggestedPath);
+  const { model, target, canExport } = await openForTarget(command, choice, options);
+  // A plan compiles and lowers the graph, as the export does. Only what is asked for is planned.
+  const planned = (): Promise<ExportPlan> => client.call("export.plan", { model, target }, { signal: command.signal });
+  const plan = options.dryRun === true ? await planned() : undefined;
+  const path = resolve(options.output ?? (plan ?? (await planned())).suggestedPath);
   const overwrite = options.overwrite === true;
   if (extname(path) !== ".mlpackage")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx compile] ${path}: expected a name that ends in .mlpackage`, {
       hint: "Core ML knows packages by that ending.",
     });
-  if (options.dryRun === true) {
+  if (plan !== undefined) {
     if (plan.forms.length === 0) requireAble(plan.can, "compile");
     const taken = !overwrite && (await isTaken(path));
     const folderExists = (await stat(dirname(path)).catch(() => undefined))?.isDirectory() === true;
@@ -40,7 +43,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
     if (!plan.can.ok) output.line(`! ${plan.can.sentence}`);
     return 0;
   }
-  requireAble(plan.can, "compile");
+  requireAble(canExport, "compile");
   if (!overwrite) await refuseTaken(path);
   for await (const item of client.stream(
     "export.start",

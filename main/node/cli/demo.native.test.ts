@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
+import { requireCommandLine } from "../../testing/rlxProcess.ts";
 
 const answer = z.object({
   truth: z.string(),

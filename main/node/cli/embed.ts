@@ -7,6 +7,7 @@ import { counted } from "../../engine/words.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, openModel, orList, unfinished, wholeNumber } from "./client.ts";
 import { noteReference } from "./output.ts";
+import type { TextReader } from "./text.ts";
 import { readText, STANDARD_INPUT } from "./text.ts";
 
 interface HowOptions extends CommonOptions {
@@ -38,9 +39,9 @@ function poolingOption(text: string | undefined): Pooling | null {
 }
 
 /** Texts of the options, then the lines of a file; of standard input where nothing else was given. */
-async function textsOf(given: readonly string[], lines: string | undefined, signal: AbortSignal): Promise<string[]> {
+async function textsOf(given: readonly string[], lines: string | undefined, reader: TextReader): Promise<string[]> {
   if (given.length > 0 && lines === undefined) return [...given];
-  const text = await readText(lines ?? STANDARD_INPUT, signal);
+  const text = await readText(lines ?? STANDARD_INPUT, reader);
   const read = text.split(/\r?\n/u).filter((line) => line !== "");
   const all = [...given, ...read];
   if (all.length > 0) return all;
@@ -58,7 +59,7 @@ const howTo = async (command: Command, { device, threads }: HowOptions) => ({
 export async function embed(command: Command, choice: ModelChoice, options: EmbedOptions): Promise<number> {
   const { client, output, signal } = command;
   const pooling = poolingOption(options.pooling);
-  const texts = await textsOf(options.text ?? [], options.lines, signal);
+  const texts = await textsOf(options.text ?? [], options.lines, command);
   const { model } = await openModel(command, choice);
   const input = {
     ...{ model, texts, pooling, normalise: options.normalise, similarity: options.similarity === true },
@@ -126,7 +127,7 @@ export async function rerank(command: Command, choice: ModelChoice, options: Rer
     throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no query: expected --query <text>", {
       hint: 'Say what the documents have to answer, for example -q "What is a panda?".',
     });
-  const documents = await textsOf(options.document ?? [], options.lines, signal);
+  const documents = await textsOf(options.document ?? [], options.lines, command);
   const { model } = await openModel(command, choice);
   const input = { model, query, documents, ...(await howTo(command, options)) };
   let reference: ReferenceNotice | null = null;

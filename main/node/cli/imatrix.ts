@@ -16,7 +16,7 @@ interface ImatrixOptions extends CommonOptions {
 
 export async function imatrix(command: Command, choice: ModelChoice, options: ImatrixOptions): Promise<number> {
   const { client, output, signal } = command;
-  const text = await readText(options.textFile, signal);
+  const text = await readText(options.textFile, command);
   const { model } = await openModel(command, choice);
   const input = {
     model,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { valuePlace } from "./jsonPlace.ts";
+import { textReader } from "../../testing/textReader.ts";
 import { specOf } from "./trainSpec.ts";
 
 const TEXT = `{
@@ -46,7 +47,7 @@ it.each([
 ])("names line and column of what is wrong in %j", async (text, says) => {
   const path = join(folder, "spec.json");
   await writeFile(path, text);
-  const read = specOf(path, {}, new AbortController().signal);
+  const read = specOf(path, {}, textReader());
   await expect(read).rejects.toMatchObject({
     code: "INPUT_ARGUMENT",
     message: expect.stringContaining(`spec.json${says}`) as string,
@@ -54,14 +55,13 @@ it.each([
 });
 
 it("is a recipe's name with options on top, which take what the file says further", async () => {
-  const signal = new AbortController().signal;
-  expect(await specOf("linear", { steps: "3", field: ["loss=mean", "x=2"] }, signal)).toEqual({
+  expect(await specOf("linear", { steps: "3", field: ["loss=mean", "x=2"] }, textReader())).toEqual({
     ...{ recipe: "linear", steps: 3 },
     fields: { loss: "mean", x: 2 },
   });
   const path = join(folder, "own.json");
   await writeFile(path, '{"recipe": "characters", "sample": {"every": 5, "prompt": "A"}, "fields": {"width": 32}}');
-  expect(await specOf(path, { prompt: "B", field: ["layers=1"] }, signal)).toEqual({
+  expect(await specOf(path, { prompt: "B", field: ["layers=1"] }, textReader())).toEqual({
     recipe: "characters",
     sample: { every: 5, prompt: "B" },
     fields: { width: 32, layers: 1 },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeBigFile } from "../../testing/bigGguf.ts";
 import type { Ended, RlxOptions } from "../../testing/rlxProcess.ts";
-import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
+import { requireCommandLine, rlxProcess } from "../../testing/rlxProcess.ts";
 import { reasonToSkip } from "../../testing/skipping.ts";
 
 let folder: string;
@@ -23,7 +23,7 @@ const RUN = "run --sample -p Once -n 1";
 const SIMULATED = `${RUN} --device coreml-sim`;
 
 const start = (line: string, options: Partial<RlxOptions>): Promise<Ended> =>
-  rlx(line.replaceAll("DIR", folder).split(" "), { home, ...options });
+  rlxProcess(line.replaceAll("DIR", folder).split(" "), { home, ...options });
 
 /** One line of error and one of advice; neither a stack nor words of V8, and no empty promise of a signal. */
 async function refuses(line: string, options: Partial<RlxOptions>, error: RegExp): Promise<void> {
@@ -134,7 +134,7 @@ describe.skipIf(noDisk)(`a full disk ${noDisk ?? ""}`, () => {
   });
 
   it("as RLX_HOME costs the cache only", async () => {
-    const { code, err } = await rlx(RUN.split(" "), { home: join(folder, "disk"), ...disk(FULL) });
+    const { code, err } = await rlxProcess(RUN.split(" "), { home: join(folder, "disk"), ...disk(FULL) });
     expect(code).toBe(0);
     expect(err).not.toMatch(/error/);
   });

@@ -1,19 +1,16 @@
 /**
  * `rlx`: the command line over the same engine as the window. This file holds the name, options and
  * examples of each command. A command's own file is loaded when it runs, so help starts fast. Over 500 lines,
- * because each command is an entry here and nothing else is.
+ * because each command is an entry here and nothing else is. entry.ts runs it as a process.
  */
 import { CommanderError, Command as Program } from "commander";
 import { openedModelsText } from "../../diagnostics/opens.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Settings } from "../settings.ts";
-import { readSettings } from "../settings.ts";
-import { requireAddressSpace } from "./addressSpace.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import type { DiffOptions } from "./diff.ts";
 import type { SessionOptions } from "./session.ts";
-import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
+import { fail } from "./ending.ts";
 import {
   adapters,
   CHIP_OPTION,
@@ -32,57 +29,38 @@ import {
   withoutWeights,
   withText,
 } from "./options.ts";
-import { createOutput } from "./output.ts";
+import type { Job, Work } from "./perform.ts";
+import { commandJob, serveJob, showsStack } from "./perform.ts";
 import type { ServeCommandOptions } from "./serve.ts";
+import type { OutStream, Streams, Surroundings } from "./surroundings.ts";
 
-type Work<O> = (command: Command, model: ModelChoice, options: O) => Promise<number | undefined>;
+/**
+ * What the words that are being parsed ask for, and what the parser says of them. The parser is one for all command lines,
+ * and may be: it works without a pause, and begins anew with each.
+ */
+const parsing: { job?: Job | undefined; out: string; err: string; streams?: Streams } = { out: "", err: "" };
 
-/** Reads the environment once. Its error becomes the error of the command that runs. */
-function settingsOrError(): Settings | Error {
-  try {
-    return readSettings(process.env);
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
-  }
-}
+/** Columns for help. */
+const widthOf = (stream: OutStream | undefined): number => (stream?.isTTY === true ? (stream.columns ?? 80) : 80);
 
-function orThrow(settings: Settings | Error): Settings {
-  if (settings instanceof Error) throw settings;
-  return settings;
-}
-
-/** An invalid variable must not hide the stack of a bug. */
-const showsStack = (settings: Settings | Error): boolean => settings instanceof Error || settings.verbose;
-
-/** Runs a command. An error ends as one message and an exit code. */
-function run<O extends CommonOptions>(
-  load: () => Promise<Work<O>>,
-): (file: string | undefined, options: O, program: Program) => Promise<void> {
-  return async (file, options, program) => {
-    const output = createOutput(options.json === true);
-    const settings = settingsOrError();
-    try {
-      requireAddressSpace();
-      const [{ choiceOf, connect, withConsent }, work] = await Promise.all([import("./client.ts"), load()]);
-      const command = connect(orThrow(settings), output, interrupted);
-      try {
-        const done = await withConsent(command, options, () => work(command, choiceOf(file, options), options));
-        process.exitCode = endingCode(done ?? 0);
-      } finally {
-        await command.dispose();
-      }
-    } catch (error) {
-      output.endProgress();
-      fail(error, `rlx ${program.name()}`, { json: output.json, stack: showsStack(settings) });
-    }
+/** Leaves the work of a command to be run once the words are parsed. */
+const run =
+  <O extends CommonOptions>(load: () => Promise<Work<O>>) =>
+  (file: string | undefined, options: O, program: Program): void => {
+    parsing.job = commandJob(program.name(), load, file, options);
   };
-}
 
 const program = new Program("rlx")
   .description("See, compile, route, run, measure and export language models for Apple silicon.")
   .version(VERSION)
-  // `misuse` below prints errors of the parser in our own form.
-  .configureOutput({ outputError: () => undefined })
+  .configureOutput({
+    // `misuse` below prints errors of the parser in our own form.
+    outputError: () => undefined,
+    writeOut: (text) => (parsing.out += text),
+    writeErr: (text) => (parsing.err += text),
+    getOutHelpWidth: () => widthOf(parsing.streams?.stdout),
+    getErrHelpWidth: () => widthOf(parsing.streams?.stderr),
+  })
   .addHelpText("after", examples(["rlx chat", "rlx inspect model.gguf", "rlx route --demo", "rlx serve --open"]))
   .addHelpText(
     "after",
@@ -708,15 +686,8 @@ program
     ]),
   )
   .addHelpText("after", "\nCtrl+C ends it with exit code 130; SIGTERM, as services are ended, with 0.")
-  .action(async (files: readonly string[], options: ServeCommandOptions) => {
-    try {
-      requireAddressSpace();
-      const { serveCommand } = await import("./serve.ts");
-      const settings = (): Settings => orThrow(settingsOrError());
-      process.exitCode = endingCode(await serveCommand(files, options, interrupted, settings));
-    } catch (error) {
-      fail(error, "rlx serve", { json: options.json === true, stack: showsStack(settingsOrError()) });
-    }
+  .action((files: readonly string[], options: ServeCommandOptions) => {
+    parsing.job = serveJob(files, options);
   });
 
 const commandNamed = (word: string): Program | undefined =>
@@ -729,24 +700,32 @@ function parsed(words: readonly string[]): readonly string[] {
   return name === undefined || name === "help" || name.startsWith("-") || commandNamed(name) ? words : [name];
 }
 
-/** Options for an error before any command runs. */
-const wanted = () => ({ json: process.argv.includes("--json"), stack: showsStack(settingsOrError()) });
-
-/** Prints a parser's error in the form of our own. */
-function misuse(error: CommanderError): void {
-  const named = commandNamed(process.argv[2] ?? "");
+/** A parser's error in the form of our own. */
+function misuse(error: CommanderError, [word = ""]: readonly string[]): readonly [error: WorkbenchError, name: string] {
+  const named = commandNamed(word);
   const name = named === undefined ? "rlx" : `rlx ${named.name()}`;
   const [said = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const hint = `${more.join(" ").replace(/^\(|\)$/g, "")} \`${name} --help\` shows what there is.`.trimStart();
-  fail(new WorkbenchError("INPUT_ARGUMENT", `[${name}] ${said}`, { hint }), name, wanted());
+  return [new WorkbenchError("INPUT_ARGUMENT", `[${name}] ${said}`, { hint }), name];
 }
 
-watchInterrupts();
-endWithReader();
-program.parseAsync(parsed(process.argv.slice(2)), { from: "user" }).catch((error: unknown) => {
-  if (!(error instanceof CommanderError)) fail(error, "rlx", wanted());
-  // Help and version are printed by now. Exit code 2 if the command was missing.
-  else if (error.code.startsWith("commander.help") || error.code === "commander.version")
-    process.exitCode = error.exitCode === 0 ? 0 : 2;
-  else misuse(error);
-});
+/** Runs a command line; gives its exit code. Several may run at once. */
+export async function runCommandLine(words: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { streams } = surroundings;
+  Object.assign(parsing, { job: undefined, out: "", err: "", streams });
+  try {
+    program.parse(parsed(words), { from: "user" });
+  } catch (error) {
+    if (parsing.out !== "") streams.stdout.write(parsing.out);
+    if (parsing.err !== "") streams.stderr.write(parsing.err);
+    // Help and version are printed by now. Exit code 2 if the command was missing.
+    if (error instanceof CommanderError && /^commander\.(?:help|version$)/.test(error.code))
+      return error.exitCode === 0 ? 0 : 2;
+    const [fault, name] = error instanceof CommanderError ? misuse(error, words) : [error, "rlx"];
+    return fail(fault, name, { json: words.includes("--json"), stack: showsStack(surroundings) }, surroundings);
+  }
+  const { job } = parsing;
+  if (job === undefined)
+    throw new WorkbenchError("BUG_INVARIANT", `[rlx] ${words.join(" ")}: got no command, expected one or an error`);
+  return job(surroundings);
+}

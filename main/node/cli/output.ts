@@ -1,6 +1,7 @@
 /** How the command line speaks: tables, numbers and progress for people, JSON for programs, and errors that say what to do next. */
 import type { Figure, PhaseItem, ReferenceNotice } from "../../contract/views/common.ts";
 import type { WireError } from "../../diagnostics/errors.ts";
+import type { OutStream } from "./surroundings.ts";
 import type { TableStyle } from "./table.ts";
 import { formatTable } from "./table.ts";
 
@@ -26,9 +27,6 @@ export interface Output {
   endProgress(): void;
 }
 
-/** A stream that may be a terminal. */
-type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
-
 /**
  * Texts of a file or a model may hold control characters and marks of writing direction. A terminal would obey them,
  * so it is shown pictures of the former (␛) and � for the latter. Through a pipe every byte goes as it is.
@@ -44,17 +42,17 @@ export const harmless = (text: string): string =>
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** As JSON. For a terminal, control characters are escaped, which means the same to a program. */
-export function jsonText(value: unknown, stream: Stream, indent = 2): string {
+export function jsonText(value: unknown, stream: OutStream, indent = 2): string {
   const text = JSON.stringify(value, plainArrays, indent);
   if (stream.isTTY !== true) return text;
   return text.replace(CONTROLS, (c) => (c === "\n" ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`));
 }
 
 /** Columns of the terminal; 0 where it does not know. */
-const columnsOf = (stream: Stream): number =>
+const columnsOf = (stream: OutStream): number =>
   stream.columns === undefined || stream.columns === 0 ? 80 : stream.columns;
 
-export function createOutput(json: boolean, out: Stream = process.stdout, err: Stream = process.stderr): Output {
+export function createOutput(json: boolean, out: OutStream, err: OutStream): Output {
   const forOut = out.isTTY === true ? harmless : String;
   const forErr = err.isTTY === true ? harmless : String;
   let progressWidth = 0;

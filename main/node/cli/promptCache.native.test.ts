@@ -6,8 +6,9 @@ import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
 import { commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
+import { rlxProcess } from "../../testing/rlxProcess.ts";
 
-const { folder, command } = commandFolder();
+const { folder, home, words, command } = commandFolder();
 const FIRST = "Once upon a time there was a cat. ".repeat(8);
 const SECOND = `${FIRST}The cat went to the river`;
 
@@ -59,9 +60,8 @@ it("saved in one engine, loaded in another and in a new process: the same answer
   expect(got.stats.reusedTokens).toBe(wanted.stats.reusedTokens);
   expect(got.stats.reusedTokens).toBeGreaterThan(50);
 
-  const process = await command(
-    `run FILE -p "${SECOND}" -n 12 --temperature 0 --context 512 --prompt-cache ${path} --prompt-cache-ro --json`,
-  );
+  const line = `run FILE -p "${SECOND}" -n 12 --temperature 0 --context 512 --prompt-cache ${path} --prompt-cache-ro --json`;
+  const process = await rlxProcess(words(line), { home });
   expect(process.code, process.err).toBe(0);
   const answer = JSON.parse(process.out) as { text: string; stats: { reusedTokens: number }; promptCache: object };
   expect([answer.text, answer.stats.reusedTokens]).toEqual([wanted.text, wanted.stats.reusedTokens]);

@@ -54,7 +54,7 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
     });
   }
   if (expectation !== undefined && !held) {
-    process.stderr.write(
+    command.streams.stderr.write(
       `${expectation.device.toUpperCase()} has ${(shareOf(view, expectation.device) * 100).toFixed(1)} % of the work, expected ${options.expect ?? ""}\n`,
     );
     return 1;

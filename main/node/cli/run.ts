@@ -24,6 +24,7 @@ import type { PromptCacheOptions } from "./promptCache.ts";
 import { loadPromptCache, savePromptCache } from "./promptCache.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 import { counted } from "../../engine/words.ts";
+import type { TextReader } from "./text.ts";
 import { readStandardInput, readText, STANDARD_INPUT } from "./text.ts";
 import type { ToldOptions } from "./told.ts";
 import { notedTemplate, shower, tell, toldOf } from "./told.ts";
@@ -67,7 +68,7 @@ export async function runInput(
       ...samplingNumbers(options),
       ...(options.dryBreaker === undefined ? {} : { dryBreakers: [...options.dryBreaker] }),
       ...(options.logitBias === undefined ? {} : { logitBias: options.logitBias.map(tokenBias) }),
-      ...(await constraintOf(options, command.signal)),
+      ...(await constraintOf(options, command)),
       seed: options.seed === undefined ? null : wholeNumber("seed", options.seed, 0, 4_294_967_295),
     },
     stop: stopTexts(options.stop ?? []),
@@ -92,7 +93,7 @@ function samplingNumbers(options: SamplingOptions): Partial<Record<SamplingNumbe
 /** What the answer has to be. */
 async function constraintOf(
   { grammar, grammarFile, jsonSchema, jsonSchemaFile }: SamplingOptions,
-  signal: AbortSignal,
+  reader: TextReader,
 ): Promise<Pick<NonNullable<RunInput["sampling"]>, "grammar" | "jsonSchema">> {
   oneOf("the form of the answer", {
     "--grammar": grammar,
@@ -101,7 +102,7 @@ async function constraintOf(
     "--json-schema-file": jsonSchemaFile,
   });
   const textOf = (text: string | undefined, path: string | undefined): Promise<string | undefined> =>
-    path === undefined ? Promise.resolve(text) : readText(path, signal);
+    path === undefined ? Promise.resolve(text) : readText(path, reader);
   const gbnf = await textOf(grammar, grammarFile);
   const schema = await textOf(jsonSchema, jsonSchemaFile);
   return { ...(gbnf === undefined ? {} : { grammar: gbnf }), ...(schema === undefined ? {} : { jsonSchema: schema }) };
@@ -170,7 +171,7 @@ export function mark(command: Command): (start: Start) => void {
   return (start) => {
     command.output.endProgress();
     noteReference(command.output, start.reference);
-    if (start.truth === "simulated" && !command.output.json) process.stderr.write(`[${origin(start)}]\n`);
+    if (start.truth === "simulated" && !command.output.json) command.streams.stderr.write(`[${origin(start)}]\n`);
   };
 }
 
@@ -213,12 +214,12 @@ export async function noteCache({ output, settings }: Command): Promise<void> {
 }
 
 /** The prompt from the options, a file or standard input; undefined without one. */
-async function promptOf({ signal }: Command, { prompt, promptFile }: PromptOptions): Promise<string | undefined> {
+async function promptOf(command: Command, { prompt, promptFile }: PromptOptions): Promise<string | undefined> {
   if (prompt !== undefined) return prompt;
-  if (promptFile !== undefined && promptFile !== STANDARD_INPUT) return readText(promptFile, signal);
-  if (promptFile === undefined && process.stdin.isTTY) return undefined;
+  if (promptFile !== undefined && promptFile !== STANDARD_INPUT) return readText(promptFile, command);
+  if (promptFile === undefined && command.streams.stdin.isTTY === true) return undefined;
   // The last line end is not part of the prompt: `echo` adds it.
-  const piped = (await readStandardInput(signal)).replace(/\r?\n$/, "");
+  const piped = (await readStandardInput(command)).replace(/\r?\n$/, "");
   return piped === "" ? undefined : piped;
 }
 
@@ -246,7 +247,7 @@ export async function complete(command: Command, choice: ModelChoice, options: P
         : 'Give one with -p "…", with --prompt-file, or on standard input.',
     });
   }
-  const told = await toldOf(options, command.signal);
+  const told = await toldOf(options, command);
   // What a chat template is told makes the prompt a message of a conversation.
   const isMessage = Object.keys(told).length > 0;
   if (isMessage && options.experts === true)

@@ -6,6 +6,7 @@ import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { noteReference } from "./output.ts";
 import { counted } from "../../engine/words.ts";
+import type { TextReader } from "./text.ts";
 import { readText } from "./text.ts";
 
 export interface TextOptions extends CommonOptions {
@@ -23,15 +24,15 @@ interface ScoreOptions extends TextOptions {
   readonly chunk: string;
 }
 
-async function textOf(options: TextOptions, signal: AbortSignal, flags = "--text or --text-file"): Promise<string> {
-  if (options.textFile !== undefined) return readText(options.textFile, signal);
+async function textOf(options: TextOptions, reader: TextReader, flags = "--text or --text-file"): Promise<string> {
+  if (options.textFile !== undefined) return readText(options.textFile, reader);
   if (options.text !== undefined) return options.text;
   throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] no text", { hint: `Give ${flags}.` });
 }
 
 export async function tokenize(command: Command, choice: ModelChoice, options: TextOptions): Promise<undefined> {
   oneOf("the text", { "--text": options.text, "--text-file": options.textFile });
-  const text = await textOf(options, command.signal);
+  const text = await textOf(options, command);
   const { model } = await openModel(command, choice);
   const { signal } = command;
   const said = await command.client.call("tokens.encode", { model, text, addSpecial: options.special }, { signal });
@@ -50,11 +51,11 @@ function parseIds(list: string): Int32Array {
 }
 
 /** The text or the ids that are asked for. */
-export async function sourceOf({ signal }: Command, options: TextOptions & Pick<ScoreOptions, "ids">) {
+export async function sourceOf(command: Command, options: TextOptions & Pick<ScoreOptions, "ids">) {
   return options.ids === undefined
     ? {
         kind: "text" as const,
-        text: await textOf(options, signal, "--text, --text-file or --ids"),
+        text: await textOf(options, command, "--text, --text-file or --ids"),
         addSpecial: options.special,
       }
     : { kind: "tokens" as const, tokens: parseIds(options.ids) };

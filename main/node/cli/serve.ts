@@ -13,6 +13,7 @@ import { requireName, wholeNumber } from "./client.ts";
 import { INTERRUPTED } from "./output.ts";
 import type { ServeApiOptions } from "./serveApi.ts";
 import { serveApi } from "./serveApi.ts";
+import type { Streams, Surroundings } from "./surroundings.ts";
 
 /** Long enough for a slow browser to read the page. */
 const PAGE_LIVES_MS = 60_000;
@@ -20,6 +21,10 @@ const PAGE_LIVES_MS = 60_000;
 export interface ServeCommandOptions extends ServeApiOptions {
   readonly open?: boolean;
   readonly api?: boolean;
+}
+
+export interface ServeSurroundings extends Omit<Surroundings, "environment"> {
+  readonly settings: () => Settings;
 }
 
 /** out/, seen from the built command (out/cli) and from its source. */
@@ -37,15 +42,14 @@ function outFolder(): string {
 export async function serveCommand(
   files: readonly string[],
   options: ServeCommandOptions,
-  interrupted: AbortSignal,
-  settings: () => Settings,
+  { streams, interrupted, settings }: ServeSurroundings,
 ): Promise<number> {
   refuseOthers(files, options);
   const out = outFolder();
   const serving =
     options.api === true
-      ? await serveApi(files, options, resolve(out, "engine/index.js"), settings().apiKey)
-      : await serveWindow(files[0], options, out);
+      ? await serveApi(files, options, resolve(out, "engine/index.js"), { apiKey: settings().apiKey, streams })
+      : await serveWindow(files[0], options, out, streams);
   const code = await new Promise<number>((ended) => {
     const end = (): void => ended(interrupted.reason === "SIGTERM" ? 0 : INTERRUPTED);
     interrupted.addEventListener("abort", end);
@@ -87,6 +91,7 @@ async function serveWindow(
   file: string | undefined,
   options: ServeCommandOptions,
   out: string,
+  { stdout, stderr }: Streams,
 ): Promise<{ close(): Promise<void> }> {
   const port = wholeNumber("port", options.port, 0, 65_535);
   if (file !== undefined) requireName(file);
@@ -96,18 +101,16 @@ async function serveWindow(
   const server = await startServer({
     port,
     onTicketUsed: () => {
-      if (options.json !== true) process.stdout.write(`For another browser:\n  ${newAddress()}\n`);
+      if (options.json !== true) stdout.write(`For another browser:\n  ${newAddress()}\n`);
     },
     rendererFolder: resolve(out, "renderer"),
     engineEntry: resolve(out, "engine/index.js"),
-    onLost: (reason) => process.stderr.write(`The engine was lost: ${reason}. It starts anew with the next request.\n`),
+    onLost: (reason) => stderr.write(`The engine was lost: ${reason}. It starts anew with the next request.\n`),
   });
   if (options.json === true)
-    process.stdout.write(`${JSON.stringify({ url: newAddress(), port: server.port, token: server.token })}\n`);
+    stdout.write(`${JSON.stringify({ url: newAddress(), port: server.port, token: server.token })}\n`);
   else
-    process.stdout.write(
-      `RLX Workbench is at\n  ${newAddress()}\nThe address works once, on this machine. End with Ctrl+C.\n`,
-    );
+    stdout.write(`RLX Workbench is at\n  ${newAddress()}\nThe address works once, on this machine. End with Ctrl+C.\n`);
   const page = options.open === true ? await openBrowser(newAddress()) : undefined;
   // The engine warms up while the browser starts.
   server.engine.start();

@@ -7,7 +7,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SAMPLE } from "../../testing/commandFolder.ts";
 import { repositoryRoot } from "../../testing/oracleProcess.ts";
-import { requireCommandLine, rlx, startRlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
+import { requireCommandLine, startRlx } from "../../testing/rlxProcess.ts";
 
 const run = promisify(execFile);
 const page = readFileSync(join(repositoryRoot, "docs/server.md"), "utf8");

@@ -9,6 +9,7 @@ import { createEngineProcess } from "../serve/engineProcess.ts";
 import { oneOf, requireName, wholeNumber } from "./client.ts";
 import { counted } from "../../engine/words.ts";
 import { figureText, harmless } from "./output.ts";
+import type { Streams } from "./surroundings.ts";
 
 export interface ServeApiOptions {
   readonly port: string;
@@ -63,26 +64,24 @@ export async function serveApi(
   files: readonly string[],
   options: ServeApiOptions,
   engineEntry: string,
-  apiKey: string | null,
+  { apiKey, streams: { stdout, stderr } }: { readonly apiKey: string | null; readonly streams: Streams },
 ): Promise<{ close(): Promise<void> }> {
   const input = inputOf(files, options, apiKey);
   const engine = createEngineProcess({
     entry: engineEntry,
-    onLost: (reason) => process.stderr.write(`The engine was lost: ${reason}. The next one takes its place.\n`),
+    onLost: (reason) => stderr.write(`The engine was lost: ${reason}. The next one takes its place.\n`),
   });
   const client = engineClient(engine);
   try {
     const serving = await startApi({ ...input, client });
     serving.log.listen((request) => {
-      if (request.state === "done" || request.state === "left") process.stderr.write(`${requestLine(request)}\n`);
+      if (request.state === "done" || request.state === "left") stderr.write(`${requestLine(request)}\n`);
     });
     const { running } = serving.status();
     const models = running?.models.map(({ id }) => id) ?? [];
     if (options.json === true)
-      process.stdout.write(
-        `${JSON.stringify({ url: running?.url, port: running?.port, key: running?.key, models })}\n`,
-      );
-    else process.stdout.write(welcome(running?.url ?? "", running?.key ?? null, models));
+      stdout.write(`${JSON.stringify({ url: running?.url, port: running?.port, key: running?.key, models })}\n`);
+    else stdout.write(welcome(running?.url ?? "", running?.key ?? null, models));
     return {
       async close() {
         await serving.close();

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readDocument } from "../../contract/views/session.ts";
 import { memoryDocument } from "../../testing/memoryDocument.ts";
-import { requireCommandLine, rlx } from "../../testing/rlxProcess.ts";
+import { rlx } from "../../testing/rlx.ts";
+import { requireCommandLine } from "../../testing/rlxProcess.ts";
 import { createSessions } from "../files/sessions.ts";
 
 let folder: string;

@@ -33,9 +33,9 @@ export async function inspectTemplate(
   const { output, signal } = command;
   oneOf("the conversation", { "--conversation": options.conversation, "--messages": options.messages });
   const id = sampleOf(options.conversation ?? "system");
-  const json = options.messages === undefined ? undefined : await readText(options.messages, signal);
-  const against = options.against === undefined ? null : await readText(options.against, signal);
-  const told = await toldOf(options, signal);
+  const json = options.messages === undefined ? undefined : await readText(options.messages, command);
+  const against = options.against === undefined ? null : await readText(options.against, command);
+  const told = await toldOf(options, command);
   const { model } = await openModel(command, choice, "sample");
   const conversation = json === undefined ? { kind: "sample" as const, id } : { kind: "messages" as const, json };
   const report = await command.client.call(

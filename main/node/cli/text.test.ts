@@ -6,6 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toWireError } from "../../diagnostics/errors.ts";
 import { textOrBytes } from "../../diagnostics/utf8.ts";
+import { textReader } from "../../testing/textReader.ts";
 import { readText } from "./text.ts";
 
 let folder: string;
@@ -14,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const never = new AbortController().signal;
+const never = textReader();
 
 it.each<readonly [what: string, bytes: readonly number[], offset: number]>([
   ["a byte of another encoding", [0x61, 0xe9, 0x62], 1],
@@ -49,7 +50,7 @@ it("gives a text as it is, marks and byte order too", async () => {
 
 it("stops reading when it is told to", async () => {
   const path = join(folder, "good.txt");
-  await expect(readText(path, AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" });
+  await expect(readText(path, textReader(AbortSignal.abort()))).rejects.toMatchObject({ name: "AbortError" });
 });
 
 describe.skipIf(process.platform === "win32")("a pipe", () => {
@@ -67,7 +68,7 @@ describe.skipIf(process.platform === "win32")("a pipe", () => {
 
   it.each([0, 100])("without a writer is left on an abort after %d ms", async (after) => {
     const abort = new AbortController();
-    const read = readText(makePipe(`silent-${after}`), abort.signal);
+    const read = readText(makePipe(`silent-${after}`), textReader(abort.signal));
     setTimeout(() => abort.abort(), after);
     await expect(read.catch(toWireError)).resolves.toMatchObject({ code: "CANCELLED" });
   });
@@ -75,7 +76,7 @@ describe.skipIf(process.platform === "win32")("a pipe", () => {
   it("whose writer says nothing is left, too", async () => {
     const path = makePipe("mute");
     const abort = new AbortController();
-    const read = readText(path, abort.signal);
+    const read = readText(path, textReader(abort.signal));
     const writer = await open(path, "w");
     await wait(50);
     abort.abort();

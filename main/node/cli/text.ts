@@ -10,6 +10,7 @@ import { addAbortSignal } from "node:stream";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import { byteText, firstIllFormed } from "../../diagnostics/utf8.ts";
 import { bytesText } from "./output.ts";
+import type { Streams } from "./surroundings.ts";
 
 /** More than any context holds; a string of it fits into memory. */
 const MOST_BYTES = 256 << 20;
@@ -19,8 +20,15 @@ export const STANDARD_INPUT = "-";
 
 const SMALLER_HINT = "Give a part of it.";
 
-export async function readText(path: string, signal: AbortSignal): Promise<string> {
-  if (path === STANDARD_INPUT) return readStandardInput(signal);
+/** Who reads: an interrupt ends it, and `-` is this standard input. */
+export interface TextReader {
+  readonly signal: AbortSignal;
+  readonly streams: Pick<Streams, "stdin">;
+}
+
+export async function readText(path: string, reader: TextReader): Promise<string> {
+  const { signal } = reader;
+  if (path === STANDARD_INPUT) return readStandardInput(reader);
   const facts = await stat(path).catch((cause: unknown) => {
     throw unreadable(path, cause);
   });
@@ -39,8 +47,8 @@ export async function readText(path: string, signal: AbortSignal): Promise<strin
   return textOf(path, await bytesOf(path, stream, signal));
 }
 
-export const readStandardInput = async (signal: AbortSignal): Promise<string> =>
-  textOf("standard input", await bytesOf("standard input", process.stdin, signal));
+export const readStandardInput = async ({ signal, streams }: TextReader): Promise<string> =>
+  textOf("standard input", await bytesOf("standard input", streams.stdin, signal));
 
 /** Interval of the attempts to wake a reader that waits for a pipe's writer. */
 const WAKE_EVERY_MS = 20;

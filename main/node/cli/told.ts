@@ -8,6 +8,7 @@ import type { TokenView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command } from "./client.ts";
 import { harmless } from "./output.ts";
+import type { TextReader } from "./text.ts";
 import { readText } from "./text.ts";
 
 export interface ToldOptions {
@@ -22,20 +23,20 @@ export type Told = Omit<Extract<StreamInputOf<"run.start">["prompt"], { readonly
 
 export async function toldOf(
   { tools, toolChoice, documents, template, templateVar }: ToldOptions,
-  signal: AbortSignal,
+  reader: TextReader,
 ): Promise<Told> {
   return {
-    ...(tools === undefined ? {} : { tools: await jsonOrFile(tools, signal) }),
+    ...(tools === undefined ? {} : { tools: await jsonOrFile(tools, reader) }),
     ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(documents === undefined ? {} : { documents: await jsonOrFile(documents, signal) }),
+    ...(documents === undefined ? {} : { documents: await jsonOrFile(documents, reader) }),
     ...(template === undefined ? {} : { template }),
     ...(templateVar === undefined ? {} : { variables: Object.fromEntries(templateVar.map(variableOf)) }),
   };
 }
 
 /** JSON itself, or a file that holds it. */
-const jsonOrFile = (text: string, signal: AbortSignal): Promise<string> =>
-  /^\s*[[{]/u.test(text) ? Promise.resolve(text) : readText(text, signal);
+const jsonOrFile = (text: string, reader: TextReader): Promise<string> =>
+  /^\s*[[{]/u.test(text) ? Promise.resolve(text) : readText(text, reader);
 
 function variableOf(text: string): readonly [string, string] {
   const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/su.exec(text) ?? [];
@@ -72,19 +73,22 @@ const [DIM, PLAIN] = ["\u001b[2m", "\u001b[22m"];
  * The answer goes to standard output; what was thought is dim there on a terminal, and on standard
  * error elsewhere.
  */
-export function shower({ output }: Command, showsThoughts: boolean): (pieces: TokenView["pieces"]) => void {
-  const isTerminal = process.stdout.isTTY;
+export function shower(
+  { output, streams: { stdout, stderr } }: Command,
+  showsThoughts: boolean,
+): (pieces: TokenView["pieces"]) => void {
+  const isTerminal = stdout.isTTY === true;
   let last: TokenView["pieces"][number]["part"] | undefined;
   return (pieces) => {
     for (const { part, text } of pieces) {
       if (part === "call" || (part === "reasoning" && !showsThoughts)) continue;
       const isThought = part === "reasoning";
-      if (last === "reasoning" && !isThought) (isTerminal ? process.stdout : process.stderr).write("\n");
+      if (last === "reasoning" && !isThought) (isTerminal ? stdout : stderr).write("\n");
       last = part;
       if (!isThought) output.write(text);
       else if (!output.json) {
-        if (isTerminal) process.stdout.write(`${DIM}${harmless(text)}${PLAIN}`);
-        else process.stderr.write(text);
+        if (isTerminal) stdout.write(`${DIM}${harmless(text)}${PLAIN}`);
+        else stderr.write(text);
       }
     }
   };

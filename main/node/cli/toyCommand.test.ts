@@ -1,11 +1,11 @@
 // "A command of the command line: 1 + 1" (docs/extending.md): one file, and its entry in main.ts. A toy command is put in this way
 // into a copy of main.ts, and is then a whole command: help, options, answers in both forms, errors with codes.
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { CommandLine } from "../../testing/rlx.ts";
+import { runHere } from "../../testing/rlx.ts";
 
 const here = import.meta.dirname;
 const MAIN = readFileSync(join(here, "main.ts"), "utf8");
@@ -36,44 +36,40 @@ describe("a command of one file and one entry", () => {
   const moved = (source: string): string =>
     source
       .replaceAll(/(from|import\() ?"(\.[^"]*)"/g, (_, how: string, path: string) =>
-        path === "./heads.ts" ? `${how} "${path}"` : `${how} "${new URL(path, pathToFileURL(`${here}/`)).href}"`,
+        path === "./heads.ts" ? `${how} "${path}"` : `${how} "${join(here, path)}"`,
       )
       .replaceAll(`from "commander"`, `from "${import.meta.resolve("commander")}"`);
 
   beforeAll(() => {
-    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     const end = MAIN.indexOf("const commandNamed");
     writeFileSync(join(folder, "main.ts"), moved(MAIN.slice(0, end) + ENTRY + MAIN.slice(end)));
     writeFileSync(join(folder, "heads.ts"), moved(FILE));
   });
 
-  const heads = (...words: string[]) => {
-    const parameters = ["--import", import.meta.resolve("tsx"), join(folder, "main.ts"), "heads", ...words];
-    const { status, stdout, stderr } = spawnSync(process.execPath, parameters, {
-      encoding: "utf8",
-      env: { ...process.env, RLX_HOME: join(folder, "home") },
-    });
-    return { status, stdout, stderr };
+  const heads = async (...words: string[]) => {
+    const main = (await import(/* @vite-ignore */ join(folder, "main.ts"))) as CommandLine;
+    const { code, out, err } = await runHere(main, ["heads", ...words], { home: join(folder, "home") });
+    return { code, out, err };
   };
 
-  test("answers people and programs", { timeout: 60_000 }, () => {
-    expect(heads("--sample")).toEqual({ status: 0, stdout: "It is RLX Sample.\n", stderr: "" });
-    const { status, stdout } = heads("--sample", "--json");
-    expect({ status, said: JSON.parse(stdout) as unknown }).toEqual({ status: 0, said: { title: "RLX Sample" } });
+  test("answers people and programs", { timeout: 60_000 }, async () => {
+    expect(await heads("--sample")).toEqual({ code: 0, out: "It is RLX Sample.\n", err: "" });
+    const { code, out } = await heads("--sample", "--json");
+    expect({ code, said: JSON.parse(out) as unknown }).toEqual({ code: 0, said: { title: "RLX Sample" } });
   });
 
-  test("has help, and errors with codes", { timeout: 60_000 }, () => {
-    expect(heads("--help")).toMatchObject({
-      status: 0,
-      stdout: expect.stringMatching(/--loud[^]*\$ rlx heads model/) as string,
+  test("has help, and errors with codes", { timeout: 60_000 }, async () => {
+    expect(await heads("--help")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/--loud[^]*\$ rlx heads model/) as string,
     });
-    expect(heads("/no/such.gguf")).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining("INPUT_NOT_FOUND") as string,
+    expect(await heads("/no/such.gguf")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("INPUT_NOT_FOUND") as string,
     });
-    expect(heads("--soft")).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining("`rlx heads --help`") as string,
+    expect(await heads("--soft")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("`rlx heads --help`") as string,
     });
   });
 });

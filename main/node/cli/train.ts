@@ -27,7 +27,7 @@ export async function train(command: Command, choice: ModelChoice, options: Trai
 
 async function runTraining(command: Command, given: string, options: TrainOptions): Promise<number> {
   const { client, output, signal } = command;
-  const spec = await specOf(given, options, signal);
+  const spec = await specOf(given, options, command);
   const leave = new AbortController();
   let run: string | undefined;
   const stop = (): void => {

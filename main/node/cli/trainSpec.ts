@@ -6,6 +6,7 @@ import { trainSpec } from "../../contract/views/train.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { wholeNumber } from "./client.ts";
 import { faultPlace, valuePlace } from "./jsonPlace.ts";
+import type { TextReader } from "./text.ts";
 import { readText, STANDARD_INPUT } from "./text.ts";
 
 export interface SpecOptions {
@@ -34,9 +35,9 @@ const wrong = (message: string, hint: string): WorkbenchError =>
   new WorkbenchError("INPUT_ARGUMENT", `[rlx train] ${message}`, { hint });
 
 /** A file is named by its ending; anything else is a recipe. */
-export async function specOf(given: string, options: SpecOptions, signal: AbortSignal): Promise<TrainSpecInput> {
+export async function specOf(given: string, options: SpecOptions, reader: TextReader): Promise<TrainSpecInput> {
   const isFile = given === STANDARD_INPUT || /\.json$/iu.test(given);
-  const base = isFile ? readSpec(given, await readText(given, signal)) : { recipe: given };
+  const base = isFile ? readSpec(given, await readText(given, reader)) : { recipe: given };
   const spec = withOptions(base, options);
   const read = trainSpec.safeParse(spec);
   if (read.success) return spec;

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { doubleModule, noDouble } from "../../../testing/coremlDouble.ts";
-import { requireCommandLine, rlx } from "../../../testing/rlxProcess.ts";
+import { rlx } from "../../../testing/rlx.ts";
+import { requireCommandLine } from "../../../testing/rlxProcess.ts";
 import { EXPERIMENTS } from "./experiments.ts";
 
 describe.skipIf(noDouble)(`command line over the double ${noDouble ?? ""}`, () => {
