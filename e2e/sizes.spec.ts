@@ -33,6 +33,9 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+// The longest file, and the last but a few: both workers take its tests.
+test.describe.configure({ mode: "parallel" });
+
 const SIZES = [
   // The usual window at a zoom of 200 %.
   [720, 450],
@@ -113,7 +116,6 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
     // The journey asks axe in the least window and in both themes; what is only there in a wider one is seen here.
     await resize(page, 1440, 900);
     found.push(...(await axeFindings(page, "shown")).map((line) => `${view}: ${line}`));
-    await page.setViewportSize({ width: 1180, height: 760 });
   };
   await look("start");
   await offered(page, /^The sample model/).click();
