@@ -6,7 +6,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
+import { axeFindings, LOOKS, openLook, openPath, picture, sampleCopy, showTab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -32,47 +32,42 @@ async function choose(page: Page, panel: Locator, label: string): Promise<string
   return here ? "MLX" : "CPU";
 }
 
-for (const [theme, width, height] of [
-  ["light", 1440, 900],
-  ["dark", 1000, 640],
-] as const)
-  test(`measure and record on a chosen device, ${theme}, ${width}`, async ({ page }) => {
-    test.setTimeout(240_000);
-    await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, await served.address(), theme);
-    await openPath(page, sampleCopy(folder, `devices-${theme}-${width}.gguf`));
-    const bench = await showTab(page, "Bench");
-    const device = await choose(page, bench, "Measured on");
-    for (const [label, value] of [
-      ["Prompt tokens", "16"],
-      ["Generated tokens", "8"],
-      ["Repeats", "5"],
-    ] as const)
-      await bench.getByLabel(label, { exact: true }).fill(value);
-    await bench.getByRole("button", { name: "Measure", exact: true }).click();
-    const result = bench.getByRole("region", { name: "Result" });
-    await expect(result).toContainText(`on ${device}`, { timeout: 120_000 });
-    const conditions = result.locator("details");
-    if ((await conditions.getAttribute("open")) === null) await conditions.locator("summary").click();
-    await expect(conditions).toContainText(/Power.*Memory.*Load/s);
-    await expect(page.getByRole("contentinfo")).toContainText(`--device ${device.toLowerCase()}`);
-    await picture(page, `${width}-bench-device`);
-    expect(await axeFindings(page)).toEqual([]);
+test("measure and record on a chosen device", async ({ page }) => {
+  test.setTimeout(240_000);
+  const errors = await openLook(page, await served.address(), LOOKS.leastDark);
+  await openPath(page, sampleCopy(folder, "devices.gguf"));
+  const bench = await showTab(page, "Bench");
+  const device = await choose(page, bench, "Measured on");
+  for (const [label, value] of [
+    ["Prompt tokens", "16"],
+    ["Generated tokens", "8"],
+    ["Repeats", "5"],
+  ] as const)
+    await bench.getByLabel(label, { exact: true }).fill(value);
+  await bench.getByRole("button", { name: "Measure", exact: true }).click();
+  const result = bench.getByRole("region", { name: "Result" });
+  await expect(result).toContainText(`on ${device}`, { timeout: 120_000 });
+  const conditions = result.locator("details");
+  if ((await conditions.getAttribute("open")) === null) await conditions.locator("summary").click();
+  await expect(conditions).toContainText(/Power.*Memory.*Load/s);
+  await expect(page.getByRole("contentinfo")).toContainText(`--device ${device.toLowerCase()}`);
+  await picture(page, "bench-device");
+  expect(await axeFindings(page)).toEqual([]);
 
-    const profile = await showTab(page, "Profile");
-    expect(await choose(page, profile, "Recorded on")).toBe(device);
-    await profile.getByRole("button", { name: "Record", exact: true }).click();
-    await expect(profile.getByRole("region", { name: "By operation", exact: true })).toBeVisible({ timeout: 120_000 });
-    if (device === "MLX") await expect(profile).toContainText("MLX evaluated each call on its own");
-    await picture(page, `${width}-profile-device`);
+  const profile = await showTab(page, "Profile");
+  expect(await choose(page, profile, "Recorded on")).toBe(device);
+  await profile.getByRole("button", { name: "Record", exact: true }).click();
+  await expect(profile.getByRole("region", { name: "By operation", exact: true })).toBeVisible({ timeout: 120_000 });
+  if (device === "MLX") await expect(profile).toContainText("MLX evaluated each call on its own");
+  await picture(page, "profile-device");
 
-    await page.getByRole("contentinfo").getByRole("button", { name: "Engine ready" }).click();
-    const doctor = page.getByRole("dialog");
-    await expect(doctor.getByRole("heading", { name: "Thermal state" })).toBeVisible();
-    await expect(doctor.getByRole("heading", { name: "Power" })).toBeVisible();
-    const mlx = doctor.getByRole("heading", { name: "MLX memory" });
-    await expect(mlx).toBeVisible();
-    await mlx.scrollIntoViewIfNeeded();
-    await picture(page, `${width}-doctor-state`);
-    expect(errors).toEqual([]);
-  });
+  await page.getByRole("contentinfo").getByRole("button", { name: "Engine ready" }).click();
+  const doctor = page.getByRole("dialog");
+  await expect(doctor.getByRole("heading", { name: "Thermal state" })).toBeVisible();
+  await expect(doctor.getByRole("heading", { name: "Power" })).toBeVisible();
+  const mlx = doctor.getByRole("heading", { name: "MLX memory" });
+  await expect(mlx).toBeVisible();
+  await mlx.scrollIntoViewIfNeeded();
+  await picture(page, "doctor-state");
+  expect(errors).toEqual([]);
+});

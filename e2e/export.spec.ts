@@ -22,7 +22,7 @@ test.afterAll(async () => {
 test("is cancelled in the middle, and begun again", async ({ page }) => {
   test.setTimeout(180_000);
   const model = join(folder, "long.gguf");
-  await writeTinyGguf(model, { layers: 160 });
+  await writeTinyGguf(model, { layers: 96 });
   const out = join(folder, "out");
   mkdirSync(out);
   const errors = await openWindow(page, await served.address());

@@ -1,6 +1,6 @@
 /**
- * The journey, from a file dropped on the window to a package on disk, as a person makes it by mouse: in both themes and both
- * sizes, with axe and a picture at every stop, before and after there is something to see.
+ * The journey, from a file dropped on the window to a package on disk, as a person makes it by mouse: in the least window, with axe
+ * and a picture in both themes at every stop, before and after there is something to see.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import {
   lookAt,
   LOOKS,
   offered,
-  openWindow,
+  openLook,
   runOn,
   sampleCopy,
   showTab,
@@ -46,32 +46,30 @@ interface Journey {
   look(view: string): Promise<void>;
 }
 
-for (const { theme, width, height } of LOOKS)
-  test(`from a dropped file to an exported package, ${theme}, ${width}×${height}`, async ({ page }) => {
-    test.setTimeout(300_000);
-    await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, await served.address(), theme);
-    const name = String(width);
-    const findings: string[] = [];
-    const journey: Journey = {
-      page,
-      name,
-      look: async (view) => void findings.push(...(await lookAt(page, `${name}-${view}`))),
-    };
-    await test.step("the first screen says what can be done", () => start(journey));
-    await test.step("a drop opens the overview, and sending makes it run", () => overview(journey));
-    await test.step("every tensor is listed", () => tensors(journey));
-    await test.step("the graph is folded, opens a block in place and says why an op is where it is", () =>
-      graph(journey));
-    await test.step("each pass shows what it changed", () => pipeline(journey));
-    await test.step("a completion streams", () => completion(journey));
-    await test.step("a chat uses the file's template", () => chat(journey));
-    await test.step("a benchmark gives medians", () => bench(journey));
-    await test.step("a profile names the ops that took the time", () => profile(journey));
-    await test.step("the package is written, reported, and accepted by the validator", () => exported(journey));
-    expect(findings).toEqual([]);
-    expect(errors).toEqual([]);
-  });
+test("from a dropped file to an exported package", async ({ page }) => {
+  test.setTimeout(300_000);
+  const errors = await openLook(page, await served.address(), LOOKS.leastLight);
+  const name = "journey";
+  const findings: string[] = [];
+  const journey: Journey = {
+    page,
+    name,
+    look: async (view) => void findings.push(...(await lookAt(page, `${name}-${view}`))),
+  };
+  await test.step("the first screen says what can be done", () => start(journey));
+  await test.step("a drop opens the overview, and sending makes it run", () => overview(journey));
+  await test.step("every tensor is listed", () => tensors(journey));
+  await test.step("the graph is folded, opens a block in place and says why an op is where it is", () =>
+    graph(journey));
+  await test.step("each pass shows what it changed", () => pipeline(journey));
+  await test.step("a completion streams", () => completion(journey));
+  await test.step("a chat uses the file's template", () => chat(journey));
+  await test.step("a benchmark gives medians", () => bench(journey));
+  await test.step("a profile names the ops that took the time", () => profile(journey));
+  await test.step("the package is written, reported, and accepted by the validator", () => exported(journey));
+  expect(findings).toEqual([]);
+  expect(errors).toEqual([]);
+});
 
 async function start({ page, look }: Journey): Promise<void> {
   await expect(page.getByText("Drop a model anywhere")).toBeVisible();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
+import { openPath, openWindow, picture, sampleCopy, showTab, station } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -71,16 +71,7 @@ test("two recordings are made, looked into, compared, and kept as files", async 
   await expect(timeline.locator("canvas")).toHaveCount(2);
   await expect(panel).toContainText(/A token of the second takes .* instead of .* The largest change is /);
   await expect(panel.getByRole("region", { name: "Differences by operation" })).toContainText("linear_block");
-  expect(await axeFindings(page)).toEqual([]);
-  for (const [theme, width, height] of [
-    ["light", 1000, 640],
-    ["dark", 1440, 900],
-    ["dark", 2560, 1440],
-  ] as const) {
-    await page.setViewportSize({ width, height });
-    await page.evaluate((name) => void (document.documentElement.dataset["theme"] = name), theme);
-    await picture(page, `profile-compared-${theme}-${width}`);
-  }
+  expect(await station(page, "profile-compared")).toEqual([]);
 
   // Files: a recording comes back as one to compare with; the trace is an archive of both.
   const files = panel.getByRole("button", { name: "Files of recordings" });

@@ -10,12 +10,19 @@ import { expect, test } from "@playwright/test";
 import { doubleModule, noDouble } from "../main/testing/coremlDouble.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, legend, lookAt, openPath, openWindow, picture, sampleCopy, showTab, tab } from "./workbench.ts";
-
-const LOOKS = [
-  ["light", 1440, 900],
-  ["dark", 1000, 640],
-] as const;
+import {
+  axeFindings,
+  legend,
+  lookAt,
+  LOOKS,
+  openLook,
+  openPath,
+  openWindow,
+  picture,
+  sampleCopy,
+  showTab,
+  tab,
+} from "./workbench.ts";
 
 let folder: string;
 let plain: ServedWorkbench;
@@ -37,39 +44,37 @@ const overrun = (elements: readonly Element[]): string[] =>
 
 const card = (page: Page, name: string): Locator => page.getByRole("tabpanel").getByRole("region", { name });
 
-for (const [theme, width, height] of LOOKS)
-  test(`MLX beside Core ML, op by op and weight by weight, ${theme}, ${width}`, async ({ page }) => {
-    test.setTimeout(120_000);
-    await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, await plain.address(), theme);
-    await openPath(page, sampleCopy(folder, `mlx-${theme}-${width}.gguf`));
-    if (process.platform !== "darwin") {
-      const truths = card(page, "Predicted, planned, observed");
-      await expect(truths).toContainText("A plan needs a Mac with Core ML");
-      await expect(truths.getByRole("button", { name: /Ask Core ML/ })).toHaveCount(0);
-    }
-    const mlx = card(page, "And on MLX instead?");
-    await mlx.getByRole("button", { name: "Show what MLX would do" }).click();
-    await expect(mlx).toContainText(/\d+ native, .+ decomposed, none unsupported/);
-    await expect(mlx).toContainText(/affine, 8 bits.*exact/s);
-    await expect(mlx).toContainText(/No time: MLX (was not measured|is not here)/);
-    await mlx.scrollIntoViewIfNeeded();
-    await picture(page, `${width}-routing-mlx`);
-    expect(await axeFindings(page)).toEqual([]);
+test("MLX beside Core ML, op by op and weight by weight", async ({ page }) => {
+  test.setTimeout(120_000);
+  const errors = await openLook(page, await plain.address(), LOOKS.usualLight);
+  await openPath(page, sampleCopy(folder, "mlx.gguf"));
+  if (process.platform !== "darwin") {
+    const truths = card(page, "Predicted, planned, observed");
+    await expect(truths).toContainText("A plan needs a Mac with Core ML");
+    await expect(truths.getByRole("button", { name: /Ask Core ML/ })).toHaveCount(0);
+  }
+  const mlx = card(page, "And on MLX instead?");
+  await mlx.getByRole("button", { name: "Show what MLX would do" }).click();
+  await expect(mlx).toContainText(/\d+ native, .+ decomposed, none unsupported/);
+  await expect(mlx).toContainText(/affine, 8 bits.*exact/s);
+  await expect(mlx).toContainText(/No time: MLX (was not measured|is not here)/);
+  await mlx.scrollIntoViewIfNeeded();
+  await picture(page, "routing-mlx");
+  expect(await axeFindings(page)).toEqual([]);
 
-    // From a kind of op to the first of it, in the graph, coloured by what MLX does.
-    await mlx.getByRole("button", { name: "linear" }).first().click();
-    await expect(tab(page, "Graph")).toHaveAttribute("aria-selected", "true");
-    const inspector = page.getByRole("complementary", { name: "Inspector" });
-    await expect(inspector.getByRole("region", { name: "Predicted, planned, observed" })).toContainText(
-      /On MLX.*(native|decomposed)/s,
-    );
-    await page.getByRole("application").first().focus();
-    await page.keyboard.press("l");
-    await expect(page.getByText("native on MLX")).toBeVisible();
-    await picture(page, `${width}-graph-mlx`);
-    expect(errors).toEqual([]);
-  });
+  // From a kind of op to the first of it, in the graph, coloured by what MLX does.
+  await mlx.getByRole("button", { name: "linear" }).first().click();
+  await expect(tab(page, "Graph")).toHaveAttribute("aria-selected", "true");
+  const inspector = page.getByRole("complementary", { name: "Inspector" });
+  await expect(inspector.getByRole("region", { name: "Predicted, planned, observed" })).toContainText(
+    /On MLX.*(native|decomposed)/s,
+  );
+  await page.getByRole("application").first().focus();
+  await page.keyboard.press("l");
+  await expect(page.getByText("native on MLX")).toBeVisible();
+  await picture(page, "graph-mlx");
+  expect(errors).toEqual([]);
+});
 
 test("the table of targets and the advice are walked by keys; an advice is previewed and applied", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
@@ -139,36 +144,34 @@ test.describe("over the double of Core ML", () => {
   });
   test.afterAll(() => served.stop());
 
-  for (const [theme, width, height] of LOOKS)
-    test(`the plan beside the prediction, ${theme}, ${width}`, async ({ page }) => {
-      test.setTimeout(180_000);
-      await page.setViewportSize({ width, height });
-      const errors = await openWindow(page, await served.address(), theme);
-      await openPath(page, sampleCopy(folder, `plan-${theme}-${width}.gguf`));
-      const truths = card(page, "Predicted, planned, observed");
-      await truths.getByRole("button", { name: "Ask Core ML for its plan" }).click();
-      await expect(truths).toContainText(/of \d+ operators as predicted/, { timeout: 120_000 });
-      await expect(truths).toContainText("The system was simulated.");
-      await expect(truths.getByRole("columnheader", { name: "planned" }).first()).toBeVisible();
-      const first = truths.getByRole("alert");
-      await expect(first).toContainText(/The first difference: .+ planned on .+, predicted on .+ Our reason: .+/);
-      await truths.scrollIntoViewIfNeeded();
-      await picture(page, `${width}-routing-planned`);
-      expect(await axeFindings(page)).toEqual([]);
+  test("the plan beside the prediction", async ({ page }) => {
+    test.setTimeout(180_000);
+    const errors = await openLook(page, await served.address(), LOOKS.leastDark);
+    await openPath(page, sampleCopy(folder, "plan.gguf"));
+    const truths = card(page, "Predicted, planned, observed");
+    await truths.getByRole("button", { name: "Ask Core ML for its plan" }).click();
+    await expect(truths).toContainText(/of \d+ operators as predicted/, { timeout: 120_000 });
+    await expect(truths).toContainText("The system was simulated.");
+    await expect(truths.getByRole("columnheader", { name: "planned" }).first()).toBeVisible();
+    const first = truths.getByRole("alert");
+    await expect(first).toContainText(/The first difference: .+ planned on .+, predicted on .+ Our reason: .+/);
+    await truths.scrollIntoViewIfNeeded();
+    await picture(page, "routing-planned");
+    expect(await axeFindings(page)).toEqual([]);
 
-      await first.getByRole("button", { name: "Show this op" }).click();
-      await expect(tab(page, "Graph")).toHaveAttribute("aria-selected", "true");
-      const beside = page
-        .getByRole("complementary", { name: "Inspector" })
-        .getByRole("region", { name: "Predicted, planned, observed" });
-      await expect(beside).toContainText(/planned on .+, predicted on/);
-      await expect(page.getByRole("img", { name: /^planned on/ }).first()).toBeVisible();
-      await picture(page, `${width}-graph-planned-beside`);
-      await page.getByRole("application").first().focus();
-      await page.keyboard.press("Shift+P");
-      await picture(page, `${width}-graph-planned`);
-      expect(errors).toEqual([]);
-    });
+    await first.getByRole("button", { name: "Show this op" }).click();
+    await expect(tab(page, "Graph")).toHaveAttribute("aria-selected", "true");
+    const beside = page
+      .getByRole("complementary", { name: "Inspector" })
+      .getByRole("region", { name: "Predicted, planned, observed" });
+    await expect(beside).toContainText(/planned on .+, predicted on/);
+    await expect(page.getByRole("img", { name: /^planned on/ }).first()).toBeVisible();
+    await picture(page, "graph-planned-beside");
+    await page.getByRole("application").first().focus();
+    await page.keyboard.press("Shift+P");
+    await picture(page, "graph-planned");
+    expect(errors).toEqual([]);
+  });
 
   test("the button that stops the plan stays where it is while the clock beside it grows", async ({ page }) => {
     // The answer waits until the picture is taken.

@@ -6,7 +6,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { axeFindings, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
+import { axeFindings, LOOKS, openLook, openPath, openWindow, picture, sampleCopy, showTab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -31,63 +31,58 @@ async function sideBySide(page: Page, name: string): Promise<Locator> {
 const besideCpu = async (panel: Locator): Promise<string> =>
   (await panel.getByRole("button", { name: /^Device of column 2/ }).innerText()).replace(/^.*and on\s*/s, "").trim();
 
-for (const [theme, width, height] of [
-  ["light", 1440, 900],
-  ["dark", 1000, 640],
-] as const)
-  test(`both answer with the same seed, ${theme}, ${width}`, async ({ page }) => {
-    test.setTimeout(240_000);
-    await page.setViewportSize({ width, height });
-    const errors = await openWindow(page, await served.address(), theme);
-    const panel = await sideBySide(page, `pair-${theme}-${width}.gguf`);
-    const other = await besideCpu(panel);
-    await expect(page.getByRole("banner")).toContainText(`on CPU and ${other}`);
-    await panel.getByLabel("Seed", { exact: true }).fill("11");
-    await page.locator("#composer").fill("Tell me a story.");
-    // Speeds are live: a column shows the speed of now while it writes. Looked for at every change: a story takes a fraction of a second,
-    // and what asks less often, even in each frame of a busy machine, can find it written.
-    await page.evaluate(() => {
-      new MutationObserver((_, observer) => {
-        if (![...document.querySelectorAll("article")].some(({ textContent }) => /t\/s\snow/.test(textContent))) return;
-        observer.disconnect();
-        document.body.dataset["sawSpeed"] = "now";
-      }).observe(document.body, { childList: true, subtree: true, characterData: true });
-    });
-    await page.keyboard.press("Enter");
-    const pair = panel.getByRole("article", { name: `Side by side, CPU and ${other}` });
-    const columns = [pair.getByRole("region", { name: "CPU" }), pair.getByRole("region", { name: other })] as const;
-    await expect(page.locator("body")).toHaveAttribute("data-saw-speed", "now", { timeout: 15_000 });
-    await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 120_000 });
-    for (const column of columns) {
-      await expect(column).toContainText(/on (CPU|MLX|Core ML, simulated)/);
-      await expect(column).toContainText(/\d\st\/s/);
-      await expect(column).toContainText("seed 11");
-    }
-    await expect(pair.getByRole("status")).toContainText(/All \d+ tokens are the same|They diverge at token \d+/);
-    // A simulator's speed is compared with nothing.
-    if (other === "MLX") await expect(pair.getByRole("status")).toContainText(/wrote at [\d.]+ × the speed of CPU/);
-    else await expect(pair.getByRole("status")).not.toContainText("the speed of");
-    await picture(page, `${width}-side-by-side`);
-    expect(await axeFindings(page)).toEqual([]);
-
-    await panel.getByRole("button", { name: "History, 2 runs" }).click();
-    const history = panel.getByRole("region", { name: "Earlier runs" });
-    await expect(history.getByRole("row").nth(1)).toContainText(other);
-    await expect(history.getByRole("row").nth(2)).toContainText("CPU");
-    await picture(page, `${width}-side-by-side-history`);
-    const download = page.waitForEvent("download");
-    await history.getByRole("button", { name: "Save as JSON" }).click();
-    const saved = JSON.parse(readFileSync(await (await download).path(), "utf8")) as {
-      readonly runs: readonly {
-        readonly device: string;
-        readonly sideBySide: number;
-        readonly parameters: { readonly seed: number };
-      }[];
-    };
-    expect(saved.runs.map(({ device }) => device)).toEqual([other === "MLX" ? "mlx" : "coreml-sim", "cpu"]);
-    expect(new Set(saved.runs.map(({ sideBySide, parameters }) => `${sideBySide} ${parameters.seed}`)).size).toBe(1);
-    expect(errors).toEqual([]);
+test("both answer with the same seed", async ({ page }) => {
+  test.setTimeout(240_000);
+  const errors = await openLook(page, await served.address(), LOOKS.leastDark);
+  const panel = await sideBySide(page, "pair.gguf");
+  const other = await besideCpu(panel);
+  await expect(page.getByRole("banner")).toContainText(`on CPU and ${other}`);
+  await panel.getByLabel("Seed", { exact: true }).fill("11");
+  await page.locator("#composer").fill("Tell me a story.");
+  // Speeds are live: a column shows the speed of now while it writes. Looked for at every change: a story takes a fraction of a second,
+  // and what asks less often, even in each frame of a busy machine, can find it written.
+  await page.evaluate(() => {
+    new MutationObserver((_, observer) => {
+      if (![...document.querySelectorAll("article")].some(({ textContent }) => /t\/s\snow/.test(textContent))) return;
+      observer.disconnect();
+      document.body.dataset["sawSpeed"] = "now";
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
   });
+  await page.keyboard.press("Enter");
+  const pair = panel.getByRole("article", { name: `Side by side, CPU and ${other}` });
+  const columns = [pair.getByRole("region", { name: "CPU" }), pair.getByRole("region", { name: other })] as const;
+  await expect(page.locator("body")).toHaveAttribute("data-saw-speed", "now", { timeout: 15_000 });
+  await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible({ timeout: 120_000 });
+  for (const column of columns) {
+    await expect(column).toContainText(/on (CPU|MLX|Core ML, simulated)/);
+    await expect(column).toContainText(/\d\st\/s/);
+    await expect(column).toContainText("seed 11");
+  }
+  await expect(pair.getByRole("status")).toContainText(/All \d+ tokens are the same|They diverge at token \d+/);
+  // A simulator's speed is compared with nothing.
+  if (other === "MLX") await expect(pair.getByRole("status")).toContainText(/wrote at [\d.]+ × the speed of CPU/);
+  else await expect(pair.getByRole("status")).not.toContainText("the speed of");
+  await picture(page, "side-by-side");
+  expect(await axeFindings(page)).toEqual([]);
+
+  await panel.getByRole("button", { name: "History, 2 runs" }).click();
+  const history = panel.getByRole("region", { name: "Earlier runs" });
+  await expect(history.getByRole("row").nth(1)).toContainText(other);
+  await expect(history.getByRole("row").nth(2)).toContainText("CPU");
+  await picture(page, "side-by-side-history");
+  const download = page.waitForEvent("download");
+  await history.getByRole("button", { name: "Save as JSON" }).click();
+  const saved = JSON.parse(readFileSync(await (await download).path(), "utf8")) as {
+    readonly runs: readonly {
+      readonly device: string;
+      readonly sideBySide: number;
+      readonly parameters: { readonly seed: number };
+    }[];
+  };
+  expect(saved.runs.map(({ device }) => device)).toEqual([other === "MLX" ? "mlx" : "coreml-sim", "cpu"]);
+  expect(new Set(saved.runs.map(({ sideBySide, parameters }) => `${sideBySide} ${parameters.seed}`)).size).toBe(1);
+  expect(errors).toEqual([]);
+});
 
 test("a token that differs is marked in both, and stop ends both", async ({ page }) => {
   test.setTimeout(240_000);

@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect } from "@playwright/test";
+import { isCi } from "../scripts/lib/process.mjs";
 import { root } from "./serve.ts";
 
 const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -49,11 +50,22 @@ export interface Look {
   readonly width: number;
   readonly height: number;
 }
-/** The least and the usual size of the window. `picture` and `axeFindings` see each in both themes: a journey twice would be its time twice. */
-export const LOOKS: readonly Look[] = [
-  { theme: "light", width: 1000, height: 640 },
-  { theme: "dark", width: 1440, height: 900 },
-];
+/**
+ * The least and the usual size of the window, in each theme. A spec goes its way in one of them: what a window does is the same in
+ * all. `axeFindings` sees what is shown in both themes, and sizes.spec.ts every view in every size.
+ */
+export const LOOKS = {
+  leastLight: { theme: "light", width: 1000, height: 640 },
+  leastDark: { theme: "dark", width: 1000, height: 640 },
+  usualLight: { theme: "light", width: 1440, height: 900 },
+  usualDark: { theme: "dark", width: 1440, height: 900 },
+} as const satisfies Readonly<Record<string, Look>>;
+
+/** Opens the window in one look; a page error anywhere fails the spec that asks for the list. */
+export async function openLook(page: Page, url: string, { theme, width, height }: Look): Promise<string[]> {
+  await page.setViewportSize({ width, height });
+  return openWindow(page, url, theme);
+}
 
 /** Opens the window with a fixed theme; a page error anywhere fails the spec that asks for the list. */
 export async function openWindow(page: Page, url: string, theme: Theme = "light"): Promise<string[]> {
@@ -127,9 +139,12 @@ async function setTheme(page: Page, theme: Theme): Promise<void> {
   }, theme);
 }
 
+const themeOf = (page: Page): Promise<Theme> =>
+  page.evaluate(() => (document.documentElement.dataset["theme"] === "light" ? "light" : "dark"));
+
 /** What `act` gives in the theme that is shown and in the other one, which is shown for as long as it takes. */
 async function inBothThemes<T>(page: Page, act: (theme: Theme, isOther: boolean) => Promise<T>): Promise<[T, T]> {
-  const shown = await page.evaluate(() => (document.documentElement.dataset["theme"] === "light" ? "light" : "dark"));
+  const shown = await themeOf(page);
   const other = shown === "light" ? "dark" : "light";
   const first = await act(shown, false);
   await setTheme(page, other);
@@ -138,8 +153,12 @@ async function inBothThemes<T>(page: Page, act: (theme: Theme, isOther: boolean)
   return [first, second];
 }
 
+/** CI takes no pictures unless asked: nobody looks at them there, and they are a tenth of the time. */
+const takesPictures = !isCi || process.env["RLX_PICTURES"] === "1";
+
 /** In both themes. */
 export async function picture(page: Page, name: string): Promise<void> {
+  if (!takesPictures) return;
   mkdirSync(pictures, { recursive: true });
   await inBothThemes(page, (theme) => page.screenshot({ path: join(pictures, `${name}-${theme}.png`) }));
 }
@@ -151,12 +170,15 @@ interface AxeFinding {
 }
 
 /** Serious and critical findings of axe for what is shown now, one line each. */
-export async function axeFindings(page: Page): Promise<string[]> {
-  // Evaluated rather than added as a script: the page's policy forbids inline scripts, and should.
-  await page.evaluate(readFileSync(axePath, "utf8"));
+export async function axeFindings(page: Page, themes: "both" | "shown" = "both"): Promise<string[]> {
+  // Evaluated rather than added as a script: the page's policy forbids inline scripts, and should. Once in a page: it is half a megabyte.
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeScript());
+  if (themes === "shown") return findingsIn(page, await themeOf(page), false);
   const found = await inBothThemes(page, (theme, isOther) => findingsIn(page, theme, isOther));
   return found.flat();
 }
+let axeText: string | undefined;
+const axeScript = (): string => (axeText ??= readFileSync(axePath, "utf8"));
 
 /** `onlyColours`: what else axe asks is the same in both themes. */
 async function findingsIn(page: Page, theme: Theme, onlyColours: boolean): Promise<string[]> {
@@ -165,7 +187,10 @@ async function findingsIn(page: Page, theme: Theme, onlyColours: boolean): Promi
       const { axe } = globalThis as unknown as {
         readonly axe: { run(options: object): Promise<{ readonly violations: readonly AxeFinding[] }> };
       };
-      return (await axe.run(rules === undefined ? {} : { runOnly: { type: "rule", values: rules } })).violations;
+      // What passed, and where, is not asked.
+      const few = { resultTypes: ["violations"] };
+      return (await axe.run(rules === undefined ? few : { ...few, runOnly: { type: "rule", values: rules } }))
+        .violations;
     },
     onlyColours ? ["color-contrast", "link-in-text-block"] : undefined,
   );
@@ -174,6 +199,12 @@ async function findingsIn(page: Page, theme: Theme, onlyColours: boolean): Promi
     .flatMap(({ id, impact, nodes }) =>
       nodes.map((node) => `${theme}: ${impact ?? ""} ${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`),
     );
+}
+
+export async function resize(page: Page, width: number, height: number): Promise<void> {
+  await page.setViewportSize({ width, height });
+  // Widths are measured by observers, which are a frame late.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
 /** The least, the usual and a large window. */
@@ -191,9 +222,7 @@ export async function station(page: Page, name: string): Promise<string[]> {
   const own = page.viewportSize();
   const found = (await axeFindings(page)).map((line) => `${name}: ${line}`);
   for (const [width, height] of STATION_SIZES) {
-    await page.setViewportSize({ width, height });
-    // Widths are measured by observers, which are a frame late.
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await resize(page, width, height);
     await picture(page, `${name}-${width}`);
     found.push(...(await sticksOut(page)).map((line) => `${name}, ${width}: ${line}`));
   }

@@ -164,16 +164,22 @@ export function DiffView({ label, language, before, after, sideBySide, numbered 
       modifiedAriaLabel: `${label}: after`,
     });
     editor.current = created;
-    // Monaco drops both names when it falls back to the inline view.
-    const name = (): void => {
-      created.getOriginalEditor().updateOptions({ ariaLabel: `${label}: before` });
-      created.getModifiedEditor().updateOptions({ ariaLabel: `${label}: after` });
-    };
-    const naming = created.onDidUpdateDiff(name);
+    // Monaco drops both names with every change of an option, and where it falls back to the inline view.
+    const sides = [
+      [created.getOriginalEditor(), `${label}: before`],
+      [created.getModifiedEditor(), `${label}: after`],
+    ] as const;
+    const naming = sides.map(([side, ariaLabel]) => {
+      const name = (): void => {
+        if (side.getRawOptions().ariaLabel !== ariaLabel) side.updateOptions({ ariaLabel });
+      };
+      name();
+      return side.onDidChangeConfiguration(name);
+    });
     const withdraw = offerFind(() => openFind(created.getModifiedEditor()));
     return () => {
       withdraw();
-      naming.dispose();
+      for (const each of naming) each.dispose();
       const model = created.getModel();
       created.dispose();
       model?.original.dispose();
