@@ -103,8 +103,10 @@ function mergeFew(starts: Int32Array, count: number, rankOf: PairRank): number {
       rank = other;
     }
     if (best < 0) return kept;
-    starts.copyWithin(best + 1, best + 2, kept + 1);
-    ranks.copyWithin(best, best + 1, kept - 1);
+    for (let i = best + 1; i < kept; i++) {
+      starts[i] = starts[i + 1] ?? 0;
+      ranks[i - 1] = ranks[i] ?? 0;
+    }
     if (best > 0) ranks[best - 1] = rankAt(best - 1);
     if (best + 2 < kept) ranks[best] = rankAt(best);
   }
