@@ -5,7 +5,7 @@
  */
 
 /** Where the rows of an operand, or of the result, begin. */
-export interface RowOffsets {
+interface RowOffsets {
   readonly x?: number;
   readonly w?: number;
   readonly out?: number;
