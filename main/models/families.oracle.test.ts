@@ -5,8 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { loadAddon } from "../node/native/addon.ts";
-import { LENGTH, logprobsOf, optimised, sourceOf, tokensFor, withDecoder, worstGap } from "../testing/decoderRuns.ts";
-import type { Rows } from "../testing/llama.ts";
+import {
+  LENGTH,
+  expectSameBest,
+  logprobsOf,
+  optimised,
+  sourceOf,
+  tokensFor,
+  withDecoder,
+  worstGap,
+} from "../testing/decoderRuns.ts";
 import { llamaForget, llamaLogprobs, llamaMissing } from "../testing/llama.ts";
 import { TOY_VOCABULARY, splitExperts, writeToy } from "../testing/toyFiles.ts";
 import { FAMILIES } from "./families/index.ts";
@@ -24,15 +32,6 @@ const cases = FAMILIES.filter(({ kind }) => kind === "decoder").flatMap((family)
 );
 const tokens = tokensFor(TOY_VOCABULARY);
 
-function sameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array>): void {
-  mine.forEach((row, t) => {
-    const order = [...theirs.row(t).keys()].sort((a, b) => theirs.row(t)[b]! - theirs.row(t)[a]!);
-    const [best = 0, second = 0] = order;
-    if (theirs.row(t)[best]! - theirs.row(t)[second]! > 2e-3)
-      expect(row.indexOf(Math.max(...row)), `position ${t}`).toBe(best);
-  });
-}
-
 describe.skipIf(missing !== undefined)(`families ${missing ?? ""}`, () => {
   test.each(cases)("%s, f32", async (_title, family, sample) => {
     const { path } = await writeToy(folder, family, sample, "f32");
@@ -41,7 +40,7 @@ describe.skipIf(missing !== undefined)(`families ${missing ?? ""}`, () => {
     await withDecoder(engine, path, { cacheType: "f32", prepare: optimised, asGgml: true }, async (decoder) => {
       const whole = await logprobsOf(decoder, tokens, LENGTH, source);
       expect(worstGap(whole, (t) => theirs.row(t))).toBeLessThan(1e-3);
-      sameBest(whole, theirs);
+      expectSameBest(whole, theirs);
       for (const chunk of [17, 1])
         expect(
           worstGap(await logprobsOf(decoder, tokens, chunk, source), (t) => whole[t]!),

@@ -2,6 +2,7 @@
  * What the tests against llama.cpp share: random models on disk, our decoder over them, and log-probabilities of every
  * position to hold side by side.
  */
+import { expect } from "vitest";
 import { CPU_FUSIONS } from "../backends/cpu/fusions/index.ts";
 import { fusionPass } from "../ir/fusion.ts";
 import { opTable } from "../ops/index.ts";
@@ -15,6 +16,7 @@ import type { DecoderModel, DecoderPlanOptions } from "../runtime/decoderModel.t
 import { openDecoder } from "../runtime/devices/cpu.ts";
 import type { DecoderSession } from "../runtime/decoderSession.ts";
 import type { FamilySample } from "../models/family.ts";
+import type { Rows } from "./llama.ts";
 import { TOY_VOCABULARY } from "./toyFiles.ts";
 import { writeRandomModel } from "./randomModel.ts";
 
@@ -78,9 +80,14 @@ export const sourceOf = ({ source = 0 }: FamilySample): readonly number[] =>
   Array.from({ length: source }, (_, i) => (i * 104_729 + 7) % TOY_VOCABULARY);
 
 function logSoftmax(row: Float32Array): Float64Array {
-  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
-  const total = row.reduce((sum, x) => sum + Math.exp(x - largest), 0);
-  return Float64Array.from(row, (x) => x - largest - Math.log(total));
+  let largest = -Infinity;
+  for (const x of row) largest = Math.max(largest, x);
+  let total = 0;
+  for (const x of row) total += Math.exp(x - largest);
+  const less = largest + Math.log(total);
+  const out = new Float64Array(row.length);
+  for (let i = 0; i < out.length; i++) out[i] = row[i]! - less;
+  return out;
 }
 
 /** Log-probabilities of every row, the prompt cut into runs of `chunk`. */
@@ -110,4 +117,27 @@ export async function logprobsIn(session: DecoderSession, tokens: Int32Array, ch
 }
 
 export const worstGap = (a: readonly Float64Array[], row: (t: number) => Float64Array): number =>
-  Math.max(...a.map((mine, t) => mine.reduce((most, x, i) => Math.max(most, Math.abs(x - (row(t)[i] ?? NaN))), 0)));
+  Math.max(...a.map((mine, t) => gapOf(mine, row(t))));
+
+/** NaN where an element is missing, or is one. */
+function gapOf(mine: Float64Array, theirs: Float64Array): number {
+  let most = 0;
+  for (let i = 0; i < mine.length; i++) most = Math.max(most, Math.abs(mine[i]! - (theirs[i] ?? NaN)));
+  return most;
+}
+
+/** The token that a row puts first; `but` is left out. */
+function bestOf(row: Float64Array, but = -1): number {
+  let best = but === 0 ? 1 : 0;
+  for (let i = best + 1; i < row.length; i++) if (i !== but && row[i]! > row[best]!) best = i;
+  return best;
+}
+
+/** The same first token at every position where llama.cpp's is ahead of its second by more than 2e-3. */
+export function expectSameBest(mine: readonly Float64Array[], theirs: Rows<Float64Array>): void {
+  mine.forEach((row, t) => {
+    const their = theirs.row(t);
+    const best = bestOf(their);
+    if (their[best]! - their[bestOf(their, best)]! > 2e-3) expect(bestOf(row), `position ${t}`).toBe(best);
+  });
+}

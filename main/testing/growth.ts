@@ -27,9 +27,9 @@ export function slope(values: readonly number[]): number {
   return median(slopes);
 }
 
-/** Bytes that every turn adds. */
-export const growth = (looks: readonly Look[]): Look => ({
-  resident: slope(looks.map(({ resident }) => resident)),
-  heap: slope(looks.map(({ heap }) => heap)),
-  external: slope(looks.map(({ external }) => external)),
+/** Bytes that every turn adds; `turns` of them lie between two looks. */
+export const growth = (looks: readonly Look[], turns = 1): Look => ({
+  resident: slope(looks.map(({ resident }) => resident)) / turns,
+  heap: slope(looks.map(({ heap }) => heap)) / turns,
+  external: slope(looks.map(({ external }) => external)) / turns,
 });

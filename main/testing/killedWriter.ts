@@ -12,7 +12,14 @@ const folder = fileURLToPath(new URL("../../.cache/killed-writer", import.meta.u
 /** The writer as one file: a hundred processes that each compiled TypeScript took over a minute for their starts alone. */
 function bundleWriter(): string {
   const entry = fileURLToPath(new URL("memoryWriter.ts", import.meta.url));
-  const built = buildSync({ entryPoints: [entry], bundle: true, platform: "node", format: "esm", write: false });
+  const built = buildSync({
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    platform: "node",
+    format: "esm",
+    write: false,
+  });
   const program = built.outputFiles[0]?.text ?? "";
   const path = join(folder, `${createHash("sha256").update(program).digest("hex").slice(0, 16)}.mjs`);
   mkdirSync(folder, { recursive: true });

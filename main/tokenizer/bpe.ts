@@ -189,23 +189,27 @@ class BytePairEncoder {
   }
 }
 
+/** The bytes of the word that is spelled; one for all, because nothing pauses before they are read. */
+let raw = new Uint8Array(1024);
+
 /** Each byte is a symbol, written as one printable character. */
 function spellInBytes(word: string): Spelled {
-  const raw = encoder.encode(word);
-  const bytes = new Uint8Array(raw.length * 2);
-  const starts = new Int32Array(raw.length + 1);
+  if (raw.length < 3 * word.length) raw = new Uint8Array(6 * word.length);
+  const count = encoder.encodeInto(word, raw).written;
+  const bytes = new Uint8Array(count * 2);
+  const starts = new Int32Array(count + 1);
   let length = 0;
-  raw.forEach((byte, i) => {
+  for (let i = 0; i < count; i++) {
     starts[i] = length;
-    const char = charOf[byte] ?? 0;
+    const char = charOf[raw[i] ?? 0] ?? 0;
     if (char < 0x80) bytes[length++] = char;
     else {
       bytes[length++] = 0xc0 | (char >> 6);
       bytes[length++] = 0x80 | (char & 63);
     }
-  });
-  starts[raw.length] = length;
-  return { bytes, starts, count: raw.length };
+  }
+  starts[count] = length;
+  return { bytes, starts, count };
 }
 
 /** Each character is a symbol. */

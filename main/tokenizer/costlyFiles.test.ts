@@ -31,18 +31,24 @@ async function use(file: Uint8Array, text: string): Promise<string | undefined> 
 }
 
 const PROMISED_MS = 1000;
+/** The promise is of processor time: this only ends what hangs, on a machine of any speed. */
+const HANGS_AFTER_MS = 300_000;
 
 describe("a file that is made to cost", () => {
-  it.each(Object.entries(COSTLY_FILES))("%s", { timeout: 60_000 }, async (_, { file, code, text = "a text" }) => {
-    const made = encodeHeader({ entries: file(), tensors: [] }).bytes;
-    collectGarbage();
-    const growth = peakGrowth();
-    const start = process.cpuUsage();
-    expect(await use(made, text)).toBe(code);
-    const { user, system } = process.cpuUsage(start);
-    const spent = (user + system) / 1000;
-    const { ms, sentence } = await allowedFor(spent, PROMISED_MS);
-    expect(spent, sentence).toBeLessThan(ms);
-    expect(growth()).toBeLessThan(256 << 20);
-  });
+  it.each(Object.entries(COSTLY_FILES))(
+    "%s",
+    { timeout: HANGS_AFTER_MS },
+    async (_, { file, code, text = "a text" }) => {
+      const made = encodeHeader({ entries: file(), tensors: [] }).bytes;
+      collectGarbage();
+      const growth = peakGrowth();
+      const start = process.cpuUsage();
+      expect(await use(made, text)).toBe(code);
+      const { user, system } = process.cpuUsage(start);
+      const spent = (user + system) / 1000;
+      const { ms, sentence } = await allowedFor(spent, PROMISED_MS);
+      expect(spent, sentence).toBeLessThan(ms);
+      expect(growth()).toBeLessThan(256 << 20);
+    },
+  );
 });

@@ -11,7 +11,7 @@ export type PairRank = (from: number, middle: number, to: number) => number;
  * Merges in place. `starts` holds where each of the `count` symbols begins, and at `count` where
  * the last one ends; afterwards it holds those that are left.
  */
-export class Merging {
+class Merging {
   readonly #starts: Int32Array;
   readonly #count: number;
   readonly #rankOf: PairRank;
@@ -85,8 +85,36 @@ export class Merging {
 /** Bytes that are looked up between two pauses. */
 const PAUSE_EVERY = 1 << 20;
 
+/** Among so few symbols a look at every pair finds the best one sooner than a queue and its tables are made. */
+const FEW = 32;
+/** Ranks of the pairs of a short text. One for all: nothing else runs before it is merged. */
+const ranks = new Float64Array(FEW);
+
+/** The same for a few symbols. */
+function mergeFew(starts: Int32Array, count: number, rankOf: PairRank): number {
+  const rankAt = (i: number): number => rankOf(starts[i] ?? 0, starts[i + 1] ?? 0, starts[i + 2] ?? 0);
+  for (let i = 0; i + 1 < count; i++) ranks[i] = rankAt(i);
+  for (let kept = count; ; kept--) {
+    let [best, rank] = [-1, Infinity];
+    for (let i = 0; i + 1 < kept; i++) {
+      const other = ranks[i] ?? Infinity;
+      if (other >= rank) continue;
+      best = i;
+      rank = other;
+    }
+    if (best < 0) return kept;
+    for (let i = best + 1; i < kept; i++) {
+      starts[i] = starts[i + 1] ?? 0;
+      ranks[i - 1] = ranks[i] ?? 0;
+    }
+    if (best > 0) ranks[best - 1] = rankAt(best - 1);
+    if (best + 2 < kept) ranks[best] = rankAt(best);
+  }
+}
+
 /** Merges with pauses; gives how many symbols are left. */
 export function* mergeSymbols(starts: Int32Array, count: number, rankOf: PairRank): Steps<number> {
+  if (count <= FEW) return mergeFew(starts, count, rankOf);
   const merging = new Merging(starts, count, rankOf);
   while (!merging.run(PAUSE_EVERY)) yield;
   return merging.end();

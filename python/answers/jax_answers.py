@@ -3,6 +3,8 @@
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Each small question is compiled anew: what LLVM does to make code fast costs more than it saves.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 import jax
 
 jax.config.update("jax_enable_x64", True)

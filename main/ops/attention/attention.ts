@@ -199,7 +199,7 @@ export const attention: Op<"attention", AttentionAttrs, Range<3, 4>> = defineOp(
     jax: jaxAttention(
       `
 n, m = x0.shape[2], x1.shape[2]
-i, j = jnp.arange(n)[:, None] + m - n, jnp.arange(m)[None]
+i, j = np.arange(n)[:, None] + m - n, np.arange(m)[None]
 keep = {"none": j == j, "bias": j == j, "causal": j <= i, "sliding": (j <= i) & (j >= i - a.get("window", 0)), "custom": x3[:, None, None, :] if a["mask"] == "custom" else None}[a["mask"]]
 attend(x0, x1, x2, keep, x3 if a["mask"] == "bias" else 0.0)
 `.trim(),

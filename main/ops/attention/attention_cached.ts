@@ -189,9 +189,9 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
   oracle: {
     jax: jaxAttention(
       `
-i, j = jnp.arange(x0.shape[0])[:, None] + x3, jnp.arange(x1.shape[1])[None]
+i, j = np.arange(x0.shape[0])[:, None] + x3, np.arange(x1.shape[1])[None]
 keep = (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
-attend(jnp.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None)[0].swapaxes(0, 1)
+np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None))[0].swapaxes(0, 1)
 `.trim(),
     ),
   },

@@ -120,10 +120,14 @@ export function mlxWithoutBlindRows(e: MlxEmitter, mixed: MlxValue, visible: Mlx
 export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>
   e.one("reshape", [x], tensor(x.type.dtype, shape));
 
-/** softmax(softcap(scale q kᵀ) + bias) v by JAX, key heads repeated; the mask is given as booleans or as a bias. */
+/**
+ * softmax(softcap(scale q kᵀ) + bias) v by JAX, key heads repeated; the mask is given as booleans or as a bias. Compiled as one:
+ * by itself JAX compiles each of its twenty operations for each new shape.
+ */
 export const jaxAttention = (mask: string): string =>
   lines(
     `
+@jax.jit
 def attend(q, k, v, keep, bias, sinks=None):
     g = q.shape[1] // k.shape[1]
     s = a["scale"] * jnp.einsum("bhqd,bhkd->bhqk", q, jnp.repeat(k, g, 1))

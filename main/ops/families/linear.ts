@@ -8,11 +8,11 @@ import { isFloat, isPacked, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import { addRowProducts } from "../../ir/rowProducts.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { milPlain } from "../../backends/coreml/rules.ts";
-import { at } from "./host.ts";
 
 export function inferLinear(op: string, x: TensorType, w: TensorType, bias?: TensorType): TensorType {
   const dtype = plainDType(x.dtype, op);
@@ -34,17 +34,13 @@ export function inferLinear(op: string, x: TensorType, w: TensorType, bias?: Ten
 
 /** x · wᵀ + bias. */
 export function multiplyTransposed(x: HostTensor, w: HostTensor, bias?: HostTensor): HostTensor {
-  const k = x.shape.at(-1) ?? 1;
-  const n = w.shape[0] ?? 1;
+  const inner = x.shape.at(-1) ?? 1;
+  const columns = w.shape[0] ?? 1;
   const rows = sizeOf(x.shape.slice(0, -1));
-  const out = new Float64Array(rows * n);
-  for (let r = 0; r < rows; r++)
-    for (let j = 0; j < n; j++) {
-      let sum = bias ? at(bias.data, j) : 0;
-      for (let i = 0; i < k; i++) sum += at(x.data, r * k + i) * at(w.data, j * k + i);
-      out[r * n + j] = sum;
-    }
-  return hostTensor(x.dtype, [...x.shape.slice(0, -1), n], out);
+  const out = new Float64Array(rows * columns);
+  if (bias !== undefined) for (let r = 0; r < rows; r++) out.set(bias.data, r * columns);
+  addRowProducts(x.data, w.data, out, [rows, columns, inner]);
+  return hostTensor(x.dtype, [...x.shape.slice(0, -1), columns], out);
 }
 
 /** The weight as a plain tensor of the dtype of `x`. */

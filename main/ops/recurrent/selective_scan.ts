@@ -123,7 +123,7 @@ export const selective_scan: Op<"selective_scan", SelectiveScanAttrs, 6, "many">
   oracle: {
     jax: lines(
       "heads, groups = x0.shape[1], x3.shape[1]",
-      "b, c = (jnp.repeat(x, heads // groups, axis=1) for x in (x3, x4))",
+      "b, c = (np.repeat(x, heads // groups, axis=1) for x in (x3, x4))",
       `
 def turn(state, token):
     x, step, b, c = token

@@ -65,7 +65,7 @@ def forward(y):
 def places(y):
     return forward(y)[tuple(slice(0, n) for n in x0.shape)]
 `.trim(),
-  "jax.linear_transpose(places, jax.ShapeDtypeStruct(s, x0.dtype))(x0)[0]",
+  "jax.jit(jax.linear_transpose(places, jax.ShapeDtypeStruct(s, x0.dtype)))(x0)[0]",
 );
 
 export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defineOp({

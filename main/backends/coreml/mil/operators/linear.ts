@@ -1,4 +1,5 @@
 /** Matrix products and attention. Sums are kept in double precision and rounded once. */
+import { addRowProducts } from "../../../../ir/rowProducts.ts";
 import type { Kernel } from "../../simulator/kernel.ts";
 import type { PackageTensor } from "../../package/packageTensor.ts";
 import { packageTensor } from "../../package/packageTensor.ts";
@@ -8,33 +9,27 @@ import type { MilDim } from "../types.ts";
 import { tensorType } from "../types.ts";
 import type { Infer, Operators } from "./operator.ts";
 
-/** rows × inner times (columns × inner) transposed, in four sums at a time. */
+/** Columns whose weights are widened to doubles at a time: they stay in the processor's caches. */
+const COLUMNS_AT_ONCE = 64;
+
+/** rows × inner times (columns × inner) transposed, into `out`. */
 function rowsTimesRows(
-  x: Float32Array | Int32Array,
+  x: Float64Array,
   xAt: number,
   w: Float32Array | Int32Array,
   wAt: number,
-  rows: number,
-  columns: number,
-  inner: number,
+  [rows, columns, inner]: readonly [rows: number, columns: number, inner: number],
   out: Float64Array,
   outAt: number,
 ): void {
-  for (let n = 0; n < columns; n++) {
-    const base = wAt + n * inner;
-    for (let m = 0; m < rows; m++) {
-      const from = xAt + m * inner;
-      let [s0, s1, s2, s3] = [0, 0, 0, 0];
-      let k = 0;
-      for (; k + 3 < inner; k += 4) {
-        s0 += (x[from + k] as number) * (w[base + k] as number);
-        s1 += (x[from + k + 1] as number) * (w[base + k + 1] as number);
-        s2 += (x[from + k + 2] as number) * (w[base + k + 2] as number);
-        s3 += (x[from + k + 3] as number) * (w[base + k + 3] as number);
-      }
-      for (; k < inner; k++) s0 += (x[from + k] as number) * (w[base + k] as number);
-      out[outAt + m * columns + n] = s0 + s1 + s2 + s3;
-    }
+  const some = new Float64Array(Math.min(columns, COLUMNS_AT_ONCE) * inner);
+  const part = new Float64Array(Math.min(columns, COLUMNS_AT_ONCE) * rows);
+  for (let from = 0; from < columns; from += COLUMNS_AT_ONCE) {
+    const count = Math.min(COLUMNS_AT_ONCE, columns - from);
+    some.set(w.subarray(wAt + from * inner, wAt + (from + count) * inner));
+    part.fill(0);
+    addRowProducts(x, some, part, [rows, count, inner], { x: xAt });
+    for (let m = 0; m < rows; m++) out.set(part.subarray(m * count, (m + 1) * count), outAt + m * columns + from);
   }
 }
 
@@ -43,7 +38,7 @@ const linear: Kernel = (a) => {
   const [columns = 0, inner = 0] = weight.shape;
   const rows = x.data.length / inner;
   const out = new Float64Array(rows * columns);
-  rowsTimesRows(x.data, 0, weight.data, 0, rows, columns, inner, out, 0);
+  rowsTimesRows(new Float64Array(x.data), 0, weight.data, 0, [rows, columns, inner], out, 0);
   if (bias !== undefined)
     for (let i = 0; i < out.length; i++) out[i] = (out[i] as number) + (bias.data[i % columns] ?? 0);
   return packageTensor(a.dtype, [...x.shape.slice(0, -1), columns], out);
@@ -74,8 +69,9 @@ function multiply(x: PackageTensor, y: PackageTensor): { readonly shape: number[
   const batch = broadcastShape(xb, yb);
   const [xs, ys] = [offsets(batch, broadcastStrides(xb, batch)), offsets(batch, broadcastStrides(yb, batch))];
   const data = new Float64Array(xs.length * m * n);
+  const wide = new Float64Array(x.data);
   for (let b = 0; b < xs.length; b++)
-    rowsTimesRows(x.data, (xs[b] as number) * m * k, y.data, (ys[b] as number) * n * k, m, n, k, data, b * m * n);
+    rowsTimesRows(wide, (xs[b] as number) * m * k, y.data, (ys[b] as number) * n * k, [m, n, k], data, b * m * n);
   return { shape: [...batch, m, n], data };
 }
 
