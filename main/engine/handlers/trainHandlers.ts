@@ -18,7 +18,7 @@ import { Recorder } from "../training/recorder.ts";
 import { listRuns, loadRun, recordText, SAVE_EVERY_MS } from "../training/records.ts";
 import type { Places } from "../training/results.ts";
 import { placesOf } from "../training/results.ts";
-import { recipeView, scheduleFor } from "../training/settings.ts";
+import { recipeView } from "../training/settings.ts";
 import { CAN } from "../views/overviewView.ts";
 import { phaseItem } from "./runHandlers.ts";
 
@@ -144,18 +144,17 @@ async function* start(
   }
 }
 
-function sessionOf({ prepared, settings, device, optimizer }: OpenedTraining): TrainingSession {
+function sessionOf({ prepared, settings, device, optimizers, update }: OpenedTraining): TrainingSession {
   const { norm, value } = settings.clip;
   const session = new TrainingSession(prepared.forward, prepared.trainable, prepared.initial, {
-    ...{ device, optimizer },
-    lr: scheduleFor(settings.lr, settings.schedule, settings.steps),
+    ...{ device, ...optimizers },
     seed: settings.seed,
     clipping: { ...(norm === null ? {} : { norm }), ...(value === null ? {} : { value }) },
   })
     .withPrecisionPolicy(settings.precision)
     .withNanAlarm()
     .withGradientNorms();
-  return settings.fused ? session.withFusedOptimizer() : session;
+  return update.fused ? session.withFusedOptimizer() : session;
 }
 
 async function resume(

@@ -5,6 +5,9 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StreamItemOf } from "../../contract/contract.ts";
 import type { TrainSpecInput } from "../../contract/views/train.ts";
+import { memorySource } from "../../formats/byteSource.ts";
+import { readSafetensors } from "../../formats/safetensors/header.ts";
+import { numbersIn } from "../../ir/hostBytes.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 
@@ -22,6 +25,17 @@ const at = (name: string): string => join(harness.folder, name);
 const ofKind = <K extends Item["kind"]>(items: readonly Item[], kind: K): Extract<Item, { readonly kind: K }>[] =>
   items.filter((item): item is Extract<Item, { readonly kind: K }> => item.kind === kind);
 const doneOf = (items: readonly Item[]): Done => ofKind(items, "done")[0]!;
+
+async function tensorsOf(path: string): Promise<ReadonlyMap<string, readonly number[]>> {
+  const file = await readFile(path);
+  const { tensors } = await readSafetensors(memorySource(path, file));
+  return new Map(
+    tensors.map(({ name, type, offset, byteLength }) => [
+      name,
+      Array.from(numbersIn(type === "F64" ? "f64" : "f32", file.subarray(offset, offset + byteLength))),
+    ]),
+  );
+}
 
 const SMALL: TrainSpecInput = {
   recipe: "characters",
@@ -59,6 +73,37 @@ describe("a run", () => {
     await harness.client.call("train.forget", { run: done.run });
     expect((await harness.client.call("train.runs", {})).runs).toEqual([]);
     expect((await stat(path)).isFile()).toBe(true);
+  });
+
+  it("adds batches up, trains groups in their own way, and writes the average of the weights", async () => {
+    const spec: TrainSpecInput = {
+      ...{ ...SMALL, steps: 4, batch: 2, accumulate: 2, average: 0.5 },
+      groups: [
+        { names: ["embed"], lr: 0 },
+        { rank: 2, optimizer: { name: "muon" }, lr: 0.02 },
+      ],
+    };
+    const [first, rest] = [at("first.safetensors"), at("groups.safetensors")];
+    const checkpoint = { path: at("groups-half.safetensors"), every: 2 };
+    const items = await harness.all("train.start", { ...spec, checkpoint, output: { path: first } });
+    const [started] = ofKind(items, "started");
+    expect(started!.update).toMatchObject({ fused: false, reason: expect.stringContaining("2 batches") as string });
+    expect(started!.settings).toMatchObject({ accumulate: 2, average: 0.5, groups: [{ lr: 0 }, { rank: 2 }] });
+    expect(doneOf(items)).toMatchObject({ state: "done", steps: 4 });
+    // The checkpoint of the end has the weights and their average, and the result is the average.
+    const kept = await tensorsOf(checkpoint.path);
+    const written = await tensorsOf(first);
+    const name = [...written.keys()].find((own) => own.includes("qkv"))!;
+    const average = [...kept.keys()].find((own) => own.includes("average") && own.endsWith(name))!;
+    expect(written.get(name)).toEqual(kept.get(average)!.map(Math.fround));
+    expect(written.get(name)).not.toEqual(kept.get(name)!.map(Math.fround));
+    // A rate of 0 holds a parameter where it was.
+    const embedding = [...written.keys()].find((own) => own.includes("embed"))!;
+    const untouched = await harness.all("train.start", { ...SMALL, batch: 2, steps: 1, lr: 0, output: { path: rest } });
+    expect(doneOf(untouched).state).toBe("done");
+    expect((await tensorsOf(rest)).get(embedding)).toEqual(written.get(embedding));
+    const idle = harness.all("train.start", { ...spec, groups: [{ names: ["nosuch"] }] });
+    await expect(idle).rejects.toThrow("[train] group 1: takes no parameter");
   });
 
   it("goes on from its checkpoint with the same bits, after a pause and a stop", async () => {

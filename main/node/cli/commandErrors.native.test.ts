@@ -50,6 +50,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["train nosuch", 2, /\[train\] recipe: got nosuch, expected one of linear, digits, characters, lora/],
   ["train linear --steps 0", 2, /--steps: got 0, expected a whole number from 1/],
   ["train linear --lr fast", 2, /--lr: got fast, expected a number from 0/],
+  ["train linear --average 1", 2, /--average: got 1, expected a number from 0 that is below 1/],
   ["train linear --field depth=2", 2, /\[train linear\] field: got depth, expected loss/],
   ["train linear --optimizer nosuch", 2, /\[optimizer\] got nosuch, expected one of sgd, adam/],
   ["train linear --checkpoint-every 5", 2, /--checkpoint-every: got it without --checkpoint, expected both/],

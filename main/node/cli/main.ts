@@ -383,6 +383,8 @@ program
   .option("--data <path>", "what is learnt, in place of the recipe's own: a text, chats (.jsonl), or arrays (.npz)")
   .option("--steps <n>", "updates; the recipe's own number without it, as for all of these")
   .option("--batch <n>", "examples of a step")
+  .option("--accumulate <n>", "batches whose gradients make one update, as their mean")
+  .option("--average <decay>", "validate and write an average of the weights: 0.999 looks back on a thousand steps")
   .option("--optimizer <name>", "adamw, sgd, muon …: a wrong one names them all")
   .option("--lr <rate>", "the highest learning rate")
   .option("--precision <name>", "of the gradients: f32, mixed or f16")
