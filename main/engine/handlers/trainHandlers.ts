@@ -17,7 +17,7 @@ import { openTraining, trainingProblem, updateOf, trainingDeviceOf } from "../tr
 import { Recorder } from "../training/recorder.ts";
 import { listRuns, loadRun, recordText, SAVE_EVERY_MS } from "../training/records.ts";
 import type { Places } from "../training/results.ts";
-import { placesOf } from "../training/results.ts";
+import { placesOf, requireOtherFile } from "../training/results.ts";
 import { recipeView } from "../training/settings.ts";
 import { CAN } from "../views/overviewView.ts";
 import { phaseItem } from "./runHandlers.ts";
@@ -130,9 +130,10 @@ async function* start(
     yield phaseItem("prepare", "Preparing data and model", since);
     const places = await placesOf(parts.trainingFiles, spec);
     const opened = await openTraining(parts, spec, signal);
-    yield phaseItem("compile", "Compiling the step", since);
     const session = sessionOf(opened);
     try {
+      requireOtherFile(places, opened);
+      yield phaseItem("compile", "Compiling the step", since);
       if (spec.resume !== undefined) await resume(parts.files, session, spec.resume, opened, signal);
       yield* recorded(parts, live, { spec, opened, session, places, job }, signal);
     } finally {

@@ -5,6 +5,7 @@
 import type { TrainAlarm, TrainItem, TrainResult, TrainSpec } from "../../contract/views/train.ts";
 import type { WorkbenchError } from "../../diagnostics/errors.ts";
 import { toWireError, throwIfCancelled } from "../../diagnostics/errors.ts";
+import { writeConverted } from "../../formats/gguf/convert.ts";
 import { writeGguf } from "../../formats/gguf/write.ts";
 import { checkpointPieces } from "../../training/checkpoint.ts";
 import type { Fault } from "../../training/fault.ts";
@@ -18,7 +19,7 @@ import { columnsOf } from "./curves.ts";
 import { Evaluation, weightsOf } from "./evaluation.ts";
 import type { OpenedTraining } from "./opening.ts";
 import type { Places } from "./results.ts";
-import { adapterResult, checkpointResult, fileBytes, weightsPieces, weightsResult } from "./results.ts";
+import { adapterResult, checkpointResult, fileBytes, modelResult, weightsPieces, weightsResult } from "./results.ts";
 
 const TELL_EVERY_MS = 100;
 const SLICE_MS = 8;
@@ -220,10 +221,12 @@ class Loop {
   async #saveResult(path: string): Promise<TrainResult> {
     const { session, files, opened, signal } = this.#parts;
     const params = await session.params(true);
-    const { adapter } = opened.prepared;
-    if (adapter !== undefined) {
-      const sink = await files.sink(path);
-      return adapterResult(path, await writeGguf(sink, adapter(params, opened.title), { signal }), opened);
+    const made = opened.prepared.modelFile?.(params, opened.title);
+    if (made?.kind === "adapter")
+      return adapterResult(path, await writeGguf(await files.sink(path), made.contents, { signal }), opened);
+    if (made?.kind === "model") {
+      await writeConverted(made.plan, [await files.sink(path)], { signal });
+      return modelResult(path, made.plan.bytes);
     }
     const pieces = weightsPieces(params, opened, session.steps);
     await files.write(path, pieces, signal);

@@ -124,10 +124,7 @@ export function recipeView(recipe: Recipe, device: string): TrainRecipe {
     needs: recipe.needs,
     result: {
       ending: recipe.resultEnding,
-      sentence:
-        recipe.resultEnding === "gguf"
-          ? "An adapter, as a GGUF that opens over the model."
-          : "The trained weights, as a safetensors file.",
+      sentence: recipe.resultSentence ?? "The trained weights, as a safetensors file.",
     },
     fields: fields.map(fieldView),
     defaults: defaultsOf(recipe, device),

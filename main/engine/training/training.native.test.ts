@@ -233,11 +233,55 @@ describe("a run", () => {
     await harness.client.call("model.close", { model: opened.model });
     const without = harness.all("train.start", { recipe: "lora" });
     await expect(without).rejects.toThrow("[train lora] model: got none");
+    const itself = harness.all("train.start", {
+      ...{ recipe: "lora", model: source, fields: { rank: 1, context: 8, tensors: "blk.0.attn_q" } },
+      output: { path: SAMPLE, overwrite: true },
+    });
+    await expect(itself).rejects.toThrow("which is the model that is read");
+  });
+
+  it("merges an adapter into a model of its own, and trains the weights themselves", async () => {
+    const model = { kind: "path", path: SAMPLE } as const;
+    const few = { ...{ steps: 2, batch: 1, lr: 0.01, validation: { every: 0 } }, sample: { every: 0 } };
+    const fields = { context: 8, tensors: "blk.0.attn_q" };
+    const cases = [
+      { path: at("merged.gguf"), recipe: "lora", fields: { ...fields, rank: 1, merge: "q8_0" } },
+      { path: at("tuned.gguf"), recipe: "full", fields: { ...fields, type: "f32" } },
+    ];
+    for (const { path, recipe, fields } of cases) {
+      const items = await harness.all("train.start", { recipe, model, ...few, fields, output: { path } });
+      const [result] = doneOf(items).results;
+      expect(result).toMatchObject({ what: "model", opens: "model", path, bytes: (await stat(path)).size });
+      const opened = await harness.client.call("model.open", { source: { kind: "path", path } });
+      // The adapter is in the weights: there is nothing beside them.
+      const [started] = ofKind(items, "started");
+      const beside = recipe === "lora" ? started!.trainedParameters : 0;
+      expect(opened.parameters).toBe(started!.parameters - beside);
+      await harness.client.call("model.close", { model: opened.model });
+    }
+  });
+
+  it("runs the sample model's own recipe, shortened: from chance, and each step lowers the loss", async () => {
+    const recipe = new URL("../../../python/sample/recipe.json", import.meta.url);
+    const spec = JSON.parse(await readFile(recipe, "utf8")) as TrainSpecInput;
+    const chat = at("one.jsonl");
+    const says = (role: string, content: string): object => ({ role, content });
+    await writeFile(chat, JSON.stringify({ messages: [says("user", "Hello"), says("assistant", "Hello, Ann.")] }));
+    const items = await harness.all("train.start", {
+      ...{ ...spec, steps: 2, batch: 1, validation: { every: 0 }, sample: { every: 0 } },
+      ...{ model: { kind: "path", path: SAMPLE }, data: { kind: "path", path: chat } },
+      fields: { ...spec.fields, context: 16 },
+    });
+    const [started] = ofKind(items, "started");
+    expect(started!.trainedParameters).toBe(started!.parameters);
+    const losses = ofKind(items, "steps").flatMap(({ loss }) => [...loss]);
+    expect(losses[0]).toBeGreaterThan(5);
+    expect(losses[1]).toBeLessThan(losses[0]!);
   });
 
   it("lists recipes, devices and optimisers", async () => {
     const { recipes, devices, optimizers } = await harness.client.call("train.recipes", {});
-    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters", "lora"]);
+    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters", "lora", "full"]);
     expect(devices.find(({ id }) => id === "cpu")).toMatchObject({ available: true, update: { fused: true } });
     expect(devices.find(({ id }) => id === "coreml-sim")).toMatchObject({ available: true, update: { fused: false } });
     expect(optimizers.find(({ name }) => name === "adamw")?.options["beta1"]).toBe(0.9);

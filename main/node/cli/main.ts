@@ -375,11 +375,13 @@ program
       "rlx train digits -o digits.safetensors",
       'rlx train characters --data tale.txt --sample-every 100 --prompt "The "',
       "rlx train lora --model model.gguf --data chats.jsonl -o adapter.gguf",
+      "rlx train lora --model model.gguf --data chats.jsonl --field merge=q8_0 -o merged.gguf",
+      "rlx train full --model model.gguf --data tale.txt --field type=f16 -o tuned.gguf",
       "rlx train spec.json --checkpoint half.safetensors --checkpoint-every 500",
       "rlx train spec.json --resume half.safetensors",
     ]),
   )
-  .option("--model <path>", "with lora: the model that is adapted")
+  .option("--model <path>", "with lora and full: the model that is trained")
   .option("--data <path>", "what is learnt, in place of the recipe's own: a text, chats (.jsonl), or arrays (.npz)")
   .option("--steps <n>", "updates; the recipe's own number without it, as for all of these")
   .option("--batch <n>", "examples of a step")
@@ -398,7 +400,7 @@ program
   .option("--checkpoint <path>", "save everything that the next step needs here, at the end or when it is stopped")
   .option("--checkpoint-every <n>", "and every so many steps")
   .option("--resume <path>", "go on from a checkpoint of the same spec")
-  .option("-o, --out <path>", "write the result here: weights (.safetensors), or an adapter (.gguf)")
+  .option("-o, --out <path>", "write the result here: weights (.safetensors), or an adapter or a model (.gguf)")
   .option("--overwrite", "replace what is there")
   .option("--runs", "list the runs that are kept")
   .option("--json", "a JSON value for each step of the work on its own line; one value for lists")
