@@ -8,6 +8,7 @@ import type { TrainSpecInput } from "../../contract/views/train.ts";
 import { memorySource } from "../../formats/byteSource.ts";
 import { readSafetensors } from "../../formats/safetensors/header.ts";
 import { numbersIn } from "../../ir/hostBytes.ts";
+import { allowedFor } from "../../testing/pace.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 
@@ -145,14 +146,14 @@ describe("a run", () => {
   });
 
   it("answers others while it trains, and is gone soon after its stream is left", async () => {
-    const leaving = new AbortController();
+    const stream = new AbortController();
     let slowest = 0;
     let leftAt = 0;
     const work = (async () => {
       for await (const item of harness.client.stream(
         "train.start",
         { ...SMALL, steps: 1_000_000, fused: false, validation: { every: 0 } },
-        { signal: leaving.signal },
+        { signal: stream.signal },
       ))
         if (item.kind === "steps") {
           for (let i = 0; i < 10; i++) {
@@ -161,15 +162,17 @@ describe("a run", () => {
             slowest = Math.max(slowest, performance.now() - asked);
           }
           leftAt = performance.now();
-          leaving.abort();
+          stream.abort();
         }
     })();
     await expect(work).rejects.toMatchObject({ code: "CANCELLED" });
-    // A shared machine: what is asked for is 50 ms and 100 ms.
-    expect(slowest).toBeLessThan(300);
+    const answering = await allowedFor(slowest, 50);
+    expect(slowest, answering.sentence).toBeLessThan(answering.ms);
     while ((await harness.client.call("engine.status", {})).jobs.length > 0)
       await new Promise((resolve) => setTimeout(resolve, 2));
-    expect(performance.now() - leftAt).toBeLessThan(500);
+    const spent = performance.now() - leftAt;
+    const leaving = await allowedFor(spent, 100);
+    expect(spent, leaving.sentence).toBeLessThan(leaving.ms);
     const [row] = (await harness.client.call("train.runs", {})).runs;
     expect(row).toMatchObject({ state: "cancelled" });
   });
@@ -259,24 +262,6 @@ describe("a run", () => {
       expect(opened.parameters).toBe(started!.parameters - beside);
       await harness.client.call("model.close", { model: opened.model });
     }
-  });
-
-  it("runs the sample model's own recipe, shortened: from chance, and each step lowers the loss", async () => {
-    const recipe = new URL("../../../python/sample/recipe.json", import.meta.url);
-    const spec = JSON.parse(await readFile(recipe, "utf8")) as TrainSpecInput;
-    const chat = at("one.jsonl");
-    const says = (role: string, content: string): object => ({ role, content });
-    await writeFile(chat, JSON.stringify({ messages: [says("user", "Hello"), says("assistant", "Hello, Ann.")] }));
-    const items = await harness.all("train.start", {
-      ...{ ...spec, steps: 2, batch: 1, validation: { every: 0 }, sample: { every: 0 } },
-      ...{ model: { kind: "path", path: SAMPLE }, data: { kind: "path", path: chat } },
-      fields: { ...spec.fields, context: 16 },
-    });
-    const [started] = ofKind(items, "started");
-    expect(started!.trainedParameters).toBe(started!.parameters);
-    const losses = ofKind(items, "steps").flatMap(({ loss }) => [...loss]);
-    expect(losses[0]).toBeGreaterThan(5);
-    expect(losses[1]).toBeLessThan(losses[0]!);
   });
 
   it("lists recipes, devices and optimisers", async () => {

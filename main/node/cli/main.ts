@@ -16,6 +16,7 @@ import type { SessionOptions } from "./session.ts";
 import { endingCode, endWithReader, fail, interrupted, watchInterrupts } from "./ending.ts";
 import {
   adapters,
+  precision,
   CHIP_OPTION,
   DEMO_INSTEAD,
   forTarget,
@@ -247,6 +248,7 @@ forTarget(
   .option("--backend <id>", "what it runs on: coreml, mlx or cpu (default: coreml)")
   .option("--measure <rule>", "measure an advice of the list on this machine, before and after in turns")
   .option("--pairs <n>", "pairs of a measurement (default: 8)")
+  .addOption(precision())
   .option("--warn", "measure although the machine is hot, on battery or busy; there is no verdict then")
   .action(run(async () => (await import("./advise.ts")).advise));
 
@@ -577,6 +579,7 @@ add(
   .addOption(
     once("-o, --output <form>", "md, csv or llama (llama-bench's columns), or json (with the time of each token)"),
   )
+  .addOption(precision())
   .option("--warn", "measure although the machine is hot, on battery or busy, and mark the result")
   .addOption(adapters())
   .action(run(async () => (await import("./bench.ts")).bench));
