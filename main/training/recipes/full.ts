@@ -1,7 +1,7 @@
 /** Full fine-tuning: the model's own weights learn a text or chats, from what they are or, as a new model, from chance. */
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import { TARGETS, targetNamed } from "../../formats/tensorBytes.ts";
-import { seededRandom } from "../../runtime/statistics.ts";
+import { randomOf } from "../data/order.ts";
 import type { FullTuning } from "../tuning/full.ts";
 import { fullTuning } from "../tuning/full.ts";
 import { tunedPlan } from "../tuning/result.ts";
@@ -57,22 +57,22 @@ export const fullRecipe: Recipe = {
   },
 };
 
+const RANDOM_STREAM = 0x46554c4c;
+
 /** Matrices that add to the stream of a layer: they begin small, so that depth does not blow it up. */
 const ADDS = /(attn_output|ffn_down)\.weight$/u;
 
 /** Norms begin at 1, biases at 0, and matrices by chance with a spread of 1 / √columns. */
 function randomWeights(file: GgufFile, { initial }: FullTuning, seed: number): FullTuning["initial"] {
-  const random = seededRandom(seed);
+  const random = randomOf(seed, RANDOM_STREAM);
   const layers = 1 + Math.max(0, ...Object.keys(initial).map((name) => Number(/^blk\.(\d+)\./u.exec(name)?.[1] ?? 0)));
   return Object.fromEntries(
     Object.entries(initial).map(([name, { length }]) => {
       const { shape } = file.requireTensor(name);
       if (shape.length < 2) return [name, new Float32Array(length).fill(name.endsWith(".bias") ? 0 : 1)];
       const spread = 1 / Math.sqrt((shape.at(-1) ?? 1) * (ADDS.test(name) ? 2 * layers : 1));
-      return [name, Float32Array.from({ length }, () => spread * normal(random))];
+      // Uniform numbers of that deviation: the same on every platform, which logarithms and cosines are not.
+      return [name, Float32Array.from({ length }, () => Math.sqrt(3) * spread * (2 * random() - 1))];
     }),
   );
 }
-
-const normal = (random: () => number): number =>
-  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
