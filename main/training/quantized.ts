@@ -139,7 +139,10 @@ export function quantizedGraph(
   requireBits("activations", activations, 16);
   const odd = ranges.findIndex((range) => !Number.isFinite(range) || range < 0);
   if (odd >= 0)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] range ${odd}: got ${String(ranges[odd])}, expected a number`);
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[quantize] range ${odd}: got ${String(ranges[odd])}, expected a number`,
+    );
   let products = 0;
   const made = withProducts(graph, trainable, `in ${weights} bits`, (g, [x, w], { index, axes }) => {
     products = index + 1;
