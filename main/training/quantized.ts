@@ -74,7 +74,7 @@ function withProducts(source: Graph, trainable: readonly string[], name: string,
       values.push(copyNode(builder, source, node, map));
       continue;
     }
-    const output = (own: string, value: Value): void => void builder.output(own, value);
+    const output = (own: string, value: Value): void => builder.output(own, value);
     const [left, right] = change(g, [map(x), map(w)], { index: index++, axes }, output);
     const given = (old: Value): Value => (old === x ? left : old === w ? right : map(old));
     values.push(copyNode(builder, source, node, given));
