@@ -165,6 +165,7 @@ export const DEMO_INSTEAD = new Option(
   "promptCache",
   "promptCacheRo",
   "threads",
+  "precision",
 ]);
 
 /** Options for the backend of a pipeline and its precision. */
