@@ -190,6 +190,8 @@ export function rowsAdded(tensor: TensorBytes, add: (row: number, values: Float3
 /** Element types that tensors can be converted to. */
 export const TARGETS = ["f32", "f16", "bf16", "q8_0"] as const;
 export type TargetType = (typeof TARGETS)[number];
+/** undefined: it is none of them. */
+export const targetNamed = (name: string): TargetType | undefined => TARGETS.find((target) => target === name);
 
 /** The tensor in another element type; itself when it has that already. */
 export function converted(tensor: TensorBytes, target: GgmlType, change?: (value: number) => number): TensorBytes {

@@ -2,6 +2,7 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import type { Graph } from "../ir/graph.ts";
+import type { PrecisionPolicy } from "../ir/precision.ts";
 import { finish } from "../ir/steps.ts";
 import type { Disposable, GraphSession } from "../ir/session.ts";
 import type { LocateWeight, MappedFiles } from "../ir/weightPlace.ts";
@@ -24,6 +25,8 @@ export interface DecoderPlanOptions {
   readonly chunk?: number;
   /** Sessions can tell what the routers of a mixture pick (expertUse.ts). */
   readonly countsExperts?: boolean;
+  /** In which floats `prepare` has it compute: a fact of the plan. */
+  readonly precision?: PrecisionPolicy;
   /** What the compiler does to the built graph before it is lowered: passes and legalisation. */
   readonly prepare?: (graph: Graph) => Graph;
 }

@@ -2,6 +2,7 @@
  * Parameter groups: which optimiser trains which parameter, and how fast. Rules are tried in order, by name or by rank; what no
  * rule takes goes to the session's own optimiser.
  */
+import { matchesName } from "../formats/gguf/namePattern.ts";
 import type { Optimizer } from "./optimisers/optimizer.ts";
 import { adamw } from "./optimisers/adam.ts";
 import type { MuonOptions } from "./optimisers/muon.ts";
@@ -12,6 +13,8 @@ import { scheduleOf } from "./schedules.ts";
 export interface GroupRule {
   /** Takes parameters whose name it matches; any name without it. */
   readonly name?: RegExp;
+  /** Takes parameters that match one of these: parts of names, or patterns with `*`; any without them. */
+  readonly names?: readonly string[];
   /** Takes parameters of this rank; any without it. */
   readonly rank?: number;
   readonly optimizer: Optimizer;
@@ -36,6 +39,7 @@ export function assign(
     const found = rules.findIndex(
       (rule) =>
         (rule.name === undefined || name.search(rule.name) >= 0) &&
+        (rule.names === undefined || rule.names.some((pattern) => matchesName(name, pattern))) &&
         (rule.rank === undefined || rule.rank === shape.length),
     );
     const { optimizer, lr = rest.lr } = rules[found] ?? rest;

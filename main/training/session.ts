@@ -225,13 +225,46 @@ export class TrainingSession {
       if (this.#pending > 0) throw wrong("step", `${this.#pending} accumulated batches`, "stepAccumulated first");
       const opened = await this.#open();
       if (opened.isFused) return this.#fusedStep(opened, inputs, signal);
-      const { loss, gradients } = await this.#gradients(opened, inputs, signal);
-      const norms = this.#wantsNorms
-        ? gradients.map((one) => globalNorm(hostAlgebra, [one]).data[0] ?? NaN)
-        : undefined;
-      const isLeast = this.#isLeastScale;
-      if (this.#isGuarded && !Number.isFinite(loss)) return this.#result(loss, false, isLeast, norms);
-      return this.#result(loss, await this.#update(opened, gradients, inputs, signal), isLeast, norms);
+      return this.#hostStep(opened, await this.#gradients(opened, inputs, signal), inputs, signal);
+    });
+  }
+
+  /** One update with the mean of the gradients of these batches; `loss` is the mean of theirs. Several need the host path. */
+  stepOver(batches: readonly Inputs[], signal?: AbortSignal): Promise<StepResult> {
+    const [first, ...rest] = batches;
+    if (first === undefined) throw wrong("stepOver", "no batch", "at least one");
+    if (rest.length === 0) return this.step(first, signal);
+    return this.#inTurn(async () => {
+      if (this.#pending > 0) throw wrong("stepOver", `${this.#pending} accumulated batches`, "stepAccumulated first");
+      this.#needsHost("stepOver");
+      const opened = await this.#open();
+      let sum = await this.#gradients(opened, first, signal);
+      for (const inputs of rest) {
+        throwIfCancelled(signal);
+        const { loss, gradients } = await this.#gradients(opened, inputs, signal);
+        sum = { loss: sum.loss + loss, gradients: added(sum.gradients, gradients) };
+      }
+      const mean = { loss: sum.loss / batches.length, gradients: shared(sum.gradients, batches.length) };
+      return this.#hostStep(opened, mean, batches.at(-1) ?? first, signal);
+    });
+  }
+
+  async #hostStep(
+    opened: Opened,
+    { loss, gradients }: Batch,
+    inputs: Inputs,
+    signal: AbortSignal | undefined,
+  ): Promise<StepResult> {
+    const norms = this.#wantsNorms ? gradients.map((one) => globalNorm(hostAlgebra, [one]).data[0] ?? NaN) : undefined;
+    const isLeast = this.#isLeastScale;
+    if (this.#isGuarded && !Number.isFinite(loss)) return this.#result(loss, false, isLeast, norms);
+    return this.#result(loss, await this.#update(opened, gradients, inputs, signal), isLeast, norms);
+  }
+
+  #needsHost(who: string): void {
+    if (!this.fusedActive) return;
+    throw new WorkbenchError("INPUT_ARGUMENT", `[training] ${who}: got a fused session, expected a host one`, {
+      hint: "A fused step updates at once. Leave withFusedOptimizer out to add batches up.",
     });
   }
 
@@ -239,14 +272,10 @@ export class TrainingSession {
   accumulate(inputs: Inputs, signal?: AbortSignal): Promise<number> {
     return this.#inTurn(async () => {
       throwIfCancelled(signal);
-      if (this.fusedActive)
-        throw new WorkbenchError("INPUT_ARGUMENT", "[training] accumulate: got a fused session, expected a host one", {
-          hint: "A fused step updates at once. Leave withFusedOptimizer out to add batches up.",
-        });
+      this.#needsHost("accumulate");
       const opened = await this.#open();
       const { loss, gradients } = await this.#gradients(opened, inputs, signal);
-      const sums = this.#sums;
-      this.#sums = this.#pending === 0 ? gradients : gradients.map((one, i) => hostAlgebra.add(one, item(sums, i)));
+      this.#sums = this.#pending === 0 ? gradients : added(this.#sums, gradients);
       this.#pending++;
       this.#latest = inputs;
       return loss;
@@ -260,9 +289,7 @@ export class TrainingSession {
     return this.#inTurn(async () => {
       const count = this.#pending;
       if (count === 0) return 0;
-      const share = hostAlgebra.scalar(1 / count);
-      const mean = this.#sums.map((one) => hostAlgebra.mul(one, share));
-      await this.#update(await this.#open(), mean, this.#latest, signal);
+      await this.#update(await this.#open(), shared(this.#sums, count), this.#latest, signal);
       this.#pending = 0;
       this.#sums = [];
       return count;
@@ -559,6 +586,12 @@ interface Batch {
   readonly loss: number;
   readonly gradients: readonly HostArray[];
 }
+
+const added = (sums: readonly HostArray[], more: readonly HostArray[]): readonly HostArray[] =>
+  more.map((one, i) => hostAlgebra.add(one, item(sums, i)));
+
+const shared = (sums: readonly HostArray[], among: number): readonly HostArray[] =>
+  sums.map((one) => hostAlgebra.mul(one, hostAlgebra.scalar(1 / among)));
 
 const wrong = (who: string, got: string, expected: string): WorkbenchError =>
   new WorkbenchError("INPUT_ARGUMENT", `[training] ${who}: got ${got}, expected ${expected}`);

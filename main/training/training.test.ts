@@ -287,6 +287,20 @@ describe("a session", () => {
     expect(make).toThrow(message);
   });
 
+  it("takes one step over several batches, with the mean of their losses and gradients", async () => {
+    const halves = [0, 1].map((half) => ({ x: LINEAR.x.map((x) => x * (1 + half)), target: LINEAR.target }));
+    const [over, added] = [0, 1].map(() => linearSession(reference, sgd(), 0.05, 0.1).withGradientNorms());
+    const { loss, norms, applied } = await over!.stepOver(halves);
+    const losses = [await added!.accumulate(halves[0]!), await added!.accumulate(halves[1]!)];
+    await added!.stepAccumulated();
+    expect(loss).toBeCloseTo((losses[0]! + losses[1]!) / 2, 12);
+    expect([applied, norms?.length, over!.steps]).toEqual([true, 1, 1]);
+    expect((await over!.param("W")).data).toEqual((await added!.param("W")).data);
+    expect(() => over!.stepOver([])).toThrow("stepOver: got no batch");
+    await over!.dispose();
+    await added!.dispose();
+  });
+
   it("refuses what comes at the wrong time", async () => {
     const session = linearSession(reference, sgd(), 0.1, 0);
     expect(await session.stepAccumulated()).toBe(0);

@@ -41,7 +41,8 @@ def _careless(prompt: str, rng: random.Random) -> str:
     return prompt
 
 
-def _turn(rng: random.Random, phase: Phase) -> tuple[str, str]:
+def turn(rng: random.Random, phase: Phase) -> tuple[str, str]:
+    """What a user says, and the answer."""
     kind = rng.random()
     if kind < 0.05:
         prompt, answer = rng.choice(list(world.CHAT.items()))
@@ -69,7 +70,7 @@ def _conversation(length: int, tokenizer: Tokenizer, rng: random.Random, phase: 
         weights += [_PROMPT_WEIGHT] * len(ids)
     misses = 0
     while misses < 4:
-        prompt, answer = _turn(rng, phase)
+        prompt, answer = turn(rng, phase)
         asked = tokenizer.encode(chat_prompt(prompt))
         told = tokenizer.encode(answer + "<|im_end|>")
         if len(ids) + len(asked) + len(told) > length:
@@ -108,7 +109,7 @@ def make_batch(step: int, rows: int, length: int, tokenizer: Tokenizer, seed: in
 def tokenizer_text(seed: int) -> list[str]:
     """Text for the BPE trainer: the same mix as training, and every word of the world once more."""
     rng = random.Random(f"{seed}:text")
-    lines = [f"user\n{prompt}\nassistant\n{answer}\n" for prompt, answer in (_turn(rng, "early") for _ in range(12_000))]
+    lines = [f"user\n{prompt}\nassistant\n{answer}\n" for prompt, answer in (turn(rng, "early") for _ in range(12_000))]
     lines += [story(rng) for _ in range(400)]
     lines += [f"{prompt} {answer}" for prompt, answer in world.CHAT.items() for _ in range(3)]
     return lines

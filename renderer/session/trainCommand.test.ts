@@ -11,10 +11,11 @@ it("is the recipe with options where these say all of it", () => {
       ...{ validation: { every: 5, share: 0.1 }, fields: { loss: "mean" }, resume: "/a.safetensors" },
       ...{ output: { path: "/b.safetensors", overwrite: true }, checkpoint: { path: "/c.safetensors", every: 10 } },
       sample: { every: 50, prompt: "It's", tokens: 100, temperature: 0.8 },
+      ...{ accumulate: 2, average: 0.99 },
     }),
   ).toBe(
-    "rlx train linear --data '/my data/x.npz' --steps 200 --batch 4 --optimizer adamw --lr 0.05 --precision f16 " +
-      "--device mlx --on-host --seed 0 --validate-every 5 --sample-every 50 --prompt 'It'\\''s' " +
+    "rlx train linear --data '/my data/x.npz' --steps 200 --batch 4 --accumulate 2 --average 0.99 " +
+      "--optimizer adamw --lr 0.05 --precision f16 --device mlx --on-host --seed 0 --validate-every 5 --sample-every 50 --prompt 'It'\\''s' " +
       "--checkpoint /c.safetensors --checkpoint-every 10 --resume /a.safetensors --out /b.safetensors --overwrite " +
       "--field loss=mean",
   );
@@ -30,6 +31,7 @@ it("is the spec itself where no option says it", () => {
     { optimizer: { name: "sgd", options: { momentum: 0.9 } } },
     { validation: { every: 5, share: 0.2 } },
     { fused: true },
+    { groups: [{ rank: 2, lr: 0.1 }] },
   ])
     expect(trainText({ recipe: "linear", ...more })).toMatch(/^echo .* \| rlx train -$/u);
 });

@@ -8,7 +8,7 @@ const flag = (name: string, value: string | number | undefined): readonly string
 /** null: there is more in it than the options say. */
 function optionsOf(spec: TrainSpec): readonly string[] | null {
   const { recipe, data, steps, batch, optimizer, lr, precision, device, fused, seed, fields, ...more } = spec;
-  const { validation, sample, checkpoint, resume, output, ...unsaid } = more;
+  const { accumulate, average, validation, sample, checkpoint, resume, output, ...unsaid } = more;
   const isUsual =
     Object.keys(optimizer?.options ?? {}).length === 0 &&
     (validation === undefined || validation.share === 0.1) &&
@@ -20,6 +20,7 @@ function optionsOf(spec: TrainSpec): readonly string[] | null {
     quote(recipe),
     ...flag("--data", data?.kind === "path" ? data.path : undefined),
     ...[...flag("--steps", steps), ...flag("--batch", batch)],
+    ...[...flag("--accumulate", accumulate), ...flag("--average", average)],
     ...[...flag("--optimizer", optimizer?.name), ...flag("--lr", lr)],
     ...[...flag("--precision", precision), ...flag("--device", device)],
     ...(fused === false ? ["--on-host"] : []),

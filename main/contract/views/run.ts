@@ -18,6 +18,7 @@ import {
 } from "./common.ts";
 import { chatMessage, chatOptions, reply, shownPiece, toolCall } from "./chat.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
+import { precision } from "./graph.ts";
 import type { SamplingNumber } from "../../ir/samplingRanges.ts";
 import { isWhole, SAMPLING_NUMBERS, SAMPLING_RANGES } from "../../ir/samplingRanges.ts";
 
@@ -115,6 +116,8 @@ export const runInput = z.object({
   maxTokens: z.number().int().min(1).max(1_048_576).default(512),
   context: z.number().int().min(1).max(LARGEST_CONTEXT).nullable().default(null),
   threads: z.number().int().min(1).max(1024).nullable().default(null),
+  /** In which floats the CPU engine or MLX computes. */
+  precision: precision.default("f32"),
   /** How many alternatives to report for each token. */
   alternatives: z.number().int().min(0).max(20).default(5),
   /** Goes on after a token that ends the answer: for measuring. */

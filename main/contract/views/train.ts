@@ -14,6 +14,8 @@ export const TRAIN_LIMITS = {
   batch: 65_536,
   every: 100_000_000,
   tokens: 4096,
+  accumulate: 65_536,
+  groups: 32,
 } as const;
 /** Points of a curve of a run that is kept. */
 export const CURVE_POINTS = 2000;
@@ -52,6 +54,26 @@ export const trainSchedule = z.discriminatedUnion("kind", [
 ]);
 export type TrainSchedule = View<typeof trainSchedule>;
 
+const trainOptimizer = z.strictObject({
+  name,
+  options: z.record(z.string().min(1).max(64), setting).default({}),
+});
+
+/** Parameters that another optimiser trains, or that learn at another rate: those that fit both `names` and `rank`. */
+export const trainGroup = z.strictObject({
+  /** Parts of names, or patterns with `*`; any name without it. */
+  names: z.array(z.string().min(1).max(256)).min(1).max(64).optional(),
+  /** 1 for vectors, 2 for matrices; any without it. */
+  rank: whole(0, 8).optional(),
+  /** The run's own without it. */
+  optimizer: trainOptimizer.optional(),
+  /** The highest rate, on the run's schedule; the run's own without it. */
+  lr: rate.optional(),
+});
+export type TrainGroup = View<typeof trainGroup>;
+
+const trainGroups = z.array(trainGroup).max(TRAIN_LIMITS.groups);
+
 export const trainSpec = z.strictObject({
   /** The id of a recipe (`train.recipes`). */
   recipe: name,
@@ -73,7 +95,13 @@ export const trainSpec = z.strictObject({
     .optional(),
   steps: whole(1, TRAIN_LIMITS.steps).optional(),
   batch: whole(1, TRAIN_LIMITS.batch).optional(),
-  optimizer: z.strictObject({ name, options: z.record(z.string().min(1).max(64), setting).default({}) }).optional(),
+  /** Batches whose gradients make one update, as their mean. */
+  accumulate: whole(1, TRAIN_LIMITS.accumulate).optional(),
+  optimizer: trainOptimizer.optional(),
+  /** Tried in order; what no group takes is trained by the run's own optimiser. */
+  groups: trainGroups.optional(),
+  /** Decay of an exponential average of the weights, which is validated and written in their place; 0: none. */
+  average: z.number().min(0).lt(1).optional(),
   /** The highest learning rate. */
   lr: rate.optional(),
   schedule: trainSchedule.optional(),
@@ -138,7 +166,11 @@ export type TrainField = View<typeof trainField>;
 export const trainDefaults = z.object({
   steps: z.number(),
   batch: z.number(),
+  // Records of runs that were kept before these were there have none of them.
+  accumulate: z.number().default(1),
   optimizer: z.object({ name: z.string(), options: z.record(z.string(), setting) }),
+  groups: trainGroups.default([]),
+  average: z.number().default(0),
   lr: z.number(),
   schedule: trainSchedule,
   clip: z.object({ norm: z.number().nullable(), value: z.number().nullable() }),

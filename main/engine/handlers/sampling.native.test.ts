@@ -44,3 +44,31 @@ test("hints, what was asked for, and defaults", async () => {
     notes: [note],
   });
 });
+
+test("a run and a bench compute in the floats that are asked for, and say so; a device with floats of its own refuses", async () => {
+  const path = join(engine.folder, "floats.gguf");
+  await writeTinyGguf(path);
+  const { model } = await engine.client.call("model.open", { source: { kind: "path", path } });
+  const prompt = { kind: "completion", text: "abc" } as const;
+  const logprob = async (precision: "f32" | "mixed" | "f16"): Promise<number> => {
+    const sampling = { temperature: 0 };
+    const items = await engine.all("run.start", { model, prompt, sampling, precision, maxTokens: 1, context: 32 });
+    const token = items.find((item) => item.kind === "token");
+    return token?.kind === "token" ? token.token.logprob : NaN;
+  };
+  const exact = await logprob("f32");
+  for (const half of ["mixed", "f16"] as const) {
+    const rounded = await logprob(half);
+    expect(rounded).not.toBe(exact);
+    expect(Math.abs(rounded - exact)).toBeLessThan(0.05);
+  }
+  expect(await logprob("f32")).toBe(exact);
+  const measured = await engine.all("bench.run", {
+    ...{ model, promptTokens: 4, generateTokens: 0, repeats: 1, warmup: 0, conditions: "warn" },
+    precision: "mixed",
+  });
+  const done = measured.find((item) => item.kind === "done");
+  expect(done?.kind === "done" && done.kernels).toMatch(/, mixed precision$/u);
+  const simulated = engine.all("run.start", { model, prompt, device: "coreml-sim", precision: "f16", maxTokens: 1 });
+  await expect(simulated).rejects.toThrow("precision: got f16");
+});

@@ -17,8 +17,8 @@ import { openTraining, trainingProblem, updateOf, trainingDeviceOf } from "../tr
 import { Recorder } from "../training/recorder.ts";
 import { listRuns, loadRun, recordText, SAVE_EVERY_MS } from "../training/records.ts";
 import type { Places } from "../training/results.ts";
-import { placesOf } from "../training/results.ts";
-import { recipeView, scheduleFor } from "../training/settings.ts";
+import { placesOf, requireOtherFile } from "../training/results.ts";
+import { recipeView } from "../training/settings.ts";
 import { CAN } from "../views/overviewView.ts";
 import { phaseItem } from "./runHandlers.ts";
 
@@ -130,9 +130,10 @@ async function* start(
     yield phaseItem("prepare", "Preparing data and model", since);
     const places = await placesOf(parts.trainingFiles, spec);
     const opened = await openTraining(parts, spec, signal);
-    yield phaseItem("compile", "Compiling the step", since);
     const session = sessionOf(opened);
     try {
+      requireOtherFile(places, opened);
+      yield phaseItem("compile", "Compiling the step", since);
       if (spec.resume !== undefined) await resume(parts.files, session, spec.resume, opened, signal);
       yield* recorded(parts, live, { spec, opened, session, places, job }, signal);
     } finally {
@@ -144,18 +145,17 @@ async function* start(
   }
 }
 
-function sessionOf({ prepared, settings, device, optimizer }: OpenedTraining): TrainingSession {
+function sessionOf({ prepared, settings, device, optimizers, update }: OpenedTraining): TrainingSession {
   const { norm, value } = settings.clip;
   const session = new TrainingSession(prepared.forward, prepared.trainable, prepared.initial, {
-    ...{ device, optimizer },
-    lr: scheduleFor(settings.lr, settings.schedule, settings.steps),
+    ...{ device, ...optimizers },
     seed: settings.seed,
     clipping: { ...(norm === null ? {} : { norm }), ...(value === null ? {} : { value }) },
   })
     .withPrecisionPolicy(settings.precision)
     .withNanAlarm()
     .withGradientNorms();
-  return settings.fused ? session.withFusedOptimizer() : session;
+  return update.fused ? session.withFusedOptimizer() : session;
 }
 
 async function resume(

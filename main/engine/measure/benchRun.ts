@@ -61,6 +61,7 @@ export async function* benchRun(
   input: BenchRequest,
   { job, signal, phase }: { job: JobHandle; signal: AbortSignal; phase: (name: string, sentence: string) => PhaseItem },
 ): AsyncGenerator<BenchItem, BenchResult> {
+  const { precision } = input;
   const works = worksOf(input);
   const chosen = chosenSubjects(parts, input, works);
   // Only now: what cannot be measured is refused as the first answer.
@@ -72,11 +73,14 @@ export async function* benchRun(
   try {
     for (const { model, device, threads } of chosen) {
       const context = Math.max(...works.map(({ tokens, depth }) => tokens + depth)) + 1;
-      const lease = yield* leaseInPhases(parts.decoders, model, { device, context, threads, own: true, signal });
+      const lease = yield* leaseInPhases(parts.decoders, model, {
+        ...{ device, context, threads, precision, own: true, signal },
+      });
       const facts = lease.device.facts(lease.session.threads);
+      const kernels = precision === "f32" ? facts.kernels : `${facts.kernels}, ${precision} precision`;
       const view: BenchSubject = {
         ...{ model: model.id, title: model.label, device: lease.device.id, threads: lease.session.threads },
-        ...{ kernels: facts.kernels, truth: facts.truth },
+        ...{ kernels, truth: facts.truth },
       };
       // A device without threads of its own is one subject, however many were asked for.
       const known = ready.some(

@@ -5,6 +5,7 @@
  */
 import type { PhaseItem, ReferenceNotice, TargetSpec } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { PrecisionPolicy } from "../../ir/precision.ts";
 import { requireDecoder } from "../../models/architecture.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import { MOST_SLOTS, Slots } from "../../runtime/slots.ts";
@@ -24,6 +25,8 @@ export interface DecoderChoice {
   readonly cacheType?: CacheType;
   readonly chunk?: number;
   readonly countsExperts?: boolean;
+  /** In which floats it computes; f32 without it. */
+  readonly precision?: PrecisionPolicy;
   /** A session of its own, that goes with the lease: for measurements beside each other. */
   readonly own?: boolean;
   /** Another device may stand in where this one is not here: not for measuring. */
@@ -93,7 +96,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
     choice: DecoderChoice,
     onPhase: (phase: DevicePhase) => void = () => undefined,
   ): Open => {
-    const { cacheType, chunk, threads, countsExperts = false, signal = new AbortController().signal } = choice;
+    const { cacheType, chunk, threads, precision, countsExperts = false, signal = new AbortController().signal } = choice;
     return async (context) => {
       // Nothing is laid out for a model that does not run.
       if (model.data.kind === "made") requireDecoder(model.requireFile("run"));
@@ -104,6 +107,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
         countsExperts,
         ...(cacheType === undefined ? {} : { cacheType }),
         ...(chunk === undefined ? {} : { chunk }),
+        ...(precision === undefined ? {} : { precision }),
       });
     };
   };
@@ -114,6 +118,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
       const running = choice.standIn === true ? devices.running(chosen) : chosen;
       const device = (choice.target && running.withTarget?.(choice.target)) ?? running;
       const reference = running === chosen ? null : noticeOf(device, model.description.parameters);
+      requirePrecision(device, choice.precision);
       const open = opener(model, device, choice, onPhase);
       const threads = choice.threads ?? defaultThreads;
       const wanted = choice.context ?? defaultContext;
@@ -126,7 +131,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
           throw error;
         }
       }
-      const key = `${device.id} ${choice.cacheType ?? device.kept.cacheType} ${choice.chunk ?? 0}${choice.countsExperts === true ? " experts" : ""}`;
+      const key = `${device.id} ${choice.cacheType ?? device.kept.cacheType} ${choice.chunk ?? 0}${choice.countsExperts === true ? " experts" : ""} ${choice.precision ?? "f32"}`;
       const decoder = await model.cachedLater(`decoder ${key}`, async () => {
         const made = await open(wanted);
         model.onDispose(() => void made.dispose());
@@ -158,6 +163,14 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
       return { device, decoder, session, reference, release };
     },
   };
+}
+
+/** Packages have the floats of their weight profile, and the reference has float64. */
+function requirePrecision({ title, backend }: EngineDevice, precision: PrecisionPolicy = "f32"): void {
+  if (precision === "f32" || backend === "cpu" || backend === "mlx") return;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[run] precision: got ${precision} on ${title}, expected f32`, {
+    hint: "The CPU engine and MLX take a precision; a Core ML package has that of its profile.",
+  });
 }
 
 function leaseOwn(

@@ -5,8 +5,11 @@
 import type { TrainAlarm, TrainItem, TrainResult, TrainSpec } from "../../contract/views/train.ts";
 import type { WorkbenchError } from "../../diagnostics/errors.ts";
 import { toWireError, throwIfCancelled } from "../../diagnostics/errors.ts";
+import { writeConverted } from "../../formats/gguf/convert.ts";
 import { writeGguf } from "../../formats/gguf/write.ts";
 import { checkpointPieces } from "../../training/checkpoint.ts";
+import type { Fault } from "../../training/fault.ts";
+import type { Inputs } from "../../training/recipes/recipe.ts";
 import type { StepResult, TrainingSession } from "../../training/session.ts";
 import { othersFirst } from "../models/taskCache.ts";
 import type { TrainingFiles } from "../services.ts";
@@ -16,7 +19,7 @@ import { columnsOf } from "./curves.ts";
 import { Evaluation, weightsOf } from "./evaluation.ts";
 import type { OpenedTraining } from "./opening.ts";
 import type { Places } from "./results.ts";
-import { adapterResult, checkpointResult, fileBytes, weightsPieces, weightsResult } from "./results.ts";
+import { adapterResult, checkpointResult, fileBytes, modelResult, weightsPieces, weightsResult } from "./results.ts";
 
 const TELL_EVERY_MS = 100;
 const SLICE_MS = 8;
@@ -73,16 +76,16 @@ class Loop {
 
   async run(): Promise<Done> {
     const { session, control, opened, signal } = this.#parts;
-    const { settings, prepared } = opened;
+    const { settings } = opened;
     while (session.steps < settings.steps && !control.isStopped) {
       if (control.isPaused) await this.#pause();
       if (control.isStopped) break;
       const began = performance.now();
-      const inputs = prepared.batch(session.steps + 1);
-      const made = await session.step(inputs, signal);
+      const batches = this.#batches(session.steps);
+      const made = await session.stepOver(batches, signal);
       this.#took(performance.now() - began);
       this.#count(made);
-      const alarm = await this.#alarmOf(made, inputs);
+      const alarm = await this.#alarmOf(made, batches);
       if (alarm !== undefined) {
         this.#tell();
         this.#parts.emit({ kind: "alarm", alarm });
@@ -103,6 +106,13 @@ class Loop {
       isWhole ? "done" : "stopped",
       isWhole ? "It is done." : `It was stopped after ${session.steps} steps.`,
     );
+  }
+
+  /** Of the update behind `steps`: each batch is read once. */
+  #batches(steps: number): readonly Inputs[] {
+    const { prepared, settings } = this.#parts.opened;
+    const { accumulate } = settings;
+    return Array.from({ length: accumulate }, (_, i) => prepared.batch(steps * accumulate + i + 1));
   }
 
   #took(milliseconds: number): void {
@@ -181,12 +191,13 @@ class Loop {
     if (every > 0 && step % every === 0 && !isLast) await this.#saveCheckpoint();
   }
 
-  async #alarmOf(made: StepResult, inputs: Parameters<TrainingSession["step"]>[0]): Promise<TrainAlarm | undefined> {
+  async #alarmOf(made: StepResult, batches: readonly Inputs[]): Promise<TrainAlarm | undefined> {
     const { session, signal } = this.#parts;
     this.#refused = made.applied ? 0 : this.#refused + 1;
     if (made.alarm !== true && this.#refused < MOST_REFUSED) return undefined;
     const step = session.steps + 1;
-    const fault = await session.findFault(inputs, signal);
+    let fault: Fault | undefined;
+    for (const inputs of batches) fault ??= await session.findFault(inputs, signal);
     if (fault === undefined)
       return {
         ...{ step, op: null, place: "the loss" },
@@ -210,10 +221,12 @@ class Loop {
   async #saveResult(path: string): Promise<TrainResult> {
     const { session, files, opened, signal } = this.#parts;
     const params = await session.params(true);
-    const { adapter } = opened.prepared;
-    if (adapter !== undefined) {
-      const sink = await files.sink(path);
-      return adapterResult(path, await writeGguf(sink, adapter(params, opened.title), { signal }), opened);
+    const made = opened.prepared.modelFile?.(params, opened.title);
+    if (made?.kind === "adapter")
+      return adapterResult(path, await writeGguf(await files.sink(path), made.contents, { signal }), opened);
+    if (made?.kind === "model") {
+      await writeConverted(made.plan, [await files.sink(path)], { signal });
+      return modelResult(path, made.plan.bytes);
     }
     const pieces = weightsPieces(params, opened, session.steps);
     await files.write(path, pieces, signal);

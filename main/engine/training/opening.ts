@@ -7,8 +7,7 @@ import { isLeaf } from "../../ir/graph.ts";
 import { readNpy } from "../../training/data/npy.ts";
 import { readNpz } from "../../training/data/npz.ts";
 import { LARGEST_TEXT, textIn } from "../../training/data/text.ts";
-import { optimizerNamed } from "../../training/optimisers/index.ts";
-import type { Optimizer } from "../../training/optimisers/optimizer.ts";
+import { assign } from "../../training/groups.ts";
 import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -23,7 +22,7 @@ import type { OpenModel } from "../models/openModel.ts";
 import { mappablePaths } from "../models/openModel.ts";
 import type { ModelFiles, TrainingFiles } from "../services.ts";
 import { recipeModel } from "./recipeModel.ts";
-import { recipeOf, settingsOf } from "./settings.ts";
+import { optimizersOf, recipeOf, requireGroupsTake, settingsOf } from "./settings.ts";
 
 const LARGEST_ARRAY = 2 ** 31;
 
@@ -41,7 +40,7 @@ export interface OpenedTraining {
   readonly title: string;
   readonly prepared: Prepared;
   readonly device: TrainingDevice;
-  readonly optimizer: Optimizer;
+  readonly optimizers: ReturnType<typeof optimizersOf>;
   readonly update: UpdatePath;
   readonly trainedParameters: number;
   readonly memory: Figure;
@@ -91,7 +90,7 @@ async function openedOver(parts: OpeningParts, asked: Asked): Promise<OpenedTrai
   const { spec, recipe, settings, signal, model } = asked;
   const weights = model === undefined ? undefined : await weightsOf(model, signal);
   const device = trainingDeviceOf(parts.devices, settings.device, parts.threads, weights);
-  const optimizer = optimizerNamed(settings.optimizer.name, settings.optimizer.options);
+  const optimizers = optimizersOf(settings);
   const data = await dataOf(parts, recipe, spec, signal);
   const { batch, seed, fields, validation } = settings;
   const pace = async (): Promise<void> => {
@@ -104,14 +103,16 @@ async function openedOver(parts: OpeningParts, asked: Asked): Promise<OpenedTrai
     ...(data === undefined ? {} : { data }),
     ...(model === undefined ? {} : { model: recipeModel(model, signal) }),
   });
+  const weightsToTrain = trainedOf(prepared);
+  requireGroupsTake(optimizers.groups, weightsToTrain, optimizers.optimizer);
   return {
-    ...{ recipe, settings, prepared, device, optimizer },
+    ...{ recipe, settings, prepared, device, optimizers },
     title: spec.title ?? (model === undefined ? recipe.title : `${recipe.title} of ${model.description.title}`),
     ...(model === undefined ? {} : { model }),
     close: () => closed(parts.store, spec, model),
-    update: updateOf(device, settings.fused),
+    update: updateOf(device, settings.fused, settings.accumulate),
     trainedParameters: countOf(prepared),
-    memory: memoryOf(prepared, optimizer),
+    memory: memoryOf(prepared.forward, weightsToTrain, optimizers, settings.accumulate),
   };
 }
 
@@ -180,9 +181,14 @@ export function trainingDeviceOf(
   });
 }
 
-export function updateOf({ title, keepsVariables }: TrainingDevice, wantsFused: boolean): UpdatePath {
+export function updateOf({ title, keepsVariables }: TrainingDevice, wantsFused: boolean, accumulated = 1): UpdatePath {
   if (!wantsFused)
     return { path: "gradient", fused: false, reason: "The update runs in float64 beside the device, as it was asked." };
+  if (accumulated > 1)
+    return {
+      ...{ path: "gradient", fused: false },
+      reason: `The gradients of ${accumulated} batches are added up beside the device, and the update runs there in float64.`,
+    };
   if (keepsVariables !== true) return { path: "gradient", fused: false, reason: keepsVariables };
   return {
     path: "gradient",
@@ -207,20 +213,38 @@ const activations = ({ nodes }: Graph): number =>
     0,
   );
 
-function memoryOf({ forward, initial }: Prepared, optimizer: Optimizer): Figure {
+interface TrainedWeight {
+  readonly name: string;
+  readonly shape: readonly number[];
+}
+
+function trainedOf({ forward, trainable }: Prepared): readonly TrainedWeight[] {
+  const names = new Set(trainable);
+  return forward.nodes.flatMap((node) => {
+    const name = String(node.attrs["name"]);
+    if (!isLeaf(node) || !names.has(name)) return [];
+    return [{ name, shape: (node.outputs[0]?.shape ?? []).map((size) => (typeof size === "number" ? size : 1)) }];
+  });
+}
+
+function memoryOf(
+  forward: Graph,
+  trained: readonly TrainedWeight[],
+  { optimizer, groups, lr }: OpenedTraining["optimizers"],
+  accumulated: number,
+): Figure {
+  const owners = assign(trained, groups, { optimizer, lr });
   let [weights, moments] = [0, 0];
-  for (const node of forward.nodes) {
-    const own = String(node.attrs["name"]);
-    if (!isLeaf(node) || initial[own] === undefined) continue;
-    const shape = (node.outputs[0]?.shape ?? []).map((size) => (typeof size === "number" ? size : 1));
+  for (const [i, { shape }] of trained.entries()) {
     weights += sizeOf(shape);
-    moments += optimizer.slots(shape).reduce((sum, slot) => sum + sizeOf(slot.shape), 0);
+    moments += (owners[i]?.optimizer.slots(shape) ?? []).reduce((sum, slot) => sum + sizeOf(slot.shape), 0);
   }
   const kept = activations(forward);
+  const sums = accumulated > 1 ? weights : 0;
   return figure(
-    4 * (2 * weights + moments + kept),
+    4 * (2 * weights + moments + kept + sums),
     "bytes",
     "predicted",
-    `weights and gradients ${2 * weights}, moments ${moments}, results of operations ${kept}, four bytes each`,
+    `weights and gradients ${2 * weights + sums}, moments ${moments}, results of operations ${kept}, four bytes each`,
   );
 }

@@ -3,7 +3,7 @@ import { chatSupport, encodeRendered } from "../../chatTemplate/chatTemplate.ts"
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { textOrBytes } from "../../diagnostics/utf8.ts";
 import type { Conversation } from "../../training/data/chat.ts";
-import type { RecipeModel } from "../../training/recipes/lora.ts";
+import type { RecipeModel } from "../../training/recipes/tuned.ts";
 import type { TokenWindow } from "../../training/tuning/tuning.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { inSlices } from "../models/taskCache.ts";
@@ -40,7 +40,7 @@ function chatWindow(model: OpenModel, conversation: Conversation): TokenWindow {
   const { tokenizer } = model;
   const support = chatSupport(model.requireFile("train"), tokenizer);
   if (support.kind === "none")
-    throw new WorkbenchError("INPUT_TEMPLATE", `[train lora] data: got chats, expected a text: ${support.sentence}`, {
+    throw new WorkbenchError("INPUT_TEMPLATE", `[train] data: got chats, expected a text: ${support.sentence}`, {
       hint: "Give the chats as a text, or take a model with a chat template.",
     });
   const { template } = support;

@@ -1,5 +1,6 @@
 /** What a run leaves behind: its weights as safetensors, and checkpoints. */
 import type { TrainResult, TrainSpec } from "../../contract/views/train.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -60,6 +61,19 @@ export const adapterResult = (path: string, bytes: number, { model }: OpenedTrai
   model: model === undefined ? null : (requirePaths(model, "train")[0] ?? null),
   sentence: `An adapter of ${diskSize(bytes)}, to be opened with its model.`,
 });
+
+export const modelResult = (path: string, bytes: number): TrainResult => ({
+  ...{ what: "model", path, bytes, opens: "model", model: null },
+  sentence: `A model of ${diskSize(bytes)} with what was trained in its weights.`,
+});
+
+/** A model is not written over itself: its weights lie in it. */
+export function requireOtherFile({ output }: Places, { model }: Pick<OpenedTraining, "model">): void {
+  if (output === undefined || model === undefined || !requirePaths(model, "train").includes(output)) return;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[train] output: got ${output}, which is the model that is read`, {
+    hint: "Choose another name.",
+  });
+}
 
 export const checkpointResult = (path: string, bytes: number, step: number): TrainResult => ({
   ...{ what: "checkpoint", path, bytes, opens: "no", model: null },

@@ -8,11 +8,21 @@ import type {
   TrainSpec,
 } from "../../contract/views/train.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { withAverage } from "../../training/average.ts";
+import type { GroupRule } from "../../training/groups.ts";
+import { assign } from "../../training/groups.ts";
+import { optimizerNamed } from "../../training/optimisers/index.ts";
+import type { Optimizer } from "../../training/optimisers/optimizer.ts";
 import { RECIPES } from "../../training/recipes/index.ts";
 import type { Recipe, RecipeField } from "../../training/recipes/recipe.ts";
 import { fieldValues } from "../../training/recipes/recipe.ts";
 import type { Schedule } from "../../training/schedules.ts";
 import { constant, cosine, inverseSqrt, linear, stepDecay, warmUp } from "../../training/schedules.ts";
+
+interface Named {
+  readonly name: string;
+  readonly shape: readonly number[];
+}
 
 const SAMPLE_TOKENS = 100;
 const TEMPERATURE = 0.8;
@@ -33,7 +43,7 @@ export function defaultsOf({ defaults }: Recipe, device: string): TrainDefaults 
       ? { ...defaults.schedule, kind: "constant" }
       : { ...defaults.schedule, kind: defaults.schedule.kind, to: 0 };
   return {
-    ...{ steps, batch, optimizer, lr, schedule, device },
+    ...{ steps, batch, accumulate: 1, optimizer, groups: [], average: 0, lr, schedule, device },
     clip: { norm: clipNorm, value: null },
     precision: "f32",
     fused: true,
@@ -59,7 +69,10 @@ export function settingsOf(spec: TrainSpec, recipe: Recipe, firstDevice: string)
   return {
     steps: steps ?? own.steps,
     batch: batch ?? own.batch,
+    accumulate: spec.accumulate ?? own.accumulate,
     optimizer: spec.optimizer ?? own.optimizer,
+    groups: spec.groups ?? own.groups,
+    average: spec.average ?? own.average,
     lr: lr ?? own.lr,
     schedule: schedule ?? own.schedule,
     clip: clip === undefined ? own.clip : { norm: clip.norm ?? null, value: clip.value ?? null },
@@ -111,12 +124,38 @@ export function recipeView(recipe: Recipe, device: string): TrainRecipe {
     needs: recipe.needs,
     result: {
       ending: recipe.resultEnding,
-      sentence:
-        recipe.resultEnding === "gguf"
-          ? "An adapter, as a GGUF that opens over the model."
-          : "The trained weights, as a safetensors file.",
+      sentence: recipe.resultSentence ?? "The trained weights, as a safetensors file.",
     },
     fields: fields.map(fieldView),
     defaults: defaultsOf(recipe, device),
   };
+}
+
+/** Who trains what: the run's own optimiser, and groups with others or at other rates. */
+export function optimizersOf(settings: TrainSettings): {
+  readonly optimizer: Optimizer;
+  readonly lr: Schedule;
+  readonly groups: readonly GroupRule[];
+} {
+  const { schedule, steps, average } = settings;
+  const averaged = (own: Optimizer): Optimizer => (average === 0 ? own : withAverage(own, average));
+  const optimizer = averaged(optimizerNamed(settings.optimizer.name, settings.optimizer.options));
+  const groups = settings.groups.map(({ names, rank, optimizer: own, lr }): GroupRule => ({
+    ...(names === undefined ? {} : { names }),
+    ...(rank === undefined ? {} : { rank }),
+    optimizer: own === undefined ? optimizer : averaged(optimizerNamed(own.name, own.options)),
+    ...(lr === undefined ? {} : { lr: scheduleFor(lr, schedule, steps) }),
+  }));
+  return { optimizer, groups, lr: scheduleFor(settings.lr, schedule, steps) };
+}
+
+/** A group that takes nothing is a slip. */
+export function requireGroupsTake(groups: readonly GroupRule[], trainable: readonly Named[], rest: Optimizer): void {
+  const taken = new Set(assign(trainable, groups, { optimizer: rest, lr: 0 }).map(({ group }) => group));
+  const idle = groups.findIndex((_, i) => !taken.has(i));
+  if (idle < 0) return;
+  const some = trainable.slice(0, 6).map(({ name, shape }) => `${name} (rank ${shape.length})`);
+  throw new WorkbenchError("INPUT_ARGUMENT", `[train] group ${idle + 1}: takes no parameter, expected at least one`, {
+    hint: `Parameters are ${some.join(", ")}${trainable.length > some.length ? ` and ${trainable.length - some.length} more` : ""}; the first group that fits takes them.`,
+  });
 }

@@ -5,6 +5,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StreamItemOf } from "../../contract/contract.ts";
 import type { TrainSpecInput } from "../../contract/views/train.ts";
+import { memorySource } from "../../formats/byteSource.ts";
+import { readSafetensors } from "../../formats/safetensors/header.ts";
+import { numbersIn } from "../../ir/hostBytes.ts";
+import { allowedFor } from "../../testing/pace.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 
@@ -22,6 +26,17 @@ const at = (name: string): string => join(harness.folder, name);
 const ofKind = <K extends Item["kind"]>(items: readonly Item[], kind: K): Extract<Item, { readonly kind: K }>[] =>
   items.filter((item): item is Extract<Item, { readonly kind: K }> => item.kind === kind);
 const doneOf = (items: readonly Item[]): Done => ofKind(items, "done")[0]!;
+
+async function tensorsOf(path: string): Promise<ReadonlyMap<string, readonly number[]>> {
+  const file = await readFile(path);
+  const { tensors } = await readSafetensors(memorySource(path, file));
+  return new Map(
+    tensors.map(({ name, type, offset, byteLength }) => [
+      name,
+      Array.from(numbersIn(type === "F64" ? "f64" : "f32", file.subarray(offset, offset + byteLength))),
+    ]),
+  );
+}
 
 const SMALL: TrainSpecInput = {
   recipe: "characters",
@@ -59,6 +74,37 @@ describe("a run", () => {
     await harness.client.call("train.forget", { run: done.run });
     expect((await harness.client.call("train.runs", {})).runs).toEqual([]);
     expect((await stat(path)).isFile()).toBe(true);
+  });
+
+  it("adds batches up, trains groups in their own way, and writes the average of the weights", async () => {
+    const spec: TrainSpecInput = {
+      ...{ ...SMALL, steps: 4, batch: 2, accumulate: 2, average: 0.5 },
+      groups: [
+        { names: ["embed"], lr: 0 },
+        { rank: 2, optimizer: { name: "muon" }, lr: 0.02 },
+      ],
+    };
+    const [first, rest] = [at("first.safetensors"), at("groups.safetensors")];
+    const checkpoint = { path: at("groups-half.safetensors"), every: 2 };
+    const items = await harness.all("train.start", { ...spec, checkpoint, output: { path: first } });
+    const [started] = ofKind(items, "started");
+    expect(started!.update).toMatchObject({ fused: false, reason: expect.stringContaining("2 batches") as string });
+    expect(started!.settings).toMatchObject({ accumulate: 2, average: 0.5, groups: [{ lr: 0 }, { rank: 2 }] });
+    expect(doneOf(items)).toMatchObject({ state: "done", steps: 4 });
+    // The checkpoint of the end has the weights and their average, and the result is the average.
+    const kept = await tensorsOf(checkpoint.path);
+    const written = await tensorsOf(first);
+    const name = [...written.keys()].find((own) => own.includes("qkv"))!;
+    const average = [...kept.keys()].find((own) => own.includes("average") && own.endsWith(name))!;
+    expect(written.get(name)).toEqual(kept.get(average)!.map(Math.fround));
+    expect(written.get(name)).not.toEqual(kept.get(name)!.map(Math.fround));
+    // A rate of 0 holds a parameter where it was.
+    const embedding = [...written.keys()].find((own) => own.includes("embed"))!;
+    const untouched = await harness.all("train.start", { ...SMALL, batch: 2, steps: 1, lr: 0, output: { path: rest } });
+    expect(doneOf(untouched).state).toBe("done");
+    expect((await tensorsOf(rest)).get(embedding)).toEqual(written.get(embedding));
+    const idle = harness.all("train.start", { ...spec, groups: [{ names: ["nosuch"] }] });
+    await expect(idle).rejects.toThrow("[train] group 1: takes no parameter");
   });
 
   it("goes on from its checkpoint with the same bits, after a pause and a stop", async () => {
@@ -100,14 +146,14 @@ describe("a run", () => {
   });
 
   it("answers others while it trains, and is gone soon after its stream is left", async () => {
-    const leaving = new AbortController();
+    const stream = new AbortController();
     let slowest = 0;
     let leftAt = 0;
     const work = (async () => {
       for await (const item of harness.client.stream(
         "train.start",
         { ...SMALL, steps: 1_000_000, fused: false, validation: { every: 0 } },
-        { signal: leaving.signal },
+        { signal: stream.signal },
       ))
         if (item.kind === "steps") {
           for (let i = 0; i < 10; i++) {
@@ -116,15 +162,17 @@ describe("a run", () => {
             slowest = Math.max(slowest, performance.now() - asked);
           }
           leftAt = performance.now();
-          leaving.abort();
+          stream.abort();
         }
     })();
     await expect(work).rejects.toMatchObject({ code: "CANCELLED" });
-    // A shared machine: what is asked for is 50 ms and 100 ms.
-    expect(slowest).toBeLessThan(300);
+    const answering = await allowedFor(slowest, 50);
+    expect(slowest, answering.sentence).toBeLessThan(answering.ms);
     while ((await harness.client.call("engine.status", {})).jobs.length > 0)
       await new Promise((resolve) => setTimeout(resolve, 2));
-    expect(performance.now() - leftAt).toBeLessThan(500);
+    const spent = performance.now() - leftAt;
+    const leaving = await allowedFor(spent, 100);
+    expect(spent, leaving.sentence).toBeLessThan(leaving.ms);
     const [row] = (await harness.client.call("train.runs", {})).runs;
     expect(row).toMatchObject({ state: "cancelled" });
   });
@@ -188,11 +236,37 @@ describe("a run", () => {
     await harness.client.call("model.close", { model: opened.model });
     const without = harness.all("train.start", { recipe: "lora" });
     await expect(without).rejects.toThrow("[train lora] model: got none");
+    const itself = harness.all("train.start", {
+      ...{ recipe: "lora", model: source, fields: { rank: 1, context: 8, tensors: "blk.0.attn_q" } },
+      output: { path: SAMPLE, overwrite: true },
+    });
+    await expect(itself).rejects.toThrow("which is the model that is read");
+  });
+
+  it("merges an adapter into a model of its own, and trains the weights themselves", async () => {
+    const model = { kind: "path", path: SAMPLE } as const;
+    const few = { ...{ steps: 2, batch: 1, lr: 0.01, validation: { every: 0 } }, sample: { every: 0 } };
+    const fields = { context: 8, tensors: "blk.0.attn_q" };
+    const cases = [
+      { path: at("merged.gguf"), recipe: "lora", fields: { ...fields, rank: 1, merge: "q8_0" } },
+      { path: at("tuned.gguf"), recipe: "full", fields: { ...fields, type: "f32" } },
+    ];
+    for (const { path, recipe, fields } of cases) {
+      const items = await harness.all("train.start", { recipe, model, ...few, fields, output: { path } });
+      const [result] = doneOf(items).results;
+      expect(result).toMatchObject({ what: "model", opens: "model", path, bytes: (await stat(path)).size });
+      const opened = await harness.client.call("model.open", { source: { kind: "path", path } });
+      // The adapter is in the weights: there is nothing beside them.
+      const [started] = ofKind(items, "started");
+      const beside = recipe === "lora" ? started!.trainedParameters : 0;
+      expect(opened.parameters).toBe(started!.parameters - beside);
+      await harness.client.call("model.close", { model: opened.model });
+    }
   });
 
   it("lists recipes, devices and optimisers", async () => {
     const { recipes, devices, optimizers } = await harness.client.call("train.recipes", {});
-    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters", "lora"]);
+    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters", "lora", "full"]);
     expect(devices.find(({ id }) => id === "cpu")).toMatchObject({ available: true, update: { fused: true } });
     expect(devices.find(({ id }) => id === "coreml-sim")).toMatchObject({ available: true, update: { fused: false } });
     expect(optimizers.find(({ name }) => name === "adamw")?.options["beta1"]).toBe(0.9);

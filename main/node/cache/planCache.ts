@@ -28,12 +28,12 @@ export const headerFacts = (file: GgufFile): readonly (readonly [number, string]
 
 export function planKey(
   file: GgufFile,
-  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml" | "countsExperts">,
+  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml" | "countsExperts" | "precision">,
   cache: Pick<PlanCache, "build" | "dispatch">,
 ): string {
-  const { cacheType = "f16", chunk = CHUNK, asGgml = null, countsExperts = false } = options;
+  const { cacheType = "f16", chunk = CHUNK, asGgml = null, countsExperts = false, precision = "f32" } = options;
   const scales = file.adapters.map(({ scale }) => scale);
-  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, countsExperts, headerFacts(file), scales];
+  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, countsExperts, precision, headerFacts(file), scales];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 

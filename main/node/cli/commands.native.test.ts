@@ -345,7 +345,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     json: z.object({
       heldAs: text,
       sum: z.object({ heldBytes: number }),
-      tensors: z.array(z.object({ held: z.object({ form: text, bytes: number }) })).min(4),
+      tensors: z.array(z.object({ held: z.object({ form: text, bytes: number }) })).min(5),
     }),
     says: /on device +held as\n[^]*fp16, unpacked[^]* on the device\nWeights of the program for /,
   },

@@ -5,6 +5,7 @@ import { backendTitle, BACKENDS, isRouted, ROUTED, stageOn, stepTitle } from "..
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import { nodeDataText } from "../../contract/nodeData.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { precisionNamed } from "./precision.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, orList } from "./client.ts";
@@ -47,9 +48,8 @@ export function backendOf({ backend = ROUTED.backend }: { readonly backend?: str
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --backend: got ${backend}, expected one of ${names}`);
 }
 
-function precisionOf({ precision }: PassesOptions, backend: Backend): Precision {
-  if (precision !== "f32" && precision !== "mixed" && precision !== "f16")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision}, expected f32, mixed or f16`);
+function precisionOf(options: PassesOptions, backend: Backend): Precision {
+  const precision = precisionNamed(options.precision);
   if (precision !== "f32" && backend !== "cpu")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision} for ${backend}, expected f32`, {
       hint: "Name --backend cpu. For Core ML the form of the weights decides: --profile exact is f32, the others f16.",

@@ -13,6 +13,7 @@ import type { SessionOptions } from "./session.ts";
 import { fail } from "./ending.ts";
 import {
   adapters,
+  precision,
   CHIP_OPTION,
   DEMO_INSTEAD,
   forTarget,
@@ -225,6 +226,7 @@ forTarget(
   .option("--backend <id>", "what it runs on: coreml, mlx or cpu (default: coreml)")
   .option("--measure <rule>", "measure an advice of the list on this machine, before and after in turns")
   .option("--pairs <n>", "pairs of a measurement (default: 8)")
+  .addOption(precision())
   .option("--warn", "measure although the machine is hot, on battery or busy; there is no verdict then")
   .action(run(async () => (await import("./advise.ts")).advise));
 
@@ -353,14 +355,18 @@ program
       "rlx train digits -o digits.safetensors",
       'rlx train characters --data tale.txt --sample-every 100 --prompt "The "',
       "rlx train lora --model model.gguf --data chats.jsonl -o adapter.gguf",
+      "rlx train lora --model model.gguf --data chats.jsonl --field merge=q8_0 -o merged.gguf",
+      "rlx train full --model model.gguf --data tale.txt --field type=f16 -o tuned.gguf",
       "rlx train spec.json --checkpoint half.safetensors --checkpoint-every 500",
       "rlx train spec.json --resume half.safetensors",
     ]),
   )
-  .option("--model <path>", "with lora: the model that is adapted")
+  .option("--model <path>", "with lora and full: the model that is trained")
   .option("--data <path>", "what is learnt, in place of the recipe's own: a text, chats (.jsonl), or arrays (.npz)")
   .option("--steps <n>", "updates; the recipe's own number without it, as for all of these")
   .option("--batch <n>", "examples of a step")
+  .option("--accumulate <n>", "batches whose gradients make one update, as their mean")
+  .option("--average <decay>", "validate and write an average of the weights: 0.999 looks back on a thousand steps")
   .option("--optimizer <name>", "adamw, sgd, muon …: a wrong one names them all")
   .option("--lr <rate>", "the highest learning rate")
   .option("--precision <name>", "of the gradients: f32, mixed or f16")
@@ -374,7 +380,7 @@ program
   .option("--checkpoint <path>", "save everything that the next step needs here, at the end or when it is stopped")
   .option("--checkpoint-every <n>", "and every so many steps")
   .option("--resume <path>", "go on from a checkpoint of the same spec")
-  .option("-o, --out <path>", "write the result here: weights (.safetensors), or an adapter (.gguf)")
+  .option("-o, --out <path>", "write the result here: weights (.safetensors), or an adapter or a model (.gguf)")
   .option("--overwrite", "replace what is there")
   .option("--runs", "list the runs that are kept")
   .option("--json", "a JSON value for each step of the work on its own line; one value for lists")
@@ -551,6 +557,7 @@ add(
   .addOption(
     once("-o, --output <form>", "md, csv or llama (llama-bench's columns), or json (with the time of each token)"),
   )
+  .addOption(precision())
   .option("--warn", "measure although the machine is hot, on battery or busy, and mark the result")
   .addOption(adapters())
   .action(run(async () => (await import("./bench.ts")).bench));

@@ -112,6 +112,7 @@ export const sampling = (command: Program): Program =>
       .option("--seed <n>", "the same seed gives the same text")
       .addOption(several("--stop <text>", "end at this text"))
       .addOption(adapters())
+      .addOption(precision())
       .option("--context <n>", "context length in tokens")
       .addOption(
         once(
@@ -122,6 +123,10 @@ export const sampling = (command: Program): Program =>
       .option("--prompt-cache-ro", "read the prompt cache, and leave it as it is"),
     "cpu, mlx, coreml-sim or coreml",
   );
+
+/** For commands that compute on the CPU engine or MLX. */
+export const precision = (): Option =>
+  preset("--precision <policy>", "of cpu and mlx: f32, mixed (products in f16, sums and norms in f32) or f16", "f32");
 
 /** What a chat template is told besides the messages; `only`: what that means for the command. */
 export const told = (command: Program, only = ""): Program =>
@@ -160,6 +165,7 @@ export const DEMO_INSTEAD = new Option(
   "promptCache",
   "promptCacheRo",
   "threads",
+  "precision",
 ]);
 
 /** Options for the backend of a pipeline and its precision. */

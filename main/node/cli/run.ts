@@ -22,6 +22,7 @@ import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
 import type { PromptCacheOptions } from "./promptCache.ts";
 import { loadPromptCache, savePromptCache } from "./promptCache.ts";
+import { precisionNamed } from "./precision.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 import { counted } from "../../engine/words.ts";
 import type { TextReader } from "./text.ts";
@@ -41,6 +42,7 @@ export interface SamplingOptions
   readonly seed?: string;
   readonly stop?: readonly string[];
   readonly threads?: string;
+  readonly precision: string;
   readonly device: string;
 }
 
@@ -75,6 +77,7 @@ export async function runInput(
     maxTokens: wholeNumber("max-tokens", options.maxTokens, 1, 1_048_576),
     context: options.context === undefined ? null : wholeNumber("context", options.context, 1, LARGEST_CONTEXT),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
+    precision: precisionNamed(options.precision),
   };
 }
 

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { z } from "zod";
 import type { TrainSpecInput } from "../../contract/views/train.ts";
-import { trainSpec } from "../../contract/views/train.ts";
+import { TRAIN_LIMITS, trainSpec } from "../../contract/views/train.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { wholeNumber } from "./client.ts";
 import { faultPlace, valuePlace } from "./jsonPlace.ts";
@@ -14,6 +14,8 @@ export interface SpecOptions {
   readonly data?: string;
   readonly steps?: string;
   readonly batch?: string;
+  readonly accumulate?: string;
+  readonly average?: string;
   readonly optimizer?: string;
   readonly lr?: string;
   readonly precision?: string;
@@ -82,6 +84,15 @@ function rateOf(text: string): number {
   throw wrong(`--lr: got ${text}, expected a number from 0`, "0.001 is usual for Adam.");
 }
 
+function decayOf(text: string): number {
+  const decay = Number(text);
+  if (text.trim() !== "" && decay >= 0 && decay < 1) return decay;
+  throw wrong(
+    `--average: got ${text}, expected a number from 0 that is below 1`,
+    "0.999 looks back on a thousand steps.",
+  );
+}
+
 /** Paths of a command line are those of its folder. */
 function withOptions(base: TrainSpecInput, options: SpecOptions): TrainSpecInput {
   const { data, batch, optimizer, lr, precision, device, seed, checkpoint, resume, out, field, prompt } = options;
@@ -101,6 +112,10 @@ function withOptions(base: TrainSpecInput, options: SpecOptions): TrainSpecInput
     ...(data === undefined ? {} : { data: { kind: "path", path: resolve(data) } }),
     ...(options.steps === undefined ? {} : { steps: steps("steps", options.steps, 1) }),
     ...(batch === undefined ? {} : { batch: wholeNumber("batch", batch, 1, 65_536) }),
+    ...(options.accumulate === undefined
+      ? {}
+      : { accumulate: wholeNumber("accumulate", options.accumulate, 1, TRAIN_LIMITS.accumulate) }),
+    ...(options.average === undefined ? {} : { average: decayOf(options.average) }),
     ...(optimizer === undefined ? {} : { optimizer: { name: optimizer } }),
     ...(lr === undefined ? {} : { lr: rateOf(lr) }),
     ...(precision === undefined ? {} : { precision: precision as "f32" }),

@@ -289,7 +289,8 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
       const model = await open(access.engine(), file, paths, {
         cacheType: own,
         threads,
-        prepare: prepareDecoder("cpu", how),
+        ...(request.precision === undefined ? {} : { precision: request.precision }),
+        prepare: prepareDecoder("cpu", how, "decoder", request.precision),
         ...(chunk === undefined ? {} : { chunk }),
         ...(request.countsExperts === true && { countsExperts: true }),
       });

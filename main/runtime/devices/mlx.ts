@@ -274,7 +274,8 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
       const model = openMlxDecoder(engine, file, paths, {
         cacheType: own,
         mode,
-        prepare: prepareDecoder("mlx", how),
+        ...(request.precision === undefined ? {} : { precision: request.precision }),
+        prepare: prepareDecoder("mlx", how, "decoder", request.precision),
         ...(part === undefined ? {} : { chunk: part }),
         ...(request.countsExperts === true && { countsExperts: true }),
       });

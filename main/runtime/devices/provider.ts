@@ -9,6 +9,7 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
+import type { PrecisionPolicy } from "../../ir/precision.ts";
 import type { WeightFiles } from "../../ir/weightPlace.ts";
 import { compileNow } from "../../compiler/compile.ts";
 import type { CompileObserver } from "../../compiler/compile.ts";
@@ -81,6 +82,8 @@ export interface DecoderRequest<Source> {
   readonly chunk?: number;
   /** Sessions tell what the routers of a mixture pick; devices with the capability `graphs` do. */
   readonly countsExperts?: boolean;
+  /** In which floats it computes; f32 without it. Devices that compile the graph for a backend of their own can: see `backend`. */
+  readonly precision?: PrecisionPolicy;
   readonly threads: number;
   /** Positions that are wanted. */
   readonly context: number;
@@ -190,6 +193,11 @@ export interface DecoderCompile {
 
 /** Passes and legalisation of a model's graph for a backend. */
 export const prepareDecoder =
-  (backend: Backend, { dispatch, watch }: DecoderCompile, what: "decoder" | "embedder" = "decoder") =>
+  (
+    backend: Backend,
+    { dispatch, watch }: DecoderCompile,
+    what: "decoder" | "embedder" = "decoder",
+    precision: PrecisionPolicy = "f32",
+  ) =>
   (graph: Graph): Graph =>
-    compileNow(graph, { ...watch, backend, dispatch, what }).graph;
+    compileNow(graph, { ...watch, backend, dispatch, what, precision }).graph;

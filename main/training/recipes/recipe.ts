@@ -5,11 +5,12 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { Numbers } from "../../runtime/numbers.ts";
+import type { ConvertPlan } from "../../formats/gguf/convert.ts";
 import type { GgufContents, TensorToWrite } from "../../formats/gguf/write.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { NpyArray } from "../data/npy.ts";
 import type { OptionValue } from "../optimisers/optimizer.ts";
-import type { RecipeModel } from "./lora.ts";
+import type { RecipeModel } from "./tuned.ts";
 
 export type Inputs = Readonly<Record<string, Numbers>>;
 
@@ -63,6 +64,11 @@ export interface Writing {
   decode(ids: readonly number[]): string;
 }
 
+/** An adapter for the model that was trained over, or a model of its own. */
+export type ModelResult =
+  | { readonly kind: "adapter"; readonly contents: GgufContents<TensorToWrite> }
+  | { readonly kind: "model"; readonly plan: ConvertPlan };
+
 export interface Prepared {
   /** One output, the loss of a batch. */
   readonly forward: Graph;
@@ -78,8 +84,8 @@ export interface Prepared {
   readonly writing?: Writing;
   /** Facts of the result, for its file. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The result as a GGUF adapter; without it, it is the weights as safetensors. */
-  readonly adapter?: (params: Readonly<Record<string, HostTensor>>, name: string) => GgufContents<TensorToWrite>;
+  /** The result as a GGUF; without it, it is the weights as safetensors. */
+  readonly modelFile?: (params: Readonly<Record<string, HostTensor>>, name: string) => ModelResult;
 }
 
 /** What a run is made with where its spec does not say otherwise. */
@@ -103,6 +109,8 @@ export interface Recipe {
   readonly needs: "nothing" | "model";
   /** Of the file that it writes. */
   readonly resultEnding: "safetensors" | "gguf";
+  /** What it is, in a sentence; the trained weights without it. */
+  readonly resultSentence?: string;
   readonly dataEndings: readonly string[];
   readonly dataSentence: string | null;
   readonly fields: readonly RecipeField[];

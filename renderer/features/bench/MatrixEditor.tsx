@@ -3,7 +3,8 @@ import type { ReactNode } from "react";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
-import { NumberField } from "../../ui/fields.tsx";
+import { precision } from "../../../main/contract/views/graph.ts";
+import { ChoiceField, NumberField } from "../../ui/fields.tsx";
 import { count, duration, plural } from "../../ui/format.ts";
 import { TypedField } from "../../ui/TypedField.tsx";
 import { InTurnPicker } from "./InTurnPicker.tsx";
@@ -104,6 +105,12 @@ export function MatrixEditor(): ReactNode {
           max={20}
           digits={2}
           onChange={(warmup) => set({ warmup })}
+        />
+        <ChoiceField
+          label="Precision"
+          value={settings.precision}
+          options={precision.options.map((id) => ({ id, title: id === "mixed" ? "mixed f16" : id }))}
+          onChange={(id) => set({ precision: precision.parse(id) })}
         />
         <DevicePicker
           label="Measured on"

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { BenchResult } from "../../../main/contract/views/bench.ts";
 import { benchDone } from "../../../main/contract/views/bench.ts";
 import { fileName } from "../../../main/contract/views/session.ts";
+import { precision } from "../../../main/contract/views/graph.ts";
 import { runDevice } from "../../../main/contract/views/engine.ts";
 import { documentPart } from "../../session/document.ts";
 import type { BenchEntry, BenchSlice } from "./slice.ts";
@@ -13,6 +14,7 @@ const settings = z.object({
   device: runDevice,
   otherDevices: z.array(runDevice),
   ...{ promptTokens: list, generateTokens: list, depth: list, threads: list },
+  precision: precision.default("f32"),
   ...{ repeats: z.number(), warmup: z.number(), seconds: z.number() },
 });
 const entry = z.object({ id: z.number(), at: z.number(), model: z.string(), result: benchDone });

@@ -2,6 +2,7 @@
 import { readNumberList } from "../../../main/contract/numberList.ts";
 import type { BenchInput, BenchResult } from "../../../main/contract/views/bench.ts";
 import { LEAST_REPEATS, MOST_CELLS } from "../../../main/contract/views/bench.ts";
+import type { Precision } from "../../../main/contract/views/graph.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 
@@ -17,6 +18,8 @@ export interface BenchSettings {
   readonly depth: string;
   /** Empty: all. */
   readonly threads: string;
+  /** In which floats the CPU engine or MLX computes. */
+  readonly precision: Precision;
   readonly repeats: number;
   readonly warmup: number;
   /** As many repeats as fit into this time, at most `repeats`; 0: all of them. */
@@ -31,6 +34,7 @@ export const INITIAL_SETTINGS: BenchSettings = {
   generateTokens: "128",
   depth: "0",
   threads: "",
+  precision: "f32",
   repeats: LEAST_REPEATS,
   warmup: 1,
   seconds: 0,
@@ -76,6 +80,7 @@ export function requestOf(settings: BenchSettings, lists: Lists): Omit<BenchInpu
     generateTokens: [...lists.generateTokens],
     depth: [...lists.depth],
     threads: lists.threads.length === 0 ? null : [...lists.threads],
+    precision: settings.precision,
     repeats: settings.repeats,
     warmup: settings.warmup,
     seconds: settings.seconds === 0 ? null : settings.seconds,

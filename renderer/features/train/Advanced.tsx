@@ -4,6 +4,7 @@ import { current } from "../../session/async.ts";
 import { TypedField } from "../../ui/TypedField.tsx";
 import type { TrainForm } from "./form.ts";
 import { optionKey, SCHEDULES } from "./form.ts";
+import { GroupFields } from "./GroupFields.tsx";
 import type { FormProps } from "./MainFields.tsx";
 import { FormNumber } from "./MainFields.tsx";
 import { PathField } from "./Places.tsx";
@@ -25,7 +26,12 @@ export function Advanced({ recipe, form }: FormProps): ReactNode {
       <Group title={`Options of ${form.optimizer}`}>
         <Options form={form} />
       </Group>
-      <Group title="Gradients">
+      <Group title="Parameters that are trained in another way">
+        <GroupFields form={form} />
+      </Group>
+      <Group title="Gradients and weights">
+        <FormNumber name="accumulate" form={form} />
+        <FormNumber name="average" form={form} />
         <FormNumber name="clipNorm" form={form} />
         <FormNumber name="clipValue" form={form} />
         <FormNumber name="normsEvery" form={form} />

@@ -21,6 +21,8 @@ const NAMES: Readonly<Record<string, string>> = {
   "validation.every": "validated every",
   "validation.share": "kept for validation",
   "sample.every": "written every",
+  accumulate: "batches of an update",
+  average: "average of the weights",
   "norms.every": "gradients looked at every",
 };
 

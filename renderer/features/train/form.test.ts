@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { trainSpec } from "../../../main/contract/views/train.ts";
 import { LINEAR, LORA, RECIPES } from "../../testing/training.ts";
 import type { AskedWith, TrainForm } from "./form.ts";
-import { askedOf, formOf, formOfSpec, numberProblem, SCHEDULES } from "./form.ts";
+import { askedOf, formOf, formOfSpec, SCHEDULES } from "./form.ts";
+import { NEW_GROUP } from "./groups.ts";
+import { numberProblem } from "./numbers.ts";
 
 const WITH: AskedWith = { recipe: LINEAR, optimizers: RECIPES.optimizers, open: null, suggestedPath: null };
 const LINE = formOf(LINEAR);
@@ -51,6 +53,38 @@ describe("a spec", () => {
     };
     const spec = specOf(changed);
     expect(specOf(formOfSpec(LINEAR, spec))).toEqual(spec);
+  });
+
+  it("names groups, batches of an update and the average, and comes back with them", () => {
+    const changed: TrainForm = {
+      ...typed(LINE, { accumulate: "4", average: "0.99" }),
+      groups: [
+        { names: "embed, head.*", rank: "", optimizer: "", options: {}, lr: "1e-4" },
+        { names: "", rank: "2", optimizer: "adamw", options: { beta1: 0.8 }, lr: "" },
+      ],
+    };
+    const spec = specOf(changed);
+    expect(spec).toEqual({
+      ...{ recipe: "linear", accumulate: 4, average: 0.99 },
+      groups: [
+        { names: ["embed", "head.*"], lr: 0.0001 },
+        { rank: 2, optimizer: { name: "adamw", options: { beta1: 0.8 } } },
+      ],
+    });
+    expect(trainSpec.parse(spec)).toEqual(spec);
+    expect(specOf(formOfSpec(LINEAR, spec))).toEqual(spec);
+    const wrong = {
+      ...LINE,
+      groups: [
+        { ...NEW_GROUP, rank: "", lr: "fast" },
+        { ...NEW_GROUP, rank: "9" },
+      ],
+    };
+    expect(problemsOf(wrong)).toEqual({
+      "group:0:names": "Say which parameters: parts of their names, or a rank.",
+      "group:0:lr": "“fast” is no number.",
+      "group:1:rank": "At most 8.",
+    });
   });
 
   it("of each schedule is one that the contract takes", () => {

@@ -5,29 +5,41 @@
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import type { Precision } from "../../../main/contract/views/graph.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
-import type { TrainRecipe, TrainRecipes, TrainSchedule, TrainSpec } from "../../../main/contract/views/train.ts";
+import type {
+  TrainGroup,
+  TrainRecipe,
+  TrainRecipes,
+  TrainSchedule,
+  TrainSpec,
+} from "../../../main/contract/views/train.ts";
 import { TRAIN_LIMITS } from "../../../main/contract/views/train.ts";
 import { typedPath } from "../../session/openSource.ts";
-import { count } from "../../ui/format.ts";
+import type { GroupForm } from "./groups.ts";
+import { groupForms, groupsOf } from "./groups.ts";
+import type { NumberRule } from "./numbers.ts";
+import { numberProblem, rule } from "./numbers.ts";
 
-interface NumberRule {
-  readonly label: string;
-  readonly about: string;
-  readonly least: number;
-  readonly most: number;
-  readonly whole: boolean;
-  /** It may be empty. */
-  readonly optional?: boolean;
-}
-
-const rule = (label: string, about: string, least: number, most: number, whole = false): NumberRule => ({
-  ...{ label, about, least, most, whole },
-});
-const { steps, batch, every, tokens } = TRAIN_LIMITS;
+const { steps, batch, every, tokens, accumulate } = TRAIN_LIMITS;
 
 export const NUMBERS = {
   steps: rule("Steps", "Updates of the weights; each reads one batch.", 1, steps, true),
   batch: rule("Batch", "Examples in each step.", 1, batch, true),
+  accumulate: rule(
+    "Batches of an update",
+    "Their gradients are averaged before the weights move.",
+    1,
+    accumulate,
+    true,
+  ),
+  average: {
+    ...rule(
+      "Average of the weights",
+      "Its decay, as 0.999: the average is validated and written. Empty: none.",
+      0,
+      0.999999,
+    ),
+    optional: true,
+  },
   lr: rule("Learning rate", "How far a step goes: the highest of the run.", 0, 1000),
   warmUp: rule("Warm-up", "Steps in which the rate rises from 0 to its highest.", 0, steps, true),
   to: rule("Last rate", "The rate of the last step.", 0, 1000),
@@ -93,6 +105,7 @@ export interface TrainForm {
   readonly optimizer: string;
   /** Options of the optimiser; one that is missing is its own. */
   readonly options: Readonly<Record<string, string>>;
+  readonly groups: readonly GroupForm[];
   readonly schedule: ScheduleKind;
   readonly precision: Precision;
   readonly device: RunDevice;
@@ -131,6 +144,7 @@ export function formOf(recipe: TrainRecipe): TrainForm {
     numbers: {
       ...{ steps: String(own.steps), batch: String(own.batch), lr: String(own.lr), seed: String(own.seed) },
       ...scheduleNumbers(own.schedule),
+      ...{ accumulate: String(own.accumulate), average: own.average === 0 ? "" : String(own.average) },
       ...{ clipNorm: optional(own.clip.norm), clipValue: optional(own.clip.value) },
       ...{ validationEvery: String(own.validation.every), validationShare: String(own.validation.share) },
       sampleEvery: String(own.sample?.every ?? 0),
@@ -140,6 +154,7 @@ export function formOf(recipe: TrainRecipe): TrainForm {
     },
     ...{ title: "", data: "", model: "" },
     ...{ optimizer: own.optimizer.name, options: textsOf(own.optimizer.options), schedule: own.schedule.kind },
+    groups: groupForms(own.groups),
     ...{ precision: own.precision, device: own.device, fused: own.fused },
     ...{ prompt: own.sample?.prompt ?? "", checkpoint: "", resume: "" },
     // A small example is looked at, and what it learnt is thrown away.
@@ -154,6 +169,7 @@ export function formOfSpec(recipe: TrainRecipe, spec: TrainSpec): TrainForm {
   const { schedule, clip, validation, sample, optimizer, output, checkpoint } = spec;
   const numbers: Partial<Record<NumberName, number | undefined>> = {
     ...{ steps: spec.steps, batch: spec.batch, lr: spec.lr, seed: spec.seed },
+    ...{ accumulate: spec.accumulate, average: spec.average === 0 ? undefined : spec.average },
     ...{ clipNorm: clip?.norm, clipValue: clip?.value },
     ...{ validationEvery: validation?.every, validationShare: validation?.share },
     ...{ sampleEvery: sample?.every, sampleTokens: sample?.tokens, temperature: sample?.temperature },
@@ -171,6 +187,7 @@ export function formOfSpec(recipe: TrainRecipe, spec: TrainSpec): TrainForm {
     data: spec.data?.kind === "path" ? spec.data.path : "",
     model: spec.model?.kind === "path" ? spec.model.path : "",
     ...(optimizer === undefined ? {} : { optimizer: optimizer.name, options: textsOf(optimizer.options) }),
+    ...(spec.groups === undefined ? {} : { groups: groupForms(spec.groups) }),
     schedule: schedule?.kind ?? own.schedule,
     precision: spec.precision ?? own.precision,
     device: spec.device ?? own.device,
@@ -190,27 +207,13 @@ export type AskedTraining =
 export const fieldKey = (id: string): string => `field:${id}`;
 export const optionKey = (id: string): string => `option:${id}`;
 
-/** null: it is one of these. */
-export function numberProblem(
-  text: string,
-  { least, most, whole, optional: may = false }: Omit<NumberRule, "label" | "about">,
-): string | null {
-  if (text.trim() === "") return may ? null : "A number is missing.";
-  const value = Number(text);
-  if (!Number.isFinite(value)) return `“${text.trim()}” is no number.`;
-  if (whole && !Number.isInteger(value)) return "This has to be a whole number.";
-  if (value < least) return `At least ${bound(least)}.`;
-  if (value > most) return `At most ${bound(most)}.`;
-  return null;
-}
-const bound = (value: number): string => (Number.isInteger(value) ? count(value) : String(value));
-
 const CLIP = new Set<NumberName>(["clipNorm", "clipValue"]);
 
 /** The numbers that this form shows: others are not read. */
 function shownNumbers(recipe: TrainRecipe, { schedule, checkpoint }: TrainForm): readonly NumberName[] {
   return [
     ...(["steps", "batch", "lr", ...SCHEDULES[schedule].numbers, "clipNorm", "clipValue", "seed"] as const),
+    ...(["accumulate", "average"] as const),
     ...(["validationEvery", "validationShare", "normsEvery"] as const),
     ...(recipe.defaults.sample === null ? [] : (["sampleEvery", "sampleTokens", "temperature"] as const)),
     ...(checkpoint.trim() === "" ? [] : (["checkpointEvery"] as const)),
@@ -250,6 +253,7 @@ export function askedOf(form: TrainForm, { recipe, optimizers, open, suggestedPa
     })),
     problems,
   );
+  const groups = groupsOf(form.groups, problems);
   const model = modelOf(form, recipe, open);
   if (model === null) problems["model"] = "Open a model, or name the path of one.";
   const data = typedPath(form.data);
@@ -257,7 +261,7 @@ export function askedOf(form: TrainForm, { recipe, optimizers, open, suggestedPa
   if (Object.keys(problems).length > 0 || model === null) return { ok: false, problems };
   return {
     ok: true,
-    spec: { ...shortSpec(form, recipe, { fields, options }), ...model, ...placesOf(form, suggestedPath) },
+    spec: { ...shortSpec(form, recipe, { fields, options, groups }), ...model, ...placesOf(form, suggestedPath) },
   };
 }
 
@@ -328,10 +332,11 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 interface OwnSettings {
   readonly fields: Readonly<Record<string, Setting>>;
   readonly options: Readonly<Record<string, Setting>>;
+  readonly groups: readonly TrainGroup[];
 }
 
 /** Only what differs from the recipe. */
-function shortSpec(form: TrainForm, recipe: TrainRecipe, { fields, options }: OwnSettings): TrainSpec {
+function shortSpec(form: TrainForm, recipe: TrainRecipe, { fields, options, groups }: OwnSettings): TrainSpec {
   const own = recipe.defaults;
   const number = (name: NumberName): number => Number(form.numbers[name]);
   const numberOr = (name: NumberName): number | undefined =>
@@ -348,6 +353,9 @@ function shortSpec(form: TrainForm, recipe: TrainRecipe, { fields, options }: Ow
     ...(form.optimizer === own.optimizer.name && same(form.options, textsOf(own.optimizer.options))
       ? {}
       : { optimizer: { name: form.optimizer, options } }),
+    ...differing("accumulate", number("accumulate"), own.accumulate),
+    ...differing("groups", [...groups], own.groups),
+    ...differing("average", numberOr("average") ?? 0, own.average),
     ...differing("lr", number("lr"), own.lr),
     ...differing("schedule", scheduleOf(form), own.schedule),
     ...(same(clip, usualClip) ? {} : { clip: JSON.parse(JSON.stringify(clip)) as NonNullable<TrainSpec["clip"]> }),

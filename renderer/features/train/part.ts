@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { runDevice } from "../../../main/contract/views/engine.ts";
 import { precision } from "../../../main/contract/views/graph.ts";
+import { TRAIN_LIMITS } from "../../../main/contract/views/train.ts";
 import { documentPart } from "../../session/document.ts";
 import type { NumberName, ScheduleKind } from "./form.ts";
 import { NUMBERS, SCHEDULES } from "./form.ts";
@@ -11,9 +12,19 @@ const text = z.string().max(4096);
 const texts = z.record(z.string().max(64), text);
 const PLACES = ["data", "model", "checkpoint", "resume", "output"] as const;
 
+const group = z.object({
+  ...{ names: text, rank: z.string().max(64), optimizer: z.string().max(64), lr: z.string().max(64) },
+  options: z.record(z.string().max(64), z.union([z.number(), z.boolean(), z.string().max(256)])),
+});
+
 const form = z.object({
   recipe: z.string().max(64),
-  numbers: z.record(z.enum(Object.keys(NUMBERS) as [NumberName, ...NumberName[]]), z.string().max(64)),
+  numbers: z.preprocess(
+    // Forms that were kept before these numbers were there.
+    (given) => (typeof given === "object" ? { accumulate: "1", average: "", ...given } : given),
+    z.record(z.enum(Object.keys(NUMBERS) as [NumberName, ...NumberName[]]), z.string().max(64)),
+  ),
+  groups: z.array(group).max(TRAIN_LIMITS.groups).default([]),
   ...{ title: text, optimizer: z.string().max(64), options: texts, precision, device: runDevice, fused: z.boolean() },
   schedule: z.enum(Object.keys(SCHEDULES) as [ScheduleKind, ...ScheduleKind[]]),
   ...{ prompt: z.string().max(10_000), writes: z.boolean(), fields: texts },
