@@ -171,7 +171,7 @@ async function prepareChromium() {
   if (findChromium()) return undefined;
   if (!canUseApt()) return "no Chromium found (install one, or name it in RLX_CHROMIUM)";
   say("installing Chromium");
-  return installWithApt("chromium");
+  return installWithApt("chromium-headless-shell");
 }
 
 async function prepareArm64() {
