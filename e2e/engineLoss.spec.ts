@@ -27,8 +27,8 @@ const enginePid = (): number =>
   Number(execFileSync("ps", ["-o", "pid=", "--ppid", String(served.process.pid)], { encoding: "utf8" }).trim());
 
 /**
- * Lets the window note on its body when it was ready again, when the next question was sent, and when that was being answered. What
- * the test's own hands take between these, on a busy machine longer than all of them, is none of the window's time.
+ * Lets the window note on its body when it was ready again, when the next question was sent, and when that was being answered. The
+ * time that Playwright takes to fill in and send the question is not the window's; on a busy machine it is longer than all the rest.
  */
 const noteTimes = (page: Page): Promise<void> =>
   page.evaluate(() => {

@@ -153,7 +153,7 @@ async function inBothThemes<T>(page: Page, act: (theme: Theme, isOther: boolean)
   return [first, second];
 }
 
-/** CI takes no pictures unless asked: nobody looks at them there, and they are a tenth of the time. */
+/** CI takes no pictures unless asked: they are a tenth of the time. */
 const takesPictures = !isCi || process.env["RLX_PICTURES"] === "1";
 
 /** In both themes. */
