@@ -96,7 +96,14 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
     choice: DecoderChoice,
     onPhase: (phase: DevicePhase) => void = () => undefined,
   ): Open => {
-    const { cacheType, chunk, threads, precision, countsExperts = false, signal = new AbortController().signal } = choice;
+    const {
+      cacheType,
+      chunk,
+      threads,
+      precision,
+      countsExperts = false,
+      signal = new AbortController().signal,
+    } = choice;
     return async (context) => {
       // Nothing is laid out for a model that does not run.
       if (model.data.kind === "made") requireDecoder(model.requireFile("run"));

@@ -33,7 +33,17 @@ export function planKey(
 ): string {
   const { cacheType = "f16", chunk = CHUNK, asGgml = null, countsExperts = false, precision = "f32" } = options;
   const scales = file.adapters.map(({ scale }) => scale);
-  const parts = [cache.build, cache.dispatch, cacheType, chunk, asGgml, countsExperts, precision, headerFacts(file), scales];
+  const parts = [
+    cache.build,
+    cache.dispatch,
+    cacheType,
+    chunk,
+    asGgml,
+    countsExperts,
+    precision,
+    headerFacts(file),
+    scales,
+  ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
