@@ -6,6 +6,7 @@ import type { CallBody } from "./callBodies.ts";
 import { LONGEST_CALL, parsedJson } from "./callBodies.ts";
 import type { CallMarks, Marks, ReplyStyle } from "./families.ts";
 import { CHANNEL_ENDS, CHANNEL_OPENS, EVERYONE, HEADER_ENDS, marksOf, RECIPIENT_OPEN } from "./families.ts";
+import { OpenText } from "./openText.ts";
 import type { CallArguments, ParameterTypes, Reply, ReplyPart, ReplyPiece, ToolCall, WrittenCall } from "./reply.ts";
 import { isRecord } from "./reply.ts";
 
@@ -52,7 +53,7 @@ export class ReplyReader {
   /** Not given out yet. */
   #held = "";
   /** Of the section that is open. */
-  #text = "";
+  readonly #text = new OpenText();
   /** Blanks between two parts belong to the marks. */
   #skipsBlanks = false;
   readonly #reasoning: string[] = [];
@@ -142,7 +143,7 @@ export class ReplyReader {
     if (text === "") return;
     const { kind } = this.#section;
     if (kind === "answer" && text.trim() !== "") this.#hasAnswer = true;
-    this.#text += text;
+    this.#text.add(text);
     this.#give(pieces, kind === "header" ? "mark" : kind, length);
   }
 
@@ -192,9 +193,9 @@ export class ReplyReader {
       this.#skipsBlanks = !this.#hasAnswer;
       return;
     }
-    if (section.kind === "call" && !this.#isChannel && isInsideText(this.#text)) {
+    if (section.kind === "call" && !this.#isChannel && this.#text.isInsideQuotes()) {
       // A mark within quotation marks is an argument.
-      this.#text += mark;
+      this.#text.add(mark);
       this.#give(pieces, "call", mark.length);
       return;
     }
@@ -203,8 +204,8 @@ export class ReplyReader {
       return;
     }
     if (section.kind === "header") {
-      this.#section = channelOf(this.#text);
-      this.#text = "";
+      this.#section = channelOf(this.#text.value);
+      this.#text.begin("");
       this.#give(pieces, "mark", mark.length);
       return;
     }
@@ -213,7 +214,7 @@ export class ReplyReader {
       this.#close(mark, false);
       const opens = CHANNEL_OPENS.includes(mark);
       this.#section = opens ? { kind: "header" } : ANSWER;
-      if (opens) this.#text = mark;
+      if (opens) this.#text.begin(mark);
       this.#give(pieces, "mark", mark.length);
       return;
     }
@@ -223,7 +224,7 @@ export class ReplyReader {
     else this.#close(mark, false);
     this.#section = opening === undefined ? ANSWER : sectionOf(opening);
     if (opening !== undefined && "isPart" in opening && opening.isPart === true) {
-      this.#text = mark;
+      this.#text.begin(mark);
       this.#give(pieces, "call", mark.length);
       return;
     }
@@ -233,8 +234,8 @@ export class ReplyReader {
 
   #passRecipient(pieces: ReplyPiece[], mark: string): void {
     const isHeader = this.#section.kind === "header";
-    const name = isHeader ? this.#text : mark.slice(RECIPIENT_OPEN.length, -1);
-    if (isHeader) this.#text = "";
+    const name = isHeader ? this.#text.value : mark.slice(RECIPIENT_OPEN.length, -1);
+    if (isHeader) this.#text.begin("");
     else this.#close(mark, false);
     this.#isPlain = false;
     this.#section = recipientOf(name.trim());
@@ -247,18 +248,18 @@ export class ReplyReader {
 
   /** Its end stands there without its beginning. */
   #allBeforeWasReasoning(): void {
-    const before = [...this.#content, this.#text].join("").trim();
+    const before = [...this.#content, this.#text.value].join("").trim();
     this.#content.length = 0;
     if (before !== "") this.#reasoning.push(before);
-    this.#text = "";
+    this.#text.begin("");
     this.#hasAnswer = false;
   }
 
   /** The open section is over. */
   #close(mark: string, isEnd: boolean): void {
     const section = this.#section;
-    const text = this.#text;
-    this.#text = "";
+    const text = this.#text.value;
+    this.#text.begin("");
     if (section.kind === "answer" || section.kind === "header") {
       if (text !== "") this.#content.push(text);
     } else if (section.kind === "reasoning") {
@@ -370,15 +371,4 @@ function openEnd(text: string, marks: readonly string[]): number {
     for (let length = Math.min(mark.length - 1, text.length); length > longest; length--)
       if (text.endsWith(mark.slice(0, length))) longest = length;
   return longest;
-}
-
-/** True within the quotation marks of a JSON that is not complete. */
-function isInsideText(text: string): boolean {
-  if (text.length > LONGEST_CALL || !/^\s*[[{]/u.test(text)) return false;
-  let isInside = false;
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === "\\" && isInside) at += 1;
-    else if (text[at] === '"') isInside = !isInside;
-  }
-  return isInside;
 }
