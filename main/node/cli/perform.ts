@@ -1,7 +1,6 @@
 /** Runs one command of a command line: its engine, its end, and its error as one message and an exit code. */
 import type { Settings } from "../settings.ts";
 import { readSettings } from "../settings.ts";
-import { requireAddressSpace } from "./addressSpace.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { endingCode, fail } from "./ending.ts";
 import { createOutput } from "./output.ts";
@@ -33,7 +32,6 @@ export function commandJob<O extends CommonOptions>(
     const { environment, streams, interrupted } = surroundings;
     const output = createOutput(options.json === true, streams.stdout, streams.stderr);
     try {
-      requireAddressSpace();
       const settings = readSettings(environment);
       const [{ choiceOf, connect, withConsent }, work] = await Promise.all([import("./client.ts"), load()]);
       const command = connect({ settings, streams, output, signal: interrupted });
@@ -55,7 +53,6 @@ export function serveJob(files: readonly string[], options: ServeCommandOptions)
   return async (surroundings) => {
     const { environment, streams, interrupted } = surroundings;
     try {
-      requireAddressSpace();
       const { serveCommand } = await import("./serve.ts");
       const settings = (): Settings => readSettings(environment);
       return endingCode(await serveCommand(files, options, { streams, interrupted, settings }), interrupted);
