@@ -9,9 +9,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeHeader } from "../../formats/gguf/write.ts";
 import { COSTLY_FILES } from "../../testing/costlyFiles.ts";
+import { allowedFor } from "../../testing/pace.ts";
 import { saidPeakBytes, SAYS_PEAK } from "../../testing/peakMemory.ts";
 import { CLI_BUNDLE, requireCommandLine } from "../../testing/rlxProcess.ts";
 
+const PROMISED_MS = 1000;
 const SAYS_TIME = `data:text/javascript,${encodeURIComponent(`
   process.on("exit", () => {
     const { user, system } = process.cpuUsage();
@@ -68,10 +70,12 @@ describe.each(Object.entries(COSTLY_FILES))("%s", (_, { file, text = "a text", l
   });
 
   // Where only the text meets what is costly, the command that reads it opens the file too.
-  it.each(likeAnother ? ["tokenize"] : Object.keys(COMMANDS))("rlx %s", (name) => {
+  it.each(likeAnother ? ["tokenize"] : Object.keys(COMMANDS))("rlx %s", async (name) => {
     const { code, err, seconds, bytes } = costOf(COMMANDS[name]!(model(), said()));
     if (code !== 0) expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^error INPUT_/m) as string });
-    expect(seconds - idle.get(name)!.seconds).toBeLessThan(1);
+    const spent = (seconds - idle.get(name)!.seconds) * 1000;
+    const { ms, sentence } = await allowedFor(spent, PROMISED_MS);
+    expect(spent, sentence).toBeLessThan(ms);
     expect(bytes - idle.get(name)!.bytes).toBeLessThan(256 << 20);
   });
 });
