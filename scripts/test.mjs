@@ -137,7 +137,8 @@ const suites = [
   },
   { name: "oracle", act: vitestSuite("oracle") },
   { name: "slow", act: vitestSuite("slow") },
-  { name: "window", when: hasSpecs, lacks: () => !findChromium() && "no Chromium", act: playwrightSuite("chromium") },
+  // The timed specs bring those of "chromium" along, and wait for them.
+  { name: "window", when: hasSpecs, lacks: () => !findChromium() && "no Chromium", act: playwrightSuite("timed") },
   {
     name: "electron",
     when: hasSpecs,
