@@ -102,7 +102,9 @@ export async function calibrate(
   signal?: AbortSignal,
 ): Promise<Ranges> {
   if (batches.length === 0)
-    throw new WorkbenchError("INPUT_ARGUMENT", "[quantize] batches: got none, expected at least one to calibrate with");
+    throw new WorkbenchError("INPUT_ARGUMENT", "[quantize] batches: got none, expected at least one", {
+      hint: "Give some batches of the training data to calibrate with.",
+    });
   let count = 0;
   const probed = withProducts(graph, trainable, "calibration", (g, [x, w], { index }, output) => {
     const axes = [...g.typeOf(x).shape.keys()];
@@ -142,6 +144,7 @@ export function quantizedGraph(
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[quantize] range ${odd}: got ${String(ranges[odd])}, expected a number`,
+      { hint: "Calibrate again, with weights and batches that are finite." },
     );
   let products = 0;
   const made = withProducts(graph, trainable, `in ${weights} bits`, (g, [x, w], { index, axes }) => {
@@ -157,7 +160,9 @@ export function quantizedGraph(
 
 function requireBits(what: string, bits: number, most: number): void {
   if (Number.isInteger(bits) && bits >= 2 && bits <= most) return;
-  throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] bits of ${what}: got ${bits}, expected 2 to ${most}`);
+  throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] bits of ${what}: got ${bits}, expected 2 to ${most}`, {
+    hint: "Give a whole number of bits.",
+  });
 }
 
 /** Of whole numbers from −most to most. */
