@@ -147,17 +147,19 @@ describe("a text under a grammar", () => {
     const vocabulary = Array.from({ length: 150_000 }, () =>
       Array.from({ length: 1 + random.integer(9) }, () => random.pick(letters)).join(""),
     );
-    const text = textOver(
-      'root ::= "{" pair ("," pair)* "}"\npair ::= string ":" (string | [0-9]+)\nstring ::= "\\"" [^"]* "\\""',
-      ["<end>", '{"', ...vocabulary],
-    );
-    text.allowed();
-    text.read([1]);
-    const start = process.cpuUsage();
-    // Within a string nearly everything may come next: the largest walk.
-    const mask = text.allowed();
-    const { user, system } = process.cpuUsage(start);
-    expect((user + system) / 1e3).toBeLessThan(250);
-    expect(idsOf(mask).length).toBeGreaterThan(100_000);
+    const words = ["<end>", '{"', ...vocabulary];
+    const grammar =
+      'root ::= "{" pair ("," pair)* "}"\npair ::= string ":" (string | [0-9]+)\nstring ::= "\\"" [^"]* "\\""';
+    const texts = Array.from({ length: 3 }, () => textOver(grammar, words));
+    // Within a string nearly everything may come next: the largest walk. The first ones also compile it.
+    const walks = texts.map((text) => {
+      text.read([1]);
+      const start = process.cpuUsage();
+      const mask = text.allowed();
+      const { user, system } = process.cpuUsage(start);
+      return { mask, ms: (user + system) / 1e3 };
+    });
+    expect(Math.min(...walks.map(({ ms }) => ms))).toBeLessThan(150);
+    for (const { mask } of walks) expect(idsOf(mask).length).toBeGreaterThan(100_000);
   });
 });
