@@ -80,6 +80,10 @@ export class HeaderTranslator {
     });
   }
 
+  get #lengthBytes(): number {
+    return this.#form.version === 1 ? 4 : 8;
+  }
+
   #need(count: number): void {
     if (this.#at + count > this.#bytes.byteLength) throw new NeedMore(this.#at + count);
   }
@@ -108,7 +112,7 @@ export class HeaderTranslator {
 
   /** A count, length or dimension. */
   #length(): number {
-    const size = this.#form.version === 1 ? 4 : 8;
+    const size = this.#lengthBytes;
     this.#need(size);
     const little = !this.#form.bigEndian;
     const first = this.#view.getUint32(this.#at, little);
@@ -140,14 +144,18 @@ export class HeaderTranslator {
     const inner = this.#u32();
     const name = VALUE_TYPES[inner];
     const count = this.#length();
-    if (name === "string" || name === "array") for (let i = 0; i < count; i++) this.#value(inner, depth + 1);
-    else if (name === undefined) this.#value(inner, depth);
+    if (name === "string" || name === "array") {
+      // Each has at least its length: a count that no file can hold is refused before a million are read.
+      this.#need(count * this.#lengthBytes);
+      for (let i = 0; i < count; i++) this.#value(inner, depth + 1);
+    } else if (name === undefined) this.#value(inner, depth);
     else this.#copy(count, fixedBytes(name satisfies FixedType));
   }
 
   /** `count` numbers of `size` bytes, in the other order where the file has it. */
   #copy(count: number, size: number): void {
     const total = count * size;
+    if (total === 0) return;
     this.#need(total);
     this.#room(total);
     const target = this.#out.subarray(this.#end, this.#end + total);
