@@ -10,19 +10,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { availableParallelism, tmpdir } from "node:os";
-import {
-  findClang,
-  findCmake,
-  findCompiler,
-  findMlx,
-  findWine,
-  lacksDouble,
-  MINGW,
-  MLX_PLACES,
-} from "./lib/environment.mjs";
+import { availableParallelism } from "node:os";
+import { findClang, findCmake, findCompiler, findMlx, lacksDouble, MINGW, MLX_PLACES } from "./lib/environment.mjs";
 import { hasProgram, root, runCaptured } from "./lib/process.mjs";
 import { forget, isFresh, keyOf, markFresh } from "./lib/stamp.mjs";
+import { wineLauncher } from "./lib/wine.mjs";
 
 const crossArm64 = [
   "-DCMAKE_SYSTEM_NAME=Linux",
@@ -30,13 +22,11 @@ const crossArm64 = [
   "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
   "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-cpu;max;-L;/usr/aarch64-linux-gnu",
 ];
-/** Wine's folder links to the whole file system, so it stays outside the project: tools that walk it follow links. */
-const winePrefix = join(tmpdir(), `rlx-wine-${process.getuid?.() ?? 0}`);
 const crossWindows = [
   "-DCMAKE_SYSTEM_NAME=Windows",
   "-DCMAKE_SYSTEM_PROCESSOR=x86_64",
   `-DCMAKE_CXX_COMPILER=${MINGW}`,
-  `-DCMAKE_CROSSCOMPILING_EMULATOR=env;WINEPREFIX=${winePrefix};WINEDEBUG=-all;WINEDLLOVERRIDES=mscoree,mshtml=;${findWine() ?? "wine64"}`,
+  `-DCMAKE_CROSSCOMPILING_EMULATOR=${wineLauncher()}`,
 ];
 /** Objective-C without Apple: clang's runtime ABI and a double of the frameworks. */
 function againstDouble() {

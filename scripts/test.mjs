@@ -17,6 +17,7 @@ import {
 } from "./lib/environment.mjs";
 import { isCi, npmProgram, root, run, runCaptured } from "./lib/process.mjs";
 import { addTallies, readCtest, readPlaywright, readVitest, withoutExcuses } from "./lib/tally.mjs";
+import { prepareWine } from "./lib/wine.mjs";
 import { lacksSanitizedAddon, lacksSanitizedMlx, sanitizeAddon, sanitizeMlx } from "./sanitize.mjs";
 import { setup } from "./setup.mjs";
 
@@ -64,19 +65,17 @@ async function compileAhead(builds) {
   await runCaptured(node, ["scripts/nativeTidy.mjs"], { isIdle: true });
 }
 
-function ctestSuite(build) {
+function ctestSuite(build, prepare = async () => undefined) {
   return async (name) => {
     await ahead;
     const { buildNative, nativeBuilds } = await import("./buildNative.mjs");
-    const problem = await buildNative(build);
+    const problem = (await buildNative(build)) ?? (await prepare());
     if (problem) return { ...none(), failed: 1, failures: [`native ${build}: ${problem}`] };
     const file = join(reports, `${name}.xml`);
     const ctest = findCmake() === "cmake" ? "ctest" : findCmake().replace(/cmake(\.exe)?$/, "ctest$1");
     const folder = nativeBuilds[build].folder;
     const shared = ["--parallel", String(availableParallelism()), "--timeout", "900"];
-    // The first start of Wine, which makes its folder, hangs now and then: the time limit ends it.
-    const again = build === "windows" ? ["--repeat", "after-timeout:3"] : [];
-    const args = ["--test-dir", folder, "--output-on-failure", "--output-junit", file, ...shared, ...again];
+    const args = ["--test-dir", folder, "--output-on-failure", "--output-junit", file, ...shared];
     const { code, output } = await runCaptured(ctest, args);
     if (code !== 0) console.log(output.trim());
     return orFailure(readCtest(file), code);
@@ -179,7 +178,7 @@ const suites = [
     name: "kernels on Windows",
     when: () => hasNativeTests() && canEmulateWindows(),
     lacks: () => !hasWindowsEmulation() && "no cross compiler and Wine",
-    act: ctestSuite("windows"),
+    act: ctestSuite("windows", prepareWine),
     build: "windows",
   },
   {

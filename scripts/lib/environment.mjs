@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { hasProgram, root } from "./process.mjs";
+import { findWine } from "./wine.mjs";
 
 const onWindows = process.platform === "win32";
 export const venvProgram = (name) => join(root, ".venv", onWindows ? `Scripts/${name}.exe` : `bin/${name}`);
@@ -80,7 +81,5 @@ export const hasArm64Emulation = () => hasProgram("aarch64-linux-gnu-g++") && ha
 
 /** The compiler for Windows, with the threads of C++20. */
 export const MINGW = "x86_64-w64-mingw32-g++-posix";
-/** Debian's package wine64 puts its program on no path. */
-export const findWine = () => ["wine64", "/usr/lib/wine/wine64"].find((name) => hasProgram(name));
 export const canEmulateWindows = () => process.platform === "linux" && process.arch === "x64";
 export const hasWindowsEmulation = () => hasProgram(MINGW) && findWine() !== undefined;
