@@ -9,7 +9,7 @@ Lane::Lane() : thread_([this] { work(); }) {}
 Lane::~Lane() {
   stop_.store(true);
   signal_.fetch_add(1);
-  signal_.notify_all();
+  platform::wake_all(signal_);
   thread_.join();
 }
 
@@ -19,7 +19,7 @@ void Lane::push(std::function<void()> job) {
     jobs_.push_back(std::move(job));
   }
   signal_.fetch_add(1, std::memory_order_acq_rel);
-  signal_.notify_one();
+  platform::wake_one(signal_);
 }
 
 void Lane::work() {

@@ -11,7 +11,7 @@ constexpr int kIdleYields = 1300;
 Pool::~Pool() {
   stop_.store(true);
   epoch_.fetch_add(1, std::memory_order_acq_rel);
-  epoch_.notify_all();
+  platform::wake_all(epoch_);
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -33,7 +33,7 @@ void Pool::run(size_t count, void (*fn)(void*, size_t), void* argument) {
   // Every worker passes through: none may still read this run's fields when the next one sets them.
   pending_.store(static_cast<uint32_t>(workers_.size()), std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_acq_rel);
-  epoch_.notify_all();
+  platform::wake_all(epoch_);
   fn(argument, 0);
   placement_.leave(0);
   Spreader spreader(placement_, 0);
@@ -55,7 +55,7 @@ void Pool::work(size_t thread, uint32_t seen) {
       fn_(argument_, thread);
       placement_.leave(thread);
     }
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) platform::wake_one(pending_);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core_placement.h"
+#include "platform/platform.h"
 
 namespace rlx {
 
@@ -36,7 +37,7 @@ void await_change(std::atomic<uint32_t>& word, uint32_t old, int yields, Between
     between();
     std::this_thread::yield();
   }
-  while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
+  while (word.load(std::memory_order_acquire) == old) platform::sleep_while(word, old);
 }
 
 class Barrier {
@@ -54,7 +55,7 @@ class Barrier {
       arrived_.store(0, std::memory_order_relaxed);
       last();
       epoch_.store(epoch + 1, std::memory_order_release);
-      if (count_ > 1) epoch_.notify_all();
+      if (count_ > 1) platform::wake_all(epoch_);
     } else {
       placement.leave(thread);
       Spreader spreader(placement, thread);

@@ -4,6 +4,7 @@
 // others. CMakeLists.txt picks the folders.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,12 @@ size_t page_size();
 // Windows counts all of them against memory and page file.
 uint8_t* map_zeroed(size_t bytes);
 void unmap(uint8_t* data, size_t bytes);
+
+// Sleeps while `word` holds `old`, until it is woken; it may wake without a reason. To wake is to
+// change the word first.
+void sleep_while(const std::atomic<uint32_t>& word, uint32_t old);
+void wake_one(std::atomic<uint32_t>& word);
+void wake_all(std::atomic<uint32_t>& word);
 
 // Names this thread and asks the system to keep it on fast cores.
 void mark_compute_thread(const char* name);

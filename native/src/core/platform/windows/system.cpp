@@ -30,6 +30,14 @@ std::string last_error() {
   return length > 0 ? to_utf8(std::wstring(text, length)) : "error " + std::to_string(code);
 }
 
+// Not `std::atomic::wait`: in libstdc++ up to 12 it looks at the word before it takes the lock that
+// it sleeps under, and what wakes it takes none, so a change between the two is missed for good.
+void sleep_while(const std::atomic<uint32_t>& word, uint32_t old) {
+  WaitOnAddress(const_cast<std::atomic<uint32_t>*>(&word), &old, sizeof old, INFINITE);
+}
+void wake_one(std::atomic<uint32_t>& word) { WakeByAddressSingle(&word); }
+void wake_all(std::atomic<uint32_t>& word) { WakeByAddressAll(&word); }
+
 size_t page_size() {
   static const size_t size = [] {
     SYSTEM_INFO info;
