@@ -1,5 +1,5 @@
 /** The legend: always there, and a filter. Devices with their counts, or the heat scale with its ends. */
-import type { ReactNode } from "react";
+import type { ReactNode, RefObject } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
 import { isRouted } from "../../../main/contract/views/graph.ts";
@@ -38,16 +38,29 @@ export interface LegendProps {
   readonly highlight: Highlight | null;
   readonly kinds: readonly { readonly kind: OpKind; readonly ops: number }[];
   readonly data: NodeDataColumn | null;
+  /** Its height is room that a view of everything leaves free. */
+  readonly ref: RefObject<HTMLDivElement | null>;
 }
 
-export function Legend({ paint, route, overlay, result, devices, highlight, kinds, data }: LegendProps): ReactNode {
+export function Legend({
+  paint,
+  route,
+  overlay,
+  result,
+  devices,
+  highlight,
+  kinds,
+  data,
+  ref,
+}: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
   const routing = useGraph((s) => isRouted(s.graphStage) && s.routes[s.phase].kind === "loading");
   const stageIsPass = useGraph((s) => isPass(s.graphStage) && s.stageChanges !== null);
+  const small = useGraph((s) => s.graphRoom.compact);
   const { mode } = paint;
   return (
-    <div className={styles["legend"]}>
+    <div ref={ref} className={styles["legend"]} data-small={small}>
       <div className={cx(styles["row"], stageIsPass && styles["withChanges"])}>
         <ChangeLegend />
         <OnlyNote highlight={highlight} />
