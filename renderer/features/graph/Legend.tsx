@@ -2,6 +2,7 @@
 import type { ReactNode, RefObject } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import { NO_OPERATION_TITLE, NO_OPERATION_WORDS, opsWithoutOperation } from "../../../main/contract/routeCounts.ts";
 import { isRouted } from "../../../main/contract/views/graph.ts";
 import { MLX_STATES } from "../../../main/contract/views/mlx.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
@@ -101,11 +102,22 @@ export function Legend({
                 </button>
               ))}
             </span>
+            {mode === "device" && route !== null ? <WithoutOperation route={route} /> : null}
           </>
         )}
       </div>
       {mode === "device" || mode === "segment" ? <Kinds kinds={kinds} /> : null}
     </div>
+  );
+}
+
+/** With those on devices they are all ops of the program that the pipeline counts. */
+function WithoutOperation({ route }: { readonly route: RouteView }): ReactNode {
+  const ops = opsWithoutOperation(route);
+  return ops === 0 ? null : (
+    <span title={NO_OPERATION_WORDS}>
+      {NO_OPERATION_TITLE} {count(ops)}
+    </span>
   );
 }
 
