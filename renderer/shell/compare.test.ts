@@ -83,10 +83,11 @@ it("opens the first of two files, puts both on a runtime of this machine and kee
 it("compares the words of an answer here with those of a kept session", async () => {
   const run = { id: 4, mode: "chat", prompt: "Why?", text: "Because it is." };
   const text = JSON.stringify({
-    ...{ format: "rlx-session", version: 1, savedAt: 0, open: "x", parts: {} },
+    ...{ format: "rlx-session", version: 1, writtenBy: "1", savedAt: 0, open: "x", parts: {} },
     models: [
       {
         ...{ identity: "x", source: { kind: "path", path: "/b.gguf" }, title: "Other", variant: "Q8_0" },
+        ...{ headerHash: null, bytes: 1, usedAt: 0 },
         parts: { runs: [run] },
       },
     ],

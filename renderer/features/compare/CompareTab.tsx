@@ -103,7 +103,8 @@ function SidesCard(): ReactNode {
 
 /** Why these two cannot be measured on this machine, and on what they can. */
 function NotHere({ refusal }: { readonly refusal: string }): ReactNode {
-  const here = useCompare((s) => firstHere(current(s.info)?.devices ?? []));
+  const info = useCompare((s) => current(s.info));
+  const here = firstHere(info?.devices ?? []);
   const measure = useCompare((s) => s.measureHere);
   const busy = useCompare((s) => s.comparing !== null);
   const twoModels = useCompare((s) => s.sides !== null && keyOf(s.sides.a.model) !== keyOf(s.sides.b.model));

@@ -11,6 +11,7 @@ import type { WireError } from "../../../main/diagnostics/errors.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
+import type { MemorySlice } from "../../session/memory.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { saveText } from "../../ui/saveText.ts";
@@ -67,7 +68,7 @@ interface Kept {
   readonly benchResults: readonly KeptBench[];
   readonly benchEarlier: readonly KeptBench[];
 }
-type Readable = SessionState & CompareSlice & Kept;
+type Readable = SessionState & Pick<MemorySlice, "whenRestored"> & CompareSlice & Kept;
 type Speed = NonNullable<CompareInput["speed"]>;
 /** With the subjects as the window has them. */
 interface Asked extends CompareInput {
@@ -289,6 +290,8 @@ export function createCompareSlice({
     compareAgain: compare,
     async compareFiles(first, other) {
       await get().open({ kind: "path", path: first });
+      // What is kept of it has a tab of its own.
+      await get().whenRestored();
       const { model, source } = get();
       // Another one was opened meanwhile, or this one could not be.
       if (current(model) === null || source?.kind !== "path" || source.path !== first) return;
