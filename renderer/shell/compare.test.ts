@@ -98,7 +98,7 @@ it("compares the words of an answer here with those of a kept session", async ()
   store.setState({ runHistory: [{ ...run, id: 1, text: "Because." }] } as never);
   get().chooseSide("a", { model: { kind: "run", id: 1 }, on: null });
   get().chooseSide("b", { model: { kind: "session", session: "kept-one" }, on: null });
-  await until(() => compared.at(-1)?.answers != null && get().comparing === null);
+  await until(() => (compared.at(-1)?.answers ?? null) !== null && get().comparing === null);
   expect(compared.at(-1)?.answers).toEqual({
     a: { name: "Chat 1", prompt: "Why?", text: "Because." },
     b: { name: "Chat 4 of that session", prompt: "Why?", text: "Because it is." },
