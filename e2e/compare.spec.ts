@@ -8,7 +8,18 @@ import type { Page } from "@playwright/test";
 import { writeTinyGguf } from "../main/testing/tinyGguf.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { lookAt, openPath, openWindow, sampleCopy, showTab, station, tab } from "./workbench.ts";
+import {
+  LOOKS,
+  lookAt,
+  openLook,
+  openPath,
+  openWindow,
+  sampleCopy,
+  showTab,
+  startReady,
+  station,
+  tab,
+} from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -81,4 +92,34 @@ test("compares with another file and another target, and saves pages", async ({ 
   }
   expect(asked.every((url) => url.startsWith("file:"))).toBe(true);
   expect(asked).toHaveLength(2);
+});
+
+test("finds the faster of two files from the first screen", async ({ page }) => {
+  test.setTimeout(120_000);
+  const [slow, fast] = [join(folder, "one.gguf"), join(folder, "two.gguf")];
+  await writeTinyGguf(slow);
+  await writeTinyGguf(fast);
+  await openLook(page, await served.address(), LOOKS.leastDark);
+  for (const path of [slow, fast]) {
+    await openPath(page, path);
+    await page.keyboard.press("Control+Shift+W");
+  }
+  await startReady(page);
+  await page.getByRole("button", { name: "Find the faster of two files…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Which of two files is faster here?" });
+  const measure = dialog.getByRole("button", { name: "Measure both" });
+  await expect(measure).toBeDisabled();
+  await dialog.getByRole("checkbox", { name: /one\.gguf/u }).check();
+  await dialog.getByRole("checkbox", { name: /two\.gguf/u }).check();
+  expect(await lookAt(page, "faster-of-two")).toEqual([]);
+  await measure.click();
+  // It begins by itself, on a runtime that is here, and says what was measured before anything that is predicted.
+  const panel = page.getByRole("tabpanel", { name: "Compare" });
+  await expect(panel.getByLabel("What A runs on").locator("option:checked")).toHaveText("CPU");
+  const said = panel.getByRole("region", { name: "In words" }).getByRole("listitem");
+  const anyway = panel.getByRole("button", { name: "Measure anyway" });
+  await expect(said.filter({ hasText: "measured:" }).or(anyway).first()).toBeVisible({ timeout: 60_000 });
+  if (await anyway.isVisible()) await anyway.click();
+  await expect(said.filter({ hasText: /measured: A [\d.]+ t\/s, B [\d.]+ t\/s/u })).toBeVisible({ timeout: 60_000 });
+  await expect(panel.getByRole("heading", { name: "Measured" })).toBeInViewport();
 });

@@ -142,7 +142,7 @@ test("a first day from the start to a report, and a second one from its session 
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+Shift+S");
     const dialog = page.getByRole("dialog", { name: "Save a report" });
-    await expect(dialog.getByLabel("1 benchmark")).toBeEnabled();
+    await expect(dialog.getByRole("checkbox", { name: /^Bench 1/u })).toBeEnabled();
     await dialog.getByLabel("The conversation, 1 turn").press("Space");
     wrong.push(...(await station(page, "days-report")));
     const report = await savedText(page, () => press(dialog.getByRole("button", { name: "Save", exact: true })));

@@ -1,6 +1,6 @@
 // Exports: names as llama-bench gives them, a table for people, columns for scripts.
 import { expect, it } from "vitest";
-import { benchCsv, subjectName, testName } from "./benchText.ts";
+import { benchCsv, subjectName, testName, testWords } from "./benchText.ts";
 import type { BenchSubject } from "./views/bench.ts";
 
 const subject = (part: Partial<BenchSubject>): BenchSubject => ({
@@ -11,6 +11,9 @@ const subject = (part: Partial<BenchSubject>): BenchSubject => ({
 it("names tests and subjects by what sets them apart", () => {
   expect(testName({ test: "pp", tokens: 512, depth: 0 })).toBe("pp 512");
   expect(testName({ test: "tg", tokens: 128, depth: 2048 })).toBe("tg 128 @ d2048");
+  expect(testWords("pp 512")).toBe("Reading 512 tokens");
+  expect(testWords("tg 128 @ d2048")).toBe("Writing 128 tokens behind 2048 others");
+  expect(testWords("tg many")).toBe("tg many");
   const one = subject({});
   expect(subjectName(one, [one])).toBe("cpu");
   expect(subjectName(one, [one, subject({ threads: 1 })])).toBe("2 threads");

@@ -6,6 +6,14 @@ import { intervalName } from "./views/bench.ts";
 export const testName = ({ test, tokens, depth }: Pick<BenchTest, "test" | "tokens" | "depth">): string =>
   `${test} ${tokens}${depth === 0 ? "" : ` @ d${depth}`}`;
 
+/** The same name in words: "Writing 32 tokens", "Reading 512 tokens behind 2048 others"; another name stays as it is. */
+export function testWords(name: string): string {
+  const [, test, tokens, depth] = /^(tg|pp) (\d+)(?: @ d(\d+))?$/u.exec(name) ?? [];
+  if (test === undefined || tokens === undefined) return name;
+  const behind = depth === undefined ? "" : ` behind ${depth} others`;
+  return `${test === "tg" ? "Writing" : "Reading"} ${tokens} token${tokens === "1" ? "" : "s"}${behind}`;
+}
+
 /** By what sets it apart from the others: "mlx", "4 threads", "Qwen3 Q8_0, 4 threads". */
 export function subjectName(subject: BenchSubject, all: readonly BenchSubject[]): string {
   const differs = (of: (each: BenchSubject) => string | number): boolean => new Set(all.map(of)).size > 1;

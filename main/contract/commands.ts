@@ -74,6 +74,7 @@ export const COMMANDS = [
   command("model.run", "Run", "Model", ["Mod+R", "Mod+Enter"], shellOnly),
   command("model.stop", "Stop", "Model", ["Mod+."]),
   command("model.compare", "Compare with…", "Model", ["Mod+Shift+D"]),
+  command("model.faster", "Find the faster of two files…", "Model"),
   command("model.bench", "Start the benchmark", "Model", ["Mod+Shift+B"]),
   command("model.profile", "Record a profile", "Model", ["Mod+I"]),
   command("model.train", "Start the training", "Model"),

@@ -116,6 +116,7 @@ function Window({ store, shell }: AppProps): ReactNode {
           dragging={dragging}
           onOpen={commands["file.open"].run}
           onOpenPath={() => showDialog("path")}
+          onPair={commands["model.faster"].run}
           onServer={commands["view.server"].run}
           onTrain={commands["view.train"].run}
           onSettings={commands["file.settings"].run}

@@ -8,6 +8,7 @@ import { SESSION_ENDING } from "../../main/contract/views/session.ts";
 import { current, failed, IDLE, ready } from "../session/async.ts";
 import { typedPath } from "../session/openSource.ts";
 import { ChoiceList } from "../features/start/ChoiceList.tsx";
+import { PairForm } from "../features/start/PairForm.tsx";
 import { SettingsForm } from "../features/start/SettingsForm.tsx";
 import { Button } from "../ui/Button.tsx";
 import { Dialog } from "../ui/Dialog.tsx";
@@ -29,6 +30,7 @@ export function Dialogs(): ReactNode {
   const show = useWorkbench((state) => state.showDialog);
   const choice = useWorkbench((state) => state.choice);
   const choose = useWorkbench((state) => state.choose);
+  const compareFiles = useWorkbench((state) => state.compareFiles);
   const close = (): void => show(null);
   return (
     <>
@@ -40,6 +42,15 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="Open a path" open={dialog === "path"} onClose={close}>
         <PathForm onClose={close} />
+      </Dialog>
+      <Dialog title="Which of two files is faster here?" open={dialog === "pair"} onClose={close}>
+        <PairForm
+          onOpenPath={() => show("path")}
+          onMeasure={(first, other) => {
+            close();
+            void compareFiles(first, other);
+          }}
+        />
       </Dialog>
       <Dialog title="This machine" open={dialog === "doctor"} onClose={close} width={620}>
         <Doctor />
@@ -54,7 +65,15 @@ export function Dialogs(): ReactNode {
         <SettingsForm />
       </Dialog>
       <Dialog title={choice?.title ?? ""} open={choice !== null} onClose={() => choose(null)} width={600}>
-        {choice === null ? null : <ChoiceList choice={choice} />}
+        {choice === null ? null : (
+          <ChoiceList
+            choice={choice}
+            onMeasure={(first, other) => {
+              choose(null);
+              void compareFiles(first, other);
+            }}
+          />
+        )}
       </Dialog>
       <Dialog title="About RLX Workbench" open={dialog === "about"} onClose={close} width={680}>
         <About />

@@ -162,6 +162,7 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       enabled: () => isBusy(get()),
     },
     "model.compare": tab("compare"),
+    "model.faster": always(() => get().showDialog("pair")),
     "model.bench": withRun(() => {
       get().setTab("bench");
       void get().startBench();

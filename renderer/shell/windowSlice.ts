@@ -3,7 +3,8 @@ import type { SliceTools } from "../session/slice.ts";
 import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
 
-export type DialogName = "palette" | "shortcuts" | "path" | "doctor" | "about" | "session" | "report" | "settings";
+export type DialogName =
+  "palette" | "shortcuts" | "path" | "pair" | "doctor" | "about" | "session" | "report" | "settings";
 
 /** What the export tab writes. */
 export type WriteKind = "package" | "quantize" | "convert";

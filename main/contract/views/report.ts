@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { DeepReadonly, View } from "../define.ts";
 import { benchRecord } from "./bench.ts";
-import { modelId, phase } from "./common.ts";
+import { figure, modelId, phase } from "./common.ts";
 import { compareInput } from "./compare.ts";
 import { subject } from "./cost.ts";
 
@@ -18,6 +18,20 @@ export const reportedProfile = z.object({
 });
 export type ReportedProfile = View<typeof reportedProfile>;
 
+/** How fast one answer was, without its words. */
+export const reportedAnswer = z.object({
+  /** "Chat 3". */
+  name: z.string().max(200),
+  /** "Qwen3 0.6B Q8_0 on cpu". */
+  what: z.string().max(500),
+  promptTokens: z.number(),
+  promptRate: figure.nullable(),
+  firstToken: figure.nullable(),
+  generated: z.number(),
+  rate: figure.nullable(),
+});
+export type ReportedAnswer = View<typeof reportedAnswer>;
+
 export const reportInput = z.object({
   model: modelId,
   subject,
@@ -26,6 +40,7 @@ export const reportInput = z.object({
     .array(z.object({ name: z.string().max(200), record: benchRecord }))
     .max(20)
     .default([]),
+  answers: z.array(reportedAnswer).max(20).default([]),
   profile: reportedProfile.nullable().default(null),
   /** Left out unless it is given: it may be private. */
   conversation: z

@@ -154,11 +154,26 @@ describe("answers and measurements", () => {
       },
     });
     const slow = [10, 10.1, 9.9, 10, 10.2, 9.8];
-    const kindOf = async (b: Measured): Promise<string | undefined> =>
-      (await compared(model, model, { speed: { a: side(slow), b, together: false } })).speed?.rows[0]?.kind;
-    expect(await kindOf(side(slow.map((each) => 2 * each)))).toBe("faster");
-    expect(await kindOf(side(slow.toReversed()))).toBe("even");
-    expect(await kindOf(side(slow, ["Load 9.8"]))).toBe("not comparable");
+    const found = async (a: Measured, b: Measured): Promise<readonly [string | undefined, string]> => {
+      const { speed, sentences } = await compared(model, model, { speed: { a, b, together: false } });
+      return [speed?.rows[0]?.kind, sentences.find((sentence) => sentence.includes("measured:")) ?? ""];
+    };
+    const fast = side(slow.map((each) => 2 * each));
+    // Who is faster, then both numbers; without a verdict the numbers come first.
+    const numbers = "Writing 32 tokens, measured: A 10 t/s, B 10 t/s.";
+    expect(await found(side(slow), fast)).toEqual([
+      "faster",
+      expect.stringMatching(/^B is 2\.0\d × as fast as A \(95 % interval 1\.\d+ to 2\.\d+\)\. Writing 32 tokens/u),
+    ]);
+    expect(await found(fast, side(slow))).toEqual(["slower", expect.stringMatching(/^A is 2\.0\d × as fast as B/u)]);
+    expect(await found(side(slow), side(slow.toReversed()))).toEqual([
+      "even",
+      `${numbers} No difference that these repeats can show.`,
+    ]);
+    expect(await found(side(slow), side(slow, ["Load 9.8"]))).toEqual([
+      "not comparable",
+      `${numbers} Not comparable because of the conditions: Load 9.8.`,
+    ]);
   });
 });
 

@@ -1,5 +1,6 @@
 /** A comparison in words, the most important first: what a reader would want to be told before any table. */
-import type { Comparison, CostlyDifference, OpDifference } from "../../contract/views/compare.ts";
+import type { Comparison, CostlyDifference, OpDifference, SpeedRow } from "../../contract/views/compare.ts";
+import { testWords } from "../../contract/benchText.ts";
 import { forecastFor } from "../../contract/forecastFor.ts";
 import type { Device } from "../../contract/views/common.ts";
 import { secondsText } from "../measure/advice.ts";
@@ -126,16 +127,31 @@ function whyOf(row: CostlyDifference, part: string, bIsFaster: boolean): string 
   return `the largest part is ${what}, ${by}`;
 }
 
+/** Who is faster here comes first; where nothing can be said of that, both numbers are still there. */
 function speedSentence({ speed }: Facts): string | null {
   if (speed === null) return null;
   const row = speed.rows.find(({ test }) => test.startsWith("tg")) ?? speed.rows[0];
   if (row === undefined) return "The two benchmarks have no test in common.";
-  const range =
-    row.ratio === null || (row.kind !== "faster" && row.kind !== "slower")
-      ? ""
-      : ` (95 % interval ${row.ratio.low.toPrecision(3)} to ${row.ratio.high.toPrecision(3)})`;
-  return `Measured, ${row.test}: ${row.sentence.replace(/\.$/u, "")}${range}.`;
+  const both = `${testWords(row.test)}, measured: A ${rateText(row.a.value)}, B ${rateText(row.b.value)}`;
+  const faster = fasterWords(row);
+  return faster === null ? `${both}. ${row.sentence}` : `${faster}. ${both}.`;
 }
+
+/** "A is 1.3 × as fast as B (95 % interval 1.2 to 1.4)"; null where no repeats show it. */
+function fasterWords({ kind, ratio }: SpeedRow): string | null {
+  if (ratio === null || (kind !== "faster" && kind !== "slower")) return null;
+  const [who, other] = kind === "faster" ? ["B", "A"] : ["A", "B"];
+  const { value, low, high } = kind === "faster" ? ratio : turned(ratio);
+  return `${who} is ${value.toPrecision(3)} × as fast as ${other} (95 % interval ${low.toPrecision(3)} to ${high.toPrecision(3)})`;
+}
+
+const turned = ({ value, low, high }: NonNullable<SpeedRow["ratio"]>) => ({
+  value: 1 / value,
+  low: 1 / high,
+  high: 1 / low,
+});
+
+const rateText = (rate: number): string => `${Number(rate.toPrecision(3))} t/s`;
 
 const wordsSentence = ({ words }: Facts): string | null => words?.sentence ?? null;
 

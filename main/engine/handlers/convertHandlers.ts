@@ -1,4 +1,5 @@
 /** The plan of a conversion, and the conversion itself as a stream of progress. */
+import { bytesFigure } from "../measure/forecast.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { ConvertPlanView } from "../../contract/views/convert.ts";
 import type { ConvertPlan, ConvertProgress } from "../../formats/gguf/convert.ts";
@@ -11,7 +12,7 @@ import { newFiles, partPaths, stemOf } from "../models/newFiles.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { requirePaths } from "../models/openModel.ts";
 import type { ModelFiles, PackageFiles } from "../services.ts";
-import { CAN, diskSize } from "../views/overviewView.ts";
+import { CAN } from "../views/overviewView.ts";
 import { dataAbility } from "./inspectHandlers.ts";
 import { bytesStep, stopwatch, writing } from "./writing.ts";
 
@@ -78,7 +79,7 @@ function sentenceOf(file: GgufFile, plan: ConvertPlan): string {
   const changed = plan.tensors.filter(({ from, to }) => from !== to).length;
   const parts = plan.parts.length === 1 ? "one file" : `${plan.parts.length} files`;
   const ratio = (plan.bytes / Math.max(1, file.byteLength)).toFixed(2);
-  return `${diskSize(plan.bytes)} in ${parts}, ${ratio} × the model as it was read (${fromOf(file)}): ${changed} of ${plan.tensors.length} tensors get another type.`;
+  return `${bytesFigure(plan.bytes)} in ${parts}, ${ratio} × the model as it was read (${fromOf(file)}): ${changed} of ${plan.tensors.length} tensors get another type.`;
 }
 
 async function planView({ packages }: ConvertParts, model: OpenModel, choice: Choice): Promise<ConvertPlanView> {

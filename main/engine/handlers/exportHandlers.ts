@@ -1,4 +1,5 @@
 /** The plan of an export, and the export itself as a stream of progress that ends in its report. */
+import { bytesFigure } from "../measure/forecast.ts";
 import type { ExportPreview, ExportProgress, ExportReport } from "../../backends/coreml/export.ts";
 import { preview } from "../../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
@@ -17,7 +18,6 @@ import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { planTarget } from "../models/routes.ts";
 import { phaseItem } from "./runHandlers.ts";
-import { diskSize } from "../views/overviewView.ts";
 import type { WritingStep } from "./writing.ts";
 import { bytesStep, writing } from "./writing.ts";
 import type { TaskKind } from "../models/taskCache.ts";
@@ -173,7 +173,9 @@ async function exportPlan(
     inSlices(preview(await exportRequest(model, plan, own, flexibility)), own),
   );
   const bytes = planned.weightBytes + planned.modelBytes;
-  const functions = planned.functions.length === 1 ? "one function" : `${planned.functions.join(" and ")} sharing them`;
+  const functions =
+    planned.functions.length === 1 ? "for one function" : `that ${planned.functions.join(" and ")} share`;
+  const weights = planned.forms.reduce((sum, form) => sum + form.bytes, 0);
   return {
     ...base,
     bytes: planned.exact
@@ -186,6 +188,6 @@ async function exportPlan(
         ),
     functions: [...planned.functions],
     forms: planned.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
-    sentence: `${diskSize(bytes)}, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file: ${diskSize(planned.weightBytes)} of weights, ${functions}, and ${diskSize(planned.modelBytes)} of program.`,
+    sentence: `${bytesFigure(bytes)}, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file: ${bytesFigure(weights)} of weights ${functions}, and ${bytesFigure(bytes - weights)} of program, constants and padding.`,
   };
 }

@@ -1,4 +1,5 @@
 /** The plan of a file in other types, and the work itself as a stream of progress that ends in its report. */
+import { bytesFigure } from "../measure/forecast.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { QuantizePlanView } from "../../contract/views/quantize.ts";
 import type { ByteSink } from "../../formats/byteSink.ts";
@@ -17,7 +18,7 @@ import { importanceAt, newFile, stemOf } from "../models/newFiles.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { requirePaths } from "../models/openModel.ts";
 import type { ModelFiles, PackageFiles } from "../services.ts";
-import { CAN, cannot, diskSize } from "../views/overviewView.ts";
+import { CAN, cannot } from "../views/overviewView.ts";
 import { counted } from "../words.ts";
 import { dataAbility } from "./inspectHandlers.ts";
 import { bytesStep, stopwatch, writing } from "./writing.ts";
@@ -97,7 +98,7 @@ function doneItem(
     ratioToSource: ratio,
     relativeRms: report.relativeError,
     seconds: figure(seconds, "seconds", "measured", "this run, once"),
-    sentence: `${diskSize(report.bytes)}, ${ratio.toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight: ${changed} of ${report.tensors.length} tensors changed, with an error of ${(report.relativeError * 100).toPrecision(2)} % in all.`,
+    sentence: `${bytesFigure(report.bytes)}, ${ratio.toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight: ${changed} of ${report.tensors.length} tensors changed, with an error of ${(report.relativeError * 100).toPrecision(2)} % in all.`,
     tensors: report.tensors.map(reportRow),
   };
 }
@@ -141,7 +142,7 @@ async function planView({ packages, cpu }: QuantizeParts, model: OpenModel, choi
       bytes: byteLength,
       note: standsInFor === undefined ? null : `in place of ${standsInFor}: its rows are no whole blocks`,
     })),
-    sentence: `${diskSize(plan.fileBytes)}, ${(plan.fileBytes / Math.max(1, file.byteLength)).toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight.${stands === 0 ? "" : ` Another type for ${counted(stands, "tensor")}, whose rows are no whole blocks.`}`,
+    sentence: `${bytesFigure(plan.fileBytes)}, ${(plan.fileBytes / Math.max(1, file.byteLength)).toFixed(2)} × the file, ${plan.bitsPerWeight.toFixed(2)} bits per weight.${stands === 0 ? "" : ` Another type for ${counted(stands, "tensor")}, whose rows are no whole blocks.`}`,
     can: cpu.absent()
       ? cannot("ENV_NO_ADDON", "The CPU engine is not built: it packs the weights.", "Run npm run build:native.")
       : (dataAbility(model, "quantise") ?? CAN),

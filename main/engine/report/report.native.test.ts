@@ -52,6 +52,18 @@ describe("the page of a model", () => {
     expect(page.markdown).toContain("| runs on |");
   });
 
+  it("says how fast single answers were, without their words", async () => {
+    const rate = { value: 41.5, low: null, high: null, unit: "tokens/s", truth: "measured", basis: "" } as const;
+    const page = await made(await open(SAMPLE), {
+      answers: [
+        { name: "Chat 3", what: "S on cpu", promptTokens: 7, promptRate: null, firstToken: null, generated: 12, rate },
+      ],
+    });
+    expect(htmlProblems(page.html)).toEqual([]);
+    for (const part of ["Measured while answering", "Chat 3", "41.5 t/s"]) expect(page.html).toContain(part);
+    expect((await made(await open(SAMPLE))).html).not.toContain("Measured while answering");
+  });
+
   it("escapes whatever a file, a person or a model wrote", async () => {
     const path = join(harness.folder, "evil.gguf");
     await writeTinyGguf(path, { architecture: EVIL });

@@ -17,6 +17,7 @@ import { Html, html } from "./html.ts";
 import {
   adviceSection,
   benchSection,
+  answersSection,
   conversationSection,
   identityRows,
   modelSection,
@@ -76,6 +77,7 @@ function modelPage(facts: ReportFacts): Made {
     route === null ? null : routeSection(route),
     advice === null ? null : adviceSection(advice),
     asked.benches.length === 0 ? null : benchSection(asked.benches),
+    asked.answers.length === 0 ? null : answersSection(asked.answers),
     asked.profile === null ? null : profileSection(asked.profile),
     modelSection(overview, asked.paths),
     asked.conversation.length === 0 ? null : conversationSection(asked.conversation),

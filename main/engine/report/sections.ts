@@ -1,11 +1,12 @@
 /** The parts of a report about one model: identity, verdict, route, advice, measurements, and what its reader chose to add. */
+import { NO_OPERATION_TITLE, opsWithoutOperation } from "../../contract/routeCounts.ts";
 import { testName } from "../../contract/benchText.ts";
 import type { AdviceList } from "../../contract/views/advice.ts";
 import { intervalName } from "../../contract/views/bench.ts";
 import type { BenchRecord } from "../../contract/views/bench.ts";
 import type { Verdict, VerdictRow } from "../../contract/views/cost.ts";
 import type { Overview } from "../../contract/views/model.ts";
-import type { ReportedProfile, ReportPage } from "../../contract/views/report.ts";
+import type { ReportedAnswer, ReportedProfile, ReportPage } from "../../contract/views/report.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { secondsText } from "../measure/advice.ts";
 import { bytesFigure, grouped } from "../measure/forecast.ts";
@@ -113,13 +114,17 @@ export function verdictSection(verdict: Verdict, machine: string): Html {
 
 export function routeSection(route: RouteView): Html {
   const { segments, devices, sentence, targetTitle } = route;
+  const none = opsWithoutOperation(route);
   const of = table(
     "Devices",
     ["device", "ops", "time", "share"],
-    devices.map(({ device, ops, seconds, workShare }) => [
-      ...[DEVICE_TITLES[device], String(ops), figureText(seconds)],
-      shareText(workShare),
-    ]),
+    [
+      ...devices.map(({ device, ops, seconds, workShare }) => [
+        ...[DEVICE_TITLES[device], String(ops), figureText(seconds)],
+        shareText(workShare),
+      ]),
+      ...(none === 0 ? [] : [[NO_OPERATION_TITLE, String(none), "–", "–"]]),
+    ],
     [1, 2, 3],
   );
   const rows = table(
@@ -189,6 +194,20 @@ export function benchSection(benches: readonly { readonly name: string; readonly
     }),
   );
 }
+
+/** Of single answers: they say how fast it was, and carry no interval. */
+export const answersSection = (answers: readonly ReportedAnswer[]): Html =>
+  section("Measured while answering", [
+    table(
+      "Each line is one answer: what was cached is not counted as read",
+      ["answer", "model and device", "read", "reading", "first token", "written", "writing"],
+      answers.map(({ name, what, promptTokens, promptRate, firstToken, generated, rate }) => [
+        ...[name, what, grouped(promptTokens), figureText(promptRate), figureText(firstToken)],
+        ...[grouped(generated), figureText(rate)],
+      ]),
+      [2, 3, 4, 5, 6],
+    ),
+  ]);
 
 export const profileSection = ({ sentence, what, ops }: ReportedProfile): Html =>
   section("Profile", [

@@ -1,4 +1,5 @@
 /** What a run leaves behind: its weights as safetensors, and checkpoints. */
+import { bytesFigure } from "../measure/forecast.ts";
 import type { TrainResult, TrainSpec } from "../../contract/views/train.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
@@ -7,7 +8,6 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { safetensorsPieces } from "../../formats/safetensors/write.ts";
 import type { TrainingFiles } from "../services.ts";
 import { requirePaths } from "../models/openModel.ts";
-import { diskSize } from "../views/overviewView.ts";
 import type { OpenedTraining } from "./opening.ts";
 import { recipeOf } from "./settings.ts";
 
@@ -53,18 +53,18 @@ export const fileBytes = (pieces: readonly Uint8Array[]): number =>
 
 export const weightsResult = (path: string, bytes: number, { recipe }: OpenedTraining): TrainResult => ({
   ...{ what: "weights", path, bytes, opens: "no", model: null },
-  sentence: `The weights of ${recipe.title.toLowerCase()}, ${diskSize(bytes)} of safetensors.`,
+  sentence: `The weights of ${recipe.title.toLowerCase()}, ${bytesFigure(bytes)} of safetensors.`,
 });
 
 export const adapterResult = (path: string, bytes: number, { model }: OpenedTraining): TrainResult => ({
   ...{ what: "adapter", path, bytes, opens: "adapter" },
   model: model === undefined ? null : (requirePaths(model, "train")[0] ?? null),
-  sentence: `An adapter of ${diskSize(bytes)}, to be opened with its model.`,
+  sentence: `An adapter of ${bytesFigure(bytes)}, to be opened with its model.`,
 });
 
 export const modelResult = (path: string, bytes: number): TrainResult => ({
   ...{ what: "model", path, bytes, opens: "model", model: null },
-  sentence: `A model of ${diskSize(bytes)} with what was trained in its weights.`,
+  sentence: `A model of ${bytesFigure(bytes)} with what was trained in its weights.`,
 });
 
 /** A model is not written over itself: its weights lie in it. */
@@ -77,5 +77,5 @@ export function requireOtherFile({ output }: Places, { model }: Pick<OpenedTrain
 
 export const checkpointResult = (path: string, bytes: number, step: number): TrainResult => ({
   ...{ what: "checkpoint", path, bytes, opens: "no", model: null },
-  sentence: `Step ${step} with everything that the next one needs, ${diskSize(bytes)}.`,
+  sentence: `Step ${step} with everything that the next one needs, ${bytesFigure(bytes)}.`,
 });

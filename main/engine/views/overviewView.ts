@@ -11,7 +11,7 @@ import { templateRefusal } from "../../chatTemplate/chatTemplate.ts";
 import { tokenizerModel } from "../../tokenizer/models.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import type { Runner } from "../measure/forecast.ts";
-import { AS_STORED, figure, fitForecast, grouped } from "../measure/forecast.ts";
+import { AS_STORED, bytesFigure, figure, fitForecast, grouped } from "../measure/forecast.ts";
 import type { Machine } from "../../compiler/cost/machines.ts";
 import { keyNumbers, modelShape, nameOf, shapeByKeys } from "../measure/shape.ts";
 
@@ -55,11 +55,6 @@ export function millions(parameters: number): string {
   if (parameters >= 1e9) return `${(parameters / 1e9).toFixed(parameters >= 1e10 ? 1 : 2)} B`;
   if (parameters >= 1e6) return `${(parameters / 1e6).toFixed(parameters >= 1e8 ? 0 : 1)} M`;
   return grouped(parameters);
-}
-
-export function diskSize(bytes: number): string {
-  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(2)} GB`;
-  return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(bytes >= 1e8 ? 0 : 1)} MB` : `${(bytes / 1e3).toFixed(1)} KB`;
 }
 
 export function fileOverview(input: FileOverviewInput): Overview {
@@ -183,7 +178,9 @@ function whatItIs(
 ): string {
   const size = `${millions(description.parameters)} parameters${description.bitsPerWeight === undefined ? "" : ` at ${description.bitsPerWeight.toFixed(1)} bits each`}`;
   const place =
-    kind === "header-only" ? `${diskSize(file.byteLength)} if it had its data` : `${diskSize(file.byteLength)} on disk`;
+    kind === "header-only"
+      ? `${bytesFigure(file.byteLength)} if it had its data`
+      : `${bytesFigure(file.byteLength)} on disk`;
   const reading = description.architecture;
   if (architecture) return `${architecture.sentence} ${size}, ${place}.`;
   if (reading.kind === "broken") return `${plainSentence(reading.error.message)} ${size}, ${place}.`;

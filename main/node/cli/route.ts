@@ -1,5 +1,6 @@
 /** `rlx route` and `rlx segments`: predicted placement for a named target, its reasons, and where the program is cut. */
 import type { GraphView, LoweringView } from "../../contract/views/graph.ts";
+import { NO_OPERATION_TITLE, opsWithoutOperation } from "../../contract/routeCounts.ts";
 import { operationsText } from "../../contract/views/graph.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { deviceOf } from "../../contract/views/common.ts";
@@ -70,11 +71,13 @@ function timeRows(view: RouteView): string[][] {
     secondsText(seconds),
     `${((100 * seconds) / (view.step.value || 1)).toFixed(1)} %`,
   ];
+  const none = opsWithoutOperation(view);
   const hops = view.hops.reduce((sum, { seconds }) => sum + seconds.value, 0);
   return [
     ...view.devices.map(({ device, ops, seconds }) => row(device.toUpperCase(), String(ops), seconds.value)),
     ...(hops === 0 ? [] : [row("hops", String(view.hops.length), hops)]),
     ...(view.cacheSeconds.value === 0 ? [] : [row("copied caches", "", view.cacheSeconds.value)]),
+    ...(none === 0 ? [] : [[NO_OPERATION_TITLE, String(none), "", ""]]),
     row("a step", "", view.step.value),
   ];
 }

@@ -1,7 +1,9 @@
 /** Two sides against each other: what differs in words first, then routes, numbers, speed, words and structure. */
 import type { ReactNode } from "react";
 import { useEffect, useMemo } from "react";
+import { testWords } from "../../../main/contract/benchText.ts";
 import { forecastFor } from "../../../main/contract/forecastFor.ts";
+import { backendTitle } from "../../../main/contract/views/graph.ts";
 import type { Comparison } from "../../../main/contract/views/compare.ts";
 import { current } from "../../session/async.ts";
 import { Button, IconButton } from "../../ui/Button.tsx";
@@ -16,6 +18,7 @@ import { diffWords } from "../../ui/textDiff.ts";
 import table from "../../ui/table.module.css";
 import { CostsCard, GraphCard, KeysCard, MovedCard, NumbersCard, TensorsCard } from "./Differences.tsx";
 import { MergedCard } from "./MergedCard.tsx";
+import { firstHere, keyOf } from "./sides.ts";
 import { SidePicker } from "./SidePicker.tsx";
 import { TwinRibbons } from "./TwinRibbons.tsx";
 import { useCompare } from "./useCompare.ts";
@@ -37,6 +40,10 @@ export function CompareTab({
   const state = useCompare((s) => s.comparison);
   // Once for each subject of the window: a comparison that was stopped stays so.
   useEffect(() => void begin(), [begin, model, backend, target, phase]);
+  const watch = useCompare((s) => s.watchFound);
+  // Models that lie here can stand on a side, though none of them was open before.
+  const connected = useCompare((s) => s.connection === "connected");
+  useEffect(() => (connected ? watch() : undefined), [connected, watch]);
   const shown = current(state);
   return (
     <div className={styles["tab"]}>
@@ -89,8 +96,29 @@ function SidesCard(): ReactNode {
           />
         )}
       </div>
-      {refusal === null ? null : <Note>Not measured in turn: {refusal}</Note>}
+      {refusal === null ? null : <NotHere refusal={refusal} />}
     </Card>
+  );
+}
+
+/** Why these two cannot be measured on this machine, and on what they can. */
+function NotHere({ refusal }: { readonly refusal: string }): ReactNode {
+  const info = useCompare((s) => current(s.info));
+  const here = firstHere(info?.devices ?? []);
+  const measure = useCompare((s) => s.measureHere);
+  const busy = useCompare((s) => s.comparing !== null);
+  const twoModels = useCompare((s) => s.sides !== null && keyOf(s.sides.a.model) !== keyOf(s.sides.b.model));
+  return (
+    <>
+      <Note>Not measured in turn: {refusal}</Note>
+      {here === null || !twoModels ? null : (
+        <div className={styles["actions"]}>
+          <Button disabled={busy} onClick={() => void measure()}>
+            Measure both on {backendTitle(here.backend)} here
+          </Button>
+        </div>
+      )}
+    </>
   );
 }
 
@@ -149,6 +177,7 @@ function Shown({ comparison, taken, choice }: ShownProps): ReactNode {
           ))}
         </ol>
       </section>
+      {speed === null ? null : <SpeedCard speed={speed} />}
       {routing === null ? null : (
         <Card title="Routes" aside={`each as long as its step takes, predicted for ${predictedFor}`}>
           <TwinRibbons routing={routing} />
@@ -158,7 +187,6 @@ function Shown({ comparison, taken, choice }: ShownProps): ReactNode {
       <MergedCard />
       <div className={styles["columns"]}>
         <NumbersCard numbers={comparison.numbers} predictedFor={predictedFor} />
-        {speed === null ? null : <SpeedCard speed={speed} />}
         {words === null ? null : <WordsCard words={words} />}
         {routing === null ? null : <CostsCard costs={comparison.costs} />}
         {routing === null ? null : <MovedCard routing={routing} />}
@@ -190,7 +218,7 @@ function SpeedCard({ speed }: { readonly speed: NonNullable<Comparison["speed"]>
           <tbody>
             {rows.map(({ test, a, b, ratio, sentence }) => (
               <tr key={test}>
-                <td>{test}</td>
+                <td title={test}>{testWords(test)}</td>
                 <td>{figureText(a)}</td>
                 <td>{figureText(b)}</td>
                 <td>

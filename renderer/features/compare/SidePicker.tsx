@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { useEffect, useId, useState } from "react";
 import type { Side } from "../../../main/contract/views/compare.ts";
+import type { FoundModel } from "../../../main/contract/views/found.ts";
 import { fileName } from "../../../main/contract/views/session.ts";
 import { fileTitles } from "../../session/fileTitles.ts";
 import { typedPath } from "../../session/openSource.ts";
@@ -18,6 +19,7 @@ interface Group {
 }
 
 const ANOTHER = "another";
+const NONE: readonly FoundModel[] = [];
 
 function useGroups(choice: SideChoice): readonly Group[] {
   const open = useCompare((s) => current(s.model));
@@ -25,24 +27,25 @@ function useGroups(choice: SideChoice): readonly Group[] {
   const runs = useCompare((s) => s.runHistory);
   const benches = useCompare((s) => s.benchResults);
   const sessions = useCompare((s) => current(s.sessions));
+  const models = useCompare((s) => current(s.found)?.models ?? NONE);
   const paths = (recents ?? [])
     .filter(({ path, exists }) => exists && path !== open?.file?.path)
     .map(({ path }) => path);
   const { model } = choice;
   // A path that was typed is in no list yet.
   const all = model.kind === "file" && !paths.includes(model.path) ? [model.path, ...paths] : paths;
-  const titles = fileTitles(open?.file?.path ? [...all, open.file.path] : all);
+  const lying = models
+    .filter(({ path, problem }) => problem === null && path !== open?.file?.path && !all.includes(path))
+    .map(({ path }) => path);
+  const listed = [...all, ...lying];
+  const titles = fileTitles(open?.file?.path ? [...listed, open.file.path] : listed);
+  const choices = (of: readonly string[]): Group["options"] =>
+    of.map((path) => ({ model: { kind: "file", path }, title: titles.get(path) ?? fileName(path), hint: path }));
   const name = [open?.title ?? "", open?.variant ?? ""].filter((part) => part !== "").join(" ");
   return [
     { title: "This window", options: [{ model: { kind: "open" }, title: name }] },
-    {
-      title: "Files",
-      options: all.map((path) => ({
-        model: { kind: "file", path },
-        title: titles.get(path) ?? fileName(path),
-        hint: path,
-      })),
-    },
+    { title: "Files", options: choices(all) },
+    { title: "Found on this computer", options: choices(lying) },
     {
       title: "Answers",
       options: runs.map(({ id, mode, prompt }) => ({

@@ -133,10 +133,13 @@ export function measurableOn(of: Backend, devices: readonly DeviceInfo[]): Measu
 
 /** The runtime that both files are compared on at first: the window's where it is here, else the first that is. */
 function hereOn(window: Subject, devices: readonly DeviceInfo[]): SideChoice["on"] {
-  const isHere = (of: Backend): boolean => "device" in measurableOn(of, devices);
-  if (isHere(window.backend)) return null;
-  const other = BACKENDS.find(({ backend: of }) => isHere(of));
-  return other === undefined ? null : { backend: other.backend, units: null };
+  return "device" in measurableOn(window.backend, devices) ? null : firstHere(devices);
+}
+
+/** The first runtime that measures on this machine. */
+export function firstHere(devices: readonly DeviceInfo[]): SideChoice["on"] {
+  const found = BACKENDS.find(({ backend: of }) => "device" in measurableOn(of, devices));
+  return found === undefined ? null : { backend: found.backend, units: null };
 }
 
 interface FirstSides {

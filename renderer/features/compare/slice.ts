@@ -11,11 +11,12 @@ import type { WireError } from "../../../main/diagnostics/errors.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
+import type { MemorySlice } from "../../session/memory.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { saveText } from "../../ui/saveText.ts";
 import type { KeptBench, KeptRun, SideChoice, SideParts } from "./sides.ts";
-import { answerOf, initialSides, measurableOn, sideOfSession, subjectOn } from "./sides.ts";
+import { answerOf, firstHere, initialSides, measurableOn, sideOfSession, subjectOn } from "./sides.ts";
 
 export interface Sides {
   readonly a: SideChoice;
@@ -49,6 +50,10 @@ export interface CompareSlice {
   /** Chooses sides where there are none yet, and compares. */
   readonly beginCompare: () => Promise<void>;
   readonly compareAgain: () => Promise<void>;
+  /** Opens the first file, puts the other one beside it on a runtime of this machine, and measures both in turn. */
+  readonly compareFiles: (first: string, other: string) => Promise<void>;
+  /** Puts both sides on the first runtime that measures here, and measures them. */
+  readonly measureHere: () => Promise<void>;
   readonly stopComparing: () => void;
   /** Measures both in turn on this machine. */
   readonly benchSides: (conditions?: "wait" | "warn") => Promise<void>;
@@ -63,7 +68,7 @@ interface Kept {
   readonly benchResults: readonly KeptBench[];
   readonly benchEarlier: readonly KeptBench[];
 }
-type Readable = SessionState & CompareSlice & Kept;
+type Readable = SessionState & Pick<MemorySlice, "whenRestored"> & CompareSlice & Kept;
 type Speed = NonNullable<CompareInput["speed"]>;
 /** With the subjects as the window has them. */
 interface Asked extends CompareInput {
@@ -90,6 +95,8 @@ export function createCompareSlice({
   /** Of the last pair that was measured here. */
   let measured: { readonly of: string; readonly speed: Speed } | null = null;
   let input: Asked | null = null;
+  /** The file that was chosen beside the one that opens; both are measured once they are compared. */
+  let wanted: string | null = null;
 
   const closeOthers = (kept: ReadonlySet<string>): void => {
     for (const [key, { model }] of opened)
@@ -267,7 +274,7 @@ export function createCompareSlice({
       if (open === null || window === null) return;
       if (get().sides === null) {
         await get().loadRecents();
-        const recents = current(get().recents) ?? [];
+        const recents = wanted === null ? (current(get().recents) ?? []) : [{ path: wanted, exists: true }];
         const best = recents.some(({ path, exists }) => exists && path !== open.file?.path)
           ? null
           : await bestOther(window);
@@ -276,8 +283,30 @@ export function createCompareSlice({
         set({ sides: initialSides(open, { recents, best, window, devices }) });
       }
       if (get().comparison.kind === "idle") await compare();
+      if (wanted === null || current(get().comparison) === null) return;
+      wanted = null;
+      await get().benchSides();
     },
     compareAgain: compare,
+    async compareFiles(first, other) {
+      await get().open({ kind: "path", path: first });
+      // What is kept of it has a tab of its own.
+      await get().whenRestored();
+      const { model, source } = get();
+      // Another one was opened meanwhile, or this one could not be.
+      if (current(model) === null || source?.kind !== "path" || source.path !== first) return;
+      wanted = other;
+      get().setTab("compare");
+      await get().beginCompare();
+    },
+    async measureHere() {
+      const { sides } = get();
+      const here = firstHere(current(get().info)?.devices ?? []);
+      if (sides === null || here === null) return;
+      set({ sides: { a: { ...sides.a, on: here }, b: { ...sides.b, on: here } } });
+      await compare();
+      if (get().sidesRefusal === null) await get().benchSides();
+    },
     stopComparing: task.stop,
     async benchSides(conditions = "wait") {
       const asked = input;

@@ -41,6 +41,8 @@ export interface GraphCanvasProps {
   /** A new picture is being laid out: requests for the whole view wait for it. */
   readonly pending: boolean;
   readonly kept: KeptView | null;
+  /** What lies over the lower edge. */
+  readonly legendHeight: number;
   readonly actions: CanvasActions;
 }
 
@@ -67,7 +69,7 @@ const NO_EDGES: [] = [];
 const FRAME_HEAD_HEIGHT = 40;
 function Canvas(props: GraphCanvasProps): ReactNode {
   const { picture, paint, hops, selectedHop, changed, segments, cards, anchorGroup, request, pending } = props;
-  const { kept, actions } = props;
+  const { kept, actions, legendHeight } = props;
   const { scene } = picture;
   const [container, size] = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -93,6 +95,7 @@ function Canvas(props: GraphCanvasProps): ReactNode {
     request,
     pending,
     size,
+    legendHeight,
     selected: selectedBox,
     viewport,
     kept,

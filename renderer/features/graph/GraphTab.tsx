@@ -7,6 +7,7 @@ import { BOX_KINDS } from "../../graph/lift.ts";
 import { current } from "../../session/async.ts";
 import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { Empty, Progress } from "../../ui/states.tsx";
+import { useSize } from "../../ui/useSize.ts";
 import { GraphBar } from "./GraphBar.tsx";
 import { GraphCanvas } from "./GraphCanvas.tsx";
 import type { GraphPicture } from "../../drawing/graphPicture.ts";
@@ -94,13 +95,15 @@ function Shown({ shown }: { readonly shown: GraphPicture }): ReactNode {
     if (document.activeElement === document.body || document.activeElement?.id === "view")
       document.querySelector<HTMLElement>("[data-graph-canvas]")?.focus({ preventScroll: true });
   }, []);
+  const [legend, { height: legendHeight }] = useSize<HTMLDivElement>();
   return (
     <>
       <GraphCanvas
+        legendHeight={legendHeight}
         {...{ picture, paint, hops, selectedHop, segments, kept, cards, anchorGroup, request, pending, actions }}
         changed={cards.changed}
       />
-      <Legend {...{ paint, route, overlay, result, devices, highlight, kinds, data }} />
+      <Legend {...{ paint, route, overlay, result, devices, highlight, kinds, data }} ref={legend} />
     </>
   );
 }

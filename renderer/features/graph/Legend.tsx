@@ -1,7 +1,8 @@
 /** The legend: always there, and a filter. Devices with their counts, or the heat scale with its ends. */
-import type { ReactNode } from "react";
+import type { ReactNode, RefObject } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import type { OverlayView } from "../../../main/contract/views/graph.ts";
+import { NO_OPERATION_TITLE, NO_OPERATION_WORDS, opsWithoutOperation } from "../../../main/contract/routeCounts.ts";
 import { isRouted } from "../../../main/contract/views/graph.ts";
 import { MLX_STATES } from "../../../main/contract/views/mlx.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
@@ -38,16 +39,29 @@ export interface LegendProps {
   readonly highlight: Highlight | null;
   readonly kinds: readonly { readonly kind: OpKind; readonly ops: number }[];
   readonly data: NodeDataColumn | null;
+  /** Its height is room that a view of everything leaves free. */
+  readonly ref: RefObject<HTMLDivElement | null>;
 }
 
-export function Legend({ paint, route, overlay, result, devices, highlight, kinds, data }: LegendProps): ReactNode {
+export function Legend({
+  paint,
+  route,
+  overlay,
+  result,
+  devices,
+  highlight,
+  kinds,
+  data,
+  ref,
+}: LegendProps): ReactNode {
   const isolated = useGraph((s) => s.isolated);
   const isolate = useGraph((s) => s.isolate);
   const routing = useGraph((s) => isRouted(s.graphStage) && s.routes[s.phase].kind === "loading");
   const stageIsPass = useGraph((s) => isPass(s.graphStage) && s.stageChanges !== null);
+  const small = useGraph((s) => s.graphRoom.compact);
   const { mode } = paint;
   return (
-    <div className={styles["legend"]}>
+    <div ref={ref} className={styles["legend"]} data-small={small}>
       <div className={cx(styles["row"], stageIsPass && styles["withChanges"])}>
         <ChangeLegend />
         <OnlyNote highlight={highlight} />
@@ -88,11 +102,22 @@ export function Legend({ paint, route, overlay, result, devices, highlight, kind
                 </button>
               ))}
             </span>
+            {mode === "device" && route !== null ? <WithoutOperation route={route} /> : null}
           </>
         )}
       </div>
       {mode === "device" || mode === "segment" ? <Kinds kinds={kinds} /> : null}
     </div>
+  );
+}
+
+/** With those on devices they are all ops of the program that the pipeline counts. */
+function WithoutOperation({ route }: { readonly route: RouteView }): ReactNode {
+  const ops = opsWithoutOperation(route);
+  return ops === 0 ? null : (
+    <span title={NO_OPERATION_WORDS}>
+      {NO_OPERATION_TITLE} {count(ops)}
+    </span>
   );
 }
 

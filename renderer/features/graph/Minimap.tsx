@@ -8,6 +8,7 @@ import type { Viewport } from "../../drawing/lod.ts";
 import { worldRect } from "../../drawing/lod.ts";
 import type { Paint } from "../../drawing/paint.ts";
 import type { Picture } from "../../drawing/graphModes.ts";
+import { isSmall } from "./graphState.ts";
 import { showsEverything } from "./view.ts";
 import styles from "./Graph.module.css";
 
@@ -106,7 +107,14 @@ export function Minimap({ picture, paint, viewport, subscribe, size, colors, onM
   };
   const ratio = typeof devicePixelRatio === "number" ? devicePixelRatio : 1;
   return (
-    <div className={styles["minimap"]} onPointerDown={go} onPointerMove={go} aria-hidden="true" data-no-hover>
+    <div
+      className={styles["minimap"]}
+      data-small={isSmall(size.width, size.height)}
+      onPointerDown={go}
+      onPointerMove={go}
+      aria-hidden="true"
+      data-no-hover
+    >
       <canvas ref={canvas} width={WIDTH * ratio} height={HEIGHT * ratio} style={{ width: WIDTH, height: HEIGHT }} />
       <div ref={frame} className={styles["minimapFrame"]} />
     </div>

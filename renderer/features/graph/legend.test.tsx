@@ -21,8 +21,9 @@ function legend(
   shown: OverlayView | null,
   more: Partial<Pick<GraphState, "graphStage" | "stageChanges">> = {},
 ): string {
-  const state = { ...INITIAL_SESSION, overlay, graphStage: LEGAL_STAGE, stageChanges: null, only: null, ...more };
-  const store = createStore(() => state as unknown as GraphState);
+  const state = { ...INITIAL_SESSION, overlay, graphStage: LEGAL_STAGE, stageChanges: null, only: null };
+  const graphRoom = { compact: false };
+  const store = createStore(() => ({ ...state, graphRoom, ...more }) as unknown as GraphState);
   return renderToStaticMarkup(
     <StoreProvider store={store}>
       <Legend
@@ -34,6 +35,7 @@ function legend(
         highlight={null}
         kinds={[]}
         data={null}
+        ref={{ current: null }}
       />
     </StoreProvider>,
   );

@@ -19,6 +19,7 @@ export interface ViewInput {
   /** A new picture is being laid out: requests for the whole view wait for it. */
   readonly pending: boolean;
   readonly size: Size;
+  readonly legendHeight: number;
   readonly selected: number;
   readonly viewport: () => Viewport;
   /** The view of the last time this graph was on the screen. */
@@ -30,9 +31,9 @@ export interface ViewInput {
  * Gives a function to call when the user moves the view: from then on the window does not move it.
  */
 export function useView(input: ViewInput): () => void {
-  const { picture, anchorGroup, request, pending, size, selected, viewport, kept, keep } = input;
+  const { picture, anchorGroup, request, pending, size, legendHeight, selected, viewport, kept, keep } = input;
   const flow = useReactFlow();
-  const before = useRef<{ readonly picture: Picture; readonly size: Size } | null>(null);
+  const before = useRef<{ readonly picture: Picture; readonly size: Size; readonly legendHeight: number } | null>(null);
   const mode = useRef<ViewMode>(kept?.mode ?? "first");
   const done = useRef(kept?.done ?? 0);
   const hasRoom = size.width > 0 && size.height > 0;
@@ -40,10 +41,10 @@ export function useView(input: ViewInput): () => void {
   useLayoutEffect(() => {
     if (!hasRoom) return;
     const old = before.current;
-    before.current = { picture, size };
+    before.current = { picture, size, legendHeight };
     const { scene } = picture;
     const choose = (): void => {
-      if (mode.current !== "free") void flow.setViewport(viewportFor(mode.current, scene, size));
+      if (mode.current !== "free") void flow.setViewport(viewportFor(mode.current, scene, { ...size, legendHeight }));
     };
     if (old === null) {
       if (kept !== null && kept.mode === "free") void flow.setViewport(kept.viewport);
@@ -53,7 +54,7 @@ export function useView(input: ViewInput): () => void {
     if (old.size.width !== size.width || old.size.height !== size.height) {
       if (mode.current === "free") void flow.setViewport(keepMiddle(viewport(), old.size, size));
       else choose();
-    }
+    } else if (old.legendHeight !== legendHeight) choose();
     if (old.picture === picture) return;
     if (old.picture.model !== picture.model) {
       // Another target of the same model: the same boxes, so the view may stay.
@@ -68,7 +69,7 @@ export function useView(input: ViewInput): () => void {
     mode.current = "free";
     const next = anchored(old.picture, picture, anchorGroup, viewport(), size);
     if (next !== null) void flow.setViewport(next);
-  }, [picture, hasRoom, anchorGroup, flow, viewport, size, kept]);
+  }, [picture, hasRoom, anchorGroup, flow, viewport, size, legendHeight, kept]);
 
   useLayoutEffect(() => {
     if (request === null || request.serial === done.current || !hasRoom) return;
@@ -77,14 +78,15 @@ export function useView(input: ViewInput): () => void {
     done.current = request.serial;
     const old = mode.current;
     mode.current = target.kind === "whole" ? target.mode : "free";
-    if (target.kind === "whole") void flow.setViewport(viewportFor(target.mode, picture.scene, size));
+    if (target.kind === "whole")
+      void flow.setViewport(viewportFor(target.mode, picture.scene, { ...size, legendHeight }));
     else if (target.kind === "reveal") {
       const to = revealed(viewport(), size, picture.scene, target.box);
       if (to === null) mode.current = old;
       else void flow.setViewport(to);
     } else if (target.kind === "zoom") void (target.by === "in" ? flow.zoomIn() : flow.zoomOut());
     else void flow.setViewport(fitViewport(target.rect, size.width, size.height, target.margin, target.most));
-  }, [picture, request, pending, selected, hasRoom, flow, size, viewport]);
+  }, [picture, request, pending, selected, hasRoom, flow, size, legendHeight, viewport]);
 
   // The view is restored when the tab comes back.
   const last = useRef({ viewport, keep });

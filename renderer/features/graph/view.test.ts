@@ -39,6 +39,15 @@ describe("the first view", () => {
     expect(at.y).toBeGreaterThanOrEqual(BAR_ROOM);
   });
 
+  it.each([SMALL, USUAL])("ends above the legend, however many rows that has, in %o", (size) => {
+    const folded = scene(new Set(), roomFor(size.width, size.height, false));
+    for (const legendHeight of [34, 60, 90]) {
+      const { y, zoom } = fitBetweenBars(folded, { ...size, legendHeight });
+      expect(y + folded.height * zoom).toBeLessThanOrEqual(size.height - legendHeight - 14);
+      expect(y).toBeGreaterThanOrEqual(BAR_ROOM);
+    }
+  });
+
   it("makes cards narrower where there is little room", () => {
     expect(roomFor(SMALL.width, SMALL.height, false).compact).toBe(true);
     expect(roomFor(USUAL.width, USUAL.height, false).compact).toBe(false);

@@ -24,9 +24,17 @@ export interface KeptView {
   readonly done: number;
 }
 
+/** A canvas, and how high the legend at its bottom is where that is known. */
+export interface Canvas extends Size {
+  readonly legendHeight?: number;
+}
+
 /** Room for the bar at the top and the legend at the bottom, which has a second row where there is room for it. */
 export const BAR_ROOM = 56;
-const legendRoom = ({ width, height }: Size): number => (isSmall(width, height) ? 56 : 80);
+/** Of the legend from the lower edge, and of the picture from the legend. */
+const LEGEND_GAPS = 14 + 8;
+const legendRoom = ({ width, height, legendHeight = 0 }: Canvas): number =>
+  legendHeight > 0 ? legendHeight + LEGEND_GAPS : isSmall(width, height) ? 56 : 80;
 const MARGIN = 16;
 
 /** On a large canvas a small picture may be larger than life. */
@@ -62,14 +70,14 @@ export const rectOfBox = (scene: Scene, box: number): Rect => ({
   h: scene.h[box] ?? 0,
 });
 
-export function fitBetweenBars(scene: Scene, size: Size): Viewport {
+export function fitBetweenBars(scene: Scene, size: Canvas): Viewport {
   const { width, height } = size;
   const fitted = fitViewport(boundsOf(scene), width, height - BAR_ROOM - legendRoom(size), MARGIN, mostZoom(size));
   return { ...fitted, y: fitted.y + BAR_ROOM };
 }
 
 /** Everything if it can be read that way; otherwise the beginning, in full width if that can be read. */
-export function firstViewport(scene: Scene, size: Size): Viewport {
+export function firstViewport(scene: Scene, size: Canvas): Viewport {
   const fitted = fitBetweenBars(scene, size);
   if (fitted.zoom >= READABLE_ZOOM) return fitted;
   const wide = (size.width - 2 * MARGIN) / Math.max(1, scene.width);
@@ -79,7 +87,7 @@ export function firstViewport(scene: Scene, size: Size): Viewport {
   return { zoom, x: size.width / 2 - middle * zoom, y: BAR_ROOM + 8 };
 }
 
-export const viewportFor = (mode: "first" | "fit", scene: Scene, size: Size): Viewport =>
+export const viewportFor = (mode: "first" | "fit", scene: Scene, size: Canvas): Viewport =>
   mode === "first" ? firstViewport(scene, size) : fitBetweenBars(scene, size);
 
 /** The middle of the view stays in the middle. */

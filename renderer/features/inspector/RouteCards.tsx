@@ -1,6 +1,7 @@
 /** Segments in order with the hops between them; one segment; one hop. The numbers of a hop are the same everywhere. */
 import type { ReactNode } from "react";
 import { useMemo } from "react";
+import { NO_OPERATION_TITLE, NO_OPERATION_WORDS, opsWithoutOperation } from "../../../main/contract/routeCounts.ts";
 import type { HopView, RouteView, SegmentView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
@@ -46,8 +47,20 @@ export function SegmentsCard({ route }: { readonly route: RouteView }): ReactNod
 }
 
 /** What the list has no line for, and all of it. */
-function wholeRows({ cacheSeconds, step, phase }: RouteView): readonly (readonly [string, ReactNode])[] {
+function wholeRows(route: RouteView): readonly (readonly [string, ReactNode])[] {
+  const { cacheSeconds, step, phase } = route;
+  const none = opsWithoutOperation(route);
   return [
+    ...(none === 0
+      ? []
+      : [
+          [
+            NO_OPERATION_TITLE,
+            <span key="none" title={NO_OPERATION_WORDS}>
+              {plural(none, "op")}
+            </span>,
+          ] as const,
+        ]),
     ...(cacheSeconds.value === 0
       ? []
       : [["copied caches", <FigureText key="caches" figure={cacheSeconds} />] as const]),

@@ -1,6 +1,6 @@
 /** What goes into a report: a tick for each part that is there. Nothing is sent anywhere; the page is saved as a file. */
 import type { ReactNode } from "react";
-import { useEffect } from "react";
+import { useEffect, useMemo } from "react";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -8,7 +8,8 @@ import { Note } from "../../ui/Card.tsx";
 import { plural } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
 import { FileOut } from "../../writing/FileOut.tsx";
-import type { ReportChoice, Reported, ReportSlice } from "./slice.ts";
+import type { ListedPart, Reported, ReportSlice, TickedPart } from "./slice.ts";
+import { listed, toggledName } from "./slice.ts";
 import styles from "./Report.module.css";
 
 const useReport = sliceHook<ReportSlice & Reported>();
@@ -18,7 +19,6 @@ export function ReportForm({ onClose }: { readonly onClose: () => void }): React
   const make = useReport((s) => s.makeReport);
   const copy = useReport((s) => s.copyReport);
   const busy = useReport((s) => s.reportBusy);
-  const benches = useReport((s) => s.benchResults.length + s.benchEarlier.length);
   const loadHistory = useReport((s) => s.loadBenchHistory);
   useEffect(() => void loadHistory(), [loadHistory]);
   const turns = useReport((s) => s.turns.length);
@@ -33,9 +33,8 @@ export function ReportForm({ onClose }: { readonly onClose: () => void }): React
       </p>
       <fieldset>
         <legend className="visually-hidden">Also in it</legend>
-        <Tick name="benches" disabled={benches === 0}>
-          {benches === 0 ? "No benchmarks yet" : plural(benches, "benchmark")}
-        </Tick>
+        <Results part="benches" none="No benchmarks yet" title="Benchmarks" />
+        <Results part="answers" none="No answer was measured yet" title="How fast answers were, without their words" />
         <Tick name="profile" disabled={!hasProfile}>
           {hasProfile ? "The recorded profile" : "No profile was recorded"}
         </Tick>
@@ -75,12 +74,46 @@ export function ReportForm({ onClose }: { readonly onClose: () => void }): React
   );
 }
 
+/** Single results, newest first: each has a tick of its own. */
+function Results({
+  part,
+  title,
+  none,
+}: {
+  readonly part: ListedPart;
+  readonly title: string;
+  readonly none: string;
+}): ReactNode {
+  const choice = useReport((s) => s.reportChoice);
+  const benchResults = useReport((s) => s.benchResults);
+  const benchEarlier = useReport((s) => s.benchEarlier);
+  const runHistory = useReport((s) => s.runHistory);
+  const set = useReport((s) => s.setReport);
+  const list = useMemo(
+    () => listed(part, { benchResults, benchEarlier, runHistory }, choice),
+    [part, benchResults, benchEarlier, runHistory, choice],
+  );
+  if (list.length === 0) return <p className={styles["none"]}>{none}</p>;
+  return (
+    <fieldset className={styles["results"]}>
+      <legend>{title}</legend>
+      {list.map(({ name, says, chosen }) => (
+        <label key={name}>
+          <input type="checkbox" checked={chosen} onChange={() => set({ [part]: toggledName(list, name) })} />
+          <span>{name}</span>
+          <em>{says}</em>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
 function Tick({
   name,
   disabled = false,
   children,
 }: {
-  readonly name: keyof ReportChoice;
+  readonly name: TickedPart;
   readonly disabled?: boolean;
   readonly children: ReactNode;
 }): ReactNode {

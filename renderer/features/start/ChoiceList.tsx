@@ -1,6 +1,7 @@
 /** Several models were dropped or lie in a folder: which one is opened. */
 import type { ReactNode } from "react";
 import { sliceHook } from "../../session/context.tsx";
+import { Button } from "../../ui/Button.tsx";
 import { deviceLook } from "../../ui/devices.ts";
 import { Item } from "./Item.tsx";
 import { sizeText } from "./Recents.tsx";
@@ -9,8 +10,14 @@ import styles from "./Start.module.css";
 
 const useStart = sliceHook<StartSlice>();
 
-export function ChoiceList({ choice }: { readonly choice: Choice }): ReactNode {
+interface ChoiceListProps {
+  readonly choice: Choice;
+  readonly onMeasure: (first: string, other: string) => void;
+}
+
+export function ChoiceList({ choice, onMeasure }: ChoiceListProps): ReactNode {
   const choose = useStart((state) => state.choose);
+  const pair = twoPaths(choice);
   return (
     <div className={styles["choices"]} role="group" aria-label="Models to open">
       {choice.options.map((option, i) => (
@@ -30,7 +37,19 @@ export function ChoiceList({ choice }: { readonly choice: Choice }): ReactNode {
           />
         </button>
       ))}
+      {pair === null ? null : (
+        <Button onClick={() => onMeasure(pair[0], pair[1])}>Which of the two is faster here?</Button>
+      )}
       {choice.note === null ? null : <p className={styles["quiet"]}>{choice.note}</p>}
     </div>
   );
+}
+
+/** Of two models that both lie on the engine's machine. */
+function twoPaths({ options }: Choice): readonly [string, string] | null {
+  const paths = options.flatMap(({ source, problem }) =>
+    source.kind === "path" && problem === null ? [source.path] : [],
+  );
+  const [first, other] = paths;
+  return paths.length === 2 && first !== undefined && other !== undefined ? [first, other] : null;
 }

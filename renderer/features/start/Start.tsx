@@ -17,12 +17,13 @@ export interface StartProps {
   readonly dragging: boolean;
   readonly onOpen: () => void;
   readonly onOpenPath: () => void;
+  readonly onPair: () => void;
   readonly onServer: () => void;
   readonly onTrain: () => void;
   readonly onSettings: () => void;
 }
 
-export function Start({ dragging, onOpen, onOpenPath, onServer, onTrain, onSettings }: StartProps): ReactNode {
+export function Start({ dragging, onOpen, onOpenPath, onPair, onServer, onTrain, onSettings }: StartProps): ReactNode {
   return (
     <main className={styles["start"]} data-dragging={dragging}>
       <h1 className="visually-hidden">RLX Workbench</h1>
@@ -43,6 +44,9 @@ export function Start({ dragging, onOpen, onOpenPath, onServer, onTrain, onSetti
             </div>
           </div>
           <Failure />
+          <Button look="ghost" onClick={onPair}>
+            Find the faster of two files…
+          </Button>
           <Button look="ghost" onClick={onServer}>
             Serve models to other programs…
           </Button>

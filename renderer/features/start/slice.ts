@@ -52,6 +52,8 @@ const baseName = (path: string): string => path.split(/[\\/]/u).findLast((part) 
 
 export function createStartSlice({ engine, shell, set, get, emit }: SliceTools<StartSlice>): StartSlice {
   const finding = createTask();
+  /** Places of the window that show what is found; one search is for all of them. */
+  let watchers = 0;
   const take = (preferences: PreferencesView): void => {
     set({ preferences });
     emit("preferencesChanged", preferences.preferences);
@@ -79,6 +81,15 @@ export function createStartSlice({ engine, shell, set, get, emit }: SliceTools<S
     preferences: null,
     choice: null,
     watchFound() {
+      watchers += 1;
+      let isWatching = true;
+      const stop = (): void => {
+        if (!isWatching) return;
+        isWatching = false;
+        watchers -= 1;
+        if (watchers === 0) finding.stop();
+      };
+      if (watchers > 1) return stop;
       const { signal, isCurrent } = finding.begin();
       set({ found: loading(get().found) });
       const follow = async (): Promise<void> => {
@@ -90,7 +101,7 @@ export function createStartSlice({ engine, shell, set, get, emit }: SliceTools<S
         }
       };
       void follow();
-      return finding.stop;
+      return stop;
     },
     async loadPreferences() {
       try {
