@@ -7,6 +7,7 @@ import { precision } from "../../../main/contract/views/graph.ts";
 import { ChoiceField, NumberField } from "../../ui/fields.tsx";
 import { count, duration, plural } from "../../ui/format.ts";
 import { TypedField } from "../../ui/TypedField.tsx";
+import { PRECISIONS } from "../../ui/precisions.ts";
 import { InTurnPicker } from "./InTurnPicker.tsx";
 import type { ListName, Preset } from "./settings.ts";
 import { askedOf, expectedSeconds, presetOf, PRESETS } from "./settings.ts";
@@ -109,7 +110,7 @@ export function MatrixEditor(): ReactNode {
         <ChoiceField
           label="Precision"
           value={settings.precision}
-          options={precision.options.map((id) => ({ id, title: id === "mixed" ? "mixed f16" : id }))}
+          options={PRECISIONS}
           onChange={(id) => set({ precision: precision.parse(id) })}
         />
         <DevicePicker

@@ -6,6 +6,7 @@ import { DevicePicker } from "../../devices/DevicePicker.tsx";
 import { current } from "../../session/async.ts";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { Hint } from "../../ui/Hint.tsx";
+import { PRECISIONS } from "../../ui/precisions.ts";
 import { TypedField } from "../../ui/TypedField.tsx";
 import type { NumberName, ScheduleKind, TrainForm } from "./form.ts";
 import { fieldKey, NUMBERS, SCHEDULES } from "./form.ts";
@@ -33,8 +34,6 @@ export function FormNumber({ name, form }: { readonly name: NumberName; readonly
   );
 }
 
-const PRECISIONS = { f32: "f32", mixed: "mixed f16", f16: "f16" } as const;
-
 export function MainFields({ recipe, form }: FormProps): ReactNode {
   const set = useTrain((s) => s.setTrain);
   const optimizers = useTrain((s) => current(s.trainRecipes)?.optimizers) ?? [];
@@ -59,7 +58,7 @@ export function MainFields({ recipe, form }: FormProps): ReactNode {
       <ChoiceField
         label="Precision"
         value={form.precision}
-        options={precision.options.map((id) => ({ id, title: PRECISIONS[id] }))}
+        options={PRECISIONS}
         onChange={(id) => set({ precision: precision.parse(id) })}
       />
       <span className={styles["device"]}>
