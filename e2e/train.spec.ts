@@ -94,3 +94,21 @@ test("trains a line without a model: curve, pause, stop, and the run in the list
   await expect(page.getByText("Nothing was trained yet")).toBeVisible();
   expect(errors).toEqual([]);
 });
+
+test("trains digits in few bits, and says what they cost", async ({ page }) => {
+  const errors = await openWindow(page, await served.address(), "dark");
+  await startReady(page);
+  await page.getByRole("button", { name: "Train a small model…" }).click();
+  const form = page.getByRole("region", { name: "A new run" });
+  await form.getByRole("radio", { name: /^Digits/u }).check();
+  await form.getByText("More settings").click();
+  const settings = { Steps: "24", Channels: "4", Images: "300", "Bits of weights": "2", "Steps in floats": "16" };
+  for (const [label, value] of Object.entries(settings)) await form.getByLabel(label, { exact: true }).fill(value);
+  await expect(form.getByRole("status")).toContainText("parameters are trained");
+  await form.getByRole("button", { name: "Start" }).click();
+  const cost = page.getByRole("table", { name: "In few bits" });
+  for (const row of ["in floats", "calibrated at step 16", "trained on in few bits"])
+    await expect(cost.getByRole("row").filter({ hasText: row })).toContainText(/\d\s%/u);
+  expect(await lookAt(page, "train-few-bits")).toEqual([]);
+  expect(errors).toEqual([]);
+});

@@ -1,13 +1,13 @@
 /** What is measured: lists of tokens, depths and threads, devices and models in turn, how often; and how long that may take. */
 import type { ReactNode } from "react";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
+import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
 import { precision } from "../../../main/contract/views/graph.ts";
 import { ChoiceField, NumberField } from "../../ui/fields.tsx";
 import { count, duration, plural } from "../../ui/format.ts";
 import { TypedField } from "../../ui/TypedField.tsx";
-import { PRECISIONS } from "../../ui/precisions.ts";
 import { InTurnPicker } from "./InTurnPicker.tsx";
 import type { ListName, Preset } from "./settings.ts";
 import { askedOf, expectedSeconds, presetOf, PRESETS } from "./settings.ts";
