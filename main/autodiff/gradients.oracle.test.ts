@@ -48,20 +48,34 @@ describe.skipIf(missing)(`gradients against JAX ${missing ?? ""}`, () => {
   });
 });
 
-/** Ops whose gradient no library here says, and why. */
-const WITHOUT: Readonly<Record<string, string>> = {};
+const IN_PLACE = "its expression writes into arrays, which JAX cannot differentiate";
+/** Ops with a gradient that is not asked of JAX here, and why. Their values have an outside oracle as all others. */
+const WITHOUT: Readonly<Record<string, string>> = {
+  floor: "it is flat between its jumps: its gradient is zero",
+  round: "quantized nets take the gradient of its operand for it",
+  stop_gradient: "no gradient flows back through it: that is its meaning",
+  attention_block: IN_PLACE,
+  gated_delta: IN_PLACE,
+  kv_append: IN_PLACE,
+  rope: IN_PLACE,
+  scatter_add: IN_PLACE,
+  short_conv_cached: "its expression takes windows of NumPy that JAX does not have",
+  split: "its expression sums a list, which JAX takes for no array",
+};
 
-/** Every op with a gradient, but for those whose operands are packed or whole numbers in all samples. */
+/** JAX compiles each anew. */
+const MOST_SAMPLES = 2;
+
+/** Of every op with a gradient the first samples whose operands are no halves and not packed: those are rounded on the way. */
 const SAMPLES = Object.keys(OPS).flatMap((name) => {
   const op = opOf(name)!;
   if (op.gradient.kind === "nondifferentiable") return [];
-  return op.samples.flatMap((sample) => {
-    const wrt = sample.inputs.flatMap(({ type }, i) =>
-      isFloat(type.dtype) && type.dtype !== "f16" ? [inputName(i)] : [],
-    );
-    const isPlain = sample.inputs.every(({ type }) => !isPacked(type.dtype) && type.dtype !== "f16");
-    return sample.differentiable === false || !isPlain || wrt.length === 0 ? [] : [{ name, op, sample, wrt }];
+  const own = op.samples.flatMap((sample) => {
+    const wrt = sample.inputs.flatMap(({ type }, i) => (isFloat(type.dtype) ? [inputName(i)] : []));
+    const isExact = sample.inputs.every(({ type }) => !isPacked(type.dtype) && type.dtype !== "f16");
+    return sample.differentiable === false || !isExact || wrt.length === 0 ? [] : [{ name, op, sample, wrt }];
   });
+  return own.slice(0, MOST_SAMPLES);
 });
 
 const waves = (of: HostTensor, salt: number): HostTensor =>
@@ -73,7 +87,7 @@ const waves = (of: HostTensor, salt: number): HostTensor =>
 
 describe.skipIf(missing)(`gradients of ops against JAX ${missing ?? ""}`, () => {
   const ops = [...new Set(SAMPLES.map(({ name }) => name))];
-  it.each(ops.filter((name) => !(name in WITHOUT)))("%s", { timeout: 60_000 }, async (own) => {
+  it.each(ops.filter((name) => !(name in WITHOUT)))("%s", { timeout: 180_000 }, async (own) => {
     for (const { op, sample, wrt } of SAMPLES.filter(({ name }) => name === own)) {
       const graph: Graph = sampleGraph(op, sample);
       const run = sampleRun(sample, sampleTensors(sample));
@@ -90,6 +104,8 @@ describe.skipIf(missing)(`gradients of ops against JAX ${missing ?? ""}`, () => 
 
   it("are all but those that are listed", () => {
     const all = Object.keys(OPS).filter((name) => opOf(name)!.gradient.kind !== "nondifferentiable");
-    expect(all.filter((name) => !ops.includes(name) || name in WITHOUT)).toEqual(Object.keys(WITHOUT));
+    expect(all.filter((name) => !ops.includes(name) || name in WITHOUT).toSorted()).toEqual(
+      Object.keys(WITHOUT).toSorted(),
+    );
   });
 });
