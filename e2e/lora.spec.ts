@@ -43,10 +43,13 @@ async function answerIn(page: Page, text: string): Promise<string> {
   const turn = panel.getByRole("article").last();
   await expect(turn).toContainText(/\d\st\/s/u);
   await expect(turn.getByRole("alert")).toHaveCount(0);
+  await expect(panel.getByRole("button", { name: "Send", exact: true })).toBeVisible();
   return answerOf(turn).innerText();
 }
 
 test("a LoRA learns a text, answers over its model, and answers from the merged file", async ({ page }) => {
+  // Two trainings and three answers: minutes on a machine that does other work too.
+  test.setTimeout(240_000);
   const errors = await openLook(page, await served.address(), LOOKS.usualDark);
   await openPath(page, sampleCopy(folder, "sample.gguf"));
   const plain = await answerIn(page, PROMPT);
@@ -59,7 +62,7 @@ test("a LoRA learns a text, answers over its model, and answers from the merged 
   await form.getByLabel("Validate every", { exact: true }).fill("3");
   await form.getByLabel("Write every", { exact: true }).fill("0");
   await form.getByLabel("To", { exact: true }).fill(join(folder, "adapter.gguf"));
-  await expect(form.getByRole("status")).toContainText("of them for validation");
+  await expect(form.getByRole("status")).toContainText("of them for validation", { timeout: 60_000 });
   await form.getByRole("button", { name: "Start" }).click();
 
   const trained = panel.getByRole("region", { name: /^Trained/u });
