@@ -64,6 +64,7 @@ test("an answer under a grammar, set in the advanced group", async ({ page }) =>
   await expect(form.getByText("Left out, because it is not a token with a bias")).toBeVisible();
   await form.getByLabel("Logit biases").fill("");
   await form.getByLabel("Grammar (GBNF)").fill('root ::= "red" | "green"');
+  await form.getByLabel("Precision").selectOption("mixed");
   await picture(page, "run-advanced");
   expect(await axeFindings(page)).toEqual([]);
   await page.keyboard.press("Escape");
@@ -73,6 +74,7 @@ test("an answer under a grammar, set in the advanced group", async ({ page }) =>
   await page.keyboard.press("Enter");
   await expect(panel.getByRole("article")).toContainText(/red|green/);
   await expect(panel.getByRole("article")).toContainText("The model ended its answer.");
+  await expect(page.getByRole("contentinfo")).toContainText("--precision mixed");
   expect(errors).toEqual([]);
 });
 

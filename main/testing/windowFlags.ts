@@ -16,6 +16,7 @@ const SAMPLING = [
   "--stop",
   "--max-tokens",
   "--context",
+  "--precision",
 ];
 
 export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
@@ -26,7 +27,10 @@ export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   chat: ["--message", "--system", "--tools", "--tool-choice", "--template-var", ...SAMPLING],
   /** A text, or the demo graph on a target. */
   run: ["--prompt", ...SAMPLING, ...MACHINE],
-  bench: ["--device", "--pp", "--tg", "--depth", "--threads", "--repeats", "--seconds", "--warmup", "--also"],
+  bench: [
+    ...["--device", "--pp", "--tg", "--depth", "--threads", "--precision", "--repeats", "--seconds", "--warmup"],
+    "--also",
+  ],
   profile: ["--device", "--pp", "--tg"],
   compile: [...TARGET, "--output"],
   check: ["--against"],

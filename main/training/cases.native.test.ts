@@ -4,13 +4,12 @@ import { loadAddon } from "../node/native/addon.ts";
 import { findMlxEngine } from "../node/native/mlxAddon.ts";
 import { cpuDevice } from "../runtime/devices/cpu.ts";
 import { mlxDevice } from "../runtime/devices/mlx.ts";
-import type { Arrays } from "../testing/trainingProblems.ts";
-import { derivativesOf, PROBLEMS } from "../testing/trainingProblems.ts";
+import { apartFromMeaning, titledRuns } from "../testing/optimiserRuns.ts";
+import { PROBLEMS } from "../testing/trainingProblems.ts";
 import { linearSession, losses } from "../testing/trainingCases.ts";
 import { trainingCases } from "../testing/trainingSuite.ts";
 import { withAverage } from "./average.ts";
-import { startOf, updateOnHost } from "./hostUpdate.ts";
-import { OPTIMIZER_NAMES, optimizerNamed } from "./optimisers/index.ts";
+import { optimizerNamed } from "./optimisers/index.ts";
 import { adamw } from "./optimisers/adam.ts";
 import { sgd } from "./optimisers/sgd.ts";
 import { linear } from "./schedules.ts";
@@ -134,59 +133,12 @@ describe("a snapshot on the cpu", () => {
   });
 });
 
-const STEPS = 30;
-/** Rates at which f32 and float64 stay together for so many steps. */
-const RATES: Readonly<Record<string, number>> = { lion: 0.003, sgd: 0.05, muon: 0.003 };
-
-/** In f32, SOAP divides rounding by rounding in directions that had no gradient yet, unless ε is above it. */
-const OPTIONS: Readonly<Record<string, Readonly<Record<string, number>>>> = { soap: { epsilon: 1e-2 } };
-
-async function apartFromMeaning(device: TrainingDevice, name: string, isFused: boolean): Promise<number> {
-  let worst = 0;
-  for (const problem of PROBLEMS) {
-    const optimizer = optimizerNamed(name, OPTIONS[name]);
-    const lr = RATES[name] ?? 0.01;
-    const rest = { lr, optimizer: name === "muon" ? optimizerNamed("adamw") : optimizer };
-    const groups = name === "muon" ? [{ rank: 2, optimizer }] : [];
-    const initial = Object.fromEntries(Object.entries(problem.initial).map(([key, { data }]) => [key, data]));
-    const graph = problem.graph("f32", "params");
-    const session = new TrainingSession(graph, Object.keys(initial), initial, { ...rest, groups, device });
-    if (isFused) session.withFusedOptimizer();
-    const given = Object.fromEntries(Object.entries(problem.data).map(([key, { data }]) => [key, data]));
-    for (let step = 1; step <= STEPS; step++) await session.step(given);
-    const made = await session.params();
-    const wanted = meaning(problem, rest, groups.length > 0 ? optimizer : rest.optimizer);
-    for (const [key, { data }] of Object.entries(wanted))
-      data.forEach((value, i) => (worst = Math.max(worst, Math.abs(value - made[key]!.data[i]!))));
-    await session.dispose();
-  }
-  return worst;
-}
-
-function meaning(
-  problem: (typeof PROBLEMS)[number],
-  { lr, optimizer }: { readonly lr: number; readonly optimizer: ReturnType<typeof optimizerNamed> },
-  ofMatrices: ReturnType<typeof optimizerNamed>,
-): Arrays {
-  const { gradients } = derivativesOf(problem);
-  const keys = Object.keys(problem.initial);
-  const own = keys.map((key) => (problem.initial[key]!.shape.length === 2 ? ofMatrices : optimizer));
-  let states = keys.map((key, i) => startOf(own[i]!, problem.initial[key]!));
-  for (let step = 1; step <= STEPS; step++) {
-    const given = gradients(Object.fromEntries(keys.map((key, i) => [key, states[i]!.parameter])));
-    states = states.map((state, i) => updateOnHost(own[i]!, state, given[keys[i]!]!, { step, learningRate: lr }));
-  }
-  return Object.fromEntries(keys.map((key, i) => [key, states[i]!.parameter]));
-}
-
-/** Sophia's signs are drawn: its case is in trainingSuite.ts. */
-const COMPARED = OPTIMIZER_NAMES.filter((name) => name !== "sophia");
 describe("every optimiser is what it means", () => {
-  it.each(COMPARED)("%s on the cpu, host and fused", async (name) => {
-    expect(await apartFromMeaning(cpu, name, false), "host").toBeLessThan(1e-4);
-    expect(await apartFromMeaning(cpu, name, true), "fused").toBeLessThan(1e-4);
+  it.each(titledRuns)("%s on the cpu, host and fused", async (_, one) => {
+    expect(await apartFromMeaning(cpu, one, false), "host").toBeLessThan(1e-4);
+    expect(await apartFromMeaning(cpu, one, true), "fused").toBeLessThan(1e-4);
   });
-  it.skipIf(mlxMissing).each(COMPARED)("%s fused on mlx", async (name) => {
-    expect(await apartFromMeaning(mlx(), name, true)).toBeLessThan(1e-4);
+  it.skipIf(mlxMissing).each(titledRuns)("%s fused on mlx", async (_, one) => {
+    expect(await apartFromMeaning(mlx(), one, true)).toBeLessThan(1e-4);
   });
 });

@@ -55,3 +55,62 @@ def _scope(inputs):
 
 def _function(expression, names, fixed):
     return lambda *values: _run(expression, _scope({**fixed, **dict(zip(names, values))}))
+
+
+def gradients(program, inputs, cotangents, wrt):
+    """Gradients, by input name, of a graph whose ops are given as the expressions of main/ops.
+
+    A program is {inputs: names, steps, outputs}; a step is an input, a constant, an op by its expression, or an
+    `if` or `while` with programs as its regions. Operands and outputs are pairs of step and result.
+    """
+
+    def function(*values):
+        return _walk(program, {**inputs, **dict(zip(wrt, values))})
+
+    made, pull = jax.vjp(function, *[jnp.asarray(inputs[name]) for name in wrt])
+    seeds = [jnp.asarray(seed, dtype=out.dtype) for seed, out in zip(cotangents, made)]
+    return {name: np.asarray(gradient) for name, gradient in zip(wrt, pull(seeds))}
+
+
+def _walk(program, arguments):
+    results = []
+    for step in program["steps"]:
+        given = [results[place][output] for place, output in step["operands"]]
+        results.append(_result(step, given, arguments))
+    return [results[place][output] for place, output in program["outputs"]]
+
+
+def _result(step, given, arguments):
+    if step["kind"] == "input":
+        return [arguments[step["name"]]]
+    if step["kind"] == "constant":
+        return [step["value"]]
+    regions = [lambda values, own=own: _walk(own, dict(zip(own["inputs"], values))) for own in step["regions"]]
+    if step["op"] == "if":
+        return regions[0 if bool(given[0]) else 1](given[1:])
+    if step["op"] == "while":
+        return _loop(regions, given, step["attrs"]["carried"], step["attrs"]["maxIterations"])
+    named = {f"x{i}": value for i, value in enumerate(given)}
+    scope = {**_scope(named), "np": jnp, "scipy": _Scipy, "xs": given, "a": step["attrs"], "s": step["shape"]}
+    made = _run(step["expression"], scope)
+    return list(made) if isinstance(made, (tuple, list)) else [made]
+
+
+def _loop(regions, given, carried, most):
+    """JAX does not differentiate its own loop backwards; one that Python turns, it does."""
+    state, rest = list(given[:carried]), list(given[carried:])
+    for _ in range(most):
+        if not bool(regions[0](state + rest)[0]):
+            break
+        state = regions[1](state + rest)
+    return state
+
+
+class _Scipy:
+    """What the expressions take of SciPy."""
+
+    class special:
+        expit = staticmethod(jax.nn.sigmoid)
+        softmax = staticmethod(jax.nn.softmax)
+        log_softmax = staticmethod(jax.nn.log_softmax)
+        erf = staticmethod(jax.scipy.special.erf)

@@ -18,6 +18,7 @@ const asked = {
   minP: 0.05,
   repeatPenalty: 1.1,
   context: 1024,
+  precision: "mixed" as const,
   stop: "END\n\nTHE END",
 };
 const unusual = (name: SamplingNumber): number => 0.4 * SAMPLING_RANGES[name][0] + 0.6 * SAMPLING_RANGES[name][1];
@@ -53,7 +54,7 @@ const FULL: readonly CommandLine[] = [
   { kind: "hybrid", device: "coreml", target },
   {
     ...{ kind: "bench", device: "mlx", otherDevices: ["cpu"], otherModels: ["b.gguf"], promptTokens: "8, 16" },
-    ...{ generateTokens: "4", depth: "0, 64", threads: "1-4", repeats: 2, warmup: 3, seconds: 0 },
+    ...{ generateTokens: "4", depth: "0, 64", threads: "1-4", precision: "f16", repeats: 2, warmup: 3, seconds: 0 },
   },
   {
     ...{ kind: "bench", device: "mlx", otherDevices: [], otherModels: [], promptTokens: "8", generateTokens: "4" },
@@ -110,7 +111,7 @@ describe("the command of an action", () => {
   it("repeats what was said and how it was asked", () => {
     expect(commandText({ kind: "chat", message: "it's me", system: "Be brief", ...asked }, "m.gguf")).toBe(
       `rlx chat m.gguf --message 'it'\\''s me' --system 'Be brief' --device mlx --temperature 0.7 --top-k 40 --top-p 0.95 ` +
-        "--min-p 0.05 --repeat-penalty 1.1 --seed 5 --stop END --stop 'THE END' --max-tokens 64 --context 1024",
+        "--min-p 0.05 --repeat-penalty 1.1 --seed 5 --stop END --stop 'THE END' --max-tokens 64 --context 1024 --precision mixed",
     );
     const brief = { kind: "chat", message: "Hi", system: " ", temperature: 0, seed: null } as const;
     expect(commandText(brief, "m.gguf")).toBe("rlx chat m.gguf --message Hi --temperature 0");

@@ -2,6 +2,7 @@
 import type { SamplingNumber } from "../../main/contract/views/run.ts";
 import { samplingFlag, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../main/contract/views/run.ts";
 import type { TrainSpec } from "../../main/contract/views/train.ts";
+import type { Precision } from "../../main/contract/views/graph.ts";
 import type { AdapterSource } from "../../main/contract/views/model.ts";
 import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import { optionWords } from "../../main/contract/views/common.ts";
@@ -14,6 +15,7 @@ interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
   readonly maxTokens?: number;
   readonly device?: string;
   readonly context?: number | null;
+  readonly precision?: Precision;
   /** Texts that end the answer, one a line. */
   readonly stop?: string;
   /** Biases of tokens, one a line. */
@@ -62,6 +64,7 @@ export type CommandLine =
       readonly generateTokens: string;
       readonly depth: string;
       readonly threads: string;
+      readonly precision?: Precision;
       readonly repeats: number;
       readonly warmup: number;
       readonly seconds: number;
@@ -140,6 +143,10 @@ const toolFlags = ({ tools = "", toolChoice = "auto" }: Asked): readonly string[
     ? []
     : [...flag("--tools", tools), ...(toolChoice === "auto" ? [] : flag("--tool-choice", toolChoice))];
 
+/** f32 is the command line's own. */
+const precisionFlags = ({ precision = "f32" }: { readonly precision?: Precision }): readonly string[] =>
+  precision === "f32" ? [] : ["--precision", precision];
+
 const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--device", asked.device),
   ...SAMPLING_NUMBERS.flatMap((name) => (isUsual(name, asked) ? [] : flag(`--${samplingFlag(name)}`, asked[name]))),
@@ -149,6 +156,7 @@ const askedFlags = (asked: Asked): readonly string[] => [
   ...formFlags(asked),
   ...flag("--max-tokens", asked.maxTokens),
   ...flag("--context", asked.context),
+  ...precisionFlags(asked),
 ];
 
 /** A list without its spaces; nothing where it is empty. */
@@ -218,6 +226,7 @@ export function commandText(
           ...listFlag("--tg", command.generateTokens),
           ...(command.depth.trim() === "0" ? [] : listFlag("--depth", command.depth)),
           ...listFlag("--threads", command.threads),
+          ...precisionFlags(command),
           ...flag("--repeats", command.seconds === 0 ? command.repeats : null),
           ...flag("--seconds", command.seconds === 0 ? null : command.seconds),
           ...flag("--warmup", command.warmup),

@@ -19,7 +19,16 @@ const memory: Figure = { value: 1_200_000, low: null, high: null, unit: "bytes",
 const update = { path: "gradient", fused: true, reason: "The update is part of the graph of the step." } as const;
 
 const DEFAULTS: TrainRecipe["defaults"] = {
-  ...{ steps: 60, batch: 8, optimizer: { name: "sgd", options: {} }, lr: 0.2, accumulate: 1, groups: [], average: 0 },
+  ...{
+    steps: 60,
+    batch: 8,
+    optimizer: { name: "sgd", options: {} },
+    lr: 0.2,
+    accumulate: 1,
+    groups: [],
+    average: 0,
+    quantize: null,
+  },
   ...{ schedule: { kind: "constant", warmUp: 0 }, clip: { norm: null, value: null }, precision: "f32" },
   ...{ device: DEFAULT_DEVICE, fused: true, seed: 0, validation: { every: 10, share: 0.1 }, sample: null },
   norms: { every: 10 },
@@ -148,7 +157,7 @@ export function trainingEngine({ stepMs = 0, alarmAt = Infinity }: { stepMs?: nu
           ...{ paused: false, stopped: false },
           run: {
             ...{ row, spec: trainSpec.parse(spec), settings, update, memory, data: "8 points.", curve: columns() },
-            ...{ validation, samples: [], norms: [], alarm: null },
+            ...{ validation, samples: [], norms: [], quantized: null, alarm: null },
           },
         });
         yield { kind: "phase", name: "compile", sentence: "Compiling", fraction: null, elapsedSeconds: 0 };

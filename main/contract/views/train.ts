@@ -16,6 +16,9 @@ export const TRAIN_LIMITS = {
   tokens: 4096,
   accumulate: 65_536,
   groups: 32,
+  calibration: 1000,
+  /** Of weights and of activations. */
+  bits: { least: 2, weights: 8, activations: 16 },
 } as const;
 /** Points of a curve of a run that is kept. */
 export const CURVE_POINTS = 2000;
@@ -74,6 +77,20 @@ export type TrainGroup = View<typeof trainGroup>;
 
 const trainGroups = z.array(trainGroup).max(TRAIN_LIMITS.groups);
 
+const { bits } = TRAIN_LIMITS;
+const quantizeNumbers = {
+  /** Bits of weights: one grid for each output. */
+  weights: whole(bits.least, bits.weights),
+  /** Bits of activations: one grid for each product. */
+  activations: whole(bits.least, bits.activations).default(8),
+  /** Batches of the training data that calibration looks at. */
+  batches: whole(1, TRAIN_LIMITS.calibration).default(8),
+};
+/** Updates in floats; those behind them train the net in few bits. */
+const after = whole(1, TRAIN_LIMITS.steps);
+const trainQuantize = z.object({ ...quantizeNumbers, after });
+export type TrainQuantize = View<typeof trainQuantize>;
+
 export const trainSpec = z.strictObject({
   /** The id of a recipe (`train.recipes`). */
   recipe: name,
@@ -102,6 +119,8 @@ export const trainSpec = z.strictObject({
   groups: trainGroups.optional(),
   /** Decay of an exponential average of the weights, which is validated and written in their place; 0: none. */
   average: z.number().min(0).lt(1).optional(),
+  /** The net in few bits: calibrated after so many updates, all of them without `after`, and trained on behind them. */
+  quantize: z.strictObject({ ...quantizeNumbers, after: after.optional() }).optional(),
   /** The highest learning rate. */
   lr: rate.optional(),
   schedule: trainSchedule.optional(),
@@ -171,6 +190,7 @@ export const trainDefaults = z.object({
   optimizer: z.object({ name: z.string(), options: z.record(z.string(), setting) }),
   groups: trainGroups.default([]),
   average: z.number().default(0),
+  quantize: trainQuantize.nullable().default(null),
   lr: z.number(),
   schedule: trainSchedule,
   clip: z.object({ norm: z.number().nullable(), value: z.number().nullable() }),
@@ -293,6 +313,21 @@ const validationPoint = {
   /** Of answers that are right, where the recipe has answers: 0 to 1. */
   accuracy: z.number().nullable(),
 };
+const measured = z.object({ loss: z.number(), accuracy: z.number().nullable() });
+/** A net in few bits beside itself in floats, over data that is not trained on. */
+export const trainQuantized = z.object({
+  weights: z.number(),
+  activations: z.number(),
+  /** After which it was calibrated. */
+  step: z.number(),
+  floats: measured,
+  /** In few bits, without a further update. */
+  calibrated: measured,
+  /** Trained on in few bits; null: it was not, or is not yet. */
+  trained: measured.nullable(),
+});
+export type TrainQuantized = View<typeof trainQuantized>;
+
 const samplePoint = { step: z.number(), prompt: z.string(), text: z.string() };
 
 /** How a run ended, or stands. `interrupted`: its process ended in the middle. */
@@ -333,6 +368,8 @@ export const trainItem = z.discriminatedUnion("kind", [
     secondsLeft: z.number().nullable(),
   }),
   z.object({ kind: z.literal("validation"), ...validationPoint }),
+  /** When it is calibrated, and again at the end where it was trained on. */
+  z.object({ kind: z.literal("quantized"), quantized: trainQuantized }),
   z.object({ kind: z.literal("norms"), step: z.number(), norms: z.array(trainNorm) }),
   z.object({ kind: z.literal("sample"), ...samplePoint }),
   z.object({ kind: z.literal("paused"), step: z.number() }),
@@ -399,6 +436,7 @@ export const trainRun = z.object({
   samples: z.array(z.object(samplePoint)),
   /** The last ones. */
   norms: z.array(trainNorm),
+  quantized: trainQuantized.nullable().default(null),
   alarm: trainAlarm.nullable(),
 });
 export type TrainRun = View<typeof trainRun>;

@@ -145,9 +145,13 @@ async function* start(
   }
 }
 
-function sessionOf({ prepared, settings, device, optimizers, update }: OpenedTraining): TrainingSession {
+/** `forward`: the net as it is trained. */
+function sessionOf(
+  { prepared, settings, device, optimizers, update }: OpenedTraining,
+  forward = prepared.forward,
+): TrainingSession {
   const { norm, value } = settings.clip;
-  const session = new TrainingSession(prepared.forward, prepared.trainable, prepared.initial, {
+  const session = new TrainingSession(forward, prepared.trainable, prepared.initial, {
     ...{ device, ...optimizers },
     seed: settings.seed,
     clipping: { ...(norm === null ? {} : { norm }), ...(value === null ? {} : { value }) },
@@ -210,6 +214,7 @@ async function* recorded(
       trainingLoop({
         ...{ run, spec, opened, session, control, places, signal },
         files: trainingFiles,
+        sessionOver: (forward) => sessionOf(opened, forward),
         memoryBytes: () => machine.engineBytes(),
         emit: (item) => {
           recorder.take(item);

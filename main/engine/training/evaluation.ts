@@ -1,4 +1,5 @@
 /** What is measured beside a training: the loss over held data, and what the model writes. Each compiles its graph once. */
+import type { Graph } from "../../ir/graph.ts";
 import { numbersIn } from "../../ir/hostBytes.ts";
 import type { FetchedTensor } from "../../ir/session.ts";
 import { inputsOf } from "../../runtime/device.ts";
@@ -29,22 +30,22 @@ export interface Measured {
 
 export class Evaluation {
   readonly #device: TrainingDevice;
-  readonly #opened: Promise<TrainingRunner>[] = [];
-  #validating: Promise<TrainingRunner> | undefined;
-  #writing: Promise<TrainingRunner> | undefined;
+  readonly #opened = new Map<Graph, Promise<TrainingRunner>>();
 
   constructor(device: TrainingDevice) {
     this.#device = device;
   }
 
-  #open(graph: Validation["graph"]): Promise<TrainingRunner> {
+  #open(graph: Graph): Promise<TrainingRunner> {
+    const opened = this.#opened.get(graph);
+    if (opened !== undefined) return opened;
     const runner = this.#device.open(graph, "f32");
-    this.#opened.push(runner);
+    this.#opened.set(graph, runner);
     return runner;
   }
 
   async validate({ graph, batches, hasAnswers }: Validation, weights: Arrays, signal: AbortSignal): Promise<Measured> {
-    const runner = await (this.#validating ??= this.#open(graph));
+    const runner = await this.#open(graph);
     const inputs = inputsOf(graph);
     let [loss, correct] = [0, 0];
     for (const batch of batches) {
@@ -64,7 +65,7 @@ export class Evaluation {
     asked: { readonly prompt: string; readonly tokens: number; readonly temperature: number; readonly seed: number },
     signal: AbortSignal,
   ): Promise<string> {
-    const runner = await (this.#writing ??= this.#open(graph));
+    const runner = await this.#open(graph);
     const random = randomOf(asked.seed, 0x53414d50);
     const ids = [...text.encode(asked.prompt)];
     if (ids.length === 0) ids.push(0);
@@ -85,7 +86,7 @@ export class Evaluation {
   }
 
   async dispose(): Promise<void> {
-    for (const opened of this.#opened) {
+    for (const opened of this.#opened.values()) {
       const runner = await opened.catch(() => undefined);
       await runner?.dispose();
     }

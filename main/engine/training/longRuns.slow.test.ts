@@ -2,9 +2,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StreamItemOf } from "../../contract/contract.ts";
 import type { TrainSpecInput } from "../../contract/views/train.ts";
+import { findMlxEngine } from "../../node/native/mlxAddon.ts";
+import { reasonNotFound } from "../../testing/skipping.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 import type { Look } from "../../testing/growth.ts";
@@ -46,12 +48,29 @@ it("runs the sample model's own recipe, shortened: from chance, and each step lo
   expect(losses[1]).toBeLessThan(losses[0]!);
 });
 
-it("takes ten thousand steps without a growth of memory", async () => {
+/** Where the update runs, and on what. */
+const PATHS: readonly (readonly [title: string, spec: Pick<TrainSpecInput, "device" | "fused">])[] = [
+  ["fused on the cpu", {}],
+  ["beside the cpu", { fused: false }],
+  ["on mlx", { device: "mlx" }],
+];
+
+const noMlx = reasonNotFound(findMlxEngine());
+
+describe("ten thousand steps leave no growth of memory", () => {
+  it.each(PATHS.filter(([, { device }]) => device !== "mlx"))("%s", (_, spec) => takesSteps(spec));
+  it.skipIf(noMlx !== undefined).each(PATHS.filter(([, { device }]) => device === "mlx"))(
+    `%s ${noMlx ?? ""}`,
+    (_, spec) => takesSteps(spec),
+  );
+});
+
+async function takesSteps(spec: Pick<TrainSpecInput, "device" | "fused">): Promise<void> {
   const looks: Look[] = [];
   let next = STEPS / LOOKS;
   let last = 0;
   for await (const item of harness.client.stream("train.start", {
-    ...{ recipe: "linear", steps: STEPS, lr: 0.001 },
+    ...{ recipe: "linear", steps: STEPS, lr: 0.001, ...spec },
     optimizer: { name: "adamw", options: {} },
   })) {
     if (item.kind === "done") last = item.steps;
@@ -67,4 +86,4 @@ it("takes ten thousand steps without a growth of memory", async () => {
   expect(perStep(grown.heap), JSON.stringify(grown)).toBeLessThan(MOST_HELD);
   expect(perStep(grown.external), JSON.stringify(grown)).toBeLessThan(MOST_HELD);
   expect(perStep(grown.resident), JSON.stringify(grown)).toBeLessThan(MOST_PAGES);
-});
+}

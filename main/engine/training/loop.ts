@@ -2,21 +2,33 @@
  * The loop of a run: steps, and between them what else was asked for. What it tells of steps goes out ten times a second, in
  * columns. It stands back after a few milliseconds of work, so that the engine answers others meanwhile.
  */
-import type { TrainAlarm, TrainItem, TrainResult, TrainSpec } from "../../contract/views/train.ts";
+import type {
+  TrainAlarm,
+  TrainItem,
+  TrainQuantize,
+  TrainQuantized,
+  TrainResult,
+  TrainSpec,
+} from "../../contract/views/train.ts";
 import type { WorkbenchError } from "../../diagnostics/errors.ts";
-import { toWireError, throwIfCancelled } from "../../diagnostics/errors.ts";
+import { invariant, toWireError, throwIfCancelled } from "../../diagnostics/errors.ts";
 import { writeConverted } from "../../formats/gguf/convert.ts";
 import { writeGguf } from "../../formats/gguf/write.ts";
+import type { Graph } from "../../ir/graph.ts";
 import { checkpointPieces } from "../../training/checkpoint.ts";
 import type { Fault } from "../../training/fault.ts";
-import type { Inputs } from "../../training/recipes/recipe.ts";
+import type { Ranges } from "../../training/quantized.ts";
+import type { Inputs, Prepared } from "../../training/recipes/recipe.ts";
 import type { StepResult, TrainingSession } from "../../training/session.ts";
 import { othersFirst } from "../models/taskCache.ts";
 import type { TrainingFiles } from "../services.ts";
 import type { Control } from "./control.ts";
 import type { Step } from "./curves.ts";
 import { columnsOf } from "./curves.ts";
+import type { Measured } from "./evaluation.ts";
 import { Evaluation, weightsOf } from "./evaluation.ts";
+import { fewBitsMetadata, inFewBits } from "./fewBits.ts";
+import { layerNorms } from "./layerNorms.ts";
 import type { OpenedTraining } from "./opening.ts";
 import type { Places } from "./results.ts";
 import { adapterResult, checkpointResult, fileBytes, modelResult, weightsPieces, weightsResult } from "./results.ts";
@@ -33,6 +45,8 @@ export interface LoopParts {
   readonly spec: TrainSpec;
   readonly opened: OpenedTraining;
   readonly session: TrainingSession;
+  /** A session with the same optimisers over another graph of the same weights. */
+  readonly sessionOver: (forward: Graph) => TrainingSession;
   readonly control: Control;
   readonly places: Places;
   readonly files: TrainingFiles;
@@ -64,22 +78,30 @@ class Loop {
   #refused = 0;
   #loss: number | null = null;
   #validation: number | null = null;
+  /** What is trained now: the net in floats, or what it would be in few bits. */
+  #session: TrainingSession;
+  #prepared: Prepared;
+  #fewBits: { readonly session: TrainingSession; readonly ranges: Ranges; readonly said: TrainQuantized } | undefined;
 
   constructor(parts: LoopParts) {
     this.#parts = parts;
     this.#evaluation = new Evaluation(parts.opened.device);
+    this.#session = parts.session;
+    this.#prepared = parts.opened.prepared;
   }
 
-  dispose(): Promise<void> {
-    return this.#evaluation.dispose();
+  async dispose(): Promise<void> {
+    await this.#fewBits?.session.dispose();
+    await this.#evaluation.dispose();
   }
 
   async run(): Promise<Done> {
-    const { session, control, opened, signal } = this.#parts;
+    const { control, opened, signal } = this.#parts;
     const { settings } = opened;
-    while (session.steps < settings.steps && !control.isStopped) {
+    while (this.#session.steps < settings.steps && !control.isStopped) {
       if (control.isPaused) await this.#pause();
       if (control.isStopped) break;
+      const session = this.#session;
       const began = performance.now();
       const batches = this.#batches(session.steps);
       const made = await session.stepOver(batches, signal);
@@ -93,6 +115,7 @@ class Loop {
       }
       if (performance.now() - this.#toldAt >= TELL_EVERY_MS) this.#tell();
       if (made.applied) await this.#between(session.steps, made.norms);
+      if (made.applied && session.steps === settings.quantize?.after) await this.#calibrate(settings.quantize);
       if (performance.now() - this.#standBackAt >= SLICE_MS) {
         await othersFirst();
         this.#standBackAt = performance.now();
@@ -100,19 +123,17 @@ class Loop {
       throwIfCancelled(signal);
     }
     this.#tell();
-    const isWhole = session.steps >= settings.steps;
+    const { steps } = this.#session;
+    const isWhole = steps >= settings.steps;
+    await this.#measureTrained();
     await this.#save();
-    return this.#finish(
-      isWhole ? "done" : "stopped",
-      isWhole ? "It is done." : `It was stopped after ${session.steps} steps.`,
-    );
+    return this.#finish(isWhole ? "done" : "stopped", isWhole ? "It is done." : `It was stopped after ${steps} steps.`);
   }
 
   /** Of the update behind `steps`: each batch is read once. */
   #batches(steps: number): readonly Inputs[] {
-    const { prepared, settings } = this.#parts.opened;
-    const { accumulate } = settings;
-    return Array.from({ length: accumulate }, (_, i) => prepared.batch(steps * accumulate + i + 1));
+    const { accumulate } = this.#parts.opened.settings;
+    return Array.from({ length: accumulate }, (_, i) => this.#prepared.batch(steps * accumulate + i + 1));
   }
 
   #took(milliseconds: number): void {
@@ -128,15 +149,16 @@ class Loop {
   }
 
   async #pause(): Promise<void> {
-    const { session, control, signal, emit } = this.#parts;
+    const { control, signal, emit } = this.#parts;
+    const step = this.#session.steps;
     this.#tell();
-    emit({ kind: "paused", step: session.steps });
+    emit({ kind: "paused", step });
     await control.rest(signal);
-    emit({ kind: "resumed", step: session.steps });
+    emit({ kind: "resumed", step });
   }
 
   #count({ loss, applied, norms }: StepResult): void {
-    const { session } = this.#parts;
+    const session = this.#session;
     this.#loss = loss;
     if (!applied) return;
     this.#steps.push({
@@ -151,7 +173,7 @@ class Loop {
   #tell(): void {
     this.#toldAt = performance.now();
     if (this.#steps.length === 0) return;
-    const { opened, session, emit, memoryBytes } = this.#parts;
+    const { opened, emit, memoryBytes } = this.#parts;
     const seconds = this.#busyMs / 1000;
     const rate = this.#rate;
     emit({
@@ -160,15 +182,16 @@ class Loop {
       stepsPerSecond: rate,
       memoryBytes: memoryBytes(),
       elapsedSeconds: seconds,
-      secondsLeft: (opened.settings.steps - session.steps) / rate,
+      secondsLeft: (opened.settings.steps - this.#session.steps) / rate,
     });
     this.#steps = [];
   }
 
   /** What is due after a step. */
   async #between(step: number, norms: readonly number[] | undefined): Promise<void> {
-    const { opened, emit, signal, spec, session } = this.#parts;
-    const { settings, prepared } = opened;
+    const { opened, emit, signal, spec } = this.#parts;
+    const { settings } = opened;
+    const [session, prepared] = [this.#session, this.#prepared];
     const isLast = step >= settings.steps;
     const isDue = (every: number): boolean => every > 0 && (step % every === 0 || isLast);
     if (norms !== undefined && isDue(settings.norms.every))
@@ -191,13 +214,45 @@ class Loop {
     if (every > 0 && step % every === 0 && !isLast) await this.#saveCheckpoint();
   }
 
+  /** The net goes on as what it would be in few bits, from the same weights and moments. */
+  async #calibrate(quantize: TrainQuantize): Promise<void> {
+    const { opened, sessionOver, signal } = this.#parts;
+    const session = this.#session;
+    const weights = await weightsOf(session);
+    const floats = await this.#measure(weights);
+    const { prepared, ranges } = await inFewBits(this.#prepared, weights, quantize, opened.device, signal);
+    this.#prepared = prepared;
+    const calibrated = await this.#measure(weights);
+    const { weights: own, activations } = quantize;
+    const said = { weights: own, activations, step: session.steps, floats, calibrated, trained: null };
+    const next = sessionOver(prepared.forward);
+    this.#fewBits = { session: next, ranges, said };
+    await next.restore(await session.snapshot());
+    this.#session = next;
+    this.#tell();
+    this.#parts.emit({ kind: "quantized", quantized: said });
+  }
+
+  /** At the end: what the updates in few bits made of it. */
+  async #measureTrained(): Promise<void> {
+    if (this.#fewBits === undefined || this.#session.steps === this.#fewBits.said.step) return;
+    const trained = await this.#measure(await weightsOf(this.#session));
+    this.#parts.emit({ kind: "quantized", quantized: { ...this.#fewBits.said, trained } });
+  }
+
+  #measure(weights: Awaited<ReturnType<typeof weightsOf>>): Promise<Measured> {
+    const { validation } = this.#prepared;
+    invariant(validation !== undefined, "a run in few bits has a validation");
+    return this.#evaluation.validate(validation, weights, this.#parts.signal);
+  }
+
   async #alarmOf(made: StepResult, batches: readonly Inputs[]): Promise<TrainAlarm | undefined> {
-    const { session, signal } = this.#parts;
+    const session = this.#session;
     this.#refused = made.applied ? 0 : this.#refused + 1;
     if (made.alarm !== true && this.#refused < MOST_REFUSED) return undefined;
     const step = session.steps + 1;
     let fault: Fault | undefined;
-    for (const inputs of batches) fault ??= await session.findFault(inputs, signal);
+    for (const inputs of batches) fault ??= await session.findFault(inputs, this.#parts.signal);
     if (fault === undefined)
       return {
         ...{ step, op: null, place: "the loss" },
@@ -210,16 +265,17 @@ class Loop {
 
   /** Everything that the spec names a place for. */
   async #save(): Promise<void> {
-    const { places, session, emit } = this.#parts;
+    const { places, emit } = this.#parts;
     if (places.checkpoint !== undefined) await this.#saveCheckpoint();
     if (places.output === undefined) return;
     const result = await this.#saveResult(places.output);
     this.#results.push(result);
-    emit({ kind: "saved", step: session.steps, result });
+    emit({ kind: "saved", step: this.#session.steps, result });
   }
 
   async #saveResult(path: string): Promise<TrainResult> {
-    const { session, files, opened, signal } = this.#parts;
+    const { files, opened, signal } = this.#parts;
+    const session = this.#session;
     const params = await session.params(true);
     const made = opened.prepared.modelFile?.(params, opened.title);
     if (made?.kind === "adapter")
@@ -228,13 +284,16 @@ class Loop {
       await writeConverted(made.plan, [await files.sink(path)], { signal });
       return modelResult(path, made.plan.bytes);
     }
-    const pieces = weightsPieces(params, opened, session.steps);
+    const few = this.#fewBits;
+    const facts = few === undefined ? {} : fewBitsMetadata(few.said, few.ranges);
+    const pieces = weightsPieces(params, opened, session.steps, facts);
     await files.write(path, pieces, signal);
     return weightsResult(path, fileBytes(pieces), opened);
   }
 
   async #saveCheckpoint(): Promise<void> {
-    const { places, session, files, emit, signal } = this.#parts;
+    const { places, files, emit, signal } = this.#parts;
+    const session = this.#session;
     if (places.checkpoint === undefined) return;
     const pieces = checkpointPieces(await session.snapshot());
     await files.write(places.checkpoint, pieces, signal);
@@ -252,7 +311,7 @@ class Loop {
       kind: "done",
       run: this.#parts.run,
       state,
-      steps: this.#parts.session.steps,
+      steps: this.#session.steps,
       seconds,
       stepsPerSecond: this.#rate,
       loss: finite(this.#loss),
@@ -264,19 +323,6 @@ class Loop {
 }
 
 const finite = (value: number | null): number | null => (value !== null && Number.isFinite(value) ? value : null);
-
-/** "layers.3.qkv" belongs to "layers.3", "conv1.bias" to "conv1". */
-const layerOf = (name: string): string =>
-  /^(?:layers|blk)\.\d+/u.exec(name)?.[0] ?? (name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : name);
-
-function layerNorms(names: readonly string[], norms: readonly number[]): { layer: string; norm: number }[] {
-  const squares = new Map<string, number>();
-  names.forEach((name, i) => {
-    const layer = layerOf(name);
-    squares.set(layer, (squares.get(layer) ?? 0) + (norms[i] ?? NaN) ** 2);
-  });
-  return [...squares].map(([layer, sum]) => ({ layer, norm: Math.sqrt(sum) }));
-}
 
 /** Why a run failed, in a sentence. */
 export const problemOf = (error: unknown): string => {

@@ -21,6 +21,7 @@ import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { mappablePaths } from "../models/openModel.ts";
 import type { ModelFiles, TrainingFiles } from "../services.ts";
+import { requireHeldBack } from "./fewBits.ts";
 import { recipeModel } from "./recipeModel.ts";
 import { optimizersOf, recipeOf, requireGroupsTake, settingsOf } from "./settings.ts";
 
@@ -103,6 +104,7 @@ async function openedOver(parts: OpeningParts, asked: Asked): Promise<OpenedTrai
     ...(data === undefined ? {} : { data }),
     ...(model === undefined ? {} : { model: recipeModel(model, signal) }),
   });
+  requireHeldBack(recipe, settings, prepared);
   const weightsToTrain = trainedOf(prepared);
   requireGroupsTake(optimizers.groups, weightsToTrain, optimizers.optimizer);
   return {

@@ -19,6 +19,7 @@ export class Recorder {
   #row: TrainRow;
   #norms: TrainRun["norms"] = [];
   #alarm: TrainRun["alarm"] = null;
+  #quantized: TrainRun["quantized"] = null;
 
   constructor(spec: TrainSpec, started: Started) {
     this.#spec = spec;
@@ -55,6 +56,9 @@ export class Recorder {
         if (this.#samples.length > MOST_POINTS) this.#samples.shift();
         return;
       }
+      case "quantized":
+        this.#quantized = item.quantized;
+        return;
       case "norms":
         this.#norms = item.norms;
         return;
@@ -89,6 +93,7 @@ export class Recorder {
       validation: [...this.#validation],
       samples: [...this.#samples],
       norms: this.#norms,
+      quantized: this.#quantized,
       alarm: this.#alarm,
     };
   }

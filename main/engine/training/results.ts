@@ -39,13 +39,14 @@ export function weightsPieces(
   params: Readonly<Record<string, HostTensor>>,
   { recipe, prepared }: OpenedTraining,
   steps: number,
+  more: Readonly<Record<string, string>> = {},
 ): readonly Uint8Array[] {
   const tensors = Object.entries(params).map(([name, { shape, data }]) => ({
     ...{ name, shape },
     type: "F32",
     bytes: tensorBytes(hostTensor("f32", shape, data)),
   }));
-  return safetensorsPieces(tensors, { ...prepared.metadata, recipe: recipe.id, steps: String(steps) });
+  return safetensorsPieces(tensors, { ...prepared.metadata, ...more, recipe: recipe.id, steps: String(steps) });
 }
 
 export const fileBytes = (pieces: readonly Uint8Array[]): number =>

@@ -18,6 +18,7 @@ import type { Recipe, RecipeField } from "../../training/recipes/recipe.ts";
 import { fieldValues } from "../../training/recipes/recipe.ts";
 import type { Schedule } from "../../training/schedules.ts";
 import { constant, cosine, inverseSqrt, linear, stepDecay, warmUp } from "../../training/schedules.ts";
+import { quantizeOf } from "./fewBits.ts";
 
 interface Named {
   readonly name: string;
@@ -43,7 +44,7 @@ export function defaultsOf({ defaults }: Recipe, device: string): TrainDefaults 
       ? { ...defaults.schedule, kind: "constant" }
       : { ...defaults.schedule, kind: defaults.schedule.kind, to: 0 };
   return {
-    ...{ steps, batch, accumulate: 1, optimizer, groups: [], average: 0, lr, schedule, device },
+    ...{ steps, batch, accumulate: 1, optimizer, groups: [], average: 0, quantize: null, lr, schedule, device },
     clip: { norm: clipNorm, value: null },
     precision: "f32",
     fused: true,
@@ -66,6 +67,10 @@ export function settingsOf(spec: TrainSpec, recipe: Recipe, firstDevice: string)
     throw new WorkbenchError("INPUT_ARGUMENT", `[train ${recipe.id}] model: this recipe takes no model`, {
       hint: "Leave it out.",
     });
+  const quantize = quantizeOf(spec, recipe, {
+    steps: steps ?? own.steps,
+    validation: validation ?? own.validation,
+  });
   return {
     steps: steps ?? own.steps,
     batch: batch ?? own.batch,
@@ -73,6 +78,7 @@ export function settingsOf(spec: TrainSpec, recipe: Recipe, firstDevice: string)
     optimizer: spec.optimizer ?? own.optimizer,
     groups: spec.groups ?? own.groups,
     average: spec.average ?? own.average,
+    quantize,
     lr: lr ?? own.lr,
     schedule: schedule ?? own.schedule,
     clip: clip === undefined ? own.clip : { norm: clip.norm ?? null, value: clip.value ?? null },

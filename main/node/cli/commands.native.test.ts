@@ -613,6 +613,16 @@ describe("answers", () => {
     expect(header).toContain('"W":{"dtype":"F32","shape":[3,1]');
   });
 
+  it("of a training in few bits say what they cost", async () => {
+    const line =
+      "train digits --steps 12 --batch 8 --field images=100 --field channels=2 --quantize 4,8 --quantize-after 8";
+    const { code, out } = await command(line);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /step 8: weights in 4 bits, activations in 8: validation loss in floats [\d.]+, [\d.]+ % right; calibrated [\d.]+, [\d.]+ % right; trained on [\d.]+, /,
+    );
+  });
+
   it("find models in the folders that were added, and forget a folder", async () => {
     const { folders } = z
       .object({ folders: z.array(text) })

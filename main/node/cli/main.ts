@@ -357,6 +357,7 @@ program
       "rlx train lora --model model.gguf --data chats.jsonl -o adapter.gguf",
       "rlx train lora --model model.gguf --data chats.jsonl --field merge=q8_0 -o merged.gguf",
       "rlx train full --model model.gguf --data tale.txt --field type=f16 -o tuned.gguf",
+      "rlx train digits --steps 300 --quantize 2,4 --quantize-after 200",
       "rlx train spec.json --checkpoint half.safetensors --checkpoint-every 500",
       "rlx train spec.json --resume half.safetensors",
     ]),
@@ -367,6 +368,8 @@ program
   .option("--batch <n>", "examples of a step")
   .option("--accumulate <n>", "batches whose gradients make one update, as their mean")
   .option("--average <decay>", "validate and write an average of the weights: 0.999 looks back on a thousand steps")
+  .option("--quantize <bits>", "calibrate the net to weights in so many bits; 4,8: and its activations in 8")
+  .option("--quantize-after <n>", "so many updates in floats, and train it on in few bits behind them")
   .option("--optimizer <name>", "adamw, sgd, muon …: a wrong one names them all")
   .option("--lr <rate>", "the highest learning rate")
   .option("--precision <name>", "of the gradients: f32, mixed or f16")

@@ -1,6 +1,6 @@
 /** `rlx train`: recipes, a run from a spec, and runs that are kept. Ctrl+C stops a run and saves what there is. */
 import type { StreamItemOf } from "../../contract/contract.ts";
-import type { TrainRow } from "../../contract/views/train.ts";
+import type { TrainQuantized, TrainRow } from "../../contract/views/train.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { unfinished } from "./client.ts";
@@ -86,6 +86,8 @@ class Shown {
         const share = item.accuracy === null ? "" : `, ${(100 * item.accuracy).toFixed(1)} % right`;
         return output.line(`step ${item.step}: validation loss ${item.loss.toPrecision(4)}${share}`);
       }
+      case "quantized":
+        return output.line(quantizedText(item.quantized));
       case "sample":
         return output.line(`step ${item.step}: ${JSON.stringify(item.prompt + item.text)}`);
       case "paused":
@@ -104,6 +106,18 @@ class Shown {
         return;
     }
   }
+}
+
+/** "in 4 bits, activations in 8: validation loss 0.05 in floats, 98.5 % right; calibrated 0.9, 71 % right". */
+function quantizedText({ weights, activations, ...measured }: TrainQuantized): string {
+  const said = (name: string, one: TrainQuantized["floats"] | null): readonly string[] => {
+    if (one === null) return [];
+    const right = one.accuracy === null ? "" : `, ${(100 * one.accuracy).toFixed(1)} % right`;
+    return [`${name} ${number(one.loss)}${right}`];
+  };
+  const { floats, calibrated, trained } = measured;
+  const all = [...said("in floats", floats), ...said("calibrated", calibrated), ...said("trained on", trained)];
+  return `step ${measured.step}: weights in ${weights} bits, activations in ${activations}: validation loss ${all.join("; ")}`;
 }
 
 const number = (value: number): string => (Number.isFinite(value) ? value.toPrecision(4) : "–");

@@ -16,6 +16,8 @@ export interface SpecOptions {
   readonly batch?: string;
   readonly accumulate?: string;
   readonly average?: string;
+  readonly quantize?: string;
+  readonly quantizeAfter?: string;
   readonly optimizer?: string;
   readonly lr?: string;
   readonly precision?: string;
@@ -93,6 +95,34 @@ function decayOf(text: string): number {
   );
 }
 
+/** "4" is the weights, "4,8" the activations too. */
+function quantizeOf(
+  base: TrainSpecInput["quantize"],
+  { quantize, quantizeAfter }: SpecOptions,
+): Pick<TrainSpecInput, "quantize"> {
+  if (quantize === undefined && quantizeAfter === undefined) return {};
+  const { bits } = TRAIN_LIMITS;
+  const [weights, activations, ...more] = quantize?.split(",") ?? [];
+  if (more.length > 0)
+    throw wrong(
+      `--quantize: got ${String(quantize)}, expected <weights> or <weights>,<activations>`,
+      "--quantize 4,8 is weights in 4 bits and activations in 8.",
+    );
+  const own = weights === undefined ? base?.weights : wholeNumber("quantize", weights, bits.least, bits.weights);
+  if (own === undefined)
+    throw wrong("--quantize-after: got it without --quantize, expected both", "Say in how many bits the weights are.");
+  return {
+    quantize: {
+      ...base,
+      weights: own,
+      ...(activations === undefined
+        ? {}
+        : { activations: wholeNumber("quantize", activations, bits.least, bits.activations) }),
+      ...(quantizeAfter === undefined ? {} : { after: steps("quantize-after", quantizeAfter, 1) }),
+    },
+  };
+}
+
 /** Paths of a command line are those of its folder. */
 function withOptions(base: TrainSpecInput, options: SpecOptions): TrainSpecInput {
   const { data, batch, optimizer, lr, precision, device, seed, checkpoint, resume, out, field, prompt } = options;
@@ -116,6 +146,7 @@ function withOptions(base: TrainSpecInput, options: SpecOptions): TrainSpecInput
       ? {}
       : { accumulate: wholeNumber("accumulate", options.accumulate, 1, TRAIN_LIMITS.accumulate) }),
     ...(options.average === undefined ? {} : { average: decayOf(options.average) }),
+    ...quantizeOf(base.quantize, options),
     ...(optimizer === undefined ? {} : { optimizer: { name: optimizer } }),
     ...(lr === undefined ? {} : { lr: rateOf(lr) }),
     ...(precision === undefined ? {} : { precision: precision as "f32" }),

@@ -1,6 +1,7 @@
 /** What is measured: lists of tokens, depths and threads, devices and models in turn, how often; and how long that may take. */
 import type { ReactNode } from "react";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
+import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
 import { precision } from "../../../main/contract/views/graph.ts";
@@ -109,7 +110,7 @@ export function MatrixEditor(): ReactNode {
         <ChoiceField
           label="Precision"
           value={settings.precision}
-          options={precision.options.map((id) => ({ id, title: id === "mixed" ? "mixed f16" : id }))}
+          options={PRECISIONS}
           onChange={(id) => set({ precision: precision.parse(id) })}
         />
         <DevicePicker

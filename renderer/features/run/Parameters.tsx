@@ -1,10 +1,12 @@
 /** The parameters of a run: each with its explanation, none beyond the model's limits. */
+import { precision } from "../../../main/contract/views/graph.ts";
 import { LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
 import type { SamplingNumber } from "../../../main/contract/views/run.ts";
 import { isWholeSampling, SAMPLING_NUMBERS, SAMPLING_RANGES, samplingWords } from "../../../main/contract/views/run.ts";
 import type { ReactNode } from "react";
+import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
-import { NumberField } from "../../ui/fields.tsx";
+import { ChoiceField, NumberField } from "../../ui/fields.tsx";
 import { count } from "../../ui/format.ts";
 import { Hint } from "../../ui/Hint.tsx";
 import { Popover } from "../../ui/Popover.tsx";
@@ -134,6 +136,15 @@ export function Parameters(): ReactNode {
             onChange={(next) => set({ context: next })}
           />
           <p className={styles["limit"]}>{limit.sentence}</p>
+          <ChoiceField
+            label="Precision"
+            value={p.precision}
+            options={PRECISIONS}
+            onChange={(id) => set({ precision: precision.parse(id) })}
+          />
+          <p className={styles["limit"]}>
+            In which floats the CPU engine and MLX compute. A Core ML package has those of its profile.
+          </p>
           <Hinted />
           <ChatSettings />
           <Adapters />

@@ -168,9 +168,10 @@ describe("a request", () => {
       "chat",
       [failed],
       { prompt: "Hello", attachments: [], results: [] },
-      { ...DEFAULT_PARAMETERS, context: 256 },
+      { ...DEFAULT_PARAMETERS, context: 256, precision: "mixed" },
     );
     expect(request.context).toBe(256);
+    expect(request.precision).toBe("mixed");
     expect(request.prompt).toEqual({ kind: "chat", messages: [{ role: "user", content: "Hello" }] });
   });
 });

@@ -113,6 +113,7 @@ const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ["variables", "set of template variables"],
   ["maxTokens", "max tokens"],
   ["context", "context"],
+  ["precision", "precision"],
   ["system", "system prompt"],
   ["stop", "stop sequences"],
 ];

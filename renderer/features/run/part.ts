@@ -4,6 +4,7 @@ import type { View } from "../../../main/contract/define.ts";
 import { chatMessage, reply } from "../../../main/contract/views/chat.ts";
 import { truth } from "../../../main/contract/views/common.ts";
 import { runDevice } from "../../../main/contract/views/engine.ts";
+import { precision } from "../../../main/contract/views/graph.ts";
 import { runStats, SAMPLING_NUMBERS, tokenView } from "../../../main/contract/views/run.ts";
 import type { SamplingNumber } from "../../../main/contract/views/run.ts";
 import { isErrorCode } from "../../../main/diagnostics/errors.ts";
@@ -35,6 +36,7 @@ const parameters = z.object({
   seed: z.number().nullable(),
   maxTokens: z.number(),
   context: z.number().nullable(),
+  precision: precision.default("f32"),
   system: text,
   stop: text,
   logitBias: text,

@@ -1,6 +1,7 @@
 /** The request of the run tab, and the parts of an answer. */
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Reply } from "../../../main/contract/views/chat.ts";
+import type { Precision } from "../../../main/contract/views/graph.ts";
 import type { Truth } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
@@ -55,6 +56,8 @@ export interface RunParameters extends Readonly<Record<SamplingNumber, number>> 
   readonly maxTokens: number;
   /** Tokens that prompt and answers share; null: as the model was opened. */
   readonly context: number | null;
+  /** In which floats the CPU engine or MLX computes. */
+  readonly precision: Precision;
   readonly system: string;
   readonly stop: string;
   /** `<token>=<bias>`, one a line. */
@@ -96,6 +99,7 @@ export const DEFAULT_PARAMETERS: RunParameters = {
   seed: null,
   maxTokens: 512,
   context: null,
+  precision: "f32",
   system: "",
   stop: "",
   logitBias: "",
@@ -215,7 +219,7 @@ export function runRequest(
   asked: Asked,
   parameters: RunParameters,
 ): StreamInputOf<"run.start"> {
-  const { device, system, stop, maxTokens, context, logitBias, seed } = parameters;
+  const { device, system, stop, maxTokens, context, precision, logitBias, seed } = parameters;
   const sampling: Partial<Sampling> = {
     ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, parameters[name]])),
     seed,
@@ -241,5 +245,6 @@ export function runRequest(
     stop: [...lines(stop)],
     maxTokens,
     context,
+    precision,
   };
 }

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import { TypedField } from "../../ui/TypedField.tsx";
 import type { TrainForm } from "./form.ts";
-import { optionKey, SCHEDULES } from "./form.ts";
+import { canQuantize, optionKey, SCHEDULES } from "./form.ts";
 import { GroupFields } from "./GroupFields.tsx";
 import type { FormProps } from "./MainFields.tsx";
 import { FormNumber } from "./MainFields.tsx";
@@ -36,6 +36,14 @@ export function Advanced({ recipe, form }: FormProps): ReactNode {
         <FormNumber name="clipValue" form={form} />
         <FormNumber name="normsEvery" form={form} />
       </Group>
+      {canQuantize(recipe) ? (
+        <Group title="In few bits">
+          <FormNumber name="weightBits" form={form} />
+          <FormNumber name="activationBits" form={form} />
+          <FormNumber name="quantizeAfter" form={form} />
+          <FormNumber name="calibrationBatches" form={form} />
+        </Group>
+      ) : null}
       <Group title="Validation">
         <FormNumber name="validationEvery" form={form} />
         <FormNumber name="validationShare" form={form} />

@@ -10,6 +10,7 @@ import { CurveControls } from "./Curves.tsx";
 import { curveOf, smoothLoss } from "./curve.ts";
 import type { DifferenceRow } from "./differences.ts";
 import { differingSettings, outcomes } from "./differences.ts";
+import { FewBits } from "./FewBits.tsx";
 import { validationPoints } from "./live.ts";
 import { Results } from "./Results.tsx";
 import { useTrain } from "./useTrain.ts";
@@ -91,7 +92,7 @@ function Differences({ runs }: { readonly runs: readonly TrainRun[] }): ReactNod
 
 function About({ run, name }: { readonly run: TrainRun; readonly name: string }): ReactNode {
   const like = useTrain((s) => s.trainLike);
-  const { data, update, alarm, samples, row } = run;
+  const { data, update, alarm, samples, row, quantized } = run;
   const last = samples.at(-1);
   return (
     <div className={styles["about"]}>
@@ -104,6 +105,7 @@ function About({ run, name }: { readonly run: TrainRun; readonly name: string })
           {alarm.sentence} {alarm.advice}
         </p>
       )}
+      {quantized === null ? null : <FewBits quantized={quantized} />}
       {last === undefined ? null : (
         <p className={styles["sample"]}>
           <span className={styles["prompt"]}>{last.prompt}</span>

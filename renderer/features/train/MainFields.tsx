@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { TrainField, TrainRecipe } from "../../../main/contract/views/train.ts";
 import { precision } from "../../../main/contract/views/graph.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
+import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { Hint } from "../../ui/Hint.tsx";
@@ -33,8 +34,6 @@ export function FormNumber({ name, form }: { readonly name: NumberName; readonly
   );
 }
 
-const PRECISIONS = { f32: "f32", mixed: "mixed f16", f16: "f16" } as const;
-
 export function MainFields({ recipe, form }: FormProps): ReactNode {
   const set = useTrain((s) => s.setTrain);
   const optimizers = useTrain((s) => current(s.trainRecipes)?.optimizers) ?? [];
@@ -59,7 +58,7 @@ export function MainFields({ recipe, form }: FormProps): ReactNode {
       <ChoiceField
         label="Precision"
         value={form.precision}
-        options={precision.options.map((id) => ({ id, title: PRECISIONS[id] }))}
+        options={PRECISIONS}
         onChange={(id) => set({ precision: precision.parse(id) })}
       />
       <span className={styles["device"]}>

@@ -7,6 +7,7 @@ import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { bytes, count, duration, fineShare } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
 import { Curves } from "./Curves.tsx";
+import { FewBits } from "./FewBits.tsx";
 import type { LiveRun, LiveState } from "./live.ts";
 import { fractionOf, isOver, stepOf } from "./live.ts";
 import { Results } from "./Results.tsx";
@@ -60,6 +61,7 @@ export function RunCard({ run }: { readonly run: LiveRun }): ReactNode {
             <Curves curve={run.curve} validation={run.validation} />
           </>
         )}
+        {run.quantized === null ? null : <FewBits quantized={run.quantized} />}
         {samples.length === 0 ? null : <Samples run={run} />}
         <Results results={run.results} />
       </div>

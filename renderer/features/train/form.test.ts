@@ -87,6 +87,22 @@ describe("a spec", () => {
     });
   });
 
+  it("asks for few bits where those of weights are filled in, and never over a model's file", () => {
+    const few = { activationBits: "6", quantizeAfter: "40", calibrationBatches: "3" };
+    expect(specOf(typed(LINE, few))).toEqual({ recipe: "linear" });
+    const spec = specOf(typed(LINE, { ...few, weightBits: "4" }));
+    expect(spec).toEqual({ recipe: "linear", quantize: { weights: 4, activations: 6, after: 40, batches: 3 } });
+    expect(trainSpec.parse(spec)).toEqual(spec);
+    expect(specOf(formOfSpec(LINEAR, spec))).toEqual(spec);
+    expect(problemsOf(typed(LINE, { weightBits: "1", activationBits: "20" }))).toEqual({
+      ...{ weightBits: "At least 2.", activationBits: "At most 16." },
+    });
+    const model = { kind: "path", path: "/m.gguf" } as const;
+    expect(specOf({ ...typed(ADAPTER, { weightBits: "4" }), model: model.path }, { recipe: LORA })).toEqual({
+      ...{ recipe: "lora", model },
+    });
+  });
+
   it("of each schedule is one that the contract takes", () => {
     for (const schedule of Object.keys(SCHEDULES) as (keyof typeof SCHEDULES)[]) {
       const spec = specOf({ ...LINE, schedule });

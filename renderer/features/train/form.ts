@@ -19,7 +19,7 @@ import { groupForms, groupsOf } from "./groups.ts";
 import type { NumberRule } from "./numbers.ts";
 import { numberProblem, rule } from "./numbers.ts";
 
-const { steps, batch, every, tokens, accumulate } = TRAIN_LIMITS;
+const { steps, batch, every, tokens, accumulate, bits, calibration } = TRAIN_LIMITS;
 
 export const NUMBERS = {
   steps: rule("Steps", "Updates of the weights; each reads one batch.", 1, steps, true),
@@ -40,6 +40,28 @@ export const NUMBERS = {
     ),
     optional: true,
   },
+  weightBits: {
+    ...rule(
+      "Bits of weights",
+      "One grid for each output. Empty: the net stays in floats.",
+      bits.least,
+      bits.weights,
+      true,
+    ),
+    optional: true,
+  },
+  activationBits: rule("Bits of activations", "One grid for each product.", bits.least, bits.activations, true),
+  quantizeAfter: {
+    ...rule(
+      "Steps in floats",
+      "The steps behind them train the net in few bits. Empty: it is only calibrated, at the end.",
+      1,
+      steps,
+      true,
+    ),
+    optional: true,
+  },
+  calibrationBatches: rule("Batches to calibrate with", "They say how wide each grid is.", 1, calibration, true),
   lr: rule("Learning rate", "How far a step goes: the highest of the run.", 0, 1000),
   warmUp: rule("Warm-up", "Steps in which the rate rises from 0 to its highest.", 0, steps, true),
   to: rule("Last rate", "The rate of the last step.", 0, 1000),
@@ -133,6 +155,14 @@ const scheduleNumbers = (schedule: TrainSchedule) => ({
   factor: String("factor" in schedule ? schedule.factor : 0.5),
 });
 
+/** Those of a net in few bits stand ready, and count where the first is filled in. */
+const quantizeNumbers = (quantize: TrainSpec["quantize"]) => ({
+  weightBits: optional(quantize?.weights),
+  activationBits: String(quantize?.activations ?? 8),
+  quantizeAfter: optional(quantize?.after),
+  calibrationBatches: String(quantize?.batches ?? 8),
+});
+
 const optional = (value: number | null | undefined): string =>
   value === null || value === undefined ? "" : String(value);
 
@@ -145,6 +175,7 @@ export function formOf(recipe: TrainRecipe): TrainForm {
       ...{ steps: String(own.steps), batch: String(own.batch), lr: String(own.lr), seed: String(own.seed) },
       ...scheduleNumbers(own.schedule),
       ...{ accumulate: String(own.accumulate), average: own.average === 0 ? "" : String(own.average) },
+      ...quantizeNumbers(own.quantize ?? undefined),
       ...{ clipNorm: optional(own.clip.norm), clipValue: optional(own.clip.value) },
       ...{ validationEvery: String(own.validation.every), validationShare: String(own.validation.share) },
       sampleEvery: String(own.sample?.every ?? 0),
@@ -181,6 +212,7 @@ export function formOfSpec(recipe: TrainRecipe, spec: TrainSpec): TrainForm {
     numbers: {
       ...own.numbers,
       ...(schedule === undefined ? {} : scheduleNumbers(schedule)),
+      ...quantizeNumbers(spec.quantize),
       ...(Object.fromEntries(said) as Partial<Record<NumberName, string>>),
     },
     title: spec.title ?? "",
@@ -207,6 +239,10 @@ export type AskedTraining =
 export const fieldKey = (id: string): string => `field:${id}`;
 export const optionKey = (id: string): string => `option:${id}`;
 
+/** A model's file has its own types, and without data that is held back nothing says what bits cost. */
+export const canQuantize = ({ needs, defaults }: Pick<TrainRecipe, "needs" | "defaults">): boolean =>
+  needs !== "model" && defaults.validation.every > 0;
+
 const CLIP = new Set<NumberName>(["clipNorm", "clipValue"]);
 
 /** The numbers that this form shows: others are not read. */
@@ -214,6 +250,7 @@ function shownNumbers(recipe: TrainRecipe, { schedule, checkpoint }: TrainForm):
   return [
     ...(["steps", "batch", "lr", ...SCHEDULES[schedule].numbers, "clipNorm", "clipValue", "seed"] as const),
     ...(["accumulate", "average"] as const),
+    ...(canQuantize(recipe) ? (["weightBits", "activationBits", "quantizeAfter", "calibrationBatches"] as const) : []),
     ...(["validationEvery", "validationShare", "normsEvery"] as const),
     ...(recipe.defaults.sample === null ? [] : (["sampleEvery", "sampleTokens", "temperature"] as const)),
     ...(checkpoint.trim() === "" ? [] : (["checkpointEvery"] as const)),
@@ -356,6 +393,7 @@ function shortSpec(form: TrainForm, recipe: TrainRecipe, { fields, options, grou
     ...differing("accumulate", number("accumulate"), own.accumulate),
     ...differing("groups", [...groups], own.groups),
     ...differing("average", numberOr("average") ?? 0, own.average),
+    ...(canQuantize(recipe) ? quantizeOf(form) : {}),
     ...differing("lr", number("lr"), own.lr),
     ...differing("schedule", scheduleOf(form), own.schedule),
     ...(same(clip, usualClip) ? {} : { clip: JSON.parse(JSON.stringify(clip)) as NonNullable<TrainSpec["clip"]> }),
@@ -367,6 +405,17 @@ function shortSpec(form: TrainForm, recipe: TrainRecipe, { fields, options, grou
     ...(own.sample === null ? {} : differing("sample", sampleOf(form), own.sample)),
     ...differing("norms", { every: number("normsEvery") }, own.norms),
     ...(Object.keys(fields).length === 0 ? {} : { fields }),
+  };
+}
+
+function quantizeOf({ numbers }: TrainForm): Pick<TrainSpec, "quantize"> {
+  const { weightBits, activationBits, quantizeAfter, calibrationBatches } = numbers;
+  if (weightBits.trim() === "") return {};
+  return {
+    quantize: {
+      ...{ weights: Number(weightBits), activations: Number(activationBits), batches: Number(calibrationBatches) },
+      ...(quantizeAfter.trim() === "" ? {} : { after: Number(quantizeAfter) }),
+    },
   };
 }
 

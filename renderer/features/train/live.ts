@@ -1,5 +1,11 @@
 /** A run as its items make it: the reducer of the stream, and what its state is called. */
-import type { TrainAlarm, TrainItem, TrainResult, TrainSpec } from "../../../main/contract/views/train.ts";
+import type {
+  TrainAlarm,
+  TrainItem,
+  TrainQuantized,
+  TrainResult,
+  TrainSpec,
+} from "../../../main/contract/views/train.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import type { CurvePoint } from "../../ui/lineChart.ts";
 import type { TrainCurve } from "./curve.ts";
@@ -45,6 +51,8 @@ export interface LiveRun {
   readonly speed: Speed | null;
   /** Steps per second, of the last reports. */
   readonly speeds: readonly number[];
+  /** What few bits cost, where they were asked for. */
+  readonly quantized: TrainQuantized | null;
   readonly alarm: TrainAlarm | null;
   /** What was written, each path once. */
   readonly results: readonly TrainResult[];
@@ -57,7 +65,7 @@ const MOST_SPEEDS = 240;
 
 export const newRun = (spec: TrainSpec, title: string, since: number): LiveRun => ({
   ...{ spec, title, since, state: "starting", phase: { sentence: "Starting", fraction: null }, started: null },
-  ...{ curve: NO_CURVE, validation: [], norms: null, samples: [], speed: null, speeds: [] },
+  ...{ curve: NO_CURVE, validation: [], norms: null, samples: [], speed: null, speeds: [], quantized: null },
   ...{ alarm: null, results: [], ended: null, error: null },
 });
 
@@ -97,6 +105,8 @@ export function withItem(run: LiveRun, item: TrainItem): LiveRun {
       const { step, loss, accuracy } = item;
       return { ...run, validation: atStep(run.validation, { step, loss, accuracy }) };
     }
+    case "quantized":
+      return { ...run, quantized: item.quantized };
     case "norms":
       return { ...run, norms: { step: item.step, norms: item.norms } };
     case "sample": {

@@ -12,6 +12,11 @@ const text = z.string().max(4096);
 const texts = z.record(z.string().max(64), text);
 const PLACES = ["data", "model", "checkpoint", "resume", "output"] as const;
 
+const LATER = {
+  ...{ accumulate: "1", average: "" },
+  ...{ weightBits: "", activationBits: "8", quantizeAfter: "", calibrationBatches: "8" },
+} satisfies Partial<Record<NumberName, string>>;
+
 const group = z.object({
   ...{ names: text, rank: z.string().max(64), optimizer: z.string().max(64), lr: z.string().max(64) },
   options: z.record(z.string().max(64), z.union([z.number(), z.boolean(), z.string().max(256)])),
@@ -21,7 +26,7 @@ const form = z.object({
   recipe: z.string().max(64),
   numbers: z.preprocess(
     // Forms that were kept before these numbers were there.
-    (given) => (typeof given === "object" ? { accumulate: "1", average: "", ...given } : given),
+    (given) => (typeof given === "object" ? { ...LATER, ...given } : given),
     z.record(z.enum(Object.keys(NUMBERS) as [NumberName, ...NumberName[]]), z.string().max(64)),
   ),
   groups: z.array(group).max(TRAIN_LIMITS.groups).default([]),

@@ -54,6 +54,20 @@ describe("a run", () => {
     expect(offered("done")).not.toContain("Drop");
   });
 
+  it("says what few bits cost, and what training on gave back", () => {
+    const quantized = {
+      ...{ weights: 2, activations: 4, step: 30, floats: { loss: 0.02, accuracy: 0.985 } },
+      ...{ calibrated: { loss: 1.5, accuracy: 0.4 }, trained: null },
+    };
+    const calibrated = withItem(running, { kind: "quantized", quantized });
+    expect(markup(calibrated)).toMatch(/calibrated at step 30<\/td><td>1.500<\/td><td>40\s%/u);
+    expect(markup(calibrated)).not.toContain("trained on in few bits");
+    const trained = { ...quantized, trained: { loss: 0.1, accuracy: 0.9 } };
+    expect(markup(withItem(calibrated, { kind: "quantized", quantized: trained }))).toMatch(
+      /trained on in few bits<\/td><td>0.1/u,
+    );
+  });
+
   it("names the operation of an alarm, and what to do", () => {
     const alarm = {
       ...{ step: 31, op: "softmax", place: "the loss", sentence: "The loss is no number." },
