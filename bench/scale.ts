@@ -5,7 +5,7 @@
  *   npx tsx bench/scale.ts
  */
 import { graphHash } from "../main/ir/hash.ts";
-import { printGraph } from "../main/ir/print.ts";
+import { printGraph } from "../main/ir/text/print.ts";
 import { specialize } from "../main/ir/specialize.ts";
 import { verify } from "../main/ir/verify.ts";
 import type { Graph } from "../main/ir/graph.ts";

@@ -2,7 +2,7 @@
 import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { graphHash } from "../ir/hash.ts";
-import { printGraph } from "../ir/print.ts";
+import { printGraph } from "../ir/text/print.ts";
 import { specialize } from "../ir/specialize.ts";
 import { verify } from "../ir/verify.ts";
 import { opTable } from "../ops/index.ts";

@@ -10,7 +10,7 @@ export { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 export type { HostTensor } from "../ir/hostTensor.ts";
 export { formatType, parseType } from "../ir/type.ts";
 export type { TensorType } from "../ir/type.ts";
-export { printGraph } from "../ir/print.ts";
+export { printGraph } from "../ir/text/print.ts";
 export { graphHash } from "../ir/hash.ts";
 export { registerCustomKernel } from "../ops/signal/customKernels.ts";
 export type { CustomKernel } from "../ops/signal/customKernels.ts";
