@@ -14,7 +14,7 @@ export function gradient(graph: Graph, { of, wrt }: Extract<Derivation, { readon
   const output = of ?? graph.outputs.find(({ value }) => isOneNumber(graph, value.node, value.output))?.name;
   if (output === undefined)
     throw new WorkbenchError("INPUT_ARGUMENT", "[grad] output: got none that is one number, expected a loss", {
-      hint: 'Sum the output first: reduce(%y) {op: "sum", axes: [0]}.',
+      hint: 'Sum the output first: reduce(%y) {kind: "sum", axes: [0]}.',
     });
   return valueAndGrad(graph, { of: output, wrt: [...names] });
 }

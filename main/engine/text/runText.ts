@@ -15,7 +15,7 @@ import type { TensorType } from "../../ir/type.ts";
 import { bindType, formatType, staticShape } from "../../ir/type.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import type { Evaluation } from "../../ops/evaluate.ts";
-import { inputsOf } from "../../runtime/device.ts";
+import { inputsOf, symbolsOf } from "../../runtime/device.ts";
 import type { GraphInput } from "../../runtime/device.ts";
 import { initialTensor, memoryParamsOf } from "../../runtime/memoryLeaves.ts";
 import { tensorOf } from "../../runtime/numbers.ts";
@@ -111,13 +111,19 @@ function tensorsOf(
   given: Awaited<ReturnType<typeof givenNumbers>>,
   { symbols: said, seed }: Asked,
 ): { readonly inputs: Readonly<Record<string, HostTensor>>; readonly symbols: Bindings } {
-  const symbols: Record<string, number> = { ...said };
   const leaves = inputsOf(graph);
+  const symbols: Record<string, number> = { ...said };
   for (const { name, type } of leaves)
     for (const [i, dim] of type.shape.entries()) {
       const size = given.get(name)?.shape?.[i];
       if (typeof dim === "string" && dimSymbols(dim)[0] === dim && size !== undefined) symbols[dim] ??= size;
     }
+  // Of numbers without a shape, how many there are says the size that is left.
+  const typed = [...given].map(([name, { numbers }]): readonly [string, ArrayBufferView] => {
+    const dtype = plainDType(leaves.find((leaf) => leaf.name === name)?.type.dtype ?? "f32", name);
+    return [name, typedArrayOf({ dtype, shape: [numbers.length], data: Float64Array.from(numbers) })];
+  });
+  Object.assign(symbols, symbolsOf(leaves, { inputs: Object.fromEntries(typed), symbols }));
   const states = graph.states.flatMap(({ input }) => graph.nodes[input]?.outputs ?? []);
   for (const { shape } of [...leaves.map(({ type }) => type), ...states])
     for (const symbol of shape.flatMap(dimSymbols))

@@ -65,10 +65,6 @@ function lineStartsOf(text: string): readonly number[] {
   return starts;
 }
 
-/** `graph.rlx:3:7: [add] …`. */
-export const diagnosticText = (name: string, { line, column, code, message, fix }: Diagnostic): string =>
-  `${name}:${line}:${column}: ${message} (${code})${fix === undefined ? "" : `; ${fix.title}`}`;
-
 /** The first fault as an error, for callers who want a graph or nothing. */
 export function textError(name: string, diagnostics: readonly Diagnostic[]): WorkbenchError {
   const [first] = diagnostics;

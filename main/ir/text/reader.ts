@@ -263,7 +263,7 @@ class Reader {
   #numbers(numbers: number[], shape: number[], depth: number): void {
     const scanner = this.#scanner;
     if (!scanner.is("[")) {
-      if (depth < shape.length) this.#fault(`got a number, expected a list of ${shape[depth]}`);
+      if (depth < shape.length) this.#fault(`got a number, expected a list of ${shape[depth] ?? 0}`);
       numbers.push(this.#number());
       return;
     }

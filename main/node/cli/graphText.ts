@@ -91,7 +91,7 @@ export async function derive(
   command: Command,
   file: string,
   kind: "grad" | "vmap",
-  { of = undefined, wrt, size, inputs }: DeriveOptions,
+  { of, wrt, size, inputs }: DeriveOptions,
 ): Promise<number> {
   const { client, output, signal } = command;
   const text = await readText(file, command);
@@ -145,7 +145,7 @@ export async function evaluateText(command: Command, file: string, options: Eval
     ]),
     { yields: 2 },
   );
-  if (options.output !== undefined) await writeArrays(options.output, run, output.note);
+  if (options.output !== undefined) await writeArrays(options.output, run, (path) => output.note(path));
   return 0;
 }
 

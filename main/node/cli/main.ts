@@ -372,8 +372,8 @@ graphCommand(
   "rlx eval graph.rlx --input x=1,2,3",
   "rlx eval graph.rlx --input x=x.npy --symbol T=8 --device mlx -o results",
 )
-  .addOption(several("--input <name=numbers>", "numbers row by row, or a .npy file"))
-  .addOption(several("--symbol <name=size>", "size of a symbol that no input tells; 4 without it"))
+  .addOption(several("--input <numbers>", "x=1,2,3 row by row, or x=file.npy"))
+  .addOption(several("--symbol <size>", "N=8: a size that no input tells; 4 without it"))
   .addOption(preset("--device <id>", "where it runs", "cpu"))
   .option("--seed <n>", "of the inputs that are drawn")
   .option("-o, --output <folder>", "write each output there as .npy")

@@ -19,7 +19,7 @@ const OTHER = { descr: "<f4", make: (values: Float64Array) => Float32Array.from(
 
 export function npyBytes(dtype: string, shape: readonly number[], values: Float64Array): Uint8Array {
   const { descr, make } = FORMS[dtype] ?? OTHER;
-  const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
+  const sizes = shape.length === 1 ? `${shape.join("")},` : shape.join(", ");
   const said = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${sizes}), }`;
   // The numbers begin at a multiple of 64 bytes; the header ends with a line end.
   const header = said.padEnd(64 * Math.ceil((10 + said.length + 1) / 64) - 11) + "\n";
