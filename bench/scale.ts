@@ -5,7 +5,8 @@
  *   npx tsx bench/scale.ts
  */
 import { graphHash } from "../main/ir/hash.ts";
-import { printGraph } from "../main/ir/print.ts";
+import { parseGraph } from "../main/ir/text/build.ts";
+import { printWhole } from "../main/ir/text/print.ts";
 import { specialize } from "../main/ir/specialize.ts";
 import { verify } from "../main/ir/verify.ts";
 import type { Graph } from "../main/ir/graph.ts";
@@ -33,11 +34,13 @@ function fastest(work: () => unknown): number {
 const PASSES = pipelineFor("cpu");
 const large = tinyModel("qwen3", LAYERS);
 const small = tinyModel("qwen3", LAYERS / 5);
+const texts = new Map([large, small].map((graph) => [graph, printWhole(graph)]));
 const walks: readonly (readonly [string, (graph: Graph) => unknown])[] = [
   ["build", (graph) => tinyModel("qwen3", graph === large ? LAYERS : LAYERS / 5)],
   ["verify", (graph) => verify(opTable, graph)],
   ["hash", graphHash],
-  ["print", (graph) => printGraph(graph)],
+  ["print", (graph) => printWhole(graph)],
+  ["parse", (graph) => parseGraph(opTable, texts.get(graph) ?? "")],
   ["specialise", (graph) => specialize(opTable, graph, { T: 1, R: 1 })],
   ["legalise for the CPU", (graph) => legalise(graph, "cpu")],
   ["legalise for Core ML", (graph) => legalise(graph, "coreml")],

@@ -3,7 +3,7 @@ import { finish } from "../ir/steps.ts";
 import { readFileSync, readdirSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { printGraph } from "../ir/print.ts";
+import { printGraph } from "../ir/text/print.ts";
 import { verify } from "../ir/verify.ts";
 import { STABLE_BACKENDS } from "../ops/defineOp.ts";
 import { evaluate } from "../ops/evaluate.ts";

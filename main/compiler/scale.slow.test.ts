@@ -2,11 +2,13 @@
 import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { graphHash } from "../ir/hash.ts";
-import { printGraph } from "../ir/print.ts";
+import { parseGraph } from "../ir/text/build.ts";
+import { printWhole } from "../ir/text/print.ts";
 import { specialize } from "../ir/specialize.ts";
 import { verify } from "../ir/verify.ts";
 import { opTable } from "../ops/index.ts";
 import { runPipeline } from "../passes/pipeline.ts";
+import { allowedFor } from "../testing/pace.ts";
 import { tinyModel } from "../testing/tinyModels.ts";
 import { legalise } from "./legalise.ts";
 import { pipelineFor } from "./pipelines.ts";
@@ -22,7 +24,20 @@ describe("100 000 nodes", () => {
   it("are verified", () => expect(verify(opTable, graph)).toEqual([]));
   it("have one hash, however they were built", () =>
     expect(graphHash(tinyModel("qwen3", LAYERS))).toBe(graphHash(graph)));
-  it("are printed, each on a line", () => expect(printGraph(graph).split("\n").length).toBeGreaterThan(nodes));
+  it("are printed, each on a line, and read back, each in 3 seconds", async () => {
+    const timed = async <T>(work: () => T): Promise<T> => {
+      const start = process.cpuUsage();
+      const made = work();
+      const { user, system } = process.cpuUsage(start);
+      const spent = (user + system) / 1000;
+      expect(spent).toBeLessThan((await allowedFor(spent, 3000)).ms);
+      return made;
+    };
+    const text = await timed(() => printWhole(graph));
+    expect(text.split("\n").length).toBeGreaterThan(nodes);
+    const back = await timed(() => parseGraph(opTable, text));
+    expect(graphHash(back)).toBe(graphHash(graph));
+  });
   it("are specialised", () => {
     const step = finish(specialize(opTable, graph, { T: 1, R: 1 }));
     expect(step.nodes.length).toBeGreaterThan(nodes / 2);

@@ -37,6 +37,7 @@ import {
 } from "./views/quantize.ts";
 import { qualityInput, qualityItem } from "./views/quality.ts";
 import { templateInput, templateReport } from "./views/template.ts";
+import { deriveInput, derivedText, formattedText, runTextInput, textInput, textReport, textRun } from "./views/text.ts";
 import { promptCacheInput, promptCacheView } from "./views/promptCache.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
@@ -310,6 +311,12 @@ export const contract = {
     "export.plan": call(exportModel, exportPlan),
     "convert.plan": call(convertChoice, convertPlan),
     "quantize.plan": call(quantizeChoice, quantizePlan),
+    /** Graphs as text: everything that is wrong with one, or what it is. */
+    "text.read": call(textInput, textReport),
+    "text.format": call(textInput, formattedText),
+    "text.derive": call(deriveInput, derivedText),
+    /** Once, beside the float64 reference. */
+    "text.run": call(runTextInput, textRun),
     "tokens.encode": call(encodeInput, encoded),
     /** The engine's HTTP server for other programs, in OpenAI's form (docs/server.md). */
     "server.start": call(serverInput, serverStatus),

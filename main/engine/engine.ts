@@ -42,6 +42,7 @@ import { expertsHandler } from "./handlers/expertsHandler.ts";
 import { embedHandlers } from "./handlers/embedHandlers.ts";
 import { qualityHandler } from "./handlers/qualityHandler.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
+import { textHandlers } from "./handlers/textHandlers.ts";
 import { trainHandlers } from "./handlers/trainHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
 import type { EngineServices } from "./services.ts";
@@ -219,6 +220,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...steps.calls,
       ...serving.calls,
       ...cacheHandlers({ devices, plans }),
+      ...textHandlers({ devices, files, jobs, threads: defaultThreads }),
       ...promptCacheHandlers({ store, decoders, devices, jobs, files: services.promptCaches }),
       "tokens.encode": encodeHandler(store),
       "template.inspect": templateHandler(store),

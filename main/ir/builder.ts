@@ -104,6 +104,11 @@ export class GraphBuilder {
     this.name = name;
   }
 
+  /** Nodes so far, which is the id of the next. */
+  get size(): number {
+    return this.#nodes.length;
+  }
+
   /** Runs `build` with a scope pushed: nodes made inside remember it. */
   scoped<T>(scope: string, build: () => T): T {
     const outer = this.#scope;

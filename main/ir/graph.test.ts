@@ -5,7 +5,7 @@ import { GraphBuilder } from "./builder.ts";
 import type { Graph, Node, NodeId } from "./graph.ts";
 import { graphHash } from "./hash.ts";
 import { hostTensor } from "./hostTensor.ts";
-import { printGraph, printNode } from "./print.ts";
+import { printGraph, printNode } from "./text/print.ts";
 import { prune, rewrite } from "./rewrite.ts";
 import { specialize } from "./specialize.ts";
 import { tensor } from "./type.ts";
@@ -201,14 +201,14 @@ describe("print", () => {
   it("is one line a node, with origins", () => {
     expect(printGraph(sumGraph())).toMatchInlineSnapshot(`
       "graph "sum" {
-        %0 = input() {name: "x"} : f32[T,3]  // input
-        %1 = param() {name: "w", file: "f", tensor: "w"} : f32[3]  // w
-        %2 = constant() {data: "df818ab7a80506c9f13373bc8169626c"} : f32[1]  // constant
-        %3 = state() {name: "s", rewind: "checkpoint"} : f32[T,3]  // s
-        %4 = add(%0, %1) : f32[T,3]  // block xw
-        %5 = add(%4, %2) : f32[T,3]  // block add
-        %6 = add(%3, %5) : f32[T,3]  // add
-        %7 = add(%0, %0) : f32[T,3]  // unused
+        %0 = input "x" : f32[T,3]
+        %1 = param "w" {file: "f", tensor: "w"} : f32[3]
+        %2 = constant [2] : f32[1]
+        %3 = state "s" {rewind: "checkpoint"} : f32[T,3]
+        %4 = add(%0, %1) : f32[T,3] @ "block" "xw" 4
+        %5 = add(%4, %2) : f32[T,3] @ "block" "add" 5
+        %6 = add(%3, %5) : f32[T,3]
+        %7 = add(%0, %0) : f32[T,3] @ "" "unused" 7
         next "s" = %6
         return "y" = %5
       }"
@@ -218,8 +218,10 @@ describe("print", () => {
   it("names the passes that made a node, oldest first, with its origins or without", () => {
     const graph = sumGraph();
     const printed = (change: Partial<Node>): string => printNode(graph, { ...graph.nodes[4]!, ...change });
-    expect(printed({ passes: ["fuse", "fold"] })).toBe("%4 = add(%0, %1) : f32[T,3]  // block xw [fuse, fold]");
-    expect(printed({ passes: ["fuse"], origins: [] })).toBe("%4 = add(%0, %1) : f32[T,3] [fuse]");
+    expect(printed({ passes: ["fuse", "fold"] })).toBe(
+      '%4 = add(%0, %1) : f32[T,3] @ "block" "xw" 4 by "fuse", "fold"',
+    );
+    expect(printed({ passes: ["fuse"], origins: [] })).toBe('%4 = add(%0, %1) : f32[T,3] @ none by "fuse"');
   });
 
   it("begins with the limits of the symbols", () => {

@@ -7,7 +7,7 @@ import { GraphBuilder } from "./builder.ts";
 import type { Graph, Node, NodeId } from "./graph.ts";
 import { graphHash } from "./hash.ts";
 import { hostScalar, hostTensor } from "./hostTensor.ts";
-import { printGraph } from "./print.ts";
+import { printGraph } from "./text/print.ts";
 import { DEEPEST_NEST, nestOf } from "./regions.ts";
 import { specialize } from "./specialize.ts";
 import { scalar, tensor } from "./type.ts";
@@ -182,34 +182,34 @@ describe("hashing and printing", () => {
   it("prints sub-graphs below their node", () => {
     expect(printGraph(nested()).replaceAll(/"[0-9a-f]{32}"/g, '"…"')).toMatchInlineSnapshot(`
       "graph "nested" {
-        %0 = input() {name: "flag"} : bool[]  // input
-        %1 = input() {name: "x"} : f32[T,3]  // input
-        %2 = if(%0, %1) : f32[T,3]  // choice
+        %0 = input "flag" : bool[]
+        %1 = input "x" : f32[T,3]
+        %2 = if(%0, %1) : f32[T,3] @ "" "choice" 2
           graph "then" {
-            %0 = input() {name: "x0"} : f32[T,3]  // input
-            %1 = constant() {data: "…"} : i32[]  // constant
-            %2 = while(%1, %0) {carried: 2, maxIterations: "T"} : i32[], f32[T,3]  // loop
+            %0 = input "x0" : f32[T,3]
+            %1 = constant 0 : i32[]
+            %2 = while(%1, %0) {carried: 2, maxIterations: "T"} : i32[], f32[T,3] @ "" "loop" 2
               graph "condition" {
-                %0 = input() {name: "x0"} : i32[]  // input
-                %1 = input() {name: "x1"} : f32[T,3]  // input
-                %2 = constant() {data: "…"} : i32[]  // constant
-                %3 = compare(%0, %2) {op: "lt"} : bool[]  // compare
+                %0 = input "x0" : i32[]
+                %1 = input "x1" : f32[T,3]
+                %2 = constant 2 : i32[]
+                %3 = compare(%0, %2) {op: "lt"} : bool[]
                 return "y0" = %3
               }
               graph "body" {
-                %0 = input() {name: "x0"} : i32[]  // input
-                %1 = input() {name: "x1"} : f32[T,3]  // input
-                %2 = constant() {data: "…"} : i32[]  // constant
-                %3 = add(%0, %2) : i32[]  // add
-                %4 = constant() {data: "…"} : f32[]  // constant
-                %5 = mul(%1, %4) : f32[T,3]  // mul
+                %0 = input "x0" : i32[]
+                %1 = input "x1" : f32[T,3]
+                %2 = constant 1 : i32[]
+                %3 = add(%0, %2) : i32[]
+                %4 = constant 2 : f32[]
+                %5 = mul(%1, %4) : f32[T,3]
                 return "y0" = %3
                 return "y1" = %5
               }
             return "y0" = %2.1
           }
           graph "else" {
-            %0 = input() {name: "x0"} : f32[T,3]  // input
+            %0 = input "x0" : f32[T,3]
             return "y0" = %0
           }
         return "y" = %2

@@ -9,6 +9,8 @@ import type { HostTensor } from "../ir/hostTensor.ts";
 import type { Initial } from "../ir/initial.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { finish } from "../ir/steps.ts";
+import type { ReadGraph, TextOptions } from "../ir/text/build.ts";
+import { parseGraph as parseGraphOf, readGraph as readGraphOf } from "../ir/text/build.ts";
 import type { TensorType } from "../ir/type.ts";
 import { parseType } from "../ir/type.ts";
 import type { Finding } from "../ir/verify.ts";
@@ -26,7 +28,7 @@ export type TypeText = TensorType | string;
 
 /**
  * What a graph is built with: one method for each operation (docs/ops.md lists them), as `g.add([a, b])` or
- * `g.reduce([x], { op: "sum", axes: [0] })`, and the methods below for everything that is no operation.
+ * `g.reduce([x], { kind: "sum", axes: [0] })`, and the methods below for everything that is no operation.
  */
 export interface GraphMaker extends OpBuilder {
   /** A value that every run is given. Sizes may be symbols, which follow from the first tensor that has them. */
@@ -76,6 +78,13 @@ export function buildGraph(name: string, build: (g: GraphMaker) => void): Graph 
 
 /** Every fault of a graph that did not come from `buildGraph`; empty for a sound one. */
 export const verifyGraph = (graph: Graph): readonly Finding[] => verify(opTable, graph);
+
+/** The graph of a text (docs/ir-text.md), or everything that is wrong with it. */
+export const readGraph = (text: string, options: TextOptions = {}): ReadGraph => readGraphOf(opTable, text, options);
+
+/** The graph of a text, or an error with the first fault. `name` is the text's in messages. */
+export const parseGraph = (text: string, options: TextOptions & { readonly name?: string } = {}): Graph =>
+  parseGraphOf(opTable, text, options);
 
 export interface EvaluateOptions {
   /** Parameters by name; those not given start with their initial value. */

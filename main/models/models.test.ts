@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import { graphHash } from "../ir/hash.ts";
-import { printNode } from "../ir/print.ts";
+import { printNode } from "../ir/text/print.ts";
 import type { WeightSource } from "../ir/graph.ts";
 import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";

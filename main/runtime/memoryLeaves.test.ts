@@ -5,7 +5,7 @@ import type { Graph } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
 import type { Initial } from "../ir/initial.ts";
 import { initialValues } from "../ir/initial.ts";
-import { printGraph } from "../ir/print.ts";
+import { printGraph } from "../ir/text/print.ts";
 import { tensor } from "../ir/type.ts";
 import { verify } from "../ir/verify.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
@@ -33,8 +33,8 @@ describe("initial values", () => {
   it("are part of the graph: printed, hashed, and verified", () => {
     const graph = memoryGraph();
     expect(verify(opTable, graph)).toEqual([]);
-    expect(printGraph(graph)).toContain('param() {name: "w", memory: true} : f32[2,3]');
-    expect(printGraph(graph)).toContain('{name: "v", rewind: "checkpoint", initial: "constant", value: 10}');
+    expect(printGraph(graph)).toContain('param "w" {memory: true} : f32[2,3]');
+    expect(printGraph(graph)).toContain('state "v" {rewind: "checkpoint", initial: "constant", value: 10}');
     expect(graphHash(memoryGraph(11))).not.toBe(graphHash(graph));
     const builder = new GraphBuilder(opTable, "bad");
     builder.param("w", tensor("f32", ["T", 3]), { memory: true });

@@ -12,6 +12,19 @@ import { writeTinyMixture } from "./tinyMixture.ts";
 
 export const SAMPLE = "assets/models/rlx-sample.gguf";
 
+/** A line fitted to points, in its one layout. */
+const FIT = `graph "fit" {
+  %x = input : f32[N,3]
+  %y = input : f32[N,1]
+  %w = param {memory: true, initial: "constant", value: 0.5} : f32[1,3]
+  %p = linear(%x, %w)
+  %d = sub(%p, %y)
+  %s = mul(%d, %d)
+  %loss = reduce(%s) {kind: "sum", axes: [0, 1]}
+  return "loss" = %loss
+}
+`;
+
 export interface CommandFolder {
   readonly folder: string;
   readonly home: string;
@@ -31,6 +44,8 @@ export function commandFolder(): CommandFolder {
     requireCommandLine();
     await writeTinyGguf(slow, { layers: 96 });
     await writeTinyMixture(at("mixture.gguf"));
+    await writeFile(at("fit.rlx"), FIT);
+    await writeFile(at("wrong.rlx"), FIT.replace("mul(", "mull(").replace("kind:", "knd:"));
     await writeFile(at("text.txt"), "Once upon a time there was a cat.");
     await writeFile(at("latin.txt"), Buffer.from("caf\u00e9s", "latin1"));
     await writeFile(at("toolong.txt"), "the ".repeat(1500));
@@ -67,6 +82,10 @@ export const COMMAND_NAMES = [
   "convert",
   "quantize",
   "imatrix",
+  "fmt",
+  "eval",
+  "grad",
+  "vmap",
   "train",
   "run",
   "chat",

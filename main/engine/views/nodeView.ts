@@ -14,7 +14,7 @@ import type { Graph, Node } from "../../ir/graph.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { nodeName, scopeOf } from "../../ir/nodePlace.ts";
-import { printGraph } from "../../ir/print.ts";
+import { printGraph } from "../../ir/text/print.ts";
 import { bindType, elementCount, formatType } from "../../ir/type.ts";
 import { opOf } from "../../ops/index.ts";
 import { figure } from "../measure/forecast.ts";

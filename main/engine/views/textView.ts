@@ -3,9 +3,9 @@ import { LEGAL, MOST_FOUND } from "../../contract/views/graph.ts";
 import type { PassDiff, PassView, TextFound, TextPage } from "../../contract/views/graph.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import { printLines } from "../../backends/coreml/mil/print.ts";
-import type { Graph, Node } from "../../ir/graph.ts";
+import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
-import { printGraph, printNode } from "../../ir/print.ts";
+import { graphLines, nodeLines, printNode } from "../../ir/text/print.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
 import { figure } from "../measure/forecast.ts";
 import { stableIds } from "./graphView.ts";
@@ -16,23 +16,8 @@ export interface Line {
   readonly node: number;
 }
 
-/** The line of a node, and those of its sub-graphs below it. */
-const nodeLines = (graph: Graph, node: Node): readonly string[] =>
-  node.regions.length === 0
-    ? [printNode(graph, node)]
-    : [printNode(graph, node), ...node.regions.flatMap((region) => printGraph(region, "  ").split("\n"))];
-
-export function irLines(graph: Graph): readonly Line[] {
-  const outside = (text: string): Line => ({ text, node: -1 });
-  return [
-    outside(`graph ${JSON.stringify(graph.name)} {`),
-    ...Object.entries(graph.symbolLimits).map(([symbol, size]) => outside(`  limit ${symbol} = ${size}`)),
-    ...graph.nodes.flatMap((node) => nodeLines(graph, node).map((text) => ({ text: `  ${text}`, node: node.id }))),
-    ...graph.states.map((state) => outside(`  next ${JSON.stringify(state.name)} = %${state.output.node}`)),
-    ...graph.outputs.map((output) => outside(`  return ${JSON.stringify(output.name)} = %${output.value.node}`)),
-    outside("}"),
-  ];
-}
+export const irLines = (graph: Graph): readonly Line[] =>
+  graphLines(graph).map(({ text, node = -1 }) => ({ text, node }));
 
 /** The MIL of all Core ML functions; a line's node is a node of the whole graph. */
 export function milLines(route: Route): readonly Line[] {

@@ -1,8 +1,9 @@
-/** `rlx check`: is this file broken? A verdict that names tensor, row and expert, and says what to do. */
+/** `rlx check`: is this file, or this graph in text, broken? A verdict that names tensor, row and expert, and says what to do. */
 import { resolve } from "node:path";
 import type { StreamItemOf } from "../../contract/contract.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openModel, unfinished } from "./client.ts";
+import { checkText, isGraphText } from "./graphText.ts";
 import { bytesText, figureText } from "./output.ts";
 import { numberText, percent } from "./tensors.ts";
 import { percentDone } from "./writing.ts";
@@ -14,6 +15,7 @@ interface CheckOptions extends CommonOptions {
 type Done = Extract<StreamItemOf<"tensors.check">, { readonly kind: "done" }>;
 
 export async function check(command: Command, choice: ModelChoice, options: CheckOptions): Promise<number> {
+  if (isGraphText(choice.file)) return checkText(command, choice.file);
   const { client, output, signal } = command;
   const { model } = await openModel(command, choice);
   const input = { model, against: options.against === undefined ? null : resolve(options.against) };

@@ -396,6 +396,32 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /Sound: 46 tensors, [^]*every value is a number\.\n/,
   },
   {
+    line: "check DIR/fit.rlx",
+    json: z.object({ diagnostics: z.array(z.never()), graph: z.object({ operations: z.literal(4) }) }),
+    says: /^"fit" is sound: 4 operations, hash [0-9a-f]{32}\n[^]*input +x +f32\[N,3\]/,
+  },
+  {
+    line: "fmt DIR/fit.rlx",
+    json: z.object({ isFormatted: z.literal(true), diagnostics: z.array(z.never()) }),
+    says: /^graph "fit" \{\n  %x = input : f32\[N,3\]\n/,
+  },
+  {
+    line: "eval DIR/fit.rlx --input x=1,2,3,4,5,6 --input y=2,7",
+    json: z.object({ outputs: z.tuple([z.object({ name: z.literal("loss"), dtype: z.literal("f32") })]) }),
+    // (3 - 2)² + (7.5 - 7)²
+    says: /loss +f32\[\] +1\.25 +the same/,
+  },
+  {
+    line: "grad DIR/fit.rlx --wrt w",
+    json: z.object({ text: text }),
+    says: /^graph "fit gradient" \{[^]*return "gradient\.w" = %\d+\n\}\n$/,
+  },
+  {
+    line: "vmap DIR/fit.rlx --size 2 --inputs x",
+    json: z.object({ text: text }),
+    says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[2,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
+  },
+  {
     line: "train",
     json: z.object({
       recipes: z.array(z.object({ id: text, defaults: z.object({ steps: number, lr: number }) })).min(4),
@@ -915,6 +941,28 @@ describe("a process", () => {
     const [{ code, signal, out }, here] = [await rlxProcess(words(line), options), await rlx(words(line), options)];
     expect({ code, signal, out }).toEqual({ code: here.code, signal: null, out: here.out });
   });
+});
+
+it("check of a wrong graph ends with 1, and says all that is wrong and what to write", async () => {
+  const { code, out } = await command("check DIR/wrong.rlx");
+  expect(code).toBe(1);
+  expect(out).toMatch(/wrong\.rlx:7:8: \[mull\] no such op \(IR_STRUCTURE\)\n    write mul\n/);
+  expect(out).toMatch(/wrong\.rlx:8:23: \[reduce\] unknown attribute "knd"[^]*\n    write kind\n\n2 faults\n$/);
+  expect(await command("fmt DIR/wrong.rlx --check")).toMatchObject({ code: 0, out: "" });
+});
+
+it("eval writes outputs as NumPy reads them, and takes them again", async () => {
+  const place = join(folder, "arrays");
+  expect((await command(`eval DIR/fit.rlx --symbol N=2 -o ${place}`)).code).toBe(0);
+  const bytes = await readFile(join(place, "loss.npy"));
+  expect(bytes.subarray(1, 6).toString()).toBe("NUMPY");
+  expect(bytes.toString("latin1")).toContain("{'descr': '<f4', 'fortran_order': False, 'shape': (), }");
+  expect(bytes.length % 64).toBe(4);
+  await writeFile(join(folder, "sum.rlx"), 'graph "s" {\n  %x = input : f32[]\n  return "y" = %x\n}\n');
+  const back = JSON.parse((await command(`eval DIR/sum.rlx --input x=${join(place, "loss.npy")} --json`)).out) as {
+    readonly outputs: readonly [{ readonly values: readonly number[] }];
+  };
+  expect(back.outputs[0].values).toEqual([bytes.readFloatLE(bytes.length - 4)]);
 });
 
 it("check of a damaged file ends with 1, and says where and what to do", async () => {

@@ -9,6 +9,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import type { DiffOptions } from "./diff.ts";
+import type { DeriveOptions, EvalOptions, FormatOptions } from "./graphText.ts";
 import type { SessionOptions } from "./session.ts";
 import { fail } from "./ending.ts";
 import {
@@ -136,6 +137,7 @@ add(
   "is this file broken? Reads every tensor; names tensor, row and expert; exits with 1 if it is",
   "rlx check model.gguf",
   "rlx check q4.gguf --against f16.gguf --json",
+  "rlx check graph.rlx",
 )
   .option("--against <path>", "the file that it was made from: also finds rows that were replaced")
   .action(run(async () => (await import("./check.ts")).check));
@@ -343,6 +345,64 @@ add(
   .option("--chunks <n>", "most chunks; the whole text without it")
   .option("--threads <n>", "CPU threads; all without it")
   .action(run(async () => (await import("./imatrix.ts")).imatrix));
+
+/** A command over a graph in text. */
+function graphCommand(name: string, summary: string, ...shown: readonly string[]): Program {
+  return program
+    .command(name)
+    .description(summary)
+    .argument("<file>", "a graph in text (docs/ir-text.md), or - for standard input")
+    .option(...JSON_OPTION)
+    .addHelpText("after", examples(shown));
+}
+
+graphCommand("fmt", "a graph's text in its one layout", "rlx fmt graph.rlx", "rlx fmt --write graph.rlx")
+  .option("--write", "write it back")
+  .option("--check", "only say, by the exit code, whether it would change")
+  .action((file: string, options: FormatOptions, command: Program) =>
+    run(async () => {
+      const { format } = await import("./graphText.ts");
+      return (of: Command, _model: ModelChoice, given: FormatOptions) => format(of, file, given);
+    })(undefined, options, command),
+  );
+
+graphCommand(
+  "eval",
+  "run a graph once, beside the float64 reference; inputs that are not given are drawn",
+  "rlx eval graph.rlx --input x=1,2,3",
+  "rlx eval graph.rlx --input x=x.npy --symbol T=8 --device mlx -o results",
+)
+  .addOption(several("--input <numbers>", "x=1,2,3 row by row, or x=file.npy"))
+  .addOption(several("--symbol <size>", "N=8: a size that no input tells; 4 without it"))
+  .addOption(preset("--device <id>", "where it runs", "cpu"))
+  .option("--seed <n>", "of the inputs that are drawn")
+  .option("-o, --output <folder>", "write each output there as .npy")
+  .action((file: string, options: EvalOptions, command: Program) =>
+    run(async () => {
+      const { evaluateText } = await import("./graphText.ts");
+      return (of: Command, _model: ModelChoice, given: EvalOptions) => evaluateText(of, file, given);
+    })(undefined, options, command),
+  );
+
+graphCommand("grad", "the graph with the gradient of its loss, as text", "rlx grad loss.rlx --wrt w,b > grad.rlx")
+  .option("--of <output>", "the output that is one number; the first such without it")
+  .option("--wrt <names>", "inputs and parameters; all in floats without it")
+  .action((file: string, options: DeriveOptions, command: Program) =>
+    run(async () => {
+      const { derive } = await import("./graphText.ts");
+      return (of: Command, _model: ModelChoice, given: DeriveOptions) => derive(of, file, "grad", given);
+    })(undefined, options, command),
+  );
+
+graphCommand("vmap", "the graph of many items at once, as text", "rlx vmap graph.rlx --size 8 > batch.rlx")
+  .addOption(preset("--size <n>", "how many: a number or a symbol", "N"))
+  .option("--inputs <names>", "inputs that differ from item to item; all of them without it")
+  .action((file: string, options: DeriveOptions, command: Program) =>
+    run(async () => {
+      const { derive } = await import("./graphText.ts");
+      return (of: Command, _model: ModelChoice, given: DeriveOptions) => derive(of, file, "vmap", given);
+    })(undefined, options, command),
+  );
 
 program
   .command("train")

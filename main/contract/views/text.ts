@@ -1,0 +1,106 @@
+/** Graphs as text (docs/ir-text.md): what is wrong with one, one layout, derivatives, and a run. */
+import { z } from "zod";
+import type { View } from "../define.ts";
+import { f64 } from "./common.ts";
+import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
+
+export const LONGEST_TEXT = 64 << 20;
+const graphText = z.string().max(LONGEST_TEXT);
+/** Offsets in the text. */
+const span = { start: z.number(), end: z.number() };
+const typed = z.object({ name: z.string(), type: z.string() });
+
+const textDiagnostic = z.object({
+  code: z.string(),
+  message: z.string(),
+  ...span,
+  /** From 1. */
+  line: z.number(),
+  column: z.number(),
+  fix: z.object({ title: z.string(), ...span, text: z.string() }).nullable(),
+});
+export type TextDiagnostic = View<typeof textDiagnostic>;
+
+export const textInput = z.object({ text: graphText });
+export const textReport = z.object({
+  diagnostics: z.array(textDiagnostic),
+  /** Null where something is wrong. */
+  graph: z
+    .object({
+      name: z.string(),
+      hash: z.string(),
+      operations: z.number(),
+      inputs: z.array(typed),
+      params: z.array(typed),
+      states: z.array(typed),
+      outputs: z.array(typed),
+    })
+    .nullable(),
+});
+export type TextReport = View<typeof textReport>;
+
+/** Null where the text cannot be read. */
+export const formattedText = z.object({ text: z.string().nullable(), diagnostics: z.array(textDiagnostic) });
+
+const names = z.array(z.string().min(1).max(1000)).max(10_000);
+export const deriveInput = z.object({
+  text: graphText,
+  how: z.discriminatedUnion("kind", [
+    /** Of one output that is one number, by inputs and parameters in floats: all of them without names. */
+    z.object({ kind: z.literal("grad"), of: z.string().nullable().default(null), wrt: names.default([]) }),
+    /** Over the inputs of these names: all of them without any. */
+    z.object({
+      kind: z.literal("vmap"),
+      size: z.union([
+        z
+          .number()
+          .int()
+          .min(0)
+          .max(1 << 24),
+        z.string().min(1).max(64),
+      ]),
+      inputs: names.default([]),
+    }),
+  ]),
+});
+export type Derivation = View<typeof deriveInput>["how"];
+export const derivedText = z.object({ text: z.string() });
+
+const numbers = z.array(z.number()).max(1 << 22);
+export const runTextInput = z.object({
+  text: graphText,
+  device: runDevice.default(DEFAULT_DEVICE),
+  /** By name: numbers row by row, or a .npy file on the engine's machine. An input without either is drawn from the seed. */
+  inputs: z
+    .record(z.string(), z.union([z.object({ numbers }), z.object({ path: z.string().min(1).max(4096) })]))
+    .default({}),
+  symbols: z
+    .record(
+      z.string(),
+      z
+        .number()
+        .int()
+        .min(0)
+        .max(1 << 24),
+    )
+    .default({}),
+  seed: z.number().int().min(0).max(0xffff_ffff).default(1),
+});
+export type RunTextInput = View<typeof runTextInput>;
+export const textRun = z.object({
+  device: z.string(),
+  sentence: z.string(),
+  seconds: z.number(),
+  inputs: z.array(typed),
+  outputs: z.array(
+    z.object({
+      name: z.string(),
+      dtype: z.string(),
+      shape: z.array(z.number()),
+      values: f64,
+      /** Largest distance from the float64 reference, over the largest value there. */
+      error: z.number(),
+    }),
+  ),
+});
+export type TextRun = View<typeof textRun>;

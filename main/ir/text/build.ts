@@ -1,0 +1,400 @@
+/**
+ * A graph from the statements of a text. The builder types each node as it does anywhere; what it refuses becomes a
+ * diagnostic at the words that it is about, and a value of the stated type stands in, so that the rest is checked too.
+ */
+import type { ErrorCode } from "../../diagnostics/codes.ts";
+import { toWireError } from "../../diagnostics/errors.ts";
+import type { AttrRecord, AttrValue } from "../attributes.ts";
+import type { ApplyOptions } from "../builder.ts";
+import { GraphBuilder } from "../builder.ts";
+import type { Graph, GraphState, LeafOp, Node, NodeId, Value } from "../graph.ts";
+import { LEAF_OPS } from "../graph.ts";
+import type { HostTensor } from "../hostTensor.ts";
+import { hostTensor, sizeOf } from "../hostTensor.ts";
+import { isPacked } from "../dtype.ts";
+import type { OpTable } from "../opTable.ts";
+import type { TensorType } from "../type.ts";
+import { formatType, parseType, sameType } from "../type.ts";
+import { verify } from "../verify.ts";
+import type { Diagnostic, Fix } from "./diagnostics.ts";
+import { Faults, textError } from "./diagnostics.ts";
+import { nearest } from "./nearest.ts";
+import { readText } from "./reader.ts";
+import type { Span } from "./scanner.ts";
+import type { Attribute, Block, Data, Definition, Statement, ValueWord, Word } from "./syntax.ts";
+
+export interface TextOptions {
+  /** The data of constants that the text knows by their hash alone. */
+  readonly constants?: ReadonlyMap<string, HostTensor>;
+}
+
+/** What a text says: a graph where nothing is wrong with it. */
+export interface ReadGraph {
+  readonly graph: Graph | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The values of the text's outer graph, by the offset of the word that defines them. */
+  readonly values: ReadonlyMap<number, Value>;
+}
+
+export function readGraph(table: OpTable, text: string, options: TextOptions = {}): ReadGraph {
+  const faults = new Faults(text);
+  const around = { table, faults, constants: options.constants ?? new Map<string, HostTensor>() };
+  let builder: BlockBuilder | undefined;
+  readText(text, faults, {
+    begin: (name) => (builder = new BlockBuilder(around, name)),
+    statement: (statement) => builder?.statement(statement),
+    end: () => undefined,
+  });
+  const graph = builder?.graph();
+  // Leaves come into the graph as they are: what the builder would ask of them, verify asks.
+  if (graph !== undefined && faults.list.length === 0)
+    for (const { code, node, path, message } of verify(table, graph))
+      faults.add(code, builder?.spanOf(path === undefined ? node : undefined) ?? START, message);
+  const diagnostics = faults.sorted();
+  return {
+    graph: diagnostics.length === 0 ? graph : undefined,
+    diagnostics,
+    values: builder?.defined ?? new Map<number, Value>(),
+  };
+}
+
+const START: Span = { start: 0, end: 0 };
+
+/** The graph of a text, or an error with the first fault. `name` is the text's in messages. */
+export function parseGraph(
+  table: OpTable,
+  text: string,
+  options: TextOptions & { readonly name?: string } = {},
+): Graph {
+  const { graph, diagnostics } = readGraph(table, text, options);
+  if (graph === undefined) throw textError(options.name ?? "text", diagnostics);
+  return graph;
+}
+
+interface Surroundings {
+  readonly table: OpTable;
+  readonly faults: Faults;
+  readonly constants: ReadonlyMap<string, HostTensor>;
+}
+
+/** `all 0` of a larger type would be a text of a line and an array of gigabytes. */
+const MOST_NUMBERS = 1 << 26;
+const LEAVES: ReadonlySet<string> = new Set(LEAF_OPS);
+const isLeafOp = (op: string): op is LeafOp => LEAVES.has(op);
+
+/** What stands for values whose types nothing tells. */
+const UNKNOWN = "unknown";
+type Known = Value | typeof UNKNOWN;
+
+class BlockBuilder {
+  readonly #around: Surroundings;
+  readonly #builder: GraphBuilder;
+  /** Results of each name. */
+  readonly #values = new Map<string, readonly Known[]>();
+  /** Where the statement of each node begins and ends. */
+  readonly #starts: number[] = [];
+  readonly #ends: number[] = [];
+  readonly defined = new Map<number, Value>();
+  #inputs: readonly NodeId[] | undefined;
+  readonly #nexts: string[] = [];
+
+  constructor(around: Surroundings, name: Word) {
+    this.#around = around;
+    this.#builder = new GraphBuilder(around.table, name.text);
+  }
+
+  graph(): Graph {
+    const graph = this.#builder.finish();
+    return { ...graph, inputs: this.#inputs ?? graph.inputs, states: this.#ordered(graph.states) };
+  }
+
+  spanOf(node: number | undefined): Span | undefined {
+    if (node === undefined) return undefined;
+    const [start, end] = [this.#starts[node], this.#ends[node]];
+    return start === undefined || end === undefined ? undefined : { start, end };
+  }
+
+  /** States in the order of their `next` lines, those without one behind them. */
+  #ordered(states: readonly GraphState[]): readonly GraphState[] {
+    if (this.#nexts.length === 0) return states;
+    const place = new Map(this.#nexts.map((name, i) => [name, i]));
+    return states.toSorted((a, b) => (place.get(a.name) ?? Infinity) - (place.get(b.name) ?? Infinity) || 0);
+  }
+
+  statement({ says, span }: Statement): void {
+    switch (says.kind) {
+      case "definition":
+        this.#define(says, span);
+        return;
+      case "lost":
+        this.#values.set(says.value.name, [UNKNOWN]);
+        return;
+      case "limit":
+        this.#builder.limitSymbol(says.symbol.text, says.size);
+        return;
+      case "inputs":
+        this.#inputs = says.values.flatMap((word) => {
+          const value = this.#value(word);
+          return value === UNKNOWN ? [] : [value.node];
+        });
+        return;
+      default: {
+        const value = this.#value(says.value);
+        if (value === UNKNOWN) return;
+        const name = says.name.text;
+        if (says.kind === "return") this.#try(span, () => this.#builder.output(name, value));
+        else {
+          this.#nexts.push(name);
+          this.#try(span, () => this.#builder.setState(name, value));
+        }
+      }
+    }
+  }
+
+  #define(definition: Definition, span: Span): void {
+    const { value, op, types } = definition;
+    const stated = types.map((word) => this.#type(word));
+    const known = isLeafOp(op.text)
+      ? this.#leaf(definition, op.text, stated, span)
+      : this.#node(definition, stated, { start: op.start, end: span.end });
+    const results: readonly Known[] = known ?? this.#standIns(stated);
+    const [first] = results;
+    if (first !== undefined && first !== UNKNOWN) {
+      this.#starts[first.node] = span.start;
+      this.#ends[first.node] = span.end;
+      this.defined.set(value.start, first);
+    }
+    if (value.text.includes("."))
+      this.#fault("IR_STRUCTURE", value, `got ${value.text}, expected the name of a new value`);
+    if (this.#values.has(value.name))
+      this.#fault(
+        "IR_STRUCTURE",
+        value,
+        `%${value.name} is defined already: got a second definition, expected another name`,
+      );
+    this.#values.set(value.name, results);
+  }
+
+  /** Results of a node that could not be made, so that those that use it are checked. */
+  #standIns(stated: readonly (TensorType | undefined)[]): readonly Known[] {
+    if (stated.length === 0) return [UNKNOWN];
+    return stated.map((type) => {
+      if (type === undefined) return UNKNOWN;
+      // Params may share a name. A graph with a fault is given to nothing, so this one is never seen.
+      const [value = UNKNOWN] = this.#adopt("param", { name: "" }, type, {});
+      return value;
+    });
+  }
+
+  #node(statement: Definition, stated: readonly (TensorType | undefined)[], span: Span): readonly Value[] | undefined {
+    const { op, operands, attributes } = statement;
+    const inputs = operands.map((word) => this.#value(word));
+    const spec = this.#around.table.get(op.text);
+    if (spec === undefined) {
+      this.#unknown("IR_STRUCTURE", op, `[${op.text}] no such op`, [...this.#around.table.names, ...LEAF_OPS]);
+      return undefined;
+    }
+    const attrs = this.#attributes(attributes, Object.keys(spec.schema), op.text);
+    const regions = statement.regions.map((block) => this.#region(block));
+    const values = inputs.filter((input) => input !== UNKNOWN);
+    if (attrs === undefined || values.length < inputs.length) return undefined;
+    const made = this.#try(span, () =>
+      this.#builder.apply(op.text, values, attrs, { ...this.#options(statement), regions }),
+    );
+    if (made !== undefined) this.#compare(statement, made, stated);
+    return made;
+  }
+
+  #region({ name, statements }: Block): Graph {
+    const builder = new BlockBuilder(this.#around, name);
+    for (const statement of statements) builder.statement(statement);
+    return builder.graph();
+  }
+
+  /** Types that are stated must be those that follow. */
+  #compare(
+    { types, op, value }: Definition,
+    made: readonly Value[],
+    stated: readonly (TensorType | undefined)[],
+  ): void {
+    if (types.length === 0) return;
+    const inferred = made.map((result) => this.#builder.typeOf(result));
+    if (types.length !== made.length) {
+      const got = `got ${types.length}, expected ${made.length}: ${inferred.map(formatType).join(", ")}`;
+      this.#fault("IR_TYPE", types[0] ?? value, `[${op.text}] types of its results: ${got}`);
+      return;
+    }
+    for (const [i, type] of inferred.entries()) {
+      const word = types[i];
+      const said = stated[i];
+      if (word === undefined || said === undefined || sameType(said, type)) continue;
+      const text = formatType(type);
+      this.#fault("IR_TYPE", word, `[${op.text}] type: got ${word.text}, expected ${text}`, {
+        title: `write ${text}`,
+        span: word,
+        text,
+      });
+    }
+  }
+
+  #leaf(
+    statement: Definition,
+    op: LeafOp,
+    stated: readonly (TensorType | undefined)[],
+    span: Span,
+  ): readonly Value[] | undefined {
+    const [type] = stated;
+    if (type === undefined || stated.length > 1) {
+      if (statement.types.length !== 1)
+        this.#fault("IR_TYPE", statement.op, `[${op}] type: got ${stated.length}, expected one, such as f32[T,64]`);
+      return undefined;
+    }
+    if (op === "constant") return this.#constant(statement, type, span);
+    const name = statement.leafName?.text ?? statement.value.name;
+    const said = this.#attributes(statement.attributes, LEAF_ATTRIBUTES[op], op);
+    if (said === undefined) return undefined;
+    const attrs: Record<string, AttrValue> = { name };
+    // In the builder's order, which the graph's hash sees.
+    for (const key of LEAF_ATTRIBUTES[op]) {
+      const value = said[key] ?? (key === "rewind" ? "checkpoint" : undefined);
+      if (value !== undefined) attrs[key] = value;
+    }
+    return this.#try(span, () => this.#adopt(op, attrs, type, this.#options(statement, op === "input" ? op : name)));
+  }
+
+  #constant(statement: Definition, type: TensorType, span: Span): readonly Value[] | undefined {
+    const { data, op } = statement;
+    if (data === undefined) return undefined;
+    const tensor = this.#try(span, () => this.#tensor(data, type, op));
+    return tensor && [this.#builder.constant(tensor, this.#options(statement))];
+  }
+
+  #tensor(data: Data, type: TensorType, op: Word): HostTensor | undefined {
+    const { dtype, shape } = type;
+    const sizes = shape.filter((dim) => typeof dim === "number");
+    if (isPacked(dtype) || sizes.length < shape.length) {
+      this.#fault("IR_TYPE", op, `[constant] type: got ${formatType(type)}, expected a plain type of fixed size`);
+      return undefined;
+    }
+    if (data.kind === "hash") {
+      const known = this.#around.constants.get(data.hash);
+      if (known !== undefined) return known;
+      this.#fault(
+        "IR_STRUCTURE",
+        data.span,
+        `[constant] got #${data.hash}, expected numbers: this text does not hold those of the hash`,
+      );
+      return undefined;
+    }
+    const complex = dtype === "c64" ? [2] : [];
+    if (data.kind === "all") {
+      const count = sizeOf([...sizes, ...complex]);
+      if (count <= MOST_NUMBERS) return hostTensor(dtype, sizes, new Float64Array(count).fill(data.number));
+      this.#fault("INPUT_LIMIT", data.span, `[constant] numbers: got ${count}, expected at most ${MOST_NUMBERS}`);
+      return undefined;
+    }
+    const wanted = [...sizes, ...complex];
+    // An empty list says nothing of the sizes behind it.
+    const isEmpty = data.numbers.length === 0 && sizeOf(wanted) === 0;
+    if (isEmpty || (wanted.length === data.shape.length && wanted.every((size, i) => size === data.shape[i])))
+      return hostTensor(dtype, sizes, data.numbers);
+    this.#fault(
+      "IR_SHAPE",
+      data.span,
+      `[constant] numbers: got a list of [${data.shape.join(",")}], expected [${wanted.join(",")}] for ${formatType(type)}`,
+    );
+    return undefined;
+  }
+
+  /** Undefined where one of them is unknown. Values are the op's to check. */
+  #attributes(attributes: readonly Attribute[], names: readonly string[], op: string): AttrRecord | undefined {
+    const attrs: Record<string, AttrValue> = {};
+    let isWhole = true;
+    for (const { key, value } of attributes) {
+      if (Object.hasOwn(attrs, key.text)) {
+        this.#fault("IR_ATTRIBUTE", key, `[${op}] attribute "${key.text}" is given twice`);
+        isWhole = false;
+      } else if (!names.includes(key.text)) {
+        const message = `[${op}] unknown attribute "${key.text}": expected ${names.join(", ") || "none"}`;
+        this.#unknown("IR_ATTRIBUTE", key, message, names);
+        isWhole = false;
+      } else attrs[key.text] = value;
+    }
+    return isWhole ? attrs : undefined;
+  }
+
+  /** A leaf as the text says it. */
+  #adopt(
+    op: LeafOp,
+    attrs: AttrRecord,
+    type: TensorType,
+    { origins = [], passes = [] }: ApplyOptions,
+  ): readonly Value[] {
+    // adopt places it: the builder knows its next id.
+    const leaf: Node = { id: -1 as NodeId, op, inputs: [], attrs, outputs: [type], origins, passes, regions: [] };
+    return this.#builder.adopt(leaf, [], this.#around.constants);
+  }
+
+  #options({ provenance, op }: Definition, label = op.text): ApplyOptions {
+    if (provenance !== undefined) return { origins: provenance.origins, passes: provenance.passes };
+    return { origins: [{ scope: "", label, source: this.#builder.size }] };
+  }
+
+  #value(word: ValueWord): Known {
+    const known = this.#values.get(word.name);
+    if (known === undefined) {
+      this.#unknown(
+        "IR_STRUCTURE",
+        word,
+        `no value ${word.text} is defined above`,
+        this.#values.keys(),
+        (name) => `%${name}`,
+      );
+      return UNKNOWN;
+    }
+    const value = known[word.output];
+    if (value !== undefined) return value;
+    if (known[0] === UNKNOWN) return UNKNOWN;
+    const last = known.length === 1 ? "" : ` to %${word.name}.${known.length - 1}`;
+    this.#fault("IR_STRUCTURE", word, `results of %${word.name}: got ${word.text}, expected %${word.name}${last}`);
+    return UNKNOWN;
+  }
+
+  #type(word: Word): TensorType | undefined {
+    return this.#try(word, () => parseType(word.text));
+  }
+
+  #unknown(
+    code: ErrorCode,
+    word: Word,
+    message: string,
+    candidates: Iterable<string>,
+    written: (name: string) => string = (name) => name,
+  ): void {
+    const meant = nearest("name" in word ? String(word.name) : word.text, candidates);
+    const fix =
+      meant === undefined ? undefined : { title: `write ${written(meant)}`, span: word, text: written(meant) };
+    this.#fault(code, word, message, fix);
+  }
+
+  #fault(code: ErrorCode, span: Span, message: string, fix?: Fix): void {
+    this.#around.faults.add(code, { start: span.start, end: span.end }, message, fix);
+  }
+
+  #try<T>(span: Span, work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      const { code, message } = toWireError(error);
+      this.#fault(code, span, message);
+      return undefined;
+    }
+  }
+}
+
+const INITIAL = ["initial", "value", "scale", "seed"];
+const LEAF_ATTRIBUTES = {
+  input: [],
+  param: ["file", "tensor", "memory", ...INITIAL],
+  state: ["rewind", ...INITIAL],
+} as const satisfies Record<Exclude<LeafOp, "constant">, readonly string[]>;

@@ -1,0 +1,256 @@
+import { describe, expect, it } from "vitest";
+import { opTable } from "../../ops/index.ts";
+import { caches, nest } from "../../testing/controlGraphs.ts";
+import { attackText, hostileTexts } from "../../testing/hostileText.ts";
+import { randomCase } from "../../testing/randomGraphs.ts";
+import { tinyModel } from "../../testing/tinyModels.ts";
+import { GraphBuilder } from "../builder.ts";
+import type { Graph } from "../graph.ts";
+import { graphHash } from "../hash.ts";
+import { hostTensor } from "../hostTensor.ts";
+import { parseType } from "../type.ts";
+import { parseGraph, readGraph } from "./build.ts";
+import { formatText } from "./format.ts";
+import { printGraph, printWhole } from "./print.ts";
+
+function expectSame(graph: Graph): void {
+  const text = printWhole(graph);
+  const { graph: back, diagnostics } = readGraph(opTable, text);
+  expect(diagnostics).toEqual([]);
+  expect(back && graphHash(back)).toBe(graphHash(graph));
+  expect(back?.name).toBe(graph.name);
+  expect(back?.nodes).toEqual(graph.nodes);
+  expect(back?.states).toEqual(graph.states);
+  expect(printWhole(back!)).toBe(text);
+  expect(formatText(text)).toEqual({ text });
+}
+
+describe("a graph printed and read back is the same", () => {
+  it.each(["llama", "qwen3", "qwen2"] as const)("%s", (family) => expectSame(tinyModel(family)));
+
+  it("with sub-graphs, states and caches", () => {
+    expectSame(nest(2, 3));
+    expectSame(caches());
+  });
+
+  it.each(Array.from({ length: 40 }, (_, seed) => seed))("random %i", (seed) => expectSame(randomCase(seed).graph));
+
+  it("with every kind of leaf and number", () => {
+    const b = new GraphBuilder(opTable, 'all "kinds"');
+    b.limitSymbol("T", 512);
+    const x = b.input("x", parseType("f32[2*T+past,3]"));
+    b.param("w", parseType("q4_k[4,256]"), { file: "id", tensor: "blk.0.w" });
+    b.param("m", parseType("f32[3]"), { memory: true, initial: { kind: "normal", scale: 0.5, seed: 7 } });
+    b.state("s", parseType("f16[4]"), { rewind: "positions" });
+    b.variable("v", parseType("f32[2]"), { kind: "constant", value: -0 });
+    b.constant(hostTensor("f64", [2, 3], [NaN, Infinity, -Infinity, -0, 1e-320, 0.1]));
+    b.constant(hostTensor("c64", [1], [1, -2]));
+    b.constant(hostTensor("i32", [0, 3], []));
+    b.constant(hostTensor("f32", [300], new Float64Array(300).fill(0.25)));
+    b.constant(hostTensor("f32", [], [2]));
+    b.output("y", x);
+    expectSame(b.finish());
+  });
+
+  it("with a large constant by its hash, where the data is at hand", () => {
+    const b = new GraphBuilder(opTable, "g");
+    b.output(
+      "y",
+      b.constant(
+        hostTensor(
+          "i32",
+          [100],
+          Array.from({ length: 100 }, (_, i) => i),
+        ),
+      ),
+    );
+    const graph = b.finish();
+    const text = printGraph(graph);
+    expect(text).toMatch(/constant #[0-9a-f]{32} : i32\[100\]/);
+    expect(graphHash(parseGraph(opTable, text, { constants: graph.constants }))).toBe(graphHash(graph));
+    expect(() => parseGraph(opTable, text, { name: "g.rlx" })).toThrow("[g.rlx:2:17] [constant] got #");
+  });
+});
+
+const faultsOf = (text: string) =>
+  readGraph(opTable, text).diagnostics.map(({ line, column, code, message, fix }) => ({
+    at: `${line}:${column}`,
+    code,
+    message,
+    ...(fix && { fix: fix.text }),
+  }));
+
+describe("what is wrong in a text", () => {
+  it("is told all at once, with what to write instead", () => {
+    const text = `graph "g" {
+  %x = input : f32[2,3]
+  %y = input : f32[4]
+  %a = ad(%x, %x) : f32[2,3]
+  %b = add(%x, %y)
+  %c = add(%a, %z) : f32[2,3]
+  %d = softmax(%x) {axes: 1}
+  %e = exp(%x) : f32[3,2]
+  %e = exp(%x)
+  %f = constant [[1, 2], [3]] : f32[2,2]
+  %g = constant [1, 2] : f32[3]
+  %h = exp(%x.1)
+  retrun "y" = %e
+  return "y" = %c
+}
+`;
+    expect(faultsOf(text)).toMatchInlineSnapshot(`
+      [
+        {
+          "at": "4:8",
+          "code": "IR_STRUCTURE",
+          "fix": "add",
+          "message": "[ad] no such op",
+        },
+        {
+          "at": "5:8",
+          "code": "IR_SHAPE",
+          "message": "[add] shapes do not broadcast: got [2,3] and [4]",
+        },
+        {
+          "at": "6:16",
+          "code": "IR_STRUCTURE",
+          "fix": "%x",
+          "message": "no value %z is defined above",
+        },
+        {
+          "at": "7:21",
+          "code": "IR_ATTRIBUTE",
+          "fix": "axis",
+          "message": "[softmax] unknown attribute "axes": expected axis",
+        },
+        {
+          "at": "8:18",
+          "code": "IR_TYPE",
+          "fix": "f32[2,3]",
+          "message": "[exp] type: got f32[3,2], expected f32[2,3]",
+        },
+        {
+          "at": "9:3",
+          "code": "IR_STRUCTURE",
+          "message": "%e is defined already: got a second definition, expected another name",
+        },
+        {
+          "at": "10:26",
+          "code": "IR_SHAPE",
+          "message": "got a list of 1, expected 2 as its neighbours",
+        },
+        {
+          "at": "11:17",
+          "code": "IR_SHAPE",
+          "message": "[constant] numbers: got a list of [2], expected [3] for f32[3]",
+        },
+        {
+          "at": "12:12",
+          "code": "IR_STRUCTURE",
+          "message": "results of %x: got %x.1, expected %x",
+        },
+        {
+          "at": "13:3",
+          "code": "IR_STRUCTURE",
+          "fix": "return",
+          "message": "got "retrun", expected a statement: %value = op(…), limit, inputs, next, return",
+        },
+      ]
+    `);
+  });
+
+  it("is told where a text has no end", () => {
+    expect(faultsOf("")).toMatchInlineSnapshot(`
+      [
+        {
+          "at": "1:1",
+          "code": "IR_STRUCTURE",
+          "message": "got the end of the text, expected graph "name" { … }",
+        },
+      ]
+    `);
+    expect(faultsOf('graph "g" {\n  %x = input : f32[2')).toMatchInlineSnapshot(`
+      [
+        {
+          "at": "2:16",
+          "code": "IR_TYPE",
+          "message": "got "f32[2", expected a type such as f32[T,64]",
+        },
+        {
+          "at": "2:21",
+          "code": "IR_STRUCTURE",
+          "message": "got the end of the text, expected } at the end of the graph",
+        },
+      ]
+    `);
+    expect(faultsOf('graph "g" { return "y" = %x } }')).toMatchInlineSnapshot(`
+      [
+        {
+          "at": "1:26",
+          "code": "IR_STRUCTURE",
+          "message": "no value %x is defined above",
+        },
+        {
+          "at": "1:31",
+          "code": "IR_STRUCTURE",
+          "message": "got "}", expected nothing behind the graph",
+        },
+      ]
+    `);
+  });
+
+  it("leaves what is right alone: a fault is one fault", () => {
+    const text = 'graph "g" {\n  %x = inptu : f32[2]\n  %y = exp(%x)\n  %z = add(%y, %y)\n  return "z" = %z\n}';
+    expect(faultsOf(text).map(({ message }) => message)).toEqual([
+      'got "inptu", expected an operation with its operands in ( ), or input, param, constant, state',
+    ]);
+  });
+});
+
+describe("a formatted text", () => {
+  it("keeps names, comments and groups, in one layout", () => {
+    const text = `// A sum.
+graph "g"   {
+  limit T=8
+%left = input:f32[ T , 3 ] // the first
+      %right=input "r" : f32[T,3]
+
+
+  // both
+  %sum=add( %left,%right ) // behind
+  return "y"=%sum
+  // the end
+}
+// after
+`;
+    const formatted = formatText(text);
+    expect(formatted).toMatchInlineSnapshot(`
+      {
+        "text": "// A sum.
+      graph "g" {
+        limit T = 8
+        %left = input : f32[T,3]  // the first
+        %right = input "r" : f32[T,3]
+
+        // both
+        %sum = add(%left, %right)  // behind
+        return "y" = %sum
+        // the end
+      }
+      // after
+      ",
+      }
+    `);
+    expect(formatText("text" in formatted ? formatted.text : "")).toEqual(formatted);
+  });
+
+  it("says what keeps it from being read", () => {
+    expect(formatText("graph {\n%x == 3\n}")).toMatchObject({ diagnostics: [{ line: 2, column: 5 }] });
+  });
+});
+
+// Thousands more: hostile.slow.test.ts.
+it("300 damaged texts are told about, or are graphs", () => {
+  const texts = hostileTexts();
+  for (let seed = 0; seed < 300; seed++) expect(attackText(opTable, texts, 1_000_000 + seed).fault).toBeUndefined();
+});
