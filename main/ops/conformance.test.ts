@@ -144,7 +144,22 @@ describe("every op", () => {
 
   it("finds the ops that broadcast", () => {
     const found = several.filter((op) => !(op.name in NOT_STRETCHED) && takesOne(op)).map((op) => op.name);
-    const elementwise = ["add", "compare", "div", "maximum", "minimum", "mul", "pow", "sub", "where"];
+    const bits = ["bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"];
+    const logical = ["logical_and", "logical_or", "logical_xor"];
+    const numbers = [
+      "add",
+      "atan2",
+      "compare",
+      "div",
+      "maximum",
+      "minimum",
+      "mod",
+      "mul",
+      "pow",
+      "sub",
+      "swiglu_clamped",
+    ];
+    const elementwise = [...bits, ...logical, ...numbers, "where"];
     expect(found.sort()).toEqual(["attention", "linear_grouped", "matmul", "selective_scan", ...elementwise].sort());
   });
 
