@@ -52,20 +52,30 @@ import { wkv7 } from "./recurrent/wkv7.ts";
 import { argmax } from "./reduce/argmax.ts";
 import { argmin } from "./reduce/argmin.ts";
 import { cumsum } from "./reduce/cumsum.ts";
+import { log_softmax } from "./reduce/log_softmax.ts";
+import { logsumexp } from "./reduce/logsumexp.ts";
+import { norm } from "./reduce/norm.ts";
 import { reduce } from "./reduce/reduce.ts";
 import { softmax } from "./reduce/softmax.ts";
 import { topk } from "./reduce/topk.ts";
+import { variance } from "./reduce/variance.ts";
 import { cast } from "./shape/cast.ts";
 import { concat } from "./shape/concat.ts";
 import { expand } from "./shape/expand.ts";
 import { gather } from "./shape/gather.ts";
 import { iota } from "./shape/iota.ts";
 import { narrow } from "./shape/narrow.ts";
+import { one_hot } from "./shape/one_hot.ts";
+import { pad } from "./shape/pad.ts";
 import { reshape } from "./shape/reshape.ts";
 import { reverse } from "./shape/reverse.ts";
+import { roll } from "./shape/roll.ts";
 import { scatter_add } from "./shape/scatter_add.ts";
+import { slice } from "./shape/slice.ts";
 import { split } from "./shape/split.ts";
+import { tile } from "./shape/tile.ts";
 import { transpose } from "./shape/transpose.ts";
+import { trilu } from "./shape/trilu.ts";
 import { where } from "./shape/where.ts";
 import { custom } from "./signal/custom.ts";
 import { fft } from "./signal/fft.ts";
@@ -187,10 +197,12 @@ export const OPS = {
   log,
   log1p,
   log_sigmoid,
+  log_softmax,
   logical_and,
   logical_not,
   logical_or,
   logical_xor,
+  logsumexp,
   lstm,
   matmul,
   maximum,
@@ -200,6 +212,9 @@ export const OPS = {
   mul,
   narrow,
   neg,
+  norm,
+  one_hot,
+  pad,
   pool,
   pow,
   reciprocal,
@@ -211,6 +226,7 @@ export const OPS = {
   resize_nearest2x,
   reverse,
   rms_norm,
+  roll,
   rope,
   rope_table,
   round,
@@ -225,6 +241,7 @@ export const OPS = {
   silu,
   sin,
   sinh,
+  slice,
   softmax,
   softplus,
   split,
@@ -235,9 +252,12 @@ export const OPS = {
   swiglu_clamped,
   tan,
   tanh,
+  tile,
   topk,
   transpose,
+  trilu,
   trunc,
+  variance,
   where,
   while: whileOp,
   wkv7,

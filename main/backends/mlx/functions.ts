@@ -68,6 +68,7 @@ export const MLX_FUNCTIONS = [
   "transpose", // perm
   "broadcast",
   "narrow", // axis, start
+  "slice", // axis, start, step
   "reverse", // axes
   "split", // axis
   "concatenate", // axis
