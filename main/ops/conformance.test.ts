@@ -91,6 +91,8 @@ describe("every op", () => {
   /** Ops that take a size of 1 as they take another one, though nothing is stretched. */
   const NOT_STRETCHED: Readonly<Record<string, string>> = {
     gather: "the axis that is indexed may have any size",
+    gather_elements: "the axis that is indexed may have any size",
+    gather_nd: "the axes that are indexed may have any size",
     conv: "an axis that one window covers, whatever its size",
     kv_append: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",

@@ -51,18 +51,24 @@ import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
 import { wkv7 } from "./recurrent/wkv7.ts";
 import { argmax } from "./reduce/argmax.ts";
 import { argmin } from "./reduce/argmin.ts";
+import { argsort } from "./reduce/argsort.ts";
+import { cummax } from "./reduce/cummax.ts";
+import { cumprod } from "./reduce/cumprod.ts";
 import { cumsum } from "./reduce/cumsum.ts";
 import { log_softmax } from "./reduce/log_softmax.ts";
 import { logsumexp } from "./reduce/logsumexp.ts";
 import { norm } from "./reduce/norm.ts";
 import { reduce } from "./reduce/reduce.ts";
 import { softmax } from "./reduce/softmax.ts";
+import { sort } from "./reduce/sort.ts";
 import { topk } from "./reduce/topk.ts";
 import { variance } from "./reduce/variance.ts";
 import { cast } from "./shape/cast.ts";
 import { concat } from "./shape/concat.ts";
 import { expand } from "./shape/expand.ts";
 import { gather } from "./shape/gather.ts";
+import { gather_elements } from "./shape/gather_elements.ts";
+import { gather_nd } from "./shape/gather_nd.ts";
 import { iota } from "./shape/iota.ts";
 import { narrow } from "./shape/narrow.ts";
 import { one_hot } from "./shape/one_hot.ts";
@@ -71,6 +77,8 @@ import { reshape } from "./shape/reshape.ts";
 import { reverse } from "./shape/reverse.ts";
 import { roll } from "./shape/roll.ts";
 import { scatter_add } from "./shape/scatter_add.ts";
+import { scatter_elements } from "./shape/scatter_elements.ts";
+import { scatter_nd } from "./shape/scatter_nd.ts";
 import { slice } from "./shape/slice.ts";
 import { split } from "./shape/split.ts";
 import { tile } from "./shape/tile.ts";
@@ -143,6 +151,7 @@ export const OPS = {
   add,
   argmax,
   argmin,
+  argsort,
   asin,
   asinh,
   atan,
@@ -165,6 +174,8 @@ export const OPS = {
   conv_transpose,
   cos,
   cosh,
+  cummax,
+  cumprod,
   cumsum,
   custom,
   dequantize,
@@ -179,6 +190,8 @@ export const OPS = {
   floor,
   gated_delta,
   gather,
+  gather_elements,
+  gather_nd,
   gelu,
   group_norm,
   hard_sigmoid,
@@ -232,6 +245,8 @@ export const OPS = {
   round,
   rsqrt,
   scatter_add,
+  scatter_elements,
+  scatter_nd,
   selective_scan,
   shift_left,
   shift_right,
@@ -244,6 +259,7 @@ export const OPS = {
   slice,
   softmax,
   softplus,
+  sort,
   split,
   sqrt,
   square,

@@ -39,8 +39,11 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
     ...["shift_left", "shift_right", "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "sqrt", "square"],
     ...["stop_gradient", "sub", "swiglu_clamped", "tan", "tanh", "trunc", "where", "xielu"],
   ],
-  reduce: ["argmax", "argmin", "cumsum", "log_softmax", "logsumexp", "norm", "reduce", "softmax", "topk", "variance"],
-  lookup: ["gather", "scatter_add"],
+  reduce: [
+    ...["argmax", "argmin", "argsort", "cummax", "cumprod", "cumsum", "log_softmax", "logsumexp", "norm", "reduce"],
+    ...["softmax", "sort", "topk", "variance"],
+  ],
+  lookup: ["gather", "gather_elements", "gather_nd", "scatter_add", "scatter_elements", "scatter_nd"],
   shape: [
     ...["cast", "concat", "dequantize", "expand", "iota", "narrow", "one_hot", "pad", "reshape", "reverse", "roll"],
     ...["slice", "split", "tile", "transpose", "trilu"],

@@ -87,6 +87,10 @@ export const CPU_KERNELS = [
   "softmax", // (x) real {axis}
   "log_softmax", // (x) real {axis}
   "cumsum", // (x) num {axis, exclusive, reverse}
+  "cumprod", // (x) num {axis, reverse}
+  "cummax",
+  "sort", // (x) num {axis, descending}; NaN is the largest
+  "argsort", // → i32, the first of equals first
   "topk", // (x) num {k, anyOfEquals?} over the last axis → values, i32 indices; largest first, lowest index on ties
   // Data movement.
   "copy", // (x) any: same bytes under another type (reshape)

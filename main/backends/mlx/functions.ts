@@ -83,6 +83,10 @@ export const MLX_FUNCTIONS = [
   "argmax", // axis
   "argmin", // axis
   "cumsum", // axis, exclusive, reverse
+  "cumprod", // axis, reverse
+  "cummax",
+  "sort", // axis, descending
+  "argsort",
   "softmax", // axis
   "topk", // k
   "matmul",

@@ -86,6 +86,8 @@ Arrays take(const Invocation& c) {
 Arrays scatter_add(const Invocation& c) {
   const array& updates = c.in(0);
   const mx::Shape shape = c.shape();
+  // MLX refuses no rows for an axis without any.
+  if (updates.size() == 0) return {mx::zeros(shape, updates.dtype())};
   const array indices = within(c, c.in(1), shape.at(c.whole("axis")));
   const int axis = c.whole("axis"), named = static_cast<int>(indices.ndim());
   std::vector<int> order;
