@@ -71,6 +71,8 @@ export function plainDType(type: ElementType, source: string): DType {
 
 const DTYPE_KINDS = {
   floats: isFloat,
+  "whole numbers": isInteger,
+  bool: (type: ElementType) => type === "bool",
   numbers: (type: ElementType) => isFloat(type) || isInteger(type),
   "numbers or bool": (type: ElementType) => isFloat(type) || isInteger(type) || type === "bool",
 } as const;

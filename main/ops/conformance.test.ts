@@ -92,6 +92,8 @@ describe("every op", () => {
   /** Ops that take a size of 1 as they take another one, though nothing is stretched. */
   const NOT_STRETCHED: Readonly<Record<string, string>> = {
     gather: "the axis that is indexed may have any size",
+    gather_elements: "the axis that is indexed may have any size",
+    gather_nd: "the axes that are indexed may have any size",
     conv: "an axis that one window covers, whatever its size",
     kv_append: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
@@ -145,7 +147,22 @@ describe("every op", () => {
 
   it("finds the ops that broadcast", () => {
     const found = several.filter((op) => !(op.name in NOT_STRETCHED) && takesOne(op)).map((op) => op.name);
-    const elementwise = ["add", "compare", "div", "maximum", "minimum", "mul", "pow", "sub", "where"];
+    const bits = ["bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"];
+    const logical = ["logical_and", "logical_or", "logical_xor"];
+    const numbers = [
+      "add",
+      "atan2",
+      "compare",
+      "div",
+      "maximum",
+      "minimum",
+      "mod",
+      "mul",
+      "pow",
+      "sub",
+      "swiglu_clamped",
+    ];
+    const elementwise = [...bits, ...logical, ...numbers, "where"];
     expect(found.sort()).toEqual(["attention", "linear_grouped", "matmul", "selective_scan", ...elementwise].sort());
   });
 

@@ -13,13 +13,24 @@ import { kv_append } from "./attention/kv_append.ts";
 import { rope } from "./attention/rope.ts";
 import { rope_table } from "./attention/rope_table.ts";
 import { add } from "./binary/add.ts";
+import { atan2 } from "./binary/atan2.ts";
+import { bit_and } from "./binary/bit_and.ts";
+import { bit_or } from "./binary/bit_or.ts";
+import { bit_xor } from "./binary/bit_xor.ts";
 import { compare } from "./binary/compare.ts";
 import { div } from "./binary/div.ts";
+import { logical_and } from "./binary/logical_and.ts";
+import { logical_or } from "./binary/logical_or.ts";
+import { logical_xor } from "./binary/logical_xor.ts";
 import { maximum } from "./binary/maximum.ts";
 import { minimum } from "./binary/minimum.ts";
+import { mod } from "./binary/mod.ts";
 import { mul } from "./binary/mul.ts";
 import { pow } from "./binary/pow.ts";
+import { shift_left } from "./binary/shift_left.ts";
+import { shift_right } from "./binary/shift_right.ts";
 import { sub } from "./binary/sub.ts";
+import { swiglu_clamped } from "./binary/swiglu_clamped.ts";
 import { ifOp } from "./control/if.ts";
 import { whileOp } from "./control/while.ts";
 import { attention_block } from "./fused/attention_block.ts";
@@ -40,44 +51,91 @@ import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
 import { wkv7 } from "./recurrent/wkv7.ts";
 import { argmax } from "./reduce/argmax.ts";
 import { argmin } from "./reduce/argmin.ts";
+import { argsort } from "./reduce/argsort.ts";
+import { cummax } from "./reduce/cummax.ts";
+import { cumprod } from "./reduce/cumprod.ts";
 import { cumsum } from "./reduce/cumsum.ts";
+import { log_softmax } from "./reduce/log_softmax.ts";
+import { logsumexp } from "./reduce/logsumexp.ts";
+import { norm } from "./reduce/norm.ts";
 import { reduce } from "./reduce/reduce.ts";
 import { softmax } from "./reduce/softmax.ts";
+import { sort } from "./reduce/sort.ts";
 import { topk } from "./reduce/topk.ts";
+import { variance } from "./reduce/variance.ts";
 import { cast } from "./shape/cast.ts";
 import { concat } from "./shape/concat.ts";
 import { expand } from "./shape/expand.ts";
 import { gather } from "./shape/gather.ts";
+import { gather_elements } from "./shape/gather_elements.ts";
+import { gather_nd } from "./shape/gather_nd.ts";
 import { iota } from "./shape/iota.ts";
 import { narrow } from "./shape/narrow.ts";
+import { one_hot } from "./shape/one_hot.ts";
+import { pad } from "./shape/pad.ts";
 import { reshape } from "./shape/reshape.ts";
 import { reverse } from "./shape/reverse.ts";
+import { roll } from "./shape/roll.ts";
 import { scatter_add } from "./shape/scatter_add.ts";
+import { scatter_elements } from "./shape/scatter_elements.ts";
+import { scatter_nd } from "./shape/scatter_nd.ts";
+import { slice } from "./shape/slice.ts";
 import { split } from "./shape/split.ts";
+import { tile } from "./shape/tile.ts";
 import { transpose } from "./shape/transpose.ts";
+import { trilu } from "./shape/trilu.ts";
 import { where } from "./shape/where.ts";
 import { custom } from "./signal/custom.ts";
 import { fft } from "./signal/fft.ts";
 import { lstm } from "./signal/lstm.ts";
 import { abs } from "./unary/abs.ts";
+import { acos } from "./unary/acos.ts";
+import { acosh } from "./unary/acosh.ts";
+import { asin } from "./unary/asin.ts";
+import { asinh } from "./unary/asinh.ts";
+import { atan } from "./unary/atan.ts";
+import { atanh } from "./unary/atanh.ts";
+import { bit_not } from "./unary/bit_not.ts";
+import { ceil } from "./unary/ceil.ts";
+import { clamp } from "./unary/clamp.ts";
 import { cos } from "./unary/cos.ts";
+import { cosh } from "./unary/cosh.ts";
+import { elu } from "./unary/elu.ts";
 import { erf } from "./unary/erf.ts";
 import { exp } from "./unary/exp.ts";
+import { expm1 } from "./unary/expm1.ts";
 import { floor } from "./unary/floor.ts";
 import { gelu } from "./unary/gelu.ts";
+import { hard_sigmoid } from "./unary/hard_sigmoid.ts";
+import { hard_swish } from "./unary/hard_swish.ts";
+import { is_finite } from "./unary/is_finite.ts";
+import { is_nan } from "./unary/is_nan.ts";
+import { leaky_relu } from "./unary/leaky_relu.ts";
 import { log } from "./unary/log.ts";
+import { log1p } from "./unary/log1p.ts";
+import { log_sigmoid } from "./unary/log_sigmoid.ts";
+import { logical_not } from "./unary/logical_not.ts";
+import { mish } from "./unary/mish.ts";
 import { neg } from "./unary/neg.ts";
+import { reciprocal } from "./unary/reciprocal.ts";
 import { relu } from "./unary/relu.ts";
+import { relu6 } from "./unary/relu6.ts";
+import { relu_squared } from "./unary/relu_squared.ts";
 import { round } from "./unary/round.ts";
 import { rsqrt } from "./unary/rsqrt.ts";
 import { sigmoid } from "./unary/sigmoid.ts";
 import { sign } from "./unary/sign.ts";
 import { silu } from "./unary/silu.ts";
 import { sin } from "./unary/sin.ts";
+import { sinh } from "./unary/sinh.ts";
 import { softplus } from "./unary/softplus.ts";
 import { sqrt } from "./unary/sqrt.ts";
+import { square } from "./unary/square.ts";
 import { stop_gradient } from "./unary/stop_gradient.ts";
+import { tan } from "./unary/tan.ts";
 import { tanh } from "./unary/tanh.ts";
+import { trunc } from "./unary/trunc.ts";
+import { xielu } from "./unary/xielu.ts";
 import { conv } from "./window/conv.ts";
 import { conv_transpose } from "./window/conv_transpose.ts";
 import { pool } from "./window/pool.ts";
@@ -88,80 +146,138 @@ import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 
 export const OPS = {
   abs,
+  acos,
+  acosh,
   add,
   argmax,
   argmin,
+  argsort,
+  asin,
+  asinh,
+  atan,
+  atan2,
+  atanh,
   attention,
   attention_block,
   attention_cached,
   batch_norm_inference,
+  bit_and,
+  bit_not,
+  bit_or,
+  bit_xor,
   cast,
+  ceil,
+  clamp,
   compare,
   concat,
   conv,
   conv_transpose,
   cos,
+  cosh,
+  cummax,
+  cumprod,
   cumsum,
   custom,
   dequantize,
   div,
   dot_general,
+  elu,
   erf,
   exp,
   expand,
+  expm1,
   fft,
   floor,
   gated_delta,
   gather,
+  gather_elements,
+  gather_nd,
   gelu,
   group_norm,
+  hard_sigmoid,
+  hard_swish,
   if: ifOp,
   iota,
+  is_finite,
+  is_nan,
   kv_append,
   layer_norm,
   layer_norm2d,
+  leaky_relu,
   linear,
   linear_block,
   linear_grouped,
   log,
+  log1p,
+  log_sigmoid,
+  log_softmax,
+  logical_and,
+  logical_not,
+  logical_or,
+  logical_xor,
+  logsumexp,
   lstm,
   matmul,
   maximum,
   minimum,
+  mish,
+  mod,
   mul,
   narrow,
   neg,
+  norm,
+  one_hot,
+  pad,
   pool,
   pow,
+  reciprocal,
   reduce,
   relu,
+  relu6,
+  relu_squared,
   reshape,
   resize_nearest2x,
   reverse,
   rms_norm,
+  roll,
   rope,
   rope_table,
   round,
   rsqrt,
   scatter_add,
+  scatter_elements,
+  scatter_nd,
   selective_scan,
+  shift_left,
+  shift_right,
   short_conv_cached,
   sigmoid,
   sign,
   silu,
   sin,
+  sinh,
+  slice,
   softmax,
   softplus,
+  sort,
   split,
   sqrt,
+  square,
   stop_gradient,
   sub,
+  swiglu_clamped,
+  tan,
   tanh,
+  tile,
   topk,
   transpose,
+  trilu,
+  trunc,
+  variance,
   where,
   while: whileOp,
   wkv7,
+  xielu,
 } as const;
 
 export type OpList = typeof OPS;

@@ -179,7 +179,13 @@ function singleTables(sample: AnySample, [positions, factors]: readonly HostTens
 /** Whole reasons, and the ops that may give them: "left to the host for now" is none. */
 const PLATFORM =
   /^(Core ML has no ((float64|i64|u32) arithmetic|complex numbers|pooling by product|tensors without elements)|Core ML holds whole numbers as int32, which does not wrap at the size of (i8|u8|i16)|Core ML tensors have at most 5 dimensions, this one has \d+)$/;
+const ON_BITS =
+  /^Core ML has no operators on the bits of whole numbers: it runs as a host segment between Core ML models$/;
 const HOST_OPS: Readonly<Record<string, RegExp>> = {
+  bit_and: ON_BITS,
+  bit_or: ON_BITS,
+  bit_xor: ON_BITS,
+  shift_right: ON_BITS,
   fft: /^Core ML has no Fourier transform: it runs as a host segment between Core ML models$/,
   lstm: /^Core ML's lstm wants its weights at compile time, .* it is a host segment between Core ML models$/,
   attention_block: /^the fusions of the CPU backend make it, and they run for the CPU only$/,

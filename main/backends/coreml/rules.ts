@@ -113,6 +113,21 @@ export function milDivideWhole(e: CoremlEmitter, x: MilValue, y: MilValue): MilV
   return e.op("mul", { x: e.op("add", { x: q, y: e.cast(low, "int32") }), y: e.cast(divides, "int32") });
 }
 
+/** The remainder of milDivideWhole: the sign of x, by zero 0. */
+export function milModWhole(e: CoremlEmitter, x: MilValue, y: MilValue): MilValue {
+  const rest = e.op("sub", { x, y: e.op("mul", { x: milDivideWhole(e, x, y), y }) });
+  return e.op("mul", { x: rest, y: e.cast(e.op("not_equal", { x: y, y: 0 }), "int32") });
+}
+
+/** The remainder of floats with the sign of x: `mod` has that of y, and of an infinite y it makes no number. */
+export function milMod(e: CoremlEmitter, x: MilValue, y: MilValue): MilValue {
+  const by = e.op("abs", { x: y });
+  const size = e.op("mod", { x: e.op("abs", { x }), y: by });
+  const rest = e.op("select", { cond: negative(e, x), a: e.op("mul", { x: size, y: -1 }), b: size });
+  const all = e.op("add", { x, y: e.op("sub", { x, y: x }) });
+  return e.op("select", { cond: e.op("equal", { x: by, y: Infinity }), a: all, b: rest });
+}
+
 /**
  * x^y of int32 by repeated squares, a step for each bit of the exponent, so that large powers wrap as products do: how `pow` rounds
  * whole numbers is nowhere said. Under a negative exponent only 1 and −1 stay whole; everything else is cut off to 0.
@@ -122,7 +137,9 @@ export function milPowerWhole(e: CoremlEmitter, x: MilValue, y: MilValue): MilVa
     x: negative(e, y),
     y: e.op("not_equal", { x: e.op("abs", { x }), y: 1 }),
   });
-  let [base, rest] = [x, e.op("abs", { x: y })];
+  // Of the shape of both: a choice has no more elements than its branches.
+  let base = e.op("add", { x, y: e.op("mul", { x: y, y: 0 }) });
+  let rest = e.op("abs", { x: y });
   let power = e.cast(e.op("logical_not", { x: vanishes }), "int32");
   for (let bit = 0; bit < EXPONENT_BITS; bit++) {
     const odd = e.op("not_equal", { x: e.op("mod", { x: rest, y: 2 }), y: 0 });

@@ -17,7 +17,13 @@ export const CPU_KERNELS = [
   "min",
   "pow",
   "mod", // C fmod: the sign of a
-  "atan2", // f32
+  "atan2", // real
+  // (a, b) whole → same dtype; a count outside the bits of the type moves all of them out.
+  "bit_and",
+  "bit_or",
+  "bit_xor",
+  "shift_left",
+  "shift_right", // of a signed number with its sign
   // (a, b) num or bool → bool.
   "eq",
   "ne",
@@ -32,7 +38,7 @@ export const CPU_KERNELS = [
   "logical_not",
   // (condition bool, a, b) with broadcasting, any → dtype of a.
   "where",
-  // (x) num for neg, abs, sign, square; real for the others but tan and atan, which take f32.
+  // (x) num for neg, abs, sign, square; real for the others.
   "neg",
   "abs",
   "sign",
@@ -46,16 +52,28 @@ export const CPU_KERNELS = [
   "cos",
   "tan",
   "atan",
+  "asin",
+  "acos",
+  "sinh",
+  "cosh",
+  "asinh",
+  "acosh",
+  "atanh",
+  "log1p",
+  "expm1",
   "tanh",
   "sigmoid",
   "silu",
   "gelu", // exact, erf
   "gelu_tanh",
   "relu",
+  "elu", // {alpha}
+  "leaky_relu", // {alpha}
   "softplus",
   "erf",
   "floor",
   "ceil",
+  "trunc",
   "round", // half to even
   "cast", // (x) any to any; float to int truncates and saturates; to bool: nonzero
   // (x) num → {axes: list}; the output type says whether axes are kept. sum, mean, prod of i32 wrap or truncate.
@@ -69,6 +87,10 @@ export const CPU_KERNELS = [
   "softmax", // (x) real {axis}
   "log_softmax", // (x) real {axis}
   "cumsum", // (x) num {axis, exclusive, reverse}
+  "cumprod", // (x) num {axis, reverse}
+  "cummax",
+  "sort", // (x) num {axis, descending}; NaN is the largest
+  "argsort", // → i32, the first of equals first
   "topk", // (x) num {k, anyOfEquals?} over the last axis → values, i32 indices; largest first, lowest index on ties
   // Data movement.
   "copy", // (x) any: same bytes under another type (reshape)

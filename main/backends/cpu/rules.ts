@@ -25,7 +25,9 @@ interface Entry<Attrs> {
 export const FLOATS: readonly ElementType[] = ["f32", "f16", "bf16"];
 /** Kernels that have a loop in double precision beside it. */
 export const REALS: readonly ElementType[] = [...FLOATS, "f64"];
-export const NUMBERS: readonly ElementType[] = [...REALS, "i32", "u8", "i8", "i16", "u32", "i64"];
+export const WHOLE: readonly ElementType[] = ["i32", "u8", "i8", "i16", "u32", "i64"];
+export const NUMBERS: readonly ElementType[] = [...REALS, ...WHOLE];
+export const TRUTH: readonly ElementType[] = ["bool"];
 export const COMPARABLE: readonly ElementType[] = [...NUMBERS, "bool"];
 /** Data is only moved. */
 export const MOVABLE: readonly ElementType[] = [...COMPARABLE, "c64"];

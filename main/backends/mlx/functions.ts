@@ -4,18 +4,35 @@
  */
 export const MLX_FUNCTIONS = [
   "abs",
+  "arccos",
+  "arccosh",
+  "arcsin",
+  "arcsinh",
+  "arctan",
+  "arctanh",
+  "ceil",
   "cos",
+  "cosh",
   "erf",
   "exp",
+  "expm1",
   "floor",
+  "isfinite",
+  "isnan",
   "log",
+  "log1p",
   "negative",
+  "reciprocal",
   "rsqrt",
   "sigmoid",
   "sign",
   "sin",
+  "sinh",
   "sqrt",
+  "square",
+  "tan",
   "tanh",
+  "trunc",
   "round",
   "relu",
   "silu",
@@ -26,8 +43,19 @@ export const MLX_FUNCTIONS = [
   "multiply",
   "divide", // whole numbers: towards zero, by zero is 0
   "power",
+  "arctan2",
+  "mod", // C fmod: the sign of the first; whole numbers by zero are 0
+  "bitwise_and",
+  "bitwise_or",
+  "bitwise_xor",
+  "bitwise_invert",
+  "left_shift", // a count outside the bits of the type moves all of them out
+  "right_shift",
   "maximum",
   "minimum",
+  "logical_and",
+  "logical_or",
+  "logical_not",
   "equal",
   "not_equal",
   "less",
@@ -40,6 +68,7 @@ export const MLX_FUNCTIONS = [
   "transpose", // perm
   "broadcast",
   "narrow", // axis, start
+  "slice", // axis, start, step
   "reverse", // axes
   "split", // axis
   "concatenate", // axis
@@ -54,6 +83,10 @@ export const MLX_FUNCTIONS = [
   "argmax", // axis
   "argmin", // axis
   "cumsum", // axis, exclusive, reverse
+  "cumprod", // axis, reverse
+  "cummax",
+  "sort", // axis, descending
+  "argsort",
   "softmax", // axis
   "topk", // k
   "matmul",

@@ -9,16 +9,18 @@ import type { MlxFunction } from "./functions.ts";
 type Operands = readonly (MlxValue | undefined)[];
 
 /** What may be computed with, beside what may only be moved. */
-export type MlxTakes = "floats" | "numbers" | "comparable" | "any";
+export type MlxTakes = "floats" | "whole" | "numbers" | "comparable" | "any";
 
 const ACCEPTS: { readonly [T in MlxTakes]: (type: ElementType) => boolean } = {
   floats: isFloat,
+  whole: isInteger,
   numbers: (type) => isFloat(type) || isInteger(type),
   comparable: (type) => isFloat(type) || isInteger(type) || type === "bool",
   any: () => true,
 };
 const SPELLED: { readonly [T in MlxTakes]: string } = {
   floats: "floats",
+  whole: "whole numbers",
   numbers: "floats and whole numbers",
   comparable: "numbers and truth values",
   any: "every type",

@@ -54,6 +54,7 @@ export const pow: Binary<"pow"> = binaryOp("pow", {
       [values([1, -1, -1, 2, -3, 7, -2, 0, 5], [9], "i32"), values([-3, -2, -3, -1, -2, 11, 31, 0, 0], [9], "i32")],
       {},
     ),
+    sample("whole numbers, one base for all", [values([3], [], "i32"), values([0, 1, 5, -1], [2, 2], "i32")], {}),
     ...POWERS.map(([dtype, a, b]): Sample<NoAttrs> =>
       sample(`powers that wrap, ${dtype}`, [values(a, [a.length], dtype), values(b, [b.length], dtype)], {}),
     ),

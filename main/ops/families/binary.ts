@@ -13,12 +13,12 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, tensor } from "../../ir/type.ts";
-import type { Backends, Lowering, Op, Oracle, Sample, VjpContext } from "../defineOp.ts";
+import type { Backends, Gradient, Lowering, Op, Oracle, Sample, VjpContext } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { scalarLike } from "./constants.ts";
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
-import { integers, normals, sample, uniform, withDoubles, wrappingPairs } from "./samples.ts";
+import { integers, normals, sample, uniform, values, withDoubles, wrappingPairs } from "./samples.ts";
 import { unbroadcast } from "./unbroadcast.ts";
 
 type Two<T> = readonly [T, T];
@@ -55,37 +55,45 @@ export type Binary<Name extends string> = Op<Name, NoAttrs, 2>;
 
 interface BinaryFields {
   readonly summary: string;
+  /** Element types of both operands: numbers, when absent. */
+  readonly takes?: Parameters<typeof dtypeAmong>[0];
   readonly operands?: readonly [string, string];
   readonly reference: ElementFunction;
   readonly oracle: Oracle;
   /** The cotangents of both operands, of the shape of the result; they are summed to the operands' own. */
-  readonly gradient: (context: VjpContext<NoAttrs, 2>) => Two<Value>;
+  readonly gradient: ((context: VjpContext<NoAttrs, 2>) => Two<Value>) | Gradient<NoAttrs, 2>;
   /** Beside `pure` and `elementwise`. */
   readonly traits?: readonly Trait[];
   readonly backends: Backends<NoAttrs, 2>;
   readonly samples: readonly Sample<NoAttrs>[];
 }
 
-export const binaryOp = <Name extends string>(name: Name, fields: BinaryFields): Binary<Name> =>
-  defineOp({
+export const binaryOp = <Name extends string>(name: Name, fields: BinaryFields): Binary<Name> => {
+  const { gradient } = fields;
+  return defineOp({
     name,
     summary: fields.summary,
     arity: 2,
     operands: fields.operands ?? ["left", "right"],
     outputs: "one",
     attributes: {},
-    infer: ([a, b]) => tensor(commonDType(name, "numbers", a, b), broadcastShapes(a.shape, b.shape, name)),
+    infer: ([a, b]) =>
+      tensor(commonDType(name, fields.takes ?? "numbers", a, b), broadcastShapes(a.shape, b.shape, name)),
     reference: (inputs) => referenceBinary(fields.reference)(inputs),
     oracle: fields.oracle,
-    gradient: {
-      kind: "vjp",
-      rule: (context) => fields.gradient(context).map((ct, i) => unbroadcast(context.g, ct, context.inputs[i] ?? ct)),
-    },
+    gradient:
+      typeof gradient === "function"
+        ? {
+            kind: "vjp",
+            rule: (context) => gradient(context).map((ct, i) => unbroadcast(context.g, ct, context.inputs[i] ?? ct)),
+          }
+        : gradient,
     batching: { kind: "elementwise" },
     traits: ["pure", "elementwise", ...(fields.traits ?? [])],
     backends: fields.backends,
     samples: fields.samples,
   });
+};
 
 export const cpuBinary = (kernel: CpuKernel): Lowering<CpuEmitter, CpuValue, NoAttrs, 2> =>
   cpuKernel(kernel, { takes: NUMBERS });
@@ -118,6 +126,11 @@ export const binarySamples: readonly Sample<NoAttrs>[] = withDoubles([
   ...wrappingPairs,
 ]);
 
+/** Without the whole numbers. */
+export const floatPairs: readonly Sample<NoAttrs>[] = binarySamples.filter(({ inputs }) =>
+  inputs.every(({ type }) => type.dtype.startsWith("f")),
+);
+
 /** As above with operands away from zero and from each other, for ops with a pole or a kink. */
 export const positiveBinarySamples: readonly Sample<NoAttrs>[] = withDoubles([
   sample("same shape, odd sizes", [uniform(1, [3, 5], 0.5, 3), uniform(2, [3, 5], 0.5, 3)], {}),
@@ -125,3 +138,10 @@ export const positiveBinarySamples: readonly Sample<NoAttrs>[] = withDoubles([
   sample("symbolic rows", [uniform(5, ["T", 7], 0.5, 3), uniform(6, [7], 0.5, 3)], {}, { bindings: { T: 3 } }),
   sample("whole numbers", [integers(7, [2, 3], 1, 9), integers(8, [3], 1, 4)], {}),
 ]);
+
+/** Every pair of a NaN, infinities and zeros, and nothing at all. */
+const EDGES = [NaN, Infinity, -Infinity, 0, -0, 1.5, -2];
+export const edgePairs: readonly Sample<NoAttrs>[] = [
+  sample("NaN, infinities, zeros", [values(EDGES, [7, 1]), values(EDGES)], {}, { differentiable: false }),
+  sample("an empty axis", [values([], [0, 3]), values([1, 2, 3])], {}),
+];

@@ -4,7 +4,7 @@ import type { Value } from "../../ir/graph.ts";
 import { decomposed } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
 import type { Unary } from "../families/unary.ts";
-import { realSamples, unaryOp } from "../families/unary.ts";
+import { realSamples, softplusOf, unaryOp } from "../families/unary.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** max(x, 0) + log(1 + e^-|x|): the exponential never overflows. */
@@ -15,7 +15,7 @@ function decompose(g: OpBuilder, [x]: readonly [Value]): Value {
 
 export const softplus: Unary<"softplus"> = unaryOp("softplus", {
   summary: "log(1 + eˣ): a smooth largest of x and 0.",
-  reference: (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))),
+  reference: softplusOf,
   oracle: { jax: "jax.nn.softplus(x0)" },
   gradient: ({ g, ct, inputs: [x] }) => g.mul([ct, g.sigmoid([x])]),
   backends: {

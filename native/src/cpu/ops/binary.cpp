@@ -1,4 +1,4 @@
-// Element-wise kernels with two operands, comparisons, logic, and where.
+// Element-wise kernels with two operands, comparisons, logic, bits, and where.
 #include <cmath>
 #include <cstring>
 
@@ -76,12 +76,33 @@ class Vector final : public Arithmetic<F> {
 class Atan2 final : public BroadcastOp<2> {
  public:
   explicit Atan2(const OpContext& context) : BroadcastOp(context) {
-    expect_type(c.in[0], DType::f32, "first operand");
-    expect_type(c.in[1], DType::f32, "second operand");
-    expect_type(c.out[0], DType::f32, "result");
+    const DType type = out().dtype;
+    if (type != DType::f32 && type != DType::f64)
+      reject(Code::ir_type, "element type: got %s, expected f32 or f64", dtype_name(type));
+    expect_type(c.in[0], type, "first operand");
+    expect_type(c.in[1], type, "second operand");
   }
   void stretch(size_t begin, size_t end) override {
+    if (out().dtype == DType::f64)
+      return two<double, double>(*this, loop, begin, end, [](double a, double b) { return std::atan2(a, b); });
     two<float, float>(*this, loop, begin, end, [](float a, float b) { return std::atan2(a, b); });
+  }
+};
+
+template <class F>
+class Bits final : public BroadcastOp<2> {
+ public:
+  explicit Bits(const OpContext& context) : BroadcastOp(context) {
+    const DType type = out().dtype;
+    if (!is_number(type) || type == DType::f32 || type == DType::f64)
+      reject(Code::ir_type, "element type: got %s, expected whole numbers", dtype_name(type));
+    expect_type(c.in[0], type, "first operand");
+    expect_type(c.in[1], type, "second operand");
+  }
+  void stretch(size_t begin, size_t end) override {
+    with_number(out().dtype, [&]<class T>(T) {
+      if constexpr (std::integral<T>) two<T, T>(*this, loop, begin, end, [](T a, T b) { return F::of(a, b); });
+    });
   }
 };
 
@@ -181,6 +202,11 @@ constexpr KernelEntry kTable[] = {
     {"pow", make_op<Arithmetic<Pow>>},
     {"mod", make_op<Arithmetic<Mod>>},
     {"atan2", make_op<Atan2>},
+    {"bit_and", make_op<Bits<BitAnd>>},
+    {"bit_or", make_op<Bits<BitOr>>},
+    {"bit_xor", make_op<Bits<BitXor>>},
+    {"shift_left", make_op<Bits<ShiftLeft>>},
+    {"shift_right", make_op<Bits<ShiftRight>>},
     {"eq", make_op<Comparison<Compare::eq>>},
     {"ne", make_op<Comparison<Compare::ne>>},
     {"lt", make_op<Comparison<Compare::lt>>},

@@ -149,4 +149,37 @@ struct Pow {
   }
 };
 
+// Of whole numbers only. Counts from 0 to the bits of the type less one; any other moves all out.
+struct BitAnd {
+  template <std::integral T>
+  static T of(T a, T b) {
+    return static_cast<T>(bits_of(a) & bits_of(b));
+  }
+};
+struct BitOr {
+  template <std::integral T>
+  static T of(T a, T b) {
+    return static_cast<T>(bits_of(a) | bits_of(b));
+  }
+};
+struct BitXor {
+  template <std::integral T>
+  static T of(T a, T b) {
+    return static_cast<T>(bits_of(a) ^ bits_of(b));
+  }
+};
+struct ShiftLeft {
+  template <std::integral T>
+  static T of(T a, T b) {
+    return bits_of(b) < 8 * sizeof(T) ? static_cast<T>(bits_of(a) << bits_of(b)) : T{0};
+  }
+};
+struct ShiftRight {
+  template <std::integral T>
+  static T of(T a, T b) {
+    if (bits_of(b) < 8 * sizeof(T)) return static_cast<T>(a >> b);
+    return a < 0 ? static_cast<T>(-1) : T{0};
+  }
+};
+
 }  // namespace rlx

@@ -245,6 +245,94 @@ class Cumsum final : public AxisOp {
   bool exclusive_ = false, reverse_ = false;
 };
 
+// Running products and largest numbers.
+template <bool kProduct>
+class Running final : public AxisOp {
+ public:
+  explicit Running(const OpContext& context) : AxisOp(context) {
+    arity(1, 1, 1);
+    if (!is_number(in(0).dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
+    expect_type(c.out[0], in(0).dtype, "result");
+    reverse_ = c.params.flag("reverse");
+  }
+  void bind() override {
+    AxisOp::bind();
+    expect(out().count == in(0).count, "the result has another size");
+  }
+
+ protected:
+  void lane(size_t, size_t base) override {
+    with_number(in(0).dtype, [&]<class T>(T) { folds(in(0).as<T>(), out().as<T>(), base); });
+  }
+
+ private:
+  template <class T>
+  void folds(const T* x, T* y, size_t base) const {
+    // Products of floats keep their digits, as sums do.
+    using Made = std::conditional_t<kProduct && std::floating_point<T>, double, T>;
+    Made made{1};
+    for (size_t i = 0; i < length; i++) {
+      const size_t at = base + (reverse_ ? length - 1 - i : i) * inner;
+      const Made next = x[at];
+      if constexpr (kProduct)
+        made = Mul::of(made, next);
+      else
+        made = i == 0 ? next : Max::of(made, next);
+      y[at] = static_cast<T>(made);
+    }
+  }
+  bool reverse_ = false;
+};
+
+// One axis in order, equals in theirs; NaN is larger than every number.
+template <bool kPlaces>
+class Sorted final : public AxisOp {
+ public:
+  explicit Sorted(const OpContext& context) : AxisOp(context) {
+    arity(1, 1, 1);
+    if (!is_number(in(0).dtype))
+      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
+    expect_type(c.out[0], kPlaces ? DType::i32 : in(0).dtype, "result");
+    descending_ = c.params.flag("descending");
+  }
+  void bind() override {
+    AxisOp::bind();
+    expect(out().count == in(0).count, "the result has another size");
+    thread_bytes = length * sizeof(int32_t);
+  }
+  void run(size_t, size_t item, Thread& thread) override {
+    auto* order = reinterpret_cast<int32_t*>(thread.scratch);
+    for (size_t i = item * grain; i < std::min(lanes, (item + 1) * grain); i++) {
+      const size_t base = i / inner * length * inner + i % inner;
+      with_number(in(0).dtype, [&]<class T>(T) { line(in(0).as<T>() + base, base, order); });
+    }
+  }
+
+ protected:
+  void lane(size_t, size_t) override {}
+
+ private:
+  template <class T>
+  void line(const T* x, size_t base, int32_t* order) const {
+    for (size_t i = 0; i < length; i++) order[i] = static_cast<int32_t>(i);
+    std::sort(order, order + length, [&](int32_t i, int32_t j) {
+      const T a = x[static_cast<size_t>(i) * inner];
+      const T b = x[static_cast<size_t>(j) * inner];
+      const bool before = is_nan(b) ? !is_nan(a) : a < b;
+      const bool behind = is_nan(a) ? !is_nan(b) : b < a;
+      return before == behind ? i < j : before != descending_;
+    });
+    for (size_t i = 0; i < length; i++) {
+      if constexpr (kPlaces)
+        out().i32()[base + i * inner] = order[i];
+      else
+        out().template as<T>()[base + i * inner] = x[static_cast<size_t>(order[i]) * inner];
+    }
+  }
+  bool descending_ = false;
+};
+
 class TopK final : public Op {
  public:
   explicit TopK(const OpContext& context) : Op(context) {
@@ -323,6 +411,10 @@ constexpr KernelEntry kTable[] = {
     {"argmax", make_op<ArgBest<true>>},
     {"argmin", make_op<ArgBest<false>>},
     {"cumsum", make_op<Cumsum>},
+    {"cumprod", make_op<Running<true>>},
+    {"cummax", make_op<Running<false>>},
+    {"sort", make_op<Sorted<false>>},
+    {"argsort", make_op<Sorted<true>>},
     {"topk", make_op<TopK>},
 };
 

@@ -78,18 +78,48 @@ class Vector final : public Elementwise {
   }
 };
 
-template <double (*kFunction)(double)>
+// By the C library in double, f32 too; `Curve` is made from the instruction's parameters.
+template <class Curve>
 class Scalar final : public Elementwise {
  public:
-  explicit Scalar(const OpContext& context) : Elementwise(context) {
-    expect_type(c.in[0], DType::f32, "operand");
-    expect_type(c.out[0], DType::f32, "result");
+  explicit Scalar(const OpContext& context) : Elementwise(context), curve_(c.params) {
+    const DType type = out().dtype;
+    if (type != DType::f32 && type != DType::f64)
+      reject(Code::ir_type, "element type: got %s, expected f32 or f64", dtype_name(type));
+    expect_type(c.in[0], type, "operand");
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t end = std::min(begin + kGrain, out().count);
-    for (size_t i = begin; i < end; i++) out().f32()[i] = static_cast<float>(kFunction(in(0).f32()[i]));
+    if (out().dtype == DType::f64) return each<double>(begin, end);
+    each<float>(begin, end);
   }
+
+ private:
+  Curve curve_;
+
+  template <class T>
+  void each(size_t begin, size_t end) const {
+    const T* x = in(0).template as<T>();
+    T* y = out().template as<T>();
+    for (size_t i = begin; i < end; i++) y[i] = static_cast<T>(curve_(x[i]));
+  }
+};
+
+template <double (*kFunction)(double)>
+struct Plain {
+  explicit Plain(const Params&) {}
+  double operator()(double x) const { return kFunction(x); }
+};
+struct Elu {
+  double alpha;
+  explicit Elu(const Params& params) : alpha(params.number("alpha", 1)) {}
+  double operator()(double x) const { return x > 0 ? x : alpha * std::expm1(x); }
+};
+struct LeakyRelu {
+  double alpha;
+  explicit LeakyRelu(const Params& params) : alpha(params.number("alpha", 0)) {}
+  double operator()(double x) const { return x >= 0 ? x : alpha * x; }
 };
 
 // What f64 becomes.
@@ -136,8 +166,20 @@ constexpr KernelEntry kTable[] = {
     {"log", make_op<Vector<Unary::log, std::log>>},
     {"sin", make_op<Vector<Unary::sin, std::sin>>},
     {"cos", make_op<Vector<Unary::cos, std::cos>>},
-    {"tan", make_op<Scalar<std::tan>>},
-    {"atan", make_op<Scalar<std::atan>>},
+    {"tan", make_op<Scalar<Plain<std::tan>>>},
+    {"atan", make_op<Scalar<Plain<std::atan>>>},
+    {"asin", make_op<Scalar<Plain<std::asin>>>},
+    {"acos", make_op<Scalar<Plain<std::acos>>>},
+    {"sinh", make_op<Scalar<Plain<std::sinh>>>},
+    {"cosh", make_op<Scalar<Plain<std::cosh>>>},
+    {"asinh", make_op<Scalar<Plain<std::asinh>>>},
+    {"acosh", make_op<Scalar<Plain<std::acosh>>>},
+    {"atanh", make_op<Scalar<Plain<std::atanh>>>},
+    {"log1p", make_op<Scalar<Plain<std::log1p>>>},
+    {"expm1", make_op<Scalar<Plain<std::expm1>>>},
+    {"trunc", make_op<Scalar<Plain<std::trunc>>>},
+    {"elu", make_op<Scalar<Elu>>},
+    {"leaky_relu", make_op<Scalar<LeakyRelu>>},
     {"tanh", make_op<Vector<Unary::tanh, std::tanh>>},
     {"sigmoid", make_op<Vector<Unary::sigmoid, sigmoid_of>>},
     {"silu", make_op<Vector<Unary::silu, silu_of>>},

@@ -43,6 +43,30 @@ Arrays divide(const Invocation& c) {
   return {is_whole(c.dtype()) ? divide_whole(c.in(0), c.in(1)) : mx::divide(c.in(0), c.in(1))};
 }
 
+// The remainder has the sign of the first. By zero it is NaN, of whole numbers 0.
+Arrays mod(const Invocation& c) {
+  const array &a = c.in(0), &b = c.in(1);
+  const array none = like(0, a);
+  if (is_whole(a.dtype())) {
+    const array rest = mx::subtract(a, mx::multiply(divide_whole(a, b), b));
+    return {mx::where(mx::equal(b, none), none, rest)};
+  }
+  const array size = mx::remainder(mx::abs(a), mx::abs(b));
+  return {mx::where(mx::less(a, none), mx::negative(size), size)};
+}
+
+// A count outside the bits of the type moves all of them out, which C++ leaves open.
+array shifted(const array& a, const array& count, bool left) {
+  const mx::Dtype type = a.dtype();
+  const array none = whole(0, type);
+  const array bits = whole(static_cast<int64_t>(8 * mx::size_of(type)), type);
+  const array inside = mx::logical_and(mx::greater_equal(count, none), mx::less(count, bits));
+  const array safe = mx::where(inside, count, none);
+  if (left) return mx::where(inside, mx::left_shift(a, safe), none);
+  const array sign = mx::negative(mx::astype(mx::less(a, none), type));
+  return mx::where(inside, mx::right_shift(a, safe), sign);
+}
+
 struct Limits {
   double low, past;  // past: the first value above the range
   int64_t least, most;
@@ -74,18 +98,37 @@ Arrays cast_call(const Invocation& c) { return {cast(c.in(0), c.dtype())}; }
 
 const Function kTable[] = {
     {"abs", 1, 1, unary<mx::abs>},
+    {"arccos", 1, 1, unary<mx::arccos>},
+    {"arccosh", 1, 1, unary<mx::arccosh>},
+    {"arcsin", 1, 1, unary<mx::arcsin>},
+    {"arcsinh", 1, 1, unary<mx::arcsinh>},
+    {"arctan", 1, 1, unary<mx::arctan>},
+    {"arctanh", 1, 1, unary<mx::arctanh>},
+    {"ceil", 1, 1, unary<mx::ceil>},
     {"cos", 1, 1, unary<mx::cos>},
+    {"cosh", 1, 1, unary<mx::cosh>},
     {"erf", 1, 1, unary<mx::erf>},
     {"exp", 1, 1, unary<mx::exp>},
+    {"expm1", 1, 1, unary<mx::expm1>},
     {"floor", 1, 1, unary<mx::floor>},
+    {"isfinite", 1, 1, unary<mx::isfinite>},
+    {"isnan", 1, 1, unary<mx::isnan>},
     {"log", 1, 1, unary<mx::log>},
+    {"log1p", 1, 1, unary<mx::log1p>},
     {"negative", 1, 1, unary<mx::negative>},
+    {"reciprocal", 1, 1, unary<mx::reciprocal>},
     {"rsqrt", 1, 1, unary<mx::rsqrt>},
     {"sigmoid", 1, 1, unary<mx::sigmoid>},
     {"sign", 1, 1, sign},
     {"sin", 1, 1, unary<mx::sin>},
+    {"sinh", 1, 1, unary<mx::sinh>},
     {"sqrt", 1, 1, unary<mx::sqrt>},
+    {"square", 1, 1, unary<mx::square>},
+    {"tan", 1, 1, unary<mx::tan>},
     {"tanh", 1, 1, unary<mx::tanh>},
+    {"trunc", 1, 1, unary<mx::trunc>},
+    {"bitwise_invert", 1, 1, unary<mx::bitwise_invert>},
+    {"logical_not", 1, 1, unary<mx::logical_not>},
     {"round", 1, 1, [](const Invocation& c) -> Arrays { return {mx::round(c.in(0), 0)}; }},
     {"relu", 1, 1, [](const Invocation& c) -> Arrays { return {mx::maximum(c.in(0), like(0, c.in(0)))}; }},
     {"silu", 1, 1, [](const Invocation& c) -> Arrays { return {silu(c.in(0))}; }},
@@ -96,6 +139,15 @@ const Function kTable[] = {
     {"multiply", 2, 2, binary<mx::multiply>},
     {"divide", 2, 2, divide},
     {"power", 2, 2, binary<mx::power>},
+    {"arctan2", 2, 2, binary<mx::arctan2>},
+    {"mod", 2, 2, mod},
+    {"bitwise_and", 2, 2, binary<mx::bitwise_and>},
+    {"bitwise_or", 2, 2, binary<mx::bitwise_or>},
+    {"bitwise_xor", 2, 2, binary<mx::bitwise_xor>},
+    {"left_shift", 2, 2, [](const Invocation& c) -> Arrays { return {shifted(c.in(0), c.in(1), true)}; }},
+    {"right_shift", 2, 2, [](const Invocation& c) -> Arrays { return {shifted(c.in(0), c.in(1), false)}; }},
+    {"logical_and", 2, 2, binary<mx::logical_and>},
+    {"logical_or", 2, 2, binary<mx::logical_or>},
     {"maximum", 2, 2, binary<mx::maximum>},
     {"minimum", 2, 2, binary<mx::minimum>},
     {"equal", 2, 2, binary<mx::equal>},

@@ -15,6 +15,20 @@ Arrays narrow(const Invocation& c) {
   if (to[axis] > x.shape(axis)) fail(Code::ir_shape, "[narrow] the range ends at %d of %d", to[axis], x.shape(axis));
   return {mx::slice(x, from, to)};
 }
+// Where a step below 0 ends before the first position, the end is spelled from behind.
+Arrays slice(const Invocation& c) {
+  const array& x = c.in(0);
+  const int axis = c.whole("axis"), start = c.whole("start"), step = c.whole("step");
+  mx::Shape from(x.ndim(), 0), to = c.shape(), steps(x.ndim(), 1);
+  const int length = to.at(axis), size = x.shape(axis), last = start + (length - 1) * step;
+  if (length == 0) return {mx::zeros(to, x.dtype())};
+  if (start < 0 || start >= size || last < 0 || last >= size)
+    fail(Code::ir_shape, "[slice] the range %d..%d ends outside of %d", start, last, size);
+  from.at(axis) = start;
+  to.at(axis) = step > 0 ? last + 1 : last > 0 ? last - 1 : -size - 1;
+  steps.at(axis) = step;
+  return {mx::slice(x, from, to, steps)};
+}
 Arrays reverse(const Invocation& c) {
   const array& x = c.in(0);
   mx::Shape from(x.ndim(), 0), to = x.shape(), steps(x.ndim(), 1);
@@ -72,6 +86,8 @@ Arrays take(const Invocation& c) {
 Arrays scatter_add(const Invocation& c) {
   const array& updates = c.in(0);
   const mx::Shape shape = c.shape();
+  // MLX refuses no rows for an axis without any.
+  if (updates.size() == 0) return {mx::zeros(shape, updates.dtype())};
   const array indices = within(c, c.in(1), shape.at(c.whole("axis")));
   const int axis = c.whole("axis"), named = static_cast<int>(indices.ndim());
   std::vector<int> order;
@@ -90,6 +106,7 @@ const Function kTable[] = {
     {"transpose", 1, 1, [](const Invocation& c) -> Arrays { return {mx::transpose(c.in(0), c.list("perm"))}; }},
     {"broadcast", 1, 1, [](const Invocation& c) -> Arrays { return {mx::broadcast_to(c.in(0), c.shape())}; }},
     {"narrow", 1, 1, narrow},
+    {"slice", 1, 1, slice},
     {"reverse", 1, 1, reverse},
     {"split", 1, 1, split},
     {"concatenate", 1, kAny, concatenate},

@@ -36,6 +36,41 @@ Arrays position(const Invocation& c) {
 Arrays cumsum(const Invocation& c) {
   return {mx::astype(mx::cumsum(c.in(0), c.whole("axis"), c.flag("reverse"), !c.flag("exclusive")), c.dtype())};
 }
+Arrays cumprod(const Invocation& c) {
+  return {mx::astype(mx::cumprod(c.in(0), c.whole("axis"), c.flag("reverse"), true), c.dtype())};
+}
+// From the first NaN on there is no largest.
+Arrays cummax(const Invocation& c) {
+  const array& x = c.in(0);
+  const int axis = c.whole("axis");
+  const bool reverse = c.flag("reverse");
+  if (!is_real(x.dtype())) return {mx::cummax(x, axis, reverse, true)};
+  const array nan = mx::isnan(x);
+  const array seen = mx::greater(mx::cumsum(mx::astype(nan, mx::int32), axis, reverse, true), whole(0, mx::int32));
+  const array clean = mx::where(nan, like(-std::numeric_limits<double>::infinity(), x), x);
+  const array none = like(std::numeric_limits<double>::quiet_NaN(), x);
+  return {mx::where(seen, none, mx::cummax(clean, axis, reverse, true))};
+}
+
+array turned(const array& x, int axis) {
+  mx::Shape from(x.ndim(), 0), to = x.shape(), steps(x.ndim(), 1);
+  from.at(axis) = x.shape(axis) - 1;
+  to.at(axis) = -x.shape(axis) - 1;
+  steps.at(axis) = -1;
+  return mx::slice(x, from, to, steps);
+}
+// Smallest first, equals in their order, NaN last; the other way round it is the order of the line
+// from its end, from its end.
+array order(const array& x, int axis, bool descending) {
+  if (!descending) return mx::astype(mx::argsort(x, axis), mx::int32);
+  const array last = whole(x.shape(axis) - 1, mx::int32);
+  return mx::subtract(last, turned(mx::astype(mx::argsort(turned(x, axis), axis), mx::int32), axis));
+}
+Arrays argsort(const Invocation& c) { return {order(c.in(0), c.whole("axis"), c.flag("descending"))}; }
+Arrays sort(const Invocation& c) {
+  const int axis = c.whole("axis");
+  return {mx::take_along_axis(c.in(0), order(c.in(0), axis, c.flag("descending")), axis)};
+}
 Arrays softmax(const Invocation& c) { return {mx::softmax(c.in(0), c.whole("axis"), true)}; }
 // argsort is stable, so of equals the first comes first; ~x turns the order of whole numbers round
 // without overflow.
@@ -64,6 +99,10 @@ const Function kTable[] = {
     {"argmax", 1, 1, position<mx::argmax>},
     {"argmin", 1, 1, position<mx::argmin>},
     {"cumsum", 1, 1, cumsum},
+    {"cumprod", 1, 1, cumprod},
+    {"cummax", 1, 1, cummax},
+    {"sort", 1, 1, sort},
+    {"argsort", 1, 1, argsort},
     {"softmax", 1, 1, softmax},
     {"topk", 1, 1, topk},
 };
