@@ -69,5 +69,17 @@ test("measure and record on a chosen device", async ({ page }) => {
   await expect(mlx).toBeVisible();
   await mlx.scrollIntoViewIfNeeded();
   await picture(page, "doctor-state");
+  await page.keyboard.press("Escape");
+
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("operations of graphs");
+  await page.keyboard.press("Enter");
+  const operations = page.getByRole("dialog", { name: "Operations" });
+  await operations.getByRole("textbox", { name: "Search the operations" }).fill("softmax");
+  const facts = operations.getByRole("region", { name: "The operation softmax" });
+  await expect(facts).toContainText(/What runs it.*CPU.*native.*Core ML.*MLX.*Gradient/s);
+  await expect(facts.locator("pre").last()).toContainText("= softmax(%0)");
+  expect(await axeFindings(page)).toEqual([]);
+  await picture(page, "operations");
   expect(errors).toEqual([]);
 });

@@ -125,6 +125,7 @@ export const COMMANDS = [
   command("graph.saveWholeSvg", "Save the whole graph as SVG", null),
   command("graph.saveNodeData", "Save the numbers of the graph as node data", null),
   command("help.doctor", "Check this machine", "Help"),
+  command("help.operations", "Operations of graphs", "Help"),
   command("help.about", "About RLX Workbench, licences", "Help"),
   command("help.shortcuts", "Keyboard shortcuts", "Help", ["Mod+/"]),
 ] as const;

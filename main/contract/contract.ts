@@ -37,7 +37,17 @@ import {
 } from "./views/quantize.ts";
 import { qualityInput, qualityItem } from "./views/quality.ts";
 import { templateInput, templateReport } from "./views/template.ts";
-import { deriveInput, derivedText, formattedText, runTextInput, textInput, textReport, textRun } from "./views/text.ts";
+import {
+  deriveInput,
+  derivedText,
+  formattedText,
+  opList,
+  opSampleInput,
+  runTextInput,
+  textInput,
+  textReport,
+  textRun,
+} from "./views/text.ts";
 import { promptCacheInput, promptCacheView } from "./views/promptCache.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
 import {
@@ -317,6 +327,10 @@ export const contract = {
     "text.derive": call(deriveInput, derivedText),
     /** Once, beside the float64 reference. */
     "text.run": call(runTextInput, textRun),
+    /** Every op: what it is, and what runs it. */
+    "ops.list": call(nothing, opList),
+    /** A sample of an op as the text of a graph. */
+    "ops.sample": call(opSampleInput, derivedText),
     "tokens.encode": call(encodeInput, encoded),
     /** The engine's HTTP server for other programs, in OpenAI's form (docs/server.md). */
     "server.start": call(serverInput, serverStatus),

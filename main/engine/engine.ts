@@ -42,6 +42,7 @@ import { expertsHandler } from "./handlers/expertsHandler.ts";
 import { embedHandlers } from "./handlers/embedHandlers.ts";
 import { qualityHandler } from "./handlers/qualityHandler.ts";
 import { encodeHandler, scoreHandler } from "./handlers/scoreHandlers.ts";
+import { opsHandlers } from "./handlers/opsHandlers.ts";
 import { textHandlers } from "./handlers/textHandlers.ts";
 import { trainHandlers } from "./handlers/trainHandlers.ts";
 import { verifyHandler } from "./handlers/verifyHandler.ts";
@@ -220,6 +221,7 @@ export function createEngine(parts: EngineParts): Engine {
       ...steps.calls,
       ...serving.calls,
       ...cacheHandlers({ devices, plans }),
+      ...opsHandlers(),
       ...textHandlers({ devices, files, jobs, threads: defaultThreads }),
       ...promptCacheHandlers({ store, decoders, devices, jobs, files: services.promptCaches }),
       "tokens.encode": encodeHandler(store),

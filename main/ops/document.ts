@@ -1,38 +1,18 @@
 /** The op table as a page of Markdown: docs/ops.md. A test keeps the file equal to this. */
 import type { AnyOp } from "./defineOp.ts";
-import { STABLE_BACKENDS } from "./defineOp.ts";
+import { arityText, attributesOf, SUPPORT_OF, supportOf } from "./facts.ts";
 import { OPS, opOf } from "./index.ts";
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
 
-function arityText({ arity: { least, most } }: AnyOp): string {
-  if (most > 100) return `${least} or more`;
-  return least === most ? String(least) : `${least} to ${most}`;
-}
-
-const KIND = { native: "native", decompose: "as its parts", unsupported: "no" } as const;
-const GRADIENT = { vjp: "rule", decompose: "by its parts", nondifferentiable: "none" } as const;
-const BATCHING = { elementwise: "by itself", rule: "rule", decompose: "by its parts", unsupported: "none" } as const;
-
 function rowOf(op: AnyOp): string {
-  const backends = STABLE_BACKENDS.map((backend) => KIND[op.backends[backend].kind]);
-  const cells = [
-    `[\`${op.name}\`](#${op.name})`,
-    ...backends,
-    GRADIENT[op.gradient.kind],
-    BATCHING[op.batching.kind],
-    String(op.samples.length),
-  ];
+  const cells = [`[\`${op.name}\`](#${op.name})`, ...supportOf(op).map(({ how }) => how), String(op.samples.length)];
   return `| ${cells.map(cell).join(" | ")} |`;
 }
 
 function sectionOf(op: AnyOp): readonly string[] {
-  const attributes = Object.entries(op.schema).map(([name, { expects }]) => `- \`${name}\`: ${readable(expects)}`);
-  const reasons = [
-    ...STABLE_BACKENDS.map((backend) => [backend, op.backends[backend]] as const),
-    ["gradient", op.gradient] as const,
-    ["batching", op.batching] as const,
-  ].flatMap(([where, entry]) => ("reason" in entry ? [`- no ${where}: ${entry.reason}`] : []));
+  const attributes = attributesOf(op).map(({ name, expects }) => `- \`${name}\`: ${expects}`);
+  const reasons = supportOf(op).flatMap(({ of, reason }) => (reason === undefined ? [] : [`- no ${of}: ${reason}`]));
   const facts = [`Operands: ${arityText(op)}.`, ...(op.traits.length > 0 ? [`Traits: ${op.traits.join(", ")}.`] : [])];
   return [
     `### ${op.name}`,
@@ -44,15 +24,9 @@ function sectionOf(op: AnyOp): readonly string[] {
   ];
 }
 
-/** The widest limits of a whole number say nothing. */
-const readable = (expects: string): string =>
-  expects
-    .replace(`int ${Number.MIN_SAFE_INTEGER}..${Number.MAX_SAFE_INTEGER}`, "a whole number")
-    .replace(/int (-?\d+)\.\.9007199254740991/, "a whole number from $1");
-
 export function opsDocument(): string {
   const ops = Object.keys(OPS).flatMap((name) => opOf(name) ?? []);
-  const head = ["op", ...STABLE_BACKENDS, "gradient", "batching", "samples"];
+  const head = ["op", ...SUPPORT_OF, "samples"];
   return [
     "# Ops",
     "",

@@ -50,6 +50,8 @@ export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
     askTensors: (input) => engine.call("model.tensors", input),
     askVerdict: (input, signal) => engine.call("verdict.get", input, { signal }),
     askDoctor: () => engine.call("doctor.run", {}),
+    askOps: () => engine.call("ops.list", {}),
+    askOpSample: (op, sample) => engine.call("ops.sample", { op, sample }),
     askCompiles: () => engine.call("compiles.list", {}),
     allowCompile: (verdict) => engine.call("compiles.allow", { verdict }),
     verifyCompiles: (signal) => engine.stream("compiles.verify", {}, { signal }),

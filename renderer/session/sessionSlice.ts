@@ -85,6 +85,8 @@ export interface ModelSlice {
   readonly askTensors: (input: Input<"model.tensors">) => Promise<Output<"model.tensors">>;
   readonly askVerdict: (input: Input<"verdict.get">, signal: AbortSignal) => Promise<Output<"verdict.get">>;
   readonly askDoctor: () => Promise<Output<"doctor.run">>;
+  readonly askOps: () => Promise<Output<"ops.list">>;
+  readonly askOpSample: (op: string, sample: number) => Promise<Output<"ops.sample">>;
   readonly askCompiles: () => Promise<Output<"compiles.list">>;
   readonly allowCompile: (verdict: string) => Promise<Output<"compiles.allow">>;
   readonly verifyCompiles: (signal: AbortSignal) => AsyncIterable<StreamItemOf<"compiles.verify">>;

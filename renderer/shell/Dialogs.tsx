@@ -8,6 +8,7 @@ import { SESSION_ENDING } from "../../main/contract/views/session.ts";
 import { current, failed, IDLE, ready } from "../session/async.ts";
 import { typedPath } from "../session/openSource.ts";
 import { ChoiceList } from "../features/start/ChoiceList.tsx";
+import { Operations } from "../features/ops/Operations.tsx";
 import { PairForm } from "../features/start/PairForm.tsx";
 import { SettingsForm } from "../features/start/SettingsForm.tsx";
 import { Button } from "../ui/Button.tsx";
@@ -31,6 +32,8 @@ export function Dialogs(): ReactNode {
   const choice = useWorkbench((state) => state.choice);
   const choose = useWorkbench((state) => state.choose);
   const compareFiles = useWorkbench((state) => state.compareFiles);
+  const askOps = useWorkbench((state) => state.askOps);
+  const askOpSample = useWorkbench((state) => state.askOpSample);
   const close = (): void => show(null);
   return (
     <>
@@ -54,6 +57,9 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="This machine" open={dialog === "doctor"} onClose={close} width={620}>
         <Doctor />
+      </Dialog>
+      <Dialog title="Operations" open={dialog === "operations"} onClose={close} width={880}>
+        <Operations list={askOps} sample={askOpSample} />
       </Dialog>
       <Dialog title="Export the session" open={dialog === "session"} onClose={close}>
         <SessionForm onClose={close} />

@@ -244,6 +244,7 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     "graph.isolateCpu": isolate("cpu"),
     "graph.isolateHost": isolate("host"),
     "help.doctor": always(() => get().showDialog("doctor")),
+    "help.operations": always(() => get().showDialog("operations")),
     "help.about": always(() => get().showDialog("about")),
     "help.shortcuts": always(() => get().showDialog("shortcuts")),
   };

@@ -19,6 +19,7 @@ const OTHER_WORDS: Partial<Readonly<Record<CommandId, string>>> = {
   "file.convert": "safetensors split merge f16 types",
   "model.check": "broken health nan compare tensors weights",
   "model.phase": "prefill decode target",
+  "help.operations": "ops kernels support gradient",
   "help.doctor": "settings machine devices calibrate",
 };
 

@@ -1,4 +1,4 @@
-/** Graphs as text (docs/ir-text.md): what is wrong with one, one layout, derivatives, and a run. */
+/** Graphs as text (docs/ir-text.md): what is wrong with one, one layout, derivatives, and a run; and the ops in them. */
 import { z } from "zod";
 import type { View } from "../define.ts";
 import { f64 } from "./common.ts";
@@ -104,3 +104,22 @@ export const textRun = z.object({
   ),
 });
 export type TextRun = View<typeof textRun>;
+
+const opFacts = z.object({
+  name: z.string(),
+  summary: z.string(),
+  /** "2", "2 to 3", "1 or more". */
+  arity: z.string(),
+  operands: z.array(z.string()),
+  results: z.array(z.string()),
+  attributes: z.array(z.object({ name: z.string(), expects: z.string() })),
+  traits: z.array(z.string()),
+  /** Of each backend, the gradient and batching. */
+  support: z.array(z.object({ of: z.string(), how: z.string(), reason: z.string().nullable() })),
+  /** What it is by an implementation that is not ours, as Python: operands `x0`, `x1` …, attributes `a`, the result's shape `s`. */
+  oracle: z.object({ by: z.enum(["numpy", "jax"]), python: z.string() }),
+  samples: z.array(z.string()),
+});
+export type OpFacts = View<typeof opFacts>;
+export const opList = z.object({ ops: z.array(opFacts) });
+export const opSampleInput = z.object({ op: z.string().min(1).max(100), sample: z.number().int().min(0).max(10_000) });

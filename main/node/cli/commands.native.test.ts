@@ -422,6 +422,20 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[2,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
   },
   {
+    line: "ops softmax",
+    json: z.object({
+      ops: z.tuple([
+        z.object({ name: z.literal("softmax"), support: z.array(z.object({ of: text, how: text })).length(5) }),
+      ]),
+    }),
+    says: /^softmax: [^]*cpu +native[^]*by numpy[^]*\n +0 +\S/,
+  },
+  {
+    line: "ops add --graph 0",
+    json: z.object({ text: text }),
+    says: /^graph "add: [^"]*" \{\n[^]* = add\(%0, %1\)[^]*\}\n$/,
+  },
+  {
     line: "train",
     json: z.object({
       recipes: z.array(z.object({ id: text, defaults: z.object({ steps: number, lr: number }) })).min(4),

@@ -10,6 +10,7 @@ import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import type { DiffOptions } from "./diff.ts";
 import type { DeriveOptions, EvalOptions, FormatOptions } from "./graphText.ts";
+import type { OpsOptions } from "./ops.ts";
 import type { SessionOptions } from "./session.ts";
 import { fail } from "./ending.ts";
 import {
@@ -401,6 +402,20 @@ graphCommand("vmap", "the graph of many items at once, as text", "rlx vmap graph
     run(async () => {
       const { derive } = await import("./graphText.ts");
       return (of: Command, _model: ModelChoice, given: DeriveOptions) => derive(of, file, "vmap", given);
+    })(undefined, options, command),
+  );
+
+program
+  .command("ops")
+  .description("the operations of graphs: what each is, its attributes, and what runs it where")
+  .argument("[query]", "the name of one, or words of its meaning; all of them without it")
+  .option("--graph <n>", "of one operation: its sample of this number as the text of a graph")
+  .option(...JSON_OPTION)
+  .addHelpText("after", examples(["rlx ops", "rlx ops softmax", "rlx ops add --graph 0 > add.rlx"]))
+  .action((query: string | undefined, options: OpsOptions, command: Program) =>
+    run(async () => {
+      const { ops } = await import("./ops.ts");
+      return (of: Command, _model: ModelChoice, given: OpsOptions) => ops(of, query, given);
     })(undefined, options, command),
   );
 

@@ -69,6 +69,8 @@ describe("the recorded answers", () => {
       "text.format",
       "text.derive",
       "text.run",
+      "ops.list",
+      "ops.sample",
       "tokens.encode",
       "server.start",
       "server.stop",
