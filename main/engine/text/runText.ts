@@ -189,7 +189,9 @@ async function onDevice(
   try {
     const session = compiled.open({ symbols });
     try {
-      for (const [name, tensor] of Object.entries(params)) session.params?.setParam(name, tensor.data);
+      const held = session.params;
+      invariant(held !== undefined || Object.keys(params).length === 0, `device ${device.id} holds parameters`);
+      for (const [name, tensor] of Object.entries(params)) held?.setParam(name, tensor.data);
       const typed = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typedArrayOf(tensor)]));
       const fetch = graph.outputs.map(({ name }) => name);
       const result = await session.run({ inputs: typed, fetch, symbols }, signal);
