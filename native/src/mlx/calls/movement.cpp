@@ -20,12 +20,14 @@ Arrays slice(const Invocation& c) {
   const array& x = c.in(0);
   const int axis = c.whole("axis"), start = c.whole("start"), step = c.whole("step");
   mx::Shape from(x.ndim(), 0), to = c.shape(), steps(x.ndim(), 1);
-  const int length = to.at(axis), size = x.shape(axis), last = start + (length - 1) * step;
+  const int length = to.at(axis), size = x.shape(axis);
+  const int64_t last = start + (int64_t{length} - 1) * step;
   if (length == 0) return {mx::zeros(to, x.dtype())};
   if (start < 0 || start >= size || last < 0 || last >= size)
-    fail(Code::ir_shape, "[slice] the range %d..%d ends outside of %d", start, last, size);
+    fail(Code::ir_shape, "[slice] the range %d..%lld ends outside of %d", start, static_cast<long long>(last), size);
   from.at(axis) = start;
-  to.at(axis) = step > 0 ? last + 1 : last > 0 ? last - 1 : -size - 1;
+  const int end = static_cast<int>(last);
+  to.at(axis) = step > 0 ? end + 1 : end > 0 ? end - 1 : -size - 1;
   steps.at(axis) = step;
   return {mx::slice(x, from, to, steps)};
 }
