@@ -59,6 +59,8 @@ const WITHOUT: Readonly<Record<string, string>> = {
   kv_append: IN_PLACE,
   rope: IN_PLACE,
   scatter_add: IN_PLACE,
+  scatter_elements: IN_PLACE,
+  scatter_nd: IN_PLACE,
   short_conv_cached: "its expression takes windows of NumPy that JAX does not have",
   split: "its expression sums a list, which JAX takes for no array",
 };

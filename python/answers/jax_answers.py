@@ -113,4 +113,5 @@ class _Scipy:
         expit = staticmethod(jax.nn.sigmoid)
         softmax = staticmethod(jax.nn.softmax)
         log_softmax = staticmethod(jax.nn.log_softmax)
+        logsumexp = staticmethod(jax.scipy.special.logsumexp)
         erf = staticmethod(jax.scipy.special.erf)

@@ -25,7 +25,7 @@ export const sort: Op<"sort", OrderAttrs, 1> = defineOp({
     return hostTensor(x.dtype, x.shape, out);
   },
   oracle: {
-    numpy: 'y = np.sort(x0, a["axis"], kind="stable")\nnp.flip(y, a["axis"]) if a["descending"] else y',
+    numpy: 'y = np.sort(x0, a["axis"], stable=True)\nnp.flip(y, a["axis"]) if a["descending"] else y',
   },
   // Each cotangent goes back to where its element came from: the order of the order.
   gradient: {
