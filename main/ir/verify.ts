@@ -27,15 +27,20 @@ export function requireVerified(table: OpTable, graph: Graph, done: string): voi
   invariant(finding === undefined, `${done}: ${finding?.message ?? ""}`);
 }
 
-export const verify = (table: OpTable, graph: Graph): readonly Finding[] => verifyNested(table, graph, 0);
+export const verify = (table: OpTable, graph: Graph): readonly Finding[] => verifyNested(table, graph, 0, "every node");
 
-function verifyNested(table: OpTable, graph: Graph, depth: number): readonly Finding[] {
+/** Of a graph whose other nodes a builder has typed and checked, and whose leaves come from somewhere else. */
+export const verifyLeaves = (table: OpTable, graph: Graph): readonly Finding[] =>
+  verifyNested(table, graph, 0, "leaves");
+
+function verifyNested(table: OpTable, graph: Graph, depth: number, which: "every node" | "leaves"): readonly Finding[] {
   const findings: Finding[] = [];
   graph.nodes.forEach((node, index) => {
+    if (which === "leaves" && !isLeaf(node) && node.regions.length === 0) return;
     if (node.id !== index)
       findings.push({ code: "IR_STRUCTURE", node: index, message: `node at ${index} says its id is ${node.id}` });
     findings.push(...operandFindings(graph, node, index));
-    findings.push(...regionFindings(table, node, depth));
+    findings.push(...regionFindings(table, node, depth, which));
     findings.push(...typeFindings(node));
     findings.push(...(isLeaf(node) ? leafFindings(graph, node) : opFindings(table, graph, node)));
   });
@@ -52,7 +57,7 @@ function verifyNested(table: OpTable, graph: Graph, depth: number): readonly Fin
 }
 
 /** What is wrong inside the sub-graphs of a node, each finding with the way to it. */
-function regionFindings(table: OpTable, node: Node, depth: number): readonly Finding[] {
+function regionFindings(table: OpTable, node: Node, depth: number, which: "every node" | "leaves"): readonly Finding[] {
   const names = isLeaf(node) ? [] : table.get(node.op)?.regionNames;
   if (names !== undefined && node.regions.length !== names.length)
     return [
@@ -69,7 +74,7 @@ function regionFindings(table: OpTable, node: Node, depth: number): readonly Fin
   return node.regions.flatMap((region, i) => {
     const place = regionPlace(table, node, i);
     const faults = regionFaults(region).map((message): Finding => ({ code: "IR_STRUCTURE", message }));
-    return [...faults, ...verifyNested(table, region, depth + 1)].map((finding) => ({
+    return [...faults, ...verifyNested(table, region, depth + 1, which)].map((finding) => ({
       ...finding,
       path: [place, ...(finding.path ?? [])],
       message: `${place}: ${finding.message}`,

@@ -15,7 +15,7 @@ import { isPacked } from "../dtype.ts";
 import type { OpTable } from "../opTable.ts";
 import type { TensorType } from "../type.ts";
 import { formatType, parseType, sameType } from "../type.ts";
-import { verify } from "../verify.ts";
+import { verifyLeaves } from "../verify.ts";
 import type { Diagnostic, Fix } from "./diagnostics.ts";
 import { Faults, textError } from "./diagnostics.ts";
 import { nearest } from "./nearest.ts";
@@ -38,7 +38,7 @@ export interface ReadGraph {
 
 export function readGraph(table: OpTable, text: string, options: TextOptions = {}): ReadGraph {
   const faults = new Faults(text);
-  const around = { table, faults, constants: options.constants ?? new Map<string, HostTensor>() };
+  const around: Surroundings = { table, faults, constants: options.constants ?? new Map(), types: new Map() };
   let builder: BlockBuilder | undefined;
   readText(text, faults, {
     begin: (name) => (builder = new BlockBuilder(around, name)),
@@ -46,9 +46,9 @@ export function readGraph(table: OpTable, text: string, options: TextOptions = {
     end: () => undefined,
   });
   const graph = builder?.graph();
-  // Leaves come into the graph as they are: what the builder would ask of them, verify asks.
+  // Leaves come into the graph as they are: what the builder would ask of them is asked here.
   if (graph !== undefined && faults.list.length === 0)
-    for (const { code, node, path, message } of verify(table, graph))
+    for (const { code, node, path, message } of verifyLeaves(table, graph))
       faults.add(code, builder?.spanOf(path === undefined ? node : undefined) ?? START, message);
   const diagnostics = faults.sorted();
   return {
@@ -75,12 +75,16 @@ interface Surroundings {
   readonly table: OpTable;
   readonly faults: Faults;
   readonly constants: ReadonlyMap<string, HostTensor>;
+  /** Types that were read, by their text: most lines repeat one. */
+  readonly types: Map<string, TensorType>;
 }
 
 /** `all 0` of a larger type would be a text of a line and an array of gigabytes. */
 const MOST_NUMBERS = 1 << 26;
 const LEAVES: ReadonlySet<string> = new Set(LEAF_OPS);
 const isLeafOp = (op: string): op is LeafOp => LEAVES.has(op);
+
+const NO_ATTRIBUTES: AttrRecord = {};
 
 /** What stands for values whose types nothing tells. */
 const UNKNOWN = "unknown";
@@ -227,7 +231,7 @@ class BlockBuilder {
     for (const [i, type] of inferred.entries()) {
       const word = types[i];
       const said = stated[i];
-      if (word === undefined || said === undefined || sameType(said, type)) continue;
+      if (word === undefined || said === undefined || said === type || sameType(said, type)) continue;
       const text = formatType(type);
       this.#fault("IR_TYPE", word, `[${op.text}] type: got ${word.text}, expected ${text}`, {
         title: `write ${text}`,
@@ -308,6 +312,7 @@ class BlockBuilder {
 
   /** Undefined where one of them is unknown. Values are the op's to check. */
   #attributes(attributes: readonly Attribute[], names: readonly string[], op: string): AttrRecord | undefined {
+    if (attributes.length === 0) return NO_ATTRIBUTES;
     const attrs: Record<string, AttrValue> = {};
     let isWhole = true;
     for (const { key, value } of attributes) {
@@ -361,7 +366,11 @@ class BlockBuilder {
   }
 
   #type(word: Word): TensorType | undefined {
-    return this.#try(word, () => parseType(word.text));
+    const known = this.#around.types.get(word.text);
+    if (known !== undefined) return known;
+    const type = this.#try(word, () => parseType(word.text));
+    if (type !== undefined) this.#around.types.set(word.text, type);
+    return type;
   }
 
   #unknown(
