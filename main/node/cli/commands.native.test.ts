@@ -428,7 +428,7 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
         z.object({ name: z.literal("softmax"), support: z.array(z.object({ of: text, how: text })).length(5) }),
       ]),
     }),
-    says: /^softmax: [^]*cpu +native[^]*by numpy[^]*\n +0 +\S/,
+    says: /^softmax +Exponentials [^]*\ncpu +native[^]*\nby numpy[^]*\n +0 +\S/,
   },
   {
     line: "ops add --graph 0",

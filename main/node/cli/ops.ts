@@ -46,11 +46,9 @@ function list({ output }: Command, found: readonly OpFacts[], all: number): void
 }
 
 function describe({ output }: Command, op: OpFacts): void {
-  output.line(`${op.name}: ${op.summary}`);
-  output.line();
   const results = op.results.length === 0 ? [] : [["results", op.results.join(", ")]];
   output.table(
-    ["", ""],
+    [op.name, op.summary],
     [
       ["operands", op.operands.length === 0 ? op.arity : `${op.arity}: ${op.operands.join(", ")}`],
       ...results,
@@ -62,9 +60,8 @@ function describe({ output }: Command, op: OpFacts): void {
     { yields: 1 },
   );
   output.line();
-  output.line("Samples, as graphs by --graph:");
   output.table(
-    ["", "what"],
+    ["sample", "what; its graph by --graph"],
     op.samples.map((title, i) => [String(i), title]),
     { right: [0] },
   );

@@ -33,7 +33,13 @@ export function Operations({ list, sample }: OperationsProps): ReactNode {
   return <Table ops={ops.value} sample={sample} />;
 }
 
-function Table({ ops, sample }: { readonly ops: readonly OpFacts[]; readonly sample: OperationsProps["sample"] }): ReactNode {
+function Table({
+  ops,
+  sample,
+}: {
+  readonly ops: readonly OpFacts[];
+  readonly sample: OperationsProps["sample"];
+}): ReactNode {
   const [query, setQuery] = useState("");
   const [name, setName] = useState(ops[0]?.name ?? "");
   const found = opsMatching(ops, query);

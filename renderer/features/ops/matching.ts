@@ -1,4 +1,4 @@
-/** Which operations a search means: those whose names have its words first, then those whose meaning does. */
+/** Which operations a search means: that of its name first, then those whose names have its words, then those whose meaning does. */
 import type { OpFacts } from "../../../main/contract/views/text.ts";
 
 export function opsMatching(ops: readonly OpFacts[], query: string): readonly OpFacts[] {
@@ -7,7 +7,8 @@ export function opsMatching(ops: readonly OpFacts[], query: string): readonly Op
     .split(/\s+/u)
     .filter((word) => word !== "");
   const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
-  const named = ops.filter(({ name }) => has(name));
+  const own = query.trim().toLowerCase();
+  const named = ops.filter(({ name }) => has(name)).toSorted((a, b) => Number(b.name === own) - Number(a.name === own));
   const meant = ops.filter((op) => !named.includes(op) && has(`${op.name} ${op.summary}`));
   return [...named, ...meant];
 }
