@@ -1,7 +1,8 @@
 // Wine, which runs the kernels built for Windows on Linux: its folder, and its server.
+import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hasProgram, runCaptured } from "./process.mjs";
+import { hasProgram, run } from "./process.mjs";
 
 /** Debian's package wine64 puts its programs on no path. */
 export const findWine = () => ["wine64", "/usr/lib/wine/wine64"].find((name) => hasProgram(name));
@@ -31,18 +32,15 @@ export async function prepareWine() {
   const server = findServer();
   const wine = findWine();
   if (wine === undefined || server === undefined) return "Wine is missing";
-  const options = { env: environment, timeoutMs: LONGEST_START_MS };
-  let said = "";
+  // Nothing is captured: what they start lives on with their pipes, and would be waited for.
+  const options = { env: environment, timeoutMs: LONGEST_START_MS, quiet: true };
+  mkdirSync(environment.WINEPREFIX, { recursive: true });
   for (let start = 0; start < STARTS; start++) {
-    const { code, output } = await runCaptured(wine, ["wineboot", "--init"], options);
-    if (code === 0) {
-      // The server that the start leaves behind ends by itself; the next one stays.
-      await runCaptured(server, ["--wait"], options);
-      const stays = await runCaptured(server, [`--persistent=${STAY_SECONDS}`], options);
-      return stays.code === 0 ? undefined : `Wine's server ended with ${stays.code}: ${stays.output.trim()}`;
-    }
-    said = output.trim();
-    await runCaptured(server, ["--kill"], options);
+    // Ends with 2 where none runs. One that runs may be about to end.
+    await run(server, ["--kill"], options);
+    const code = await run(server, [`--persistent=${STAY_SECONDS}`], options);
+    if (code !== 0) return `Wine's server ended with ${code}`;
+    if ((await run(wine, ["wineboot", "--init"], options)) === 0) return undefined;
   }
-  return `Wine did not start: ${said}`;
+  return `Wine did not start in ${STARTS} attempts`;
 }

@@ -263,7 +263,7 @@ class Running final : public AxisOp {
 
  protected:
   void lane(size_t, size_t base) override {
-    with_number(in(0).dtype, [&]<class T>(T) { folds(in(0).as<T>(), out().as<T>(), base); });
+    with_number(in(0).dtype, [&]<class T>(T) { folds(in(0).template as<T>(), out().template as<T>(), base); });
   }
 
  private:
@@ -305,7 +305,7 @@ class Sorted final : public AxisOp {
     auto* order = reinterpret_cast<int32_t*>(thread.scratch);
     for (size_t i = item * grain; i < std::min(lanes, (item + 1) * grain); i++) {
       const size_t base = i / inner * length * inner + i % inner;
-      with_number(in(0).dtype, [&]<class T>(T) { line(in(0).as<T>() + base, base, order); });
+      with_number(in(0).dtype, [&]<class T>(T) { line(in(0).template as<T>() + base, base, order); });
     }
   }
 
