@@ -20,6 +20,7 @@ import {
   openPath,
   openWindow,
   sampleCopy,
+  eightTokens,
   showTab,
   write,
 } from "./workbench.ts";
@@ -43,11 +44,7 @@ test.afterAll(async () => {
 });
 
 async function complete(page: Page, text: string): Promise<Locator> {
-  const panel = await showTab(page, "Run");
-  await panel.getByText("Text", { exact: true }).click();
-  await page.getByRole("button", { name: "Sampling parameters" }).click();
-  await page.getByLabel("Max tokens").fill("8");
-  await page.keyboard.press("Escape");
+  const panel = await eightTokens(page);
   await panel.getByLabel("Text to continue").fill(text);
   await panel.getByRole("button", { name: "Send", exact: true }).click();
   const turn = panel.getByRole("article").last();

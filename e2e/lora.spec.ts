@@ -9,7 +9,18 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { root, serveWorkbench } from "./serve.ts";
-import { answerOf, dropFile, lookAt, openLook, openPath, LOOKS, sampleCopy, showTab, tab } from "./workbench.ts";
+import {
+  answerOf,
+  dropFile,
+  eightTokens,
+  lookAt,
+  openLook,
+  openPath,
+  LOOKS,
+  sampleCopy,
+  showTab,
+  tab,
+} from "./workbench.ts";
 
 /** Two runs of twelve steps, each of 16 windows of 16 tokens. */
 const SETTINGS = { Steps: "12", Batch: "16", "Learning rate": "0.01", Context: "16" } as const;
@@ -32,12 +43,8 @@ test.afterAll(async () => {
 
 /** What the model goes on with, always the likeliest. */
 async function answerIn(page: Page, text: string): Promise<string> {
-  const panel = await showTab(page, "Run");
-  await panel.getByText("Text", { exact: true }).click();
+  const panel = await eightTokens(page);
   await panel.getByLabel("Temperature").fill("0");
-  await page.getByRole("button", { name: "Sampling parameters" }).click();
-  await page.getByLabel("Max tokens").fill("8");
-  await page.keyboard.press("Escape");
   await panel.getByLabel("Text to continue").fill(text);
   await panel.getByRole("button", { name: "Send", exact: true }).click();
   const turn = panel.getByRole("article").last();

@@ -128,6 +128,16 @@ export async function write(page: Page, kind: string, verb: string, path: string
 export const legend = async (page: Page): Promise<string> =>
   (await page.locator('button[title^="Only "]').allInnerTexts()).join(" ");
 
+/** The Run tab, where a text is gone on with by eight tokens. */
+export async function eightTokens(page: Page): Promise<Locator> {
+  const panel = await showTab(page, "Run");
+  await panel.getByText("Text", { exact: true }).click();
+  await page.getByRole("button", { name: "Sampling parameters" }).click();
+  await page.getByLabel("Max tokens").fill("8");
+  await page.keyboard.press("Escape");
+  return panel;
+}
+
 /** What the model wrote, without the prompt above it and the numbers below. */
 export const answerOf = (turn: Locator | Page): Locator => turn.locator("[data-answer]");
 
