@@ -25,6 +25,7 @@ export const opsHandlers = (): Pick<EngineHandlers["calls"], "ops.list" | "ops.s
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[ops] sample of ${name}: got ${index}, expected 0 to ${op.samples.length - 1}`,
+      { hint: "rlx ops with the operation's name lists its samples." },
     );
   },
 });

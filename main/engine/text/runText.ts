@@ -81,7 +81,9 @@ async function givenNumbers(
   const found = new Map<string, { readonly numbers: ArrayLike<number>; readonly shape?: readonly number[] }>();
   for (const [name, said] of Object.entries(inputs)) {
     if (!names.includes(name))
-      throw new WorkbenchError("INPUT_ARGUMENT", `[run] input: got ${name}, expected ${names.join(", ") || "none"}`);
+      throw new WorkbenchError("INPUT_ARGUMENT", `[run] input: got ${name}, expected ${names.join(", ") || "none"}`, {
+        hint: "Name an input of the graph.",
+      });
     if ("numbers" in said) found.set(name, said);
     else {
       const array = await arrayOf(files, said.path, signal);
@@ -98,6 +100,7 @@ async function arrayOf(files: ModelFiles, path: string, signal: AbortSignal): Pr
       throw new WorkbenchError(
         "INPUT_LIMIT",
         `[${source.name}] got ${source.byteLength} bytes, expected ${LARGEST_ARRAY} at most`,
+        { hint: "Take a part of it." },
       );
     return readNpy(source.name, await source.read(0, source.byteLength, signal));
   } finally {
