@@ -273,3 +273,39 @@ TEST_CASE("attention: a score that is not a number is not passed over") {
     for (float v : run_decode(k, one, false)) check("not a number", std::isnan(v));
   }
 }
+
+TEST_CASE("attention: what is added to the scores hides keys and moves others") {
+  if (borrows(k, &Dispatch::attention_prompt)) return;
+  // 70 keys: one whole tile of keys and a rest; the last query sees nothing at all.
+  constexpr size_t kQueries = 5, kKeys = 70;
+  Problem p = make({2, 1, 32, kKeys, 0, kKeys, Type::f32, 0, 0, false}, 11);
+  std::vector<float> bias(2 * kQueries * kKeys);
+  Random random(3);
+  for (float& v : bias) v = random.below(3) == 0 ? -INFINITY : random.uniform();
+  for (size_t head = 0; head < 2; ++head)
+    for (size_t key = 0; key < kKeys; ++key) bias[(head * kQueries + kQueries - 1) * kKeys + key] = -INFINITY;
+  p.args.bias = bias.data();
+  p.args.bias_head_stride = kQueries * kKeys;
+  p.args.bias_token_stride = kKeys;
+  std::vector<float> out(kQueries * 2 * 32);
+  p.args.out = out.data();
+  const Buffer scratch = buffer(attention_scratch_bytes(32, 2));
+  k.attention_prompt(p.args, 0, 0, kQueries, scratch.get());
+  std::vector<double> expected(out.size(), 0.0);
+  for (size_t t = 0; t < kQueries; ++t)
+    for (size_t head = 0; head < 2; ++head) {
+      double total = 0;
+      std::vector<double> weights(kKeys);
+      for (size_t key = 0; key < kKeys; ++key) {
+        double dot = static_cast<double>(bias[(head * kQueries + t) * kKeys + key]);
+        for (size_t d = 0; d < 32; ++d)
+          dot += static_cast<double>(p.args.scale) * static_cast<double>(p.q[(t * 2 + head) * 32 + d]) *
+                 static_cast<double>(p.kf[key * 32 + d]);
+        total += weights[key] = std::exp(dot);
+      }
+      for (size_t key = 0; key < kKeys && total > 0; ++key)
+        for (size_t d = 0; d < 32; ++d)
+          expected[(t * 2 + head) * 32 + d] += weights[key] / total * static_cast<double>(p.vf[key * 32 + d]);
+    }
+  check_close("biased", out.data(), expected.data(), out.size(), 1e-6);
+}

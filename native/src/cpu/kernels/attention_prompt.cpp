@@ -76,14 +76,22 @@ void load_keys(const typename Keys::Element* k, size_t head_dim, size_t count, c
   }
 }
 
+// What is added to the scores of keys [key0, key0 + count) of one row.
+void add_bias(const float* bias, size_t count, float* s) {
+  size_t j = 0;
+  for (; j + W <= count; j += W) fstore(s + j, fload(s + j) + fload(bias + j));
+  for (; j < count; ++j) s[j] += bias[j];
+}
+
 // Scores of one row become weights; the row's output so far is rescaled to the new maximum.
-void weigh_row(const AttentionArgs& a, KeyRange see, size_t key0, size_t row, const Work& w) {
+void weigh_row(const AttentionArgs& a, KeyRange see, size_t key0, size_t row, const float* bias, const Work& w) {
   float* s = w.s + row * kKeyTile;
   const size_t from = see.first > key0 ? min_size(see.first - key0, kKeyTile) : 0;
   const size_t to = see.last > key0 ? min_size(see.last - key0, kKeyTile) : 0;
   if (a.softcap != 0.0f) {
     for (size_t j = 0; j < kKeyTile; j += W) fstore(s + j, softcapped(a, fload(s + j)));
   }
+  if (bias != nullptr) add_bias(bias, to, s);
   for (size_t j = 0; j < from; ++j) s[j] = kMinusInfinity;
   for (size_t j = to; j < kKeyTile; ++j) s[j] = kMinusInfinity;
   F top = fload(s), all = top;
@@ -94,9 +102,9 @@ void weigh_row(const AttentionArgs& a, KeyRange see, size_t key0, size_t row, co
   // A maximum passes NaN over, a sum does not; what a damaged weight gives must not look like a
   // result.
   const float sum_of_all = fsum(all);
-  if (sum_of_all != sum_of_all) w.total[row] = sum_of_all;
   const float before = w.top[row], seen = fhmax(top);
   const float now = seen > before ? seen : before;
+  if (sum_of_all != sum_of_all || now == -kMinusInfinity) w.total[row] = __builtin_nanf("");
   if (now == kMinusInfinity) {  // nothing visible yet
     memset(s, 0, kKeyTile * sizeof(float));
     return;
@@ -146,7 +154,12 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
     for (size_t j = 0; j < kKeyTile; j += kTileWidth) {
       tile_rows_f32(w.q, w.depth, rows, w.kt + j * w.depth, kTileWidth, a.head_dim, w.s + j, kKeyTile);
     }
-    for (size_t r = 0; r < rows; ++r) weigh_row(a, visible(a, t0 + r / group), key0, r, w);
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t t = t0 + r / group, head = kv_head * group + r % group;
+      const float* bias =
+          a.bias == nullptr ? nullptr : a.bias + head * a.bias_head_stride + t * a.bias_token_stride + key0;
+      weigh_row(a, visible(a, t), key0, r, bias, w);
+    }
     for (size_t d = 0; d < w.width; d += kTileWidth) {
       tile_rows_f32(w.s, kKeyTile, rows, w.v + d, w.width, count, w.o + d, w.width);
     }

@@ -116,6 +116,10 @@ void f32_to_f16(const float* x, uint16_t* y, size_t n);
 void f16_to_f32(const uint16_t* x, float* y, size_t n);
 void f32_to_bf16(const float* x, uint16_t* y, size_t n);
 void bf16_to_f32(const uint16_t* x, float* y, size_t n);
+void gemm(const GemmArgs&, void* scratch);
+void add_scaled(float weight, const float* x, float* y, size_t n);
+void fft_stage(size_t radix, const float* re, const float* im, float* to_re, float* to_im, size_t m, size_t s,
+               const float* twiddles);
 void attention_prompt(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
 void attention_ggml(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
 void attention_decode(const AttentionArgs&, size_t kv_head, size_t key0, size_t key1, float* partial, void* scratch);

@@ -200,6 +200,20 @@ inline constexpr size_t kPanelTokens = 512;
 // all counts.
 size_t matmul_scratch_bytes(size_t tokens);
 
+// y[r][c] = sum over k of a[r][k] * b[k][c]: plain floats, b in rows of k.
+struct GemmArgs {
+  const float* a;
+  size_t lda, rows, k;
+  const float* b;
+  size_t ldb, columns;
+  float* y;
+  size_t ldy;
+  bool adds = false;  // to what y holds
+};
+// Columns that are packed together and rows that go by them; private scratch of one thread for any call.
+inline constexpr size_t kGemmStrip = 128, kGemmPass = 256;
+inline constexpr size_t kGemmScratchBytes = (kChunk * kGemmStrip + kGemmPass * kRowStep) * sizeof(float);
+
 // ------------------------------------------------------------------------------------------- attention
 
 // Causal attention over a cache [kv_heads][capacity][head_dim] that already holds the new tokens:
@@ -219,7 +233,10 @@ struct AttentionArgs {
   size_t chunk = 0;              // 0 = off; else only keys of the token's own run of `chunk` positions
   bool causal = true;            // false: every token sees all past + tokens keys
   const float* sinks = nullptr;  // [heads] or null: a score that takes part in the softmax, without a value
-  float* out;                    // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
+  // Prompt only: added to the score of (h, t, key) from bias[h*bias_head_stride + t*bias_token_stride + key].
+  const float* bias = nullptr;
+  size_t bias_head_stride = 0, bias_token_stride = 0;
+  float* out;  // element (t, h, d) at out[t*out_token_stride + h*out_head_stride + d]
   size_t out_token_stride, out_head_stride;
 };
 inline constexpr size_t kMaxHeadDim = 512;
@@ -368,6 +385,12 @@ struct Dispatch {
   size_t (*act_bytes)(ActKind, size_t k, size_t tokens);
   void (*prepare)(const PrepareArgs&);
   void (*matmul)(const MatmulArgs&, void* scratch);
+  void (*gemm)(const GemmArgs&, void* scratch);
+  // y[0..n) += weight * x[0..n)
+  void (*add_scaled)(float weight, const float* x, float* y, size_t n);
+  // One stage of a Fourier transform (fft_stages.h).
+  void (*fft_stage)(size_t radix, const float* re, const float* im, float* to_re, float* to_im, size_t m, size_t s,
+                    const float* twiddles);
 
   void (*attention_prompt)(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);
   void (*attention_ggml)(const AttentionArgs&, size_t kv_head, size_t t0, size_t t1, void* scratch);

@@ -1,5 +1,5 @@
 // Convolutions and their transposes. With enough filters both are products of the weight with
-// columns of the image, tile by tile: a convolution gathers the columns first, its transpose
+// windows of the image, tile by tile: a convolution gathers the windows first, its transpose
 // scatters them afterwards. With few, rows are joined tap by tap. In f64 they are plain loops
 // (convolution_shapes.h).
 #include "convolution_shapes.h"
@@ -48,11 +48,6 @@ class ConvolutionBase : public ConvolutionShapes {
   void prepare(const float* rows, size_t count, size_t k, uint8_t* prepared) const {
     c.kernels.prepare({kernels::ActKind::f32, rows, k, k, count, 0, count, 0, kernels::chunks_of(k), prepared});
   }
-  // y += weight * x; `temp` holds as many.
-  void add_times(float weight, const float* x, float* y, size_t count, float* temp) const {
-    c.kernels.binary(Binary::mul, x, 1, &weight, 0, temp, count);
-    c.kernels.binary(Binary::add, y, 1, temp, 1, y, count);
-  }
 };
 
 class Convolution final : public ConvolutionBase {
@@ -66,61 +61,89 @@ class Convolution final : public ConvolutionBase {
     if (direct_) {
       rows_ = batch_ * groups_ * small_ * w_.rows.windows;
       grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, w_.columns.windows * sum_));
-      thread_bytes = (w_.columns.windows + StridedRow::floats(w_.columns)) * sizeof(float);
+      thread_bytes = StridedRow::floats(w_.columns) * sizeof(float);
       return;
     }
-    tiles_ = ceil_div(w_.windows(), kTile);
-    act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, sum_, small_));
-    shared_bytes = act_bytes_ * groups_;
-    scratch_at_ = rounded(kTile * sum_ * sizeof(float));
-    thread_bytes = scratch_at_ + rounded(kernels::matmul_scratch_bytes(small_));
+    tiles_ = ceil_div(w_.windows(), kWindows);
+    // One tap in place: what the windows see is the image itself.
+    in_place_ = w_.taps() == 1 && w_.windows() == w_.plane();
+    scratch_at_ = in_place_ ? 0 : rounded(kWindows * std::min(sum_, kDeep) * sizeof(float));
+    thread_bytes = scratch_at_ + kernels::kGemmScratchBytes;
   }
 
-  size_t phases() const override { return 2; }
-  size_t items(size_t phase) const override {
+  size_t items(size_t) const override {
     if (out().count == 0) return 0;
-    if (phase == 0) return direct_ ? 0 : groups_;
     return direct_ ? ceil_div(rows_, grain_) : batch_ * groups_ * tiles_;
   }
 
-  void run(size_t phase, size_t item, Thread& thread) override {
-    if (phase == 0) return prepare(in(1).f32() + item * small_ * sum_, small_, sum_, shared + item * act_bytes_);
+  void run(size_t, size_t item, Thread& thread) override {
     if (direct_) {
       for (size_t row = item * grain_; row < std::min(rows_, (item + 1) * grain_); row++) add_row(row, thread);
       return;
     }
     const size_t image = item / tiles_, group = image % groups_;
-    const size_t begin = item % tiles_ * kTile, end = std::min(w_.windows(), begin + kTile);
-    for (size_t window = begin; window < end; window++)
-      gather(in(0).f32() + image * large_ * w_.plane(), window, room(thread) + (window - begin) * sum_);
-    multiply(shared + group * act_bytes_, small_, room(thread), end - begin, sum_,
-             out().f32() + image * small_ * w_.windows() + begin, w_.windows(), thread.scratch + scratch_at_);
+    const size_t begin = item % tiles_ * kWindows, count = std::min(w_.windows() - begin, kWindows);
+    const float* x = in(0).f32() + image * large_ * w_.plane();
+    kernels::GemmArgs args{};
+    args.lda = sum_;
+    args.rows = small_;
+    args.b = room(thread);
+    args.ldb = kWindows;
+    args.columns = count;
+    args.y = out().f32() + image * small_ * w_.windows() + begin;
+    args.ldy = w_.windows();
+    if (in_place_) {
+      args.a = in(1).f32() + group * small_ * sum_;
+      args.k = sum_;
+      args.b = x + begin;
+      args.ldb = w_.plane();
+      return c.kernels.gemm(args, thread.scratch);
+    }
+    // Without channels once, for the zeros.
+    for (size_t k0 = 0; k0 == 0 || k0 < sum_; k0 += kDeep) {
+      args.a = in(1).f32() + group * small_ * sum_ + k0;
+      args.k = std::min(sum_ - k0, kDeep);
+      args.adds = k0 > 0;
+      gather(x, k0, args.k, begin, count, room(thread));
+      c.kernels.gemm(args, thread.scratch + scratch_at_);
+    }
   }
 
  private:
-  // What a window sees of a group's channels, in the order of the weight.
-  void gather(const float* x, size_t window, float* to) const {
-    const size_t row = window / w_.columns.windows, column = window % w_.columns.windows;
-    for (size_t channel = 0; channel < large_; channel++, x += w_.plane())
-      for (size_t tap = 0; tap < w_.rows.taps; tap++, to += w_.columns.taps) {
+  // Windows of one product, and how many of their values are gathered at a time: both fit into the second cache.
+  static constexpr size_t kWindows = 128, kDeep = 512;
+
+  // Values k0 .. k0 + count of the windows from `begin` on, in the order of the weight: a line of windows for each.
+  void gather(const float* x, size_t k0, size_t values, size_t begin, size_t count, float* to) const {
+    for (size_t k = k0; k < k0 + values; k++, to += kWindows) {
+      const size_t channel = k / w_.taps(), tap = k % w_.taps();
+      const float* plane = x + channel * w_.plane();
+      for (size_t done = 0; done < count;) {
+        const size_t window = begin + done, row = window / w_.columns.windows, column = window % w_.columns.windows;
+        const size_t n = std::min(w_.columns.windows - column, count - done);
         size_t at;
-        if (w_.rows.place(row, tap, &at))
-          gather_run(x + at * w_.columns.size, column, to);
+        if (w_.rows.place(row, tap / w_.columns.taps, &at))
+          gather_run(plane + at * w_.columns.size, tap % w_.columns.taps, column, n, to + done);
         else
-          std::memset(to, 0, w_.columns.taps * sizeof(float));
+          std::memset(to + done, 0, n * sizeof(float));
+        done += n;
       }
+    }
   }
-  void gather_run(const float* row, size_t column, float* to) const {
-    const Axis& axis = w_.columns;
-    const int64_t first = static_cast<int64_t>(column * axis.stride) + axis.offset(0);
-    if (first >= 0 && static_cast<size_t>(first) + (axis.taps - 1) * axis.dilation < axis.size) {
-      for (size_t tap = 0; tap < axis.taps; tap++) to[tap] = row[static_cast<size_t>(first) + tap * axis.dilation];
-      return;
-    }
-    for (size_t tap = 0; tap < axis.taps; tap++) {
-      size_t at;
-      to[tap] = axis.place(column, tap, &at) ? row[at] : 0;
-    }
+
+  // What one tap of the windows first .. first + n of a row sees.
+  void gather_run(const float* row, size_t tap, size_t first, size_t n, float* to) const {
+    size_t from, until;
+    w_.columns.inside(tap, &from, &until);
+    from = std::min(std::max(from, first), first + n);
+    until = std::max(from, std::min(until, first + n));
+    std::memset(to, 0, (from - first) * sizeof(float));
+    std::memset(to + (until - first), 0, (first + n - until) * sizeof(float));
+    if (from == until) return;
+    const size_t stride = w_.columns.stride;
+    const float* seen = row + (static_cast<int64_t>(from * stride) + w_.columns.offset(tap));
+    if (stride == 1) return void(std::memcpy(to + (from - first), seen, (until - from) * sizeof(float)));
+    for (size_t i = from; i < until; i++, seen += stride) to[i - first] = *seen;
   }
 
   // One row of the result: every tap adds a run of a row of the image.
@@ -135,17 +158,17 @@ class Convolution final : public ConvolutionBase {
       for (size_t tap = 0; tap < w_.rows.taps; tap++, weight += w_.columns.taps) {
         size_t at;
         if (!w_.rows.place(window, tap, &at)) continue;
-        const StridedRow row(w_.columns, x + at * w_.columns.size, room(thread) + w_.columns.windows);
+        const StridedRow row(w_.columns, x + at * w_.columns.size, room(thread));
         for (size_t t = 0; t < w_.columns.taps; t++) {
           size_t first, last;
           w_.columns.inside(t, &first, &last);
-          if (first < last) add_times(weight[t], row.tap(t, first), y + first, last - first, room(thread));
+          if (first < last) c.kernels.add_scaled(weight[t], row.tap(t, first), y + first, last - first);
         }
       }
   }
 
-  bool direct_ = false;
-  size_t sum_ = 0, rows_ = 0, grain_ = 1, tiles_ = 0, act_bytes_ = 0, scratch_at_ = 0;
+  bool direct_ = false, in_place_ = false;
+  size_t sum_ = 0, rows_ = 0, grain_ = 1, tiles_ = 0, scratch_at_ = 0;
 };
 
 class TransposedConvolution final : public ConvolutionBase {

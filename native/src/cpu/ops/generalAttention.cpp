@@ -1,6 +1,7 @@
 // Attention without a cache, any mask: q [.., Hq, Sq, D], k [.., Hkv, Sk, D], v [.., Hkv, Sk, Dv].
-// One query row is an item's unit; masks are aligned at the bottom right (query i stands at key i +
-// Sk - Sq).
+// Masks are aligned at the bottom right (query i stands at key i + Sk - Sq). An item is a block of
+// queries for a key head, through the kernel of prompts; what that does not take (values of another
+// size than keys, queries before the first key) goes row by row.
 #include <cmath>
 #include <cstring>
 
@@ -55,17 +56,75 @@ class GeneralAttention final : public Op {
     scale_ = c.params.number("scale", 1 / std::sqrt(static_cast<double>(dim_)));
     softcap_ = c.params.number("softcap", 0);
     window_ = c.params.size("window", 0);
+    const bool is_aligned = mask_ == Mask::causal || mask_ == Mask::window;
+    in_blocks_ = dim_ == value_dim_ && dim_ > 0 && dim_ <= kernels::kMaxHeadDim && (!is_aligned || keys_ >= queries_);
+    shared_bytes = in_blocks_ && mask_ == Mask::keep ? in(3).count * sizeof(float) : 0;
+    if (in_blocks_) {
+      thread_bytes = kernels::attention_scratch_bytes(dim_, heads_ / kv_heads_);
+      blocks_ = ceil_div(queries_, kernels::kAttentionTokenStep);
+      return;
+    }
     thread_bytes = keys_ * sizeof(double);
     grain_ = std::max<size_t>(1, 2 * kGrain / std::max<size_t>(1, keys_ * (dim_ + value_dim_)));
   }
-  size_t items(size_t) const override { return out().count == 0 ? 0 : ceil_div(batch_ * heads_ * queries_, grain_); }
-  void run(size_t, size_t item, Thread& thread) override {
+  size_t most_phases() const override { return 2; }
+  size_t phases() const override { return shared_bytes == 0 ? 1 : 2; }
+  size_t items(size_t phase) const override {
+    if (out().count == 0) return 0;
+    if (phase + 1 < phases()) return batch_;
+    return in_blocks_ ? batch_ * kv_heads_ * blocks_ : ceil_div(batch_ * heads_ * queries_, grain_);
+  }
+  void run(size_t phase, size_t item, Thread& thread) override {
+    if (phase + 1 < phases()) return spread_mask(item);
+    if (in_blocks_) return attend_block(item, thread);
     const size_t rows = batch_ * heads_ * queries_;
     for (size_t row = item * grain_; row < std::min(rows, (item + 1) * grain_); row++)
       attend(row, reinterpret_cast<double*>(thread.scratch));
   }
 
  private:
+  // What the mask adds to the scores of a batch's keys.
+  void spread_mask(size_t batch) const {
+    auto* added = reinterpret_cast<float*>(shared) + batch * keys_;
+    for (size_t key = 0; key < keys_; key++) added[key] = keeps(batch, key) ? 0 : -INFINITY;
+  }
+
+  bool keeps(size_t batch, size_t key) const {
+    const size_t cell = batch * keys_ + key;
+    return in(3).dtype == DType::boolean ? in(3).data[cell] != 0 : in(3).f32()[cell] >= 0.5f;
+  }
+
+  void attend_block(size_t item, Thread& thread) const {
+    const size_t kv = item / blocks_ % kv_heads_, batch = item / blocks_ / kv_heads_;
+    const size_t t0 = item % blocks_ * kernels::kAttentionTokenStep;
+    kernels::AttentionArgs args{};
+    args.q = in(0).f32() + batch * heads_ * queries_ * dim_;
+    args.q_token_stride = args.out_token_stride = dim_;
+    args.q_head_stride = args.out_head_stride = queries_ * dim_;
+    args.kv_type = kernels::Type::f32;
+    args.k = in(1).f32() + batch * kv_heads_ * keys_ * dim_;
+    args.v = in(2).f32() + batch * kv_heads_ * keys_ * dim_;
+    args.kv_head_stride = keys_ * dim_;
+    args.heads = heads_;
+    args.kv_heads = kv_heads_;
+    args.head_dim = dim_;
+    args.causal = mask_ == Mask::causal || mask_ == Mask::window;
+    // Without alignment every query sees as many keys as there are.
+    args.tokens = args.causal ? queries_ : keys_;
+    args.past = args.causal ? keys_ - queries_ : 0;
+    args.scale = static_cast<float>(scale_);
+    args.softcap = static_cast<float>(softcap_);
+    args.window = mask_ == Mask::window ? window_ : 0;
+    if (mask_ == Mask::keep) args.bias = reinterpret_cast<const float*>(shared) + batch * keys_;
+    if (mask_ == Mask::bias) {
+      args.bias = in(3).f32() + (bias_batch_ == 1 ? 0 : batch) * bias_heads_ * queries_ * keys_;
+      args.bias_head_stride = bias_heads_ == 1 ? 0 : queries_ * keys_;
+      args.bias_token_stride = keys_;
+    }
+    args.out = out().f32() + batch * heads_ * queries_ * dim_;
+    c.kernels.attention_prompt(args, kv, t0, std::min(queries_, t0 + kernels::kAttentionTokenStep), thread.scratch);
+  }
+
   void attend(size_t row, double* weights) const {
     const size_t query = row % queries_;
     const size_t head = row / queries_ % heads_;
@@ -99,10 +158,7 @@ class GeneralAttention final : public Op {
     if ((mask_ == Mask::causal || mask_ == Mask::window) && at > place) return -INFINITY;
     // window w: w keys, the query's own among them.
     if (mask_ == Mask::window && at <= place - static_cast<int64_t>(window_)) return -INFINITY;
-    if (mask_ == Mask::keep) {
-      const size_t cell = batch * keys_ + key;
-      if (in(3).dtype == DType::boolean ? in(3).data[cell] == 0 : in(3).f32()[cell] < 0.5f) return -INFINITY;
-    }
+    if (mask_ == Mask::keep && !keeps(batch, key)) return -INFINITY;
     double added = 0;
     if (mask_ == Mask::bias) {
       const size_t b = bias_batch_ == 1 ? 0 : batch;
@@ -133,7 +189,8 @@ class GeneralAttention final : public Op {
 
   Mask mask_;
   size_t batch_ = 0, heads_ = 0, kv_heads_ = 1, queries_ = 0, keys_ = 0, dim_ = 0, value_dim_ = 0;
-  size_t bias_heads_ = 1, bias_batch_ = 1, window_ = 0, grain_ = 1;
+  size_t bias_heads_ = 1, bias_batch_ = 1, window_ = 0, grain_ = 1, blocks_ = 0;
+  bool in_blocks_ = false;
   double scale_ = 1, softcap_ = 0;
 };
 

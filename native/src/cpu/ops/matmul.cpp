@@ -1,6 +1,6 @@
-// Batched matrix product with broadcasting, in f32 or f64. The kernels of f32 multiply by rows
-// ([n][k]), so operands that lie the other way are turned first; then the rows of a are prepared
-// and tiles of b handed out, batch by batch.
+// Batched matrix product with broadcasting, in f32 or f64. In f32 a b that lies in rows of k ([k][n])
+// is multiplied where it is (gemm); one in rows of n ([n][k]) as weights are, by prepared rows of a.
+// Columns are handed out, batch by batch.
 #include <algorithm>
 #include <cstring>
 
@@ -39,7 +39,6 @@ class MatmulBase : public Op {
     expect(b.shape[b.rank - (turned_b_ ? 2 : 1)] == k_, "inner dims differ");
     batches_ = y.span(0, y.rank - 2);
     a_batches_ = a.span(0, a.rank - 2);
-    b_batches_ = b.span(0, b.rank - 2);
     for (size_t d = 0; d + 2 < y.rank; d++) {
       for (const Tensor* operand : {&a, &b}) {
         const size_t lead = y.rank - operand->rank;
@@ -67,47 +66,87 @@ class MatmulBase : public Op {
     return at;
   }
 
+  // from [batch][k][n] to [batch][n][k], one tile of columns.
+  static void turn(const float* from, float* to, size_t item, size_t k, size_t n) {
+    const size_t tiles = ceil_div(n, kTile);
+    const size_t base = item / tiles * k * n;
+    const size_t begin = item % tiles * kTile;
+    const size_t end = std::min(n, begin + kTile);
+    for (size_t row = 0; row < k; row++)
+      for (size_t column = begin; column < end; column++) to[base + column * k + row] = from[base + row * n + column];
+  }
+
   bool turned_a_, turned_b_;
-  size_t m_ = 0, n_ = 0, k_ = 0, batches_ = 0, a_batches_ = 0, b_batches_ = 0;
+  size_t m_ = 0, n_ = 0, k_ = 0, batches_ = 0, a_batches_ = 0;
 };
 
+// b lies in rows of k.
 class Matmul final : public MatmulBase {
  public:
   explicit Matmul(const OpContext& context) : MatmulBase(context, DType::f32) {}
 
   void bind() override {
     MatmulBase::bind();
+    shared_bytes = turned_a_ ? in(0).bytes : 0;
+    thread_bytes = kernels::kGemmScratchBytes;
+    // Few rows read b once and in long runs.
+    width_ = m_ < kernels::kGemmLeastTokens ? kFewWidth : kWidth;
+    strips_ = ceil_div(n_, width_);
+  }
+  size_t most_phases() const override { return 2; }
+  size_t phases() const override { return turned_a_ ? 2 : 1; }
+  size_t items(size_t phase) const override {
+    if (out().count == 0) return 0;
+    return phase + 1 < phases() ? a_batches_ * ceil_div(m_, kTile) : batches_ * strips_;
+  }
+  void run(size_t phase, size_t item, Thread& thread) override {
+    auto* turned = reinterpret_cast<float*>(shared);
+    if (phase + 1 < phases()) return turn(in(0).f32(), turned, item, k_, m_);
+    const size_t batch = item / strips_, begin = item % strips_ * width_;
+    kernels::GemmArgs args{};
+    args.a = (turned_a_ ? turned : in(0).f32()) + source(in(0), batch) * m_ * k_;
+    args.lda = args.k = k_;
+    args.rows = m_;
+    args.b = in(1).f32() + source(in(1), batch) * k_ * n_ + begin;
+    args.ldb = args.ldy = n_;
+    args.columns = std::min(width_, n_ - begin);
+    args.y = out().f32() + batch * m_ * n_ + begin;
+    c.kernels.gemm(args, thread.scratch);
+  }
+
+ private:
+  static constexpr size_t kWidth = 128, kFewWidth = 2048;
+  size_t width_ = kWidth, strips_ = 0;
+};
+
+// b lies in rows of n.
+class RowMatmul final : public MatmulBase {
+ public:
+  explicit RowMatmul(const OpContext& context) : MatmulBase(context, DType::f32) {}
+
+  void bind() override {
+    MatmulBase::bind();
     const Tensor& a = in(0);
-    const Tensor& b = in(1);
     act_bytes_ = rounded(c.kernels.act_bytes(kernels::ActKind::f32, k_, m_));
     act_at_ = 0;
     size_t total = act_bytes_ * a_batches_;
     a_at_ = total;
     if (turned_a_) total += rounded(a.bytes);
-    b_at_ = total;
-    if (turned_b_) total += rounded(b.bytes);
     shared_bytes = total;
     thread_bytes = rounded(kernels::matmul_scratch_bytes(m_));
     tiles_ = ceil_div(n_, kTile);
     turns_a_ = turned_a_ ? a_batches_ * ceil_div(m_, kTile) : 0;
-    turns_b_ = turned_b_ ? b_batches_ * ceil_div(n_, kTile) : 0;
   }
 
   size_t phases() const override { return 3; }
   size_t items(size_t phase) const override {
     if (out().count == 0) return 0;
-    if (phase == 0) return turns_a_ + turns_b_;
+    if (phase == 0) return turns_a_;
     return phase == 1 ? a_batches_ : batches_ * tiles_;
   }
 
   void run(size_t phase, size_t item, Thread& thread) override {
-    if (phase == 0) {
-      if (item < turns_a_)
-        turn(in(0).f32(), floats(a_at_), item, k_, m_);
-      else
-        turn(in(1).f32(), floats(b_at_), item - turns_a_, k_, n_);
-      return;
-    }
+    if (phase == 0) return turn(in(0).f32(), floats(a_at_), item, k_, m_);
     if (phase == 1) {
       const float* a = (turned_a_ ? floats(a_at_) : in(0).f32()) + item * m_ * k_;
       c.kernels.prepare({kernels::ActKind::f32, a, k_, k_, m_, 0, m_, 0, kernels::chunks_of(k_),
@@ -117,7 +156,7 @@ class Matmul final : public MatmulBase {
     const size_t batch = item / tiles_;
     kernels::MatmulArgs args{};
     args.type = kernels::Type::f32;
-    args.w = (turned_b_ ? floats(b_at_) : in(1).f32()) + source(in(1), batch) * n_ * k_;
+    args.w = in(1).f32() + source(in(1), batch) * n_ * k_;
     args.row_bytes = k_ * sizeof(float);
     args.k = k_;
     args.n0 = item % tiles_ * kTile;
@@ -132,17 +171,7 @@ class Matmul final : public MatmulBase {
  private:
   float* floats(size_t offset) const { return reinterpret_cast<float*>(shared + offset); }
 
-  // from [batch][k][n] to [batch][n][k], one tile of columns.
-  static void turn(const float* from, float* to, size_t item, size_t k, size_t n) {
-    const size_t tiles = ceil_div(n, kTile);
-    const size_t base = item / tiles * k * n;
-    const size_t begin = item % tiles * kTile;
-    const size_t end = std::min(n, begin + kTile);
-    for (size_t row = 0; row < k; row++)
-      for (size_t column = begin; column < end; column++) to[base + column * k + row] = from[base + row * n + column];
-  }
-
-  size_t act_bytes_ = 0, act_at_ = 0, a_at_ = 0, b_at_ = 0, tiles_ = 0, turns_a_ = 0, turns_b_ = 0;
+  size_t act_bytes_ = 0, act_at_ = 0, a_at_ = 0, tiles_ = 0, turns_a_ = 0;
 };
 
 // An item is a block of rows by a tile of columns, which the caches hold while all of k goes by.
@@ -180,7 +209,12 @@ class DoubleMatmul final : public MatmulBase {
   }
 };
 
-constexpr KernelEntry kTable[] = {{"matmul", make_real<Matmul, DoubleMatmul>}};
+std::unique_ptr<Op> make_matmul(const OpContext& context) {
+  if (context.params.flag("transposeB")) return make_real<RowMatmul, DoubleMatmul>(context);
+  return make_real<Matmul, DoubleMatmul>(context);
+}
+
+constexpr KernelEntry kTable[] = {{"matmul", make_matmul}};
 
 }  // namespace
 

@@ -1,116 +1,13 @@
-// Host-style kernels: Fourier transform (any length), and the recurrent layers lstm, gru, rnn.
+// The recurrent layers lstm, gru, rnn.
 #include <cmath>
 #include <cstring>
-#include <complex>
 #include <type_traits>
-#include <vector>
 
 #include "doubles.h"
 #include "tables.h"
 
 namespace rlx {
 namespace {
-
-using Complex = std::complex<double>;
-constexpr double kPi = 3.14159265358979323846;
-
-// In place, length a power of two.
-void radix2(Complex* x, size_t n, bool inverse) {
-  for (size_t i = 1, j = 0; i < n; i++) {
-    size_t bit = n >> 1;
-    for (; (j & bit) != 0; bit >>= 1) j ^= bit;
-    j ^= bit;
-    if (i < j) std::swap(x[i], x[j]);
-  }
-  for (size_t length = 2; length <= n; length *= 2) {
-    const double angle = (inverse ? 2 : -2) * kPi / static_cast<double>(length);
-    for (size_t k = 0; k < length / 2; k++) {
-      const Complex turn = std::polar(1.0, angle * static_cast<double>(k));
-      for (size_t start = 0; start < n; start += length) {
-        const Complex a = x[start + k];
-        const Complex b = x[start + k + length / 2] * turn;
-        x[start + k] = a + b;
-        x[start + k + length / 2] = a - b;
-      }
-    }
-  }
-}
-
-// Bluestein (1970): any length as a convolution of a power of two. exp(-iπk²/n) with k² taken
-// modulo 2n stays exact.
-class Fft final : public Op {
- public:
-  explicit Fft(const OpContext& context) : Op(context) {
-    arity(1, 1, 1);
-    if (in(0).dtype != DType::f64) expect_type(c.in[0], DType::f32, "operand");
-    expect_type(c.out[0], in(0).dtype, "result");
-    inverse_ = c.params.flag("inverse");
-    norm_ = c.params.integer("norm", 0, 0, 2);
-  }
-  void bind() override {
-    expect(in(0).rank > 0 && in(0).last() % 2 == 0 && out().count == in(0).count,
-           "the last dim is not a block of re and a block of im");
-    n_ = in(0).last() / 2;
-    expect(n_ > 0 && n_ <= (size_t{1} << 24), "the length is out of range");
-    whole_ = (n_ & (n_ - 1)) == 0;
-    m_ = n_;
-    if (!whole_)
-      for (m_ = 1; m_ < 2 * n_ - 1; m_ *= 2) {
-      }
-    chirp_.clear();
-    filter_.clear();
-    if (!whole_) {
-      filter_.assign(m_, Complex(0, 0));
-      for (size_t k = 0; k < n_; k++) {
-        const double angle = kPi * static_cast<double>((k * k) % (2 * n_)) / static_cast<double>(n_);
-        chirp_.push_back(std::polar(1.0, inverse_ ? angle : -angle));
-        filter_[k] = std::conj(chirp_[k]);
-        if (k > 0) filter_[m_ - k] = filter_[k];
-      }
-      radix2(filter_.data(), m_, false);
-    }
-    // backward scales the inverse by 1/n, forward the forward one, ortho both by 1/√n.
-    scale_ = norm_ == 2                 ? 1 / std::sqrt(static_cast<double>(n_))
-             : (norm_ == 0) == inverse_ ? 1 / static_cast<double>(n_)
-                                        : 1;
-    thread_bytes = m_ * sizeof(Complex);
-  }
-  size_t items(size_t) const override { return in(0).rows(); }
-  void run(size_t, size_t row, Thread& thread) override {
-    auto* work = reinterpret_cast<Complex*>(thread.scratch);
-    if (in(0).dtype == DType::f64)
-      transform<double>(row, work);
-    else
-      transform<float>(row, work);
-  }
-
- private:
-  template <class T>
-  void transform(size_t row, Complex* work) const {
-    const T* x = in(0).as<T>() + row * 2 * n_;
-    T* y = out().as<T>() + row * 2 * n_;
-    for (size_t i = 0; i < n_; i++) work[i] = Complex(x[i], x[n_ + i]) * (whole_ ? Complex(1, 0) : chirp_[i]);
-    if (whole_) {
-      radix2(work, n_, inverse_);
-    } else {
-      for (size_t i = n_; i < m_; i++) work[i] = 0;
-      radix2(work, m_, false);
-      for (size_t i = 0; i < m_; i++) work[i] *= filter_[i];
-      radix2(work, m_, true);
-      for (size_t i = 0; i < n_; i++) work[i] *= chirp_[i] / static_cast<double>(m_);
-    }
-    for (size_t i = 0; i < n_; i++) {
-      y[i] = static_cast<T>(work[i].real() * scale_);
-      y[n_ + i] = static_cast<T>(work[i].imag() * scale_);
-    }
-  }
-
-  bool inverse_, whole_ = true;
-  int64_t norm_;
-  size_t n_ = 0, m_ = 0;
-  double scale_ = 1;
-  std::vector<Complex> chirp_, filter_;
-};
 
 enum class Cell { lstm, gru, rnn };
 
@@ -255,7 +152,6 @@ class Recurrent final : public Op {
 };
 
 constexpr KernelEntry kTable[] = {
-    {"fft", make_op<Fft>},
     {"lstm", make_real<Recurrent<Cell::lstm, float>, Recurrent<Cell::lstm, double>>},
     {"gru", make_real<Recurrent<Cell::gru, float>, Recurrent<Cell::gru, double>>},
     {"rnn", make_real<Recurrent<Cell::rnn, float>, Recurrent<Cell::rnn, double>>},
