@@ -32,6 +32,7 @@ import { shift_right } from "./binary/shift_right.ts";
 import { sub } from "./binary/sub.ts";
 import { swiglu_clamped } from "./binary/swiglu_clamped.ts";
 import { ifOp } from "./control/if.ts";
+import { scan } from "./control/scan.ts";
 import { whileOp } from "./control/while.ts";
 import { attention_block } from "./fused/attention_block.ts";
 import { linear_block } from "./fused/linear_block.ts";
@@ -244,6 +245,7 @@ export const OPS = {
   rope_table,
   round,
   rsqrt,
+  scan,
   scatter_add,
   scatter_elements,
   scatter_nd,

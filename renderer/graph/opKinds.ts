@@ -49,7 +49,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
     ...["slice", "split", "tile", "transpose", "trilu"],
   ],
   signal: ["conv", "conv_transpose", "fft", "pool", "resize_nearest2x"],
-  control: ["custom", "if", "while"],
+  control: ["custom", "if", "scan", "while"],
   input: ["constant", "input", "param"],
 };
 
