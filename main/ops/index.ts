@@ -88,7 +88,9 @@ import { trilu } from "./shape/trilu.ts";
 import { where } from "./shape/where.ts";
 import { custom } from "./signal/custom.ts";
 import { fft } from "./signal/fft.ts";
+import { gru } from "./signal/gru.ts";
 import { lstm } from "./signal/lstm.ts";
+import { rnn } from "./signal/rnn.ts";
 import { abs } from "./unary/abs.ts";
 import { acos } from "./unary/acos.ts";
 import { acosh } from "./unary/acosh.ts";
@@ -195,6 +197,7 @@ export const OPS = {
   gather_nd,
   gelu,
   group_norm,
+  gru,
   hard_sigmoid,
   hard_swish,
   if: ifOp,
@@ -240,6 +243,7 @@ export const OPS = {
   resize_nearest2x,
   reverse,
   rms_norm,
+  rnn,
   roll,
   rope,
   rope_table,

@@ -147,11 +147,9 @@ const STEPS: readonly Step[] = [
   },
   (g, pick, random) => {
     const x = pick();
-    return loop(g, x, same(g, x, pick), random.integer(4));
-  },
-  (g, pick, random) => {
-    const x = pick();
-    return rows(g, x, same(g, x, pick), random.integer(2) === 0);
+    const turns = random.integer(4);
+    const y = same(g, x, pick);
+    return turns < 3 ? loop(g, x, y, turns) : rows(g, x, y, x.node % 2 === 0);
   },
 ];
 
