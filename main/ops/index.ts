@@ -8,6 +8,7 @@ import type { HostTensor } from "../ir/hostTensor.ts";
 import type { OpTable } from "../ir/opTable.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { attention } from "./attention/attention.ts";
+import { axial_rope_2d } from "./attention/axial_rope_2d.ts";
 import { attention_cached } from "./attention/attention_cached.ts";
 import { kv_append } from "./attention/kv_append.ts";
 import { rope } from "./attention/rope.ts";
@@ -49,6 +50,8 @@ import { rms_norm } from "./norm/rms_norm.ts";
 import { gated_delta } from "./recurrent/gated_delta.ts";
 import { selective_scan } from "./recurrent/selective_scan.ts";
 import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
+import { ssd } from "./recurrent/ssd.ts";
+import { wkv6 } from "./recurrent/wkv6.ts";
 import { wkv7 } from "./recurrent/wkv7.ts";
 import { argmax } from "./reduce/argmax.ts";
 import { argmin } from "./reduce/argmin.ts";
@@ -163,6 +166,7 @@ export const OPS = {
   attention,
   attention_block,
   attention_cached,
+  axial_rope_2d,
   batch_norm_inference,
   bit_and,
   bit_not,
@@ -269,6 +273,7 @@ export const OPS = {
   split,
   sqrt,
   square,
+  ssd,
   stop_gradient,
   sub,
   swiglu_clamped,
@@ -282,6 +287,7 @@ export const OPS = {
   variance,
   where,
   while: whileOp,
+  wkv6,
   wkv7,
   xielu,
 } as const;

@@ -86,6 +86,24 @@ export function scanOver(
   return { carry: made.slice(0, carry.length), rows: made.slice(carry.length) };
 }
 
+/** One state, a row of each operand a turn, and a row that the turn gives: y and the state behind the last row. */
+export function overTokens(
+  g: OpBuilder,
+  rows: readonly Value[],
+  state: Value,
+  turn: (h: OpBuilder, rows: readonly Value[], before: Value) => readonly [row: Value, after: Value],
+): readonly [y: Value, after: Value] {
+  const made = scanOver(g, { carry: [state], rows, label: "tokens" }, (h, lists) => {
+    const [before] = lists.carry;
+    invariant(before, "a state is carried");
+    const [row, after] = turn(h, lists.rows, before);
+    return { carry: [after], rows: [row] };
+  });
+  const [[after], [y]] = [made.carry, made.rows];
+  invariant(y && after, "a scan gives its rows and what it carries");
+  return [y, after];
+}
+
 const zero = (g: OpBuilder, dtype: DType): Value =>
   g.constant(dtype === "c64" ? hostTensor("c64", [], new Float64Array(2)) : hostScalar(dtype, 0));
 
@@ -175,6 +193,9 @@ function write(h: OpBuilder, all: Value, row: Value | undefined, place: Value): 
 
 /** Up to so many turns stand one after the other on Core ML, where a loop runs on no Neural Engine. */
 export const MOST_UNROLLED_TURNS = 8;
+
+/** Why a recurrence over tokens is its parts on Core ML, and what they are. */
+export const SCAN_ON_CORE_ML = `Core ML has no operator with a memory: up to ${MOST_UNROLLED_TURNS} tokens are steps of products one after the other, more tokens are a loop with a turn for each`;
 
 /** Few turns one after the other, more as a loop. */
 export function scanParts(
