@@ -142,7 +142,8 @@ std::vector<array> loop(const Invocation& c) {
 std::vector<array> scan(const Invocation& c) {
   const auto counted = [&](const char* name, double most) {
     const double value = c.number(name, -1);
-    if (!(value >= 0 && value <= most)) fail(Code::ir_structure, "[scan] %s: got %g, expected at most %g", name, value, most);
+    if (!(value >= 0 && value <= most))
+      fail(Code::ir_structure, "[scan] %s: got %g, expected at most %g", name, value, most);
     return static_cast<size_t>(value);
   };
   const auto all = static_cast<double>(c.inputs.size());
