@@ -151,6 +151,11 @@ std::vector<array> scan(const Invocation& c) {
   const size_t length = counted("length", std::numeric_limits<int>::max());
   if (size > from || from + scanned > c.inputs.size() || size > c.call.outputs.size())
     fail(Code::ir_structure, "[scan] %zu carried and %zu scanned of %zu operands", size, scanned, c.inputs.size());
+  for (size_t i = from; i < from + scanned; i++)
+    if (c.in(i).ndim() == 0 || static_cast<size_t>(c.in(i).shape(0)) != length)
+      fail(Code::ir_structure, "[scan] operand %zu has no row for each of %zu turns", i, length);
+  if (c.scope.traced && static_cast<double>(length) > kMostCopies)
+    fail(Code::bug_invariant, "[scan] a scan of %zu turns is in a trace", length);
   const bool reverse = c.flag("reverse");
   const uint32_t body = body_of(c, "body");
   Arrays carried = loop_of(c, size);
