@@ -1,4 +1,4 @@
-/** Derivatives of derivatives against JAX, in both modes: products of elements that are zero, where quotients fail. */
+/** Derivatives of derivatives against JAX, in both modes: products of elements that are zero, where quotients fail, and scans. */
 import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -8,6 +8,7 @@ import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
 import { evaluate } from "../ops/evaluate.ts";
+import { scanOver } from "../ops/families/turns.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { OracleTensor } from "../testing/oracle.ts";
@@ -60,6 +61,31 @@ const CASES: readonly Case[] = [
   },
 ];
 
+/** What is carried is squeezed again and again, and the rows that come out depend on it. */
+const scanned = (
+  title: string,
+  turns: number,
+  more: { readonly reverse?: boolean; readonly checkpoints?: number },
+): Case => ({
+  title,
+  shape: [turns, 2],
+  data: Array.from({ length: 2 * turns }, (_, i) => Math.cos(1.3 * i)),
+  build: (g, x) => {
+    const start = g.constant(hostTensor("f64", [2], [0.4, -0.6]));
+    const made = scanOver(g, { carry: [start], rows: [x], ...more }, (h, { carry: [c], rows: [row] }) => {
+      const next = h.tanh([h.add([h.mul([c!, row!]), row!])]);
+      return { carry: [next], rows: [h.mul([next, h.sin([c!])])] };
+    });
+    return made.rows[0]!;
+  },
+  jax: `lambda x: jax.lax.scan(lambda c, r: (lambda n: (n, n * jnp.sin(c)))(jnp.tanh(c * r + r)), jnp.array([0.4, -0.6]), x, reverse=${more.reverse === true ? "True" : "False"})[1]`,
+});
+
+const SCANS: readonly Case[] = [
+  scanned("a scan", 3, {}),
+  scanned("a scan backwards, with checkpoints", 5, { reverse: true, checkpoints: 2 }),
+];
+
 const waves = (shape: readonly number[], phase: number): HostTensor =>
   hostTensor(
     "f64",
@@ -81,7 +107,7 @@ const along = (graph: Graph, of: string): Graph => tangentGraph(graph, { of: [of
 
 const missing = oracleMissing();
 describe.skipIf(missing)(`derivatives of derivatives against JAX ${missing ?? ""}`, () => {
-  it.each(CASES.map((one) => [one.title, one] as const))("%s", async (_, one) => {
+  it.each([...CASES, ...SCANS].map((one) => [one.title, one] as const))("%s", async (_, one) => {
     const graph = graphOf(one);
     const x = hostTensor("f64", one.shape, one.data);
     const y = finish(evaluate(graph, { inputs: { x } })).outputs["y"]!;

@@ -16,6 +16,8 @@ import { prune } from "../ir/rewrite.ts";
 import type { TensorType } from "../ir/type.ts";
 import { typeAt } from "../ops/expand.ts";
 import { filled, filledLike } from "../ops/families/constants.ts";
+import type { ScanAttrs } from "../ops/families/turns.ts";
+import { scanLists, scanOver } from "../ops/families/turns.ts";
 import { makeRegion, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { checkNew, leavesOf, outputOf } from "./names.ts";
@@ -77,6 +79,7 @@ type Given = readonly (Value | undefined)[];
 function tangentsOf(source: Graph, node: Node, g: OpBuilder, inputs: readonly Value[], given: Given): Given {
   if (node.op === "if") return ofBranches(node, g, inputs, given);
   if (node.op === "while") return ofLoop(node, g, inputs, given);
+  if (node.op === "scan") return ofScan(node, g, inputs, given);
   const types = node.inputs.map((value) => typeAt(source, value));
   return ofNode(node, types, g, inputs, given);
 }
@@ -179,4 +182,42 @@ function ofLoop(node: Node, g: OpBuilder, inputs: readonly Value[], given: Given
   ];
   const attrs = { ...node.attrs, carried: behind };
   return afterResults(node, g.while(operands, attrs, "tangent", regions));
+}
+
+/** Carried and scanned values have their tangents behind them, and so do the rows that are given. */
+function ofScan(node: Node, g: OpBuilder, inputs: readonly Value[], given: Given): Given {
+  const attrs = node.attrs as unknown as ScanAttrs;
+  const { carried, scanned } = attrs;
+  const rowsAt = inputs.length - scanned;
+  const moved = floats(node.outputs);
+  const carries = moved.filter((i) => i < carried);
+  const fixed = places(given, (i) => i >= carried && i < rowsAt && given[i] !== undefined);
+  const rows = places(given, (i) => i >= rowsAt && given[i] !== undefined);
+  const body = withTangents(itemAt(node.regions, 0), [...carries, ...fixed, ...rows]);
+  const own = scanLists(inputs, attrs);
+  const of = (indices: readonly number[]): readonly Value[] => present(indices.map((i) => given[i]));
+  const start = carries.map((i) => given[i] ?? filledLike(g, itemAt(inputs, i), 0));
+  const { length, reverse, checkpoints } = attrs;
+  const made = scanOver(
+    g,
+    {
+      ...{ carry: [...own.carry, ...start], fixed: [...own.fixed, ...of(fixed)], rows: [...own.rows, ...of(rows)] },
+      ...{ length, reverse, label: "tangent" },
+      ...(checkpoints !== undefined && { checkpoints }),
+    },
+    (h, turn) => {
+      const [kept, turned] = [turn.fixed.length - fixed.length, turn.rows.length - rows.length];
+      const plain = [...turn.carry.slice(0, carried), ...turn.fixed.slice(0, kept), ...turn.rows.slice(0, turned)];
+      const moving = [...turn.carry.slice(carried), ...turn.fixed.slice(kept), ...turn.rows.slice(turned)];
+      const results = inlineGraph(h.graph, body, [...plain, ...moving]);
+      const tangentAt = (i: number): Value => itemAt(results, node.outputs.length + moved.indexOf(i));
+      return {
+        carry: [...results.slice(0, carried), ...carries.map(tangentAt)],
+        rows: [...results.slice(carried, node.outputs.length), ...moved.filter((i) => i >= carried).map(tangentAt)],
+      };
+    },
+  );
+  const stacked = made.rows.slice(node.outputs.length - carried);
+  const tangents = [...made.carry.slice(carried), ...stacked];
+  return node.outputs.map((_, i) => (moved.includes(i) ? tangents[moved.indexOf(i)] : undefined));
 }

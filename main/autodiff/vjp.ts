@@ -10,9 +10,12 @@ import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, valueKey } from "../ir/graph.ts";
 import { inlineNodes } from "../ir/nested.ts";
 import { regionInputs, regionOutputs } from "../ir/regions.ts";
-import { copyNode, prune } from "../ir/rewrite.ts";
+import { copyNode, prune, rewrite } from "../ir/rewrite.ts";
+import { finish } from "../ir/steps.ts";
 import { expandOps, nodeInfo, typeAt } from "../ops/expand.ts";
 import { filledLike } from "../ops/families/constants.ts";
+import { needsScanForGradient, scanForGradient } from "../ops/families/turnGradients.ts";
+import type { ScanAttrs } from "../ops/families/turns.ts";
 import { makeRegion, opBuilder, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { checkNew, leavesOf, outputOf } from "./names.ts";
@@ -35,6 +38,19 @@ export const gradientName = (input: string, prefix = "gradient"): string => `${p
 export const expandForGradients = (graph: Graph): Graph =>
   expandOps(graph, "expand for gradients", (op) => (op.gradient.kind === "decompose" ? op.gradient.via : undefined));
 
+/** Scans between what is `wanted` and the end give what their gradient reads (main/ops/families/turnGradients.ts). */
+function withKeptCarries(graph: Graph, wanted: ReadonlySet<number | undefined>): Graph {
+  if (!graph.nodes.some(({ op }) => op === "scan")) return graph;
+  const active = activeNodes(graph, wanted);
+  const walk = rewrite(opTable, graph, "keep for gradients", (node, map, replace) => {
+    if (node.op !== "scan" || active[node.id] !== 1) return undefined;
+    const info = { ...nodeInfo(graph, node), attrs: node.attrs as unknown as ScanAttrs };
+    if (!needsScanForGradient(info)) return undefined;
+    return scanForGradient(opBuilder(replace()), node.inputs.map(map), info);
+  });
+  return finish(walk).graph;
+}
+
 /** The graph's outputs, and the vector-Jacobian product of the requested ones. */
 export const gradientGraph = (graph: Graph, request: GradientRequest): Graph => gradientParts(graph, request).graph;
 
@@ -45,7 +61,8 @@ export interface GradientParts {
 }
 
 export function gradientParts(graph: Graph, request: GradientRequest): GradientParts {
-  const source = expandForGradients(graph);
+  const whole = expandForGradients(graph);
+  const source = withKeptCarries(whole, new Set(leavesOf("vjp", whole, request.wrt).map(({ id }) => id)));
   const builder = new GraphBuilder(opTable, `${graph.name} gradient`);
   const g = typedBuilder(builder);
   const map = copyAll(builder, source);
@@ -90,7 +107,8 @@ export function gradientOf(region: Graph, of: readonly number[], wrt: readonly n
 const known = new WeakMap<Graph, Map<string, Graph>>();
 
 function newGradientOf(region: Graph, of: readonly number[], wrt: readonly number[]): Graph {
-  const source = expandForGradients(region);
+  const whole = expandForGradients(region);
+  const source = withKeptCarries(whole, new Set(wrt.map((i) => whole.inputs[i])));
   const inputs = regionInputs(source);
   const results = regionOutputs(source);
   const cotangents = of.map((i) => itemAt(results, i));

@@ -46,7 +46,9 @@ const DIFFERENT: Readonly<Record<string, string>> = {
   fft: "a transform in fewer steps multiplies by other zeros",
   gated_delta: "MLX multiplies all pairs of tokens of a block, later ones by zero",
   selective_scan: "all pairs of tokens are multiplied by the decay between them, and by zero where one overflows",
+  ssd: "its parts are a selective scan",
   while: "a condition over NaN may never end the loop",
+  wkv6: "its parts are a selective scan",
   wkv7: "MLX multiplies all pairs of tokens of a block, later ones by zero",
 };
 

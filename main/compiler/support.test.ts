@@ -41,8 +41,8 @@ it("a recurrence on Core ML says what it runs as", () => {
   const builder = new GraphBuilder(opTable, "recurrence");
   const g = typedBuilder(builder);
   const input = (name: string, shape: Shape): Value => builder.input(name, tensor("f32", shape));
-  const [q, k, v] = [input("q", [4, 2, 8]), input("k", [4, 2, 8]), input("v", [4, 2, 8])];
-  const made = g.gated_delta([q, k, v, input("gate", [4, 2]), input("beta", [4, 2]), input("state", [2, 8, 8])]);
+  const [q, k, v] = [input("q", [12, 2, 8]), input("k", [12, 2, 8]), input("v", [12, 2, 8])];
+  const made = g.gated_delta([q, k, v, input("gate", [12, 2]), input("beta", [12, 2]), input("state", [2, 8, 8])]);
   made.forEach((value, i) => builder.output(`y${i}`, value));
   const graph = builder.finish();
   const node = graph.nodes.find(({ op }) => op === "gated_delta")!;

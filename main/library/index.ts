@@ -13,6 +13,8 @@ export type { TensorType } from "../ir/type.ts";
 export { printGraph, printWhole } from "../ir/text/print.ts";
 export type { PrintOptions } from "../ir/text/print.ts";
 export { parseGraph, readGraph } from "./graphs.ts";
+export { scanOver } from "../ops/families/turns.ts";
+export type { ScanLists, ScanMade, ScanOptions } from "../ops/families/turns.ts";
 export type { ReadGraph, TextOptions } from "../ir/text/build.ts";
 export type { Diagnostic, Fix } from "../ir/text/diagnostics.ts";
 export { formatText } from "../ir/text/format.ts";

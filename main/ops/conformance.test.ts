@@ -98,6 +98,7 @@ describe("every op", () => {
     kv_append: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
     if: "what the branches make of an operand is theirs",
+    scan: "what the turns make of an operand is theirs",
     while: "what the turns make of an operand is theirs",
   };
 

@@ -8,6 +8,7 @@ import type { HostTensor } from "../ir/hostTensor.ts";
 import type { OpTable } from "../ir/opTable.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { attention } from "./attention/attention.ts";
+import { axial_rope_2d } from "./attention/axial_rope_2d.ts";
 import { attention_cached } from "./attention/attention_cached.ts";
 import { kv_append } from "./attention/kv_append.ts";
 import { rope } from "./attention/rope.ts";
@@ -32,6 +33,7 @@ import { shift_right } from "./binary/shift_right.ts";
 import { sub } from "./binary/sub.ts";
 import { swiglu_clamped } from "./binary/swiglu_clamped.ts";
 import { ifOp } from "./control/if.ts";
+import { scan } from "./control/scan.ts";
 import { whileOp } from "./control/while.ts";
 import { attention_block } from "./fused/attention_block.ts";
 import { linear_block } from "./fused/linear_block.ts";
@@ -48,6 +50,8 @@ import { rms_norm } from "./norm/rms_norm.ts";
 import { gated_delta } from "./recurrent/gated_delta.ts";
 import { selective_scan } from "./recurrent/selective_scan.ts";
 import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
+import { ssd } from "./recurrent/ssd.ts";
+import { wkv6 } from "./recurrent/wkv6.ts";
 import { wkv7 } from "./recurrent/wkv7.ts";
 import { argmax } from "./reduce/argmax.ts";
 import { argmin } from "./reduce/argmin.ts";
@@ -87,7 +91,9 @@ import { trilu } from "./shape/trilu.ts";
 import { where } from "./shape/where.ts";
 import { custom } from "./signal/custom.ts";
 import { fft } from "./signal/fft.ts";
+import { gru } from "./signal/gru.ts";
 import { lstm } from "./signal/lstm.ts";
+import { rnn } from "./signal/rnn.ts";
 import { abs } from "./unary/abs.ts";
 import { acos } from "./unary/acos.ts";
 import { acosh } from "./unary/acosh.ts";
@@ -160,6 +166,7 @@ export const OPS = {
   attention,
   attention_block,
   attention_cached,
+  axial_rope_2d,
   batch_norm_inference,
   bit_and,
   bit_not,
@@ -194,6 +201,7 @@ export const OPS = {
   gather_nd,
   gelu,
   group_norm,
+  gru,
   hard_sigmoid,
   hard_swish,
   if: ifOp,
@@ -239,11 +247,13 @@ export const OPS = {
   resize_nearest2x,
   reverse,
   rms_norm,
+  rnn,
   roll,
   rope,
   rope_table,
   round,
   rsqrt,
+  scan,
   scatter_add,
   scatter_elements,
   scatter_nd,
@@ -263,6 +273,7 @@ export const OPS = {
   split,
   sqrt,
   square,
+  ssd,
   stop_gradient,
   sub,
   swiglu_clamped,
@@ -276,6 +287,7 @@ export const OPS = {
   variance,
   where,
   while: whileOp,
+  wkv6,
   wkv7,
   xielu,
 } as const;

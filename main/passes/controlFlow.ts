@@ -1,9 +1,9 @@
 /**
- * Given: an `if` with a known predicate; a `while` without a turn, because its condition is false
- * at the start or its limit is 0; operands of either that are small constants, or that no sub-graph
- * reads.
- * Result: the branch itself; the values at the start; constants moved inside, unread operands
- * removed.
+ * Given: an `if` with a known predicate; a `while` or `scan` without a turn, because its condition
+ * is false at the start or its limit is 0; operands of any that are small constants, or that no
+ * sub-graph reads; rows of a `scan` that nothing reads.
+ * Result: the branch itself; the values at the start; constants moved inside, unread operands and
+ * rows removed.
  */
 import { finish } from "../ir/steps.ts";
 import { invariant } from "../diagnostics/errors.ts";
@@ -16,6 +16,7 @@ import type { Replacement } from "../ir/rewrite.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { makeRegion, opTable } from "../ops/index.ts";
 import { knownValues } from "./constantFolding.ts";
+import { readInputs, readValues, simplerScan } from "./scans.ts";
 import type { Pass } from "../ir/pass.ts";
 import { unchanged } from "../ir/pass.ts";
 
@@ -72,14 +73,6 @@ function operandsOf(node: Node, constants: Known): Operands | undefined {
   return kept.length === node.inputs.length ? undefined : { kept, inside };
 }
 
-/** Positions of the inputs that something in the region reads or hands through. */
-function readInputs(region: Graph): ReadonlySet<number> {
-  const read = new Set<number>();
-  for (const node of region.nodes) for (const input of node.inputs) read.add(input.node);
-  for (const { value } of region.outputs) read.add(value.node);
-  return new Set(region.inputs.flatMap((id, i) => (read.has(id) ? [i] : [])));
-}
-
 /** The region over the operands that stay, with the constants inside. */
 function narrowed(node: Node, region: Graph, { kept, inside }: Operands): Graph {
   const shift = node.op === "if" ? 1 : 0;
@@ -132,8 +125,17 @@ export const controlFlow: Pass = {
         return data ? [[valueKey({ node: node.id, output: 0 }), data] as const] : [];
       }),
     );
+    let read: ReadonlySet<string> | undefined;
+    const insideOf = (value: Value): HostTensor | undefined => {
+      const data = constants.get(valueKey(value));
+      return data !== undefined && data.data.length <= LARGEST_INSIDE ? data : undefined;
+    };
     const result = finish(
-      rewrite(opTable, graph, NAME, (node, map, replace) => simpler(node, known, constants, map, () => replace())),
+      rewrite(opTable, graph, NAME, (node, map, replace) =>
+        node.op === "scan"
+          ? simplerScan(node, (read ??= readValues(graph)), insideOf, map, () => replace())
+          : simpler(node, known, constants, map, () => replace()),
+      ),
     );
     return { graph: result.graph, moved: result.moved, hits: result.changed, misses: [] };
   },

@@ -109,6 +109,21 @@ export const STEPS: Readonly<Record<string, Step>> = {
     ]);
     return made ?? x;
   },
+  scan: (g, pick, random) => {
+    const [x, y] = [pick(), pick()];
+    const [length = 1, ...row] = g.typeOf(x).shape;
+    const start = g.expand([number(g, 0.5)], { shape: row });
+    const types = [tensor("f64", row), tensor("f64", row), tensor("f64", row)];
+    const body = g.region("row", types, (h, c, a, b) => {
+      if (c === undefined || a === undefined || b === undefined) return [];
+      const next = h.tanh([h.add([h.mul([c, a]), b])]);
+      return [next, h.mul([next, a])];
+    });
+    const attrs = { carried: 1, scanned: 2, length, reverse: random.integer(2) === 0 };
+    return (
+      g.scan([start, x, y], random.integer(2) === 0 ? attrs : { ...attrs, checkpoints: 1 }, "rows", [body])[1] ?? x
+    );
+  },
 };
 
 export interface DifferentiableCase {

@@ -147,7 +147,9 @@ const STEPS: readonly Step[] = [
   },
   (g, pick, random) => {
     const x = pick();
-    return loop(g, x, same(g, x, pick), random.integer(4));
+    const turns = random.integer(4);
+    const y = same(g, x, pick);
+    return turns < 3 ? loop(g, x, y, turns) : rows(g, x, y, x.node % 2 === 0);
   },
 ];
 
@@ -180,6 +182,29 @@ function loop(g: OpBuilder, x: Value, y: Value, turns: number): readonly Value[]
     g.region("body", types, (h, i, a, b) => [h.add([i, count(h, 1)]), h.tanh([h.sub([h.mul([a, b]), h.sin([b])])])]),
   ]);
   return result === undefined ? [] : [result];
+}
+
+/** A turn for each row of both values, which carries a row and a count. */
+function rows(g: OpBuilder, x: Value, y: Value, reverse: boolean): readonly Value[] {
+  const { dtype, shape } = g.typeOf(x);
+  const start = g.expand([g.constant(hostScalar("f32", 0.25))], { shape: shape.slice(1) });
+  const scale = g.constant(hostScalar("f32", 0.5));
+  const body = g.region(
+    "row",
+    [
+      tensor("f32", shape.slice(1)),
+      tensor("f32", []),
+      ...[x, y].map((each) => ({ dtype, shape: g.typeOf(each).shape.slice(1) })),
+    ],
+    (h, c, s, a, b) => {
+      if (c === undefined || s === undefined || a === undefined || b === undefined) return [];
+      const next = h.tanh([h.add([h.mul([c, s]), h.sub([a, h.sin([b])])])]);
+      return [next, h.mul([next, a])];
+    },
+  );
+  return g
+    .scan([start, scale, x, y], { carried: 1, scanned: 2, length: shape[0] ?? 1, reverse }, "rows", [body])
+    .slice(1);
 }
 
 export function randomCase(seed: number): RandomCase {

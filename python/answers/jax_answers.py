@@ -61,7 +61,7 @@ def gradients(program, inputs, cotangents, wrt):
     """Gradients, by input name, of a graph whose ops are given as the expressions of main/ops.
 
     A program is {inputs: names, steps, outputs}; a step is an input, a constant, an op by its expression, or an
-    `if` or `while` with programs as its regions. Operands and outputs are pairs of step and result.
+    `if`, `while` or `scan` with programs as its regions. Operands and outputs are pairs of step and result.
     """
 
     def function(*values):
@@ -90,6 +90,8 @@ def _result(step, given, arguments):
         return regions[0 if bool(given[0]) else 1](given[1:])
     if step["op"] == "while":
         return _loop(regions, given, step["attrs"]["carried"], step["attrs"]["maxIterations"])
+    if step["op"] == "scan":
+        return _scanned(regions[0], given, **{name: step["attrs"][name] for name in _SCAN})
     named = {f"x{i}": value for i, value in enumerate(given)}
     scope = {**_scope(named), "np": jnp, "scipy": _Scipy, "xs": given, "a": step["attrs"], "s": step["shape"]}
     made = _run(step["expression"], scope)
@@ -104,6 +106,23 @@ def _loop(regions, given, carried, most):
             break
         state = regions[1](state + rest)
     return state
+
+
+_SCAN = ("carried", "scanned", "length", "reverse")
+
+
+def _scanned(body, given, carried, scanned, length, reverse):
+    """JAX's own scan over a body that is walked while JAX traces it."""
+    rows_at = len(given) - scanned
+    fixed = list(given[carried:rows_at])
+
+    def turn(carry, rows):
+        made = body([*carry, *fixed, *rows])
+        return tuple(made[:carried]), tuple(made[carried:])
+
+    start, rows = tuple(map(jnp.asarray, given[:carried])), tuple(map(jnp.asarray, given[rows_at:]))
+    carry, made = jax.lax.scan(turn, start, rows, length=length, reverse=reverse)
+    return [*carry, *made]
 
 
 class _Scipy:

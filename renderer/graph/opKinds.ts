@@ -27,9 +27,9 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   matmul: ["dot_general", "linear", "linear_block", "linear_grouped", "matmul"],
   attention: ["attention", "attention_cached", "attention_block"],
   norm: ["batch_norm_inference", "group_norm", "layer_norm", "layer_norm2d", "rms_norm"],
-  rope: ["rope", "rope_table"],
+  rope: ["axial_rope_2d", "rope", "rope_table"],
   cache: ["kv_append", "state"],
-  recurrent: ["gated_delta", "lstm", "selective_scan", "short_conv_cached", "wkv7"],
+  recurrent: ["gated_delta", "gru", "lstm", "rnn", "selective_scan", "short_conv_cached", "ssd", "wkv6", "wkv7"],
   elementwise: [
     ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bit_and", "bit_not"],
     ...["bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
@@ -49,7 +49,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
     ...["slice", "split", "tile", "transpose", "trilu"],
   ],
   signal: ["conv", "conv_transpose", "fft", "pool", "resize_nearest2x"],
-  control: ["custom", "if", "while"],
+  control: ["custom", "if", "scan", "while"],
   input: ["constant", "input", "param"],
 };
 

@@ -8,8 +8,12 @@ import { tensorBytes } from "../../ir/hostBytes.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
+import { GraphBuilder } from "../../ir/builder.ts";
+import { tensor } from "../../ir/type.ts";
+import { valueAndGrad } from "../../autodiff/transforms.ts";
+import { scanOver } from "../../ops/families/turns.ts";
 import { evaluate } from "../../ops/evaluate.ts";
-import { opOf } from "../../ops/index.ts";
+import { opOf, opTable, typedBuilder } from "../../ops/index.ts";
 import { sampleGraph, sampleRun, sampleTensors } from "../../ops/sampleData.ts";
 import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
 import { caches, count, endless, nest } from "../../testing/controlGraphs.ts";
@@ -21,6 +25,9 @@ import { packedBytes, weightFile } from "../../testing/weightFile.ts";
 import { loadAddon } from "../../node/native/addon.ts";
 
 const engine = loadAddon();
+const noWeights = (): never => {
+  throw new Error("there are none");
+};
 type Inputs = Readonly<Record<string, HostTensor>>;
 
 async function run(graph: Graph, inputs: Inputs, threads = 2, profile = false) {
@@ -65,6 +72,32 @@ describe("branches and loops", () => {
     await compare(graph, inputs, threads, CHAIN);
   });
 
+  test("the gradient of a scan, in less memory with checkpoints", async () => {
+    const [turns, width] = [64, 96];
+    const inputs = { x: ramp(turns, width), w: hostTensor("f32", [width], ramp(1, width).data) };
+    const row = tensor("f32", [width]);
+    const arenas: number[] = [];
+    for (const checkpoints of [undefined, 8]) {
+      const b = new GraphBuilder(opTable, "recurrence");
+      const g = typedBuilder(b);
+      const [x, w] = [b.input("x", tensor("f32", [turns, width])), b.input("w", row)];
+      const start = g.expand([g.constant(hostScalar("f32", 0.5))], { shape: [width] });
+      const more = checkpoints === undefined ? {} : { checkpoints };
+      const { carry } = scanOver(g, { carry: [start], fixed: [w], rows: [x], ...more }, (h, turn) => ({
+        carry: [h.tanh([h.add([h.mul([turn.carry[0]!, turn.fixed[0]!]), turn.rows[0]!])])],
+        rows: [],
+      }));
+      b.output("y", g.reduce([carry[0]!], { kind: "sum", axes: [0] }));
+      const slope = valueAndGrad(b.finish(), { of: "y", wrt: ["w"] });
+      for (const threads of [1, 3]) await compare(slope, inputs, threads, CHAIN);
+      const { graph } = compileNow(slope, { backend: "cpu" });
+      await compare(graph, inputs, 2, CHAIN);
+      arenas.push(compileCpu(graph, cpuRules, noWeights).memory.arenaBytes);
+    }
+    const rows = (count: number): number => count * width * 4;
+    expect(arenas[0]! - arenas[1]!).toBeGreaterThan(rows(turns) / 2);
+  });
+
   test("300 random graphs equal the reference, as built and after the passes", async () => {
     let loops = 0;
     for (let seed = 1; seed <= 300; seed++) {
@@ -101,6 +134,7 @@ describe("branches and loops", () => {
   test.each([
     ["if", "a packed weight"],
     ["while", "a packed weight that stays"],
+    ["scan", "a packed weight that stays"],
   ])("%s: %s is read in place", async (name, title) => {
     const op = opOf(name)!;
     const sample = op.samples.find((one) => one.title === title)!;
@@ -196,9 +230,6 @@ describe("branches and loops", () => {
 });
 
 test("a plan with any byte changed is refused or opens, and never ends the process", () => {
-  const noWeights = (): never => {
-    throw new Error("there are none");
-  };
   const { bytes } = compileCpu(nest(4, 8), cpuRules, noWeights);
   const random = seededRandom(5);
   let refused = 0;

@@ -39,4 +39,11 @@ export interface CpuEmitter {
     regions: readonly Graph[],
     attrs: { readonly carried: number; readonly maxIterations?: Dim },
   ) => readonly CpuValue[];
+  /** `scan`: the carried operands, those that stay, and those whose rows are read; gives what is carried, and the rows of all turns. */
+  readonly scan: (
+    inputs: readonly CpuValue[],
+    regions: readonly Graph[],
+    attrs: { readonly carried: number; readonly scanned: number; readonly length: Dim; readonly reverse: boolean },
+    outputs: readonly TensorType[],
+  ) => readonly CpuValue[];
 }

@@ -13,6 +13,7 @@ import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { LowerInto } from "./control.ts";
 import { emitBranch, emitLoop } from "./control.ts";
+import { emitScan } from "./scanLoop.ts";
 import type { DraftInstruction } from "./draft.ts";
 import { PlanDraft, passedOn, usesOf } from "./draft.ts";
 import type { CpuEmitter, CpuValue, KernelParams } from "./emitter.ts";
@@ -176,6 +177,10 @@ function emitterFor(scope: Scope, node: number): CpuEmitter {
     loop: (inputs, regions, { carried, maxIterations: most }) => {
       const [condition, body] = [lowerRegion(scope, node, regions[0]), lowerRegion(scope, node, regions[1])];
       return emitLoop(draft, nodes, inputs, { carried, most, condition, body });
+    },
+    scan: (inputs, regions, { carried, scanned, length, reverse }, outputs) => {
+      const body = lowerRegion(scope, node, regions[0]);
+      return emitScan(draft, nodes, inputs, outputs, { carried, scanned, length, reverse, body });
     },
   };
 }

@@ -23,6 +23,13 @@ export interface LoopAttrs {
   readonly maxIterations?: Dim;
 }
 
+export interface ScanTurns {
+  readonly carried: number;
+  readonly scanned: number;
+  readonly length: Dim;
+  readonly reverse: boolean;
+}
+
 export interface MlxEmitter {
   /** One call. The same call on the same operands is made once. */
   readonly call: (
@@ -43,6 +50,13 @@ export interface MlxEmitter {
   ) => readonly MlxValue[];
   /** `while`: the carried operands, which are the results, and those that stay. */
   readonly loop: (inputs: readonly MlxValue[], regions: readonly Graph[], attrs: LoopAttrs) => readonly MlxValue[];
+  /** `scan`: the carried operands, those that stay, and those whose rows are read. */
+  readonly scan: (
+    inputs: readonly MlxValue[],
+    regions: readonly Graph[],
+    attrs: ScanTurns,
+    outputs: readonly TensorType[],
+  ) => readonly MlxValue[];
   /** True when the host can check, before a run, that all these indices are below `size`; it then does. */
   readonly checks: (indices: MlxValue, size: Dim) => boolean;
 }

@@ -117,6 +117,7 @@ export const MLX_FUNCTIONS = [
   "wkv7",
   "if", // yes, no
   "while", // condition, body, carried (all operands), most
+  "scan", // body, carried, rows (operands before them), scanned, length, reverse
 ] as const;
 
 export type MlxFunction = (typeof MLX_FUNCTIONS)[number];

@@ -6,6 +6,7 @@ import { isMemoryParam } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { lowerNodes } from "../../ir/lowerNodes.ts";
 import { rewindOf } from "../../ir/rewind.ts";
+import type { TensorType } from "../../ir/type.ts";
 import type { LocateWeight } from "../../ir/weightPlace.ts";
 import type { MlxEmitter, MlxRules, MlxValue } from "./emitter.ts";
 import { MlxDraft } from "./draft.ts";
@@ -90,18 +91,20 @@ function constantsIn(regions: readonly Graph[], found = new Map<string, HostTens
   return found;
 }
 
+const typesOf = (values: readonly MlxValue[]): readonly TensorType[] => values.map(({ type }) => type);
+
 /** Sub-graphs as bodies over the operands of their node, followed by the constants that any of them reads. */
 function lowerRegions(
   scope: Scope,
   owner: number,
   regions: readonly Graph[],
-  inputs: readonly MlxValue[],
+  inputs: readonly TensorType[],
 ): { readonly bodies: readonly number[]; readonly constants: readonly MlxValue[] } {
   const { draft } = scope;
   const shared = constantsIn(regions);
   const hashes = [...shared.keys()];
   const constants = [...shared].map(([hash, data]) => scope.constant(hash, data));
-  const types = [...inputs, ...constants].map((value) => value.type);
+  const types = [...inputs, ...constants.map((value) => value.type)];
   const bodies = regions.map((region) =>
     draft.inBody(types, (values) => {
       const constant = (hash: string): MlxValue => {
@@ -131,16 +134,24 @@ function emitterFor(scope: Scope, node: number): MlxEmitter {
     call,
     one,
     branch: (inputs, regions, outputs) => {
-      const { bodies, constants } = lowerRegions(scope, node, regions, inputs.slice(1));
+      const { bodies, constants } = lowerRegions(scope, node, regions, typesOf(inputs.slice(1)));
       const [yes = 0, no = 0] = bodies;
       return call("if", [...inputs, ...constants], outputs, { yes, no });
     },
     loop: (inputs, regions, { carried, maxIterations }) => {
-      const { bodies, constants } = lowerRegions(scope, node, regions, inputs);
+      const { bodies, constants } = lowerRegions(scope, node, regions, typesOf(inputs));
       const [condition = 0, body = 0] = bodies;
       const results = inputs.slice(0, carried).map((value) => value.type);
       const most = maxIterations === undefined ? {} : { most: maxIterations };
       return call("while", [...inputs, ...constants], results, { condition, body, carried, ...most });
+    },
+    scan: (inputs, regions, { carried, scanned, length, reverse }, outputs) => {
+      const rowsAt = inputs.length - scanned;
+      const turn = inputs.map(({ type }, i) => (i < rowsAt ? type : { dtype: type.dtype, shape: type.shape.slice(1) }));
+      const { bodies, constants } = lowerRegions(scope, node, regions, turn);
+      const [body = 0] = bodies;
+      const attrs = { body, carried, rows: rowsAt, scanned, length, reverse };
+      return call("scan", [...inputs, ...constants], outputs, attrs);
     },
     append: (cache, fresh, past) => {
       const told = draft.leafOf(past);

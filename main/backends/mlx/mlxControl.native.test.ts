@@ -1,4 +1,4 @@
-// `if` and `while` in MLX plans: real sub-graphs with several results, in all three modes; inside a compiled trace both branches are
+// `if`, `while` and `scan` in MLX plans: real sub-graphs with several results, in all three modes; inside a compiled trace both branches are
 // made and loops are unrolled up to their limit. The plans are made by hand, as the lowering would not make them: what is carried is all that there is.
 import { finish } from "../../ir/steps.ts";
 import { afterAll, describe, expect, test } from "vitest";
@@ -55,6 +55,21 @@ function branching(): MlxDraft {
   return draft;
 }
 
+/** y, z = sum of the rows so far, of x backwards; the plan says how many rows there are. */
+function scanning(length: number): MlxDraft {
+  const draft = new MlxDraft();
+  const x = draft.addLeaf(ROW, { kind: "input", name: "x" });
+  const zero = draft.addLeaf(ONE, { kind: "constant", data: hostTensor("f32", [], [0]) });
+  const body = draft.addBody([ONE, ONE], (call, [sum, row]) => {
+    const [next] = call("add", [sum!, row!], [ONE]);
+    return [next!, next!];
+  });
+  const attrs = { body, carried: 1, rows: 1, scanned: 1, length, reverse: true };
+  const [end, sums] = draft.addCall(0, "scan", [zero, x], [ONE, tensor("f32", [length])], attrs);
+  draft.outputs.push({ name: "end", value: end! }, { name: "sums", value: sums! });
+  return draft;
+}
+
 /** count, x ← (0, x); while x[] < 100: (count + 1, x · 3) */
 function looping(most: number | undefined): MlxDraft {
   const draft = new MlxDraft();
@@ -82,6 +97,13 @@ function looping(most: number | undefined): MlxDraft {
 }
 
 describe.skipIf(missing !== undefined).each(MLX_MODES)(`control flow, %s ${missing ?? ""}`, (mode) => {
+  test("scan takes the rows that the plan speaks of, or refuses", async () => {
+    const inputs = { x: Float32Array.of(1, 2, 4) };
+    expect(await run(scanning(3), mode, inputs)).toEqual([[7], [7, 6, 4]]);
+    for (const length of [2, 4, 300])
+      await expect(run(scanning(length), mode, inputs)).rejects.toMatchObject({ code: "IR_STRUCTURE" });
+  });
+
   test("if takes one branch, with two results", async () => {
     expect(await run(branching(), mode, { x: Float32Array.of(1, 2, 3) })).toEqual([[2, 4, 6], [1]]);
     expect(await run(branching(), mode, { x: Float32Array.of(1, -2, -3) })).toEqual([[1, 4, 9], [-4]]);

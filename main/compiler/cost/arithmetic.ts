@@ -1,5 +1,6 @@
 /** Operations that a node of a graph computes; a multiplication and an addition are two. */
 import type { Bindings } from "../../ir/dim.ts";
+import { bindDim } from "../../ir/dim.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -25,7 +26,15 @@ export class Arithmetic {
       const own = new Arithmetic(region, this.#bindings);
       return sum + region.nodes.reduce((all, each) => all + own.of(each), 0);
     }, 0);
-    return inside + this.#own(node, inputs);
+    return inside * this.#turns(node) + this.#own(node, inputs);
+  }
+
+  /** How often a node runs its sub-graphs, where that is known. */
+  #turns({ op, attrs }: Node): number {
+    const { length } = attrs;
+    const turns = op === "scan" && (typeof length === "number" || typeof length === "string") ? length : 1;
+    const bound = bindDim(turns, this.#bindings);
+    return typeof bound === "number" ? bound : 1;
   }
 
   #own(node: Node, inputs: readonly (TensorType | undefined)[]): number {

@@ -1,5 +1,5 @@
-// Derivatives of `if` and `while` against JAX: `lax.cond` in both modes, `lax.while_loop` in
-// forward mode, and in reverse mode a counted loop, which JAX needs for it.
+// Derivatives of `if`, `while` and `scan` against JAX: `lax.cond` and `lax.scan` in both modes,
+// `lax.while_loop` in forward mode, and in reverse mode a counted loop, which JAX needs for it.
 import { finish } from "../../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { tangentGraph } from "../../autodiff/jvp.ts";
@@ -11,7 +11,7 @@ import { opOf } from "../index.ts";
 import { inputName, outputName, sampleGraph, sampleRun, sampleTensors } from "../sampleData.ts";
 
 interface Case {
-  readonly op: "if" | "while";
+  readonly op: "if" | "scan" | "while";
   readonly title: string;
   /** Operands with gradients, and the results that have them. */
   readonly wrt: readonly number[];
@@ -54,6 +54,41 @@ const BOTH_WAYS: readonly Case[] = [
     wrt: [0, 1],
     of: [0, 1],
     jax: "jax.lax.fori_loop(0, 5, lambda i, c: (c[1], 0.5 * c[0] + c[1]), (x0, x1))",
+  },
+  {
+    op: "scan",
+    title: "a carried value, a fixed one, rows",
+    wrt: [0, 1, 2],
+    of: [0, 1],
+    jax: "jax.lax.scan(lambda c, x: (jnp.tanh(c * x1 + x), c * x), x0, x2)",
+  },
+  {
+    op: "scan",
+    title: "backwards, the rows of two",
+    wrt: [0, 1, 2, 3],
+    of: [0, 1, 2, 3],
+    jax: "(lambda c, m: (*c, *m))(*jax.lax.scan(lambda c, x: ((c[1], 0.5 * c[0] + x[0] * x[1]), (c[0] - x[1], c[1].sum())), (x0, x1), (x2, x3), reverse=True))",
+  },
+  {
+    op: "scan",
+    title: "symbolic, backwards",
+    wrt: [0, 1],
+    of: [0, 1],
+    jax: "jax.lax.scan(lambda c, x: (jnp.tanh(c + x), c), x0, x1, reverse=True)",
+  },
+  {
+    op: "scan",
+    title: "checkpoints, more turns than stand one after the other",
+    wrt: [0, 1, 2],
+    of: [0, 1],
+    jax: "jax.lax.scan(lambda c, x: (jnp.tanh(c * x1 + x), c * x), x0, x2)",
+  },
+  {
+    op: "scan",
+    title: "one inside the other",
+    wrt: [0, 1],
+    of: [0, 1],
+    jax: "jax.lax.scan(lambda c, x: (lambda d: (d[0], d[1].sum()))(jax.lax.scan(lambda e, y: (jnp.tanh(e + y), e * y), c, x)), x0, x1)",
   },
 ];
 const FORWARDS: readonly Case[] = [

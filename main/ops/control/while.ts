@@ -58,7 +58,7 @@ function turnsOf({ maxIterations }: WhileAttrs): number {
   throw new WorkbenchError(
     "UNSUPPORTED_OP",
     `[while] a reverse-mode gradient needs every turn in one graph: got ${got}, expected maxIterations up to ${MOST_UNROLLED}`,
-    { hint: "Give maxIterations, bind its symbols, or use forward mode (tangentGraph)." },
+    { hint: "Give maxIterations, bind its symbols, use a scan, or forward mode (tangentGraph)." },
   );
 }
 

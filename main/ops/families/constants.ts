@@ -45,7 +45,3 @@ export function sizeValue(g: OpBuilder, dims: readonly Dim[], dtype: DType): Val
 
 /** What a masked score becomes: low enough to vanish in a softmax, and a number in the dtype. */
 export const maskedScore = (dtype: DType): number => (dtype === "f16" ? -40000 : -1e30);
-
-/** Why a recurrence is its parts on Core ML, and what they are. */
-export const LOOP_ON_CORE_ML =
-  "Core ML has no operator with a memory: one token is one step of products, more tokens are a loop with a turn for each";

@@ -1,13 +1,16 @@
 /**
  * What selective_scan computes, in terms of other ops. A decay per head reaches all pairs of tokens
- * at once, as a product of matrices; a decay per element of the state doubles the distance that its
- * partial sums reach, turn by turn.
+ * at once, as a product of matrices, in chunks where there are many; a decay per element of the
+ * state doubles the distance that its partial sums reach, turn by turn. Of many tokens, or of a
+ * number that only the run knows, that would be too much memory, or no graph: they are a scan.
  */
+import { invariant } from "../../diagnostics/errors.ts";
 import { staticDim } from "../../ir/dim.ts";
 import type { Dim } from "../../ir/dim.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { bordered, scalarLike } from "./constants.ts";
+import { overTokens } from "./turns.ts";
 
 export type ScanOperands<T> = readonly [x: T, step: T, rate: T, b: T, c: T, state: T];
 export type ScanReads = "after" | "before";
@@ -27,10 +30,15 @@ export function scanParts(g: OpBuilder, operands: ScanOperands<Value>, reads: Sc
   // [T, H, 1 or N]
   const decay = g.mul([step, rate]);
   const [byHeadB, byHeadC] = [eachHead(g, b, sizes), eachHead(g, c, sizes)];
-  return g.typeOf(decay).shape[2] === 1
-    ? byPairs(g, { x, decay, b: byHeadB, c: byHeadC, state }, sizes, reads)
-    : byDoubling(g, { x, decay, b: byHeadB, c: byHeadC, state }, sizes, reads);
+  const parts = { x, decay, b: byHeadB, c: byHeadC, state };
+  const isMany = typeof tokens === "number" && tokens > CHUNK;
+  if (g.typeOf(decay).shape[2] === 1)
+    return isMany ? inChunks(g, parts, sizes, reads) : byPairs(g, parts, sizes, reads);
+  return isMany || typeof tokens !== "number" ? byTurns(g, parts, sizes, reads) : byDoubling(g, parts, sizes, reads);
 }
+
+/** Tokens whose pairs are looked at together. */
+const CHUNK = 64;
 
 interface Parts {
   readonly x: Value;
@@ -104,4 +112,40 @@ function byDoubling(g: OpBuilder, parts: Parts, sizes: Sizes, reads: ScanReads):
     g.reshape([parts.c], { shape: [tokens, heads, 1, rows] }),
   ]);
   return [g.reduce([read], { kind: "sum", axes: [3] }), g.reshape([after], { shape: [heads, columns, rows] })];
+}
+
+/** Chunk after chunk, with the state between them; what does not fill a chunk comes last. */
+function inChunks(g: OpBuilder, parts: Parts, sizes: Sizes, reads: ScanReads): readonly Value[] {
+  const tokens = staticDim(sizes.tokens, "selective_scan");
+  const count = Math.floor(tokens / CHUNK);
+  const rest = tokens - count * CHUNK;
+  const all = [parts.x, parts.decay, parts.b, parts.c];
+  const cut = (x: Value, start: number, length: number): Value => g.narrow([x], { axis: 0, start, length });
+  const rows = all.map((x) =>
+    g.reshape([cut(x, 0, count * CHUNK)], { shape: [count, CHUNK, ...g.typeOf(x).shape.slice(1)] }),
+  );
+  const made = overTokens(g, rows, parts.state, (h, [x, decay, b, c], state) => {
+    invariant(x && decay && b && c, "[selective_scan] a chunk has four parts");
+    const [y, after] = byPairs(h, { x, decay, b, c, state }, { ...sizes, tokens: CHUNK }, reads);
+    invariant(y && after, "[selective_scan] a chunk gives y and a state");
+    return [y, after];
+  });
+  const first = g.reshape([made[0]], { shape: [count * CHUNK, sizes.heads, sizes.columns] });
+  if (rest === 0) return [first, made[1]];
+  const [x, decay, b, c] = all.map((each) => cut(each, count * CHUNK, rest));
+  invariant(x && decay && b && c, "[selective_scan] a rest has four parts");
+  const [y, after] = byPairs(g, { x, decay, b, c, state: made[1] }, { ...sizes, tokens: rest }, reads);
+  return y && after ? [g.concat([first, y], { axis: 0 }), after] : [];
+}
+
+/** Token by token. */
+function byTurns(g: OpBuilder, parts: Parts, { heads, columns, rows }: Sizes, reads: ScanReads): readonly Value[] {
+  return overTokens(g, [parts.x, parts.decay, parts.b, parts.c], parts.state, (h, [x, decay, b, c], before) => {
+    invariant(x && decay && b && c, "[selective_scan] a token has four parts");
+    const line = (each: Value): Value => h.reshape([each], { shape: [heads, 1, rows] });
+    const fresh = h.mul([h.reshape([x], { shape: [heads, columns, 1] }), line(b)]);
+    const after = h.add([h.mul([before, line(h.exp([decay]))]), fresh]);
+    const read = h.mul([reads === "after" ? after : before, line(c)]);
+    return [h.reduce([read], { kind: "sum", axes: [2] }), after];
+  });
 }

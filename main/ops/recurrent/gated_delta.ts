@@ -6,15 +6,16 @@ import { staticDim } from "../../ir/dim.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
-import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
+import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
-import type { InputsOf, Op } from "../defineOp.ts";
+import type { Decomposition, InputsOf, Op } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { LOOP_ON_CORE_ML, filled, scalarLike } from "../families/constants.ts";
+import { scalarLike } from "../families/constants.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { normal, sample, uniform, withDoubles } from "../families/samples.ts";
+import { SCAN_ON_CORE_ML, overTokens } from "../families/turns.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 type Operands<T> = InputsOf<6, T>;
@@ -69,8 +70,10 @@ function reference([q, k, v, gate, beta, before]: Operands<HostTensor>): readonl
   return [hostTensor(q.dtype, v.shape, out), hostTensor(q.dtype, before.shape, state)];
 }
 
-/** One token: q, k [H, N], v [H, V], gate [H] or [H, N], beta [H]; gives the result [H, 1, V] and the state after. */
-function step(g: OpBuilder, [q, k, v, gate, beta, state]: Operands<Value>): readonly [out: Value, after: Value] {
+/** One token: q, k [H, N], v [H, V], gate [H] or [H, N], beta [H]; gives the answer [H, V] and the state after. */
+function step(g: OpBuilder, rows: readonly Value[], state: Value): readonly [out: Value, after: Value] {
+  const [q, k, v, gate, beta] = rows;
+  invariant(q && k && v && gate && beta, "[gated_delta] a token has five rows");
   const [heads = 0, size = 0, valueSize = 0] = g.typeOf(state).shape;
   const shaped = (x: Value, rows: typeof size, columns: typeof size): Value =>
     g.reshape([x], { shape: [heads, rows, columns] });
@@ -80,37 +83,12 @@ function step(g: OpBuilder, [q, k, v, gate, beta, state]: Operands<Value>): read
   const change = g.mul([g.sub([shaped(v, 1, valueSize), known]), shaped(beta, 1, 1)]);
   const after = g.add([decayed, g.mul([shaped(k, size, 1), change])]);
   const scale = scalarLike(g, q, 1 / Math.sqrt(staticDim(size, "gated_delta")));
-  return [g.matmul([g.mul([shaped(q, 1, size), scale]), after]), after];
+  const out = g.matmul([g.mul([shaped(q, 1, size), scale]), after]);
+  return [g.reshape([out], { shape: [heads, valueSize] }), after];
 }
 
-/** Token by token: a loop, or for one token none. */
-function decompose(g: OpBuilder, [q, k, v, gate, beta, state]: Operands<Value>): readonly Value[] {
-  const { dtype, shape } = g.typeOf(v);
-  const [tokens = 0, heads = 0, valueSize = 0] = shape;
-  const perToken = [q, k, v, gate, beta] as const;
-  if (tokens === 1) {
-    const [first, second, third, fourth, fifth] = perToken.map((x) =>
-      g.reshape([x], { shape: g.typeOf(x).shape.slice(1) }),
-    ) as [Value, Value, Value, Value, Value];
-    const [out, after] = step(g, [first, second, third, fourth, fifth, state]);
-    return [g.reshape([out], { shape }), after];
-  }
-  const number = (x: number): Value => g.constant(hostScalar("i32", x));
-  const rows = filled(g, plainDType(dtype, "gated_delta"), [heads, tokens, valueSize], 0);
-  const operands = [number(0), state, rows, ...perToken];
-  const types = operands.map((x) => g.typeOf(x));
-  const always = g.region("more tokens", types, (h) => [h.constant(hostScalar("bool", 1))]);
-  const body = g.region("token", types, (h, ...values) => {
-    const [t, before, made, ...each] = values as [Value, Value, Value, Value, Value, Value, Value, Value];
-    const [qt, kt, vt, gt, bt] = each.map((x) => h.gather([x, t], { axis: 0 })) as [Value, Value, Value, Value, Value];
-    const [out, after] = step(h, [qt, kt, vt, gt, bt, before]);
-    const fresh = h.reshape([out], { shape: [1, heads, valueSize] });
-    return [h.add([t, h.constant(hostScalar("i32", 1))]), after, h.kv_append([made, fresh, t])];
-  });
-  const [, after, made] = g.while(operands, { carried: 3, maxIterations: tokens }, "tokens", [always, body]);
-  invariant(after !== undefined && made !== undefined, "a loop gives what it carries");
-  return [g.transpose([made], { perm: [1, 0, 2] }), after];
-}
+const decompose: Decomposition<NoAttrs, 6> = (g, [q, k, v, gate, beta, state]) =>
+  overTokens(g, [q, k, v, gate, beta], state, step);
 
 /** By NumPy, token by token. */
 const ORACLE = `
@@ -142,7 +120,7 @@ const operandsOf = (
 export const gated_delta: Op<"gated_delta", NoAttrs, 6, "many"> = defineOp({
   name: "gated_delta",
   summary:
-    "Gated delta rule over tokens, with a state S [H, N, V] that stays: S decays by e^gate (one a head, or one a row), learns k for v by S += k (v - Sᵀk)ᵀ beta, and answers Sᵀq / √N. Gives the answers [T, H, V] and the state after.",
+    "Gated delta rule over tokens, with a state S [H, N, V] that stays: S decays by e^gate (one a head, or one a row: KDA), learns k for v by S += k (v - Sᵀk)ᵀ beta, and answers Sᵀq / √N. Gives the answers [T, H, V] and the state after.",
   arity: 6,
   operands: ["query", "key", "value", "gate", "beta", "state"],
   outputs: "many",
@@ -156,7 +134,7 @@ export const gated_delta: Op<"gated_delta", NoAttrs, 6, "many"> = defineOp({
   traits: ["pure", "sensitive"],
   backends: {
     cpu: cpuKernel("gated_delta", { takes: REALS }),
-    coreml: decomposed(decompose, LOOP_ON_CORE_ML),
+    coreml: decomposed(decompose, SCAN_ON_CORE_ML),
     mlx: mlxCall("gated_delta"),
     webgpu: decomposed(decompose),
   },
@@ -166,5 +144,6 @@ export const gated_delta: Op<"gated_delta", NoAttrs, 6, "many"> = defineOp({
     sample("a gate for each channel", operandsOf(13, [3, 2, 3, 3], "one a channel"), {}),
     sample("more tokens than MLX takes at once", operandsOf(31, [70, 2, 4, 5]), {}, { differentiable: false }),
     sample("symbolic, wide values", operandsOf(19, ["T", 2, 4, 37]), {}, { bindings: { T: 3 }, differentiable: false }),
+    sample("symbolic, one head", operandsOf(41, ["T", 1, 2, 3], "one a channel"), {}, { bindings: { T: 4 } }),
   ]),
 });

@@ -105,7 +105,7 @@ const scan = (
   );
 
 const CORE_ML =
-  "Core ML has no operator with a memory: more tokens than one are products over all pairs of them where a head has one decay, and sums that reach twice as far each time where each element has its own";
+  "Core ML has no operator with a memory: more tokens than one are products over all pairs of them where a head has one decay, up to 64 at a time, and where each element has its own, sums that reach twice as far each time, or beyond 64 tokens a scan";
 
 const decompose: Decomposition<SelectiveScanAttrs, 6> = (g, operands, { reads }) => scanParts(g, operands, reads);
 
@@ -153,5 +153,8 @@ def turn(state, token):
     scan("one token, read before", 41, [1, 2, 3, 2, 4], [4, 1], "before"),
     scan("symbolic", 51, ["T", 4, 5, 1, 3], [1, 1], "after", { bindings: { T: 9 } }),
     scan("symbolic, read before", 61, ["T", 2, 3, 2, 3], [1, 1], "before", { bindings: { T: 3 } }),
+    scan("symbolic, a decay for each element", 71, ["T", 2, 1, 1, 3], [1, 3], "after", { bindings: { T: 5 } }),
+    scan("more tokens than a chunk", 81, [67, 2, 1, 1, 2], [1, 1], "before", { differentiable: false }),
+    scan("many decays of elements", 91, [66, 2, 1, 1, 2], [2, 1], "before", { differentiable: false }),
   ]),
 });

@@ -1,195 +1,37 @@
 import { mlxCall } from "../../backends/mlx/rules.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { attr } from "../../ir/attributes.ts";
-import { staticDim } from "../../ir/dim.ts";
-import { isFloat, plainDType } from "../../ir/dtype.ts";
-import type { Value } from "../../ir/graph.ts";
-import type { HostTensor } from "../../ir/hostTensor.ts";
-import { hostTensor } from "../../ir/hostTensor.ts";
-import type { TensorType } from "../../ir/type.ts";
-import { elementCount, formatType, sameShape, tensor } from "../../ir/type.ts";
-import type { InputsOf, Op, Range } from "../defineOp.ts";
-import { decomposed, defineOp, unsupported } from "../defineOp.ts";
-import { filled } from "../families/constants.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
-import { at } from "../families/host.ts";
-import { normal, sample, withDoubles } from "../families/samples.ts";
-import { logistic } from "../families/unary.ts";
-import type { OpBuilder } from "../opBuilder.ts";
+import type { Decomposition, Op, Range } from "../defineOp.ts";
+import { decomposed, defineOp, unsupported } from "../defineOp.ts";
 import { lines } from "../families/oracle.ts";
+import type { Cell, LayerAttrs } from "../families/recurrentLayers.ts";
+import { LAYER_ATTRIBUTES, inferLayers, layersParts, layersReference } from "../families/recurrentLayers.ts";
+import { normal, sample, withDoubles } from "../families/samples.ts";
+import { at } from "../families/host.ts";
+import { logistic } from "../families/unary.ts";
 
-export interface LstmAttrs {
-  readonly hidden: number;
-  readonly layers: number;
-  readonly bidirectional: boolean;
-}
+export type LstmAttrs = LayerAttrs;
 
-/** One layer in one direction: where its blocks start in the packed weights, and how wide its operand is. */
-interface Cell {
-  readonly index: number;
-  readonly layer: number;
-  readonly reverse: boolean;
-  readonly width: number;
-  readonly inputAt: number;
-}
+/** c = σ(f) c + σ(i) tanh(g), h = σ(o) tanh(c); gates in the order i, f, g, o. */
+const CELL: Cell = {
+  op: "lstm",
+  gates: 4,
+  biases: 1,
+  states: 2,
+  unit: (ofInput, ofState, [, cell = 0]) => {
+    const [input, forget, fresh, output] = [0, 1, 2, 3].map((i) => at(ofInput, i) + at(ofState, i));
+    const c = logistic(forget ?? 0) * cell + logistic(input ?? 0) * Math.tanh(fresh ?? 0);
+    return [logistic(output ?? 0) * Math.tanh(c), c];
+  },
+  step: (g, ofInput, ofState, [, cell]) => {
+    const gates = ofInput.flatMap((gate, i) => (ofState[i] ? [g.add([gate, ofState[i]])] : []));
+    const [input, forget, fresh, output] = gates;
+    if (!input || !forget || !fresh || !output || !cell) return [];
+    const c = g.add([g.mul([g.sigmoid([forget]), cell]), g.mul([g.sigmoid([input]), g.tanh([fresh])])]);
+    return [g.mul([g.sigmoid([output]), g.tanh([c])]), c];
+  },
+};
 
-/** Blocks lie layer by layer, then by direction. */
-function cellsOf({ hidden, layers, bidirectional }: LstmAttrs, inputSize: number): readonly Cell[] {
-  const directions = bidirectional ? 2 : 1;
-  const cells: Cell[] = [];
-  let inputAt = 0;
-  for (let index = 0; index < layers * directions; index++) {
-    const layer = Math.floor(index / directions);
-    const width = layer === 0 ? inputSize : directions * hidden;
-    cells.push({ index, layer, reverse: index % directions === 1, width, inputAt });
-    inputAt += 4 * hidden * width;
-  }
-  return cells;
-}
-
-function inferLstm(
-  [x, wIh, wHh, bias, h0, c0]: InputsOf<Range<4, 6>, TensorType>,
-  attrs: LstmAttrs,
-): readonly TensorType[] {
-  const [batch = 0, steps = 0, inputSize] = x.shape;
-  const { hidden } = attrs;
-  if (x.shape.length !== 3 || typeof inputSize !== "number" || !isFloat(x.dtype))
-    throw new WorkbenchError("IR_SHAPE", `[lstm] operand: got ${formatType(x)}, expected floats [batch, steps, input]`);
-  const cells = cellsOf(attrs, inputSize);
-  const sizes = [
-    cells.reduce((sum, cell) => sum + 4 * hidden * cell.width, 0),
-    cells.length * 4 * hidden * hidden,
-    cells.length * 4 * hidden,
-  ];
-  for (const [i, w] of [wIh, wHh, bias].entries())
-    if (w.dtype !== x.dtype || elementCount(w) !== sizes[i])
-      throw new WorkbenchError(
-        "IR_SHAPE",
-        `[lstm] ${["input weights", "state weights", "bias"][i] ?? "weights"}: got ${formatType(w)}, expected ${sizes[i] ?? 0} elements of ${x.dtype}`,
-      );
-  const state = [cells.length, batch, hidden];
-  for (const s of [h0, c0])
-    if (s && (s.dtype !== x.dtype || !sameShape(s.shape, state)))
-      throw new WorkbenchError(
-        "IR_SHAPE",
-        `[lstm] state: got ${formatType(s)}, expected ${x.dtype}[${state.join(",")}]`,
-      );
-  if ((h0 === undefined) !== (c0 === undefined))
-    throw new WorkbenchError("IR_STRUCTURE", "[lstm] states: got one, expected h and c or none");
-  const dtype = plainDType(x.dtype, "lstm");
-  return [
-    tensor(dtype, [batch, steps, (attrs.bidirectional ? 2 : 1) * hidden]),
-    tensor(dtype, state),
-    tensor(dtype, state),
-  ];
-}
-
-function reference(
-  [x, wIh, wHh, bias, h0, c0]: InputsOf<Range<4, 6>, HostTensor>,
-  attrs: LstmAttrs,
-): readonly HostTensor[] {
-  const [batch = 0, steps = 0, inputSize = 0] = x.shape;
-  const { hidden } = attrs;
-  const directions = attrs.bidirectional ? 2 : 1;
-  const cells = cellsOf(attrs, inputSize);
-  const [hEnd, cEnd] = [h0, c0].map((s) => (s ? s.data.slice() : new Float64Array(cells.length * batch * hidden))) as [
-    Float64Array,
-    Float64Array,
-  ];
-  let layerIn = x.data;
-  let layerOut = new Float64Array(0);
-  for (const cell of cells) {
-    if (!cell.reverse) layerOut = new Float64Array(batch * steps * directions * hidden);
-    for (let b = 0; b < batch; b++)
-      for (let step = 0; step < steps; step++) {
-        const t = cell.reverse ? steps - 1 - step : step;
-        const stateAt = (cell.index * batch + b) * hidden;
-        const gates = Float64Array.from({ length: 4 * hidden }, (_, row) => {
-          let z = at(bias.data, cell.index * 4 * hidden + row);
-          for (let i = 0; i < cell.width; i++)
-            z += at(wIh.data, cell.inputAt + row * cell.width + i) * at(layerIn, (b * steps + t) * cell.width + i);
-          for (let i = 0; i < hidden; i++)
-            z += at(wHh.data, (cell.index * 4 * hidden + row) * hidden + i) * at(hEnd, stateAt + i);
-          return z;
-        });
-        for (let i = 0; i < hidden; i++) {
-          const [input, forget, fresh, output] = [0, 1, 2, 3].map((gate) => at(gates, gate * hidden + i)) as [
-            number,
-            number,
-            number,
-            number,
-          ];
-          const c = logistic(forget) * at(cEnd, stateAt + i) + logistic(input) * Math.tanh(fresh);
-          cEnd[stateAt + i] = c;
-          hEnd[stateAt + i] = logistic(output) * Math.tanh(c);
-          layerOut[(b * steps + t) * directions * hidden + (cell.reverse ? hidden : 0) + i] = at(hEnd, stateAt + i);
-        }
-      }
-    if (cell.reverse || directions === 1) layerIn = layerOut;
-  }
-  return [
-    hostTensor(x.dtype, [batch, steps, directions * hidden], layerOut),
-    hostTensor(x.dtype, [cells.length, batch, hidden], hEnd),
-    hostTensor(x.dtype, [cells.length, batch, hidden], cEnd),
-  ];
-}
-
-/** Unrolled over the steps, which must be a number. */
-function decompose(
-  g: OpBuilder,
-  [x, wIh, wHh, bias, h0, c0]: InputsOf<Range<4, 6>, Value>,
-  attrs: LstmAttrs,
-): readonly Value[] {
-  const { dtype, shape } = g.typeOf(x);
-  const [batch = 0, stepsDim = 0, inputSize = 0] = shape;
-  const steps = staticDim(stepsDim, "lstm");
-  const { hidden } = attrs;
-  const flat = (w: Value, start: number, sizes: readonly number[]): Value => {
-    const count = sizes.reduce((a, b) => a * b, 1);
-    const line = g.reshape([w], { shape: [elementCount(g.typeOf(w))] });
-    return g.reshape([g.narrow([line], { axis: 0, start, length: count })], { shape: sizes });
-  };
-  const start = (state: Value | undefined, index: number): Value =>
-    state === undefined
-      ? filled(g, plainDType(dtype, "lstm"), [batch, hidden], 0)
-      : g.reshape([g.narrow([state], { axis: 0, start: index, length: 1 })], { shape: [batch, hidden] });
-  const stack = (items: readonly Value[], axis: number, size: number): Value =>
-    g.concat(
-      items.map((item) => g.reshape([item], { shape: axis === 0 ? [1, batch, size] : [batch, 1, size] })),
-      { axis },
-    );
-  let layerIn = x;
-  let sides: readonly Value[] = [];
-  const [hEnd, cEnd]: [Value[], Value[]] = [[], []];
-  for (const cell of cellsOf(attrs, staticDim(inputSize, "lstm"))) {
-    const [w, u] = [
-      flat(wIh, cell.inputAt, [4 * hidden, cell.width]),
-      flat(wHh, cell.index * 4 * hidden * hidden, [4 * hidden, hidden]),
-    ];
-    const b = flat(bias, cell.index * 4 * hidden, [4 * hidden]);
-    let [h, c] = [start(h0, cell.index), start(c0, cell.index)];
-    const rows: Value[] = [];
-    for (let step = 0; step < steps; step++) {
-      const t = cell.reverse ? steps - 1 - step : step;
-      const now = g.reshape([g.narrow([layerIn], { axis: 1, start: t, length: 1 })], { shape: [batch, cell.width] });
-      const gates = g.split([g.add([g.linear([now, w, b]), g.linear([h, u])])], {
-        axis: 1,
-        sizes: [hidden, hidden, hidden, hidden],
-      });
-      const [input, forget, fresh, output] = gates as readonly [Value, Value, Value, Value];
-      c = g.add([g.mul([g.sigmoid([forget]), c]), g.mul([g.sigmoid([input]), g.tanh([fresh])])]);
-      h = g.mul([g.sigmoid([output]), g.tanh([c])]);
-      rows[t] = h;
-    }
-    hEnd.push(h);
-    cEnd.push(c);
-    sides = [...sides, stack(rows, 1, hidden)];
-    if (cell.reverse || !attrs.bidirectional)
-      layerIn = sides.length === 1 ? (sides[0] ?? x) : g.concat(sides, { axis: 2 });
-    if (cell.reverse || !attrs.bidirectional) sides = [];
-  }
-  return [layerIn, stack(hEnd, 0, hidden), stack(cEnd, 0, hidden)];
-}
+const decompose: Decomposition<LstmAttrs, Range<4, 6>> = (g, operands, attrs) => layersParts(CELL, g, operands, attrs);
 
 /** By NumPy: gates in the order i, f, g, o, layers one after the other, both directions. */
 const ORACLE = `
@@ -221,9 +63,9 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
   operands: ["x", "input weight", "state weight", "bias", "first hidden", "first cell"],
   outputs: "many",
   results: ["sequence", "hidden", "cell"],
-  attributes: { hidden: attr.int(1), layers: attr.int(1), bidirectional: attr.bool() },
-  infer: inferLstm,
-  reference,
+  attributes: LAYER_ATTRIBUTES,
+  infer: (operands, attrs) => inferLayers(CELL, operands, attrs),
+  reference: (operands, attrs) => layersReference(CELL, operands, attrs),
   oracle: {
     numpy: lines(
       ORACLE,
@@ -272,6 +114,12 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
       ],
       { hidden: 2, layers: 1, bidirectional: false },
       { bindings: { B: 2 } },
+    ),
+    sample(
+      "symbolic steps, both directions",
+      [normal(15, [2, "S", 3]), normal(16, [48], 0.5), normal(17, [32], 0.5), normal(18, [16], 0.5)],
+      { hidden: 2, layers: 1, bidirectional: true },
+      { bindings: { S: 9 } },
     ),
   ]),
 });

@@ -89,6 +89,7 @@ const Function kOthers[] = {
     {"pool_prod", 1, 1, pool_call<Pool::prod>},
     {"if", 1, kAny, branch},
     {"while", 1, kAny, loop},
+    {"scan", 1, kAny, scan},
 };
 
 std::vector<std::span<const Function>> families() {

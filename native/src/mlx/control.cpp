@@ -8,6 +8,7 @@
 #include <mlx/ops.h>
 #include <mlx/transforms.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -51,6 +52,7 @@ double copies(const Plan& plan, uint32_t index, const std::vector<size_t>& sizes
     const Invocation c{call, sizes, none, unused};
     const auto of = [&](const char* name) { return copies(plan, body_of(c, name), sizes, depth + 1, known); };
     if (call.function->run == branch) total += of("yes") + of("no");
+    if (call.function->run == scan) total += c.number("length", kEndless) * of("body");
     if (call.function->run == loop) total += c.number("most", kEndless) * (of("condition") + of("body"));
     if (total > kMostCopies) break;
   }
@@ -61,6 +63,13 @@ Arrays loop_of(const Invocation& c, size_t carried) {
   Arrays result;
   for (size_t i = 0; i < carried; i++) result.push_back(c.in(i));
   return result;
+}
+
+array row_of(const array& x, int place) {
+  mx::Shape from(x.ndim(), 0), to = x.shape();
+  from[0] = place;
+  to[0] = place + 1;
+  return mx::squeeze(mx::slice(x, from, to), 0);
 }
 
 // Arguments of a loop's sub-graph: the carried values as they are now, and the constant ones.
@@ -125,6 +134,54 @@ std::vector<array> loop(const Invocation& c) {
     going = mx::logical_and(going, mx::astype(going_on(), mx::bool_));
     const Arrays next = turn();
     for (size_t i = 0; i < carried.size(); i++) carried[i] = mx::where(going, next[i], carried[i]);
+  }
+  return carried;
+}
+
+// A turn for each row. Rows are views, and what the turns give is stacked once behind the last.
+std::vector<array> scan(const Invocation& c) {
+  const auto counted = [&](const char* name, double most) {
+    const double value = c.number(name, -1);
+    if (!(value >= 0 && value <= most))
+      fail(Code::ir_structure, "[scan] %s: got %g, expected at most %g", name, value, most);
+    return static_cast<size_t>(value);
+  };
+  const auto all = static_cast<double>(c.inputs.size());
+  const size_t size = counted("carried", all), from = counted("rows", all), scanned = counted("scanned", all);
+  const size_t length = counted("length", std::numeric_limits<int>::max());
+  if (size > from || from + scanned > c.inputs.size() || size > c.call.outputs.size())
+    fail(Code::ir_structure, "[scan] %zu carried and %zu scanned of %zu operands", size, scanned, c.inputs.size());
+  for (size_t i = from; i < from + scanned; i++)
+    if (c.in(i).ndim() == 0 || static_cast<size_t>(c.in(i).shape(0)) != length)
+      fail(Code::ir_structure, "[scan] operand %zu has no row for each of %zu turns", i, length);
+  if (c.scope.traced && static_cast<double>(length) > kMostCopies)
+    fail(Code::bug_invariant, "[scan] a scan of %zu turns is in a trace", length);
+  const bool reverse = c.flag("reverse");
+  const uint32_t body = body_of(c, "body");
+  Arrays carried = loop_of(c, size);
+  std::vector<Arrays> made(c.call.outputs.size() - size);
+  Arrays rows;
+  for (size_t turn = 0; turn < length; turn++) {
+    if (c.scope.cancel != nullptr && c.scope.cancel->load()) throw Error(Code::cancelled, "Cancelled.");
+    const int place = static_cast<int>(reverse ? length - 1 - turn : turn);
+    rows.clear();
+    for (size_t i = 0; i < scanned; i++) rows.push_back(row_of(c.in(from + i), place));
+    Operands operands = now(c, carried);
+    for (size_t i = 0; i < scanned; i++) operands[from + i] = {&rows[i], nullptr};
+    Arrays next = c.scope.run(body, operands);
+    if (next.size() != c.call.outputs.size())
+      fail(Code::ir_structure, "[scan] a turn gives %zu values, expected %zu", next.size(), c.call.outputs.size());
+    for (size_t i = 0; i < made.size(); i++) made[i].push_back(next[size + i]);
+    carried.assign(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(size));
+    if (!c.scope.traced && turn % kTurnsAhead == kTurnsAhead - 1) {
+      Arrays due = carried;
+      for (const Arrays& values : made) due.insert(due.end(), values.end() - kTurnsAhead, values.end());
+      mx::eval(due);
+    }
+  }
+  for (size_t i = 0; i < made.size(); i++) {
+    if (reverse) std::reverse(made[i].begin(), made[i].end());
+    carried.push_back(length == 0 ? mx::zeros(c.shape(size + i), c.dtype(size + i)) : mx::stack(made[i], 0));
   }
   return carried;
 }

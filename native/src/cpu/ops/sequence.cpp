@@ -142,7 +142,8 @@ class Recurrent final : public Op {
         h[i] = (1 - update) * candidate + update * h[i];
       } else {
         const T sum = z[i] + r[i];
-        h[i] = relu_ ? std::fmax(sum, T{0}) : std::tanh(sum);
+        // No number stays no number, which fmax would make 0.
+        h[i] = !relu_ ? std::tanh(sum) : sum < 0 ? T{0} : sum;
       }
     }
   }
