@@ -95,6 +95,7 @@ describe("every op", () => {
     gather_elements: "the axis that is indexed may have any size",
     gather_nd: "the axes that are indexed may have any size",
     conv: "an axis that one window covers, whatever its size",
+    softmax_cross_entropy: "there may be any number of classes",
     kv_append: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
     if: "what the branches make of an operand is theirs",

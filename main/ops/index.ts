@@ -40,6 +40,9 @@ import { dot_general } from "./linalg/dot_general.ts";
 import { linear } from "./linalg/linear.ts";
 import { linear_grouped } from "./linalg/linear_grouped.ts";
 import { matmul } from "./linalg/matmul.ts";
+import { kl } from "./loss/kl.ts";
+import { mse } from "./loss/mse.ts";
+import { softmax_cross_entropy } from "./loss/softmax_cross_entropy.ts";
 import { batch_norm_inference } from "./norm/batch_norm_inference.ts";
 import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
@@ -200,6 +203,7 @@ export const OPS = {
   iota,
   is_finite,
   is_nan,
+  kl,
   kv_append,
   layer_norm,
   layer_norm2d,
@@ -222,6 +226,7 @@ export const OPS = {
   minimum,
   mish,
   mod,
+  mse,
   mul,
   narrow,
   neg,
@@ -258,6 +263,7 @@ export const OPS = {
   sinh,
   slice,
   softmax,
+  softmax_cross_entropy,
   softplus,
   sort,
   split,

@@ -41,7 +41,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   ],
   reduce: [
     ...["argmax", "argmin", "argsort", "cummax", "cumprod", "cumsum", "log_softmax", "logsumexp", "norm", "reduce"],
-    ...["softmax", "sort", "topk", "variance"],
+    ...["kl", "mse", "softmax", "softmax_cross_entropy", "sort", "topk", "variance"],
   ],
   lookup: ["gather", "gather_elements", "gather_nd", "scatter_add", "scatter_elements", "scatter_nd"],
   shape: [
