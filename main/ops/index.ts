@@ -48,6 +48,11 @@ import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
+import { bernoulli } from "./random/bernoulli.ts";
+import { rng_bits } from "./random/rng_bits.ts";
+import { rng_normal } from "./random/rng_normal.ts";
+import { rng_uniform } from "./random/rng_uniform.ts";
+import { sample } from "./random/sample.ts";
 import { gated_delta } from "./recurrent/gated_delta.ts";
 import { selective_scan } from "./recurrent/selective_scan.ts";
 import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
@@ -164,6 +169,7 @@ export const OPS = {
   attention_block,
   attention_cached,
   batch_norm_inference,
+  bernoulli,
   bit_and,
   bit_not,
   bit_or,
@@ -244,11 +250,15 @@ export const OPS = {
   resize_nearest2x,
   reverse,
   rms_norm,
+  rng_bits,
+  rng_normal,
+  rng_uniform,
   roll,
   rope,
   rope_table,
   round,
   rsqrt,
+  sample,
   scatter_add,
   scatter_elements,
   scatter_nd,

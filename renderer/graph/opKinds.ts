@@ -31,8 +31,8 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   cache: ["kv_append", "state"],
   recurrent: ["gated_delta", "lstm", "selective_scan", "short_conv_cached", "wkv7"],
   elementwise: [
-    ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bit_and", "bit_not"],
-    ...["bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
+    ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bernoulli", "bit_and"],
+    ...["bit_not", "bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
     ...["floor", "gelu", "hard_sigmoid", "hard_swish", "is_finite", "is_nan", "leaky_relu", "log", "log1p"],
     ...["log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum"],
     ...["mish", "mod", "mul", "neg", "pow", "reciprocal", "relu", "relu6", "relu_squared", "round", "rsqrt"],
@@ -41,14 +41,14 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   ],
   reduce: [
     ...["argmax", "argmin", "argsort", "cummax", "cumprod", "cumsum", "log_softmax", "logsumexp", "norm", "reduce"],
-    ...["kl", "mse", "softmax", "softmax_cross_entropy", "sort", "topk", "variance"],
+    ...["kl", "mse", "sample", "softmax", "softmax_cross_entropy", "sort", "topk", "variance"],
   ],
   lookup: ["gather", "gather_elements", "gather_nd", "scatter_add", "scatter_elements", "scatter_nd"],
   shape: [
     ...["cast", "concat", "dequantize", "expand", "iota", "narrow", "one_hot", "pad", "reshape", "reverse", "roll"],
     ...["slice", "split", "tile", "transpose", "trilu"],
   ],
-  signal: ["conv", "conv_transpose", "fft", "pool", "resize_nearest2x"],
+  signal: ["conv", "conv_transpose", "fft", "pool", "resize_nearest2x", "rng_bits", "rng_normal", "rng_uniform"],
   control: ["custom", "if", "while"],
   input: ["constant", "input", "param"],
 };

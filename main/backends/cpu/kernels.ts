@@ -103,6 +103,7 @@ export const CPU_KERNELS = [
   "pad", // (x, value scalar) any {before: list, after: list}
   "slice", // (x) any {starts, steps}: steps may be negative
   "iota", // () num {axis}: 0, 1, 2 … along axis
+  "philox", // (seed i32[4]: two words of the key, two of the counter's upper half) → u32, four words for each block
   "fill", // (scalar) any: the same value everywhere
   "dequantize", // (w packed) → f32
   // Products. Where asGgml.ts asks for it, kernels of products, rope_tables and attention have {asGgml} too.

@@ -110,6 +110,7 @@ export const MLX_FUNCTIONS = [
   "rope_tables", // frequencies, magnitude
   "rope", // dims, pairs
   "rope_fast", // dims, pairs, frequencies
+  "philox",
   "fft", // inverse, norm
   "lstm", // hidden, layers, bidirectional
   "gated_delta",
