@@ -39,6 +39,7 @@ import { dequantize } from "./linalg/dequantize.ts";
 import { dot_general } from "./linalg/dot_general.ts";
 import { linear } from "./linalg/linear.ts";
 import { linear_grouped } from "./linalg/linear_grouped.ts";
+import { lora_matmul } from "./linalg/lora_matmul.ts";
 import { matmul } from "./linalg/matmul.ts";
 import { kl } from "./loss/kl.ts";
 import { mse } from "./loss/mse.ts";
@@ -48,6 +49,12 @@ import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
+import { dequantize_affine } from "./quantise/dequantize_affine.ts";
+import { fake_quantize } from "./quantise/fake_quantize.ts";
+import { fake_quantize_lsq } from "./quantise/fake_quantize_lsq.ts";
+import { qconv2d } from "./quantise/qconv2d.ts";
+import { qmatmul } from "./quantise/qmatmul.ts";
+import { quantize } from "./quantise/quantize.ts";
 import { bernoulli } from "./random/bernoulli.ts";
 import { rng_bits } from "./random/rng_bits.ts";
 import { rng_normal } from "./random/rng_normal.ts";
@@ -93,9 +100,15 @@ import { tile } from "./shape/tile.ts";
 import { transpose } from "./shape/transpose.ts";
 import { trilu } from "./shape/trilu.ts";
 import { where } from "./shape/where.ts";
+import { complex_div } from "./signal/complex_div.ts";
+import { complex_mul } from "./signal/complex_mul.ts";
+import { complex_norm_sq } from "./signal/complex_norm_sq.ts";
+import { conjugate } from "./signal/conjugate.ts";
 import { custom } from "./signal/custom.ts";
 import { fft } from "./signal/fft.ts";
+import { log_mel } from "./signal/log_mel.ts";
 import { lstm } from "./signal/lstm.ts";
+import { welch_peaks } from "./signal/welch_peaks.ts";
 import { abs } from "./unary/abs.ts";
 import { acos } from "./unary/acos.ts";
 import { acosh } from "./unary/acosh.ts";
@@ -178,7 +191,11 @@ export const OPS = {
   ceil,
   clamp,
   compare,
+  complex_div,
+  complex_mul,
+  complex_norm_sq,
   concat,
+  conjugate,
   conv,
   conv_transpose,
   cos,
@@ -188,6 +205,7 @@ export const OPS = {
   cumsum,
   custom,
   dequantize,
+  dequantize_affine,
   div,
   dot_general,
   elu,
@@ -195,6 +213,8 @@ export const OPS = {
   exp,
   expand,
   expm1,
+  fake_quantize,
+  fake_quantize_lsq,
   fft,
   floor,
   gated_delta,
@@ -219,6 +239,7 @@ export const OPS = {
   linear_grouped,
   log,
   log1p,
+  log_mel,
   log_sigmoid,
   log_softmax,
   logical_and,
@@ -226,6 +247,7 @@ export const OPS = {
   logical_or,
   logical_xor,
   logsumexp,
+  lora_matmul,
   lstm,
   matmul,
   maximum,
@@ -241,6 +263,9 @@ export const OPS = {
   pad,
   pool,
   pow,
+  qconv2d,
+  qmatmul,
+  quantize,
   reciprocal,
   reduce,
   relu,
@@ -290,6 +315,7 @@ export const OPS = {
   trilu,
   trunc,
   variance,
+  welch_peaks,
   where,
   while: whileOp,
   wkv7,

@@ -24,7 +24,7 @@ export const OP_KINDS = [
 export type OpKind = (typeof OP_KINDS)[number];
 
 const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
-  matmul: ["dot_general", "linear", "linear_block", "linear_grouped", "matmul"],
+  matmul: ["dot_general", "linear", "linear_block", "linear_grouped", "lora_matmul", "matmul", "qmatmul"],
   attention: ["attention", "attention_cached", "attention_block"],
   norm: ["batch_norm_inference", "group_norm", "layer_norm", "layer_norm2d", "rms_norm"],
   rope: ["rope", "rope_table"],
@@ -33,6 +33,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   elementwise: [
     ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bernoulli", "bit_and"],
     ...["bit_not", "bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
+    ...["dequantize_affine", "fake_quantize", "fake_quantize_lsq", "quantize"],
     ...["floor", "gelu", "hard_sigmoid", "hard_swish", "is_finite", "is_nan", "leaky_relu", "log", "log1p"],
     ...["log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum"],
     ...["mish", "mod", "mul", "neg", "pow", "reciprocal", "relu", "relu6", "relu_squared", "round", "rsqrt"],
@@ -48,7 +49,20 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
     ...["cast", "concat", "dequantize", "expand", "iota", "narrow", "one_hot", "pad", "reshape", "reverse", "roll"],
     ...["slice", "split", "tile", "transpose", "trilu"],
   ],
-  signal: ["conv", "conv_transpose", "fft", "pool", "resize_nearest2x", "rng_bits", "rng_normal", "rng_uniform"],
+  signal: [
+    ...[
+      "complex_div",
+      "complex_mul",
+      "complex_norm_sq",
+      "conjugate",
+      "conv",
+      "conv_transpose",
+      "fft",
+      "log_mel",
+      "pool",
+    ],
+    ...["qconv2d", "resize_nearest2x", "rng_bits", "rng_normal", "rng_uniform", "welch_peaks"],
+  ],
   control: ["custom", "if", "while"],
   input: ["constant", "input", "param"],
 };
