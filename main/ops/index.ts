@@ -106,8 +106,10 @@ import { complex_norm_sq } from "./signal/complex_norm_sq.ts";
 import { conjugate } from "./signal/conjugate.ts";
 import { custom } from "./signal/custom.ts";
 import { fft } from "./signal/fft.ts";
+import { from_complex } from "./signal/from_complex.ts";
 import { log_mel } from "./signal/log_mel.ts";
 import { lstm } from "./signal/lstm.ts";
+import { to_complex } from "./signal/to_complex.ts";
 import { welch_peaks } from "./signal/welch_peaks.ts";
 import { abs } from "./unary/abs.ts";
 import { acos } from "./unary/acos.ts";
@@ -217,6 +219,7 @@ export const OPS = {
   fake_quantize_lsq,
   fft,
   floor,
+  from_complex,
   gated_delta,
   gather,
   gather_elements,
@@ -310,6 +313,7 @@ export const OPS = {
   tan,
   tanh,
   tile,
+  to_complex,
   topk,
   transpose,
   trilu,

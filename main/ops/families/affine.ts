@@ -24,7 +24,7 @@ const [LEAST, MOST] = [-128, 127];
 export function checkAffine(
   op: string,
   x: TensorType,
-  [scale, zero]: readonly [TensorType, TensorType?],
+  [scale, zero]: readonly [TensorType, TensorType | undefined],
   { axis }: AffineAttrs,
 ): void {
   const shape = axis === undefined ? [] : [x.shape[normalizeAxis(axis, x.shape.length, op)] ?? 1];

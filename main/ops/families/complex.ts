@@ -1,4 +1,7 @@
-/** Complex numbers as fft has them: the last axis holds N real parts and then N imaginary parts. Sums are add and sub. */
+/**
+ * Complex numbers as fft has them: the last axis holds N real parts and then N imaginary parts. Sums are add and sub. Numbers of the
+ * type c64 come into this layout by from_complex and leave it by to_complex.
+ */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
@@ -8,6 +11,7 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { broadcastShapes, formatType, tensor } from "../../ir/type.ts";
 import type { Sample } from "../defineOp.ts";
+import { unsupported } from "../defineOp.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
 import { normals, sample, uniform, values, withDoubles } from "./samples.ts";
@@ -54,6 +58,10 @@ export function mapPairs([a, b]: Pair<HostTensor>, f: (x: Pair<number>, y: Pair<
       [out[i], out[i + half]] = f([at(x, i), at(x, i + half)], [at(y, i), at(y, i + half)]);
   return hostTensor(a.dtype, shape, out);
 }
+
+export const COMPLEX_ON_HOST = unsupported(
+  "Core ML has no complex numbers: it runs as a host segment between Core ML models",
+);
 
 /** Python of the oracles: numbers of a block, and their block. */
 export const COMPLEX_ORACLE = `

@@ -27,6 +27,7 @@ std::span<const KernelEntry> general_attention_kernels();
 std::span<const KernelEntry> sequence_kernels();
 std::span<const KernelEntry> recurrence_kernels();
 std::span<const KernelEntry> random_kernels();
+std::span<const KernelEntry> complex_kernels();
 std::span<const KernelEntry> control_kernels();
 
 inline std::vector<std::span<const KernelEntry>> kKernelTables() {
@@ -34,7 +35,8 @@ inline std::vector<std::span<const KernelEntry>> kKernelTables() {
           cast_kernels(),        reduce_kernels(),     softmax_kernels(),        move_kernels(),
           gather_kernels(),      linear_kernels(),     linear_grouped_kernels(), matmul_kernels(),
           norm_kernels(),        rope_kernels(),       attention_kernels(),      general_attention_kernels(),
-          sequence_kernels(),    recurrence_kernels(), random_kernels(),         control_kernels()};
+          sequence_kernels(),    recurrence_kernels(), random_kernels(),         complex_kernels(),
+          control_kernels()};
 }
 
 }  // namespace rlx
