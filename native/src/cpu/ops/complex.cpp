@@ -22,7 +22,7 @@ class Layout final : public Op {
   }
   size_t items(size_t) const override { return ceil_div(pairs().count, kGrain); }
   void run(size_t, size_t item, Thread&) override {
-    const auto* from = in(0).as<const float>();
+    const float* from = in(0).f32();
     auto* to = out().f32();
     const size_t count = pairs().last();
     const size_t end = std::min(pairs().count, (item + 1) * kGrain);
