@@ -85,8 +85,11 @@ function parts(
   const sums = running(weights, false);
   const unit = unitParts(g, g.rng_bits([seed], { shape: [...rows, 1] }));
   const share = dtype === "f64" ? g.cast([unit], { to: "f64" }) : unit;
-  const mark = g.mul([g.reduce([sums], { kind: "max", axes: [axis], keepDims: true }), share]);
-  const passed = g.cast([g.compare([sums, mark], { op: "le" })], { to: "i32" });
+  const total = g.reduce([sums], { kind: "max", axes: [axis], keepDims: true });
+  // Where logits are no numbers nothing may be left: then the first in order is taken.
+  const isAny = g.compare([total, number(0)], { op: "gt" });
+  const isPassed = g.logical_and([isAny, g.compare([sums, g.mul([total, share])], { op: "le" })]);
+  const passed = g.cast([isPassed], { to: "i32" });
   return g.reshape([g.gather_elements([places, sum(passed)], { axis })], { shape: rows });
 }
 
