@@ -14,7 +14,7 @@ import { trainingDevice } from "../main/node/library/index.ts";
 import { median } from "../main/runtime/statistics.ts";
 import { charactersRecipe } from "../main/training/recipes/characters.ts";
 import { digitsRecipe } from "../main/training/recipes/digits.ts";
-import { crossEntropy, firstWeights, net } from "../main/training/recipes/netParts.ts";
+import { classLoss, firstWeights, net } from "../main/training/recipes/netParts.ts";
 import type { Prepared, Recipe } from "../main/training/recipes/recipe.ts";
 import { fieldValues } from "../main/training/recipes/recipe.ts";
 import { OPTIMIZERS } from "../main/training/optimisers/index.ts";
@@ -53,8 +53,7 @@ function mlp(hidden: number): Case {
     if (w1 === undefined || b1 === undefined || w2 === undefined || b2 === undefined) throw new Error("four weights");
     const x = g.relu([g.add([g.linear([input("x", `f32[${BATCH},784]`), w1]), b1])]);
     const logits = g.add([g.linear([x, w2]), b2]);
-    const loss = crossEntropy(g, logits, input("labels", `i32[${BATCH}]`), BATCH, 10);
-    output("loss", g.reduce([loss], { kind: "mean", axes: [0] }));
+    output("loss", classLoss(g, logits, input("labels", `i32[${BATCH}]`)));
   });
   const x = Float32Array.from({ length: BATCH * 784 }, (_, i) => ((i * 7919) % 997) / 997);
   const labels = Int32Array.from({ length: BATCH }, (_, i) => i % 10);

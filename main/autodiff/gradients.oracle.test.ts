@@ -52,6 +52,9 @@ const IN_PLACE = "its expression writes into arrays, which JAX cannot differenti
 /** Ops with a gradient that is not asked of JAX here, and why. Their values have an outside oracle as all others. */
 const WITHOUT: Readonly<Record<string, string>> = {
   floor: "it is flat between its jumps: its gradient is zero",
+  fake_quantize: "the gradient goes straight through its rounding",
+  fake_quantize_lsq: "the gradient goes straight through its rounding",
+  from_complex: "its operand is complex: complex.test.ts differentiates through it",
   round: "quantized nets take the gradient of its operand for it",
   stop_gradient: "no gradient flows back through it: that is its meaning",
   attention_block: IN_PLACE,

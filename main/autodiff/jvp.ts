@@ -7,7 +7,7 @@
  */
 import { invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
-import { isFloat } from "../ir/dtype.ts";
+import { isContinuous } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, valueKey } from "../ir/graph.ts";
 import { inlineGraph, inlineNodes } from "../ir/nested.ts";
@@ -65,7 +65,7 @@ type Tangents = Map<string, Value>;
 function push(source: Graph, g: OpBuilder, map: (old: Value) => Value, tangents: Tangents): void {
   for (const node of source.nodes) {
     if (isLeaf(node) || !node.inputs.some((input) => tangents.has(valueKey(input)))) continue;
-    if (!node.outputs.some(({ dtype }) => isFloat(dtype))) continue;
+    if (!node.outputs.some(({ dtype }) => isContinuous(dtype))) continue;
     const given = node.inputs.map((input) => tangents.get(valueKey(input)));
     const made = tangentsOf(source, node, g, node.inputs.map(map), given);
     made.forEach((tangent, output) => {
@@ -87,7 +87,7 @@ function tangentsOf(source: Graph, node: Node, g: OpBuilder, inputs: readonly Va
 const places = (items: readonly unknown[], holds: (index: number) => boolean): readonly number[] =>
   items.flatMap((_, i) => (holds(i) ? [i] : []));
 const floats = (types: readonly TensorType[]): readonly number[] =>
-  places(types, (i) => isFloat(types[i]?.dtype ?? "bool"));
+  places(types, (i) => isContinuous(types[i]?.dtype ?? "bool"));
 const present = (given: Given): readonly Value[] => given.filter((value) => value !== undefined);
 
 /** The transpose of the gradient rule, as nodes. */
@@ -112,7 +112,8 @@ function ofNode(node: Node, types: readonly TensorType[], g: OpBuilder, inputs: 
 
 function zerosOf(g: OpBuilder, type: TensorType): Value {
   const { dtype } = type;
-  invariant(dtype === "f32" || dtype === "f64" || dtype === "f16" || dtype === "bf16", `[jvp] ${dtype} is no float`);
+  const isKnown = dtype === "f32" || dtype === "f64" || dtype === "f16" || dtype === "bf16" || dtype === "c64";
+  invariant(isKnown, `[jvp] ${dtype} is no float`);
   return filled(g, dtype, type.shape, 0);
 }
 

@@ -5,7 +5,7 @@
  */
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
-import { isFloat } from "../ir/dtype.ts";
+import { isContinuous } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, valueKey } from "../ir/graph.ts";
 import { inlineNodes } from "../ir/nested.ts";
@@ -185,6 +185,11 @@ const GRADIENT_OF = "gradient of ";
 const gradientLabel = (label: string): string => (isGradientLabel(label) ? label : GRADIENT_OF + label);
 export const isGradientLabel = (label: string): boolean => label.startsWith(GRADIENT_OF);
 
+function summed(g: OpBuilder, a: Value, b: Value): Value {
+  if (g.typeOf(a).dtype !== "c64") return g.add([a, b]);
+  return g.to_complex([g.add([g.from_complex([a]), g.from_complex([b])])]);
+}
+
 /** One walk from the last node to the first, over a copy of the graph that stands in `g` already. */
 class Sweep {
   readonly #source: Graph;
@@ -202,7 +207,7 @@ class Sweep {
 
   give(old: Value, cotangent: Value): void {
     const before = this.#sums.get(valueKey(old));
-    this.#sums.set(valueKey(old), before ? this.#g.add([before, cotangent]) : cotangent);
+    this.#sums.set(valueKey(old), before ? summed(this.#g, before, cotangent) : cotangent);
   }
 
   gradientOf(old: Value): Value {
@@ -242,7 +247,7 @@ class Sweep {
     });
     node.inputs.forEach((input, i) => {
       const result = results[i];
-      if (result && isFloat(typeAt(this.#source, input).dtype)) this.give(input, result);
+      if (result && isContinuous(typeAt(this.#source, input).dtype)) this.give(input, result);
     });
   }
 }

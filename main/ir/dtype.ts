@@ -54,6 +54,8 @@ export const dtypeBytes = (type: DType): number => BYTES[type];
 const FLOATS: ReadonlySet<ElementType> = new Set<ElementType>(["bf16", "f16", "f32", "f64"]);
 const INTEGERS: ReadonlySet<ElementType> = new Set<ElementType>(["u8", "i8", "i16", "u32", "i32", "i64"]);
 export const isFloat = (type: ElementType): boolean => FLOATS.has(type);
+/** Whether numbers of the type have neighbours to differentiate by. */
+export const isContinuous = (type: ElementType): boolean => isFloat(type) || type === "c64";
 export const isInteger = (type: ElementType): boolean => INTEGERS.has(type);
 
 /** True if a cast to `via` keeps every value of the float type `from`. */

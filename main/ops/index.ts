@@ -41,12 +41,27 @@ import { dequantize } from "./linalg/dequantize.ts";
 import { dot_general } from "./linalg/dot_general.ts";
 import { linear } from "./linalg/linear.ts";
 import { linear_grouped } from "./linalg/linear_grouped.ts";
+import { lora_matmul } from "./linalg/lora_matmul.ts";
 import { matmul } from "./linalg/matmul.ts";
+import { kl } from "./loss/kl.ts";
+import { mse } from "./loss/mse.ts";
+import { softmax_cross_entropy } from "./loss/softmax_cross_entropy.ts";
 import { batch_norm_inference } from "./norm/batch_norm_inference.ts";
 import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
+import { dequantize_affine } from "./quantise/dequantize_affine.ts";
+import { fake_quantize } from "./quantise/fake_quantize.ts";
+import { fake_quantize_lsq } from "./quantise/fake_quantize_lsq.ts";
+import { qconv2d } from "./quantise/qconv2d.ts";
+import { qmatmul } from "./quantise/qmatmul.ts";
+import { quantize } from "./quantise/quantize.ts";
+import { bernoulli } from "./random/bernoulli.ts";
+import { rng_bits } from "./random/rng_bits.ts";
+import { rng_normal } from "./random/rng_normal.ts";
+import { rng_uniform } from "./random/rng_uniform.ts";
+import { sample } from "./random/sample.ts";
 import { gated_delta } from "./recurrent/gated_delta.ts";
 import { selective_scan } from "./recurrent/selective_scan.ts";
 import { short_conv_cached } from "./recurrent/short_conv_cached.ts";
@@ -89,11 +104,19 @@ import { tile } from "./shape/tile.ts";
 import { transpose } from "./shape/transpose.ts";
 import { trilu } from "./shape/trilu.ts";
 import { where } from "./shape/where.ts";
+import { complex_div } from "./signal/complex_div.ts";
+import { complex_mul } from "./signal/complex_mul.ts";
+import { complex_norm_sq } from "./signal/complex_norm_sq.ts";
+import { conjugate } from "./signal/conjugate.ts";
 import { custom } from "./signal/custom.ts";
 import { fft } from "./signal/fft.ts";
+import { from_complex } from "./signal/from_complex.ts";
 import { gru } from "./signal/gru.ts";
+import { log_mel } from "./signal/log_mel.ts";
 import { lstm } from "./signal/lstm.ts";
 import { rnn } from "./signal/rnn.ts";
+import { to_complex } from "./signal/to_complex.ts";
+import { welch_peaks } from "./signal/welch_peaks.ts";
 import { abs } from "./unary/abs.ts";
 import { acos } from "./unary/acos.ts";
 import { acosh } from "./unary/acosh.ts";
@@ -168,6 +191,7 @@ export const OPS = {
   attention_cached,
   axial_rope_2d,
   batch_norm_inference,
+  bernoulli,
   bit_and,
   bit_not,
   bit_or,
@@ -176,7 +200,11 @@ export const OPS = {
   ceil,
   clamp,
   compare,
+  complex_div,
+  complex_mul,
+  complex_norm_sq,
   concat,
+  conjugate,
   conv,
   conv_transpose,
   cos,
@@ -186,6 +214,7 @@ export const OPS = {
   cumsum,
   custom,
   dequantize,
+  dequantize_affine,
   div,
   dot_general,
   elu,
@@ -193,8 +222,11 @@ export const OPS = {
   exp,
   expand,
   expm1,
+  fake_quantize,
+  fake_quantize_lsq,
   fft,
   floor,
+  from_complex,
   gated_delta,
   gather,
   gather_elements,
@@ -208,6 +240,7 @@ export const OPS = {
   iota,
   is_finite,
   is_nan,
+  kl,
   kv_append,
   layer_norm,
   layer_norm2d,
@@ -217,6 +250,7 @@ export const OPS = {
   linear_grouped,
   log,
   log1p,
+  log_mel,
   log_sigmoid,
   log_softmax,
   logical_and,
@@ -224,12 +258,14 @@ export const OPS = {
   logical_or,
   logical_xor,
   logsumexp,
+  lora_matmul,
   lstm,
   matmul,
   maximum,
   minimum,
   mish,
   mod,
+  mse,
   mul,
   narrow,
   neg,
@@ -238,6 +274,9 @@ export const OPS = {
   pad,
   pool,
   pow,
+  qconv2d,
+  qmatmul,
+  quantize,
   reciprocal,
   reduce,
   relu,
@@ -247,12 +286,16 @@ export const OPS = {
   resize_nearest2x,
   reverse,
   rms_norm,
+  rng_bits,
+  rng_normal,
+  rng_uniform,
   rnn,
   roll,
   rope,
   rope_table,
   round,
   rsqrt,
+  sample,
   scan,
   scatter_add,
   scatter_elements,
@@ -268,6 +311,7 @@ export const OPS = {
   sinh,
   slice,
   softmax,
+  softmax_cross_entropy,
   softplus,
   sort,
   split,
@@ -280,11 +324,13 @@ export const OPS = {
   tan,
   tanh,
   tile,
+  to_complex,
   topk,
   transpose,
   trilu,
   trunc,
   variance,
+  welch_peaks,
   where,
   while: whileOp,
   wkv6,

@@ -7,7 +7,7 @@ import { cpuDevice } from "../runtime/devices/cpu.ts";
 import { seededRandom } from "../runtime/statistics.ts";
 import { adamw } from "./optimisers/adam.ts";
 import { calibrate, quantizedGraph } from "./quantized.ts";
-import { beforeRelu, correctShare, crossEntropy, firstWeights, net } from "./recipes/netParts.ts";
+import { beforeRelu, classLoss, correctShare, firstWeights, net } from "./recipes/netParts.ts";
 import { TrainingSession } from "./session.ts";
 import { trainingOn } from "./trainingDevice.ts";
 
@@ -28,7 +28,7 @@ const graphOf = (output: "loss" | "correct"): Graph =>
     const logits = g.linear([hidden, w2!]);
     const labels = input("labels", `i32[${ROWS}]`);
     if (output === "correct") give(output, correctShare(g, logits, labels));
-    else give(output, g.reduce([crossEntropy(g, logits, labels, ROWS, CLASSES)], { kind: "mean", axes: [0] }));
+    else give(output, classLoss(g, logits, labels));
   });
 
 /** Rings around the middle: which one a point lies in. */

@@ -11,6 +11,7 @@ import { isLeaf } from "../ir/graph.ts";
 import { numbersIn } from "../ir/hostBytes.ts";
 import { hostScalar } from "../ir/hostTensor.ts";
 import { copyNode } from "../ir/rewrite.ts";
+import { stepTo } from "../ops/families/fakeQuantize.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { inputsOf } from "../runtime/device.ts";
@@ -149,7 +150,7 @@ export function quantizedGraph(
   let products = 0;
   const made = withProducts(graph, trainable, `in ${weights} bits`, (g, [x, w], { index, axes }) => {
     products = index + 1;
-    return [onGrid(g, x, ranges[index] ?? 0, activations), weightOnGrid(g, w, axes, weights)];
+    return [onGrid(g, x, ranges[index] ?? 0, activations), g.fake_quantize([w], { bits: weights, axes })];
   });
   if (products !== ranges.length)
     throw new WorkbenchError("INPUT_ARGUMENT", `[quantize] ranges: got ${ranges.length}, expected ${products}`, {
@@ -165,23 +166,5 @@ function requireBits(what: string, bits: number, most: number): void {
   });
 }
 
-/** Of whole numbers from −most to most. */
-const mostOf = (bits: number): number => 2 ** (bits - 1) - 1;
-/** Below it a grid has no width: all of its numbers are 0. */
-const LEAST_STEP = 1e-12;
-
-function onGrid(g: OpBuilder, x: Value, range: number, bits: number): Value {
-  const most = mostOf(bits);
-  const step = Math.max(LEAST_STEP, range / most);
-  const number = (value: number): Value => g.constant(hostScalar("f32", value));
-  const within = g.maximum([g.minimum([x, number(most * step)]), number(-most * step)]);
-  return g.mul([g.round([g.mul([within, number(1 / step)])]), number(step)]);
-}
-
-/** Its own largest number is the end of each row's grid, so none lies beyond. */
-function weightOnGrid(g: OpBuilder, w: Value, axes: readonly number[], bits: number): Value {
-  const number = (value: number): Value => g.constant(hostScalar("f32", value));
-  const widest = g.maximum([g.mul([largestOf(g, w, axes), number(1 / mostOf(bits))]), number(LEAST_STEP)]);
-  const step = g.stop_gradient([widest]);
-  return g.mul([g.round([g.div([w, step])]), step]);
-}
+const onGrid = (g: OpBuilder, x: Value, range: number, bits: number): Value =>
+  g.fake_quantize([x, g.constant(hostScalar("f32", stepTo(range, bits)))], { bits });

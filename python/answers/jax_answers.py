@@ -133,4 +133,5 @@ class _Scipy:
         softmax = staticmethod(jax.nn.softmax)
         log_softmax = staticmethod(jax.nn.log_softmax)
         logsumexp = staticmethod(jax.scipy.special.logsumexp)
+        rel_entr = staticmethod(jax.scipy.special.rel_entr)
         erf = staticmethod(jax.scipy.special.erf)

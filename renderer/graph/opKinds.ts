@@ -24,15 +24,16 @@ export const OP_KINDS = [
 export type OpKind = (typeof OP_KINDS)[number];
 
 const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
-  matmul: ["dot_general", "linear", "linear_block", "linear_grouped", "matmul"],
+  matmul: ["dot_general", "linear", "linear_block", "linear_grouped", "lora_matmul", "matmul", "qmatmul"],
   attention: ["attention", "attention_cached", "attention_block"],
   norm: ["batch_norm_inference", "group_norm", "layer_norm", "layer_norm2d", "rms_norm"],
   rope: ["axial_rope_2d", "rope", "rope_table"],
   cache: ["kv_append", "state"],
   recurrent: ["gated_delta", "gru", "lstm", "rnn", "selective_scan", "short_conv_cached", "ssd", "wkv6", "wkv7"],
   elementwise: [
-    ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bit_and", "bit_not"],
-    ...["bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
+    ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bernoulli", "bit_and"],
+    ...["bit_not", "bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
+    ...["dequantize_affine", "fake_quantize", "fake_quantize_lsq", "quantize"],
     ...["floor", "gelu", "hard_sigmoid", "hard_swish", "is_finite", "is_nan", "leaky_relu", "log", "log1p"],
     ...["log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum"],
     ...["mish", "mod", "mul", "neg", "pow", "reciprocal", "relu", "relu6", "relu_squared", "round", "rsqrt"],
@@ -41,14 +42,28 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   ],
   reduce: [
     ...["argmax", "argmin", "argsort", "cummax", "cumprod", "cumsum", "log_softmax", "logsumexp", "norm", "reduce"],
-    ...["softmax", "sort", "topk", "variance"],
+    ...["kl", "mse", "sample", "softmax", "softmax_cross_entropy", "sort", "topk", "variance"],
   ],
   lookup: ["gather", "gather_elements", "gather_nd", "scatter_add", "scatter_elements", "scatter_nd"],
   shape: [
     ...["cast", "concat", "dequantize", "expand", "iota", "narrow", "one_hot", "pad", "reshape", "reverse", "roll"],
     ...["slice", "split", "tile", "transpose", "trilu"],
   ],
-  signal: ["conv", "conv_transpose", "fft", "pool", "resize_nearest2x"],
+  signal: [
+    ...[
+      "complex_div",
+      "complex_mul",
+      "complex_norm_sq",
+      "conjugate",
+      "conv",
+      "conv_transpose",
+      "fft",
+      "log_mel",
+      "pool",
+    ],
+    ...["from_complex", "qconv2d", "resize_nearest2x", "rng_bits", "rng_normal", "rng_uniform", "to_complex"],
+    ...["welch_peaks"],
+  ],
   control: ["custom", "if", "scan", "while"],
   input: ["constant", "input", "param"],
 };

@@ -103,6 +103,7 @@ export const CPU_KERNELS = [
   "pad", // (x, value scalar) any {before: list, after: list}
   "slice", // (x) any {starts, steps}: steps may be negative
   "iota", // () num {axis}: 0, 1, 2 … along axis
+  "philox", // (seed i32[4]: two words of the key, two of the counter's upper half) → u32, four words for each block
   "fill", // (scalar) any: the same value everywhere
   "dequantize", // (w packed) → f32
   // Products. Where asGgml.ts asks for it, kernels of products, rope_tables and attention have {asGgml} too.
@@ -137,6 +138,8 @@ export const CPU_KERNELS = [
   "attention_general", // (q [..,Hq,Sq,D], k [..,Hkv,Sk,D], v [..,Hkv,Sk,Dv], mask?) {scale, softcap, window, mask}: 0 none, 1 causal, 2 sliding window, 3 keep [B,Sk], 4 bias [B,H,Sq,Sk]
   // Sequences and signals, all real.
   "fft", // (x [..,2N]: re block, im block) {inverse, norm: 0 backward, 1 forward, 2 ortho}
+  "to_complex", // (x f32 [..,2N]: re block, im block) → c64 [..,N]
+  "from_complex", // the other way
   "lstm", // (x [B,S,I], wIh, wHh, bias, h0?, c0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h, c
   "gru", // (x, wIh, wHh, bIh, bHh, h0?) {hidden, layers, bidirectional} → [B,S,D·hidden], h
   "rnn", // (x, wIh, wHh, bias, h0?) {hidden, layers, bidirectional, relu} → [B,S,D·hidden], h

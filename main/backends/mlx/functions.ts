@@ -110,7 +110,10 @@ export const MLX_FUNCTIONS = [
   "rope_tables", // frequencies, magnitude
   "rope", // dims, pairs
   "rope_fast", // dims, pairs, frequencies
+  "philox",
   "fft", // inverse, norm
+  "to_complex",
+  "from_complex",
   "lstm", // hidden, layers, bidirectional
   "gated_delta",
   "selective_scan", // before

@@ -4,7 +4,7 @@ import { attr } from "../../ir/attributes.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
-import { normalizeAxis } from "../../ir/type.ts";
+import { formatType, normalizeAxis, sameShape } from "../../ir/type.ts";
 import { reduce } from "../reduce/reduce.ts";
 import { at, boundShape } from "./host.ts";
 
@@ -21,6 +21,19 @@ export function inferLines(op: string, x: TensorType, { axes, keepDims }: LinesA
   if (x.dtype !== "f16" && x.dtype !== "bf16" && x.dtype !== "f32" && x.dtype !== "f64")
     throw new WorkbenchError("IR_TYPE", `[${op}] operand: got ${x.dtype}, expected floats`);
   return reduce.infer([x], { kind: "sum", axes, ...(keepDims !== undefined && { keepDims }) }, []);
+}
+
+/** Of two operands of one type, as losses have them. */
+export function inferLinePairs(op: string, [x, y]: readonly [TensorType, TensorType], attrs: LinesAttrs): TensorType {
+  if (x.dtype !== y.dtype || !sameShape(x.shape, y.shape))
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[${op}] operands: got ${formatType(x)} and ${formatType(y)}, expected one type`,
+      {
+        hint: "Insert expand or cast.",
+      },
+    );
+  return inferLines(op, x, attrs);
 }
 
 /** `f` of the numbers of each line, those of all axes together. */

@@ -12,7 +12,7 @@ import { sample, weight } from "../families/samples.ts";
 
 export const dequantize: Op<"dequantize", NoAttrs, 1> = defineOp({
   name: "dequantize",
-  summary: "A packed weight as f32.",
+  summary: "A packed weight as f32; of experts, [experts, out, in], all at once.",
   arity: 1,
   operands: ["packed weight"],
   outputs: "one",

@@ -117,7 +117,7 @@ const cpu: Lowering<CpuEmitter, CpuValue, LinearGroupedAttrs, Arity> = {
 export const linear_grouped: Op<"linear_grouped", LinearGroupedAttrs, Arity> = defineOp({
   name: "linear_grouped",
   summary:
-    "Each row of x by the matrix of its expert: out[t, j] = weight[ids[t, j]] · x[t, j] (+ bias). x has one row for all slots of a token, or a row for each. `own` says that ids[t, j] is j.",
+    "Each row of x by the matrix of its expert: out[t, j] = weight[ids[t, j]] · x[t, j] (+ bias). x has one row for all slots of a token, or a row for each. `own` says that ids[t, j] is j. The weight [experts, out, in] may be packed, and is then read as it lies.",
   arity: { least: 3, most: 4 },
   operands: ["x", "weight", "experts", "bias"],
   outputs: "one",

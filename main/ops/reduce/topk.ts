@@ -20,7 +20,7 @@ export interface TopkAttrs {
 }
 
 /** NaN before every number; equal infinities have no difference. */
-function largestFirst(a: number, b: number): number {
+export function largestFirst(a: number, b: number): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(b)) - Number(Number.isNaN(a));
   return a === b ? 0 : a > b ? -1 : 1;
 }

@@ -7,7 +7,7 @@ import type { Graph, Value } from "../../ir/graph.ts";
 import { heldOut, windows } from "../data/order.ts";
 import { alphabetOf } from "../data/text.ts";
 import type { NetBuilder, WeightPlan } from "./netParts.ts";
-import { beforeRelu, countOf, crossEntropy, firstWeights, net } from "./netParts.ts";
+import { beforeRelu, classLoss, countOf, firstWeights, net } from "./netParts.ts";
 import type { Inputs, Prepared, Recipe } from "./recipe.ts";
 import { numberField } from "./recipe.ts";
 import { taleText } from "./tale.ts";
@@ -82,7 +82,7 @@ const lossGraph = (rows: number, sizes: Sizes, plan: readonly WeightPlan[]): Gra
     const places = rows * sizes.context;
     const logits = logitsOf(builder, rows, sizes, plan);
     const next = g.reshape([input("next", `i32[${rows},${sizes.context}]`)], { shape: [places] });
-    output("loss", g.reduce([crossEntropy(g, logits, next, places, sizes.words)], { kind: "mean", axes: [0] }));
+    output("loss", classLoss(g, logits, next));
   });
 
 /** Each window and, one place on, what has to follow. */

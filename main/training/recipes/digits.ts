@@ -5,7 +5,7 @@ import type { RecipeData, Inputs, Prepared, Recipe } from "./recipe.ts";
 import { numberField } from "./recipe.ts";
 import { batches, heldOut } from "../data/order.ts";
 import type { NetBuilder, WeightPlan } from "./netParts.ts";
-import { beforeRelu, correctShare, countOf, crossEntropy, firstWeights, net } from "./netParts.ts";
+import { beforeRelu, classLoss, correctShare, countOf, firstWeights, net } from "./netParts.ts";
 import { shapesIn } from "./linear.ts";
 import type { Digits } from "./strokes.ts";
 import { DIGIT_CLASSES, DIGIT_SIZE, drawDigits } from "./strokes.ts";
@@ -48,7 +48,7 @@ const graphOf = (rows: number, plan: readonly WeightPlan[], hasAnswers: boolean)
     const { g, input, output } = builder;
     const logits = logitsOf(builder, rows, plan);
     const labels = input("labels", `i32[${rows}]`);
-    output("loss", g.reduce([crossEntropy(g, logits, labels, rows, DIGIT_CLASSES)], { kind: "mean", axes: [0] }));
+    output("loss", classLoss(g, logits, labels));
     if (hasAnswers) output("correct", correctShare(g, logits, labels));
   });
 

@@ -1,4 +1,4 @@
-/** What nets of recipes are made of: leaves, first weights, and the loss of a choice among classes. */
+/** What nets of recipes are made of: leaves, first weights, and the mean loss of a choice among classes. */
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph, Value } from "../../ir/graph.ts";
 import { parseType } from "../../ir/type.ts";
@@ -50,15 +50,9 @@ export const countOf = (plan: readonly WeightPlan[]): number => plan.reduce((sum
 /** Of so many inputs, for a layer before relu (He et al. 2015): a standard deviation of √(2 / inputs). */
 export const beforeRelu = (inputs: number): number => Math.sqrt(6 / inputs);
 
-/** −log of the share that each row gives to its own class: logits [N, C], labels i32 [N]; gives f32 [N]. */
-export function crossEntropy(g: OpBuilder, logits: Value, labels: Value, rows: number, classes: number): Value {
-  const largest = g.stop_gradient([g.reduce([logits], { kind: "max", axes: [1], keepDims: true })]);
-  const low = g.sub([logits, largest]);
-  const total = g.log([g.reduce([g.exp([low])], { kind: "sum", axes: [1] })]);
-  const kinds = g.iota([], { shape: [1, classes], axis: 1 });
-  const isOwn = g.cast([g.compare([kinds, g.reshape([labels], { shape: [rows, 1] })], { op: "eq" })], { to: "f32" });
-  return g.sub([total, g.reduce([g.mul([low, isOwn])], { kind: "sum", axes: [1] })]);
-}
+/** Logits [N, C] and the classes that they should choose, i32 [N]. */
+export const classLoss = (g: OpBuilder, logits: Value, labels: Value): Value =>
+  g.reduce([g.softmax_cross_entropy([logits, labels])], { kind: "mean", axes: [0] });
 
 /** The share of rows whose likeliest class is their own. */
 export function correctShare(g: OpBuilder, logits: Value, labels: Value): Value {

@@ -185,18 +185,12 @@ function withLoss(source: Graph, { context, batch }: WindowSizes): Graph {
   const rows = batch * context;
   const scores = g.reshape([all], { shape: [rows, vocabulary] });
   const given = builder.input(WINDOW.targets, { dtype: "i32", shape: [batch, context] });
-  const targets = g.reshape([given], { shape: [rows, 1] });
+  const targets = g.reshape([given], { shape: [rows] });
 
-  const most = g.stop_gradient([g.reduce([scores], { kind: "max", axes: [1], keepDims: true })]);
-  const below = g.sub([scores, most]);
-  const total = g.log([g.reduce([g.exp([below])], { kind: "sum", axes: [1], keepDims: true })]);
-  const places = g.iota([], { shape: [1, vocabulary], axis: 1 });
-  const isTarget = g.cast([g.compare([places, targets], { op: "eq" })], { to: "f32" });
-  const own = g.reduce([g.mul([below, isTarget])], { kind: "sum", axes: [1], keepDims: true });
   const zero = g.constant(hostScalar("i32", 0));
   const counts = g.cast([g.compare([targets, zero], { op: "ge" })], { to: "f32" });
-  const lost = g.reduce([g.mul([g.sub([total, own]), counts])], { kind: "sum", axes: [0, 1] });
-  const count = g.maximum([g.reduce([counts], { kind: "sum", axes: [0, 1] }), g.constant(hostScalar("f32", 1))]);
+  const lost = g.reduce([g.softmax_cross_entropy([scores, targets])], { kind: "sum", axes: [0] });
+  const count = g.maximum([g.reduce([counts], { kind: "sum", axes: [0] }), g.constant(hostScalar("f32", 1))]);
   builder.output(WINDOW.loss, g.div([lost, count], {}, WINDOW.loss));
   return builder.finish();
 }

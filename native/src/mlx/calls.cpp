@@ -93,8 +93,8 @@ const Function kOthers[] = {
 };
 
 std::vector<std::span<const Function>> families() {
-  return {elementwise_calls(), movement_calls(), reductions_calls(), products_calls(),
-          attention_calls(),   signal_calls(),   scan_calls(),       kOthers};
+  return {elementwise_calls(), movement_calls(), reductions_calls(), products_calls(), attention_calls(),
+          signal_calls(),      scan_calls(),     random_calls(),     kOthers};
 }
 
 }  // namespace

@@ -28,6 +28,14 @@ Arrays fft(const Invocation& c) {
   return {mx::astype(mx::concatenate({mx::real(y), mx::imag(y)}, -1), c.dtype())};
 }
 
+// Pairs as they lie in memory, so that no infinity meets a 0 of the other part.
+Arrays to_complex(const Invocation& c) {
+  const Arrays parts = mx::split(c.in(0), 2, -1);
+  const array pairs = mx::contiguous(mx::stack(parts, -1));
+  return {mx::reshape(mx::view(pairs, mx::complex64), c.shape())};
+}
+Arrays from_complex(const Invocation& c) { return {mx::concatenate({mx::real(c.in(0)), mx::imag(c.in(0))}, -1)}; }
+
 // Gates in the order i, f, g, o; blocks of weights lie layer by layer, then by direction.
 Arrays lstm(const Invocation& c) {
   const array& x = c.in(0);
@@ -77,6 +85,8 @@ Arrays lstm(const Invocation& c) {
 
 const Function kTable[] = {
     {"fft", 1, 1, fft},
+    {"to_complex", 1, 1, to_complex},
+    {"from_complex", 1, 1, from_complex},
     {"lstm", 4, 6, lstm},
 };
 
