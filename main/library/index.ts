@@ -19,6 +19,7 @@ export { formatText } from "../ir/text/format.ts";
 export { graphHash } from "../ir/hash.ts";
 export { registerCustomKernel } from "../ops/signal/customKernels.ts";
 export type { CustomKernel } from "../ops/signal/customKernels.ts";
+export { registerSparseKernels } from "../ops/families/sparse/kernels.ts";
 export type { Bindings, Dim, Shape } from "../ir/dim.ts";
 export type { DType, ElementType, PackedType } from "../ir/dtype.ts";
 export type { Graph, GraphOutput, GraphState, Node, NodeId, Origin, Value } from "../ir/graph.ts";

@@ -35,11 +35,19 @@ import { ifOp } from "./control/if.ts";
 import { whileOp } from "./control/while.ts";
 import { attention_block } from "./fused/attention_block.ts";
 import { linear_block } from "./fused/linear_block.ts";
+import { cholesky } from "./linalg/cholesky.ts";
+import { dense_solve } from "./linalg/dense_solve.ts";
 import { dequantize } from "./linalg/dequantize.ts";
+import { det } from "./linalg/det.ts";
 import { dot_general } from "./linalg/dot_general.ts";
+import { eigh } from "./linalg/eigh.ts";
 import { linear } from "./linalg/linear.ts";
 import { linear_grouped } from "./linalg/linear_grouped.ts";
+import { logdet } from "./linalg/logdet.ts";
 import { matmul } from "./linalg/matmul.ts";
+import { qr } from "./linalg/qr.ts";
+import { svd } from "./linalg/svd.ts";
+import { triangular_solve } from "./linalg/triangular_solve.ts";
 import { batch_norm_inference } from "./norm/batch_norm_inference.ts";
 import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
@@ -167,6 +175,7 @@ export const OPS = {
   bit_xor,
   cast,
   ceil,
+  cholesky,
   clamp,
   compare,
   concat,
@@ -178,9 +187,12 @@ export const OPS = {
   cumprod,
   cumsum,
   custom,
+  dense_solve,
   dequantize,
+  det,
   div,
   dot_general,
+  eigh,
   elu,
   erf,
   exp,
@@ -211,6 +223,7 @@ export const OPS = {
   log1p,
   log_sigmoid,
   log_softmax,
+  logdet,
   logical_and,
   logical_not,
   logical_or,
@@ -230,6 +243,7 @@ export const OPS = {
   pad,
   pool,
   pow,
+  qr,
   reciprocal,
   reduce,
   relu,
@@ -265,12 +279,14 @@ export const OPS = {
   square,
   stop_gradient,
   sub,
+  svd,
   swiglu_clamped,
   tan,
   tanh,
   tile,
   topk,
   transpose,
+  triangular_solve,
   trilu,
   trunc,
   variance,

@@ -92,8 +92,8 @@ const Function kOthers[] = {
 };
 
 std::vector<std::span<const Function>> families() {
-  return {elementwise_calls(), movement_calls(), reductions_calls(), products_calls(),
-          attention_calls(),   signal_calls(),   scan_calls(),       kOthers};
+  return {elementwise_calls(), movement_calls(), reductions_calls(), products_calls(), attention_calls(),
+          signal_calls(),      scan_calls(),     factor_calls(),     kOthers};
 }
 
 }  // namespace

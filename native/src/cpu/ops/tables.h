@@ -26,6 +26,7 @@ std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> general_attention_kernels();
 std::span<const KernelEntry> sequence_kernels();
 std::span<const KernelEntry> recurrence_kernels();
+std::span<const KernelEntry> factor_kernels();
 std::span<const KernelEntry> control_kernels();
 
 inline std::vector<std::span<const KernelEntry>> kKernelTables() {
@@ -33,7 +34,7 @@ inline std::vector<std::span<const KernelEntry>> kKernelTables() {
           cast_kernels(),        reduce_kernels(),     softmax_kernels(),        move_kernels(),
           gather_kernels(),      linear_kernels(),     linear_grouped_kernels(), matmul_kernels(),
           norm_kernels(),        rope_kernels(),       attention_kernels(),      general_attention_kernels(),
-          sequence_kernels(),    recurrence_kernels(), control_kernels()};
+          sequence_kernels(),    recurrence_kernels(), factor_kernels(),         control_kernels()};
 }
 
 }  // namespace rlx
