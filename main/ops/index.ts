@@ -146,6 +146,7 @@ import { trunc } from "./unary/trunc.ts";
 import { xielu } from "./unary/xielu.ts";
 import { conv } from "./window/conv.ts";
 import { conv_transpose } from "./window/conv_transpose.ts";
+import { interpolate } from "./window/interpolate.ts";
 import { pool } from "./window/pool.ts";
 import { resize_nearest2x } from "./window/resize_nearest2x.ts";
 import type { AnyOp } from "./defineOp.ts";
@@ -209,6 +210,7 @@ export const OPS = {
   hard_sigmoid,
   hard_swish,
   if: ifOp,
+  interpolate,
   iota,
   is_finite,
   is_nan,

@@ -51,7 +51,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
     ...["cast", "concat", "dequantize", "expand", "iota", "narrow", "one_hot", "pad", "reshape", "reverse", "roll"],
     ...["slice", "split", "tile", "transpose", "trilu"],
   ],
-  signal: ["conv", "conv_transpose", "fft", "pool", "resize_nearest2x"],
+  signal: ["conv", "conv_transpose", "fft", "interpolate", "pool", "resize_nearest2x"],
   control: ["custom", "if", "while"],
   input: ["constant", "input", "param"],
 };

@@ -256,9 +256,9 @@ void orthogonalise(double* w, size_t width, double* v, size_t rows) {
 // Places of numbers in order; equals stay as they are. `order` is as long as `values`.
 void order_of(const double* values, size_t count, bool largest_first, double* order) {
   for (size_t i = 0; i < count; i++) order[i] = static_cast<double>(i);
-  std::stable_sort(order, order + count, [&](double a, double b) {
+  std::sort(order, order + count, [&](double a, double b) {
     const double x = values[static_cast<size_t>(a)], y = values[static_cast<size_t>(b)];
-    return largest_first ? x > y : x < y;
+    return x == y ? a < b : largest_first ? x > y : x < y;
   });
 }
 

@@ -262,9 +262,16 @@ class TransposedConvolution final : public ConvolutionBase {
   size_t block_ = 0, blocks_ = 0, tiles_ = 0, act_bytes_ = 0, columns_at_ = 0, scratch_at_ = 0;
 };
 
+// Packed products for images in f32; volumes go tap by tap.
+template <class Image, template <class> class Plain>
+std::unique_ptr<Op> make_convolution(const OpContext& context) {
+  return is_volume(context.params) ? make_real<Plain<float>, Plain<double>>(context)
+                                   : make_real<Image, Plain<double>>(context);
+}
+
 constexpr KernelEntry kTable[] = {
-    {"conv", make_real<Convolution, DoubleConvolution>},
-    {"conv_transpose", make_real<TransposedConvolution, DoubleTransposedConvolution>},
+    {"conv", make_convolution<Convolution, PlainConvolution>},
+    {"conv_transpose", make_convolution<TransposedConvolution, PlainTransposedConvolution>},
 };
 
 }  // namespace
