@@ -43,9 +43,11 @@ import {
   formattedText,
   opList,
   opSampleInput,
+  bisectTextInput,
   runTextInput,
   textInput,
   textReport,
+  textBisection,
   textRun,
 } from "./views/text.ts";
 import { promptCacheInput, promptCacheView } from "./views/promptCache.ts";
@@ -327,6 +329,8 @@ export const contract = {
     "text.derive": call(deriveInput, derivedText),
     /** Once, beside the float64 reference. */
     "text.run": call(runTextInput, textRun),
+    /** Which pass changes the result of a graph. */
+    "text.bisect": call(bisectTextInput, textBisection),
     /** Every op: what it is, and what runs it. */
     "ops.list": call(nothing, opList),
     /** A sample of an op as the text of a graph. */

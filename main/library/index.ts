@@ -23,6 +23,7 @@ export { registerCustomKernel } from "../ops/signal/customKernels.ts";
 export type { CustomKernel } from "../ops/signal/customKernels.ts";
 export { fft2, irfft, istft, rfft, stft } from "./spectra.ts";
 export type { Frames } from "./spectra.ts";
+export { registerSparseKernels } from "../ops/families/sparse/kernels.ts";
 export type { Bindings, Dim, Shape } from "../ir/dim.ts";
 export type { DType, ElementType, PackedType } from "../ir/dtype.ts";
 export type { Graph, GraphOutput, GraphState, Node, NodeId, Origin, Value } from "../ir/graph.ts";

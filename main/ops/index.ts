@@ -37,12 +37,20 @@ import { scan } from "./control/scan.ts";
 import { whileOp } from "./control/while.ts";
 import { attention_block } from "./fused/attention_block.ts";
 import { linear_block } from "./fused/linear_block.ts";
+import { cholesky } from "./linalg/cholesky.ts";
+import { dense_solve } from "./linalg/dense_solve.ts";
 import { dequantize } from "./linalg/dequantize.ts";
+import { det } from "./linalg/det.ts";
 import { dot_general } from "./linalg/dot_general.ts";
+import { eigh } from "./linalg/eigh.ts";
 import { linear } from "./linalg/linear.ts";
 import { linear_grouped } from "./linalg/linear_grouped.ts";
+import { logdet } from "./linalg/logdet.ts";
 import { lora_matmul } from "./linalg/lora_matmul.ts";
 import { matmul } from "./linalg/matmul.ts";
+import { qr } from "./linalg/qr.ts";
+import { svd } from "./linalg/svd.ts";
+import { triangular_solve } from "./linalg/triangular_solve.ts";
 import { kl } from "./loss/kl.ts";
 import { mse } from "./loss/mse.ts";
 import { softmax_cross_entropy } from "./loss/softmax_cross_entropy.ts";
@@ -167,6 +175,7 @@ import { trunc } from "./unary/trunc.ts";
 import { xielu } from "./unary/xielu.ts";
 import { conv } from "./window/conv.ts";
 import { conv_transpose } from "./window/conv_transpose.ts";
+import { interpolate } from "./window/interpolate.ts";
 import { pool } from "./window/pool.ts";
 import { resize_nearest2x } from "./window/resize_nearest2x.ts";
 import type { AnyOp } from "./defineOp.ts";
@@ -198,6 +207,7 @@ export const OPS = {
   bit_xor,
   cast,
   ceil,
+  cholesky,
   clamp,
   compare,
   complex_div,
@@ -213,10 +223,13 @@ export const OPS = {
   cumprod,
   cumsum,
   custom,
+  dense_solve,
   dequantize,
   dequantize_affine,
+  det,
   div,
   dot_general,
+  eigh,
   elu,
   erf,
   exp,
@@ -237,6 +250,7 @@ export const OPS = {
   hard_sigmoid,
   hard_swish,
   if: ifOp,
+  interpolate,
   iota,
   is_finite,
   is_nan,
@@ -253,6 +267,7 @@ export const OPS = {
   log_mel,
   log_sigmoid,
   log_softmax,
+  logdet,
   logical_and,
   logical_not,
   logical_or,
@@ -276,6 +291,7 @@ export const OPS = {
   pow,
   qconv2d,
   qmatmul,
+  qr,
   quantize,
   reciprocal,
   reduce,
@@ -320,6 +336,7 @@ export const OPS = {
   ssd,
   stop_gradient,
   sub,
+  svd,
   swiglu_clamped,
   tan,
   tanh,
@@ -327,6 +344,7 @@ export const OPS = {
   to_complex,
   topk,
   transpose,
+  triangular_solve,
   trilu,
   trunc,
   variance,

@@ -72,6 +72,7 @@ export const COMMAND_NAMES = [
   "check",
   "graph",
   "passes",
+  "bisect",
   "route",
   "assert-residency",
   "segments",

@@ -24,7 +24,10 @@ export const OP_KINDS = [
 export type OpKind = (typeof OP_KINDS)[number];
 
 const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
-  matmul: ["dot_general", "linear", "linear_block", "linear_grouped", "lora_matmul", "matmul", "qmatmul"],
+  matmul: [
+    ...["cholesky", "dense_solve", "det", "dot_general", "eigh", "linear", "linear_block", "linear_grouped", "logdet"],
+    ...["lora_matmul", "matmul", "qmatmul", "qr", "svd", "triangular_solve"],
+  ],
   attention: ["attention", "attention_cached", "attention_block"],
   norm: ["batch_norm_inference", "group_norm", "layer_norm", "layer_norm2d", "rms_norm"],
   rope: ["axial_rope_2d", "rope", "rope_table"],
@@ -58,6 +61,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
       "conv",
       "conv_transpose",
       "fft",
+      "interpolate",
       "log_mel",
       "pool",
     ],

@@ -113,6 +113,15 @@ export const CPU_KERNELS = [
   // (x, norm weight?, residual?, then for each result w, bias?; gated: gate, gate bias?, up, bias?) {normalise, eps, gated,
   // activation: 0 silu, 1 gelu_tanh, 2 gelu, 3 relu}
   "linear_block",
+  // Factorisations of matrices [.., rows, columns], real, computed in double.
+  "dense_solve", // (a [..,N,N], b [..,N,K]) → [..,N,K]
+  "triangular_solve", // (a [..,N,N], b [..,N,K]) {upper, transposed, unit} → [..,N,K]
+  "cholesky", // (a [..,N,N]) → lower triangle
+  "qr", // (a [..,M,N]) → [..,M,K], [..,K,N]; K the smaller
+  "svd", // (a [..,M,N]) → [..,M,K], [..,K], [..,K,N]
+  "eigh", // (a [..,N,N]) → [..,N], [..,N,N]
+  "det", // (a [..,N,N]) → [..]
+  "logdet", // (a [..,N,N]) → sign, logarithm [..]
   // Windows over images [N, C, (H,) W], real; all lists have one number per size. The weight's kernel is its last sizes.
   "conv", // (x, w [F, C/groups, kernel]) {strides, padding, dilations, groups}
   "conv_transpose", // (x, w [C, F/groups, kernel]) {strides, padding, dilations, groups}: the result's size tells the output padding

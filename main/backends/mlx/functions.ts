@@ -93,6 +93,14 @@ export const MLX_FUNCTIONS = [
   "linear",
   "linear_grouped", // checked: the experts are indices of a leaf
   "dequantize",
+  "dense_solve",
+  "triangular_solve", // upper, transposed, unit
+  "cholesky",
+  "qr",
+  "svd",
+  "eigh",
+  "det",
+  "logdet",
   "conv", // strides, padding, dilations, groups
   "conv_transpose", // strides, padding, dilations, groups
   "pool_max", // kernel, strides, padding

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { View } from "../define.ts";
 import { f64 } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
+import { precision } from "./graph.ts";
 
 export const LONGEST_TEXT = 64 << 20;
 const graphText = z.string().max(LONGEST_TEXT);
@@ -104,6 +105,33 @@ export const textRun = z.object({
   ),
 });
 export type TextRun = View<typeof textRun>;
+
+/** A run of the graph as it stands after each pass. */
+export const bisectTextInput = runTextInput.extend({
+  precision: precision.default("f32"),
+  /** A step changes the result when it moves it by more than this part of its largest number. */
+  tolerance: z.number().min(0).max(1).default(1e-5),
+});
+export type BisectTextInput = View<typeof bisectTextInput>;
+export const textBisection = z.object({
+  device: z.string(),
+  /** The first that changes the result; null where none does. */
+  step: z.string().nullable(),
+  sentence: z.string(),
+  steps: z.array(
+    z.object({
+      name: z.string(),
+      nodes: z.number(),
+      /** How often the pass found what it looks for. */
+      hits: z.number(),
+      /** From the step before, over the largest value there; null where a NaN or an infinity comes or goes. */
+      change: z.number().nullable(),
+      /** From the float64 reference. */
+      error: z.number().nullable(),
+    }),
+  ),
+});
+export type TextBisection = View<typeof textBisection>;
 
 const opFacts = z.object({
   name: z.string(),

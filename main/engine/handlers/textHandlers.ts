@@ -11,9 +11,10 @@ import { formatText } from "../../ir/text/format.ts";
 import { printWhole } from "../../ir/text/print.ts";
 import { formatType } from "../../ir/type.ts";
 import { opTable } from "../../ops/index.ts";
-import type { EngineDevices } from "../devices.ts";
+import type { EngineDevice, EngineDevices } from "../devices.ts";
 import type { Jobs } from "../jobs.ts";
 import type { ModelFiles } from "../services.ts";
+import { bisectText } from "../text/bisectText.ts";
 import { runText } from "../text/runText.ts";
 
 export interface TextParts {
@@ -28,7 +29,21 @@ export function textHandlers({
   files,
   jobs,
   threads,
-}: TextParts): Pick<EngineHandlers["calls"], "text.read" | "text.format" | "text.derive" | "text.run"> {
+}: TextParts): Pick<EngineHandlers["calls"], "text.read" | "text.format" | "text.derive" | "text.run" | "text.bisect"> {
+  /** On a device that runs graphs, as a job. */
+  const onDevice = async <Result>(
+    device: string,
+    graph: Graph,
+    work: (able: EngineDevice) => Promise<Result>,
+  ): Promise<Result> => {
+    const able = devices.running(devices.able(device, "graphs", "run"));
+    const job = jobs.start("run", graph.name);
+    try {
+      return await work(able);
+    } finally {
+      job.end();
+    }
+  };
   return {
     "text.read": ({ text }) => {
       const { graph, diagnostics } = readGraph(opTable, text);
@@ -44,15 +59,13 @@ export function textHandlers({
       const graph = parseGraph(opTable, text);
       return { text: printWhole(how.kind === "grad" ? gradient(graph, how) : mapped(graph, how)) };
     },
-    "text.run": async ({ text, device, ...asked }, { signal }) => {
+    "text.run": ({ text, device, ...asked }, { signal }) => {
       const graph = parseGraph(opTable, text);
-      const able = devices.running(devices.able(device, "graphs", "run"));
-      const job = jobs.start("run", graph.name);
-      try {
-        return await runText({ files, device: able, threads }, graph, asked, signal);
-      } finally {
-        job.end();
-      }
+      return onDevice(device, graph, (able) => runText({ files, device: able, threads }, graph, asked, signal));
+    },
+    "text.bisect": ({ text, device, ...asked }, { signal }) => {
+      const graph = parseGraph(opTable, text);
+      return onDevice(device, graph, (able) => bisectText({ files, device: able, threads }, graph, asked, signal));
     },
   };
 }

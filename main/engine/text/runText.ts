@@ -6,6 +6,7 @@ import type { Bindings } from "../../ir/dim.ts";
 import { dimSymbols } from "../../ir/dim.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
+import type { Pass } from "../../ir/pass.ts";
 import { isMemoryParam } from "../../ir/graph.ts";
 import { numbersIn, typedArrayOf } from "../../ir/hostBytes.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
@@ -38,15 +39,27 @@ const UNSAID_SIZE = 4;
 const MOST_NUMBERS = 1 << 26;
 const LARGEST_ARRAY = 2 ** 31;
 
-export async function runText(parts: TextRunParts, graph: Graph, asked: Asked, signal: AbortSignal): Promise<TextRun> {
+/** What a run is given: numbers that were said, and drawn ones. */
+export async function valuesFor(files: ModelFiles, graph: Graph, asked: Asked, signal: AbortSignal): Promise<Values> {
   refuseFiles(graph);
-  const given = await givenNumbers(parts.files, graph, asked, signal);
-  const { inputs, symbols } = tensorsOf(graph, given, asked);
-  const params = paramsOf(graph, asked.seed);
+  const given = await givenNumbers(files, graph, asked, signal);
+  return { ...tensorsOf(graph, given, asked), params: paramsOf(graph, asked.seed) };
+}
+
+/** By the meaning of the ops, in float64. */
+export const referenceOf = (
+  graph: Graph,
+  { inputs, params, symbols }: Values,
+  signal: AbortSignal,
+): Promise<Evaluation> => inSlices(evaluate(graph, { inputs, params, bindings: symbols, signal }), signal);
+
+export async function runText(parts: TextRunParts, graph: Graph, asked: Asked, signal: AbortSignal): Promise<TextRun> {
+  const values = await valuesFor(parts.files, graph, asked, signal);
+  const { inputs } = values;
   const began = performance.now();
-  const outputs = await onDevice(parts, graph, { inputs, params, symbols }, signal);
+  const outputs = await onDevice(parts, graph, values, signal);
   const seconds = (performance.now() - began) / 1000;
-  const reference = await inSlices(evaluate(graph, { inputs, params, bindings: symbols, signal }), signal);
+  const reference = await referenceOf(graph, values, signal);
   return {
     device: parts.device.id,
     sentence: `${parts.device.title}: compiled and run in ${(seconds * 1000).toFixed(1)} ms.`,
@@ -55,7 +68,7 @@ export async function runText(parts: TextRunParts, graph: Graph, asked: Asked, s
     outputs: outputs.map(({ name, ...output }) => ({
       name,
       ...output,
-      error: errorOf(output.values, name, reference),
+      error: distanceOf(output.values, expectedOf(name, output.values, reference)),
     })),
   };
 }
@@ -171,23 +184,29 @@ function paramsOf(graph: Graph, seed: number): Readonly<Record<string, HostTenso
   );
 }
 
-interface Values {
+export interface Values {
   readonly inputs: Readonly<Record<string, HostTensor>>;
   readonly params: Readonly<Record<string, HostTensor>>;
   readonly symbols: Bindings;
 }
 
-async function onDevice(
+export type RunOutput = Omit<TextRun["outputs"][number], "error">;
+
+/** The outputs of a graph, compiled with the passes of the device's backend, or with these. */
+export async function onDevice(
   { device, threads }: TextRunParts,
   graph: Graph,
   { inputs, params, symbols }: Values,
   signal: AbortSignal,
-): Promise<readonly Omit<TextRun["outputs"][number], "error">[]> {
+  passes?: readonly Pass[],
+): Promise<readonly RunOutput[]> {
   const limited = { ...graph, symbolLimits: { ...symbols, ...graph.symbolLimits } };
   const made = device.device?.({ threads });
   invariant(made, `device ${device.id} compiles graphs`);
   const compiled = made.compile(
-    device.backend === undefined ? limited : compileNow(limited, { backend: device.backend }).graph,
+    device.backend === undefined
+      ? limited
+      : compileNow(limited, { backend: device.backend, ...(passes !== undefined && { passes }) }).graph,
   );
   try {
     const session = compiled.open({ symbols });
@@ -212,10 +231,14 @@ async function onDevice(
   }
 }
 
-/** Largest distance over the largest value; infinities and NaN count where only one side has them. */
-function errorOf(values: Float64Array, name: string, { outputs }: Evaluation): number {
+export function expectedOf(name: string, values: Float64Array, { outputs }: Evaluation): Float64Array {
   const expected = outputs[name]?.data;
   invariant(expected?.length === values.length, `the reference has output ${name}`);
+  return expected;
+}
+
+/** Largest distance over the largest value; infinities and NaN count where only one side has them. */
+export function distanceOf(values: Float64Array, expected: Float64Array): number {
   let [distance, largest] = [0, 0];
   for (const [i, value] of values.entries()) {
     const right = expected[i] ?? NaN;

@@ -170,6 +170,20 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^The number of ops is \d+ [^\n]+ and \d+ once decomposed\. \d+ steps of \d+ looked at\.\n$/,
   },
   {
+    line: "bisect FILE --watch ops",
+    json: z.object({ step: z.literal("legal") }),
+    says: /^The number of ops is \d+ [^\n]+ and \d+ once decomposed\. /,
+  },
+  {
+    line: "bisect DIR/fit.rlx --precision f16 --tolerance 1e-8 --input x=1,2,3,4,5,6.3 --input y=2,7",
+    json: z.object({
+      device: z.literal("cpu"),
+      step: z.literal("precision f16"),
+      steps: z.array(z.object({ name: text, nodes: number, hits: number, change: number, error: number })).min(2),
+    }),
+    says: /^The result changes after “precision f16”, by [^]*built +\d+ +0 +none/,
+  },
+  {
     line: "graph FILE --mil --find silu",
     json: z.object({
       query: z.literal("silu"),

@@ -13,13 +13,15 @@ import { writeGraphSvg } from "./graphSvg.ts";
 import { writeNewText } from "./newText.ts";
 import { figureText } from "./output.ts";
 
-interface PassesOptions extends CommonOptions {
+export interface PassesOptions extends CommonOptions {
   readonly backend?: string;
   readonly precision: string;
 }
 
 interface PassesListOptions extends PassesOptions {
   readonly bisect?: string;
+  /** The option that said what is watched, where it is another. */
+  readonly watchedBy?: string;
   readonly steps?: boolean;
 }
 
@@ -48,7 +50,7 @@ export function backendOf({ backend = ROUTED.backend }: { readonly backend?: str
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --backend: got ${backend}, expected one of ${names}`);
 }
 
-function precisionOf(options: PassesOptions, backend: Backend): Precision {
+export function precisionOf(options: PassesOptions, backend: Backend): Precision {
   const precision = precisionNamed(options.precision);
   if (precision !== "f32" && backend !== "cpu")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision} for ${backend}, expected f32`, {
@@ -179,7 +181,7 @@ export async function passes(command: Command, choice: ModelChoice, options: Pas
   const { client, output, signal } = command;
   const phase = phaseOf(options);
   if (options.bisect !== undefined) {
-    const watched = watchedOf(options.bisect);
+    const watched = watchedOf(options.watchedBy ?? "bisect", options.bisect);
     const found = await client.call(
       "passes.bisect",
       { model, backend, phase, target, watched, from: null },
@@ -282,11 +284,16 @@ function changed(
 
 const timeText = (seconds: number): string => `${(seconds * 1e3).toFixed(3)} ms`;
 
-function watchedOf(text: string): Watched {
+/** What a halving looks at, as an option says it. */
+export function watchedOf(option: string, text: string): Watched {
   if (text === "ane" || text === "hops" || text === "seconds" || text === "ops") return text;
   const id = /^op:(\d{1,9})$/.exec(text)?.[1];
   if (id !== undefined) return { op: Number(id) };
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --bisect: got ${text}, expected ane, hops, seconds, ops or op:ID`, {
-    hint: "An op is named by the id that `rlx graph --json` gives it in nodes.id.",
-  });
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --${option}: got ${text}, expected ane, hops, seconds, ops or op:ID`,
+    {
+      hint: "An op is named by the id that `rlx graph --json` gives it in nodes.id.",
+    },
+  );
 }

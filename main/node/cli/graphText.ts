@@ -1,6 +1,7 @@
 /** `rlx check|fmt|eval|grad|vmap FILE.rlx`: graphs as text (docs/ir-text.md). */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { Input } from "../../contract/contract.ts";
 import type { TextDiagnostic, TextRun } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
@@ -107,13 +108,27 @@ export async function derive(
 
 const sizeOf = (text: string): number | string => (/^\d/u.test(text) ? wholeNumber("size", text, 0, 1 << 24) : text);
 
-export interface EvalOptions extends CommonOptions {
-  readonly device: string;
+export interface ValueOptions {
   readonly input?: readonly string[];
   readonly symbol?: readonly string[];
   readonly seed?: string;
+}
+
+export interface EvalOptions extends CommonOptions, ValueOptions {
+  readonly device: string;
   readonly output?: string;
 }
+
+/** The numbers of a run, as options say them. */
+export const valuesOf = ({
+  input,
+  symbol,
+  seed,
+}: ValueOptions): Pick<Input<"text.run">, "inputs" | "symbols" | "seed"> => ({
+  inputs: Object.fromEntries((input ?? []).map(inputOf)),
+  symbols: Object.fromEntries((symbol ?? []).map(symbolOf)),
+  ...(seed === undefined ? {} : { seed: wholeNumber("seed", seed, 0, 0xffff_ffff) }),
+});
 
 /** Numbers of an output that are shown. */
 const FEW_VALUES = 12;
@@ -121,17 +136,8 @@ const FEW_VALUES = 12;
 export async function evaluateText(command: Command, file: string, options: EvalOptions): Promise<number> {
   const { client, output, signal } = command;
   const device = await deviceOption(command, options.device, "graphs");
-  const run = await client.call(
-    "text.run",
-    {
-      text: await readText(file, command),
-      device,
-      inputs: Object.fromEntries((options.input ?? []).map(inputOf)),
-      symbols: Object.fromEntries((options.symbol ?? []).map(symbolOf)),
-      ...(options.seed === undefined ? {} : { seed: wholeNumber("seed", options.seed, 0, 0xffff_ffff) }),
-    },
-    { signal },
-  );
+  const text = await readText(file, command);
+  const run = await client.call("text.run", { text, device, ...valuesOf(options) }, { signal });
   output.value(run);
   output.line(run.sentence);
   output.line();

@@ -187,6 +187,25 @@ ofBackend(
   .option("--bisect <what>", "the step after which ane, hops, seconds, ops or the device of op:ID got worse")
   .action(run(async () => (await import("./graph.ts")).passes));
 
+ofBackend(
+  forTarget(
+    add(
+      "bisect",
+      "which pass changed the result of a graph, or lost the routing of a model",
+      "rlx bisect graph.rlx --input x=1,2,3",
+      "rlx bisect graph.rlx --precision f16 --tolerance 1e-3",
+      "rlx bisect model.gguf --watch hops",
+    ),
+  ),
+)
+  .option("--watch <what>", "of a model: ane, hops, seconds, ops or the device of op:ID (default: ane, or ops)")
+  .option("--device <id>", "of a graph in text: where it runs (default: cpu)")
+  .addOption(several("--input <numbers>", "of a graph in text: x=1,2,3 row by row, or x=file.npy"))
+  .addOption(several("--symbol <size>", "N=8: a size that no input tells; 4 without it"))
+  .option("--seed <n>", "of the inputs that are drawn")
+  .option("--tolerance <part>", "of the largest number: what a result may move by (default: 1e-5)")
+  .action(run(async () => (await import("./bisect.ts")).bisect));
+
 forTarget(
   add(
     "route",

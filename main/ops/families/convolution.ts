@@ -172,5 +172,6 @@ function unpackBatch(g: OpBuilder, y: Value, groups: number, size: Dim, items: D
   return g.reshape([front], { shape: [size, items, mulDims(groups, each), ...sizes] });
 }
 
-/** For the oracle: how JAX names the axes of images and weights of one or two dimensions. */
-export const LAYOUT_LETTERS = 'letters = ("NCHW", "OIHW", "NCHW") if x0.ndim == 4 else ("NCH", "OIH", "NCH")';
+/** For the oracle: how JAX names the axes of images and weights of one to three dimensions. */
+export const LAYOUT_LETTERS =
+  'letters = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}[x0.ndim]';

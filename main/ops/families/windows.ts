@@ -1,6 +1,6 @@
 /**
  * Windows over images, as convolutions and pools have them. An image is [batch, channels, ...sizes]
- * with one or two sizes. Along an axis window i begins at i · stride − padding and has `kernel`
+ * with one to three sizes. Along an axis window i begins at i · stride − padding and has `kernel`
  * taps that are `dilation` apart.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -24,10 +24,10 @@ export const WINDOW_ATTRS = { strides: attr.ints(), padding: attr.ints(), dilati
 /** The sizes of an image; an error for what is none. */
 export function imageSizes(op: string, image: TensorType): Shape {
   const sizes = image.shape.slice(2);
-  if (sizes.length !== 1 && sizes.length !== 2)
+  if (sizes.length < 1 || sizes.length > 3)
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[${op}] image: got ${formatType(image)}, expected [batch, channels, size] or [batch, channels, height, width]`,
+      `[${op}] image: got ${formatType(image)}, expected [batch, channels, width], [.., height, width] or [.., depth, height, width]`,
     );
   return sizes;
 }

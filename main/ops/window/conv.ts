@@ -43,7 +43,7 @@ jax.lax.conv_general_dilated(
 export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
   name: "conv",
   summary:
-    "Cross-correlation of an image [batch, channels, (height,) width] with a weight [filters, channels of a group, taps], zeros around it, in one or two dimensions.",
+    "Cross-correlation of an image [batch, channels, ((depth,) height,) width] with a weight [filters, channels of a group, taps], zeros around it, in one to three dimensions.",
   arity: 2,
   operands: ["image", "weight"],
   outputs: "one",
@@ -123,6 +123,12 @@ export const conv: Op<"conv", ConvAttrs, 2> = defineOp({
       ...PLAIN,
       padding: [3, 2],
       strides: [2, 1],
+    }),
+    sample("three dimensions, stride, dilation, groups", normals(21, [1, 4, 5, 4, 6], [6, 2, 2, 3, 2]), {
+      strides: [2, 1, 2],
+      padding: [1, 1, 0],
+      dilations: [1, 1, 2],
+      groups: 2,
     }),
     sample("a weight in half", [normal(17, [1, 2, 4, 5]), weight(18, [3, 2, 2, 2], "f16")], PLAIN, {
       differentiable: false,

@@ -155,6 +155,13 @@ export const conv_transpose: Op<"conv_transpose", ConvTransposeAttrs, 2> = defin
       ...PLAIN,
       padding: [2, 1],
     }),
+    sample("three dimensions, stride, dilation, groups", normals(21, [1, 4, 2, 3, 2], [4, 3, 2, 2, 3]), {
+      strides: [2, 1, 2],
+      padding: [1, 0, 1],
+      dilations: [1, 2, 1],
+      groups: 2,
+      outputPadding: [1, 0, 1],
+    }),
     sample("a weight in half", [normal(15, [1, 2, 2, 3]), weight(16, [2, 3, 2, 2], "f16")], PLAIN, {
       differentiable: false,
     }),

@@ -180,7 +180,7 @@ const ORACLE = lines(
 export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
   name: "pool",
   summary:
-    "Largest, mean, sum, smallest or product of every window of an image [batch, channels, (height,) width]; a mean divides by the whole window, padding counts as zeros there and never wins elsewhere.",
+    "Largest, mean, sum, smallest or product of every window of an image [batch, channels, ((depth,) height,) width]; a mean divides by the whole window, padding counts as zeros there and never wins elsewhere.",
   arity: 1,
   operands: ["image"],
   outputs: "one",
@@ -282,6 +282,11 @@ export const pool: Op<"pool", PoolAttrs, 1> = defineOp({
       [normal(7, ["B", 2, 10])],
       { kind: "mean", kernel: [4], strides: [3], padding: [2] },
       { bindings: { B: 2 } },
+    ),
+    ...KINDS.map((kind) =>
+      sample<PoolAttrs>(`three dimensions, ${kind}`, [normal(8, [1, 2, 5, 4, 3])], {
+        ...{ kind, kernel: [3, 2, 2], strides: [2, 2, 1], padding: [1, 0, 1] },
+      }),
     ),
     sample(
       "ties, whole image",

@@ -75,6 +75,23 @@ double padded_places(const array& x, const Numbers& padding) {
   return places;
 }
 
+struct Steps {
+  Numbers strides, before, after, dilations, apart;
+};
+
+// Images and kernels with channels last. MLX has no groups in three dimensions: there each group is
+// a convolution of its own.
+array convolve_groups(const array& image, const array& kernel, const Steps& s, int groups, bool flip) {
+  if (groups == 1 || s.strides.size() < 3)
+    return mx::conv_general(image, kernel, s.strides, s.before, s.after, s.dilations, s.apart, groups, flip);
+  const std::vector<array> images = mx::split(image, groups, -1), kernels = mx::split(kernel, groups, 0);
+  std::vector<array> made;
+  for (size_t i = 0; i < images.size(); i++)
+    made.push_back(
+        mx::conv_general(images[i], kernels[i], s.strides, s.before, s.after, s.dilations, s.apart, 1, flip));
+  return mx::concatenate(made, -1);
+}
+
 }  // namespace
 
 std::vector<array> convolve(const Invocation& call) {
@@ -86,8 +103,8 @@ std::vector<array> convolve(const Invocation& call) {
   const Geometry g = geometry_of(call, x.ndim() - 2);
   check_image(x, x.shape(1), padded_places(x, g.padding));
   const Numbers once(x.ndim() - 2, 1);
-  return {channels_first(mx::conv_general(channels_last(x), channels_last(weight), g.strides, g.padding, g.padding,
-                                          g.dilations, once, g.groups))};
+  const Steps steps{g.strides, g.padding, g.padding, g.dilations, once};
+  return {channels_first(convolve_groups(channels_last(x), channels_last(weight), steps, g.groups, false))};
 }
 
 // Zeros between the places of the image, and a convolution with the mirrored kernel. The padding is
@@ -127,7 +144,7 @@ std::vector<array> convolve_transposed(const Invocation& call) {
   check_image(x, std::max(x.shape(1), kernel.shape(0)), places);
   const Numbers once(axes, 1);
   const array full =
-      mx::conv_general(channels_last(x), kernel, once, before, after, g.dilations, g.strides, g.groups, true);
+      convolve_groups(channels_last(x), kernel, {once, before, after, g.dilations, g.strides}, g.groups, true);
   return {mx::slice(channels_first(full), from, to)};
 }
 

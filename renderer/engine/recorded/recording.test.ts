@@ -69,6 +69,7 @@ describe("the recorded answers", () => {
       "text.format",
       "text.derive",
       "text.run",
+      "text.bisect",
       "ops.list",
       "ops.sample",
       "tokens.encode",

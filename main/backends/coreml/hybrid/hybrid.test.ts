@@ -94,6 +94,9 @@ async function runOn(
   }
 }
 
+const unitMatrix = (n: number): Float64Array =>
+  Float64Array.from({ length: n * n }, (_, i) => Number(i % (n + 1) === 0));
+
 function relativeRms(actual: HostTensor | undefined, expected: HostTensor | undefined): number {
   let [error, size] = [0, 0];
   expected?.data.forEach((v, i) => {
@@ -207,6 +210,23 @@ describe("hybrid runner", () => {
       for (const name of ["probabilities", "reconstruction"])
         expect(relativeRms(outputs[name], want[name]), `${profile} ${name}`).toBeLessThan(tolerance);
     }
+  });
+
+  it("runs factorisations on the host between parts, with all their results", async () => {
+    const b = new GraphBuilder(opTable, "factored");
+    const g = typedBuilder(b);
+    const x = b.input("signal", tensor("f32", [STEPS, WIDTH]));
+    const square = g.matmul([x, g.transpose([x], { perm: [1, 0] })]);
+    const ridge = g.add([square, g.constant(hostTensor("f32", [STEPS, STEPS], unitMatrix(STEPS)))]);
+    const [values, vectors] = g.eigh([ridge]);
+    b.output("back", g.matmul([g.mul([vectors!, values!]), g.transpose([vectors!], { perm: [1, 0] })]));
+    b.output("solved", g.tanh([g.dense_solve([g.cholesky([ridge]), x])]));
+    const graph = b.finish();
+    const route = routeGraph(legal(graph), { table: opTable, entries, target: target("exact") });
+    const { outputs, sides } = await runOn(route, "factored");
+    expect(new Set(sides)).toEqual(new Set(["coreml", "host"]));
+    const want = finish(evaluate(graph, { inputs: { signal } })).outputs;
+    for (const name of ["back", "solved"]) expect(relativeRms(outputs[name], want[name]), name).toBeLessThan(1e-5);
   });
 
   it("names a missing input and stops when cancelled", async () => {

@@ -59,7 +59,7 @@ class Convolution final : public ConvolutionBase {
     sum_ = large_ * w_.taps();
     direct_ = small_ < kernels::kGemmLeastTokens && sum_ <= kShortSum;
     if (direct_) {
-      rows_ = batch_ * groups_ * small_ * w_.rows.windows;
+      rows_ = batch_ * groups_ * small_ * w_.window_rows();
       grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, w_.columns.windows * sum_));
       thread_bytes = StridedRow::floats(w_.columns) * sizeof(float);
       return;
@@ -122,7 +122,7 @@ class Convolution final : public ConvolutionBase {
         const size_t window = begin + done, row = window / w_.columns.windows, column = window % w_.columns.windows;
         const size_t n = std::min(w_.columns.windows - column, count - done);
         size_t at;
-        if (w_.rows.place(row, tap / w_.columns.taps, &at))
+        if (w_.row(row, tap / w_.columns.taps, &at))
           gather_run(plane + at * w_.columns.size, tap % w_.columns.taps, column, n, to + done);
         else
           std::memset(to + done, 0, n * sizeof(float));
@@ -148,16 +148,16 @@ class Convolution final : public ConvolutionBase {
 
   // One row of the result: every tap adds a run of a row of the image.
   void add_row(size_t index, Thread& thread) const {
-    const size_t plane = index / w_.rows.windows, window = index % w_.rows.windows;
+    const size_t plane = index / w_.window_rows(), window = index % w_.window_rows();
     const size_t filter = plane % (groups_ * small_), image = plane / (groups_ * small_);
     float* y = out().f32() + index * w_.columns.windows;
     const float* weight = in(1).f32() + filter * sum_;
     const float* x = in(0).f32() + (image * groups_ + filter / small_) * large_ * w_.plane();
     std::memset(y, 0, w_.columns.windows * sizeof(float));
     for (size_t channel = 0; channel < large_; channel++, x += w_.plane())
-      for (size_t tap = 0; tap < w_.rows.taps; tap++, weight += w_.columns.taps) {
+      for (size_t tap = 0; tap < w_.tap_rows(); tap++, weight += w_.columns.taps) {
         size_t at;
-        if (!w_.rows.place(window, tap, &at)) continue;
+        if (!w_.row(window, tap, &at)) continue;
         const StridedRow row(w_.columns, x + at * w_.columns.size, room(thread));
         for (size_t t = 0; t < w_.columns.taps; t++) {
           size_t first, last;
@@ -285,9 +285,16 @@ class TransposedConvolution final : public ConvolutionBase {
   size_t block_ = 0, blocks_ = 0, tiles_ = 0, act_bytes_ = 0, columns_at_ = 0, scratch_at_ = 0;
 };
 
+// Its product is for images; over volumes it goes tap by tap.
+std::unique_ptr<Op> make_transposed(const OpContext& context) {
+  return is_volume(context.params)
+             ? make_real<PlainTransposedConvolution<float>, PlainTransposedConvolution<double>>(context)
+             : make_real<TransposedConvolution, PlainTransposedConvolution<double>>(context);
+}
+
 constexpr KernelEntry kTable[] = {
-    {"conv", make_real<Convolution, DoubleConvolution>},
-    {"conv_transpose", make_real<TransposedConvolution, DoubleTransposedConvolution>},
+    {"conv", make_real<Convolution, PlainConvolution<double>>},
+    {"conv_transpose", make_transposed},
 };
 
 }  // namespace

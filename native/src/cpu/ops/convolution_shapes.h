@@ -1,7 +1,9 @@
-// Shapes of convolutions and their transposes; and both in f64, tap by tap, without a product.
+// Shapes of convolutions and their transposes; and both tap by tap, without a product: in f64, and
+// over volumes.
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "windows.h"
 
@@ -21,7 +23,7 @@ class ConvolutionShapes : public Op {
     const Tensor& w = in(1);
     const Tensor& y = out();
     groups_ = static_cast<size_t>(c.params.integer("groups", 1, 1, INT32_MAX));
-    expect(w.rank == x.rank && (x.rank == 3 || x.rank == 4), "the weight has another number of axes than the image");
+    expect(w.rank == x.rank && x.rank >= 3 && x.rank <= 5, "the weight has another number of axes than the image");
     const Tensor& large = transposed_ ? y : x;
     const Tensor& small = transposed_ ? x : y;
     if (const char* wrong = bind_windows(c.params, large, small, w.shape + 2, true, &w_))
@@ -45,29 +47,33 @@ class ConvolutionShapes : public Op {
   bool transposed_;
 };
 
-// An item is a row of the result.
-class DoubleConvolution final : public ConvolutionShapes {
- public:
-  explicit DoubleConvolution(const OpContext& context) : ConvolutionShapes(context, false, DType::f64) {}
+template <class T>
+inline constexpr DType kPlainType = std::is_same_v<T, double> ? DType::f64 : DType::f32;
 
-  size_t items(size_t) const override { return out().count == 0 ? 0 : batch_ * groups_ * small_ * w_.rows.windows; }
+// An item is a row of the result.
+template <class T>
+class PlainConvolution final : public ConvolutionShapes {
+ public:
+  explicit PlainConvolution(const OpContext& context) : ConvolutionShapes(context, false, kPlainType<T>) {}
+
+  size_t items(size_t) const override { return out().count == 0 ? 0 : batch_ * groups_ * small_ * w_.window_rows(); }
   void run(size_t, size_t item, Thread&) override {
-    const size_t plane = item / w_.rows.windows;
+    const size_t plane = item / w_.window_rows();
     const size_t filter = plane % (groups_ * small_);
     const size_t image = plane / (groups_ * small_);
-    const double* weight = in(1).as<double>() + filter * large_ * w_.taps();
-    const double* x = in(0).as<double>() + (image * groups_ + filter / small_) * large_ * w_.plane();
-    double* y = out().as<double>() + item * w_.columns.windows;
-    std::fill(y, y + w_.columns.windows, 0.0);
+    const T* weight = in(1).template as<T>() + filter * large_ * w_.taps();
+    const T* x = in(0).template as<T>() + (image * groups_ + filter / small_) * large_ * w_.plane();
+    T* y = out().template as<T>() + item * w_.columns.windows;
+    std::fill(y, y + w_.columns.windows, T{0});
     for (size_t channel = 0; channel < large_; channel++, x += w_.plane())
-      for (size_t tap = 0; tap < w_.rows.taps; tap++, weight += w_.columns.taps) {
+      for (size_t tap = 0; tap < w_.tap_rows(); tap++, weight += w_.columns.taps) {
         size_t at;
-        if (w_.rows.place(item % w_.rows.windows, tap, &at)) add_row(x + at * w_.columns.size, weight, y);
+        if (w_.row(item % w_.window_rows(), tap, &at)) add_row(x + at * w_.columns.size, weight, y);
       }
   }
 
  private:
-  void add_row(const double* row, const double* weight, double* y) const {
+  void add_row(const T* row, const T* weight, T* y) const {
     const Axis& axis = w_.columns;
     for (size_t tap = 0; tap < axis.taps; tap++) {
       size_t first, last;
@@ -79,29 +85,30 @@ class DoubleConvolution final : public ConvolutionShapes {
 };
 
 // An item is a plane of the result: places of many windows add to the same row.
-class DoubleTransposedConvolution final : public ConvolutionShapes {
+template <class T>
+class PlainTransposedConvolution final : public ConvolutionShapes {
  public:
-  explicit DoubleTransposedConvolution(const OpContext& context) : ConvolutionShapes(context, true, DType::f64) {}
+  explicit PlainTransposedConvolution(const OpContext& context) : ConvolutionShapes(context, true, kPlainType<T>) {}
 
   size_t items(size_t) const override { return out().count == 0 ? 0 : batch_ * groups_ * large_; }
   void run(size_t, size_t item, Thread&) override {
     const size_t group = item / large_;
-    const double* x = in(0).as<double>() + group * small_ * w_.windows();
-    double* y = out().as<double>() + item * w_.plane();
-    std::fill(y, y + w_.plane(), 0.0);
+    const T* x = in(0).template as<T>() + group * small_ * w_.windows();
+    T* y = out().template as<T>() + item * w_.plane();
+    std::fill(y, y + w_.plane(), T{0});
     for (size_t channel = 0; channel < small_; channel++) {
-      const double* weight =
-          in(1).as<double>() + ((group % groups_ * small_ + channel) * large_ + item % large_) * w_.taps();
-      for (size_t row = 0; row < w_.rows.windows; row++, x += w_.columns.windows)
-        for (size_t tap = 0; tap < w_.rows.taps; tap++) {
+      const T* weight =
+          in(1).template as<T>() + ((group % groups_ * small_ + channel) * large_ + item % large_) * w_.taps();
+      for (size_t row = 0; row < w_.window_rows(); row++, x += w_.columns.windows)
+        for (size_t tap = 0; tap < w_.tap_rows(); tap++) {
           size_t at;
-          if (w_.rows.place(row, tap, &at)) spread_row(x, weight + tap * w_.columns.taps, y + at * w_.columns.size);
+          if (w_.row(row, tap, &at)) spread_row(x, weight + tap * w_.columns.taps, y + at * w_.columns.size);
         }
     }
   }
 
  private:
-  void spread_row(const double* x, const double* weight, double* row) const {
+  void spread_row(const T* x, const T* weight, T* row) const {
     const Axis& axis = w_.columns;
     for (size_t tap = 0; tap < axis.taps; tap++) {
       size_t first, last;

@@ -1,6 +1,8 @@
 // Pools, window by window of rows: first the rows of a window become one, then the taps along it.
-// Both steps join whole runs of memory with the vector kernels. In f64 they are plain loops.
+// Both steps join whole runs of memory with the vector kernels. In f64, and over volumes, they are
+// plain loops.
 #include <limits>
+#include <type_traits>
 
 #include "doubles.h"
 #include "numbers.h"
@@ -25,18 +27,19 @@ class PoolBase : public Op {
     const Tensor& x = in(0);
     const Tensor& y = out();
     const std::vector<int64_t> kernel = c.params.list("kernel");
-    expect(kernel.size() + 2 == x.rank && kernel.size() <= 2, "the window has another number of axes than the image");
-    size_t taps[2] = {1, 1};
+    expect(kernel.size() + 2 == x.rank && kernel.size() <= 3, "the window has another number of axes than the image");
+    size_t taps[3] = {1, 1, 1};
     for (size_t d = 0; d < kernel.size(); d++) {
       expect(kernel[d] >= 1 && kernel[d] <= INT32_MAX, "a window without taps");
       taps[d] = static_cast<size_t>(kernel[d]);
     }
     if (const char* wrong = bind_windows(c.params, x, y, taps, false, &w_)) reject(Code::ir_shape, "%s", wrong);
-    expect(w_.rows.padding < w_.rows.taps && w_.columns.padding < w_.columns.taps, "a window that is all padding");
+    for (const Axis& axis : {w_.depth, w_.rows, w_.columns})
+      expect(axis.padding < axis.taps, "a window that is all padding");
     expect(x.shape[0] == y.shape[0] && x.shape[1] == y.shape[1], "the result has other images");
     expect(y.count == 0 || w_.plane() > 0, "an image without places");
-    rows_ = y.shape[0] * y.shape[1] * w_.rows.windows;
-    grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, w_.columns.size * w_.rows.taps));
+    rows_ = y.shape[0] * y.shape[1] * w_.window_rows();
+    grain_ = std::max<size_t>(1, kGrain / std::max<size_t>(1, w_.columns.size * w_.tap_rows()));
   }
   size_t items(size_t) const override { return out().count == 0 ? 0 : ceil_div(rows_, grain_); }
 
@@ -108,34 +111,35 @@ class Pool final : public PoolBase {
   }
 };
 
-// f64, tap by tap.
-template <How kHow>
-class DoublePool final : public PoolBase {
+// Tap by tap.
+template <How kHow, class T>
+class PlainPool final : public PoolBase {
  public:
-  explicit DoublePool(const OpContext& context) : PoolBase(context, DType::f64) {}
+  explicit PlainPool(const OpContext& context)
+      : PoolBase(context, std::is_same_v<T, double> ? DType::f64 : DType::f32) {}
 
   void run(size_t, size_t item, Thread&) override {
     const size_t windows = w_.columns.windows;
     for (size_t row = item * grain_; row < std::min(rows_, (item + 1) * grain_); row++) {
-      const double* image = in(0).template as<double>() + row / w_.rows.windows * w_.plane();
-      double* y = out().template as<double>() + row * windows;
+      const T* image = in(0).template as<T>() + row / w_.window_rows() * w_.plane();
+      T* y = out().template as<T>() + row * windows;
       std::fill(y, y + windows, kNothing);
-      for (size_t tap = 0; tap < w_.rows.taps; tap++) {
+      for (size_t tap = 0; tap < w_.tap_rows(); tap++) {
         size_t at;
-        if (w_.rows.place(row % w_.rows.windows, tap, &at)) join(image + at * w_.columns.size, y);
+        if (w_.row(row % w_.window_rows(), tap, &at)) join(image + at * w_.columns.size, y);
       }
       if (kHow == How::mean)
-        for (size_t i = 0; i < windows; i++) y[i] /= static_cast<double>(w_.taps());
+        for (size_t i = 0; i < windows; i++) y[i] /= static_cast<T>(w_.taps());
     }
   }
 
  private:
-  static constexpr double kNothing = kHow == How::max    ? -std::numeric_limits<double>::infinity()
-                                     : kHow == How::min  ? std::numeric_limits<double>::infinity()
-                                     : kHow == How::prod ? 1
-                                                         : 0;
+  static constexpr T kNothing = kHow == How::max    ? -std::numeric_limits<T>::infinity()
+                                : kHow == How::min  ? std::numeric_limits<T>::infinity()
+                                : kHow == How::prod ? 1
+                                                    : 0;
 
-  static double joined(double a, double b) {
+  static T joined(T a, T b) {
     if constexpr (kHow == How::max)
       return Max::of(a, b);
     else if constexpr (kHow == How::min)
@@ -146,7 +150,7 @@ class DoublePool final : public PoolBase {
       return a + b;
   }
 
-  void join(const double* row, double* y) const {
+  void join(const T* row, T* y) const {
     const Axis& axis = w_.columns;
     for (size_t tap = 0; tap < axis.taps; tap++) {
       size_t first, last;
@@ -158,7 +162,10 @@ class DoublePool final : public PoolBase {
 };
 
 template <How kHow>
-constexpr auto make_pool = make_real<Pool<kHow>, DoublePool<kHow>>;
+std::unique_ptr<Op> make_pool(const OpContext& context) {
+  if (is_volume(context.params)) return make_real<PlainPool<kHow, float>, PlainPool<kHow, double>>(context);
+  return make_real<Pool<kHow>, PlainPool<kHow, double>>(context);
+}
 
 constexpr KernelEntry kTable[] = {
     {"pool_max", make_pool<How::max>}, {"pool_mean", make_pool<How::mean>}, {"pool_sum", make_pool<How::sum>},

@@ -1,6 +1,6 @@
-// Windows over images [batch, channels, (height,) width]: what convolutions and pools know of the
-// two axes. Along an axis window i begins at i * stride - padding, and its tap t lies t * dilation
-// further. One dimension is two, of height 1.
+// Windows over images [batch, channels, ((depth,) height,) width]: what convolutions and pools know
+// of the axes. Along an axis window i begins at i * stride - padding, and its tap t lies t * dilation
+// further. One dimension is two, of height 1, and two are three, of depth 1.
 #pragma once
 
 #include <algorithm>
@@ -34,18 +34,32 @@ struct Axis {
 };
 
 struct Windows {
-  Axis rows, columns;
+  Axis depth, rows, columns;
 
-  size_t plane() const { return rows.size * columns.size; }
-  size_t windows() const { return rows.windows * columns.windows; }
-  size_t taps() const { return rows.taps * columns.taps; }
+  size_t plane() const { return depth.size * rows.size * columns.size; }
+  size_t windows() const { return depth.windows * rows.windows * columns.windows; }
+  size_t taps() const { return depth.taps * rows.taps * columns.taps; }
+  // Rows of a plane of windows, and of taps.
+  size_t window_rows() const { return depth.windows * rows.windows; }
+  size_t tap_rows() const { return depth.taps * rows.taps; }
+  // The row of the image that a row of taps lies in for a row of windows; false in the padding.
+  bool row(size_t window, size_t tap, size_t* row) const {
+    size_t slice, line;
+    if (!depth.place(window / rows.windows, tap / rows.taps, &slice)) return false;
+    if (!rows.place(window % rows.windows, tap % rows.taps, &line)) return false;
+    *row = slice * rows.size + line;
+    return true;
+  }
 };
+
+// An op is made before its tensors have their sizes.
+inline bool is_volume(const Params& params) { return params.list("strides").size() == 3; }
 
 // From the large image, the small one (a place per window), and the attributes. What the windows
 // need may be less than the large image has, never more. `what` is null, or what is wrong.
 inline const char* bind_windows(const Params& params, const Tensor& large, const Tensor& small, const size_t* taps,
                                 bool dilates, Windows* out) {
-  if ((large.rank != 3 && large.rank != 4) || small.rank != large.rank) return "images have three or four dims";
+  if (large.rank < 3 || large.rank > 5 || small.rank != large.rank) return "images have three to five dims";
   const size_t axes = large.rank - 2;
   const std::vector<int64_t> strides = params.list("strides"), padding = params.list("padding");
   const std::vector<int64_t> dilations = dilates ? params.list("dilations") : std::vector<int64_t>(axes, 1);
@@ -57,7 +71,7 @@ inline const char* bind_windows(const Params& params, const Tensor& large, const
     if (strides[d] < 1 || strides[d] > kMost || dilations[d] < 1 || dilations[d] > kMost || padding[d] < 0 ||
         padding[d] > kMost)
       return "a stride, padding or dilation is out of range";
-    Axis& axis = d + 1 == axes ? out->columns : out->rows;
+    Axis& axis = d + 1 == axes ? out->columns : d + 2 == axes ? out->rows : out->depth;
     axis.size = large.shape[2 + d];
     axis.windows = small.shape[2 + d];
     axis.taps = taps[d];

@@ -28,6 +28,7 @@ std::span<const Function> attention_calls();
 std::span<const Function> signal_calls();
 std::span<const Function> scan_calls();
 std::span<const Function> random_calls();
+std::span<const Function> factor_calls();
 
 inline array scalar(double value, mx::Dtype dtype) { return array(value, dtype); }
 inline array like(double value, const array& x) { return scalar(value, x.dtype()); }

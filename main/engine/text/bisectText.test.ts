@@ -1,0 +1,76 @@
+/** Which pass changed a result: found where one is wrong, and not where passes only move rounding. */
+import { describe, expect, it } from "vitest";
+import { GraphBuilder } from "../../ir/builder.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { Pass } from "../../ir/pass.ts";
+import { parseType } from "../../ir/type.ts";
+import { opTable, typedBuilder } from "../../ops/index.ts";
+import { commonSubexpressions } from "../../passes/commonSubexpressions.ts";
+import { deadCode } from "../../passes/deadCode.ts";
+import { referenceDevice } from "../../runtime/devices/reference.ts";
+import type { EngineDevice } from "../devices.ts";
+import type { ModelFiles } from "../services.ts";
+import { bisectText } from "./bisectText.ts";
+
+const device: Partial<EngineDevice> = { id: "reference", title: "Reference", device: () => referenceDevice() };
+const files: ModelFiles = {
+  open: () => Promise.reject(new Error("no file is named")),
+} as Partial<ModelFiles> as ModelFiles;
+const parts = { device: device as EngineDevice, files, threads: 1 };
+
+/** y = eˣ + eˣ, and a sine that is not read. */
+function graph(): Graph {
+  const builder = new GraphBuilder(opTable, "twice");
+  const g = typedBuilder(builder);
+  const x = builder.input("x", parseType("f32[3]"));
+  g.sin([x]);
+  builder.output("y", g.add([g.exp([x]), g.exp([x])]));
+  return builder.finish();
+}
+
+/** A pass that takes one op for another. */
+const wrong = (from: string, to: string): Pass => ({
+  name: `${from} for ${to}`,
+  reason: "It is wrong.",
+  run: (given) => ({
+    graph: { ...given, nodes: given.nodes.map((node) => (node.op === from ? { ...node, op: to } : node)) },
+    moved: Int32Array.from(given.nodes.keys()),
+    hits: 1,
+    misses: [],
+  }),
+});
+
+const bisect = (passes: readonly Pass[]) => {
+  const inputs = { x: { numbers: [0, 1, 2] } };
+  const asked = { inputs, symbols: {}, seed: 1, precision: "f32", tolerance: 1e-5 } as const;
+  return bisectText(parts, graph(), asked, new AbortController().signal, passes);
+};
+
+describe("bisect of a result", () => {
+  it("says that sound passes keep every bit, with what each did", async () => {
+    const found = await bisect([deadCode, commonSubexpressions]);
+    expect(found.step).toBeNull();
+    expect(found.sentence).toBe("No pass changes the result: every bit is the same. 3 steps looked at.");
+    expect(found.steps.map(({ name, nodes, hits, change }) => [name, nodes, hits, change])).toEqual([
+      ["built", 5, 0, 0],
+      [deadCode.name, 4, 1, 0],
+      [commonSubexpressions.name, 3, 1, 0],
+    ]);
+    // Results are rounded to f32.
+    expect(Math.max(...found.steps.map(({ error }) => error!))).toBeLessThan(1e-7);
+  });
+
+  it("names the pass that is wrong, though one behind puts it right", async () => {
+    const found = await bisect([deadCode, wrong("add", "sub"), commonSubexpressions, wrong("sub", "add")]);
+    expect(found.step).toBe("add for sub");
+    expect(found.sentence).toContain("changes after “add for sub”");
+    expect(found.steps.map(({ error }) => error! > 1e-6)).toEqual([false, false, true, true, false]);
+  });
+
+  it("has no number where a NaN comes", async () => {
+    const found = await bisect([wrong("exp", "acosh")]);
+    expect(found.step).toBe("exp for acosh");
+    expect(found.steps.at(-1)).toMatchObject({ change: null, error: null });
+    expect(found.sentence).toContain("NaN or an infinity");
+  });
+});

@@ -1,0 +1,99 @@
+/**
+ * Which step of the way to a device changes a graph's result: the graph as it stands after each pass that changed it runs on
+ * the device, with the same numbers and without the passes behind. Every step is run, because one may put right what
+ * another did.
+ */
+import type { BisectTextInput, TextBisection } from "../../contract/views/text.ts";
+import { BUILT } from "../../contract/views/graph.ts";
+import { pipelineFor } from "../../compiler/pipelines.ts";
+import { applyPrecision } from "../../compiler/precision.ts";
+import { throwIfCancelled } from "../../diagnostics/errors.ts";
+import type { Graph } from "../../ir/graph.ts";
+import type { Pass } from "../../ir/pass.ts";
+import { runPipeline } from "../../passes/pipeline.ts";
+import { inSlices } from "../models/taskCache.ts";
+import { counted } from "../words.ts";
+import type { RunOutput, TextRunParts } from "./runText.ts";
+import { distanceOf, expectedOf, onDevice, referenceOf, valuesFor } from "./runText.ts";
+
+type Asked = Omit<BisectTextInput, "text" | "device">;
+/** With infinity where a NaN or an infinity comes or goes. */
+interface Step {
+  readonly name: string;
+  readonly nodes: number;
+  readonly hits: number;
+  readonly change: number;
+  readonly error: number;
+}
+const finite = (distance: number): number | null => (Number.isFinite(distance) ? distance : null);
+
+interface Stage {
+  readonly name: string;
+  readonly graph: Graph;
+  readonly hits: number;
+}
+
+async function stagesOf(
+  graph: Graph,
+  { precision }: Asked,
+  passes: readonly Pass[],
+  signal: AbortSignal,
+): Promise<readonly Stage[]> {
+  const typed = await inSlices(applyPrecision(graph, precision), signal);
+  const { records } = await inSlices(runPipeline(typed, { passes, verify: true, signal }), signal);
+  const first = { name: BUILT, graph, hits: 0 };
+  return [
+    first,
+    ...(typed === graph ? [] : [{ name: `precision ${precision}`, graph: typed, hits: 0 }]),
+    ...records.filter(({ changed }) => changed).map(({ name, after, hits }) => ({ name, graph: after, hits })),
+  ];
+}
+
+/** Of all outputs the largest. */
+const largest = (outputs: readonly RunOutput[], of: (output: RunOutput, index: number) => number): number =>
+  outputs.reduce((most, output, i) => Math.max(most, of(output, i)), 0);
+
+export async function bisectText(
+  parts: TextRunParts,
+  graph: Graph,
+  asked: Asked,
+  signal: AbortSignal,
+  passes: readonly Pass[] = pipelineFor(parts.device.backend ?? "cpu"),
+): Promise<TextBisection> {
+  const values = await valuesFor(parts.files, graph, asked, signal);
+  const reference = await referenceOf(graph, values, signal);
+  const steps: Step[] = [];
+  let before: readonly RunOutput[] = [];
+  for (const stage of await stagesOf(graph, asked, passes, signal)) {
+    throwIfCancelled(signal);
+    const outputs = await onDevice(parts, stage.graph, values, signal, []);
+    const previous = before.length === 0 ? outputs : before;
+    steps.push({
+      name: stage.name,
+      nodes: stage.graph.nodes.length,
+      hits: stage.hits,
+      change: largest(outputs, (output, i) => distanceOf(output.values, previous[i]?.values ?? output.values)),
+      error: largest(outputs, ({ name, values }) => distanceOf(values, expectedOf(name, values, reference))),
+    });
+    before = outputs;
+  }
+  const found = steps.find(({ change }) => change > asked.tolerance);
+  return {
+    device: parts.device.id,
+    step: found?.name ?? null,
+    sentence: sentenceOf(steps, found, asked.tolerance),
+    steps: steps.map((step) => ({ ...step, change: finite(step.change), error: finite(step.error) })),
+  };
+}
+
+const amount = (distance: number): string =>
+  Number.isFinite(distance) ? distance.toExponential(1) : "NaN or an infinity";
+
+function sentenceOf(steps: readonly Step[], found: Step | undefined, tolerance: number): string {
+  const most = steps.reduce((so, { change }) => Math.max(so, change), 0);
+  if (found !== undefined)
+    return `The result changes after “${found.name}”, by ${amount(found.change)} of its largest number; it is then ${amount(found.error)} from the reference.`;
+  const looked = `${counted(steps.length, "step")} looked at.`;
+  if (most === 0) return `No pass changes the result: every bit is the same. ${looked}`;
+  return `No pass changes the result by more than ${amount(tolerance)}: the most is ${amount(most)}. ${looked}`;
+}
