@@ -122,7 +122,7 @@ it("of a large file compares with another runtime at once, and prepares nothing 
   asked.length = 0;
   await get().beginCompare();
   expect(asked).toEqual([]);
-  expect(compared[0]).toMatchObject({ a: { subject: { backend: "coreml" } }, b: { subject: { backend: "mlx" } } });
+  expect(compared[0]).toMatchObject({ a: { subject: { backend: "coreml" } }, b: { subject: { backend: "cpu" } } });
   // Ended for the comparison, and asked for again after it.
   await until(() => advised.length === 2);
   expect(advised).toEqual([false, false]);

@@ -1,12 +1,8 @@
 /** What is dropped, opened by a path, and set for the machine, through the window's real store over the recorded engine. */
-import { createElement } from "react";
-import { renderToStaticMarkup } from "react-dom/server";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Job } from "../../main/contract/views/engine.ts";
 import { pause } from "../engine/recorded/replay.ts";
 import type { RecordedOptions } from "../engine/recorded/replay.ts";
-import { ChoiceList } from "../features/start/ChoiceList.tsx";
-import { StoreProvider } from "../session/context.tsx";
 import { createStoreOver } from "../testing/openStore.ts";
 import { endedLong, sentenceOf } from "./longWork.ts";
 import type { WorkbenchStore } from "./store.ts";
@@ -34,16 +30,6 @@ const found = (name: string, problem: string | null = null) => ({
   ...{ path: `/m/${name}.gguf`, name, place: "folder" as const, where: "/m", bytes: 5, parts: 1, problem },
   ...{ variant: "Q4_K_M", architecture: "qwen3", changedAt: 0 },
 });
-
-/** Whether the list of models asks which of two is faster here. */
-function offersToMeasure(store: WorkbenchStore): boolean {
-  const { choice } = store.getState();
-  if (choice === null) return false;
-  const list = createElement(ChoiceList, { choice, onMeasure: () => undefined });
-  return renderToStaticMarkup(createElement(StoreProvider, { store, children: list })).includes(
-    "Which of the two is faster here?",
-  );
-}
 
 describe("several files at one drop", () => {
   it("ask which model is opened, and say what was left out", async () => {
@@ -98,15 +84,7 @@ describe("a path", () => {
     });
     await until(store, ({ connection }) => connection === "connected");
     await store.getState().openPaths(["/two"]);
-    const { choice } = store.getState();
-    expect(choice?.options).toHaveLength(2);
-    expect(offersToMeasure(store)).toBe(true);
-    // Of three, or of one that is damaged, there is no such pair.
-    store.setState({ choice: choice && { ...choice, options: [...choice.options, ...choice.options.slice(0, 1)] } });
-    expect(offersToMeasure(store)).toBe(false);
-    const [first, other] = choice!.options;
-    store.setState({ choice: choice && { ...choice, options: [first!, { ...other!, problem: "damaged" }] } });
-    expect(offersToMeasure(store)).toBe(false);
+    expect(store.getState().choice?.options).toHaveLength(2);
     store.getState().choose(null);
     await store.getState().openPaths(["/one"]);
     expect(store.getState().choice).toBeNull();

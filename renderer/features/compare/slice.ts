@@ -5,6 +5,7 @@
 import type { CompareInput, Comparison, MergedGraph, Side } from "../../../main/contract/views/compare.ts";
 import type { BenchItem } from "../../../main/contract/views/bench.ts";
 import type { Subject } from "../../../main/contract/views/cost.ts";
+import { BACKENDS } from "../../../main/contract/views/graph.ts";
 import { readDocument } from "../../../main/contract/views/session.ts";
 import { toWireError, WorkbenchError } from "../../../main/diagnostics/errors.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
@@ -80,6 +81,11 @@ const NOTHING = { merged: IDLE, comparedAnswers: null, sidesRefusal: null, sides
 
 /** A graph of more than about 5000 ops. */
 const MANY_TENSORS = 1000;
+
+const otherRuntime = (window: Subject): Subject | null => {
+  const other = BACKENDS.find(({ backend }) => backend !== window.backend);
+  return other === undefined ? null : { ...window, backend: other.backend };
+};
 
 const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 8 } as const;
 
@@ -199,8 +205,7 @@ export function createCompareSlice({
     const open = current(get().model);
     if (open === null || !open.canGraph.ok) return null;
     // A forecast of every target would take longer than the comparison itself: another runtime needs no program for Core ML.
-    if (open.file !== null && open.file.tensorCount > MANY_TENSORS)
-      return { ...window, backend: window.backend === "mlx" ? "coreml" : "mlx" };
+    if (open.file !== null && open.file.tensorCount > MANY_TENSORS) return otherRuntime(window);
     say("compare", "Looking for the fastest other target");
     try {
       const { rows } = await engine.call("verdict.get", { model: open.model, subject: window, rows: "all" });
