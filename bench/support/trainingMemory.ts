@@ -8,7 +8,7 @@ import { isLeaf } from "../../main/ir/graph.ts";
 import { opOf } from "../../main/ops/index.ts";
 import { elementCount } from "../../main/ir/type.ts";
 
-export interface Needed {
+interface Needed {
   readonly parameters: number;
   readonly moments: number;
   readonly gradients: number;

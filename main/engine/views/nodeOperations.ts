@@ -6,8 +6,8 @@ import type { Route } from "../../backends/coreml/hybrid/route.ts";
 import type { FunctionPlan } from "../../backends/coreml/plan/predict.ts";
 
 type Program = NonNullable<Route["lowered"]>;
-export type MilOperation = Program["functions"][number]["mil"]["operations"][number];
-export type PlannedOperation = FunctionPlan["ops"][number];
+type MilOperation = Program["functions"][number]["mil"]["operations"][number];
+type PlannedOperation = FunctionPlan["ops"][number];
 
 /** An operation with its place in the program. */
 interface Placed {
@@ -15,7 +15,7 @@ interface Placed {
   readonly operation: MilOperation;
 }
 
-export interface NodeOperations {
+interface NodeOperations {
   /** Without constants, in the order of the program. */
   readonly operations: readonly Placed[];
   readonly planned: readonly { readonly plan: PlannedOperation; readonly type: string }[];

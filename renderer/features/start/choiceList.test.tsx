@@ -13,7 +13,10 @@ const at = (name: string, problem: string | null = null): Option => ({
   source: { kind: "path", path: `/m/${name}` },
 });
 /** Of a page, which has no path. */
-const inPage = (name: string): Option => ({ ...at(name), source: { kind: "header-only", header: "h1" } });
+const inPage = (name: string): Option => ({
+  ...at(name),
+  source: { kind: "file", dropped: { file: new File(["x"], name), folder: null, beside: new Map() } },
+});
 
 const textOf = (options: readonly Option[]): string =>
   renderToStaticMarkup(
