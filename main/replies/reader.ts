@@ -8,7 +8,7 @@ import type { CallMarks, Marks, ReplyStyle } from "./families.ts";
 import { CHANNEL_ENDS, CHANNEL_OPENS, EVERYONE, HEADER_ENDS, marksOf, RECIPIENT_OPEN } from "./families.ts";
 import { OpenText } from "./openText.ts";
 import type { CallArguments, ParameterTypes, Reply, ReplyPart, ReplyPiece, ToolCall, WrittenCall } from "./reply.ts";
-import { callId, isRecord } from "./reply.ts";
+import { isRecord } from "./reply.ts";
 
 export interface ReaderOptions {
   /** What the model read: an answer may go on with reasoning that the prompt has opened. */
@@ -287,10 +287,11 @@ export class ReplyReader {
       );
   }
 
+  /** Nine letters and digits: Mistral's template asks for that. */
   #numbered({ id, name, arguments: given }: WrittenCall): ToolCall {
     const number = this.#options.earlierCalls + this.#calls.length + 1;
     const isGiven = id !== undefined && id !== "" && id.length <= LONGEST_ID;
-    return { id: isGiven ? id : callId(number), name, arguments: given };
+    return { id: isGiven ? id : `call${String(number).padStart(5, "0")}`, name, arguments: given };
   }
 }
 

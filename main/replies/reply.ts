@@ -20,9 +20,6 @@ export interface ToolCall {
   readonly arguments: CallArguments;
 }
 
-/** Of the nth call of a conversation. Nine letters and digits: Mistral's template asks for that. */
-export const callId = (number: number): string => `call${String(number).padStart(5, "0")}`;
-
 /** As it stands in the text. Few models give their calls an id. */
 export interface WrittenCall {
   readonly id?: string;

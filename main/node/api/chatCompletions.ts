@@ -9,7 +9,6 @@ import { chatPromptOf, chatRequest, schemaOf } from "./chatFields.ts";
 import type { EventStream } from "./eventStream.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
 import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
-import { callId } from "../../replies/reply.ts";
 import { CallStream } from "./callStream.ts";
 import { samplingOf, stopsOf } from "./fields.ts";
 import type { ChatLogprob } from "./logprobs.ts";
@@ -138,19 +137,25 @@ function callsOf({ tools = [], tool_choice: choice }: ChatRequest): Calls {
   return { told: 0, isOpen: false, stream: hasToCall ? new CallStream(names) : null };
 }
 
+/** Nine letters and digits, as the engine's: some templates take no other. */
+const newCallId = (): string => randomUUID().replaceAll("-", "").slice(0, 9);
+
 /** What the pieces of a token say of a call. */
-function callParts(calls: Calls, pieces: TokenView["pieces"], earlier: number): readonly CallPart[] {
+function callParts(calls: Calls, pieces: TokenView["pieces"]): readonly CallPart[] {
   return (calls.stream?.push(pieces) ?? []).map((delta) => {
     if (delta.kind === "arguments") return { index: calls.told, function: { arguments: delta.text } };
     calls.isOpen = true;
-    const id = delta.id ?? callId(earlier + calls.told + 1);
-    return { index: calls.told, id, type: "function", function: { name: delta.name, arguments: "" } };
+    return {
+      index: calls.told,
+      id: delta.id ?? newCallId(),
+      type: "function",
+      function: { name: delta.name, arguments: "" },
+    };
   });
 }
 
 function chunkTeller(chunk: ChunkWriter, request: ChatRequest): (event: AnswerEvent, index: number) => Promise<void> {
   const answers = Array.from({ length: request.n }, () => callsOf(request));
-  const earlier = request.messages.reduce((count, { tool_calls: calls }) => count + (calls?.length ?? 0), 0);
   return async (event, index) => {
     const calls = answers[index] ?? callsOf(request);
     switch (event.kind) {
@@ -158,7 +163,7 @@ function chunkTeller(chunk: ChunkWriter, request: ChatRequest): (event: AnswerEv
         return chunk.choice(index, { role: "assistant", content: "" }, null);
       case "token": {
         const entries = request.logprobs ? chatLogprobs([event.token]) : [];
-        const parts = callParts(calls, event.token.pieces, earlier);
+        const parts = callParts(calls, event.token.pieces);
         const delta = { ...deltaOf(event.token), ...(parts.length === 0 ? {} : { tool_calls: parts }) };
         if (Object.keys(delta).length === 0 && entries.length === 0) return;
         return chunk.choice(index, Object.keys(delta).length === 0 ? { content: "" } : delta, null, {
