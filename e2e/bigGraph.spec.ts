@@ -269,6 +269,10 @@ test("the critical path stands out, hits are stepped through, and the inspector 
   await picture(page, "graph-hits");
   await page.keyboard.press("Enter");
   await expect(page.getByText(/^2 of \d/)).toBeVisible();
+  // It does not lie over the op, and comes back by an arrow key.
+  await expect(hits).toBeHidden();
+  await page.keyboard.press("ArrowDown");
+  await expect(hits.getByRole("option").nth(1)).toHaveAttribute("aria-selected", "true");
   await search.fill("op:attention_cached");
   await page.keyboard.press("Control+g");
   await expect(page.getByText(/^1 of \d/)).toBeVisible();

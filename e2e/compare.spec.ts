@@ -1,5 +1,5 @@
 /** Two files compared in the window: words first, routes, an op shown in the graph; then a report as a page of its own. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -122,4 +122,42 @@ test("finds the faster of two files from the first screen", async ({ page }) => 
   if (await anyway.isVisible()) await anyway.click();
   await expect(said.filter({ hasText: /measured: A [\d.]+ t\/s, B [\d.]+ t\/s/u })).toBeVisible({ timeout: 60_000 });
   await expect(panel.getByRole("heading", { name: "Measured" })).toBeInViewport();
+  // On a runtime that is not here nothing is measured, and one press puts both on one that is.
+  await panel.getByLabel("What A runs on").selectOption({ label: "Core ML, all units" });
+  await expect(panel.getByRole("button", { name: "Measure both in turn" })).toBeDisabled({ timeout: 30_000 });
+  const here = panel.getByRole("button", { name: "Measure both on CPU here" });
+  await expect(here).toBeEnabled({ timeout: 30_000 });
+  const numbers = said.filter({ hasText: "measured:" });
+  await expect(numbers).toHaveCount(0);
+  await here.click();
+  await expect(panel.getByLabel("What A runs on").locator("option:checked")).toHaveText("CPU");
+  await expect(numbers.or(anyway).first()).toBeVisible({ timeout: 60_000 });
+  await expect(here).toHaveCount(0);
+});
+
+test("offers to measure the two models of a folder", async ({ page }) => {
+  test.setTimeout(90_000);
+  const pair = join(folder, "pair");
+  mkdirSync(pair);
+  const [first, other] = [join(pair, "left.gguf"), join(pair, "right.gguf")];
+  await writeTinyGguf(first);
+  await writeTinyGguf(other);
+  await openLook(page, await served.address(), LOOKS.leastLight);
+  await startReady(page);
+  await page.getByRole("button", { name: "Paste a path" }).click();
+  await page.getByLabel(/Path of a GGUF/).fill(pair);
+  await page.keyboard.press("Enter");
+  const offer = page.getByRole("button", { name: "Which of the two is faster here?" });
+  await expect(offer).toBeVisible();
+  expect(await lookAt(page, "offer-of-two")).toEqual([]);
+  await offer.click();
+  const panel = page.getByRole("tabpanel", { name: "Compare" });
+  await expect(panel.getByLabel("What A runs on").locator("option:checked")).toHaveText("CPU", { timeout: 30_000 });
+  await expect(panel.getByLabel("What B is").locator("option:checked")).toHaveText("right.gguf");
+  const numbers = panel
+    .getByRole("region", { name: "In words" })
+    .getByRole("listitem")
+    .filter({ hasText: "measured:" });
+  const anyway = panel.getByRole("button", { name: "Measure anyway" });
+  await expect(numbers.or(anyway).first()).toBeVisible({ timeout: 60_000 });
 });

@@ -98,6 +98,7 @@ export class TrainingSession {
   #isGuarded = false;
   #budget: number | undefined;
   #trade: Trade | undefined;
+  /** None where the device keeps them. */
   #states: readonly HostState[];
   #steps = 0;
   #sums: readonly HostArray[] = [];
@@ -374,7 +375,7 @@ export class TrainingSession {
       this.#pending = 0;
       if (this.#scale !== undefined && scale !== undefined) this.#scale.state = scale;
       const opened = await this.#opened;
-      if (opened?.isFused === true) await opened.runner.write(flatStates(this.#plan, this.#states));
+      if (opened?.isFused === true) await this.#handOver(opened.runner);
     });
   }
 
@@ -433,8 +434,14 @@ export class TrainingSession {
       ...(curvature === undefined ? {} : { curvature }),
     });
     const runner = await device.open(graph, this.#precision);
-    await runner.write(flatStates(this.#plan, this.#states));
+    await this.#handOver(runner);
     return { isFused: true, runner, inputs, loss };
+  }
+
+  /** The device keeps weights and moments from now on: in float64 they would take twice its memory here. */
+  async #handOver(runner: TrainingRunner): Promise<void> {
+    await runner.write(flatStates(this.#plan, this.#states));
+    this.#states = [];
   }
 
   async #gradients(opened: Opened, given: Inputs, signal: AbortSignal | undefined): Promise<Batch> {

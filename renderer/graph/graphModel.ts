@@ -135,7 +135,9 @@ export const nodeType = (view: GraphView, node: number): string => text(view, vi
 export const nodeWeight = (view: GraphView, node: number): string => text(view, view.nodes.weight[node]);
 /** GGUF names its blocks "blk.7"; a person reads "block 7". */
 export const displayName = (name: string): string => name.replace(/^blk\.(\d+)$/, "block $1");
-export const groupName = (view: GraphView, group: number): string => displayName(text(view, view.groups.name[group]));
+/** As the model's builder names it: "blk.7". */
+export const groupPart = (view: GraphView, group: number): string => text(view, view.groups.name[group]);
+export const groupName = (view: GraphView, group: number): string => displayName(groupPart(view, group));
 export const groupWords = (view: GraphView, group: number): string => text(view, view.groups.words[group]);
 export const groupNote = (view: GraphView, group: number): string => text(view, view.groups.note[group]);
 export const groupKind = (view: GraphView, group: number): (typeof GROUP_KINDS)[number] =>

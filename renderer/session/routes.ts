@@ -73,9 +73,18 @@ export function createRoutesSlice(tools: SliceTools<RoutesSlice>): RoutesSlice {
   };
 }
 
-function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) {
+function createRouteLoader({ engine, set, get, on, emit }: SliceTools<RoutesSlice>) {
   /** Another choice aborts the questions about the one before: the engine stops working on them. */
   let asking = new AbortController();
+  /** Of looking ahead; aborted, as long as a person waits for other work. */
+  let ahead = new AbortController();
+  let later: (() => void) | null = null;
+  on("personWaits", (waits) => {
+    if (waits) return ahead.abort();
+    ahead = new AbortController();
+    later?.();
+    later = null;
+  });
   /** A known route of the open model is shown at once. */
   const memory = createRouteMemory();
 
@@ -125,10 +134,14 @@ function createRouteLoader({ engine, set, get, emit }: SliceTools<RoutesSlice>) 
     for (const near of nearTargets(target, current(get().targets))) {
       if (signal.aborted) return;
       if (memory.has({ ...at, target: near })) continue;
+      const { signal: mayGoOn } = ahead;
       try {
-        const route = await engine.call("route.get", { ...at, target: near }, { signal });
+        mayGoOn.throwIfAborted();
+        const own = AbortSignal.any([signal, mayGoOn]);
+        const route = await engine.call("route.get", { ...at, target: near }, { signal: own });
         if (!signal.aborted) memory.keepAhead({ ...at, target: near }, route);
       } catch {
+        if (mayGoOn.aborted) later = () => void lookAhead(at, signal);
         // The error is shown when this target is chosen.
         return;
       }

@@ -30,6 +30,8 @@ export interface WindowEvents {
   readonly runnerChanged: RunDevice;
   /** The graph and the routes of both phases have arrived. */
   readonly routesSettled: null;
+  /** Whether a person waits for long work of the engine: what is only prepared ahead makes room for it, and goes on after it. */
+  readonly personWaits: boolean;
   readonly passesListed: Pick<PassList, "passes">;
   /** In the pipeline. */
   readonly passChosen: string;

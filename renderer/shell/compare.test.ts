@@ -80,6 +80,54 @@ it("opens the first of two files, puts both on a runtime of this machine and kee
   expect(measured).toHaveLength(1);
 });
 
+it("measures both on the first runtime that is here, where the chosen ones are not", async () => {
+  const { get, compared, measured, until } = await windowThatNotes();
+  await get().open({ kind: "path", path: "/a.gguf" });
+  await get().beginCompare();
+  get().chooseSide("a", { model: { kind: "open" }, on: { backend: "coreml", units: "all" } });
+  get().chooseSide("b", { model: { kind: "file", path: "/b.gguf" }, on: { backend: "coreml", units: "cpu-ane" } });
+  await until(() => compared.at(-1)?.b.model === "m2" && get().comparing === null);
+  expect(get().sidesRefusal).toMatch(/^Core ML is measured on no device of this machine/u);
+  await get().benchSides();
+  expect(measured).toEqual([]);
+  await get().measureHere();
+  await until(() => measured.length === 1 && get().comparing === null);
+  expect(get().sides).toMatchObject({ a: { on: { backend: "cpu" } }, b: { on: { backend: "cpu" } } });
+  expect(measured[0]).toMatchObject({ model: sample.model, others: ["m2"], device: ["cpu"], conditions: "wait" });
+  expect(get().sidesRefusal).toBeNull();
+  expect(compared.at(-1)?.speed).toMatchObject({ together: true });
+});
+
+it("of a large file compares with another runtime at once, and prepares nothing else meanwhile", async () => {
+  const large = { ...sample, file: sample.file && { ...sample.file, tensorCount: 2000 } };
+  const asked: string[] = [];
+  const advised: boolean[] = [];
+  const { get, compared, until } = await windowThatNotes({
+    calls: {
+      "model.open": () => large,
+      "verdict.get": () => {
+        asked.push("verdict");
+        throw new Error("not asked for");
+      },
+      "advice.list": async (_, { signal }) => {
+        advised.push(get().comparing !== null);
+        await pause(advised.length === 1 ? 300 : 0);
+        signal.throwIfAborted();
+        throw new Error("enough");
+      },
+    },
+  });
+  await get().open({ kind: "path", path: "/a.gguf" });
+  await until(() => advised.length === 1);
+  asked.length = 0;
+  await get().beginCompare();
+  expect(asked).toEqual([]);
+  expect(compared[0]).toMatchObject({ a: { subject: { backend: "coreml" } }, b: { subject: { backend: "cpu" } } });
+  // Ended for the comparison, and asked for again after it.
+  await until(() => advised.length === 2);
+  expect(advised).toEqual([false, false]);
+});
+
 it("compares the words of an answer here with those of a kept session", async () => {
   const run = { id: 4, mode: "chat", prompt: "Why?", text: "Because it is." };
   const text = JSON.stringify({

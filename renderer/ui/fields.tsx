@@ -163,6 +163,8 @@ export interface SearchFieldProps {
 
 export interface SearchList {
   readonly id: string;
+  /** Put away, it comes back with an arrow key. */
+  readonly isOpen: boolean;
   /** The id of the row that the keyboard is on. */
   readonly active: string | undefined;
   readonly onArrow: (step: 1 | -1) => void;
@@ -183,10 +185,10 @@ export function SearchField({
       id={id}
       {...(list !== undefined && {
         role: "combobox",
-        "aria-expanded": true,
+        "aria-expanded": list.isOpen,
         "aria-autocomplete": "list",
-        "aria-controls": list.id,
-        "aria-activedescendant": list.active,
+        "aria-controls": list.isOpen ? list.id : undefined,
+        "aria-activedescendant": list.isOpen ? list.active : undefined,
       })}
       className={styles["search"]}
       type="search"

@@ -55,3 +55,12 @@ const IN_PLACE: { readonly [K in DraftKernel]?: readonly InPlacePair[] } = {
 
 /** Results that may be the same memory as an operand. */
 export const inPlace = (kernel: DraftKernel): readonly InPlacePair[] => IN_PLACE[kernel] ?? [];
+
+/** Element by element, so that a result may lie where an operand of its type and shape lay. */
+const ELEMENTWISE: ReadonlySet<DraftKernel> = new Set([
+  ...(["add", "sub", "mul", "div", "max", "min", "pow", "mod", "atan2"] as const),
+  ...(["neg", "abs", "sign", "square", "sqrt", "rsqrt", "reciprocal", "exp", "log", "sin", "cos", "tanh"] as const),
+  ...(["sigmoid", "silu", "gelu", "gelu_tanh", "relu", "elu", "leaky_relu", "softplus", "erf"] as const),
+  ...(["floor", "ceil", "trunc", "round", "where"] as const),
+]);
+export const isElementwise = (kernel: DraftKernel): boolean => ELEMENTWISE.has(kernel);

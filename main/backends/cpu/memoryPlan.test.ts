@@ -1,12 +1,14 @@
 // The memory plan against brute force: the arena is played through instruction by instruction, every slot knowing its writer
-// last. Whatever an instruction reads must still be there, and what it writes must not lie over what it reads.
+// last. Whatever an instruction reads must still be there, and what it writes must not lie over what it reads, but for element-wise
+// results that lie exactly where an operand lay that no one reads any more.
 import { describe, expect, it } from "vitest";
 import { byteLength } from "../../ir/type.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import { bindDim } from "../../ir/dim.ts";
 import { tensor } from "../../ir/type.ts";
 import { seededRandom } from "../../testing/random.ts";
-import type { PlanDraft } from "./draft.ts";
+import type { DraftInstruction, PlanDraft } from "./draft.ts";
+import { isElementwise } from "./kernelFacts.ts";
 import { assignMemory } from "./lower.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 import { planMemory } from "./memoryPlan.ts";
@@ -35,7 +37,27 @@ function play(draft: PlanDraft, memory: MemoryPlan): number {
   };
   const temps = (ids: readonly number[]): readonly number[] =>
     ids.filter((id) => id >= 0 && isTemp(draft.bufferOf(id)));
-  for (const { kernel, inputs, outputs } of draft.instructions) {
+  /** The operand's buffer that the result of an instruction may lie over, and does. */
+  const takenAt = draft.instructions.map(({ kernel, inputs, outputs }, at) => {
+    const [result] = temps(outputs);
+    if (!isElementwise(kernel) || result === undefined) return -1;
+    const type = JSON.stringify(draft.valueAt(result).type);
+    const own = draft.bufferOf(result);
+    const named = (from: readonly DraftInstruction[], buffer: number): boolean =>
+      from.some((each) => [...each.inputs, ...each.outputs].some((id) => id >= 0 && draft.bufferOf(id) === buffer));
+    const taken = temps(inputs)
+      .map((id) => draft.bufferOf(id))
+      .find((buffer) => buffer !== own && memory.offsets[buffer] === memory.offsets[own]);
+    if (taken === undefined) return -1;
+    const isSame = inputs.every(
+      (id) => id < 0 || draft.bufferOf(id) !== taken || JSON.stringify(draft.valueAt(id).type) === type,
+    );
+    need(isSame, `${kernel} lies over an operand of another type`);
+    need(!named(draft.instructions.slice(at + 1), taken), `${kernel} lies over an operand that is read later`);
+    need(!named(draft.instructions.slice(0, at), own), `${kernel} lies over an operand, and was there before`);
+    return taken;
+  });
+  for (const [at, { kernel, inputs, outputs }] of draft.instructions.entries()) {
     const reads = temps(inputs);
     const writes = temps(outputs);
     for (const id of reads) {
@@ -45,7 +67,7 @@ function play(draft: PlanDraft, memory: MemoryPlan): number {
       need(whole, `${kernel} reads value ${id}, which is not there`);
     }
     const claimed = new Map<number, number>();
-    for (const id of [...reads, ...writes]) {
+    for (const id of [...reads.filter((read) => draft.bufferOf(read) !== takenAt[at]), ...writes]) {
       const buffer = draft.bufferOf(id);
       const [from, to] = slotsOf(id);
       for (let slot = from; slot < to; slot++) {
@@ -66,7 +88,7 @@ function play(draft: PlanDraft, memory: MemoryPlan): number {
   named.forEach((_, at) => {
     const before = new Set(named.slice(0, at + 1).flatMap((set) => [...set]));
     const after = new Set(named.slice(at).flatMap((set) => [...set]));
-    const live = [...before].filter((buffer) => after.has(buffer));
+    const live = [...before].filter((buffer) => after.has(buffer) && buffer !== takenAt[at]);
     const ranges = live.map(
       (buffer) => [memory.offsets[buffer]!, memory.offsets[buffer]! + memory.sizes[buffer]!] as const,
     );
@@ -167,7 +189,7 @@ describe("memory plan", () => {
     const memory = planMemory(draft, LIMITS);
     const flat = { ...memory, offsets: memory.offsets.map((offset) => Math.min(offset, 0)) };
     play(draft, memory);
-    expect(() => play(draft, flat)).toThrow(/twice|not there|overlap/);
+    expect(() => play(draft, flat)).toThrow(/twice|not there|overlap|lies over/);
   });
 
   it("gives nothing to what is no temporary, and sizes by the largest view", () => {
@@ -184,15 +206,35 @@ describe("memory plan", () => {
     expect(memory.arenaBytes).toBe(memory.sizes[t.draft.bufferOf(wide)]);
   });
 
-  it("uses two places for a chain however long it is", () => {
+  it.each([
+    ["softmax", 2],
+    ["tanh", 1],
+  ] as const)("uses as few places as it can for a chain of %s however long it is", (kernel, places) => {
     const t = new TestDraft();
     let x = t.input("x", [16]);
-    for (let i = 0; i < 100; i++) x = t.one("tanh", [x], [16]);
+    for (let i = 0; i < 100; i++) x = t.one(kernel, [x], [16]);
     t.output("y", x);
     assignMemory(t.draft);
     const memory = planMemory(t.draft, {});
-    expect(memory.arenaBytes).toBe(2 * SLOT);
+    expect(memory.arenaBytes).toBe(places * SLOT);
     expect(memory.unsharedBytes).toBe(99 * SLOT);
+  });
+
+  it("leaves an operand where it is that is spread, of another type, or read again", () => {
+    const t = new TestDraft();
+    const row = t.one("softmax", [t.input("row", [16])], [16]);
+    const x = t.one("softmax", [t.input("x", [1, 16])], [1, 16]);
+    const spread = t.one("add", [row, x], [1, 16]);
+    const again = t.one("mul", [spread, x], [1, 16]);
+    t.output("y", t.one("softmax", [t.one("add", [again, spread], [1, 16])], [1, 16]));
+    assignMemory(t.draft);
+    const memory = planMemory(t.draft, {});
+    play(t.draft, memory);
+    const at = (id: number): number => memory.offsets[t.draft.bufferOf(id)]!;
+    // `row` has the bytes of the result, and another shape; `spread` is read once more; `x` goes.
+    expect(at(spread)).not.toBe(at(row));
+    expect(at(again)).not.toBe(at(spread));
+    expect(at(again)).toBe(at(x));
   });
 
   it("says which symbol has no limit", () => {

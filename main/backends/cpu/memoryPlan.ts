@@ -1,12 +1,14 @@
 /**
  * Places for temporaries in one arena: a buffer holds its place from the instruction that writes it first to the one that
- * reads it last, and freed places are given again (best fit). Sizes are those of the largest bindings.
+ * reads it last, and freed places are given again (best fit). The result of an element-wise kernel takes the place of an operand
+ * that it reads last. Sizes are those of the largest bindings.
  */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings, Dim } from "../../ir/dim.ts";
 import { bindDim, dimSymbols } from "../../ir/dim.ts";
-import { byteLength } from "../../ir/type.ts";
+import { byteLength, formatType } from "../../ir/type.ts";
 import type { PlanDraft } from "./draft.ts";
+import { isElementwise } from "./kernelFacts.ts";
 
 export interface MemoryPlan {
   readonly arenaBytes: number;
@@ -116,15 +118,33 @@ export function planMemory(draft: PlanDraft, limits: Bindings): MemoryPlan {
     ends[last[buffer] ?? 0]?.push(buffer);
   });
 
+  /** The temporary whose place the first result of an instruction takes. */
+  const placeFor = ({ kernel, inputs, outputs }: PlanDraft["instructions"][number], at: number): number => {
+    const [to = -1] = outputs;
+    if (!isElementwise(kernel) || to < 0 || !(starts[at] ?? []).includes(draft.bufferOf(to))) return -1;
+    const type = formatType(draft.valueAt(to).type);
+    const isLike = (id: number): boolean => id >= 0 && formatType(draft.valueAt(id).type) === type;
+    const all = (buffer: number): boolean =>
+      inputs.every((id) => id < 0 || draft.bufferOf(id) !== buffer || isLike(id));
+    const found = inputs.find((id) => {
+      if (!isLike(id)) return false;
+      const buffer = draft.bufferOf(id);
+      return (ends[at] ?? []).includes(buffer) && sizes[buffer] === sizes[draft.bufferOf(to)] && all(buffer);
+    });
+    return found === undefined ? -1 : draft.bufferOf(found);
+  };
+
   const arena = new Arena();
   const offsets = draft.buffers.map(() => -1);
   let unsharedBytes = 0;
-  draft.instructions.forEach((_, at) => {
+  draft.instructions.forEach((instruction, at) => {
+    const given = placeFor(instruction, at);
+    const taker = given < 0 ? -1 : draft.bufferOf(instruction.outputs[0] ?? -1);
     for (const buffer of starts[at] ?? []) {
-      offsets[buffer] = arena.take(sizes[buffer] ?? 0);
+      offsets[buffer] = buffer === taker ? (offsets[given] ?? 0) : arena.take(sizes[buffer] ?? 0);
       unsharedBytes += sizes[buffer] ?? 0;
     }
-    for (const buffer of ends[at] ?? []) arena.give(offsets[buffer] ?? 0, sizes[buffer] ?? 0);
+    for (const buffer of ends[at] ?? []) if (buffer !== given) arena.give(offsets[buffer] ?? 0, sizes[buffer] ?? 0);
   });
   return { arenaBytes: arena.bytes, offsets, sizes, unsharedBytes };
 }

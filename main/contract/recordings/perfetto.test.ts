@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32 as ofNode } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { madeRecording } from "../../testing/recordings.ts";
 import { MANIFEST_NAME, manifestOf, TRACE_START, traceArchive, traceText } from "./perfetto.ts";
 import { crc32, zip } from "./zip.ts";
@@ -47,6 +48,52 @@ describe("a trace", () => {
     expect(starts[1]!.ts).toBeCloseTo(starts[0]!.ts!, 3);
     expect(Math.min(...events.flatMap(({ ts }) => (ts === undefined ? [] : [ts])))).toBeGreaterThanOrEqual(0);
   });
+});
+
+// "Trace Event Format" (Google, 2016): the kinds that are written here, with what each has to have.
+const finite = z.number().finite();
+const place = { name: z.string().min(1), pid: z.number().int(), cat: z.string().optional() };
+const documented = z.strictObject({
+  traceEvents: z.array(
+    z.discriminatedUnion("ph", [
+      z.strictObject({
+        ...{ ...place, ph: z.literal("M"), tid: z.number().int().optional(), ts: finite.optional() },
+        args: z.union([z.strictObject({ name: z.string() }), z.strictObject({ sort_index: z.number() })]),
+      }),
+      z.strictObject({
+        ...{ ...place, ph: z.literal("X"), tid: z.number().int(), ts: finite.min(0), dur: finite.min(0) },
+        args: z.record(z.string(), z.union([z.string(), finite, z.boolean()])).optional(),
+      }),
+      z.strictObject({ ...place, ph: z.literal("C"), ts: finite.min(0), args: z.record(z.string(), finite) }),
+    ]),
+  ),
+  displayTimeUnit: z.enum(["ms", "ns"]).optional(),
+  otherData: z.record(z.string(), z.unknown()).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+
+it("is in the documented form, and the pieces of a thread lie beside or within each other", () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const trace = documented.parse(
+      JSON.parse(traceText([madeRecording({ seed, tokens: 3, attributed: seed % 2 === 0 })])),
+    );
+    const threads = new Map<string, { from: number; to: number }[]>();
+    for (const event of trace.traceEvents) {
+      if (event.ph !== "X") continue;
+      const key = `${event.pid} ${event.tid}`;
+      threads.set(key, [...(threads.get(key) ?? []), { from: event.ts, to: event.ts + event.dur }]);
+    }
+    expect(threads.size).toBeGreaterThan(2);
+    for (const pieces of threads.values()) {
+      const open: number[] = [];
+      for (const { from, to } of pieces.sort((x, y) => x.from - y.from || y.to - x.to)) {
+        // A thousandth of a microsecond: ends are sums.
+        while (open.length > 0 && (open.at(-1) ?? 0) <= from + 1e-3) open.pop();
+        expect(to).toBeLessThanOrEqual((open.at(-1) ?? Infinity) + 1e-3);
+        open.push(to);
+      }
+    }
+  }
 });
 
 describe("the manifest", () => {

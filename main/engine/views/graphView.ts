@@ -22,6 +22,14 @@ import { StringTable } from "./strings.ts";
  * nodes stand for the same one. ID_SLOTS nodes per operation are room enough for any decomposition.
  */
 export function stableIds(graph: Graph): Uint32Array {
+  const known = idsOf.get(graph) ?? countedIds(graph);
+  idsOf.set(graph, known);
+  return known;
+}
+
+const idsOf = new WeakMap<Graph, Uint32Array>();
+
+function countedIds(graph: Graph): Uint32Array {
   const used = new Map<number, number>();
   return Uint32Array.from(graph.nodes, (node) => {
     const source = node.origins[0]?.source ?? node.id;
@@ -116,7 +124,8 @@ export function* graphView({ key, graph, table, bindings, held }: GraphViewInput
   const bytesRead = new Float32Array(nodes.length);
   yield* each(nodes, SLICE, (node) => (bytesRead[node.id] = moved.read(node)));
   const columns = {
-    id: stableIds(graph),
+    // A copy: what is sent may be handed over.
+    id: stableIds(graph).slice(),
     op: yield* column((node) => strings.add(node.op)),
     name: yield* column((node) => strings.add(nodeName(node))),
     type: yield* column((node) => (node.outputs[0] ? types.of(node.outputs[0]).text : 0)),

@@ -21,6 +21,7 @@ import { figure } from "../measure/forecast.ts";
 import { loweringView, ruleHit } from "./loweringView.ts";
 import { inputLabels, outputLabel } from "../../ops/operandNames.ts";
 import { stableIds } from "./graphView.ts";
+import { operationsOf } from "./nodeOperations.ts";
 import { sumOf } from "../../compiler/cost/seconds.ts";
 import { secondsFigure, shareOf } from "../measure/costFigures.ts";
 import type { SubjectCost } from "../models/costs.ts";
@@ -172,26 +173,19 @@ function findingsOf(route: Route, routed: number, decided: string): Found {
   const seen = new Set<string>();
   /** A node is several MIL operations: which of them a rule speaks of. */
   const parts = new Map<string, Set<string>>();
-  for (const [part, plan] of route.plans) {
-    const origin = route.parts[part]?.origin;
-    const name = route.functionNames.get(part);
-    const mil = route.lowered?.functions.find((f) => f.mil.name === name)?.mil;
-    for (const [i, op] of plan.ops.entries()) {
-      const operation = mil?.operations[plan.operations[i] ?? -1];
-      if (operation?.origins.some((own) => origin?.[own] === routed) !== true) continue;
-      supported = new Set(op.supported.filter((device) => supported?.has(device) ?? true));
-      for (const finding of op.findings) {
-        if (!hasEngine) continue;
-        const types = parts.get(finding.rule) ?? new Set();
-        parts.set(finding.rule, types.add(operation.type));
-        if (seen.has(finding.rule)) continue;
-        seen.add(finding.rule);
-        found.push({ id: finding.rule, sentence: finding.reason });
-      }
-      if (op.rule === decided && !seen.has(op.rule)) {
-        seen.add(op.rule);
-        found.push({ id: op.rule, sentence: op.reason });
-      }
+  for (const { plan, type } of operationsOf(route, routed).planned) {
+    supported = new Set(plan.supported.filter((device) => supported?.has(device) ?? true));
+    for (const finding of plan.findings) {
+      if (!hasEngine) continue;
+      const types = parts.get(finding.rule) ?? new Set();
+      parts.set(finding.rule, types.add(type));
+      if (seen.has(finding.rule)) continue;
+      seen.add(finding.rule);
+      found.push({ id: finding.rule, sentence: finding.reason });
+    }
+    if (plan.rule === decided && !seen.has(plan.rule)) {
+      seen.add(plan.rule);
+      found.push({ id: plan.rule, sentence: plan.reason });
     }
   }
   const rules = found.map((rule) => ({ ...rule, sentence: namingParts(rule.sentence, parts.get(rule.id)) }));
@@ -276,15 +270,12 @@ interface MilLine {
 /** The MIL operations of everything that the node became. */
 function milOf({ route, became }: NodeViewInput): readonly MilLine[] {
   if (!route?.lowered || became.length === 0) return [];
-  const wanted = new Set(became);
-  const lines: MilLine[] = [];
-  for (const [part, name] of route.functionNames) {
-    const origin = route.parts[part]?.origin;
-    for (const op of route.lowered.functions.find((f) => f.mil.name === name)?.mil.operations ?? [])
-      if (op.type !== "const" && op.origins.some((own) => wanted.has(origin?.[own] ?? -1)))
-        lines.push({ type: op.type, text: operationText(op) });
-  }
-  return lines;
+  const found = new Map(
+    became.flatMap((node) => operationsOf(route, node).operations.map(({ place, operation }) => [place, operation])),
+  );
+  return [...found]
+    .sort(([a], [b]) => a - b)
+    .map(([, operation]) => ({ type: operation.type, text: operationText(operation) }));
 }
 
 const MOST_NAMES = 6;

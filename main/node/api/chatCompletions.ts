@@ -9,6 +9,7 @@ import { chatPromptOf, chatRequest, schemaOf } from "./chatFields.ts";
 import type { EventStream } from "./eventStream.ts";
 import type { Endpoint, Exchange } from "./exchange.ts";
 import { answerAll, replyWith, streaming, withModel } from "./exchange.ts";
+import { CallStream } from "./callStream.ts";
 import { samplingOf, stopsOf } from "./fields.ts";
 import type { ChatLogprob } from "./logprobs.ts";
 import { chatLogprobs } from "./logprobs.ts";
@@ -78,11 +79,15 @@ async function whole(exchange: Exchange, model: TakenModel, request: ChatRequest
 export const timingsOf = (answers: readonly Answer[]): { readonly timings?: Timings } =>
   answers.length === 1 && answers[0] !== undefined ? { timings: answers[0].timings } : {};
 
+type CallPart = { readonly index: number } & (
+  ReturnType<typeof callOf> | { readonly function: { readonly arguments: string } }
+);
+
 interface Delta {
   readonly role?: "assistant";
   readonly content?: string;
   readonly reasoning_content?: string;
-  readonly tool_calls?: readonly (ReturnType<typeof callOf> & { readonly index: number })[];
+  readonly tool_calls?: readonly CallPart[];
 }
 
 interface Extra {
@@ -118,15 +123,48 @@ function chunkWriter(stream: EventStream, model: string, hasUsage: boolean): Chu
   };
 }
 
+/** The calls of one answer: how many came, and the one that comes piece by piece. */
+interface Calls {
+  told: number;
+  isOpen: boolean;
+  /** null: calls come whole. */
+  readonly stream: CallStream | null;
+}
+
+function callsOf({ tools = [], tool_choice: choice }: ChatRequest): Calls {
+  const hasToCall = choice !== undefined && choice !== "auto" && choice !== "none";
+  const names = tools.flatMap(({ function: own }) => (own === undefined ? [] : [own.name]));
+  return { told: 0, isOpen: false, stream: hasToCall ? new CallStream(names) : null };
+}
+
+/** Nine letters and digits, as the engine's: some templates take no other. */
+const newCallId = (): string => randomUUID().replaceAll("-", "").slice(0, 9);
+
+/** What the pieces of a token say of a call. */
+function callParts(calls: Calls, pieces: TokenView["pieces"]): readonly CallPart[] {
+  return (calls.stream?.push(pieces) ?? []).map((delta) => {
+    if (delta.kind === "arguments") return { index: calls.told, function: { arguments: delta.text } };
+    calls.isOpen = true;
+    return {
+      index: calls.told,
+      id: delta.id ?? newCallId(),
+      type: "function",
+      function: { name: delta.name, arguments: "" },
+    };
+  });
+}
+
 function chunkTeller(chunk: ChunkWriter, request: ChatRequest): (event: AnswerEvent, index: number) => Promise<void> {
-  const called = new Map<number, number>();
+  const answers = Array.from({ length: request.n }, () => callsOf(request));
   return async (event, index) => {
+    const calls = answers[index] ?? callsOf(request);
     switch (event.kind) {
       case "begun":
         return chunk.choice(index, { role: "assistant", content: "" }, null);
       case "token": {
         const entries = request.logprobs ? chatLogprobs([event.token]) : [];
-        const delta = deltaOf(event.token);
+        const parts = callParts(calls, event.token.pieces);
+        const delta = { ...deltaOf(event.token), ...(parts.length === 0 ? {} : { tool_calls: parts }) };
         if (Object.keys(delta).length === 0 && entries.length === 0) return;
         return chunk.choice(index, Object.keys(delta).length === 0 ? { content: "" } : delta, null, {
           ...(entries.length === 0 ? {} : { logprobs: { content: entries, refusal: null } }),
@@ -134,9 +172,11 @@ function chunkTeller(chunk: ChunkWriter, request: ChatRequest): (event: AnswerEv
         });
       }
       case "call": {
-        const at = called.get(index) ?? 0;
-        called.set(index, at + 1);
-        return chunk.choice(index, { tool_calls: [{ index: at, ...callOf(event.call) }] }, null);
+        const at = calls.told++;
+        const came = calls.isOpen;
+        calls.isOpen = false;
+        calls.stream?.next();
+        return came ? undefined : chunk.choice(index, { tool_calls: [{ index: at, ...callOf(event.call) }] }, null);
       }
       case "done":
         return chunk.choice(index, {}, event.answer.finish, { timings: event.answer.timings });
@@ -144,7 +184,7 @@ function chunkTeller(chunk: ChunkWriter, request: ChatRequest): (event: AnswerEv
   };
 }
 
-/** Calls come whole, so that their text is left out here. */
+/** The text of calls is left out: they come by themselves. */
 function deltaOf({ pieces }: TokenView): Delta {
   const text = (part: "answer" | "reasoning"): string =>
     pieces.flatMap((piece) => (piece.part === part ? [piece.text] : [])).join("");

@@ -186,8 +186,12 @@ describe("tools", () => {
 
   it("streams a call, and takes its result", async () => {
     const stream = client.chat.completions.stream({ ...calling, tool_choice: "required", parallel_tool_calls: false });
+    const deltas: string[] = [];
+    stream.on("tool_calls.function.arguments.delta", ({ arguments_delta: delta }) => deltas.push(delta));
     const { choices } = await stream.finalChatCompletion();
     const call = choices[0]?.message.tool_calls?.[0];
+    // As they are written, and not all at the end.
+    expect(deltas.filter((delta) => delta !== "").length).toBeGreaterThan(3);
     if (call?.type !== "function") throw new Error("no call");
     expect(JSON.parse(call.function.arguments)).toMatchObject({ city: expect.stringMatching(city) as string });
     const { id, type, function: called } = call;

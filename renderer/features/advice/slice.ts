@@ -78,7 +78,21 @@ export function createAdviceSlice({ engine, set, get, on, watch }: SliceTools<Ad
     if (backend !== undefined) get().setBackend(backend);
     applying = false;
   };
-  on("routesSettled", () => void get().loadAdvices());
+  let [makesRoom, isDue] = [false, false];
+  on("routesSettled", () => {
+    if (makesRoom) isDue = true;
+    else void get().loadAdvices();
+  });
+  on("personWaits", (waits) => {
+    makesRoom = waits;
+    if (waits && get().advices.kind === "loading") {
+      finding.abandon();
+      isDue = true;
+    }
+    if (waits || !isDue) return;
+    isDue = false;
+    void get().loadAdvices();
+  });
 
   const withVerdict = (rule: string, verdict: AdviceVerdict): void => {
     const list = current(get().advices);

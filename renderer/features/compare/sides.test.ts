@@ -25,6 +25,11 @@ it("puts the last other file beside the open model, or else the best other targe
   const alone = { ...first, recents: [] };
   expect(initialSides(open, alone).b).toEqual({ model: { kind: "open" }, on: { backend: "mlx", units: null } });
   expect(initialSides(open, { ...alone, best: null }).b.on).toEqual({ backend: "coreml", units: "all" });
+  const onAll = { ...WINDOW, target: { ...WINDOW.target, units: "all" } } as const;
+  expect(initialSides(open, { ...alone, best: null, window: onAll }).b.on).toEqual({
+    backend: "coreml",
+    units: "cpu-ane",
+  });
 });
 
 it("puts two files on a runtime that measures here, and says why another does not", () => {

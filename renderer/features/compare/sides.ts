@@ -144,7 +144,7 @@ export function firstHere(devices: readonly DeviceInfo[]): SideChoice["on"] {
 
 interface FirstSides {
   readonly recents: readonly { readonly path: string; readonly exists: boolean }[];
-  /** The fastest other target by the forecast. */
+  /** The fastest other target by the forecast; null where none was made: then Core ML with other units. */
   readonly best: Subject | null;
   readonly window: Subject;
   readonly devices: readonly DeviceInfo[];
@@ -161,9 +161,10 @@ export function initialSides(
     const on = hereOn(window, devices);
     return { a: { ...own, on }, b: { model: { kind: "file", path: other.path }, on } };
   }
+  const isAll = window.backend === ROUTED.backend && window.target.units === "all";
   const on =
     best === null
-      ? { backend: ROUTED.backend, units: "all" as const }
+      ? { backend: ROUTED.backend, units: isAll ? ("cpu-ane" as const) : ("all" as const) }
       : { backend: best.backend, units: best.backend === ROUTED.backend ? best.target.units : null };
   return { a: own, b: { model: { kind: "open" }, on } };
 }

@@ -5,6 +5,7 @@
 import type { CompareInput, Comparison, MergedGraph, Side } from "../../../main/contract/views/compare.ts";
 import type { BenchItem } from "../../../main/contract/views/bench.ts";
 import type { Subject } from "../../../main/contract/views/cost.ts";
+import { BACKENDS } from "../../../main/contract/views/graph.ts";
 import { readDocument } from "../../../main/contract/views/session.ts";
 import { toWireError, WorkbenchError } from "../../../main/diagnostics/errors.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
@@ -78,6 +79,14 @@ interface Asked extends CompareInput {
 
 const NOTHING = { merged: IDLE, comparedAnswers: null, sidesRefusal: null, sidesError: null } as const;
 
+/** A graph of more than about 5000 ops. */
+const MANY_TENSORS = 1000;
+
+const otherRuntime = (window: Subject): Subject | null => {
+  const other = BACKENDS.find(({ backend }) => backend !== window.backend);
+  return other === undefined ? null : { ...window, backend: other.backend };
+};
+
 const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 8 } as const;
 
 export function createCompareSlice({
@@ -98,6 +107,10 @@ export function createCompareSlice({
   /** The file that was chosen beside the one that opens; both are measured once they are compared. */
   let wanted: string | null = null;
 
+  const end = (): void => {
+    set({ comparing: null });
+    emit("personWaits", false);
+  };
   const closeOthers = (kept: ReadonlySet<string>): void => {
     for (const [key, { model }] of opened)
       if (!kept.has(key)) {
@@ -110,14 +123,16 @@ export function createCompareSlice({
     if (opensAgain) opened.clear();
     else closeOthers(new Set());
     [measured, input] = [null, null];
-    set({ sides: null, comparison: IDLE, comparing: null, ...NOTHING });
+    set({ sides: null, comparison: IDLE, ...NOTHING });
+    end();
   });
   // What is compared as the window has it is another thing on another subject.
   watch(
     ({ backend, target, phase }) => [backend, target, phase],
     () => {
       task.abandon();
-      set({ comparison: IDLE, comparing: null, ...NOTHING });
+      set({ comparison: IDLE, ...NOTHING });
+      end();
     },
   );
 
@@ -189,6 +204,9 @@ export function createCompareSlice({
   const bestOther = async (window: Subject): Promise<Subject | null> => {
     const open = current(get().model);
     if (open === null || !open.canGraph.ok) return null;
+    // A forecast of every target would take longer than the comparison itself: another runtime needs no program for Core ML.
+    if (open.file !== null && open.file.tensorCount > MANY_TENSORS) return otherRuntime(window);
+    say("compare", "Looking for the fastest other target");
     try {
       const { rows } = await engine.call("verdict.get", { model: open.model, subject: window, rows: "all" });
       const others = rows.flatMap((row) =>
@@ -210,6 +228,7 @@ export function createCompareSlice({
     const { signal, isCurrent } = task.begin();
     set({ comparison: loading(get().comparison), comparing: null });
     say("compare", "Opening");
+    emit("personWaits", true);
     try {
       const asked = await inputOf(sides, signal);
       if (asked === null || !isCurrent()) return;
@@ -233,7 +252,7 @@ export function createCompareSlice({
       if (get().merged.kind === "loading") set({ merged: isCancelled(error) ? IDLE : failed(error) });
       else set({ comparison: isCancelled(error) ? IDLE : failed(error) });
     } finally {
-      if (isCurrent()) set({ comparing: null });
+      if (isCurrent()) end();
     }
   };
 
@@ -279,6 +298,7 @@ export function createCompareSlice({
           ? null
           : await bestOther(window);
         if (current(get().model)?.model !== open.model || get().sides !== null) return;
+        set({ comparing: null });
         const devices = current(get().info)?.devices ?? [];
         set({ sides: initialSides(open, { recents, best, window, devices }) });
       }

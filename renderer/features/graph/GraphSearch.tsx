@@ -21,21 +21,39 @@ export function GraphSearch(): ReactNode {
   const nextHit = useGraph((s) => s.nextHit);
   const goToHit = useGraph((s) => s.goToHit);
   const [inside, setInside] = useState(false);
+  /** Put away, so that it does not lie over the op that was gone to. */
+  const [away, setAway] = useState(false);
   /** The row that the arrow keys are on: Enter goes there. */
   const [cursor, setCursor] = useState(-1);
   useEffect(() => setCursor(-1), [hits]);
-  const open = inside && hits.length > 0 && model !== null;
+  const hasList = inside && hits.length > 0 && model !== null;
   const shown = cursor >= 0 ? cursor : at;
   const choose = (index: number): void => {
     goToHit(index);
     setCursor(-1);
+    setAway(true);
+  };
+  const onEnter = (backwards: boolean): void => {
+    if (cursor >= 0) choose(cursor);
+    else nextHit(backwards ? -1 : 1);
+    setAway(true);
+  };
+  const onQuery = (text: string): void => {
+    setQuery(text);
+    setAway(false);
+  };
+  const onArrow = (step: 1 | -1): void => {
+    setAway(false);
+    if (!away) setCursor(shown < 0 && step < 0 ? hits.length - 1 : (shown + step + hits.length) % hits.length);
   };
   return (
     <div
       className={styles["search"]}
       onFocus={() => setInside(true)}
       onBlur={(event) => {
-        if (!event.currentTarget.contains(event.relatedTarget)) setInside(false);
+        if (event.currentTarget.contains(event.relatedTarget)) return;
+        setInside(false);
+        setAway(false);
       }}
     >
       <SearchField
@@ -43,18 +61,11 @@ export function GraphSearch(): ReactNode {
         label="Search the graph"
         placeholder="Search  op: kind: dev: dtype: layer:"
         value={query}
-        onChange={setQuery}
-        onEnter={(backwards) => (cursor >= 0 ? choose(cursor) : nextHit(backwards ? -1 : 1))}
+        onChange={onQuery}
+        onEnter={onEnter}
         onEscape={() => setQuery("")}
         list={
-          open
-            ? {
-                id: HIT_LIST,
-                active: shown < 0 ? undefined : hitId(shown),
-                onArrow: (step) =>
-                  setCursor(shown < 0 && step < 0 ? hits.length - 1 : (shown + step + hits.length) % hits.length),
-              }
-            : undefined
+          hasList ? { id: HIT_LIST, isOpen: !away, active: shown < 0 ? undefined : hitId(shown), onArrow } : undefined
         }
       />
       <output aria-live="polite" className={fault === null ? undefined : styles["fault"]}>
@@ -67,7 +78,9 @@ export function GraphSearch(): ReactNode {
                 ? count(hits.length)
                 : `${at + 1} of ${count(hits.length)}`)}
       </output>
-      {open ? <HitList {...{ model, hits, query, device, at: shown }} onQuery={setQuery} onChoose={choose} /> : null}
+      {hasList && !away ? (
+        <HitList {...{ model, hits, query, device, at: shown }} onQuery={onQuery} onChoose={choose} />
+      ) : null}
     </div>
   );
 }

@@ -6,7 +6,7 @@ import type { GraphKey } from "../../../main/contract/views/graph.ts";
 import { isRouted } from "../../../main/contract/views/graph.ts";
 import type { RouteView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
-import { groupName, nodeName, nodeType, opName, pathOf } from "../../graph/graphModel.ts";
+import { groupKind, groupPart, nodeName, nodeType, opName, pathOf } from "../../graph/graphModel.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -36,9 +36,10 @@ export function knownNode(
   const { view } = model;
   const isPlaced = isRouted(key.stage) && route?.nodes.device.length === view.nodeCount;
   const device = isPlaced ? deviceOf(route.nodes.device[node] ?? 0) : "none";
+  // As the engine's answer says it, so that the title stays when that comes.
   const path = pathOf(view, node)
-    .slice(1)
-    .map((group) => groupName(view, group));
+    .filter((group) => ["block", "part"].includes(groupKind(view, group)))
+    .map((group) => groupPart(view, group));
   return {
     title: [...path, nodeName(view, node)].join(" · "),
     op: opName(view, node),

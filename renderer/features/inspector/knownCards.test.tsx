@@ -41,7 +41,7 @@ it.each([
       <Inspector {...links} />
     </StoreProvider>,
   ).replace(/<[^>]+>/g, " ");
-  expect(text).toMatch(/block 0 · attention · \S+/);
+  expect(text).toMatch(/^\s*blk\.0 · attention · \S+/);
   expect(text).toMatch(/Shapes and types\s+linear/);
   expect(text).toMatch(/result\s+f\d+\[/);
   expect(text).toMatch(/Neural Engine|GPU|CPU/);

@@ -46,6 +46,7 @@ export function ReportForm({ onClose }: { readonly onClose: () => void }): React
         </Tick>
         <Tick name="paths">Whole paths instead of names of files</Tick>
       </fieldset>
+      <Note>Your words and paths are left out unless they are ticked.</Note>
       {busy ? <Progress sentence="Making the report" fraction={null} /> : null}
       <div className={styles["actions"]}>
         <Button
@@ -69,7 +70,6 @@ export function ReportForm({ onClose }: { readonly onClose: () => void }): React
         </Button>
         <Button onClick={onClose}>Cancel</Button>
       </div>
-      <Note>Your words and paths are left out unless they are ticked.</Note>
     </div>
   );
 }
