@@ -1,6 +1,6 @@
-// Factorisations of matrices. MLX's own are not used: they differ from library to library in signs
-// and in what they make of singular matrices, and some end the process on NaN. These are the
-// routines of the CPU engine on MLX's stream of the CPU, where MLX's own run too.
+// Factorisations of matrices. MLX's own go to the LAPACK of the system, whose signs and whose answer
+// to singular matrices are its own. These are the routines of the CPU engine on MLX's stream of the
+// CPU, where MLX's own run too: all devices give the same factors.
 #include "../../core/factor.h"
 
 #include <mlx/allocator.h>
