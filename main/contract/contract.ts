@@ -41,12 +41,15 @@ import {
   deriveInput,
   derivedText,
   formattedText,
+  galleryList,
   opList,
   opSampleInput,
   runTextInput,
   textInput,
   textReport,
   textRun,
+  textSource,
+  textSourceInput,
 } from "./views/text.ts";
 import { promptCacheInput, promptCacheView } from "./views/promptCache.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
@@ -327,6 +330,9 @@ export const contract = {
     "text.derive": call(deriveInput, derivedText),
     /** Once, beside the float64 reference. */
     "text.run": call(runTextInput, textRun),
+    /** The text that an open graph was read from. */
+    "text.source": call(textSourceInput, textSource),
+    "text.gallery": call(nothing, galleryList),
     /** Every op: what it is, and what runs it. */
     "ops.list": call(nothing, opList),
     /** A sample of an op as the text of a graph. */

@@ -86,6 +86,7 @@ export const COMMAND_NAMES = [
   "eval",
   "grad",
   "vmap",
+  "new",
   "ops",
   "train",
   "run",

@@ -69,6 +69,8 @@ describe("the recorded answers", () => {
       "text.format",
       "text.derive",
       "text.run",
+      "text.source",
+      "text.gallery",
       "ops.list",
       "ops.sample",
       "tokens.encode",
