@@ -44,6 +44,7 @@ import {
   galleryList,
   opList,
   opSampleInput,
+  readTextInput,
   runTextInput,
   textInput,
   textReport,
@@ -325,7 +326,7 @@ export const contract = {
     "convert.plan": call(convertChoice, convertPlan),
     "quantize.plan": call(quantizeChoice, quantizePlan),
     /** Graphs as text: everything that is wrong with one, or what it is. */
-    "text.read": call(textInput, textReport),
+    "text.read": call(readTextInput, textReport),
     "text.format": call(textInput, formattedText),
     "text.derive": call(deriveInput, derivedText),
     /** Once, beside the float64 reference. */

@@ -22,8 +22,14 @@ const textDiagnostic = z.object({
 export type TextDiagnostic = View<typeof textDiagnostic>;
 
 export const textInput = z.object({ text: graphText });
+export const readTextInput = textInput.extend({
+  /** With the types of the values of the outer graph. */
+  types: z.boolean().default(false),
+});
 export const textReport = z.object({
   diagnostics: z.array(textDiagnostic),
+  /** By the offset of the word that defines the value; several where it has several results. Empty where not asked for. */
+  types: z.array(z.object({ start: z.number(), types: z.array(z.string()) })),
   /** Null where something is wrong. */
   graph: z
     .object({

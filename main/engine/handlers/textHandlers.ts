@@ -48,9 +48,10 @@ export function textHandlers(parts: TextParts): Pick<EngineHandlers["calls"], Te
       });
     },
     "text.gallery": () => ({ graphs: [...GALLERY] }),
-    "text.read": ({ text }) => {
-      const { graph, diagnostics } = readGraph(opTable, text);
-      return { diagnostics: diagnostics.map(told), graph: graph === undefined ? null : describe(graph) };
+    "text.read": ({ text, types: asked }) => {
+      const { graph, diagnostics, types } = readGraph(opTable, text);
+      const typed = [...(asked ? types() : [])].map(([start, each]) => ({ start, types: each.map(formatType) }));
+      return { diagnostics: diagnostics.map(told), types: typed, graph: graph === undefined ? null : describe(graph) };
     },
     "text.format": ({ text }) => {
       const formatted = formatText(text);
