@@ -34,7 +34,15 @@ const drawn = [
   ...["async", "selected"].map((name) => `renderer/session/${name}.ts`),
 ];
 const drawing = ["renderer/drawing", "renderer/graph/graphModel.ts"];
-const engine = [...runtimeLayers, "main/training", "main/quantize", "main/statistics", "main/compare", "main/contract"];
+const engine = [
+  ...runtimeLayers,
+  "main/gallery",
+  "main/training",
+  "main/quantize",
+  "main/statistics",
+  "main/compare",
+  "main/contract",
+];
 
 /** What clients of the engine may import of it, and of Node's helpers. */
 const doors = [
@@ -70,6 +78,7 @@ export const walls = [
   },
   { folder: "main/replies", may: [...base, "main/grammar"] },
   { folder: "main/grammar", may: [...base, "main/ir/steps.ts"] },
+  { folder: "main/gallery", may: [] },
   { folder: "main/models", may: [...core, "main/ops", "main/formats"] },
   { folder: "main/backends", may: core, alone: true, packages: ["protobufjs"] },
   { folder: "main/compiler", may: compilerLayers },

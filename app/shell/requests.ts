@@ -102,7 +102,7 @@ export function handleRequests(
       properties:
         process.platform === "darwin" ? ["openFile" as const, "openDirectory" as const] : ["openFile" as const],
       filters: [
-        { name: "Model", extensions: ["gguf", "safetensors"] },
+        { name: "Model", extensions: ["gguf", "safetensors", "rlx"] },
         { name: "All files", extensions: ["*"] },
       ],
     };

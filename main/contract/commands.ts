@@ -34,6 +34,7 @@ export const TABS = [
   { id: "compare", title: "Compare" },
   { id: "train", title: "Train" },
   { id: "server", title: "Server" },
+  { id: "text", title: "Text" },
 ] as const;
 export type Tab = (typeof TABS)[number]["id"];
 
@@ -49,6 +50,7 @@ export const COMMANDS = [
   command("file.open", "Open…", "File", ["Mod+O"]),
   command("file.openPath", "Open a path…", "File"),
   command("file.openSample", "Open the sample model", "File"),
+  command("file.gallery", "New graph from the gallery…", "File"),
   command("file.close", "Close the model", "File", ["Mod+Shift+W"]),
   command("file.saveReport", "Save report…", "File", ["Mod+Shift+S"]),
   command("file.copyReport", "Copy report as Markdown", "File"),

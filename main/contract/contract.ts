@@ -41,14 +41,18 @@ import {
   deriveInput,
   derivedText,
   formattedText,
+  galleryList,
   opList,
   opSampleInput,
   bisectTextInput,
+  readTextInput,
   runTextInput,
   textInput,
   textReport,
   textBisection,
   textRun,
+  textSource,
+  textSourceInput,
 } from "./views/text.ts";
 import { promptCacheInput, promptCacheView } from "./views/promptCache.ts";
 import { exportInput, exportItem, exportModel, exportPlan } from "./views/export.ts";
@@ -324,13 +328,16 @@ export const contract = {
     "convert.plan": call(convertChoice, convertPlan),
     "quantize.plan": call(quantizeChoice, quantizePlan),
     /** Graphs as text: everything that is wrong with one, or what it is. */
-    "text.read": call(textInput, textReport),
+    "text.read": call(readTextInput, textReport),
     "text.format": call(textInput, formattedText),
     "text.derive": call(deriveInput, derivedText),
     /** Once, beside the float64 reference. */
     "text.run": call(runTextInput, textRun),
     /** Which pass changes the result of a graph. */
     "text.bisect": call(bisectTextInput, textBisection),
+    /** The text that an open graph was read from. */
+    "text.source": call(textSourceInput, textSource),
+    "text.gallery": call(nothing, galleryList),
     /** Every op: what it is, and what runs it. */
     "ops.list": call(nothing, opList),
     /** A sample of an op as the text of a graph. */

@@ -3,6 +3,7 @@ export const OPENED_MODELS = [
   "a .gguf file (of a split model, any part)",
   "a .safetensors file",
   "the folder of a Hugging Face model",
+  "a graph in text (.rlx)",
 ] as const;
 
 /** "a, b, or c" */

@@ -222,7 +222,12 @@ export function createEngine(parts: EngineParts): Engine {
       ...serving.calls,
       ...cacheHandlers({ devices, plans }),
       ...opsHandlers(),
-      ...textHandlers({ devices, files, jobs, threads: defaultThreads }),
+      ...textHandlers({
+        ...services,
+        ...{ store, devices, cpu, packages, jobs },
+        threads: defaultThreads,
+        initialTarget: initial,
+      }),
       ...promptCacheHandlers({ store, decoders, devices, jobs, files: services.promptCaches }),
       "tokens.encode": encodeHandler(store),
       "template.inspect": templateHandler(store),

@@ -29,6 +29,10 @@ export const TEMPLATE = {
 export const isWholeText = ({ inputs, nodes }: Graph): boolean =>
   inputs.some((id) => nodes[id]?.attrs["name"] === INPUTS.length);
 
+/** True for a graph that counts new tokens: a model's step. */
+export const isStep = ({ inputs, nodes }: Graph): boolean =>
+  inputs.some((id) => nodes[id]?.attrs["name"] === INPUTS.tokens);
+
 /** True for a step of an encoder-decoder: it takes what the encoder read. */
 export const readsSource = ({ inputs, nodes }: Graph): boolean =>
   inputs.some((id) => nodes[id]?.attrs["name"] === INPUTS.sourceLength);

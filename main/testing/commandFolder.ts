@@ -87,6 +87,7 @@ export const COMMAND_NAMES = [
   "eval",
   "grad",
   "vmap",
+  "new",
   "ops",
   "train",
   "run",

@@ -21,7 +21,11 @@ export interface Address {
 const OFFER = "offer:";
 
 export const openOf = (source: OpenSource | null): string | null =>
-  source === null || source.kind === "file" ? null : source.kind === "offer" ? OFFER + source.id : source.path;
+  source === null || source.kind === "file" || source.kind === "text"
+    ? null
+    : source.kind === "offer"
+      ? OFFER + source.id
+      : source.path;
 
 export const sourceAt = (open: string): OpenSource =>
   open.startsWith(OFFER) ? { kind: "offer", id: open.slice(OFFER.length) } : { kind: "path", path: open };

@@ -8,6 +8,8 @@ import { WorkbenchError } from "../../main/diagnostics/errors.ts";
 import type { DroppedModel } from "./types.ts";
 
 const CONFIG = "config.json";
+/** A graph in text. */
+export const isGraphText = (name: string): boolean => /\.rlx$/iu.test(name);
 const isGguf = (name: string): boolean => /\.gguf$/iu.test(name);
 const isSafetensors = (name: string): boolean => /\.safetensors$/iu.test(name);
 const byName = (a: File, b: File): number => a.name.localeCompare(b.name);
@@ -36,7 +38,8 @@ export function modelsOfFiles(given: readonly File[]): DroppedModels {
     ...(config !== undefined && tensors.length > 0 ? tensors.slice(0, 1) : firstParts(tensors)),
   ].map((file): DroppedModel => ({ file, folder: null, beside }));
   const others = files.filter(
-    ({ name }) => !isSafetensors(name) && !isGguf(name) && !(tensors.length > 0 && isOfFolder(name)),
+    ({ name }) =>
+      !isSafetensors(name) && !isGguf(name) && !isGraphText(name) && !(tensors.length > 0 && isOfFolder(name)),
   );
   return { models, others };
 }

@@ -9,6 +9,7 @@ import {
   fileName,
   identityOf,
   LARGEST_DOCUMENT,
+  LARGEST_KEPT_TEXT,
   readDocument,
   withoutPaths,
 } from "../../main/contract/views/session.ts";
@@ -87,6 +88,7 @@ type Parts = Readonly<Record<string, Json>>;
 
 const sourceOf = (source: OpenSource | null, { title, file }: Overview): SessionSource => {
   if (source?.kind === "offer") return source;
+  if (source?.kind === "text" && source.text.length <= LARGEST_KEPT_TEXT) return source;
   // A dropped file that was found on the engine's machine has a path.
   const path = source?.kind === "path" ? source.path : (file?.path ?? null);
   if (path !== null) return { kind: "path", path };
@@ -95,7 +97,7 @@ const sourceOf = (source: OpenSource | null, { title, file }: Overview): Session
 
 /** Of the file; null for an offer. */
 const nameOf = (source: SessionSource): string | null =>
-  source.kind === "offer" ? null : source.kind === "name" ? source.name : fileName(source.path);
+  source.kind === "offer" ? null : source.kind === "path" ? fileName(source.path) : source.name;
 
 /** null for a model of which only the name is known. */
 const kindOf = (source: SessionSource): OpenSource | null => (source.kind === "name" ? null : source);

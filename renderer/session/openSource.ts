@@ -10,6 +10,8 @@ export function titleOf(source: OpenSource): string {
       return lastPart(source.path);
     case "offer":
       return "the example";
+    case "text":
+      return source.name;
     case "file":
       return source.dropped.folder ?? source.dropped.file.name;
   }

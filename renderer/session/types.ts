@@ -11,9 +11,18 @@ export interface DroppedModel {
   readonly beside: ReadonlyMap<string, File>;
 }
 
+/** A graph as text, which lies in no file of the engine's machine. */
+export interface TextSource {
+  readonly kind: "text";
+  /** "cnn.rlx" */
+  readonly name: string;
+  readonly text: string;
+}
+
 export type OpenSource =
   | { readonly kind: "path"; readonly path: string }
   | { readonly kind: "offer"; readonly id: string }
+  | TextSource
   | { readonly kind: "file"; readonly dropped: DroppedModel };
 
 /** Work of this window, or of the engine itself; that of another window's model is not. */

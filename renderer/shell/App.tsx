@@ -119,6 +119,7 @@ function Window({ store, shell }: AppProps): ReactNode {
           onPair={commands["model.faster"].run}
           onServer={commands["view.server"].run}
           onTrain={commands["view.train"].run}
+          onGallery={commands["file.gallery"].run}
           onSettings={commands["file.settings"].run}
         />
       )}

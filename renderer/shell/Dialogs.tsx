@@ -8,6 +8,7 @@ import { SESSION_ENDING } from "../../main/contract/views/session.ts";
 import { current, failed, IDLE, ready } from "../session/async.ts";
 import { typedPath } from "../session/openSource.ts";
 import { ChoiceList } from "../features/start/ChoiceList.tsx";
+import { Gallery } from "../features/text/Gallery.tsx";
 import { Operations } from "../features/ops/Operations.tsx";
 import { PairForm } from "../features/start/PairForm.tsx";
 import { SettingsForm } from "../features/start/SettingsForm.tsx";
@@ -60,6 +61,9 @@ export function Dialogs(): ReactNode {
       </Dialog>
       <Dialog title="Operations" open={dialog === "operations"} onClose={close} width={880}>
         <Operations list={askOps} sample={askOpSample} />
+      </Dialog>
+      <Dialog title="Graphs to start from" open={dialog === "gallery"} onClose={close} width={600}>
+        <Gallery onOpened={close} />
       </Dialog>
       <Dialog title="Export the session" open={dialog === "session"} onClose={close}>
         <SessionForm onClose={close} />

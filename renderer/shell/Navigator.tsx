@@ -2,6 +2,7 @@
  * The navigator: beside a run the conversations; the structure as a tree (what the canvas draws, for keyboard and screen reader), the
  * passes, past runs, a filter.
  */
+import { isGraphAlone } from "../../main/contract/views/model.ts";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { KeyboardEvent, ReactNode } from "react";
 import { useEffect, useMemo, useRef, useState } from "react";
@@ -40,7 +41,7 @@ export function Navigator(): ReactNode {
   const canGraph = useWorkbench((state) => current(state.model)?.canGraph.ok === true);
   const tab = useWorkbench((state) => state.tab);
   const isTalk = useWorkbench(
-    (state) => state.tab === "run" && current(state.model)?.kind !== "demo-graph" && canGraph,
+    (state) => state.tab === "run" && !isGraphAlone(current(state.model)?.kind ?? "model") && canGraph,
   );
   const [unfolded, setUnfolded] = useState<ReadonlySet<Folded>>(new Set());
   const folds = FOLDED_ON.has(tab);

@@ -1,4 +1,5 @@
 /** The bar at the top: the model, the subject (what it runs on, in which phase), the two things to do with them, the commands. */
+import { isGraphAlone } from "../../main/contract/views/model.ts";
 import { Moon, Sun, SunMoon } from "lucide-react";
 import type { ReactNode } from "react";
 import { COMMANDS, keyText } from "../../main/contract/commands.ts";
@@ -34,7 +35,7 @@ export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
           <SubjectPick />
         </span>
       ) : null}
-      {overview?.canGraph.ok === true && overview.kind !== "demo-graph" ? <PhaseSwitch /> : null}
+      {overview?.canGraph.ok === true && !isGraphAlone(overview.kind) ? <PhaseSwitch /> : null}
       <span className={styles["go"]}>
         {running ? (
           <Button look="primary" onClick={commands["model.stop"].run}>
@@ -46,7 +47,7 @@ export function Toolbar({ mac }: { readonly mac: boolean }): ReactNode {
           </Button>
         )}
       </span>
-      {overview?.canRun.ok === true && overview.kind !== "demo-graph" ? <RunsOn /> : null}
+      {overview?.canRun.ok === true && !isGraphAlone(overview.kind) ? <RunsOn /> : null}
       <Button
         disabled={overview === null || refusal !== null}
         title={refusal ?? undefined}

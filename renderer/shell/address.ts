@@ -22,7 +22,8 @@ interface Step {
   readonly dropped: string | null;
 }
 
-const droppedName = ({ source }: WorkbenchState): string | null => (source?.kind === "file" ? titleOf(source) : null);
+const droppedName = ({ source }: WorkbenchState): string | null =>
+  source?.kind === "file" || source?.kind === "text" ? titleOf(source) : null;
 
 export function addressOf(state: WorkbenchState): Address {
   const { source, tab, selection } = state;

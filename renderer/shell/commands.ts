@@ -98,6 +98,7 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     },
     // In a browser a dialog: it has no windows of its own.
     "file.settings": always(() => (shell === null ? get().showDialog("settings") : shell.openSettings())),
+    "file.gallery": always(() => get().showDialog("gallery")),
     "file.openSample": {
       run: () => {
         const sample = current(get().info)?.offers.find(({ kind }) => kind === "sample");
@@ -154,6 +155,7 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
       if (get().tab === "train") return void get().startTraining();
       get().setTab("run");
       if (model()?.kind === "demo-graph") void get().runHybrid();
+      else if (model()?.kind === "text") void get().runGraph();
       else if (get().draft.trim() !== "") void get().send();
       else requestAnimationFrame(() => document.getElementById("composer")?.focus());
     }),

@@ -6,6 +6,7 @@ import { profilePart } from "../features/profile/part.ts";
 import { columnsPart, runsPart, talkPart } from "../features/run/part.ts";
 import { serverPart } from "../features/server/part.ts";
 import { trainPart } from "../features/train/part.ts";
+import { textPart } from "../features/text/slice.ts";
 import type { DocumentPart } from "../session/document.ts";
 import { adaptersPart, targetPart, viewPart } from "../session/parts.ts";
 import type { WorkbenchState } from "./store.ts";
@@ -23,5 +24,6 @@ export const DOCUMENT_PARTS: readonly DocumentPart<WorkbenchState>[] = [
   graphPart,
   profilePart,
   notesPart,
+  textPart,
   viewPart,
 ];

@@ -58,6 +58,8 @@ import type { TrainSlice } from "../features/train/slice.ts";
 import { createTrainSlice } from "../features/train/slice.ts";
 import type { TemplateSlice } from "../features/template/slice.ts";
 import { createTemplateSlice } from "../features/template/slice.ts";
+import type { TextSlice } from "../features/text/slice.ts";
+import { createTextSlice } from "../features/text/slice.ts";
 import type { ServerSlice } from "../features/server/slice.ts";
 import { createServerSlice } from "../features/server/slice.ts";
 import { browserLayoutWorker, createLayoutClient } from "../graph/layoutClient.ts";
@@ -96,6 +98,7 @@ export type WorkbenchState = SessionState &
   TensorsSlice &
   AgainstSlice &
   TemplateSlice &
+  TextSlice &
   TrainSlice &
   KeptRunsSlice &
   NotesSlice;
@@ -134,6 +137,7 @@ export function createWorkbenchStore(
       ...createEmbedSlice(tools()),
       ...createNotesSlice(tools()),
       ...createTemplateSlice(tools()),
+      ...createTextSlice(tools()),
       ...createServerSlice(tools()),
       ...createTrainSlice(tools()),
       ...createKeptRunsSlice(tools()),

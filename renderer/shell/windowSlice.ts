@@ -4,7 +4,17 @@ import type { ThemeChoice } from "../ui/theme.ts";
 import { applyTheme, nextTheme, storedTheme } from "../ui/theme.ts";
 
 export type DialogName =
-  "palette" | "shortcuts" | "path" | "pair" | "doctor" | "operations" | "about" | "session" | "report" | "settings";
+  | "palette"
+  | "shortcuts"
+  | "path"
+  | "pair"
+  | "doctor"
+  | "operations"
+  | "gallery"
+  | "about"
+  | "session"
+  | "report"
+  | "settings";
 
 /** What the export tab writes. */
 export type WriteKind = "package" | "quantize" | "convert";

@@ -1,4 +1,5 @@
 /** Benchmarks of prefill and decode. */
+import { isGraphAlone } from "../../main/contract/views/model.ts";
 import type { ReactNode } from "react";
 import { BenchInspector } from "../features/bench/BenchInspector.tsx";
 import { BenchTab } from "../features/bench/BenchTab.tsx";
@@ -10,7 +11,7 @@ function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 export const tab: WorkbenchTab = {
-  isShown: ({ kind, canGraph }) => canGraph.ok && kind !== "demo-graph",
+  isShown: ({ kind, canGraph }) => canGraph.ok && !isGraphAlone(kind),
   View: BenchTab,
   Inspector,
   work: { isBusy: ({ benchRunning }) => benchRunning !== null, stop: ({ stopBench }) => stopBench() },

@@ -1,4 +1,5 @@
 /** Where the time of a token goes. */
+import { isGraphAlone } from "../../main/contract/views/model.ts";
 import type { ReactNode } from "react";
 import { ExpertsCard } from "../features/experts/ExpertsCard.tsx";
 import { ProfileInspector } from "../features/profile/ProfileInspector.tsx";
@@ -19,7 +20,7 @@ function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 export const tab: WorkbenchTab = {
-  isShown: ({ kind, canGraph }) => canGraph.ok && kind !== "demo-graph",
+  isShown: ({ kind, canGraph }) => canGraph.ok && !isGraphAlone(kind),
   View: ProfileTab,
   Inspector,
   work: {

@@ -4,12 +4,17 @@ import { WhereCard } from "../features/profile/WhereCard.tsx";
 import { RunInspector } from "../features/run/RunInspector.tsx";
 import { RunTab } from "../features/run/RunTab.tsx";
 import { useRun } from "../features/run/useRun.ts";
+import { GraphRun, GraphRunCard } from "../features/text/GraphRun.tsx";
 import { TemplateTools } from "../features/template/TemplateTools.tsx";
+import { current } from "../session/async.ts";
 import { useCanRun } from "../session/useCanRun.ts";
 import type { WorkbenchTab } from "../shell/tabs.ts";
 
 function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
-  return useCanRun() ? (
+  const isText = useRun((s) => current(s.model)?.kind === "text");
+  const canRun = useCanRun();
+  if (isText) return <GraphRunCard />;
+  return canRun ? (
     <RunInspector>
       <WhereCard />
       <TemplateCard />
@@ -25,15 +30,23 @@ function TemplateCard(): ReactNode {
   return <TemplateTools session={{ device, context }} />;
 }
 
+/** A graph in text has runs of its own. */
+function View(): ReactNode {
+  const isText = useRun((s) => current(s.model)?.kind === "text");
+  return isText ? <GraphRun /> : <RunTab />;
+}
+
 export const tab: WorkbenchTab = {
   isShown: ({ canGraph }) => canGraph.ok,
-  View: RunTab,
+  View,
   Inspector,
   work: {
-    isBusy: ({ running, hybrid }) => running !== null || hybrid.kind === "loading",
+    isBusy: ({ running, hybrid, graphRunning }) =>
+      running !== null || hybrid.kind === "loading" || graphRunning !== null,
     stop(state) {
       state.stop();
       state.stopHybrid();
+      state.stopGraph();
     },
   },
 };

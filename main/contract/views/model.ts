@@ -3,11 +3,12 @@ import { z } from "zod";
 import type { View } from "../define.ts";
 import { pooling } from "./embed.ts";
 import { samplingHints } from "./run.ts";
+import { graphText } from "./text.ts";
 import { ability, fact, figure, modelId, referenceNotice, sumRow, targetSpec, u8 } from "./common.ts";
 
 /**
  * path: a file the engine can reach · offer: one of `engineInfo.offers` · header: a dropped file whose header was fed ·
- * upload: a dropped file that was sent whole · model: an open model once more, for other adapters.
+ * upload: a dropped file that was sent whole · model: an open model once more, for other adapters · text: a graph as text.
  */
 export const modelSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("path"), path: z.string().min(1).max(4096) }),
@@ -15,6 +16,7 @@ export const modelSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("header"), header: z.string().min(1).max(64) }),
   z.object({ kind: z.literal("upload"), upload: z.string().min(1).max(64) }),
   z.object({ kind: z.literal("model"), model: modelId }),
+  z.object({ kind: z.literal("text"), name: z.string().min(1).max(1024), text: graphText }),
 ]);
 export type ModelSource = View<typeof modelSource>;
 
@@ -86,7 +88,7 @@ export type WeightErrors = View<typeof weightErrors>;
 
 export const overview = z.object({
   model: modelId,
-  kind: z.enum(["model", "header-only", "demo-graph"]),
+  kind: z.enum(["model", "header-only", "demo-graph", "text"]),
   title: z.string(),
   /** The quantisation in one word ("Q4_K_M"), or what stands for it. */
   variant: z.string(),
@@ -121,6 +123,9 @@ export const overview = z.object({
   argument: z.string().nullable(),
 });
 export type Overview = View<typeof overview>;
+
+/** A graph and no model: it has no file of weights, no tokens and no phases. */
+export const isGraphAlone = (kind: Overview["kind"]): boolean => kind === "demo-graph" || kind === "text";
 
 export const metadataRow = z.object({
   key: z.string(),

@@ -9,6 +9,8 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 
 /** Letters of a document: what a request over a socket may hold, with room for the frame. */
 export const LARGEST_DOCUMENT = 6_000_000;
+/** Letters of a graph in text that is kept; a longer one has to be opened again. */
+export const LARGEST_KEPT_TEXT = 500_000;
 /** Models of which a document keeps something. */
 export const MOST_MODELS = 64;
 /** The ending of a document that is handed on. */
@@ -31,6 +33,8 @@ const parts = z.record(z.string().min(1).max(64), json);
 const sessionSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("path"), path: z.string().min(1).max(4096) }),
   z.object({ kind: z.literal("offer"), id: z.string().min(1).max(64) }),
+  /** A graph that lies in no file. */
+  z.object({ kind: z.literal("text"), name: z.string().min(1).max(1024), text: z.string().max(LARGEST_KEPT_TEXT) }),
   /** It was dropped on a browser's window, or its path was left out: only its name is known. */
   z.object({ kind: z.literal("name"), name: z.string().max(4096) }),
 ]);

@@ -1,12 +1,12 @@
 /** Graphs as text (docs/ir-text.md): what is wrong with one, one layout, derivatives, and a run; and the ops in them. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { f64 } from "./common.ts";
+import { f64, modelId, targetSpec, u8 } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 import { precision } from "./graph.ts";
 
 export const LONGEST_TEXT = 64 << 20;
-const graphText = z.string().max(LONGEST_TEXT);
+export const graphText = z.string().max(LONGEST_TEXT);
 /** Offsets in the text. */
 const span = { start: z.number(), end: z.number() };
 const typed = z.object({ name: z.string(), type: z.string() });
@@ -23,8 +23,14 @@ const textDiagnostic = z.object({
 export type TextDiagnostic = View<typeof textDiagnostic>;
 
 export const textInput = z.object({ text: graphText });
+export const readTextInput = textInput.extend({
+  /** With the types of the values of the outer graph. */
+  types: z.boolean().default(false),
+});
 export const textReport = z.object({
   diagnostics: z.array(textDiagnostic),
+  /** By the offset of the word that defines the value; several where it has several results. Empty where not asked for. */
+  types: z.array(z.object({ start: z.number(), types: z.array(z.string()) })),
   /** Null where something is wrong. */
   graph: z
     .object({
@@ -68,12 +74,25 @@ export type Derivation = View<typeof deriveInput>["how"];
 export const derivedText = z.object({ text: z.string() });
 
 const numbers = z.array(z.number()).max(1 << 22);
+const array = z.string().min(1).max(1024).optional();
+export const LARGEST_SENT_ARRAY = 8 << 20;
+const arrayBytes = u8.refine(({ byteLength }) => byteLength <= LARGEST_SENT_ARRAY, "at most 8 MiB");
 export const runTextInput = z.object({
   text: graphText,
   device: runDevice.default(DEFAULT_DEVICE),
-  /** By name: numbers row by row, or a .npy file on the engine's machine. An input without either is drawn from the seed. */
+  /**
+   * By name: numbers row by row, or a .npy or .npz file, on the engine's machine or sent. An input without any is drawn
+   * from the seed. The array of an archive has the input's name, where `array` says no other.
+   */
   inputs: z
-    .record(z.string(), z.union([z.object({ numbers }), z.object({ path: z.string().min(1).max(4096) })]))
+    .record(
+      z.string(),
+      z.union([
+        z.object({ numbers }),
+        z.object({ path: z.string().min(1).max(4096), array }),
+        z.object({ name: z.string().min(1).max(1024), bytes: arrayBytes, array }),
+      ]),
+    )
     .default({}),
   symbols: z
     .record(
@@ -86,18 +105,45 @@ export const runTextInput = z.object({
     )
     .default({}),
   seed: z.number().int().min(0).max(0xffff_ffff).default(1),
+  /** Runs, of which the outputs of the last are told. */
+  repeats: z.number().int().min(1).max(10_000).default(1),
+  /** With the time of each step, where the device tells it. */
+  profile: z.boolean().default(false),
+  /** Most values of each output that are told. */
+  values: z
+    .number()
+    .int()
+    .min(0)
+    .max(1 << 26)
+    .default(1 << 26),
+  /** What packages are made for; null: this machine, or the engine's own. */
+  target: targetSpec.nullable().default(null),
 });
 export type RunTextInput = View<typeof runTextInput>;
 export const textRun = z.object({
   device: z.string(),
   sentence: z.string(),
+  /** The shortest run. */
   seconds: z.number(),
+  compileSeconds: z.number(),
+  times: z.array(z.number()),
+  /** Of the last run, in order; null where the device tells none. */
+  steps: z.array(z.object({ kernel: z.string(), op: z.string(), label: z.string(), seconds: z.number() })).nullable(),
+  symbols: z.record(z.string(), z.number()),
   inputs: z.array(typed),
   outputs: z.array(
     z.object({
       name: z.string(),
       dtype: z.string(),
       shape: z.array(z.number()),
+      count: z.number(),
+      /** Of what is finite; null where nothing is. */
+      least: z.number().nullable(),
+      most: z.number().nullable(),
+      mean: z.number().nullable(),
+      /** NaN and infinities. */
+      odd: z.number(),
+      /** The first of them. */
       values: f64,
       /** Largest distance from the float64 reference, over the largest value there. */
       error: z.number(),
@@ -107,7 +153,8 @@ export const textRun = z.object({
 export type TextRun = View<typeof textRun>;
 
 /** A run of the graph as it stands after each pass. */
-export const bisectTextInput = runTextInput.extend({
+const given = { text: true, device: true, inputs: true, symbols: true, seed: true } as const;
+export const bisectTextInput = runTextInput.pick(given).extend({
   precision: precision.default("f32"),
   /** A step changes the result when it moves it by more than this part of its largest number. */
   tolerance: z.number().min(0).max(1).default(1e-5),
@@ -132,6 +179,13 @@ export const textBisection = z.object({
   ),
 });
 export type TextBisection = View<typeof textBisection>;
+export const textSourceInput = z.object({ model: modelId });
+export const textSource = z.object({ name: z.string(), path: z.string().nullable(), text: graphText });
+
+/** A small graph to start from. */
+const galleryEntry = z.object({ id: z.string(), title: z.string(), sentence: z.string(), text: z.string() });
+export const galleryList = z.object({ graphs: z.array(galleryEntry) });
+export type GalleryEntry = View<typeof galleryEntry>;
 
 const opFacts = z.object({
   name: z.string(),

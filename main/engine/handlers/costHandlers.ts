@@ -133,13 +133,13 @@ async function rowOf(request: VerdictRequest, signal: AbortSignal): Promise<Judg
 
 async function judged(request: VerdictRequest, signal: AbortSignal): Promise<Judged> {
   const { model, subject, machine } = request;
-  const isDemo = model.kind === "demo-graph";
+  const isAlone = model.isGraphAlone;
   const decode = await costOf({ ...request, phase: "decode" }, signal);
-  const wholeText = !isDemo && isWholeText(await templateOf(model, signal, "prefill"));
-  const prefill = isDemo ? undefined : await costOf({ ...request, phase: "prefill" }, signal);
+  const wholeText = !isAlone && isWholeText(await templateOf(model, signal, "prefill"));
+  const prefill = isAlone ? undefined : await costOf({ ...request, phase: "prefill" }, signal);
   const writes = writesText(model);
   const speed = speedOf({ machine, decode: decode.cost, prefill: prefill?.cost, writes, wholeText });
-  const step = isDemo ? "run" : writes ? "token" : "text";
+  const step = isAlone ? "run" : writes ? "token" : "text";
   const usesAne =
     subject.backend === "coreml" && (subject.target.units === "cpu-ane" || subject.target.units === "all");
   const row: VerdictRow = {
@@ -159,7 +159,7 @@ const usesGpu = ({ backend, target: { units } }: Subject): boolean =>
   backend === "mlx" || (backend === "coreml" && (units === "all" || units === "cpu-gpu"));
 
 function writesText(model: OpenModel): boolean {
-  if (model.kind === "demo-graph") return false;
+  if (model.isGraphAlone) return false;
   const { architecture } = model.description;
   return architecture.kind === "known" && architecture.architecture.kind === "decoder";
 }

@@ -53,7 +53,7 @@ export function exportHandlers(parts: ExportParts): {
         void parts.packages.removeAbandonedFiles();
         yield phaseItem("prepare", "Preparing the graph", started);
         yield* writing<ExportProgress, ExportReport, ExportItem>({
-          ...{ jobs: parts.jobs, kind: "export", title: open.description.title, model: open.id },
+          ...{ jobs: parts.jobs, kind: "export", title: open.title, model: open.id },
           work: (emit) =>
             exportModel(open, planTarget(open, target, "decode"), {
               directory: () => parts.packages.writer(where, { noted: true }),
@@ -83,7 +83,7 @@ function doneItem(
   report: ExportReport,
 ): Extract<ExportItem, { readonly kind: "done" }> {
   const bytes = report.weightBytes + report.modelBytes;
-  const source = model.file?.byteLength ?? report.sourceBytes;
+  const source = model.file?.byteLength ?? model.text?.text.length ?? report.sourceBytes;
   return {
     kind: "done",
     path,
@@ -106,6 +106,7 @@ function doneItem(
 
 /** One sentence on what the mapping cost, and one more where numbers were lost altogether. */
 export function weightsSentence(weights: ExportReport["weights"]): string {
+  if (weights.length === 0) return "No weights of a file: its numbers stand in the program.";
   const worst = Math.max(0, ...weights.map(({ rmsError }) => rmsError));
   const error = worst === 0 ? "none" : `${(worst * 100).toPrecision(2)} %`;
   const overflowed = weights.reduce((sum, weight) => sum + weight.overflowed, 0);
@@ -143,7 +144,7 @@ async function exportPlan(
   signal: AbortSignal,
 ): Promise<ExportPlan> {
   const can = exportAbility(model, devices);
-  const name = model.file === undefined ? "model" : stemOf(model.file);
+  const name = model.file === undefined ? (model.text?.name.replace(/\.rlx$/iu, "") ?? "model") : stemOf(model.file);
   const suggested = await packages.suggest(model.placeOfResults, `${name}.mlpackage`);
   const base = {
     suggestedPath: suggested.path,
@@ -160,13 +161,13 @@ async function exportPlan(
       forms: [],
       sentence: can.sentence,
     };
-  if (!model.file)
+  if (!model.file && !can.ok)
     return {
       ...base,
       bytes: figure(0, "bytes", "predicted", "no plan"),
       functions: [],
       forms: [],
-      sentence: can.ok ? "" : can.sentence,
+      sentence: can.sentence,
     };
   const plan = planTarget(model, target, "decode");
   const planned = await tasksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
@@ -188,6 +189,6 @@ async function exportPlan(
         ),
     functions: [...planned.functions],
     forms: planned.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
-    sentence: `${bytesFigure(bytes)}, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file: ${bytesFigure(weights)} of weights ${functions}, and ${bytesFigure(bytes - weights)} of program, constants and padding.`,
+    sentence: `${bytesFigure(bytes)}${model.file === undefined ? "" : `, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file`}: ${bytesFigure(weights)} of weights ${functions}, and ${bytesFigure(bytes - weights)} of program, constants and padding.`,
   };
 }

@@ -25,7 +25,7 @@ export function hybridHandlers(
     "hybrid.run": async ({ model, device, target, seed }, { signal }): Promise<HybridView> => {
       const open = store.get(model);
       if (open.kind !== "demo-graph")
-        throw new WorkbenchError("INPUT_ARGUMENT", "[hybrid] only the demo graph runs part by part", {
+        throw new WorkbenchError("INPUT_ARGUMENT", "[hybrid] got a model, expected the demo graph", {
           hint: "Run a model in the Run tab.",
         });
       const job = jobs.start("hybrid", "demo graph", model);

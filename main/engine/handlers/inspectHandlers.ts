@@ -19,7 +19,7 @@ import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import type { Machine, Uploads } from "../services.ts";
 import { hereOf } from "../measure/thisMachine.ts";
-import { DEMO_EXPORT, demoOverview } from "../views/demoView.ts";
+import { DEMO_EXPORT, demoOverview, noGraph, textOverview } from "../views/demoView.ts";
 import { fileBlocks, metadataPage, metadataValue } from "../views/inspectView.ts";
 import { tokenizerRefusal } from "../../tokenizer/tokenizer.ts";
 import { CAN, cannot, fileOverview, plainSentence } from "../views/overviewView.ts";
@@ -130,6 +130,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
   const { file } = model;
   const device = devices.first;
   const missing = missingOf(device);
+  if (model.text !== undefined) return textOverview(model, model.text, target, missing ?? CAN);
   if (!file) return demoOverview(model, target, missing ?? CAN);
   const { description } = model;
   const canGraph = graphAbility(model, file, device.weightTypes);
@@ -160,6 +161,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
 
 export function exportAbility(model: OpenModel, devices: EngineDevices): Ability {
   const { file } = model;
+  if (model.text !== undefined) return model.text.graph === undefined ? noGraph(model.text) : CAN;
   if (file === undefined) return DEMO_EXPORT;
   const canGraph = graphAbility(model, file, devices.first.weightTypes);
   return canGraph.ok ? exportOf(model) : canGraph;

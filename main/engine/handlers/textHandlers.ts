@@ -1,6 +1,9 @@
 /** Graphs as text: read, formatted, derived and run. */
 import type { EngineHandlers } from "../../contract/contract.ts";
+import type { TargetSpec } from "../../contract/views/common.ts";
 import type { TextDiagnostic, TextReport } from "../../contract/views/text.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import { gradient, mapped } from "../text/derive.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
@@ -11,43 +14,54 @@ import { formatText } from "../../ir/text/format.ts";
 import { printWhole } from "../../ir/text/print.ts";
 import { formatType } from "../../ir/type.ts";
 import { opTable } from "../../ops/index.ts";
-import type { EngineDevice, EngineDevices } from "../devices.ts";
+import type { EngineDevices } from "../devices.ts";
 import type { Jobs } from "../jobs.ts";
-import type { ModelFiles } from "../services.ts";
+import type { ModelStore } from "../models/modelStore.ts";
+import type { ModelFiles, PackageFiles, TrainingFiles } from "../services.ts";
+import { GALLERY } from "../../gallery/gallery.ts";
 import { bisectText } from "../text/bisectText.ts";
 import { runText } from "../text/runText.ts";
+import type { ArrayFiles } from "../text/values.ts";
 
 export interface TextParts {
+  readonly store: Pick<ModelStore, "get">;
   readonly devices: EngineDevices;
+  readonly cpu: CpuAccess;
+  readonly packages: PackageFiles;
   readonly files: ModelFiles;
+  readonly trainingFiles: Pick<TrainingFiles, "inflate">;
   readonly jobs: Jobs;
   readonly threads: number;
+  readonly initialTarget: TargetSpec;
 }
 
-export function textHandlers({
-  devices,
-  files,
-  jobs,
-  threads,
-}: TextParts): Pick<EngineHandlers["calls"], "text.read" | "text.format" | "text.derive" | "text.run" | "text.bisect"> {
-  /** On a device that runs graphs, as a job. */
-  const onDevice = async <Result>(
-    device: string,
-    graph: Graph,
-    work: (able: EngineDevice) => Promise<Result>,
-  ): Promise<Result> => {
-    const able = devices.running(devices.able(device, "graphs", "run"));
+type TextCalls =
+  "text.read" | "text.format" | "text.derive" | "text.run" | "text.bisect" | "text.source" | "text.gallery";
+
+export function textHandlers(parts: TextParts): Pick<EngineHandlers["calls"], TextCalls> {
+  const { devices, files, jobs } = parts;
+  const arrays: ArrayFiles = { files, inflate: (bytes, most) => parts.trainingFiles.inflate(bytes, most) };
+  const asJob = async <Result>(graph: Graph, work: () => Promise<Result>): Promise<Result> => {
     const job = jobs.start("run", graph.name);
     try {
-      return await work(able);
+      return await work();
     } finally {
       job.end();
     }
   };
   return {
-    "text.read": ({ text }) => {
-      const { graph, diagnostics } = readGraph(opTable, text);
-      return { diagnostics: diagnostics.map(told), graph: graph === undefined ? null : describe(graph) };
+    "text.source": ({ model }) => {
+      const { text } = parts.store.get(model);
+      if (text !== undefined) return { name: text.name, path: text.path, text: text.text };
+      throw new WorkbenchError("INPUT_ARGUMENT", "[text] got a model, expected a graph that was opened as text", {
+        hint: "rlx graph prints the graph of a model.",
+      });
+    },
+    "text.gallery": () => ({ graphs: [...GALLERY] }),
+    "text.read": ({ text, types: asked }) => {
+      const { graph, diagnostics, types } = readGraph(opTable, text);
+      const typed = [...(asked ? types() : [])].map(([start, each]) => ({ start, types: each.map(formatType) }));
+      return { diagnostics: diagnostics.map(told), types: typed, graph: graph === undefined ? null : describe(graph) };
     },
     "text.format": ({ text }) => {
       const formatted = formatText(text);
@@ -59,13 +73,17 @@ export function textHandlers({
       const graph = parseGraph(opTable, text);
       return { text: printWhole(how.kind === "grad" ? gradient(graph, how) : mapped(graph, how)) };
     },
-    "text.run": ({ text, device, ...asked }, { signal }) => {
+    "text.run": ({ text, device, target, ...asked }, { signal }) => {
       const graph = parseGraph(opTable, text);
-      return onDevice(device, graph, (able) => runText({ files, device: able, threads }, graph, asked, signal));
+      const { segments } = devices.get(device, "run").capabilities;
+      const chosen = segments === true ? devices.get(device, "run") : devices.able(device, "graphs", "run");
+      const able = { ...parts, arrays, device: devices.running(chosen), target: target ?? parts.initialTarget };
+      return asJob(graph, () => runText(able, graph, asked, signal));
     },
     "text.bisect": ({ text, device, ...asked }, { signal }) => {
       const graph = parseGraph(opTable, text);
-      return onDevice(device, graph, (able) => bisectText({ files, device: able, threads }, graph, asked, signal));
+      const able = { ...parts, arrays, device: devices.running(devices.able(device, "graphs", "run")) };
+      return asJob(graph, () => bisectText(able, graph, asked, signal));
     },
   };
 }

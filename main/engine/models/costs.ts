@@ -121,7 +121,7 @@ export async function costOfRoute(
     phase,
     route.target.context,
   );
-  return coremlCost({ route, machine, tokens: model.kind === "demo-graph" ? 1 : tokens });
+  return coremlCost({ route, machine, tokens: model.isGraphAlone ? 1 : tokens });
 }
 
 async function onCoreml(request: CostRequest, signal: AbortSignal): Promise<SubjectCost> {

@@ -171,7 +171,7 @@ class Search {
       if (tried?.result === "ok") break;
     }
     const context = Math.floor(target.context / 2);
-    if (model.kind !== "demo-graph" && context >= 64) {
+    if (!model.isGraphAlone && context >= 64) {
       const shorter = { ...target, context };
       const route = await routeOf(model, shorter, phase, signal);
       // The same operations with other shapes: only then a node's id means the same in both.

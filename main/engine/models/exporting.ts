@@ -7,7 +7,10 @@ import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import type { Pooling } from "../../models/family.ts";
 import { embedderGraph } from "../../runtime/embedderModel.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
-import { encoderOf, templateOf } from "./graphs.ts";
+import { graphHash } from "../../ir/hash.ts";
+import { withValues } from "../text/subject.ts";
+import { bindingsFor, encoderOf, templateOf } from "./graphs.ts";
+import { NO_FILE } from "./hybrid.ts";
 import type { OpenModel } from "./openModel.ts";
 import { requirePaths } from "./openModel.ts";
 import { packageRequest, readsFrom, templateVariants, weightWork } from "./packageRequest.ts";
@@ -22,6 +25,7 @@ export async function exportRequest(
   packageName = "the planned package",
   pooling?: Pooling,
 ): Promise<ExportRequest> {
+  if (model.text !== undefined) return textRequest(model, target, signal, packageName);
   const { watch, description } = model;
   const graph =
     pooling === undefined
@@ -33,6 +37,21 @@ export async function exportRequest(
     description: `${description.title} ${description.variant}`,
     source: model.requireFile("export").identity,
     ...(watch === undefined ? {} : { watch }),
+  });
+}
+
+/** A graph that is no model's: one function, its symbols bound, its parameters as constants. */
+async function textRequest(
+  model: OpenModel,
+  target: PlanTarget,
+  signal: AbortSignal,
+  packageName: string,
+): Promise<ExportRequest> {
+  const graph = withValues(await templateOf(model, signal));
+  return packageRequest(graph, target, {
+    variants: [{ name: "main", bindings: bindingsFor(graph, "decode", target.context) }],
+    ...{ packageName, description: graph.name, source: graphHash(graph) },
+    ...(model.watch === undefined ? {} : { watch: model.watch }),
   });
 }
 
@@ -49,8 +68,8 @@ export interface ExportOptions {
 }
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
-  const file = model.requireFile("export");
-  requirePaths(model, "export");
+  const file = model.text === undefined ? model.requireFile("export") : undefined;
+  if (file !== undefined) requirePaths(model, "export");
   const request = await exportRequest(
     model,
     target,
@@ -61,7 +80,7 @@ export async function exportModel(model: OpenModel, target: PlanTarget, options:
   );
   return exportPackage(request, {
     directory: await options.directory(),
-    weights: { read: readsFrom(file), ...weightWork(options.engine) },
+    weights: { read: file === undefined ? NO_FILE : readsFrom(file), ...weightWork(options.engine) },
     signal: options.signal,
     inSlices: (steps) => inSlices(steps, options.signal),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),

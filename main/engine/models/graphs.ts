@@ -12,6 +12,7 @@ import type { Backend } from "../../contract/views/graph.ts";
 import { BUILT, LEGAL } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
+import { dimSymbols } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { placeOf } from "../../ir/pass.ts";
@@ -24,6 +25,7 @@ import {
   PREFILL_BUCKET,
   TEMPLATE,
   encoderTemplate,
+  isStep,
   isWholeText,
   readsSource,
   template,
@@ -31,6 +33,7 @@ import {
 import { opTable } from "../../ops/index.ts";
 import type { PassRecord } from "../../passes/pipeline.ts";
 import { countOps } from "../../passes/pipeline.ts";
+import { graphOfText, withValues } from "../text/subject.ts";
 import type { OpenModel } from "./openModel.ts";
 import type { TaskKind } from "./taskCache.ts";
 import { inSlices, tasksOf } from "./taskCache.ts";
@@ -39,15 +42,28 @@ import { inSlices, tasksOf } from "./taskCache.ts";
 export const stepTokens = (phase: Phase): number => (phase === "decode" ? 1 : PREFILL_BUCKET);
 
 /** Sizes that a phase and a context give to the symbols of a template; a whole text has no phases. */
-export const bindingsFor = (graph: Graph, phase: Phase, context: number): Bindings =>
-  isWholeText(graph)
-    ? { [TEMPLATE.tokens]: context }
-    : {
-        [TEMPLATE.tokens]: stepTokens(phase),
-        [TEMPLATE.rows]: 1,
-        [TEMPLATE.capacity]: context,
-        ...(readsSource(graph) && { [TEMPLATE.source]: context }),
-      };
+export function bindingsFor(graph: Graph, phase: Phase, context: number): Bindings {
+  if (isWholeText(graph)) return { [TEMPLATE.tokens]: context };
+  if (!isStep(graph)) return sizesOf(graph, context);
+  return {
+    [TEMPLATE.tokens]: stepTokens(phase),
+    [TEMPLATE.rows]: 1,
+    [TEMPLATE.capacity]: context,
+    ...(readsSource(graph) && { [TEMPLATE.source]: context }),
+  };
+}
+
+/** Every symbol of a graph that is no model's: as large as its limit lets it be, and the context. */
+function sizesOf({ nodes, symbolLimits }: Graph, context: number): Bindings {
+  const leaves = nodes.filter(({ op }) => op === "input" || op === "state");
+  const symbols = leaves.flatMap(({ outputs: [type] }) => type?.shape.flatMap(dimSymbols) ?? []);
+  return Object.fromEntries(
+    [...new Set([...symbols, ...Object.keys(symbolLimits)])].map((symbol) => [
+      symbol,
+      Math.min(symbolLimits[symbol] ?? context, context),
+    ]),
+  );
+}
 
 /**
  * The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. The prefill of an
@@ -55,6 +71,7 @@ export const bindingsFor = (graph: Graph, phase: Phase, context: number): Bindin
  */
 export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32", phase: Phase): Steps<Graph> {
   if (model.kind === "demo-graph") return demoGraph();
+  if (model.text !== undefined) return graphOfText(model.text);
   const file = model.requireFile("graph");
   const encoder = phase === "prefill" ? encoderTemplate(file) : undefined;
   return yield* encoder ?? template(file, { cacheType });
@@ -124,7 +141,7 @@ async function sourceOf(model: OpenModel, pipeline: Pipeline, signal: AbortSigna
       return mlxTemplateOf(model, signal, phase);
     case "coreml":
       return tasksOf(model).get(BOUND, pipelineKey(model, pipeline), signal, async (own) => {
-        const graph = await templateOf(model, own, phase);
+        const graph = await coremlSource(model, phase, own);
         return inSlices(specialize(opTable, graph, bindingsFor(graph, phase, context)), own);
       });
   }
@@ -188,7 +205,7 @@ export function recordNamed(
 /** The graph that Core ML can run node by node: every symbol bound, the general passes, what has no rule taken apart. */
 export const legalFor = (model: OpenModel, phase: Phase, context: number, signal: AbortSignal): Promise<Compiled> =>
   tasksOf(model).get(LEGAL_FOR_TARGET, `${phase} ${context}`, signal, async (own) => {
-    const graph = await templateOf(model, own, phase);
+    const graph = await coremlSource(model, phase, own);
     return inSlices(
       compile(graph, {
         ...model.watch,
@@ -200,6 +217,12 @@ export const legalFor = (model: OpenModel, phase: Phase, context: number, signal
       own,
     );
   });
+
+/** As Core ML is given it: a package holds the values of parameters. */
+async function coremlSource(model: OpenModel, phase: Phase, signal: AbortSignal): Promise<Graph> {
+  const graph = await templateOf(model, signal, phase);
+  return model.text === undefined ? graph : model.cached("with values", () => withValues(graph));
+}
 
 export interface StagedGraph {
   readonly graph: Graph;

@@ -4,7 +4,7 @@
  */
 import { finish } from "../../ir/steps.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
-import type { PartTiming, HostExecutor } from "../../backends/coreml/hybrid/runner.ts";
+import type { HostExecutor, HybridResult, PartTiming } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
 import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
@@ -15,6 +15,7 @@ import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
+import { numbersIn, typedArrayOf } from "../../ir/hostBytes.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { evaluate } from "../../ops/evaluate.ts";
@@ -43,6 +44,44 @@ export interface OpenRunner {
 }
 export type RunnerOpener = (packagePath: string) => Promise<OpenRunner>;
 
+export interface RunParts {
+  readonly route: Route;
+  readonly engine: CpuEngine;
+  readonly open: RunnerOpener;
+  readonly packages: Pick<PackageFiles, "temporary" | "writer">;
+}
+
+/** Packages and opens the parts of a route, and lets `work` run them, as often as it wants. */
+export async function runParts<T>(
+  { route, engine, open, packages }: RunParts,
+  work: (run: () => Promise<HybridResult>) => Promise<T>,
+  { inputs, signal }: { readonly inputs: Readonly<Record<string, HostTensor>>; readonly signal: AbortSignal },
+): Promise<T> {
+  const place = await packages.temporary("segments.mlpackage");
+  try {
+    // Where Core ML runs no part, there is nothing to open.
+    const hasPackage = route.lowered !== undefined;
+    if (hasPackage) await packageRoute(route, engine, () => packages.writer(place.path), signal);
+    const opened = hasPackage ? await open(place.path) : undefined;
+    const host = hostExecutor(engine);
+    try {
+      const runner = new HybridRunner({
+        table: opTable,
+        route,
+        runner: opened?.runner ?? NO_PACKAGE,
+        host: host.run,
+        kernel: coremlKernel,
+      });
+      return await work(() => runner.run(inputs, signal));
+    } finally {
+      host.dispose();
+      await opened?.close();
+    }
+  } finally {
+    await place.remove();
+  }
+}
+
 export async function runHybrid(
   graph: Graph,
   route: Route,
@@ -52,29 +91,10 @@ export async function runHybrid(
   open: RunnerOpener,
   packages: Pick<PackageFiles, "temporary" | "writer">,
 ): Promise<HybridRun> {
-  const place = await packages.temporary("segments.mlpackage");
-  try {
-    await packageRoute(route, engine, () => packages.writer(place.path), signal);
-    const opened = await open(place.path);
-    const host = hostExecutor(engine);
-    try {
-      const inputs = seededInputs(graph, seed);
-      const runner = new HybridRunner({
-        table: opTable,
-        route,
-        runner: opened.runner,
-        host: host.run,
-        kernel: coremlKernel,
-      });
-      const { outputs, timings, truth } = await runner.run(inputs, signal);
-      return { outputs, timings, relativeRms: difference(outputs, finish(evaluate(graph, { inputs })).outputs), truth };
-    } finally {
-      host.dispose();
-      await opened.close();
-    }
-  } finally {
-    await place.remove();
-  }
+  const inputs = seededInputs(graph, seed);
+  const run = await runParts({ route, engine, open, packages }, (once) => once(), { inputs, signal });
+  const { outputs, timings, truth } = run;
+  return { outputs, timings, relativeRms: difference(outputs, finish(evaluate(graph, { inputs })).outputs), truth };
 }
 
 /** The Core ML parts of a route as one package: one function each. */
@@ -89,9 +109,27 @@ export async function packageRoute(
   await packageLowered(lowered, { read: NO_FILE, dequantize: nativeDequantize(engine) }, directory, signal);
 }
 
-const NO_FILE: WeightBytes["read"] = (tensor) =>
+/** Where every part runs on the host: nothing is asked of it. */
+const NO_PACKAGE: PackageRunner = {
+  label: "host",
+  truth: "measured",
+  newState: () => ({
+    copy: () => NO_PACKAGE.newState(),
+    read: () => undefined,
+    write: () => undefined,
+    dispose: () => undefined,
+  }),
+  function: (name) => {
+    throw new WorkbenchError("BUG_INVARIANT", `[hybrid] there is no function ${name}`);
+  },
+};
+
+export const NO_FILE: WeightBytes["read"] = (tensor) =>
   Promise.reject(
-    new WorkbenchError("INPUT_MISSING_TENSOR", `[hybrid] a demo graph has no weight file: "${tensor}" is needed`),
+    new WorkbenchError(
+      "INPUT_MISSING_TENSOR",
+      `[hybrid] a graph without a model has no weight file: "${tensor}" is needed`,
+    ),
   );
 
 /** A lowered program as a package. */
@@ -138,12 +176,12 @@ function hostExecutor(engine: CpuEngine): { readonly run: HostExecutor; dispose(
       return finish(evaluate(graph, { inputs })).outputs;
     const session = sessions.get(graph) ?? open(graph);
     sessions.set(graph, session);
-    const given = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typed(tensor)]));
+    const given = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typedArrayOf(tensor)]));
     const { outputs } = await session.run({ inputs: given, fetch: graph.outputs.map((output) => output.name) }, signal);
     return Object.fromEntries(
       Object.entries(outputs).map(([name, value]) => [
         name,
-        hostTensor(value.dtype, value.shape, numbers(value.dtype, value.bytes)),
+        hostTensor(value.dtype, value.shape, Float64Array.from(numbersIn(value.dtype, value.bytes))),
       ]),
     );
   };
@@ -152,18 +190,6 @@ function hostExecutor(engine: CpuEngine): { readonly run: HostExecutor; dispose(
     for (const plan of plans) plan.dispose();
   };
   return { run, dispose };
-}
-
-function typed(tensor: HostTensor): ArrayBufferView {
-  if (tensor.dtype === "f32") return Float32Array.from(tensor.data);
-  if (tensor.dtype === "i32") return Int32Array.from(tensor.data);
-  throw new WorkbenchError("UNSUPPORTED_OP", `[hybrid] host parts take f32 and i32, got ${tensor.dtype}`);
-}
-
-function numbers(dtype: string, bytes: Uint8Array<ArrayBuffer>): ArrayLike<number> {
-  if (dtype === "f32") return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-  if (dtype === "i32") return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-  throw new WorkbenchError("UNSUPPORTED_OP", `[hybrid] host parts give f32 and i32, got ${dtype}`);
 }
 
 function seededInputs(graph: Graph, seed: number): Readonly<Record<string, HostTensor>> {

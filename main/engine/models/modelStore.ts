@@ -2,7 +2,9 @@
 import type { CompileObserver } from "../../compiler/compile.ts";
 import type { AdapterSource, LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { identityOf } from "../../contract/views/session.ts";
+import { LONGEST_TEXT } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { ByteSource } from "../../formats/byteSource.ts";
 import type { AdapterChoice } from "../../formats/gguf/adapters.ts";
 import { withAdapters } from "../../formats/gguf/adapters.ts";
 import { describeFile } from "../../formats/gguf/describe.ts";
@@ -17,6 +19,8 @@ import { writeMade } from "./madeModel.ts";
 import type { ModelInit } from "./openModel.ts";
 import { OpenModel } from "./openModel.ts";
 import type { ModelFiles, Recents, Uploads } from "../services.ts";
+import type { TextSubject } from "../text/subject.ts";
+import { isTextName, textSubject } from "../text/subject.ts";
 
 export interface ModelStore {
   readonly headers: Headers;
@@ -32,6 +36,32 @@ export interface ModelStore {
   /** What each open model takes. */
   held(): { readonly model: string; readonly bytes: number }[];
   dispose(): Promise<void>;
+}
+
+const textInit = (text: TextSubject, argument: string | null, openedInSeconds: number): ModelInit => ({
+  ...{ kind: "text", file: undefined, data: { kind: "none" }, offer: undefined },
+  ...{ text, argument, openedInSeconds },
+});
+
+async function openText(
+  source: ByteSource,
+  path: string,
+  argument: string,
+  signal: AbortSignal | undefined,
+): Promise<ModelInit> {
+  const started = performance.now();
+  try {
+    if (source.byteLength > LONGEST_TEXT)
+      throw new WorkbenchError(
+        "INPUT_LIMIT",
+        `[${source.name}] got ${source.byteLength} bytes, expected a text of ${LONGEST_TEXT} at most`,
+        { hint: "Write constants by their hash, or as parameters in memory." },
+      );
+    const text = new TextDecoder().decode(await source.read(0, source.byteLength, signal));
+    return textInit(textSubject(source.name, path, text), argument, (performance.now() - started) / 1000);
+  } finally {
+    await source.close();
+  }
 }
 
 /** A file that is not open here. */
@@ -77,6 +107,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
   ): Promise<ModelInit> => {
     const started = performance.now();
     const { source, openSibling, beside, path: full } = await files.open(path);
+    if (isTextName(source.name)) return openText(source, full, argument ?? quotePath(path), signal);
     const file = await openModelFile(source, { openSibling, signal });
     return {
       kind: "model",
@@ -119,6 +150,8 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
         await noteOpened(path, init).catch(() => undefined);
         return init;
       }
+      case "text":
+        return textInit(textSubject(source.name, null, source.text), null, 0);
       case "upload":
         return { ...(await openPath(parts.uploads.pathOf(source.upload).path, null, signal)), argument: null };
       case "header": {

@@ -4,12 +4,14 @@
  */
 import type { CompileObserver } from "../../compiler/compile.ts";
 import type { Overview } from "../../contract/views/model.ts";
+import { isGraphAlone } from "../../contract/views/model.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ModelDescription } from "../../models/describe.ts";
 import { describeModel } from "../../models/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import type { DevicePhase } from "../../runtime/devices/provider.ts";
+import type { TextSubject } from "../text/subject.ts";
 import type { WriteModel } from "./madeModel.ts";
 import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 
@@ -25,8 +27,10 @@ export type ModelData =
 
 export interface ModelInit {
   readonly kind: Overview["kind"];
-  /** undefined for a demo graph. */
+  /** undefined for a graph without a model. */
   readonly file: GgufFile | undefined;
+  /** A graph that was opened as text. */
+  readonly text?: TextSubject;
   readonly data: ModelData;
   readonly offer: string | undefined;
   /** What the command line calls it. */
@@ -62,6 +66,13 @@ export class OpenModel {
   get file(): GgufFile | undefined {
     return this.#init.file;
   }
+  get text(): TextSubject | undefined {
+    return this.#init.text;
+  }
+  /** A graph and no model. */
+  get isGraphAlone(): boolean {
+    return isGraphAlone(this.kind);
+  }
   get data(): ModelData {
     return this.#init.data;
   }
@@ -72,6 +83,7 @@ export class OpenModel {
     return this.#init.openedInSeconds;
   }
   get path(): string | null {
+    if (this.text !== undefined) return this.text.path;
     if (this.data.kind === "made") return this.data.path;
     return this.data.kind === "paths" ? (this.data.paths[0] ?? null) : null;
   }
@@ -83,7 +95,9 @@ export class OpenModel {
 
   requireFile(what: string): GgufFile {
     if (this.file) return this.file;
-    throw new WorkbenchError("INPUT_ARGUMENT", `[${what}] a demo graph has no file`, { hint: "Open a model." });
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${what}] got a graph without a model, expected the file of one`, {
+      hint: "Open a model.",
+    });
   }
 
   get description(): ModelDescription {
@@ -91,8 +105,15 @@ export class OpenModel {
     return this.#description;
   }
 
+  /** Of the model, or the name of a graph. */
+  get title(): string {
+    if (this.file !== undefined) return this.description.title;
+    return this.text?.graph?.name ?? this.text?.name ?? "graph";
+  }
+
   /** Title and variant: two files of one model differ in it. */
   get label(): string {
+    if (this.file === undefined) return this.title;
     const { title, variant } = this.description;
     return [title, variant].filter((part) => part !== "").join(" ");
   }

@@ -9,14 +9,11 @@ import { commonSubexpressions } from "../../passes/commonSubexpressions.ts";
 import { deadCode } from "../../passes/deadCode.ts";
 import { referenceDevice } from "../../runtime/devices/reference.ts";
 import type { EngineDevice } from "../devices.ts";
-import type { ModelFiles } from "../services.ts";
 import { bisectText } from "./bisectText.ts";
 
 const device: Partial<EngineDevice> = { id: "reference", title: "Reference", device: () => referenceDevice() };
-const files: ModelFiles = {
-  open: () => Promise.reject(new Error("no file is named")),
-} as Partial<ModelFiles> as ModelFiles;
-const parts = { device: device as EngineDevice, files, threads: 1 };
+const none = (): Promise<never> => Promise.reject(new Error("no file is named"));
+const parts = { device: device as EngineDevice, arrays: { files: { open: none }, inflate: none }, threads: 1 };
 
 /** y = eˣ + eˣ, and a sine that is not read. */
 function graph(): Graph {

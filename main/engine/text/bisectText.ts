@@ -13,7 +13,7 @@ import type { Pass } from "../../ir/pass.ts";
 import { runPipeline } from "../../passes/pipeline.ts";
 import { inSlices } from "../models/taskCache.ts";
 import { counted } from "../words.ts";
-import type { RunOutput, TextRunParts } from "./runText.ts";
+import type { MadeOutput, TextRunParts } from "./runText.ts";
 import { distanceOf, expectedOf, onDevice, referenceOf, valuesFor } from "./runText.ts";
 
 type Asked = Omit<BisectTextInput, "text" | "device">;
@@ -25,6 +25,8 @@ interface Step {
   readonly change: number;
   readonly error: number;
 }
+/** As the graph stands: no pass runs again. */
+const ONCE = { repeats: 1, profile: false, passes: [] };
 const finite = (distance: number): number | null => (Number.isFinite(distance) ? distance : null);
 
 interface Stage {
@@ -50,23 +52,23 @@ async function stagesOf(
 }
 
 /** Of all outputs the largest. */
-const largest = (outputs: readonly RunOutput[], of: (output: RunOutput, index: number) => number): number =>
+const largest = (outputs: readonly MadeOutput[], of: (output: MadeOutput, index: number) => number): number =>
   outputs.reduce((most, output, i) => Math.max(most, of(output, i)), 0);
 
 export async function bisectText(
-  parts: TextRunParts,
+  parts: Pick<TextRunParts, "arrays" | "device" | "threads">,
   graph: Graph,
   asked: Asked,
   signal: AbortSignal,
   passes: readonly Pass[] = pipelineFor(parts.device.backend ?? "cpu"),
 ): Promise<TextBisection> {
-  const values = await valuesFor(parts.files, graph, asked, signal);
+  const values = await valuesFor(parts.arrays, graph, asked, signal);
   const reference = await referenceOf(graph, values, signal);
   const steps: Step[] = [];
-  let before: readonly RunOutput[] = [];
+  let before: readonly MadeOutput[] = [];
   for (const stage of await stagesOf(graph, asked, passes, signal)) {
     throwIfCancelled(signal);
-    const outputs = await onDevice(parts, stage.graph, values, signal, []);
+    const { outputs } = await onDevice(parts, stage.graph, values, ONCE, signal);
     const previous = before.length === 0 ? outputs : before;
     steps.push({
       name: stage.name,

@@ -34,6 +34,8 @@ export interface ReadGraph {
   readonly diagnostics: readonly Diagnostic[];
   /** The values of the text's outer graph, by the offset of the word that defines them. */
   readonly values: ReadonlyMap<number, Value>;
+  /** The types of each of those values' results, also where something else is wrong. */
+  readonly types: () => ReadonlyMap<number, readonly TensorType[]>;
 }
 
 export function readGraph(table: OpTable, text: string, options: TextOptions = {}): ReadGraph {
@@ -55,6 +57,7 @@ export function readGraph(table: OpTable, text: string, options: TextOptions = {
     graph: diagnostics.length === 0 ? graph : undefined,
     diagnostics,
     values: builder?.defined ?? new Map<number, Value>(),
+    types: () => builder?.types() ?? new Map<number, readonly TensorType[]>(),
   };
 }
 
@@ -99,6 +102,7 @@ class BlockBuilder {
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
   readonly defined = new Map<number, Value>();
+  readonly #results = new Map<number, readonly Known[]>();
   #inputs: readonly NodeId[] | undefined;
   readonly #nexts: string[] = [];
 
@@ -116,6 +120,15 @@ class BlockBuilder {
     if (node === undefined) return undefined;
     const [start, end] = [this.#starts[node], this.#ends[node]];
     return start === undefined || end === undefined ? undefined : { start, end };
+  }
+
+  types(): ReadonlyMap<number, readonly TensorType[]> {
+    return new Map(
+      [...this.#results].map(([at, results]) => [
+        at,
+        results.flatMap((value) => (value === UNKNOWN ? [] : [this.#builder.typeOf(value)])),
+      ]),
+    );
   }
 
   /** States in the order of their `next` lines, those without one behind them. */
@@ -163,6 +176,7 @@ class BlockBuilder {
       : this.#node(definition, stated, { start: op.start, end: span.end });
     const results: readonly Known[] = known ?? this.#standIns(stated);
     const [first] = results;
+    this.#results.set(value.start, results);
     if (first !== undefined && first !== UNKNOWN) {
       this.#starts[first.node] = span.start;
       this.#ends[first.node] = span.end;

@@ -10,6 +10,8 @@ import { counted } from "../../engine/words.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, namingDevices, openModel, unfinished, wholeNumber } from "./client.ts";
 import type { Output } from "./output.ts";
+import { benchText } from "./graphRuns.ts";
+import { isGraphText } from "./graphText.ts";
 import { figureText, phaseText } from "./output.ts";
 
 interface BenchOptions extends CommonOptions {
@@ -33,6 +35,7 @@ const MOST_ROUNDS = 1000;
 const MOST_TIMED_ROUNDS = 100;
 
 export async function bench(command: Command, choice: ModelChoice, options: BenchOptions): Promise<number> {
+  if (isGraphText(choice.file)) return benchText(command, choice.file, options);
   const form = formOf(options.output);
   const input = {
     promptTokens: numbers("pp", options.pp, 0, MOST_TOKENS),

@@ -5,8 +5,9 @@ import type { Command, ModelChoice } from "./client.ts";
 import { deviceOption } from "./client.ts";
 import type { PassesOptions } from "./graph.ts";
 import { backendOf, passes, precisionOf } from "./graph.ts";
-import type { ValueOptions } from "./graphText.ts";
-import { isGraphText, valuesOf } from "./graphText.ts";
+import type { ValueOptions } from "./graphRuns.ts";
+import { valuesOf } from "./graphRuns.ts";
+import { isGraphText } from "./graphText.ts";
 import { readText } from "./text.ts";
 
 interface BisectOptions extends PassesOptions, ValueOptions {

@@ -436,6 +436,36 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[2,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
   },
   {
+    line: "run DIR/fit.rlx --device coreml-sim --input x=1,2,3,4,5,6 --input y=2,7",
+    json: z.object({ device: z.literal("coreml-sim"), outputs: z.tuple([z.object({ name: z.literal("loss") })]) }),
+    says: /^Core ML, simulated: compiled in [^]*loss +f32\[\] +1\.25 +the same/,
+  },
+  {
+    line: "bench DIR/fit.rlx --device cpu,mlx --repeats 2",
+    json: z.object({ results: z.array(z.object({ device: text, times: z.array(number).length(2) })).length(2) }),
+    says: /^device +compiled in [^]*\ncpu +[\d.]+ ms [^]*\nmlx /,
+  },
+  {
+    line: "profile DIR/fit.rlx",
+    json: z.object({ steps: z.array(z.object({ op: text, seconds: number })).min(3) }),
+    says: /^CPU: compiled in [^]*linear[\w]* +[\d.e-]+ ms +[\d.]+ % +1\n/,
+  },
+  {
+    line: "route DIR/fit.rlx --context 64",
+    json: z.object({ segments: z.array(z.object({ device: text })) }),
+    says: /a step/,
+  },
+  {
+    line: "new",
+    json: z.object({ graphs: z.array(z.object({ id: text, text: text })).length(6) }),
+    says: /^graph +what\n[^]*\nmamba-block +A /,
+  },
+  {
+    line: "new lstm",
+    json: z.object({ id: z.literal("lstm"), text: text }),
+    says: /^\/\/ A sequence [^]* = lstm\(/,
+  },
+  {
     line: "ops softmax",
     json: z.object({
       ops: z.tuple([

@@ -59,6 +59,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
         `${item.path}: ${bytesText(item.bytes)} (${item.ratioToSource.toFixed(3)} × the file) in ${figureText(item.seconds)}, functions ${item.functions.join(", ")}`,
       );
       const worst = [...item.weights].sort((a, b) => b.relativeRms - a.relativeRms).slice(0, 10);
+      if (worst.length === 0) return 0;
       output.line(`\nLargest errors of ${item.weights.length} weights:`);
       output.table(
         ["weight", "from", "form", "bits", "rms"],

@@ -1,14 +1,11 @@
-/** `rlx check|fmt|eval|grad|vmap FILE.rlx`: graphs as text (docs/ir-text.md). */
-import { mkdir, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import type { Input } from "../../contract/contract.ts";
-import type { TextDiagnostic, TextRun } from "../../contract/views/text.ts";
+/** `rlx check|fmt|grad|vmap FILE.rlx`: graphs as text (docs/ir-text.md). */
+import { resolve } from "node:path";
+import type { TextDiagnostic } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
 import { writeAtomically } from "../files/recents.ts";
 import type { Command, CommonOptions } from "./client.ts";
-import { deviceOption, wholeNumber } from "./client.ts";
-import { npyBytes } from "./npyFile.ts";
+import { wholeNumber } from "./client.ts";
 import { readText, STANDARD_INPUT } from "./text.ts";
 
 export const isGraphText = (file: string | undefined): file is string => file !== undefined && /\.rlx$/iu.test(file);
@@ -107,91 +104,3 @@ export async function derive(
 }
 
 const sizeOf = (text: string): number | string => (/^\d/u.test(text) ? wholeNumber("size", text, 0, 1 << 24) : text);
-
-export interface ValueOptions {
-  readonly input?: readonly string[];
-  readonly symbol?: readonly string[];
-  readonly seed?: string;
-}
-
-export interface EvalOptions extends CommonOptions, ValueOptions {
-  readonly device: string;
-  readonly output?: string;
-}
-
-/** The numbers of a run, as options say them. */
-export const valuesOf = ({
-  input,
-  symbol,
-  seed,
-}: ValueOptions): Pick<Input<"text.run">, "inputs" | "symbols" | "seed"> => ({
-  inputs: Object.fromEntries((input ?? []).map(inputOf)),
-  symbols: Object.fromEntries((symbol ?? []).map(symbolOf)),
-  ...(seed === undefined ? {} : { seed: wholeNumber("seed", seed, 0, 0xffff_ffff) }),
-});
-
-/** Numbers of an output that are shown. */
-const FEW_VALUES = 12;
-
-export async function evaluateText(command: Command, file: string, options: EvalOptions): Promise<number> {
-  const { client, output, signal } = command;
-  const device = await deviceOption(command, options.device, "graphs");
-  const text = await readText(file, command);
-  const run = await client.call("text.run", { text, device, ...valuesOf(options) }, { signal });
-  output.value(run);
-  output.line(run.sentence);
-  output.line();
-  output.table(
-    ["output", "type", "values", "from the reference"],
-    run.outputs.map(({ name, dtype, shape, values, error }) => [
-      name,
-      `${dtype}[${shape.join(",")}]`,
-      valuesText(values),
-      error === 0 ? "the same" : error.toExponential(1),
-    ]),
-    { yields: 2 },
-  );
-  if (options.output !== undefined) await writeArrays(options.output, run, (path) => output.note(path));
-  return 0;
-}
-
-const valuesText = (values: Float64Array): string => {
-  const shown = Array.from(values.subarray(0, FEW_VALUES), (value) => String(Number(value.toPrecision(5)))).join(" ");
-  return values.length > FEW_VALUES ? `${shown} … ${values.length - FEW_VALUES} more` : shown;
-};
-
-async function writeArrays(folder: string, run: TextRun, note: (text: string) => void): Promise<void> {
-  const place = resolve(folder);
-  await mkdir(place, { recursive: true });
-  for (const { name, dtype, shape, values } of run.outputs) {
-    const path = join(place, `${name.replaceAll(/[^\w.-]/gu, "_")}.npy`);
-    await writeFile(path, npyBytes(dtype, shape, values));
-    note(path);
-  }
-}
-
-const halves = (option: string, text: string): readonly [string, string] => {
-  const at = text.indexOf("=");
-  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx eval] --${option}: got ${text}, expected name=…`);
-};
-
-/** `x=1,2,3` or `x=file.npy`. */
-function inputOf(text: string): [string, { numbers: number[] } | { path: string }] {
-  const [name, said] = halves("input", text);
-  if (/\.npy$/iu.test(said)) return [name, { path: resolve(said) }];
-  const numbers = said.split(",").map(Number);
-  if (said !== "" && numbers.every((value) => !Number.isNaN(value))) return [name, { numbers }];
-  throw new WorkbenchError(
-    "INPUT_ARGUMENT",
-    `[rlx eval] --input ${name}: got ${said}, expected numbers or a .npy file`,
-    {
-      hint: "Write --input x=1,2,3 or --input x=array.npy.",
-    },
-  );
-}
-
-function symbolOf(text: string): [string, number] {
-  const [name, said] = halves("symbol", text);
-  return [name, wholeNumber(`symbol ${name}`, said, 0, 1 << 24)];
-}

@@ -9,7 +9,8 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import type { DiffOptions } from "./diff.ts";
-import type { DeriveOptions, EvalOptions, FormatOptions } from "./graphText.ts";
+import type { EvalOptions } from "./graphRuns.ts";
+import type { DeriveOptions, FormatOptions } from "./graphText.ts";
 import type { OpsOptions } from "./ops.ts";
 import type { SessionOptions } from "./session.ts";
 import { fail } from "./ending.ts";
@@ -392,14 +393,14 @@ graphCommand(
   "rlx eval graph.rlx --input x=1,2,3",
   "rlx eval graph.rlx --input x=x.npy --symbol T=8 --device mlx -o results",
 )
-  .addOption(several("--input <numbers>", "x=1,2,3 row by row, or x=file.npy"))
+  .addOption(several("--input <numbers>", "x=1,2,3 row by row, or x=file.npy, or x=file.npz"))
   .addOption(several("--symbol <size>", "N=8: a size that no input tells; 4 without it"))
   .addOption(preset("--device <id>", "where it runs", "cpu"))
   .option("--seed <n>", "of the inputs that are drawn")
   .option("-o, --output <folder>", "write each output there as .npy")
   .action((file: string, options: EvalOptions, command: Program) =>
     run(async () => {
-      const { evaluateText } = await import("./graphText.ts");
+      const { evaluateText } = await import("./graphRuns.ts");
       return (of: Command, _model: ModelChoice, given: EvalOptions) => evaluateText(of, file, given);
     })(undefined, options, command),
   );
@@ -421,6 +422,19 @@ graphCommand("vmap", "the graph of many items at once, as text", "rlx vmap graph
     run(async () => {
       const { derive } = await import("./graphText.ts");
       return (of: Command, _model: ModelChoice, given: DeriveOptions) => derive(of, file, "vmap", given);
+    })(undefined, options, command),
+  );
+
+program
+  .command("new")
+  .description("a small graph in text to start from; without a name, the list")
+  .argument("[name]", "a graph of the gallery, such as cnn or lstm")
+  .option(...JSON_OPTION)
+  .addHelpText("after", examples(["rlx new", "rlx new cnn > cnn.rlx"]))
+  .action((name: string | undefined, options: CommonOptions, command: Program) =>
+    run(async () => {
+      const { newGraph } = await import("./graphRuns.ts");
+      return (of: Command) => newGraph(of, name);
     })(undefined, options, command),
   );
 
@@ -493,9 +507,12 @@ onTarget(
         'rlx run model.gguf -p "Once upon a time" -n 100 --seed 1',
         'rlx run model.gguf -p "Weather in Rome?" --tools tools.json --tool-choice required --json',
         "rlx run --demo --units all",
+        "rlx run graph.rlx --device coreml-sim",
       )
         .addOption(once("-p, --prompt <text>", "prompt; default: standard input without the final newline"))
         .addOption(once("--prompt-file <path>", "read it from a file, whole; - for standard input, as above"))
+        .addOption(several("--input <numbers>", "of a graph in text (.rlx): as for rlx eval"))
+        .addOption(several("--symbol <size>", "of a graph in text: N=8, a size that no input tells"))
         .option("--experts", "of a mixture: which experts each layer chose for prompt and answer, read once more")
         .addOption(DEMO_INSTEAD),
       "; the prompt is then a message",
@@ -641,6 +658,7 @@ add(
   "rlx bench model.gguf -p 512 -n 64 -t 2 --json",
   "rlx bench model.gguf -p 128,512 -n 32 -d 0,2048 -t 1-4",
   "rlx bench q4.gguf --also q8.gguf -o md",
+  "rlx bench graph.rlx --device cpu,mlx",
 )
   .addOption(preset("-p, --pp <list>", "prompt tokens, such as 512, 128,512 or 1-4; 0 leaves the test out", "512"))
   .addOption(preset("-n, --tg <list>", "generated tokens; 0 leaves the test out", "128"))
@@ -667,6 +685,7 @@ onDevice(
     "rlx profile model.gguf --perfetto trace.json",
     "rlx profile model.gguf --save today.rlxtrace --compare yesterday.rlxtrace",
     "rlx profile --compare yesterday.rlxtrace today.rlxtrace --perfetto both.zip",
+    "rlx profile graph.rlx",
   )
     .addOption(preset("--pp <n>", "prompt tokens", "64"))
     .addOption(preset("--tg <n>", "generated tokens", "16"))

@@ -2,6 +2,8 @@
 import { compareRecordings } from "../../contract/recordings/compare.ts";
 import type { ProfileView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { profileText } from "./graphRuns.ts";
+import { isGraphText } from "./graphText.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, namingDevices, openModel, unfinished, wholeNumber } from "./client.ts";
 import { phaseText } from "./output.ts";
@@ -22,6 +24,7 @@ interface ProfileOptions extends CommonOptions {
 }
 
 export async function profile(command: Command, choice: ModelChoice, options: ProfileOptions): Promise<number> {
+  if (isGraphText(choice.file)) return profileText(command, choice.file, options);
   const { output } = command;
   const by = groupingOf(options.by);
   const traces = (["trace", "perfetto"] as const).flatMap((option) => {

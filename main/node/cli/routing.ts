@@ -1,6 +1,7 @@
 /** The share of each device in the predicted time, as the window's overview shows it: a part of `rlx inspect`. */
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Overview } from "../../contract/views/model.ts";
+import { isGraphAlone } from "../../contract/views/model.ts";
 import type { DeviceShare, RouteView } from "../../contract/views/route.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command } from "./client.ts";
@@ -40,7 +41,7 @@ async function predicted({ client, output, signal }: Command, view: Overview): P
   };
   const decode = await routeOf("decode");
   // A graph without tokens has one phase.
-  const routes = view.kind === "demo-graph" ? [decode] : [decode, await routeOf("prefill")];
+  const routes = isGraphAlone(view.kind) ? [decode] : [decode, await routeOf("prefill")];
   return {
     target: decode.target,
     targetTitle: decode.targetTitle.replace(` · ${decode.phase}`, ""),

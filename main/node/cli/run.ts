@@ -17,6 +17,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice, TargetOptions } from "./client.ts";
 import { decimal, deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
 import { countExperts, printUse, countsOf } from "./experts.ts";
+import { isGraphText } from "./graphText.ts";
 import { READER_LEFT } from "./ending.ts";
 import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
@@ -196,6 +197,8 @@ export function statsLine(start: Start, stats: RunStats, asked: RunInput["contex
 }
 
 interface PromptOptions extends SamplingOptions, TargetOptions, ToldOptions {
+  readonly input?: readonly string[];
+  readonly symbol?: readonly string[];
   readonly experts?: boolean;
   readonly prompt?: string;
   readonly promptFile?: string;
@@ -238,6 +241,7 @@ function refuseTarget(options: TargetOptions): void {
 export async function complete(command: Command, choice: ModelChoice, options: PromptOptions): Promise<number> {
   // A graph of its own: it has no text to go on from.
   if (choice.offer === DEMO_OFFER) return runDemo(command, choice, options);
+  if (isGraphText(choice.file)) return (await import("./graphRuns.ts")).evaluateText(command, choice.file, options);
   refuseTarget(options);
   oneOf("the prompt", { "--prompt": options.prompt, "--prompt-file": options.promptFile });
   const text = await promptOf(command, options);

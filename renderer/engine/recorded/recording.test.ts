@@ -70,6 +70,8 @@ describe("the recorded answers", () => {
       "text.derive",
       "text.run",
       "text.bisect",
+      "text.source",
+      "text.gallery",
       "ops.list",
       "ops.sample",
       "tokens.encode",

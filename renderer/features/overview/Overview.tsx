@@ -1,4 +1,5 @@
 /** The overview: the file, whether it fits, its speed, its route, its contents. */
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { ReactNode } from "react";
 import type { Ability } from "../../../main/contract/views/common.ts";
 import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
@@ -78,7 +79,7 @@ function Head({ overview, onReport }: { readonly overview: OverviewView; readonl
         {command === null ? null : <CopyButton label="Copy as command" text={() => command} />}
         {overview.canRun.ok ? (
           <Button look="primary" small onClick={() => setTab("run")}>
-            {overview.kind === "demo-graph" ? "Run it" : overview.hasChatTemplate ? "Chat with it" : "Complete with it"}
+            {isGraphAlone(overview.kind) ? "Run it" : overview.hasChatTemplate ? "Chat with it" : "Complete with it"}
           </Button>
         ) : overview.canGraph.ok ? (
           <Button look="primary" small onClick={() => setTab("graph")}>

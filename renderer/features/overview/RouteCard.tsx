@@ -1,4 +1,5 @@
 /** Where it will run, in both phases, for the target that is named. */
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { ReactNode } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
 import { ROUTED } from "../../../main/contract/views/graph.ts";
@@ -47,7 +48,7 @@ function Shares({ decode, prefill }: { readonly decode: RouteView; readonly pref
   const of = (route: RouteView | null, device: Device) => route?.devices.find((row) => row.device === device);
   // A graph without tokens has one phase: the second column would repeat the first.
   const phase = useSession((state) => state.phase);
-  const phases = useSession((state) => current(state.model)?.kind !== "demo-graph");
+  const phases = useSession((state) => !isGraphAlone(current(state.model)?.kind ?? "model"));
   const rows = SHOWN.filter((device) => of(decode, device) !== undefined || of(prefill, device) !== undefined);
   const cell = (route: RouteView | null, device: Device): string => {
     if (route === null) return "…";

@@ -1,4 +1,5 @@
 /** The route ribbon, on every tab: the program in execution order by device, with the weakest truth it rests on. */
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { ReactNode } from "react";
 import { memo, useMemo, useState } from "react";
 import type { Device } from "../../../main/contract/views/common.ts";
@@ -35,7 +36,8 @@ export function Ribbon(): ReactNode {
   const isGhost = useSession((session) => session.ghost !== null);
   const [by, setBy] = useState<RibbonWidth>("work");
   const route = current(state);
-  const unit = overview?.kind === "demo-graph" ? "per run" : phase === "decode" ? "per token" : "per chunk";
+  const unit =
+    overview !== null && isGraphAlone(overview.kind) ? "per run" : phase === "decode" ? "per token" : "per chunk";
   return (
     <section className={styles["ribbon"]} aria-label="Route">
       <h2 className={styles["title"]}>Route</h2>

@@ -2,6 +2,7 @@
  * Beside a run: its live speed, the chosen or last token with its alternatives, the context, the
  * template.
  */
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { ReactNode } from "react";
 import type { RunStats } from "../../../main/contract/views/run.ts";
 import { current } from "../../session/async.ts";
@@ -20,7 +21,7 @@ import styles from "./Run.module.css";
 /** `children`: cards of another feature, below the speed. */
 export function RunInspector({ children }: { readonly children?: ReactNode }): ReactNode {
   const inColumns = useRun((s) => s.beside.length > 0);
-  const isGraph = useRun((s) => current(s.model)?.kind === "demo-graph");
+  const isGraph = useRun((s) => isGraphAlone(current(s.model)?.kind ?? "model"));
   if (isGraph) return <p className={styles["heading"]}>One run through the segments, compared with the reference.</p>;
   return (
     <>

@@ -1,4 +1,5 @@
 /** The run tab: a conversation or a completion, its parameters, and what streams in while it goes on. */
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { Overview } from "../../../main/contract/views/model.ts";
 import type { TemplateView } from "../../../main/contract/views/chat.ts";
 import { SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../../main/contract/views/run.ts";
@@ -280,7 +281,7 @@ function askingActions(
     editTurn: (id, prompt) => askAgain(id, prompt),
     async loadTemplate() {
       const open = current(get().model);
-      if (open === null || open.kind === "demo-graph") return;
+      if (open === null || isGraphAlone(open.kind)) return;
       asking = asking?.model === open.model ? asking : { model: open.model, done: askTemplate(open) };
       const mine = asking;
       await mine.done;

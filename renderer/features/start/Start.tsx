@@ -20,10 +20,20 @@ export interface StartProps {
   readonly onPair: () => void;
   readonly onServer: () => void;
   readonly onTrain: () => void;
+  readonly onGallery: () => void;
   readonly onSettings: () => void;
 }
 
-export function Start({ dragging, onOpen, onOpenPath, onPair, onServer, onTrain, onSettings }: StartProps): ReactNode {
+export function Start({
+  dragging,
+  onOpen,
+  onOpenPath,
+  onPair,
+  onServer,
+  onTrain,
+  onGallery,
+  onSettings,
+}: StartProps): ReactNode {
   return (
     <main className={styles["start"]} data-dragging={dragging}>
       <h1 className="visually-hidden">RLX Workbench</h1>
@@ -52,6 +62,9 @@ export function Start({ dragging, onOpen, onOpenPath, onPair, onServer, onTrain,
           </Button>
           <Button look="ghost" onClick={onTrain}>
             Train a small model…
+          </Button>
+          <Button look="ghost" onClick={onGallery}>
+            New graph from the gallery…
           </Button>
         </div>
         <div className={styles["right"]}>

@@ -3,9 +3,11 @@ import type { FinderAction } from "../../../main/contract/shell.ts";
 import type { FoundList } from "../../../main/contract/views/found.ts";
 import type { PreferencesChange, PreferencesView } from "../../../main/contract/views/preferences.ts";
 import { SESSION_ENDING } from "../../../main/contract/views/session.ts";
+import { LONGEST_TEXT } from "../../../main/contract/views/text.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
-import { modelsOfFiles } from "../../session/droppedFile.ts";
+import type { DroppedModels } from "../../session/droppedFile.ts";
+import { isGraphText, modelsOfFiles, textOf } from "../../session/droppedFile.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import type { OpenSource } from "../../session/types.ts";
 
@@ -74,6 +76,24 @@ export function createStartSlice({ engine, shell, set, get, emit }: SliceTools<S
       ...{ name, detail: where, bytes, problem },
       source: { kind: "path", path: at },
     }));
+  };
+
+  /** Graphs in text cross as what they say: the engine needs no file. */
+  const openGraphs = async (graphs: readonly File[], { models, others }: DroppedModels): Promise<void> => {
+    try {
+      const texts = await Promise.all(
+        graphs.map(async (file): Promise<Option> => {
+          const text = await textOf(file, LONGEST_TEXT);
+          const source = { kind: "text", name: file.name, text } as const;
+          return { name: file.name, detail: "Graph in text", bytes: file.size, problem: null, source };
+        }),
+      );
+      const options = [...texts, ...models.map((model) => fileOption(model))];
+      const left = others.map(({ name }) => name);
+      get().openOptions(options, left, `${options.length} graphs and models were dropped`);
+    } catch (error) {
+      get().notifyError("What was dropped could not be read", error);
+    }
   };
 
   return {
@@ -150,6 +170,11 @@ export function createStartSlice({ engine, shell, set, get, emit }: SliceTools<S
       void get().open(first.source);
     },
     openFiles(files) {
+      const graphs = files.filter(({ name }) => isGraphText(name));
+      if (graphs.length > 0) {
+        void openGraphs(graphs, modelsOfFiles(files));
+        return;
+      }
       const { models, others } = modelsOfFiles(files);
       // A file of another format is opened by the engine, which says what it is.
       const [foreign] = models.length === 0 ? files.toSorted((a, b) => a.name.localeCompare(b.name)) : [];

@@ -1,13 +1,11 @@
 /** A program's text, or two of them side by side, in an editor that is loaded when it is first needed. Read only. */
 import type { ReactNode } from "react";
-import { useEffect, useRef, useState } from "react";
-import type * as Module from "./setup.ts";
+import { useEffect, useRef } from "react";
 import { offerFind } from "./findInText.ts";
-import { onThemeChange } from "../theme.ts";
-import { Progress } from "../states.tsx";
-import styles from "./TextView.module.css";
+import type { Setup } from "./host.tsx";
+import { fontFamily, Host, openFind, OPTIONS, useSetup } from "./host.tsx";
 
-type Setup = typeof Module;
+const READ_ONLY = { readOnly: true, domReadOnly: true, contextmenu: false } as const;
 
 export interface TextViewProps {
   readonly label: string;
@@ -20,55 +18,6 @@ export interface TextViewProps {
   readonly onLine?: (line: number) => void;
   /** The search of what this is a page of; without it the editor's own, in what is shown. */
   readonly onFind?: () => void;
-}
-
-const OPTIONS = {
-  readOnly: true,
-  domReadOnly: true,
-  // A text area carries our label; the newer edit context has none.
-  editContext: false,
-  minimap: { enabled: false },
-  fontSize: 12,
-  lineHeight: 19,
-  scrollBeyondLastLine: false,
-  automaticLayout: true,
-  renderLineHighlight: "line",
-  renderWhitespace: "none",
-  occurrencesHighlight: "off",
-  stickyScroll: { enabled: false },
-  fixedOverflowWidgets: true,
-  contextmenu: false,
-  bracketPairColorization: { enabled: false },
-  padding: { top: 8, bottom: 8 },
-  // Room for the signs of a comparison beside the numbers, and bars as thin as the window's own.
-  lineDecorationsWidth: 18,
-  scrollbar: { verticalScrollbarSize: 10, horizontalScrollbarSize: 10, useShadows: false },
-  overviewRulerBorder: false,
-  unicodeHighlight: { ambiguousCharacters: false },
-} as const;
-
-const fontFamily = (): string => getComputedStyle(document.documentElement).getPropertyValue("--mono");
-
-/** The editor module, once it has arrived; its theme follows ours. */
-function useSetup(): Setup | null {
-  const [setup, setSetup] = useState<Setup | null>(null);
-  useEffect(() => {
-    let live = true;
-    void import("./setup.ts").then((loaded) => {
-      loaded.defineTheme();
-      if (live) setSetup(loaded);
-    });
-    return () => {
-      live = false;
-    };
-  }, []);
-  useEffect(() => (setup === null ? undefined : onThemeChange(setup.defineTheme)), [setup]);
-  return setup;
-}
-
-function openFind(editor: ReturnType<Setup["monaco"]["editor"]["create"]>): void {
-  editor.focus();
-  editor.trigger("window", "actions.find", null);
 }
 
 export function TextView({
@@ -94,6 +43,7 @@ export function TextView({
     if (setup === null || host.current === null) return undefined;
     const created = setup.monaco.editor.create(host.current, {
       ...OPTIONS,
+      ...READ_ONLY,
       fontFamily: fontFamily(),
       language,
       ariaLabel: label,
@@ -152,6 +102,7 @@ export function DiffView({ label, language, before, after, sideBySide, numbered 
     if (setup === null || host.current === null) return undefined;
     const created = setup.monaco.editor.createDiffEditor(host.current, {
       ...OPTIONS,
+      ...READ_ONLY,
       fontFamily: fontFamily(),
       originalEditable: false,
       renderOverviewRuler: false,
@@ -204,23 +155,4 @@ export function DiffView({ label, language, before, after, sideBySide, numbered 
   }, [setup, sideBySide, label, numbered]);
 
   return <Host host={host} waiting={setup === null} />;
-}
-
-function Host({
-  host,
-  waiting,
-}: {
-  readonly host: React.RefObject<HTMLDivElement | null>;
-  readonly waiting: boolean;
-}): ReactNode {
-  return (
-    <div className={styles["view"]}>
-      <div ref={host} className={styles["host"]} />
-      {waiting ? (
-        <div className={styles["waiting"]}>
-          <Progress sentence="Loading the editor" fraction={null} />
-        </div>
-      ) : null}
-    </div>
-  );
 }

@@ -35,7 +35,7 @@ async function compiledFor(
   signal: AbortSignal,
 ): Promise<CompiledModel> {
   const { coreml, engine } = parts;
-  if (model.kind !== "demo-graph")
+  if (!model.isGraphAlone)
     return compiledDecoder(coreml, { model, target: route.target, engine: engine(), signal });
   return prepareModel(coreml, {
     units: unitsOf(route.target),

@@ -1,0 +1,122 @@
+// Graphs as text: the gallery on every device, arrays as inputs, and a text that is open like a model.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { GalleryEntry, TextRun } from "../../contract/views/text.ts";
+import { formatText } from "../../ir/text/format.ts";
+import { GALLERY } from "../../gallery/gallery.ts";
+import type { Harness } from "../../testing/engineHarness.ts";
+import { engineHarness } from "../../testing/engineHarness.ts";
+import { npyBytes } from "../../node/cli/npyFile.ts";
+
+let engine: Harness;
+beforeAll(async () => {
+  engine = await engineHarness();
+});
+afterAll(async () => {
+  await engine.done();
+});
+
+const graphOf = (id: string): GalleryEntry => GALLERY.find((each) => each.id === id)!;
+
+/** Most that a device may be from the reference: floats, and halves of a package. */
+const ALLOWED = { cpu: 1e-5, mlx: 1e-5, "coreml-sim": 5e-3 } as const;
+
+test.each(GALLERY)("$id is in its layout, and runs on each device as the reference says", async ({ text }) => {
+  expect(formatText(text)).toEqual({ text });
+  for (const [device, most] of Object.entries(ALLOWED)) {
+    const run = await engine.client.call("text.run", { text, device });
+    expect(run.outputs.length).toBeGreaterThan(0);
+    for (const { name, error, odd } of run.outputs) {
+      expect({ device, name, near: error <= most, odd }).toEqual({ device, name, near: true, odd: 0 });
+      expect(error).toBeGreaterThan(0);
+    }
+  }
+});
+
+/** [x²] with a carried sum: what is told of a run beside its values. */
+const SUM = `graph "sum" {
+  %x = input : f32[3]
+  %before = state "sum" {initial: "constant", value: 10, rewind: "none"} : f32[3]
+  %s = mul(%x, %x)
+  %sum = add(%before, %s)
+  next "sum" = %sum
+  return "sum" = %sum
+}
+`;
+
+const outputOf = ({ outputs: [output] }: TextRun): TextRun["outputs"][number] => output!;
+
+test.each(["cpu", "coreml-sim"])(
+  "on %s a run begins with the states as they are at first, however often",
+  async (device) => {
+    const inputs = { x: { numbers: [1, 2, 3] } };
+    const run = await engine.client.call("text.run", { text: SUM, device, inputs, repeats: 3, values: 2 });
+    expect(run.times).toHaveLength(3);
+    expect(run.symbols).toEqual({});
+    const { values, ...told } = outputOf(run);
+    expect(told).toMatchObject({ count: 3, least: 11, most: 19, odd: 0, error: 0 });
+    expect(told.mean).toBeCloseTo((11 + 14 + 19) / 3, 3);
+    expect([...values]).toEqual([11, 14]);
+  },
+);
+
+test("arrays come from files here, or are sent; a name that is not there is told", async () => {
+  const bytes = npyBytes("f32", [3], Float64Array.from([2, 5, 0]));
+  const path = join(engine.folder, "x.npy");
+  await writeFile(path, bytes);
+  for (const x of [{ path }, { name: "x.npy", bytes }]) {
+    const run = await engine.client.call("text.run", { text: SUM, inputs: { x } });
+    expect([...outputOf(run).values]).toEqual([14, 35, 10]);
+  }
+  const symbolic = SUM.replaceAll("f32[3]", "f32[N]").replace(/ \{initial[^}]*\}/u, ' {rewind: "none"}');
+  const run = await engine.client.call("text.run", { text: symbolic, inputs: { x: { numbers: [3, 4] } } });
+  expect(run.symbols).toEqual({ N: 2 });
+  expect([...outputOf(run).values]).toEqual([9, 16]);
+  const wrong = engine.client.call("text.run", { text: SUM, inputs: { y: { numbers: [1] } } });
+  await expect(wrong).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+});
+
+test("the steps of a run are told with their times", async () => {
+  const run = await engine.client.call("text.run", { text: graphOf("cnn").text, profile: true });
+  expect(run.steps?.map(({ op }) => op)).toContain("conv");
+  expect(run.steps?.every(({ seconds }) => seconds >= 0)).toBe(true);
+});
+
+test("a file of a text is opened like a model: overview, route, passes, export; one with a fault says where it is", async () => {
+  const path = join(engine.folder, "filter.rlx");
+  const { text } = graphOf("fft-filter");
+  await writeFile(path, text);
+  const overview = await engine.client.call("model.open", { source: { kind: "path", path } });
+  expect(overview).toMatchObject({ kind: "text", title: "fft filter", variant: "filter.rlx", canGraph: { ok: true } });
+  const { model, target } = overview;
+  expect(await engine.client.call("text.source", { model })).toEqual({ name: "filter.rlx", path, text });
+  const route = await engine.client.call("route.get", { model, backend: "coreml", target, phase: "decode" });
+  expect(route.devices.map(({ device }) => device)).toContain("host");
+  const plan = await engine.client.call("export.plan", { model, target });
+  expect(plan.suggestedPath).toBe(join(engine.folder, "filter.mlpackage"));
+  expect(plan.functions).toHaveLength(3);
+
+  const faulty = { kind: "text", name: "faulty.rlx", text: text.replace("fft(%z)", "ftt(%z)") } as const;
+  const broken = await engine.client.call("model.open", { source: faulty });
+  expect(broken.canGraph).toMatchObject({ ok: false });
+  expect(broken.sentence).toMatch(/^Line 7: \[ftt\] no such op/);
+  const asked = { model: broken.model, backend: "coreml", target, phase: "decode" } as const;
+  await expect(engine.client.call("route.get", asked)).rejects.toMatchObject({ code: "IR_STRUCTURE" });
+});
+
+test("symbols of a text are as large as their limit, or the context", async () => {
+  const square = `graph "square" {\n  %x = input : f32[N]\n  %s = mul(%x, %x)\n  return "s" = %s\n}\n`;
+  const text = square.replace("%s = mul", "limit N = 96\n  %s = mul");
+  for (const [asked, size] of [
+    [text, 96],
+    [square, 512],
+  ] as const) {
+    const { model, target } = await engine.client.call("model.open", {
+      source: { kind: "text", name: "square.rlx", text: asked },
+    });
+    const key = { model, backend: "coreml", target: { ...target, context: 512 }, phase: "decode" } as const;
+    const route = await engine.client.call("route.get", key);
+    expect(route.segments[0]?.bytesIn).toBe(size * 4);
+  }
+});

@@ -1,0 +1,237 @@
+/** `rlx eval|run|bench|profile FILE.rlx`: a graph in text on devices. `rlx new`: one to start from. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Input } from "../../contract/contract.ts";
+import type { Capability, DeviceInfo } from "../../contract/views/engine.ts";
+import type { TextRun } from "../../contract/views/text.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { counted } from "../../engine/words.ts";
+import type { Command, CommonOptions } from "./client.ts";
+import { devicesOf, orList, targetOf, wholeNumber } from "./client.ts";
+import { npyBytes } from "./npyFile.ts";
+import { readText } from "./text.ts";
+
+export interface ValueOptions {
+  readonly input?: readonly string[];
+  readonly symbol?: readonly string[];
+  readonly seed?: string;
+}
+
+export interface EvalOptions extends CommonOptions, ValueOptions {
+  readonly device: string;
+  readonly output?: string;
+}
+
+/** The numbers of a run, as options say them. */
+export const valuesOf = ({
+  input,
+  symbol,
+  seed,
+}: ValueOptions): Pick<Input<"text.run">, "inputs" | "symbols" | "seed"> => ({
+  inputs: Object.fromEntries((input ?? []).map(inputOf)),
+  symbols: Object.fromEntries((symbol ?? []).map(symbolOf)),
+  ...(seed === undefined ? {} : { seed: wholeNumber("seed", seed, 0, 0xffff_ffff) }),
+});
+
+/** Numbers of an output that are shown. */
+const FEW_VALUES = 12;
+const MOST_RUNS = 10_000;
+
+/** The device, which compiles graphs or runs their parts. */
+async function graphDevice(command: Command, text: string, needs: readonly Capability[]): Promise<string> {
+  const able = (device: DeviceInfo): boolean => needs.some((need) => device.capabilities[need] === true);
+  const devices = await devicesOf(command);
+  const found = devices.find(({ id }) => id === text);
+  if (found !== undefined && able(found)) return text;
+  const why = needs.map((need) => found?.capabilities[need]).find((told) => typeof told === "string");
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx] --device: got ${text === "" ? "nothing" : text}, expected ${orList(devices.filter(able).map(({ id }) => id))}`,
+    why === undefined ? {} : { hint: String(why) },
+  );
+}
+
+/** What is asked for besides the device. */
+async function asked(command: Command, file: string, options: Omit<EvalOptions, "device">): Promise<Input<"text.run">> {
+  const isTargeted = (["chip", "os", "units", "profile", "context"] as const).some(
+    (name) => options[name] !== undefined,
+  );
+  return {
+    text: await readText(file, command),
+    ...valuesOf(options),
+    ...(isTargeted ? { target: await targetOf(command, options) } : {}),
+  };
+}
+
+export async function evaluateText(command: Command, file: string, options: EvalOptions): Promise<number> {
+  const { client, output, signal } = command;
+  const device = await graphDevice(command, options.device, ["graphs", "segments"]);
+  const run = await client.call("text.run", { ...(await asked(command, file, options)), device }, { signal });
+  output.value(run);
+  output.line(run.sentence);
+  output.line();
+  printOutputs(command, run);
+  if (options.output !== undefined) await writeArrays(options.output, run, (path) => output.note(path));
+  return 0;
+}
+
+function printOutputs({ output }: Command, run: TextRun): void {
+  output.table(
+    ["output", "type", "values", "from the reference"],
+    run.outputs.map(({ name, dtype, shape, values, count, error }) => [
+      name,
+      `${dtype}[${shape.join(",")}]`,
+      valuesText(values, count),
+      error === 0 ? "the same" : error.toExponential(1),
+    ]),
+    { yields: 2 },
+  );
+}
+
+const valuesText = (values: Float64Array, count: number): string => {
+  const shown = Array.from(values.subarray(0, FEW_VALUES), (value) => String(Number(value.toPrecision(5)))).join(" ");
+  return count > FEW_VALUES ? `${shown} … ${count - FEW_VALUES} more` : shown;
+};
+
+async function writeArrays(folder: string, run: TextRun, note: (text: string) => void): Promise<void> {
+  const place = resolve(folder);
+  await mkdir(place, { recursive: true });
+  for (const { name, dtype, shape, values } of run.outputs) {
+    const path = join(place, `${name.replaceAll(/[^\w.-]/gu, "_")}.npy`);
+    await writeFile(path, npyBytes(dtype, shape, values));
+    note(path);
+  }
+}
+
+export interface GraphBenchOptions extends CommonOptions {
+  readonly device: string;
+  readonly repeats: string;
+  readonly warmup: string;
+}
+
+const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(4)} ms`;
+
+/** Whole runs of a graph, on each device behind the other. */
+export async function benchText(command: Command, file: string, options: GraphBenchOptions): Promise<number> {
+  const { client, output, signal } = command;
+  const devices: string[] = [];
+  for (const id of options.device.split(",")) devices.push(await graphDevice(command, id.trim(), ["graphs"]));
+  const warmup = wholeNumber("warmup", options.warmup, 0, 100);
+  const repeats = wholeNumber("repeats", options.repeats, 1, MOST_RUNS - 100);
+  const input = await asked(command, file, {});
+  const results = [];
+  for (const device of devices) {
+    output.progress(`Running on ${device}`, device);
+    const run = await client.call("text.run", { ...input, device, repeats: repeats + warmup, values: 0 }, { signal });
+    const times = run.times.slice(warmup).sort((a, b) => a - b);
+    results.push({
+      ...{ device, compileSeconds: run.compileSeconds, times: run.times.slice(warmup) },
+      ...{ least: times[0] ?? 0, median: times[times.length >> 1] ?? 0, most: times.at(-1) ?? 0 },
+    });
+  }
+  output.value({ file, results });
+  output.table(
+    ["device", "compiled in", "shortest", "median", "longest", "runs"],
+    results.map(({ device, compileSeconds, least, median, most, times }) => [
+      device,
+      ...[compileSeconds, least, median, most].map(milliseconds),
+      String(times.length),
+    ]),
+    { right: [1, 2, 3, 4, 5] },
+  );
+  return 0;
+}
+
+/** Where the time of a run goes, by step or added up by op. */
+export async function profileText(
+  command: Command,
+  file: string,
+  options: CommonOptions & { readonly device: string; readonly by: string },
+): Promise<number> {
+  const { client, output, signal } = command;
+  if (options.by !== "op" && options.by !== "layer")
+    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx profile] --by: got ${options.by}, expected op or layer`);
+  const device = await graphDevice(command, options.device, ["graphs"]);
+  const input = await asked(command, file, {});
+  // The first run finds cold caches.
+  const run = await client.call("text.run", { ...input, device, profile: true, repeats: 2, values: 0 }, { signal });
+  output.value(run);
+  output.line(run.sentence);
+  if (run.steps === null) {
+    output.line(`${device} tells no time of single steps.`);
+    return 0;
+  }
+  const sums = new Map<string, { seconds: number; steps: number }>();
+  for (const { op, label, seconds } of run.steps) {
+    const key = options.by === "op" ? op : label;
+    const sum = sums.get(key) ?? { seconds: 0, steps: 0 };
+    sums.set(key, { seconds: sum.seconds + seconds, steps: sum.steps + 1 });
+  }
+  const whole = run.steps.reduce((sum, { seconds }) => sum + seconds, 0);
+  output.line();
+  output.table(
+    [options.by === "op" ? "op" : "where", "time", "share", "steps"],
+    [...sums]
+      .sort(([, a], [, b]) => b.seconds - a.seconds)
+      .map(([name, { seconds, steps }]) => [
+        name,
+        milliseconds(seconds),
+        `${((100 * seconds) / (whole || 1)).toFixed(1)} %`,
+        String(steps),
+      ]),
+    { right: [1, 2, 3], yields: 0 },
+  );
+  output.note(counted(run.steps.length, "step"));
+  return 0;
+}
+
+/** The gallery, or the text of one of its graphs. */
+export async function newGraph(command: Command, id: string | undefined): Promise<number> {
+  const { client, output, signal } = command;
+  const { graphs } = await client.call("text.gallery", {}, { signal });
+  if (id === undefined) {
+    output.value({ graphs });
+    output.table(
+      ["graph", "what"],
+      graphs.map(({ id: name, sentence }) => [name, sentence]),
+      { yields: 1 },
+    );
+    output.note("rlx new cnn > cnn.rlx writes one of them.");
+    return 0;
+  }
+  const found = graphs.find((graph) => graph.id === id);
+  if (found === undefined)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx new] got ${JSON.stringify(id)}, expected ${orList(graphs.map((graph) => graph.id))}`,
+    );
+  output.value(found);
+  output.write(found.text);
+  return 0;
+}
+
+const halves = (option: string, text: string): readonly [string, string] => {
+  const at = text.indexOf("=");
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx eval] --${option}: got ${text}, expected name=…`);
+};
+
+/** `x=1,2,3`, `x=file.npy` or `x=file.npz`. */
+function inputOf(text: string): [string, { numbers: number[] } | { path: string }] {
+  const [name, said] = halves("input", text);
+  if (/\.np[yz]$/iu.test(said)) return [name, { path: resolve(said) }];
+  const numbers = said.split(",").map(Number);
+  if (said !== "" && numbers.every((value) => !Number.isNaN(value))) return [name, { numbers }];
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[rlx eval] --input ${name}: got ${said}, expected numbers, or a .npy or .npz file`,
+    {
+      hint: "Write --input x=1,2,3 or --input x=array.npy.",
+    },
+  );
+}
+
+function symbolOf(text: string): [string, number] {
+  const [name, said] = halves("symbol", text);
+  return [name, wholeNumber(`symbol ${name}`, said, 0, 1 << 24)];
+}
