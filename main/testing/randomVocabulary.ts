@@ -31,8 +31,11 @@ export interface VocabularyCase {
 /** Of a number's own size: a hundred roundings of f32. */
 const NUDGE = 1e-5;
 
-/** What jumps somewhere: a rounding error before it would be as large as the jump. These read inputs only. */
-const JUMPS: ReadonlySet<string> = new Set(["round", "floor", "ceil", "trunc", "sign", "mod"]);
+/** What jumps somewhere, or magnifies without bound: a rounding error before it would be as large as that. */
+const STEEP: ReadonlySet<string> = new Set([
+  ...["round", "floor", "ceil", "trunc", "sign", "mod", "fake_quantize", "fake_quantize_lsq"],
+  ...["cholesky", "dense_solve", "det", "eigh", "logdet", "qr", "svd", "triangular_solve"],
+]);
 
 /** More numbers than this make one step as dear as all others. */
 const MOST_NUMBERS = 4096;
@@ -61,13 +64,13 @@ const CHOICES: readonly (readonly Choice[])[] = Object.keys(OPS).flatMap((name) 
 /** Ops that a graph of this kind can hold. */
 export const VOCABULARY: readonly string[] = CHOICES.map(([first]) => first?.op.name ?? "");
 
-/** Whether values made before may stand for the operands. */
+/** Whether values made before may stand for the operands; others read inputs only. */
 function isSmooth({ op, sample }: Choice): boolean {
   return (
     op.gradient.kind !== "nondifferentiable" &&
     op.regionNames.length === 0 &&
     sample.differentiable !== false &&
-    !JUMPS.has(op.name)
+    !STEEP.has(op.name)
   );
 }
 
