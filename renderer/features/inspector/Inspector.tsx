@@ -86,7 +86,7 @@ function Identity(): ReactNode {
       <Facts
         rows={
           file === null
-            ? [["kind", overview.variant]]
+            ? [[overview.kind === "text" ? "text" : "kind", overview.variant]]
             : [
                 ["file", overview.kind === "header-only" ? "none, only a header" : file.name],
                 ["size", bytes(file.bytes)],
@@ -96,7 +96,13 @@ function Identity(): ReactNode {
               ]
         }
       />
-      <Note>{file === null ? "Made by the program itself." : "Identified by its size and header."}</Note>
+      <Note>
+        {file !== null
+          ? "Identified by its size and header."
+          : overview.kind === "text"
+            ? "A graph that was read from a text."
+            : "Made by the program itself."}
+      </Note>
     </Card>
   );
 }

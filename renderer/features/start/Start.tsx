@@ -60,12 +60,14 @@ export function Start({
           <Button look="ghost" onClick={onServer}>
             Serve models to other programs…
           </Button>
-          <Button look="ghost" onClick={onTrain}>
-            Train a small model…
-          </Button>
-          <Button look="ghost" onClick={onGallery}>
-            New graph from the gallery…
-          </Button>
+          <div className={styles["actions"]}>
+            <Button look="ghost" onClick={onTrain}>
+              Train a small model…
+            </Button>
+            <Button look="ghost" onClick={onGallery}>
+              New graph…
+            </Button>
+          </div>
         </div>
         <div className={styles["right"]}>
           <Sessions />

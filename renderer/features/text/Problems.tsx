@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
-import { ErrorNote, plainMessage } from "../../ui/ErrorNote.tsx";
+import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { useText } from "./useText.ts";
 import styles from "./Text.module.css";
 
@@ -21,7 +21,7 @@ export function Problems(): ReactNode {
             <b>
               {line}:{column}
             </b>{" "}
-            {plainMessage(message)}
+            {message}
           </button>
           {fix === null ? null : (
             <Button small onClick={() => mend(fix)}>

@@ -96,15 +96,11 @@ function Bar({ name, flush }: { readonly name: string; readonly flush: () => voi
         Run it
       </Button>
       <Button onClick={() => void format()}>Format</Button>
-      <Button
-        onClick={() => {
-          saveText(name, written(), "text/plain");
-        }}
-      >
-        Save as {name}
+      <Button title={`Save it as ${name}`} onClick={() => saveText(name, written(), "text/plain")}>
+        Save…
       </Button>
       <Button look="ghost" disabled={!isChanged} onClick={revert}>
-        Discard changes
+        Discard
       </Button>
       <Told />
     </div>
