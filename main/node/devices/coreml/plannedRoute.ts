@@ -35,8 +35,7 @@ async function compiledFor(
   signal: AbortSignal,
 ): Promise<CompiledModel> {
   const { coreml, engine } = parts;
-  if (!model.isGraphAlone)
-    return compiledDecoder(coreml, { model, target: route.target, engine: engine(), signal });
+  if (!model.isGraphAlone) return compiledDecoder(coreml, { model, target: route.target, engine: engine(), signal });
   return prepareModel(coreml, {
     units: unitsOf(route.target),
     facts: ["route", graphHash(route.graph), JSON.stringify(route.target)],
