@@ -59,6 +59,7 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   "main/chatTemplate": ["main/ir", ...outer, "main/formats", "main/models", "main/backends/cpu", "zod"],
   "main/replies": ["main/ir", ...outer, "main/tokenizer", "main/formats", "main/models", "main/backends/cpu", "zod"],
   "main/grammar": ["main/ir", ...outer, "main/tokenizer", "main/formats", "main/models", "main/backends/cpu", "zod"],
+  "main/gallery": ["main/ir", ...outer, "main/tokenizer", "main/formats", "main/models", "main/backends/cpu", "zod"],
   "main/compare": [...outer, "main/tokenizer", "main/models", "main/backends/cpu", "zod"],
   "main/statistics": [...outer, "main/tokenizer", "main/models", "main/backends/cpu", "zod"],
   "main/quantize": [...outer, "main/tokenizer", "main/models", "main/backends/cpu", "zod"],

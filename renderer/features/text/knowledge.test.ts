@@ -51,7 +51,10 @@ it("changes a name at its definition and its uses, with or without the sign", ()
   const at = TEXT.indexOf("%s.1") + 1;
   for (const name of ["t", "%t"]) {
     const spans = knowledge.rename(TEXT, at, name);
-    expect(typeof spans === "string" ? spans : spans.map(({ start, end }) => TEXT.slice(start, end))).toEqual(["s", "s"]);
+    expect(typeof spans === "string" ? spans : spans.map(({ start, end }) => TEXT.slice(start, end))).toEqual([
+      "s",
+      "s",
+    ]);
   }
   expect(knowledge.rename(TEXT, at, "x")).toBe("%x is there already.");
   expect(knowledge.nameAt(TEXT, at)).toMatchObject({ name: "s" });
