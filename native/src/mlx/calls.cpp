@@ -94,7 +94,7 @@ const Function kOthers[] = {
 
 std::vector<std::span<const Function>> families() {
   return {elementwise_calls(), movement_calls(), reductions_calls(), products_calls(), attention_calls(),
-          signal_calls(),      scan_calls(),     random_calls(),     factor_calls(),  kOthers};
+          signal_calls(),      scan_calls(),     random_calls(),     factor_calls(),   kOthers};
 }
 
 }  // namespace
