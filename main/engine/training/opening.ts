@@ -21,6 +21,7 @@ import type { ModelStore } from "../models/modelStore.ts";
 import type { OpenModel } from "../models/openModel.ts";
 import { mappablePaths } from "../models/openModel.ts";
 import type { ModelFiles, TrainingFiles } from "../services.ts";
+import { graphOfText } from "../text/subject.ts";
 import { requireHeldBack } from "./fewBits.ts";
 import { recipeModel } from "./recipeModel.ts";
 import { optimizersOf, recipeOf, requireGroupsTake, settingsOf } from "./settings.ts";
@@ -89,7 +90,9 @@ interface Asked {
 
 async function openedOver(parts: OpeningParts, asked: Asked): Promise<OpenedTraining> {
   const { spec, recipe, settings, signal, model } = asked;
-  const weights = model === undefined ? undefined : await weightsOf(model, signal);
+  // A graph in text has its parameters in itself.
+  const file = model?.text === undefined ? model : undefined;
+  const weights = file === undefined ? undefined : await weightsOf(file, signal);
   const device = trainingDeviceOf(parts.devices, settings.device, parts.threads, weights);
   const optimizers = optimizersOf(settings);
   const data = await dataOf(parts, recipe, spec, signal);
@@ -102,14 +105,15 @@ async function openedOver(parts: OpeningParts, asked: Asked): Promise<OpenedTrai
   const prepared = await recipe.prepare({
     ...{ fields, batch, seed, share, pace },
     ...(data === undefined ? {} : { data }),
-    ...(model === undefined ? {} : { model: recipeModel(model, signal) }),
+    ...(file === undefined ? {} : { model: recipeModel(file, signal) }),
+    ...(model?.text === undefined ? {} : { graph: graphOfText(model.text) }),
   });
   requireHeldBack(recipe, settings, prepared);
   const weightsToTrain = trainedOf(prepared);
   requireGroupsTake(optimizers.groups, weightsToTrain, optimizers.optimizer);
   return {
     ...{ recipe, settings, prepared, device, optimizers },
-    title: spec.title ?? (model === undefined ? recipe.title : `${recipe.title} of ${model.description.title}`),
+    title: spec.title ?? (model === undefined ? recipe.title : `${recipe.title} of ${model.title}`),
     ...(model === undefined ? {} : { model }),
     close: () => closed(parts.store, spec, model),
     update: updateOf(device, settings.fused, settings.accumulate),

@@ -70,7 +70,7 @@ export const modelResult = (path: string, bytes: number): TrainResult => ({
 
 /** A model is not written over itself: its weights lie in it. */
 export function requireOtherFile({ output }: Places, { model }: Pick<OpenedTraining, "model">): void {
-  if (output === undefined || model === undefined || !requirePaths(model, "train").includes(output)) return;
+  if (output === undefined || model?.file === undefined || !requirePaths(model, "train").includes(output)) return;
   throw new WorkbenchError("INPUT_ARGUMENT", `[train] output: got ${output}, which is the model that is read`, {
     hint: "Choose another name.",
   });

@@ -11,6 +11,7 @@ import { numbersIn } from "../../ir/hostBytes.ts";
 import { allowedFor } from "../../testing/pace.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
+import { npy, zip } from "../../testing/npzFile.ts";
 
 const SAMPLE = fileURLToPath(new URL("../../../assets/models/rlx-sample.gguf", import.meta.url));
 
@@ -45,6 +46,76 @@ const SMALL: TrainSpecInput = {
   validation: { every: 10 },
   sample: { every: 0 },
 };
+
+/** y = 0.5 x0 − x1 + 2 x2 + 0.25, of which rows are drawn. */
+const LINE = `graph "line" {
+  %x = input : f32[N,3]
+  %y = input : f32[N,1]
+  %w = param {memory: true, initial: "normal", scale: 0.5, seed: 1} : f32[1,3]
+  %b = param {memory: true} : f32[1]
+  %p = linear(%x, %w, %b)
+  %d = sub(%p, %y)
+  %s = mul(%d, %d)
+  %loss = reduce(%s) {kind: "mean", axes: [0, 1]}
+  return "prediction" = %p
+  return "loss" = %loss
+}
+`;
+
+async function lineFiles(): Promise<{ readonly graph: string; readonly data: string }> {
+  const [graph, data] = [at("line.rlx"), at("line.npz")];
+  const x = Float32Array.from({ length: 240 }, (_, i) => Math.sin(i * i + 1));
+  const y = Float32Array.from({ length: 80 }, (_, i) => 0.5 * x[3 * i]! - x[3 * i + 1]! + 2 * x[3 * i + 2]! + 0.25);
+  await writeFile(graph, LINE);
+  await writeFile(data, zip({ "x.npy": npy("<f4", "(80, 3)", x), "y.npy": npy("<f4", "(80, 1)", y) }, true));
+  return { graph, data };
+}
+
+describe("a graph in text", () => {
+  it("is trained over arrays of the names of its inputs, on each device", async () => {
+    const files = await lineFiles();
+    const path = at("line-weights.safetensors");
+    for (const device of ["cpu", "coreml-sim"]) {
+      const items = await harness.all("train.start", {
+        ...{ recipe: "graph", steps: 300, batch: 20, lr: 0.05, device },
+        model: { kind: "path", path: files.graph },
+        data: { kind: "path", path: files.data },
+        output: { path, overwrite: true },
+      });
+      expect(ofKind(items, "started")[0]).toMatchObject({ title: "A graph of line", parameters: 4 });
+      expect(ofKind(items, "validation").at(-1)!.loss).toBeLessThan(1e-4);
+      const found = await tensorsOf(path);
+      [0.5, -1, 2].forEach((wanted, i) => expect(found.get("w")![i]).toBeCloseTo(wanted, 2));
+      expect(found.get("b")![0]).toBeCloseTo(0.25, 2);
+    }
+  });
+
+  it("is refused with what it lacks", async () => {
+    const files = await lineFiles();
+    const refusal = async (text: string, spec: Partial<TrainSpecInput> = {}): Promise<string> => {
+      await writeFile(at("odd.rlx"), text);
+      const asked = { recipe: "graph", steps: 1, batch: 20, data: { kind: "path", path: files.data } as const };
+      const model = { kind: "path", path: at("odd.rlx") } as const;
+      return harness.all("train.start", { ...asked, model, ...spec }).then(
+        () => "trained",
+        (error: unknown) => (error as Error).message,
+      );
+    };
+    expect(await refusal(LINE, { data: { kind: "built-in" } })).toBe(
+      "[train graph] data: got none, expected arrays x[rows,3], y[rows,1]",
+    );
+    expect(await refusal(LINE.replace("f32[N,3]", "f32[N,4]").replace("f32[1,3]", "f32[1,4]"))).toContain(
+      "got x[80,3], y[80,1], expected x[rows,4], y[rows,1]",
+    );
+    expect(await refusal(LINE.replaceAll("[N,", "[64,"))).toContain("batch: got 20, expected 64");
+    expect(
+      await refusal(LINE.replaceAll("param {memory: true", "input {").replace(/input \{[^}]*\}/gu, "input")),
+    ).toContain("parameters: got none");
+    expect(await refusal(LINE.replace('"loss"', '"cost"'))).toContain("outputs: got prediction, cost, expected one");
+    expect(await refusal(LINE, { model: { kind: "path", path: SAMPLE } })).toContain("got a model's file");
+    expect(await refusal(LINE, { recipe: "lora" })).toContain("model: got a graph in text, expected the one that");
+  });
+});
 
 describe("a run", () => {
   it("tells its course in few items, learns, writes its weights, and is kept", async () => {
@@ -266,7 +337,7 @@ describe("a run", () => {
 
   it("lists recipes, devices and optimisers", async () => {
     const { recipes, devices, optimizers } = await harness.client.call("train.recipes", {});
-    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters", "lora", "full"]);
+    expect(recipes.map(({ id }) => id)).toEqual(["linear", "digits", "characters", "graph", "lora", "full"]);
     expect(devices.find(({ id }) => id === "cpu")).toMatchObject({ available: true, update: { fused: true } });
     expect(devices.find(({ id }) => id === "coreml-sim")).toMatchObject({ available: true, update: { fused: false } });
     expect(optimizers.find(({ name }) => name === "adamw")?.options["beta1"]).toBe(0.9);

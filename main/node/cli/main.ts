@@ -455,7 +455,7 @@ program
 program
   .command("train")
   .description("train a net by a recipe or a spec; without one, say what there is")
-  .argument("[spec]", "the name of a recipe, a .json file with a spec, or - for standard input")
+  .argument("[spec]", "the name of a recipe, a .json file with a spec, a graph (.rlx), or - for standard input")
   .addHelpText(
     "after",
     examples([
@@ -466,6 +466,7 @@ program
       "rlx train lora --model model.gguf --data chats.jsonl --field merge=q8_0 -o merged.gguf",
       "rlx train full --model model.gguf --data tale.txt --field type=f16 -o tuned.gguf",
       "rlx train digits --steps 300 --quantize 2,4 --quantize-after 200",
+      "rlx train net.rlx --data points.npz --batch 64 -o weights.safetensors",
       "rlx train spec.json --checkpoint half.safetensors --checkpoint-every 500",
       "rlx train spec.json --resume half.safetensors",
     ]),

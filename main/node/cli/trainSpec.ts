@@ -5,6 +5,7 @@ import type { TrainSpecInput } from "../../contract/views/train.ts";
 import { TRAIN_LIMITS, trainSpec } from "../../contract/views/train.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { wholeNumber } from "./client.ts";
+import { isGraphText } from "./graphText.ts";
 import { faultPlace, valuePlace } from "./jsonPlace.ts";
 import type { TextReader } from "./text.ts";
 import { readText, STANDARD_INPUT } from "./text.ts";
@@ -38,16 +39,19 @@ export interface SpecOptions {
 const wrong = (message: string, hint: string): WorkbenchError =>
   new WorkbenchError("INPUT_ARGUMENT", `[rlx train] ${message}`, { hint });
 
-/** A file is named by its ending; anything else is a recipe. */
+/** A file is named by its ending: a spec, or a graph, whose parameters are trained. Anything else is a recipe. */
 export async function specOf(given: string, options: SpecOptions, reader: TextReader): Promise<TrainSpecInput> {
   const isFile = given === STANDARD_INPUT || /\.json$/iu.test(given);
-  const base = isFile ? readSpec(given, await readText(given, reader)) : { recipe: given };
+  const base = isFile ? readSpec(given, await readText(given, reader)) : specNamed(given);
   const spec = withOptions(base, options);
   const read = trainSpec.safeParse(spec);
   if (read.success) return spec;
   const { where, message } = faultIn(read.error);
   throw wrong(`${where}: ${message}`, "`rlx train` lists the recipes, and docs/training.md has every field of a spec.");
 }
+
+const specNamed = (given: string): TrainSpecInput =>
+  isGraphText(given) ? { recipe: "graph", model: { kind: "path", path: resolve(given) } } : { recipe: given };
 
 /** Every fault has a place in the file. */
 function readSpec(file: string, text: string): TrainSpecInput {

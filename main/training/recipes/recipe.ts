@@ -36,8 +36,9 @@ export interface RecipeRequest {
   readonly fields: FieldValues;
   /** The recipe's own data without it. */
   readonly data?: RecipeData;
-  /** With `needs: "model"`. */
+  /** With `needs: "model"`: a model's file, or a graph that was opened as text. */
   readonly model?: RecipeModel;
+  readonly graph?: Graph;
   readonly batch: number;
   readonly seed: number;
   /** Of the data, for validation; 0: none. */

@@ -95,12 +95,12 @@ export interface TuningSizes {
 /** Reads the data as windows, and makes a run of the tuning. */
 export async function prepareTuning<T extends Tuning>(
   id: string,
-  { fields, data, model, batch, seed, share, pace }: RecipeRequest,
+  { fields, data, model, graph, batch, seed, share, pace }: RecipeRequest,
   make: (file: GgufFile, sizes: TuningSizes) => T | Promise<T>,
   result: (file: GgufFile, tuning: T, params: TrainedNumbers, name: string) => ModelResult,
 ): Promise<Prepared> {
   if (model === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[train ${id}] model: got none, expected the one that is trained`, {
+    throw new WorkbenchError("INPUT_ARGUMENT", `[train ${id}] model: got ${graph === undefined ? "none" : "a graph in text"}, expected the one that is trained`, {
       hint: `Name a GGUF file: rlx train ${id} --model model.gguf.`,
     });
   const context = numberField(fields, "context");

@@ -15,14 +15,16 @@ export function Places({ recipe, form }: FormProps): ReactNode {
   const suggested = useTrain((s) => current(s.trainPlan)?.suggestedPath ?? "");
   const problems = useProblems();
   const id = useId();
+  // What a model learned is a GGUF, too; a graph gives its weights.
+  const ofModel = recipe.result.ending === "gguf";
   return (
     <div className={styles["places"]}>
       {recipe.needs === "model" ? (
         <PathField
           label="Model"
           value={form.model}
-          placeholder={open === null ? "Path of a GGUF" : `The open model: ${open}`}
-          hint="The file that is adapted. It is read and never written."
+          placeholder={open === null ? `Path of a ${ofModel ? "GGUF" : "graph (.rlx)"}` : `What is open: ${open}`}
+          hint={`The ${ofModel ? "file that is adapted" : "graph whose parameters are trained"}. It is read and never written.`}
           problem={problems["model"] ?? null}
           onChange={(model) => set({ model })}
         />
