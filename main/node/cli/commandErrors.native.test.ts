@@ -64,7 +64,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["ops nosuch", 2, /got "nosuch", expected the name of an operation/],
   ["ops add --graph 999", 2, /sample of add: got 999, expected 0 to \d+/],
   ["ops --graph 0", 2, /--graph: got no operation/],
-  ["train nosuch", 2, /\[train\] recipe: got nosuch, expected one of linear, digits, characters, lora, full/],
+  ["train nosuch", 2, /\[train\] recipe: got nosuch, expected one of linear, digits, characters, graph, lora, full/],
   ["train linear --steps 0", 2, /--steps: got 0, expected a whole number from 1/],
   ["train linear --lr fast", 2, /--lr: got fast, expected a number from 0/],
   ["train linear --average 1", 2, /--average: got 1, expected a number from 0 that is below 1/],
