@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { throwIfCancelled } from "../../diagnostics/errors.ts";
 import { BlobPlan } from "./blob.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
-import { writePackage } from "./package.ts";
+import { MAX_MODEL_BYTES, requireModelFits, writePackage } from "./package.ts";
 
 const CONTENTS: PackageContents = {
   program: { functions: [], buildInfo: {} },
@@ -52,4 +52,14 @@ it.each(["during", "after"])("cancelled %s its weights, waits for no disk", asyn
   const writing = writePackage(directory(asked), new BlobPlan(), weights, () => CONTENTS, { signal: cancel.signal });
   await expect(writing).rejects.toMatchObject({ code: "CANCELLED" });
   expect(asked).toEqual(["open weight.bin", "abandon"]);
+});
+
+it("refuses a program that one message cannot hold, and says by how much", () => {
+  expect(() => requireModelFits(MAX_MODEL_BYTES)).not.toThrow();
+  expect(() => requireModelFits(3 * 2 ** 30)).toThrow(
+    expect.objectContaining({
+      code: "UNSUPPORTED_TARGET",
+      details: { bytes: 3 * 2 ** 30, limit: 2 ** 31 - 1 },
+    }) as Error,
+  );
 });

@@ -20,7 +20,7 @@ export const MODEL_PATH = "Data/com.apple.CoreML/model.mlmodel";
 export const WEIGHTS_PATH = "Data/com.apple.CoreML/weights/weight.bin";
 export const MANIFEST_PATH = "Manifest.json";
 /** What protobuf can hold in one message. */
-const MAX_MODEL_BYTES = 2 ** 31 - 1;
+export const MAX_MODEL_BYTES = 2 ** 31 - 1;
 
 /** A directory in the making; nothing is visible under its name before `commit`. */
 export interface DirectoryWriter {
@@ -85,12 +85,18 @@ const PROGRAM_TAG = 502 * 8 + 2;
 export function* modelBytes(contents: PackageContents): Steps<Uint8Array> {
   const program = yield* programBytes(contents.program);
   const bytes = CoreML.Specification.Model.encode(modelFrame(contents)).uint32(PROGRAM_TAG).bytes(program).finish();
-  if (bytes.length > MAX_MODEL_BYTES)
-    throw new WorkbenchError(
-      "UNSUPPORTED_TARGET",
-      `[mlpackage] the program takes ${bytes.length} bytes, protobuf holds ${MAX_MODEL_BYTES}`,
-    );
+  requireModelFits(bytes.length);
   return bytes;
+}
+
+/** Refuses a program, without its weight file, that one protobuf message cannot hold. */
+export function requireModelFits(bytes: number): void {
+  const limit = MAX_MODEL_BYTES;
+  if (bytes <= limit) return;
+  throw new WorkbenchError("UNSUPPORTED_TARGET", `[mlpackage] program: got ${bytes} bytes, expected ${limit} at most`, {
+    details: { bytes, limit },
+    hint: "Large constants belong into parameters: their numbers are kept in the weight file.",
+  });
 }
 
 /** How a write can be stopped, and how it lets others cut in. */

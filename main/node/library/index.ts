@@ -71,6 +71,7 @@ export type { AdviseOptions, GraphSvgOptions, ModelAdvice, ModelStep, SubjectOpt
 
 // Core ML packages
 export { exportGraph, exportModel, openPackage } from "./packages.ts";
+export { requireModelFits } from "../../backends/coreml/package.ts";
 export type {
   GraphPackageOptions,
   ModelPackageOptions,
