@@ -1,7 +1,8 @@
 // Attention without a cache, any mask: q [.., Hq, Sq, D], k [.., Hkv, Sk, D], v [.., Hkv, Sk, Dv].
 // Masks are aligned at the bottom right (query i stands at key i + Sk - Sq). An item is a block of
-// queries for a key head, through the kernel of prompts; what that does not take (values of another
-// size than keys, queries before the first key) goes row by row.
+// queries for a key head, through the kernel of prompts. Row by row goes what that does not take
+// (values of another size than keys, queries before the first key), and a bias: it may hide keys
+// anywhere, and where they lie, which depends on a session's capacity, must not change a bit.
 #include <cmath>
 #include <cstring>
 
@@ -57,7 +58,8 @@ class GeneralAttention final : public Op {
     softcap_ = c.params.number("softcap", 0);
     window_ = c.params.size("window", 0);
     const bool is_aligned = mask_ == Mask::causal || mask_ == Mask::window;
-    in_blocks_ = dim_ == value_dim_ && dim_ > 0 && dim_ <= kernels::kMaxHeadDim && (!is_aligned || keys_ >= queries_);
+    in_blocks_ = mask_ != Mask::bias && dim_ == value_dim_ && dim_ > 0 && dim_ <= kernels::kMaxHeadDim &&
+                 (!is_aligned || keys_ >= queries_);
     shared_bytes = in_blocks_ && mask_ == Mask::keep ? in(3).count * sizeof(float) : 0;
     if (in_blocks_) {
       thread_bytes = kernels::attention_scratch_bytes(dim_, heads_ / kv_heads_);
@@ -116,11 +118,6 @@ class GeneralAttention final : public Op {
     args.softcap = static_cast<float>(softcap_);
     args.window = mask_ == Mask::window ? window_ : 0;
     if (mask_ == Mask::keep) args.bias = reinterpret_cast<const float*>(shared) + batch * keys_;
-    if (mask_ == Mask::bias) {
-      args.bias = in(3).f32() + (bias_batch_ == 1 ? 0 : batch) * bias_heads_ * queries_ * keys_;
-      args.bias_head_stride = bias_heads_ == 1 ? 0 : queries_ * keys_;
-      args.bias_token_stride = keys_;
-    }
     args.out = out().f32() + batch * heads_ * queries_ * dim_;
     c.kernels.attention_prompt(args, kv, t0, std::min(queries_, t0 + kernels::kAttentionTokenStep), thread.scratch);
   }
