@@ -181,7 +181,25 @@ const PLATFORM =
   /^(Core ML has no ((float64|i64|u32) arithmetic|complex numbers|pooling by product|tensors without elements)|Core ML holds whole numbers as int32, which does not wrap at the size of (i8|u8|i16)|Core ML tensors have at most 5 dimensions, this one has \d+)$/;
 const ON_BITS =
   /^Core ML has no operators on the bits of whole numbers: it runs as a host segment between Core ML models$/;
+const ON_FACTORS =
+  /^Core ML solves no systems and factors no matrices: this runs as a host segment between Core ML models$/;
+const ON_WORDS =
+  /^Core ML has no products of 32-bit words to make these numbers by: it runs as a host segment between Core ML models$/;
+const ON_CODES =
+  /^Core ML multiplies in floats, where sums of products of codes are not exact: it runs as a host segment between Core ML models$/;
+const ON_COMPLEX = /^Core ML has no complex numbers: it runs as a host segment between Core ML models$/;
 const HOST_OPS: Readonly<Record<string, RegExp>> = {
+  ...Object.fromEntries(
+    ["cholesky", "dense_solve", "det", "eigh", "logdet", "qr", "svd", "triangular_solve"].map((op) => [op, ON_FACTORS]),
+  ),
+  ...Object.fromEntries(["bernoulli", "rng_bits", "rng_normal", "rng_uniform"].map((op) => [op, ON_WORDS])),
+  sample: /^Core ML draws no random numbers by a seed: it runs as a host segment between Core ML models$/,
+  qconv2d: ON_CODES,
+  qmatmul: ON_CODES,
+  from_complex: ON_COMPLEX,
+  to_complex: ON_COMPLEX,
+  log_mel:
+    /^Core ML may compute in half precision, in which 1e-10 is 0 and its logarithm no number: it runs as a host segment between Core ML models$/,
   bit_and: ON_BITS,
   bit_or: ON_BITS,
   bit_xor: ON_BITS,
