@@ -15,7 +15,7 @@ const NAMES = ["conv", "conv_transpose", "pool", "dot_general"] as const;
 const EXPRESSIONS: Readonly<Record<string, string>> = {
   // Zeros between the places, the mirrored kernel, channels of each group in each other's place.
   conv_transpose: `
-letters = ("NCHW", "OIHW", "NCHW") if x0.ndim == 4 else ("NCH", "OIH", "NCH")
+letters = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}[x0.ndim]
 n = a["groups"]
 w = x1.reshape(n, x1.shape[0] // n, *x1.shape[1:]).swapaxes(1, 2)
 w = jnp.flip(w.reshape(-1, *w.shape[2:]), range(2, x1.ndim))
