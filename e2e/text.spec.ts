@@ -1,15 +1,17 @@
 /**
- * Graphs as text: those of the gallery run on two devices and agree; a file is dropped, its fault is shown and mended, and what
- * is written of it is there again after a reload.
+ * Graphs as text: one of the gallery is edited, a fault is shown and mended, the new graph is routed, run on several devices and
+ * compared; by the keyboard alone; a file is dropped, and what is written of it is there again after a reload; a long one keeps up.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
+import { allowedFor } from "../main/testing/pace.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { dropFile, LOOKS, openLook, startReady, tab } from "./workbench.ts";
+import { tasksOf } from "./tasks.ts";
+import { dropFile, LOOKS, openLook, showTab, startReady, station, tab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -43,6 +45,69 @@ const GRAPHS = [
   ["FFT filter", "smooth"],
 ] as const;
 
+test("a graph of the gallery is edited, mended, routed, run on three devices and compared", async ({
+  page,
+  context,
+}) => {
+  test.setTimeout(180_000);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const errors = await openLook(page, await served.address(), LOOKS.usualLight);
+  const findings: string[] = [];
+  await startReady(page);
+  await page.getByRole("button", { name: "New graph…" }).click();
+  const gallery = page.getByRole("dialog", { name: "Graphs to start from" });
+  await expect(gallery.getByRole("listitem")).toHaveCount(GRAPHS.length);
+  findings.push(...(await station(page, "text-gallery")));
+  await gallery.getByRole("button", { name: /^FFT filter/ }).click();
+  await expect(tab(page, "Text")).toHaveAttribute("aria-selected", "true");
+  await expect(told(page)).toHaveText("sound, 7 operations");
+
+  // A fault: it is told with its place and with what to write, and marked in the text.
+  await page.getByRole("tabpanel").locator(".view-line").filter({ hasText: "= mul(" }).getByText("mul").click();
+  await page.keyboard.press("Home");
+  await page.keyboard.type("  %kept2 = mull(%spectrum, %mask)\n");
+  await expect(faults(page).getByRole("listitem")).toHaveCount(1);
+  await expect(faults(page)).toContainText("no such op");
+  await expect(page.locator(".squiggly-error").first()).toBeVisible();
+  await expect(told(page)).toHaveText("1 fault, not used yet");
+  findings.push(...(await station(page, "text-fault")));
+  await faults(page).getByRole("button", { name: "Write mul" }).click();
+  await expect(faults(page)).toBeHidden();
+  await expect(told(page)).toHaveText("sound, 8 operations, not used yet");
+
+  await page.getByRole("button", { name: "Use this text" }).click();
+  await expect(told(page)).toHaveText("sound, 8 operations");
+  await expect(tab(page, "Text")).toHaveAttribute("aria-selected", "true");
+
+  // The new graph and its routing.
+  const overview = await showTab(page, "Overview");
+  await expect(overview).toContainText("A graph of 8 operations, read from fft-filter.rlx.");
+  await expect(overview.getByRole("region", { name: "Where will it run?" })).toContainText(/host/i);
+  findings.push(...(await station(page, "text-overview")));
+  await showTab(page, "Graph");
+  await expect(page.locator(".react-flow__node").filter({ hasText: "fft" }).first()).toBeVisible();
+  await showTab(page, "Pipeline");
+  await expect(page.getByRole("tabpanel")).toContainText("dead code");
+
+  const panel = await showTab(page, "Run");
+  await panel.getByRole("checkbox", { name: "MLX" }).check();
+  await panel.getByRole("checkbox", { name: "Core ML, simulated" }).check();
+  await panel.getByRole("button", { name: "Run it" }).click();
+  const output = panel.getByRole("region", { name: "smooth", exact: true });
+  await expect(output.getByRole("row")).toHaveCount(4, { timeout: 30_000 });
+  await expect(panel).toContainText("2 parts of 5 ran on the host.");
+  // Each is near the reference, the package by its halves.
+  await expect(output.getByRole("row").nth(1)).toContainText(/e-8|e-7/);
+  await expect(output.getByRole("row").nth(3)).toContainText(/e-4/);
+  await output.getByText("Values", { exact: true }).click();
+  await expect(output).toContainText("0 to 31 of 64");
+  await output.getByRole("button", { name: "Next" }).click();
+  await expect(output.getByRole("cell", { name: "[0, 63]" })).toBeVisible();
+  findings.push(...(await station(page, "text-run")));
+  expect(findings).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
 test("every graph of the gallery runs on two devices and agrees", async ({ page }) => {
   test.setTimeout(180_000);
   const errors = await openLook(page, await served.address(), LOOKS.leastDark);
@@ -65,6 +130,63 @@ test("every graph of the gallery runs on two devices and agrees", async ({ page 
   }
   expect(errors).toEqual([]);
 });
+
+test("by the keyboard alone: a value gets another name, the text is formatted, used and run", async ({
+  page,
+  context,
+}) => {
+  test.setTimeout(120_000);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const errors = await openLook(page, await served.address(), LOOKS.leastLight);
+  await startReady(page);
+  await page.keyboard.press("Control+K");
+  await page.keyboard.type("New graph from");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("dialog", { name: "Graphs to start from" })).toBeVisible();
+  await tabTo(page, page.getByRole("button", { name: /^Linear regression/ }));
+  await page.keyboard.press("Enter");
+  await expect(told(page)).toHaveText("sound, 4 operations");
+  await tabTo(page, writing(page));
+
+  // To the last line but two, "return "prediction" = %p", and on to %p.
+  await page.keyboard.press("Control+End");
+  for (let up = 0; up < 3; up++) await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("End");
+  await page.keyboard.press("F12");
+  // At the definition, which stands in the ninth line.
+  await expect(page.locator(".line-numbers.active-line-number")).toHaveText("8");
+  await page.keyboard.press("Control+End");
+  for (let up = 0; up < 3; up++) await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("End");
+  await page.keyboard.press("F2");
+  await expect(page.locator(".rename-input")).toBeFocused();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("guess");
+  await page.keyboard.press("Enter");
+  await expect(page.locator(".view-line").filter({ hasText: 'return "prediction" = %guess' })).toBeVisible();
+  await page.keyboard.press("Control+Home");
+  await expect(page.locator(".view-line").filter({ hasText: "%d = sub(%guess, %y)" })).toBeVisible();
+
+  // The Tab key leaves the editor; the bar is before it.
+  await page.keyboard.press("Shift+Tab");
+  await tabTo(page, page.getByRole("button", { name: "Format" }), "Shift+Tab");
+  await page.keyboard.press("Enter");
+  await tabTo(page, page.getByRole("button", { name: "Use this text" }), "Shift+Tab");
+  await page.keyboard.press("Enter");
+  await expect(told(page)).toHaveText("sound, 4 operations");
+  await page.keyboard.press("Control+Enter");
+  await expect(page.getByRole("tabpanel", { name: "Run" }).getByRole("region", { name: "loss" })).toBeVisible();
+  expect(errors).toEqual([]);
+});
+
+/** Goes on with the Tab key until the focus is there. */
+async function tabTo(page: Page, wanted: Locator, key = "Tab"): Promise<void> {
+  for (let stops = 0; stops < 25; stops++) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press(key);
+  }
+  throw new Error("not reached by 25 stops");
+}
 
 test("a dropped text with a fault is opened at its fault; what is written is there after a reload, and is saved", async ({
   page,
@@ -113,3 +235,27 @@ function npy(values: Float32Array): Buffer {
   const start = Buffer.from([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, padded.length & 255, padded.length >> 8]);
   return Buffer.concat([start, Buffer.from(padded), Buffer.from(values.buffer)]);
 }
+
+test("typing in a text of 10 000 lines: a key costs less than 50 ms of the window's thread", async ({ page }) => {
+  test.setTimeout(120_000);
+  const errors = await openLook(page, await served.address(), LOOKS.usualLight);
+  await startReady(page);
+  const lines = Array.from({ length: 10_000 }, (_, i) => `  %v${i + 1} = relu(%v${i})`);
+  const path = join(folder, "long.rlx");
+  writeFileSync(path, `graph "long" {\n  %v0 = input "x" : f32[8]\n${lines.join("\n")}\n  return "y" = %v10000\n}\n`);
+  await dropFile(page, path);
+  await page.getByRole("tab", { name: "Text" }).click();
+  await expect(told(page)).toHaveText("sound, 10\u202f000 operations", { timeout: 30_000 });
+  await writing(page).focus();
+  const words = "// one or two words more";
+  const tasks = await tasksOf(page, async () => {
+    for (const key of words) await page.keyboard.press(key, { delay: 20 });
+  });
+  const all = tasks.reduce((sum, milliseconds) => sum + milliseconds, 0);
+  expect(all).toBeGreaterThan(0);
+  expect(Math.max(...tasks)).toBeLessThan(50);
+  const { ms, sentence } = await allowedFor(all / words.length, 50);
+  expect(all / words.length, sentence).toBeLessThan(ms);
+  await expect(told(page)).toContainText("not used yet", { timeout: 30_000 });
+  expect(errors).toEqual([]);
+});

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import { allowedFor } from "../main/testing/pace.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
+import { tasksOf } from "./tasks.ts";
 import { lookAt, openWindow, startReady } from "./workbench.ts";
 
 let folder: string;
@@ -19,29 +19,6 @@ test.afterAll(async () => {
   await served.stop();
   rmSync(folder, { recursive: true, force: true });
 });
-
-/** How long the tasks of the window's main thread computed, in milliseconds: what others took of the processor does not count. */
-async function tasksOf(page: Page, forMs: number): Promise<readonly number[]> {
-  const browser = page.context().browser();
-  await browser?.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
-  await page.waitForTimeout(forMs);
-  const trace = JSON.parse(String(await browser?.stopTracing())) as { readonly traceEvents: readonly TraceEvent[] };
-  const place = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`;
-  const mains = trace.traceEvents.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain");
-  const own = new Set(mains.map(place));
-  return trace.traceEvents.flatMap((event) =>
-    event.name.endsWith("RunTask") && event.tdur !== undefined && own.has(place(event)) ? [event.tdur / 1000] : [],
-  );
-}
-
-interface TraceEvent {
-  readonly name: string;
-  readonly pid: number;
-  readonly tid: number;
-  /** Microseconds of the thread. */
-  readonly tdur?: number;
-  readonly args?: { readonly name?: string };
-}
 
 test("trains a line without a model: curve, pause, stop, and the run in the list", async ({ page }) => {
   await page.setViewportSize({ width: 1440, height: 900 });
@@ -63,7 +40,7 @@ test("trains a line without a model: curve, pause, stop, and the run in the list
   const line = run.locator('[data-curve="training"] path');
   await expect(line).toHaveAttribute("d", /^M[\d.]+ [\d.]+L/u);
   // Thousands of steps come in meanwhile; what the window makes of them leaves room for clicks.
-  const tasks = await tasksOf(page, 3000);
+  const tasks = await tasksOf(page, () => page.waitForTimeout(3000));
   const longest = Math.max(...tasks);
   const { ms, sentence } = await allowedFor(longest, 50);
   expect(tasks.length).toBeGreaterThan(20);

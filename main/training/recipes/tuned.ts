@@ -100,9 +100,13 @@ export async function prepareTuning<T extends Tuning>(
   result: (file: GgufFile, tuning: T, params: TrainedNumbers, name: string) => ModelResult,
 ): Promise<Prepared> {
   if (model === undefined)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[train ${id}] model: got ${graph === undefined ? "none" : "a graph in text"}, expected the one that is trained`, {
-      hint: `Name a GGUF file: rlx train ${id} --model model.gguf.`,
-    });
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[train ${id}] model: got ${graph === undefined ? "none" : "a graph in text"}, expected the one that is trained`,
+      {
+        hint: `Name a GGUF file: rlx train ${id} --model model.gguf.`,
+      },
+    );
   const context = numberField(fields, "context");
   const windows = await windowsOf(model, data, { context, seed, pace });
   const kept = heldOut(windows.length, share);

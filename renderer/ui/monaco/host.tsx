@@ -18,6 +18,8 @@ export const OPTIONS = {
   automaticLayout: true,
   renderLineHighlight: "line",
   renderWhitespace: "none",
+  // Dimmed, its number could not be read.
+  renderFinalNewline: "on",
   occurrencesHighlight: "off",
   stickyScroll: { enabled: false },
   fixedOverflowWidgets: true,
