@@ -87,6 +87,7 @@ describe("a graph in text", () => {
       const found = await tensorsOf(path);
       [0.5, -1, 2].forEach((wanted, i) => expect(found.get("w")![i]).toBeCloseTo(wanted, 2));
       expect(found.get("b")![0]).toBeCloseTo(0.25, 2);
+      await harness.client.call("train.forget", { run: doneOf(items).run });
     }
   });
 
