@@ -110,6 +110,39 @@ const LARGE: readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] 
   ["conv_transpose", [doubles(14, [2, 12, 9, 70]), doubles(15, [12, 9, 3, 5])], { ...WINDOWS, outputPadding: [0, 1] }],
   ["pool", [doubles(16, [2, 3, 40, 700])], { kind: "mean", kernel: [3, 7], strides: [1, 2], padding: [1, 3] }],
 ];
+const floats = (seed: number, shape: Shape): SampleInput => weight(seed, shape, "f32");
+/** What goes another way in f32 by its shape: few windows of many taps, lines across a table, sums down its columns. */
+const SHAPED: readonly (readonly [OpName, string, readonly SampleInput[], AttrRecord])[] = [
+  [
+    "conv",
+    "few windows in groups",
+    [floats(1, [2, 4, 9, 40]), floats(2, [6, 2, 7, 37])],
+    { strides: [1, 1], padding: [0, 1], dilations: [1, 1], groups: 2 },
+  ],
+  [
+    "conv",
+    "few windows, sums in pieces, two tiles",
+    [floats(3, [4, 6, 12, 60]), floats(4, [5, 6, 10, 53])],
+    { strides: [1, 2], padding: [1, 0], dilations: [1, 1], groups: 1 },
+  ],
+  [
+    "conv",
+    "few windows, taps apart, wide borders",
+    [floats(5, [1, 3, 9, 50]), floats(6, [7, 3, 3, 36])],
+    { strides: [1, 1], padding: [3, 14], dilations: [2, 2], groups: 1 },
+  ],
+  [
+    "conv",
+    "few windows of a volume",
+    [floats(7, [2, 2, 4, 5, 40]), floats(8, [3, 2, 2, 3, 33])],
+    { strides: [2, 1, 3], padding: [1, 0, 4], dilations: [1, 1, 1], groups: 1 },
+  ],
+  ["transpose", "last two", [floats(9, [3, 270, 150])], { perm: [0, 2, 1] }],
+  ["transpose", "all", [floats(10, [5, 33, 270])], { perm: [2, 1, 0] }],
+  ["transpose", "last first", [floats(11, [37, 70, 21])], { perm: [2, 0, 1] }],
+  ["reduce", "first axis", [floats(12, [190, 3, 50])], { kind: "sum", axes: [0], keepDims: false }],
+  ["reduce", "outer axes", [floats(13, [19, 41, 5])], { kind: "max", axes: [0, 2], keepDims: true }],
+];
 /** Weights, rows and caches of other types than the operand; the result is the operand's, or the cache's. */
 const MIXED: readonly (readonly [OpName, ElementType, ElementType])[] = [
   ...(["f16", "bf16", "f32", "q8_0", "q4_k"] as const).map((w) => ["linear", "f64", w] as const),
@@ -176,6 +209,10 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
 
   test.each(LARGE)("%s in float64, larger than a block", async (name, inputs, attrs) => {
     expect(await runSample(engine, opOf(name)!, { title: name, inputs, attrs })).toBeUndefined();
+  });
+
+  test.each(SHAPED)("%s: %s", async (name, title, inputs, attrs) => {
+    expect(await runSample(engine, opOf(name)!, { title, inputs, attrs })).toBeUndefined();
   });
 
   test.each(MIXED)("%s of %s and %s", async (name, a, b) => {

@@ -1,8 +1,8 @@
 // Convolutions and their transposes. With enough filters both are products of the weight with
 // windows of the image, tile by tile: a convolution gathers the windows first, its transpose
-// scatters them afterwards. With few, rows are joined tap by tap. In f64 they are plain loops
-// (convolution_shapes.h).
-#include "convolution_shapes.h"
+// scatters them afterwards. With few, rows are joined tap by tap. With few windows it is another
+// product (convolution_few.h). In f64 they are plain loops (convolution_shapes.h).
+#include "convolution_few.h"
 #include "doubles.h"
 #include "tables.h"
 
@@ -20,42 +20,14 @@ constexpr size_t kFewChannels = 8;
 // Rows of one product in the transpose.
 constexpr size_t kBlockRows = 48;
 
-size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-// The product of prepared weight rows with columns.
-class ConvolutionBase : public ConvolutionShapes {
+class Convolution final : public ConvolutionOfFewWindows {
  public:
-  ConvolutionBase(const OpContext& context, bool transposed) : ConvolutionShapes(context, transposed, DType::f32) {}
-
- protected:
-  float* room(Thread& thread, size_t offset = 0) const { return reinterpret_cast<float*>(thread.scratch + offset); }
-
-  // y[row][column] = prepared row · columns[column], over k.
-  void multiply(const uint8_t* prepared, size_t rows, const float* columns, size_t count, size_t k, float* y,
-                size_t ldy, uint8_t* scratch) const {
-    kernels::MatmulArgs args{};
-    args.type = kernels::Type::f32;
-    args.w = columns;
-    args.row_bytes = k * sizeof(float);
-    args.k = k;
-    args.n1 = count;
-    args.act = prepared;
-    args.tokens = args.t1 = rows;
-    args.y = y;
-    args.ldy = ldy;
-    c.kernels.matmul(args, scratch);
-  }
-  void prepare(const float* rows, size_t count, size_t k, uint8_t* prepared) const {
-    c.kernels.prepare({kernels::ActKind::f32, rows, k, k, count, 0, count, 0, kernels::chunks_of(k), prepared});
-  }
-};
-
-class Convolution final : public ConvolutionBase {
- public:
-  explicit Convolution(const OpContext& context) : ConvolutionBase(context, false) {}
+  using ConvolutionOfFewWindows::ConvolutionOfFewWindows;
 
   void bind() override {
     ConvolutionBase::bind();
+    few_ = has_few_windows();
+    if (few_) return bind_few();
     sum_ = large_ * w_.taps();
     direct_ = small_ < kernels::kGemmLeastTokens && sum_ <= kShortSum;
     if (direct_) {
@@ -71,12 +43,15 @@ class Convolution final : public ConvolutionBase {
     thread_bytes = scratch_at_ + kernels::kGemmScratchBytes;
   }
 
-  size_t items(size_t) const override {
+  size_t phases() const override { return few_ ? 2 : 1; }
+  size_t items(size_t phase) const override {
     if (out().count == 0) return 0;
+    if (few_) return few_items(phase);
     return direct_ ? ceil_div(rows_, grain_) : batch_ * groups_ * tiles_;
   }
 
-  void run(size_t, size_t item, Thread& thread) override {
+  void run(size_t phase, size_t item, Thread& thread) override {
+    if (few_) return run_few(phase, item, thread);
     if (direct_) {
       for (size_t row = item * grain_; row < std::min(rows_, (item + 1) * grain_); row++) add_row(row, thread);
       return;
@@ -167,7 +142,7 @@ class Convolution final : public ConvolutionBase {
       }
   }
 
-  bool direct_ = false, in_place_ = false;
+  bool few_ = false, direct_ = false, in_place_ = false;
   size_t sum_ = 0, rows_ = 0, grain_ = 1, tiles_ = 0, scratch_at_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Data movement. Transpose, expand, narrow and slice are one kernel: the output is read from the
-// input with a base and a stride per output dim. Data is moved by size of element, so any plain
-// dtype goes.
+// input with a base and a stride per output dim, after dims that lie behind one another are joined.
+// Data is moved by size of element, so any plain dtype goes.
 #include <cstring>
 #include <vector>
 
@@ -55,6 +55,7 @@ class Strided : public Op {
  protected:
   // Call after base and strides are set: every element that will be read must be inside the input.
   void check() {
+    dims_ = 0;
     if (out().count == 0) return;
     int64_t low = base;
     int64_t high = base;
@@ -63,6 +64,7 @@ class Strided : public Op {
       (reach < 0 ? low : high) += reach;
     }
     expect(low >= 0 && high < static_cast<int64_t>(in(0).count), "the result reaches outside the operand");
+    join();
   }
   int64_t input_stride(size_t dim) const { return static_cast<int64_t>(in(0).span(dim + 1, in(0).rank)); }
 
@@ -70,30 +72,74 @@ class Strided : public Op {
   int64_t strides[kMaxRank] = {};
 
  private:
+  // A dim of the result after joining.
+  struct Dim {
+    size_t size;
+    int64_t stride;
+  };
+  // Elements of a line that are moved before the next line, where the operand's lines lie across.
+  static constexpr size_t kAcross = 16;
+
+  // Dims of one element go; two dims are one where a step of the outer is a whole run of the inner.
+  void join() {
+    for (size_t d = 0; d < out().rank; d++) {
+      const Dim dim{out().shape[d], strides[d]};
+      if (dim.size == 1) continue;
+      if (dims_ > 0 && joined_[dims_ - 1].stride == dim.stride * static_cast<int64_t>(dim.size)) {
+        joined_[dims_ - 1] = {joined_[dims_ - 1].size * dim.size, dim.stride};
+      } else {
+        joined_[dims_++] = dim;
+      }
+    }
+    if (dims_ == 0) joined_[dims_++] = {1, 1};
+  }
+  // Where the operand has element `index` of the result.
+  int64_t source(size_t index) const {
+    int64_t at = base;
+    for (size_t d = dims_; d-- > 0; index /= joined_[d].size)
+      at += static_cast<int64_t>(index % joined_[d].size) * joined_[d].stride;
+    return at;
+  }
+
   template <class T>
   void move(size_t begin, size_t end) const {
     const T* x = in(0).as<T>();
     T* y = out().as<T>();
-    const size_t rank = out().rank;
-    const size_t inner = rank == 0 ? 1 : out().shape[rank - 1];
-    const int64_t step = rank == 0 ? 0 : strides[rank - 1];
+    const auto [length, step] = joined_[dims_ - 1];
+    // Lines of the result are columns of the operand: neighbours share its cache lines.
+    const bool crosses = dims_ > 1 && joined_[dims_ - 2].stride == 1;
     while (begin < end) {
-      int64_t at = base;
-      size_t rest = begin;
-      for (size_t d = rank; d-- > 0;) {
-        at += static_cast<int64_t>(rest % out().shape[d]) * strides[d];
-        rest /= out().shape[d];
+      const size_t line = begin / length, column = begin % length;
+      if (crosses && column == 0 && end - begin >= 2 * length) {
+        const size_t left = joined_[dims_ - 2].size - line % joined_[dims_ - 2].size;
+        const size_t lines = std::min((end - begin) / length, left);
+        move_across(x + source(begin), step, lines, length, y + begin);
+        begin += lines * length;
+        continue;
       }
-      const size_t n = std::min(end - begin, inner - begin % inner);
-      if (step == 1) {
-        std::memcpy(y + begin, x + at, n * sizeof(T));
-      } else {
-        for (size_t i = 0; i < n; i++, at += step) y[begin + i] = x[at];
-      }
+      const size_t n = std::min(end - begin, length - column);
+      move_line(x + source(begin), step, n, y + begin);
       begin += n;
     }
   }
-  size_t width_;
+  template <class T>
+  static void move_line(const T* x, int64_t step, size_t n, T* y) {
+    if (step == 1) return void(std::memcpy(y, x, n * sizeof(T)));
+    if (step == 0) return void(std::fill_n(y, n, *x));
+    for (size_t i = 0; i < n; i++, x += step) y[i] = *x;
+  }
+  // Lines whose elements lie `step` apart, each one element behind the line before.
+  template <class T>
+  static void move_across(const T* x, int64_t step, size_t lines, size_t length, T* y) {
+    for (size_t from = 0; from < length; from += kAcross) {
+      const size_t n = std::min(kAcross, length - from);
+      const T* column = x + static_cast<int64_t>(from) * step;
+      for (size_t line = 0; line < lines; line++) move_line(column + line, step, n, y + line * length + from);
+    }
+  }
+
+  size_t width_, dims_ = 0;
+  Dim joined_[kMaxRank] = {};
 };
 
 class Transpose final : public Strided {

@@ -94,37 +94,53 @@ class Reduction final : public Op {
         for (size_t i = begin; i < end; i++) out().f32()[i] /= static_cast<float>(split_.terms);
     } else {
       with_number(in(0).dtype, [&]<class T>(T) {
-        for (size_t i = begin; i < end; i++) out().template as<T>()[i] = fold<T>(split_.base(i));
+        if constexpr (std::floating_point<T>)
+          reals<T>(begin, end);
+        else
+          for (size_t i = begin; i < end; i++) out().template as<T>()[i] = integer<T>(split_.base(i));
       });
     }
   }
 
  private:
+  // Results that lie side by side, in the operand too, are made together: they share its cache lines.
+  static constexpr size_t kTogether = 16;
+
   template <class T>
-  T fold(size_t base) const {
-    if constexpr (std::floating_point<T>)
-      return real<T>(base);
-    else
-      return integer<T>(base);
+  void reals(size_t begin, size_t end) const {
+    const size_t last = split_.kept_rank == 0 ? 0 : split_.kept_rank - 1;
+    const bool neighbours = split_.kept_rank > 0 && split_.kept_stride[last] == 1;
+    while (begin < end) {
+      const size_t in_row = neighbours ? split_.kept[last] - begin % split_.kept[last] : 1;
+      const size_t n = std::min({kTogether, end - begin, in_row});
+      real<T>(split_.base(begin), n, out().template as<T>() + begin);
+      begin += n;
+    }
   }
   template <class T>
-  T real(size_t base) const {
-    double total = kHow == How::prod ? 1 : kHow == How::max ? -INFINITY : kHow == How::min ? INFINITY : 0;
-    bool nan = false;
+  void real(size_t base, size_t n, T* y) const {
+    double totals[kTogether];
+    bool nan[kTogether] = {};
+    std::fill_n(totals, n, kHow == How::prod ? 1 : kHow == How::max ? -INFINITY : kHow == How::min ? INFINITY : 0);
     split_.each_term(base, [&](size_t at) {
-      const double x = in(0).template as<T>()[at];
-      nan = nan || std::isnan(x);
-      if (kHow == How::prod)
-        total *= x;
-      else if (kHow == How::max)
-        total = std::max(total, x);
-      else if (kHow == How::min)
-        total = std::min(total, x);
-      else
-        total += x;
+      const T* terms = in(0).template as<T>() + at;
+      for (size_t i = 0; i < n; i++) {
+        const double x = terms[i];
+        nan[i] = nan[i] || std::isnan(x);
+        if (kHow == How::prod)
+          totals[i] *= x;
+        else if (kHow == How::max)
+          totals[i] = std::max(totals[i], x);
+        else if (kHow == How::min)
+          totals[i] = std::min(totals[i], x);
+        else
+          totals[i] += x;
+      }
     });
-    if (nan) return static_cast<T>(NAN);
-    return static_cast<T>(kHow == How::mean ? total / static_cast<double>(split_.terms) : total);
+    for (size_t i = 0; i < n; i++) {
+      const double total = kHow == How::mean ? totals[i] / static_cast<double>(split_.terms) : totals[i];
+      y[i] = static_cast<T>(nan[i] ? NAN : total);
+    }
   }
   template <class T>
   T integer(size_t base) const {
