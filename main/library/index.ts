@@ -56,7 +56,7 @@ export type { Backend } from "../ops/defineOp.ts";
 // Training: optimisers, schedules, and sessions over a device
 export { TrainingSession } from "../training/session.ts";
 export { calibrate, quantizedGraph } from "../training/quantized.ts";
-export type { QuantizedBits, Ranges } from "../training/quantized.ts";
+export type { QuantizedBits, Ranges } from "../passes/fewBits.ts";
 export type { StepResult, TrainConfig, UpdatePath } from "../training/session.ts";
 export type { Fault, FaultOperand } from "../training/fault.ts";
 export { trainingOn } from "../training/trainingDevice.ts";

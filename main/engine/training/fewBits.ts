@@ -6,7 +6,7 @@ import type { TrainQuantize, TrainQuantized, TrainSettings, TrainSpec } from "..
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { Numbers } from "../../runtime/numbers.ts";
-import type { Ranges } from "../../training/quantized.ts";
+import type { Ranges } from "../../passes/fewBits.ts";
 import { calibrate, quantizedGraph } from "../../training/quantized.ts";
 import type { Prepared, Recipe } from "../../training/recipes/recipe.ts";
 import type { TrainingDevice } from "../../training/trainingDevice.ts";

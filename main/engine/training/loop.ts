@@ -17,7 +17,7 @@ import { writeGguf } from "../../formats/gguf/write.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { checkpointPieces } from "../../training/checkpoint.ts";
 import type { Fault } from "../../training/fault.ts";
-import type { Ranges } from "../../training/quantized.ts";
+import type { Ranges } from "../../passes/fewBits.ts";
 import type { Inputs, Prepared } from "../../training/recipes/recipe.ts";
 import type { StepResult, TrainingSession } from "../../training/session.ts";
 import { othersFirst } from "../models/taskCache.ts";
