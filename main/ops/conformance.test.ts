@@ -99,6 +99,8 @@ describe("every op", () => {
     conv: "an axis that one window covers, whatever its size",
     sample: "one of any number of positions is drawn",
     softmax_cross_entropy: "there may be any number of classes",
+    dequantize_blocks: "a row may have any number of blocks",
+    scaled_matmul: "a row may have any number of blocks",
     kv_append: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
     if: "what the branches make of an operand is theirs",

@@ -60,11 +60,16 @@ import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
 import { dequantize_affine } from "./quantise/dequantize_affine.ts";
+import { dequantize_blocks } from "./quantise/dequantize_blocks.ts";
 import { fake_quantize } from "./quantise/fake_quantize.ts";
 import { fake_quantize_lsq } from "./quantise/fake_quantize_lsq.ts";
 import { qconv2d } from "./quantise/qconv2d.ts";
 import { qmatmul } from "./quantise/qmatmul.ts";
 import { quantize } from "./quantise/quantize.ts";
+import { quantize_blocks } from "./quantise/quantize_blocks.ts";
+import { scaled_matmul } from "./quantise/scaled_matmul.ts";
+import { to_minifloat } from "./quantise/to_minifloat.ts";
+import { from_minifloat } from "./quantise/from_minifloat.ts";
 import { bernoulli } from "./random/bernoulli.ts";
 import { rng_bits } from "./random/rng_bits.ts";
 import { rng_normal } from "./random/rng_normal.ts";
@@ -226,6 +231,7 @@ export const OPS = {
   dense_solve,
   dequantize,
   dequantize_affine,
+  dequantize_blocks,
   det,
   div,
   dot_general,
@@ -240,6 +246,7 @@ export const OPS = {
   fft,
   floor,
   from_complex,
+  from_minifloat,
   gated_delta,
   gather,
   gather_elements,
@@ -293,6 +300,7 @@ export const OPS = {
   qmatmul,
   qr,
   quantize,
+  quantize_blocks,
   reciprocal,
   reduce,
   relu,
@@ -312,6 +320,7 @@ export const OPS = {
   round,
   rsqrt,
   sample,
+  scaled_matmul,
   scan,
   scatter_add,
   scatter_elements,
@@ -342,6 +351,7 @@ export const OPS = {
   tanh,
   tile,
   to_complex,
+  to_minifloat,
   topk,
   transpose,
   triangular_solve,
