@@ -109,6 +109,19 @@ const LARGE: readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] 
   ["conv", [doubles(12, [2, 12, 9, 70]), doubles(13, [30, 6, 3, 5])], WINDOWS],
   ["conv_transpose", [doubles(14, [2, 12, 9, 70]), doubles(15, [12, 9, 3, 5])], { ...WINDOWS, outputPadding: [0, 1] }],
   ["pool", [doubles(16, [2, 3, 40, 700])], { kind: "mean", kernel: [3, 7], strides: [1, 2], padding: [1, 3] }],
+  // Many updates of one place, of which each thread takes its own.
+  ...(["update", "add"] as const).flatMap(
+    (mode): readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] => [
+      ["scatter_nd", [doubles(17, [150, 120, 2]), integers(18, [9000, 2], 0, 119), doubles(19, [9000, 2])], { mode }],
+      [
+        "scatter_elements",
+        [doubles(20, [3, 60, 200]), integers(21, [3, 90, 200], 0, 59), doubles(22, [3, 90, 200])],
+        { axis: 1, mode },
+      ],
+    ],
+  ),
+  ["gather_nd", [doubles(23, [150, 120, 2]), integers(24, [9000, 2], 0, 119)], {}],
+  ["gather_elements", [doubles(25, [3, 60, 200]), integers(26, [3, 90, 200], 0, 59)], { axis: 1 }],
 ];
 /** Weights, rows and caches of other types than the operand; the result is the operand's, or the cache's. */
 const MIXED: readonly (readonly [OpName, ElementType, ElementType])[] = [
@@ -176,6 +189,23 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
 
   test.each(LARGE)("%s in float64, larger than a block", async (name, inputs, attrs) => {
     expect(await runSample(engine, opOf(name)!, { title: name, inputs, attrs })).toBeUndefined();
+  });
+
+  test.each<readonly [OpName, readonly SampleInput[], AttrRecord]>([
+    ["gather_nd", [normal(1, [3, 5]), values([0, 4, 2, 5], [2, 2], "i32")], {}],
+    ["gather_elements", [normal(1, [3, 5]), values([0, -1, 2], [3, 1], "i32")], { axis: 1 }],
+    ["scatter_nd", [normal(1, [3, 5]), values([3, 0], [1, 2], "i32"), normal(2, [1])], { mode: "add" }],
+    ["scatter_elements", [normal(1, [3]), values([1, 3], [2], "i32"), normal(2, [2])], { axis: 0, mode: "update" }],
+  ])("%s refuses a position outside", async (name, inputs, attrs) => {
+    const sample = { title: name, inputs, attrs };
+    const { graph } = finish(legalise(storedGraph(opOf(name)!, sample), "cpu"));
+    const compiled = cpuDevice(engine, { threads: 2 }).compile(graph);
+    const session = compiled.open();
+    const run = sampleRun(sample, sampleTensors(sample));
+    const given = Object.entries(run.inputs).map(([key, tensor]) => [key, tensorBytes(tensor)] as const);
+    await expect(session.run({ inputs: Object.fromEntries(given) })).rejects.toThrow("an index is outside");
+    session.dispose();
+    compiled.dispose();
   });
 
   test.each(MIXED)("%s of %s and %s", async (name, a, b) => {
