@@ -208,6 +208,12 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
     compiled.dispose();
   });
 
+  test("conv_transpose over volumes with channels enough for a product", async () => {
+    const attrs = { strides: [1, 2, 1], padding: [1, 0, 1], dilations: [1, 1, 2], groups: 2, outputPadding: [0, 1, 0] };
+    const inputs = [normal(1, [2, 20, 3, 5, 19]), normal(2, [20, 5, 3, 2, 3])];
+    expect(await runSample(engine, opOf("conv_transpose")!, { title: "volumes", inputs, attrs })).toBeUndefined();
+  });
+
   test.each(MIXED)("%s of %s and %s", async (name, a, b) => {
     expect(await runSample(engine, opOf(name)!, mixedSample(name, a, b))).toBeUndefined();
   });

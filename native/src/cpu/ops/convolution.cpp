@@ -253,7 +253,7 @@ class TransposedConvolution final : public ConvolutionBase {
   // values[i] belongs to column first + i of a row.
   void scatter_run(const float* values, size_t tap, size_t row, size_t first, size_t stop, float* plane) const {
     size_t at, from, to;
-    if (!w_.rows.place(row, tap / w_.columns.taps, &at)) return;
+    if (!w_.row(row, tap / w_.columns.taps, &at)) return;
     const size_t t = tap % w_.columns.taps;
     w_.columns.inside(t, &from, &to);
     from = std::max(from, first);
@@ -273,7 +273,7 @@ class TransposedConvolution final : public ConvolutionBase {
     const float* x = in(0).f32() + image * small_ * w_.windows();
     for (size_t channel = 0; channel < small_; channel++) {
       const float* weight = in(1).f32() + ((image % groups_ * small_ + channel) * large_ + filter) * taps;
-      for (size_t row = 0; row < w_.rows.windows; row++, x += w_.columns.windows)
+      for (size_t row = 0; row < w_.window_rows(); row++, x += w_.columns.windows)
         for (size_t tap = 0; tap < taps; tap++) {
           c.kernels.binary(Binary::mul, x, 1, weight + tap, 0, room(thread), w_.columns.windows);
           scatter_run(room(thread), tap, row, 0, w_.columns.windows, y);
@@ -285,16 +285,9 @@ class TransposedConvolution final : public ConvolutionBase {
   size_t block_ = 0, blocks_ = 0, tiles_ = 0, act_bytes_ = 0, columns_at_ = 0, scratch_at_ = 0;
 };
 
-// Its product is for images; over volumes it goes tap by tap.
-std::unique_ptr<Op> make_transposed(const OpContext& context) {
-  return is_volume(context.params)
-             ? make_real<PlainTransposedConvolution<float>, PlainTransposedConvolution<double>>(context)
-             : make_real<TransposedConvolution, PlainTransposedConvolution<double>>(context);
-}
-
 constexpr KernelEntry kTable[] = {
     {"conv", make_real<Convolution, PlainConvolution<double>>},
-    {"conv_transpose", make_transposed},
+    {"conv_transpose", make_real<TransposedConvolution, PlainTransposedConvolution<double>>},
 };
 
 }  // namespace
