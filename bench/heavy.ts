@@ -1,7 +1,8 @@
 /**
  * The heavy kernels of the CPU engine against others on the same machine, in turn: products of matrices against NumPy (OpenBLAS),
- * windows and attention against onnxruntime, Fourier transforms against SciPy (pocketfft). The least of many short runs counts,
- * so that a busy machine favours neither. Grouped products and delta nets are rows of bench/types.ts.
+ * windows and attention against onnxruntime, Fourier transforms against SciPy (pocketfft), the delta rule against ggml's function
+ * (llama.cpp). The least of many short runs counts, so that a busy machine favours neither. Grouped products are rows of
+ * bench/types.ts.
  *
  *   python3 -m venv DIR && DIR/bin/pip install numpy scipy onnx onnxruntime
  *   npx tsx bench/heavy.ts --python DIR/bin/python [--threads 1] [--rounds 7] [--seconds 0.3] [--only NAME]
@@ -37,6 +38,8 @@ const seconds = Number(options.seconds);
 interface Case {
   readonly name: string;
   readonly shapes: readonly (readonly number[])[];
+  /** Of each operand, where any numbers would not do. */
+  readonly ranges?: readonly (readonly [low: number, high: number])[];
   readonly build: (g: OpBuilder, operands: readonly Value[]) => Value;
   /** What the other side runs. */
   readonly peer: Readonly<Record<string, unknown>>;
@@ -81,6 +84,26 @@ const transform = (rows: number, n: number): Case => ({
   peer: { kind: "fft" },
 });
 
+function delta(tokens: number, heads: number, size: number, gates: "head" | "channel"): Case {
+  const rows = [tokens, heads, size];
+  return {
+    name: `delta rule ${tokens} tokens, ${heads} heads of ${size}, a gate for each ${gates}`,
+    shapes: [rows, rows, rows, gates === "head" ? [tokens, heads] : rows, [tokens, heads], [heads, size, size]],
+    // Keys of length 1, gates that keep most.
+    ranges: [
+      [-1, 1],
+      [-Math.sqrt(3 / size), Math.sqrt(3 / size)],
+      [-1, 1],
+      [-0.3, 0],
+      [0, 1],
+      [-1, 1],
+    ],
+    build: (g, [q, k, v, gate, beta, state]) =>
+      need(g.gated_delta([need(q), need(k), need(v), need(gate), need(beta), need(state)])[0]),
+    peer: { kind: "delta" },
+  };
+}
+
 const need = (value: Value | undefined): Value => {
   if (value === undefined) throw new Error("an operand is missing");
   return value;
@@ -102,6 +125,9 @@ const CASES: readonly Case[] = [
   transform(64, 4096),
   transform(64, 1000),
   transform(16, 65536),
+  delta(512, 32, 128, "head"),
+  delta(512, 32, 128, "channel"),
+  delta(1, 32, 128, "head"),
 ];
 
 const environment = { OMP_NUM_THREADS: String(threads), OPENBLAS_NUM_THREADS: String(threads) };
@@ -112,7 +138,7 @@ const peer = spawn(options.python, [script, String(threads)], {
 });
 const answers = createInterface({ input: peer.stdout })[Symbol.asyncIterator]();
 async function peerSeconds(one: Case): Promise<number> {
-  peer.stdin.write(`${JSON.stringify({ ...one.peer, shapes: one.shapes, seconds })}\n`);
+  peer.stdin.write(`${JSON.stringify({ ...one.peer, shapes: one.shapes, ranges: one.ranges, seconds })}\n`);
   const { value } = (await answers.next()) as { readonly value: unknown };
   return Number(value);
 }
@@ -130,7 +156,9 @@ async function measure(one: Case): Promise<void> {
   const inputs = Object.fromEntries(
     one.shapes.map((shape, i) => {
       const count = shape.reduce((n, dim) => n * dim, 1);
-      return [`x${i}`, Float32Array.from({ length: count }, (_, k) => Math.sin(k * 12.9898 + i) * 2)];
+      const [low, high] = one.ranges?.[i] ?? [-2, 2];
+      const value = (k: number): number => low + ((high - low) * (1 + Math.sin(k * 12.9898 + i))) / 2;
+      return [`x${i}`, Float32Array.from({ length: count }, (_, k) => value(k))];
     }),
   );
   const ourSeconds = async (): Promise<number> => {

@@ -109,6 +109,19 @@ const LARGE: readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] 
   ["conv", [doubles(12, [2, 12, 9, 70]), doubles(13, [30, 6, 3, 5])], WINDOWS],
   ["conv_transpose", [doubles(14, [2, 12, 9, 70]), doubles(15, [12, 9, 3, 5])], { ...WINDOWS, outputPadding: [0, 1] }],
   ["pool", [doubles(16, [2, 3, 40, 700])], { kind: "mean", kernel: [3, 7], strides: [1, 2], padding: [1, 3] }],
+  // Many updates of one place, of which each thread takes its own.
+  ...(["update", "add"] as const).flatMap(
+    (mode): readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] => [
+      ["scatter_nd", [doubles(17, [150, 120, 2]), integers(18, [9000, 2], 0, 119), doubles(19, [9000, 2])], { mode }],
+      [
+        "scatter_elements",
+        [doubles(20, [3, 60, 200]), integers(21, [3, 90, 200], 0, 59), doubles(22, [3, 90, 200])],
+        { axis: 1, mode },
+      ],
+    ],
+  ),
+  ["gather_nd", [doubles(23, [150, 120, 2]), integers(24, [9000, 2], 0, 119)], {}],
+  ["gather_elements", [doubles(25, [3, 60, 200]), integers(26, [3, 90, 200], 0, 59)], { axis: 1 }],
 ];
 const floats = (seed: number, shape: Shape): SampleInput => weight(seed, shape, "f32");
 /** What goes another way in f32 by its shape: few windows of many taps, lines across a table, sums down its columns. */
@@ -136,6 +149,18 @@ const SHAPED: readonly (readonly [OpName, string, readonly SampleInput[], AttrRe
     "few windows of a volume",
     [floats(7, [2, 2, 4, 5, 40]), floats(8, [3, 2, 2, 3, 33])],
     { strides: [2, 1, 3], padding: [1, 0, 4], dilations: [1, 1, 1], groups: 1 },
+  ],
+  [
+    "conv_transpose",
+    "few channels, steps in a volume",
+    [floats(14, [2, 3, 3, 4, 25]), floats(15, [3, 2, 2, 3, 4])],
+    { strides: [1, 2, 3], padding: [0, 1, 2], dilations: [1, 1, 2], groups: 1, outputPadding: [0, 1, 1] },
+  ],
+  [
+    "conv_transpose",
+    "few channels, steps wider than the row",
+    [floats(16, [1, 2, 2, 1]), floats(17, [2, 2, 2, 3])],
+    { strides: [2, 9], padding: [0, 0], dilations: [1, 1], groups: 1, outputPadding: [1, 0] },
   ],
   ["transpose", "last two", [floats(9, [3, 270, 150])], { perm: [0, 2, 1] }],
   ["transpose", "all", [floats(10, [5, 33, 270])], { perm: [2, 1, 0] }],
@@ -213,6 +238,29 @@ describe.each(engines.map((engine) => [engine.isa, engine] as const))("ops on %s
 
   test.each(SHAPED)("%s: %s", async (name, title, inputs, attrs) => {
     expect(await runSample(engine, opOf(name)!, { title, inputs, attrs })).toBeUndefined();
+  });
+
+  test.each<readonly [OpName, readonly SampleInput[], AttrRecord]>([
+    ["gather_nd", [normal(1, [3, 5]), values([0, 4, 2, 5], [2, 2], "i32")], {}],
+    ["gather_elements", [normal(1, [3, 5]), values([0, -1, 2], [3, 1], "i32")], { axis: 1 }],
+    ["scatter_nd", [normal(1, [3, 5]), values([3, 0], [1, 2], "i32"), normal(2, [1])], { mode: "add" }],
+    ["scatter_elements", [normal(1, [3]), values([1, 3], [2], "i32"), normal(2, [2])], { axis: 0, mode: "update" }],
+  ])("%s refuses a position outside", async (name, inputs, attrs) => {
+    const sample = { title: name, inputs, attrs };
+    const { graph } = finish(legalise(storedGraph(opOf(name)!, sample), "cpu"));
+    const compiled = cpuDevice(engine, { threads: 2 }).compile(graph);
+    const session = compiled.open();
+    const run = sampleRun(sample, sampleTensors(sample));
+    const given = Object.entries(run.inputs).map(([key, tensor]) => [key, tensorBytes(tensor)] as const);
+    await expect(session.run({ inputs: Object.fromEntries(given) })).rejects.toThrow("an index is outside");
+    session.dispose();
+    compiled.dispose();
+  });
+
+  test("conv_transpose over volumes with channels enough for a product", async () => {
+    const attrs = { strides: [1, 2, 1], padding: [1, 0, 1], dilations: [1, 1, 2], groups: 2, outputPadding: [0, 1, 0] };
+    const inputs = [normal(1, [2, 20, 3, 5, 19]), normal(2, [20, 5, 3, 2, 3])];
+    expect(await runSample(engine, opOf("conv_transpose")!, { title: "volumes", inputs, attrs })).toBeUndefined();
   });
 
   test.each(MIXED)("%s of %s and %s", async (name, a, b) => {

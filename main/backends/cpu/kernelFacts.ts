@@ -17,6 +17,8 @@ const ANY_TYPE: { readonly [K in DraftKernel]?: "all" | "matrices" | readonly nu
   slice: "all",
   fill: "all",
   gather: "all",
+  gather_nd: "all",
+  gather_elements: "all",
   dequantize: "all",
   linear: [1],
   linear_block: "matrices",

@@ -100,6 +100,11 @@ export const CPU_KERNELS = [
   "concat", // (x...) any {axis}
   "gather", // (table, indices i32) any {axis}: dims before axis ++ indices ++ dims after; a packed table: axis 0 → f32
   "scatter_add", // (updates, indices i32) num {axis}: zeros, plus updates at the positions named: the transpose of gather
+  // By positions. nd: the indices' last axis names the table's first axes; elements: each index a place along {axis}.
+  "gather_nd", // (table, indices i32) any
+  "gather_elements", // (table, indices i32) any {axis}
+  "scatter_nd", // (data, indices i32, updates) num {add}: in their stead or added; updates of one place are added up
+  "scatter_elements", // (data, indices i32, updates) num {axis, add}
   "pad", // (x, value scalar) any {before: list, after: list}
   "slice", // (x) any {starts, steps}: steps may be negative
   "iota", // () num {axis}: 0, 1, 2 … along axis

@@ -75,6 +75,10 @@ export const MLX_FUNCTIONS = [
   "iota", // axis
   "take", // axis, checked
   "scatter_add", // axis, checked
+  "take_places", // the indices' last axis names the first axes
+  "take_along", // axis, checked
+  "scatter_places", // adds
+  "scatter_along", // axis, adds, checked
   "sum", // axes
   "mean",
   "max",

@@ -2,11 +2,13 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Shape } from "../../ir/dim.ts";
 import { productOf } from "../../ir/dim.ts";
+import { dtypeAmong, isFloat } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { TensorType } from "../../ir/type.ts";
-import { formatType, sameShape } from "../../ir/type.ts";
+import { formatType, sameShape, sameType, tensor } from "../../ir/type.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { filled, scalarLike } from "./constants.ts";
 import { at, indexWithin } from "./host.ts";
@@ -35,6 +37,21 @@ export function checkAlong(op: string, table: TensorType, indices: TensorType, a
       `[${op}] indices: got ${formatType(indices)}, expected i32 of the shape of ${formatType(table)} but along axis ${axis}`,
     );
 }
+
+/** The type of a scatter's result, once the updates have this shape. */
+export function scatterType(op: string, data: TensorType, updates: TensorType, shape: Shape): TensorType {
+  const dtype = dtypeAmong("numbers", data.dtype, op);
+  const wanted = tensor(dtype, shape);
+  if (!sameType(updates, wanted))
+    throw new WorkbenchError("IR_SHAPE", `[${op}] updates: got ${formatType(updates)}, expected ${formatType(wanted)}`);
+  return tensor(dtype, data.shape);
+}
+
+/** MLX adds at indices in floats and int32 on every device. */
+export const mlxScatters = ({ inputs: [data] }: NodeInfo<unknown>): true | string =>
+  data === undefined || isFloat(data.dtype) || data.dtype === "i32"
+    ? true
+    : `MLX adds at indices in floats and int32 on every device, these are ${data.dtype}`;
 
 /** The indices of each of the first axes, of the shape of the rest. */
 export function splitIndices(g: OpBuilder, indices: Value, named: number): readonly Value[] {

@@ -1,10 +1,13 @@
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
+import { mlxNative } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { normalizeAxis, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
+import { defineOp, everywhere } from "../defineOp.ts";
+import { axisParam } from "../families/axes.ts";
 import { at } from "../families/host.ts";
 import { byParts } from "../families/parts.ts";
 import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
@@ -44,6 +47,19 @@ export const gather_elements: Op<"gather_elements", GatherElementsAttrs, 2> = de
   },
   oracle: { numpy: 'np.take_along_axis(x0, x1.astype(np.int64), a["axis"])' },
   ...byParts(parts),
+  backends: {
+    ...everywhere(parts),
+    cpu: cpuKernel("gather_elements", { takes: [MOVABLE, ["i32"]], params: axisParam("gather_elements") }),
+    mlx: mlxNative(
+      "take_along",
+      (e, [table, indices], { axis }, node) => {
+        const along = normalizeAxis(axis, table.type.shape.length, "gather_elements");
+        const checked = e.checks(indices, table.type.shape[along] ?? 0);
+        return e.call("take_along", [table, indices], node.outputs, { axis: along, checked });
+      },
+      { takes: "any" },
+    ),
+  },
   traits: ["pure"],
   samples: withDoubles([
     sample("last axis, odd sizes", [normal(1, [3, 5]), integers(2, [3, 2], 0, 4)], { axis: -1 }),

@@ -1,10 +1,12 @@
+import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
+import { defineOp, everywhere } from "../defineOp.ts";
 import { at } from "../families/host.ts";
 import { byParts } from "../families/parts.ts";
 import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
@@ -39,6 +41,11 @@ export const gather_nd: Op<"gather_nd", NoAttrs, 2> = defineOp({
   },
   oracle: { numpy: "x0[tuple(np.moveaxis(x1, -1, 0))]" },
   ...byParts(parts),
+  backends: {
+    ...everywhere(parts),
+    cpu: cpuKernel("gather_nd", { takes: [MOVABLE, ["i32"]] }),
+    mlx: mlxCall("take_places", { takes: "any" }),
+  },
   traits: ["pure"],
   samples: withDoubles([
     sample("elements, odd sizes", [normal(1, [3, 5]), values([0, 4, 2, 1, 0, 4], [3, 2], "i32")], {}),

@@ -2,7 +2,7 @@ import { milNative, wrapsAsInt32 } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim } from "../../ir/dim.ts";
-import { dtypeAmong, isFloat, isInteger } from "../../ir/dtype.ts";
+import { dtypeAmong, isInteger } from "../../ir/dtype.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, sameShape, staticShape, tensor } from "../../ir/type.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -13,6 +13,7 @@ import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
 import { at, axisWalk, boundShape, indexWithin } from "../families/host.ts";
 import { integers, normal, sample, scalarInput, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
+import { mlxScatters } from "../families/scatter.ts";
 
 export interface ScatterAddAttrs {
   /** Axis of the result that the indices name; the axes of the indices stand there in the updates. */
@@ -86,10 +87,7 @@ export const scatter_add: Op<"scatter_add", ScatterAddAttrs, 2> = defineOp({
       kind: "native",
       emit: (e, [updates, indices], { axis, size }, node) =>
         e.call("scatter_add", [updates, indices], node.outputs, { axis, checked: e.checks(indices, size) }),
-      when: ({ inputs: [updates] }) =>
-        updates === undefined || isFloat(updates.dtype) || updates.dtype === "i32"
-          ? true
-          : `MLX adds at indices in floats and int32 on every device, these updates are ${updates.dtype}`,
+      when: mlxScatters,
     },
   },
   samples: withDoubles([

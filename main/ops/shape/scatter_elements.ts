@@ -1,15 +1,25 @@
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
+import { mlxNative } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
-import { dtypeAmong } from "../../ir/dtype.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Value } from "../../ir/graph.ts";
-import { formatType, normalizeAxis, sameType, tensor } from "../../ir/type.ts";
+import { normalizeAxis } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
+import { defineOp, everywhere } from "../defineOp.ts";
+import { rankOf } from "../families/axes.ts";
 import { lines } from "../families/oracle.ts";
 import { byParts } from "../families/parts.ts";
 import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
 import type { ScatterMode } from "../families/scatter.ts";
-import { alongAt, checkAlong, indicesAlong, placesOf, scatterPlaces, scatterReference } from "../families/scatter.ts";
+import {
+  alongAt,
+  checkAlong,
+  indicesAlong,
+  mlxScatters,
+  placesOf,
+  scatterPlaces,
+  scatterReference,
+  scatterType,
+} from "../families/scatter.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export interface ScatterElementsAttrs {
@@ -36,14 +46,7 @@ export const scatter_elements: Op<"scatter_elements", ScatterElementsAttrs, 3> =
   attributes: { axis: attr.int(), mode: attr.oneOf(["update", "add"]) },
   infer: ([data, indices, updates], { axis }) => {
     checkAlong("scatter_elements", data, indices, normalizeAxis(axis, data.shape.length, "scatter_elements"));
-    const dtype = dtypeAmong("numbers", data.dtype, "scatter_elements");
-    const wanted = tensor(dtype, indices.shape);
-    if (!sameType(updates, wanted))
-      throw new WorkbenchError(
-        "IR_SHAPE",
-        `[scatter_elements] updates: got ${formatType(updates)}, expected ${formatType(wanted)}`,
-      );
-    return tensor(dtype, data.shape);
+    return scatterType("scatter_elements", data, updates, indices.shape);
   },
   reference: ([data, indices, updates], { axis, mode }) => {
     const along = normalizeAxis(axis, data.shape.length, "scatter_elements");
@@ -62,6 +65,26 @@ export const scatter_elements: Op<"scatter_elements", ScatterElementsAttrs, 3> =
     ),
   },
   ...byParts(parts),
+  backends: {
+    ...everywhere(parts),
+    cpu: cpuKernel("scatter_elements", {
+      takes: [NUMBERS, ["i32"], NUMBERS],
+      params: ({ axis, mode }, node) => ({
+        axis: normalizeAxis(axis, rankOf(node), "scatter_elements"),
+        add: mode === "add",
+      }),
+    }),
+    mlx: mlxNative(
+      "scatter_along",
+      (e, [data, indices, updates], { axis, mode }, node) => {
+        const along = normalizeAxis(axis, data.type.shape.length, "scatter_elements");
+        const checked = e.checks(indices, data.type.shape[along] ?? 0);
+        const attrs = { axis: along, adds: mode === "add", checked };
+        return e.call("scatter_along", [data, indices, updates], node.outputs, attrs);
+      },
+      { takes: "numbers", when: mlxScatters },
+    ),
+  },
   traits: ["pure", "sensitive"],
   samples: withDoubles([
     sample(
@@ -83,6 +106,11 @@ export const scatter_elements: Op<"scatter_elements", ScatterElementsAttrs, 3> =
       axis: 0,
       mode: "update",
     }),
+    sample(
+      "long whole numbers",
+      [integers(11, [4], -9, 9, "i64"), values([2, 0], [2], "i32"), integers(12, [2], -9, 9, "i64")],
+      { axis: 0, mode: "add" },
+    ),
     sample("no rows", [values([], [0, 3]), values([], [0, 2], "i32"), values([], [0, 2])], { axis: 1, mode: "add" }),
   ]),
 });

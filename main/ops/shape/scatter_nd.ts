@@ -1,17 +1,24 @@
+import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
+import { mlxCall } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
-import { dtypeAmong } from "../../ir/dtype.ts";
-import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Value } from "../../ir/graph.ts";
 import { sizeOf } from "../../ir/hostTensor.ts";
-import { formatType, sameType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
+import { defineOp, everywhere } from "../defineOp.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { byParts } from "../families/parts.ts";
 import { integers, normal, sample, values, withDoubles } from "../families/samples.ts";
 import type { ScatterMode } from "../families/scatter.ts";
-import { namedAxes, placesOf, scatterPlaces, scatterReference, splitIndices } from "../families/scatter.ts";
+import {
+  mlxScatters,
+  namedAxes,
+  placesOf,
+  scatterPlaces,
+  scatterReference,
+  scatterType,
+  splitIndices,
+} from "../families/scatter.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 export interface ScatterNdAttrs {
@@ -37,14 +44,7 @@ export const scatter_nd: Op<"scatter_nd", ScatterNdAttrs, 3> = defineOp({
   attributes: { mode: attr.oneOf(["update", "add"]) },
   infer: ([data, indices, updates]) => {
     const named = namedAxes("scatter_nd", data, indices);
-    const dtype = dtypeAmong("numbers", data.dtype, "scatter_nd");
-    const wanted = tensor(dtype, [...indices.shape.slice(0, -1), ...data.shape.slice(named)]);
-    if (!sameType(updates, wanted))
-      throw new WorkbenchError(
-        "IR_SHAPE",
-        `[scatter_nd] updates: got ${formatType(updates)}, expected ${formatType(wanted)}`,
-      );
-    return tensor(dtype, data.shape);
+    return scatterType("scatter_nd", data, updates, [...indices.shape.slice(0, -1), ...data.shape.slice(named)]);
   },
   reference: ([data, indices, updates], { mode }) => {
     const named = indices.shape.at(-1) ?? 1;
@@ -63,6 +63,18 @@ export const scatter_nd: Op<"scatter_nd", ScatterNdAttrs, 3> = defineOp({
     ),
   },
   ...byParts(parts),
+  backends: {
+    ...everywhere(parts),
+    cpu: cpuKernel("scatter_nd", {
+      takes: [NUMBERS, ["i32"], NUMBERS],
+      params: ({ mode }) => ({ add: mode === "add" }),
+    }),
+    mlx: mlxCall("scatter_places", {
+      takes: "numbers",
+      attrs: ({ mode }) => ({ adds: mode === "add" }),
+      when: mlxScatters,
+    }),
+  },
   traits: ["pure", "sensitive"],
   samples: withDoubles([
     sample(
@@ -82,6 +94,11 @@ export const scatter_nd: Op<"scatter_nd", ScatterNdAttrs, 3> = defineOp({
     sample("whole numbers", [integers(8, [4], -9, 9), values([2, 0], [2, 1], "i32"), integers(9, [2], -9, 9)], {
       mode: "update",
     }),
+    sample(
+      "long whole numbers",
+      [integers(11, [4], -9, 9, "i64"), values([2, 0], [2, 1], "i32"), integers(12, [2], -9, 9, "i64")],
+      { mode: "add" },
+    ),
     sample("no updates", [normal(10, [2, 3]), values([], [0, 1], "i32"), values([], [0, 3])], { mode: "update" }),
   ]),
 });

@@ -96,3 +96,25 @@ TEST_CASE("scan: a step of the gated delta rule, columns of a wider state") {
       check("delta guard", y.back() == kGuard);
     }
 }
+
+TEST_CASE("scan: a fading key of the delta rule meets a later key and query") {
+  for (const size_t rows : {1, 6, 16, 36, 128})
+    for (const bool fades : {false, true}) {
+      std::vector<float> key = numbers(rows, rows);
+      const std::vector<float> decays = numbers(rows, 2), later = numbers(rows, 3), q = numbers(rows, 4);
+      std::vector<double> faded = wide(key);
+      double sums[2] = {};
+      for (size_t i = 0; i < rows; ++i) {
+        if (fades) faded[i] *= static_cast<double>(decays[i]);
+        sums[0] += faded[i] * static_cast<double>(later[i]);
+        sums[1] += faded[i] * static_cast<double>(q[i]);
+      }
+      key.push_back(kGuard);
+      float met[2];
+      rlx::kernels::scan_table(k.isa).fade_and_meet(
+          {key.data(), fades ? decays.data() : nullptr, later.data(), q.data(), rows, &met[0], &met[1]});
+      check_close("faded key", key.data(), faded.data(), rows, 1e-6);
+      check_close("key and query met", met, sums, 2, 1e-5);
+      check("scan guard", key.back() == kGuard);
+    }
+}

@@ -100,9 +100,22 @@ void delta(const DeltaStep& s) {
   for (; from < s.columns; from += W) delta_columns<1>(s, from, min_size(W, s.columns - from));
 }
 
+void fade_and_meet(const DeltaPair& p) {
+  F with_key = fzero(), with_query = fzero();
+  for (size_t i = 0; i < p.rows; i += W) {
+    const size_t n = min_size(W, p.rows - i);
+    F key = load_part(p.key + i, n);
+    if (p.decays != nullptr) store_part(p.key + i, key = key * load_part(p.decays + i, n), n);
+    with_key = ffma(key, load_part(p.later_key + i, n), with_key);
+    with_query = ffma(key, load_part(p.query + i, n), with_query);
+  }
+  *p.with_key = fsum(with_key);
+  *p.with_query = fsum(with_query);
+}
+
 }  // namespace
 
 extern const ScanTable kScanTable;
-const ScanTable kScanTable = {scan, wkv7, delta};
+const ScanTable kScanTable = {scan, wkv7, delta, fade_and_meet};
 
 }  // namespace rlx::kernels::RLX_ISA

@@ -34,10 +34,19 @@ struct DeltaStep {
   size_t rows, columns, stride;
 };
 
+// A key of the delta rule ← decays · key, where there are some; its products with a later key and query.
+struct DeltaPair {
+  float* key;
+  const float *decays, *later_key, *query;
+  size_t rows;
+  float *with_key, *with_query;
+};
+
 struct ScanTable {
   void (*scan)(const ScanStep&);
   void (*wkv7)(const Wkv7Step&);
   void (*delta)(const DeltaStep&);
+  void (*fade_and_meet)(const DeltaPair&);
 };
 const ScanTable& scan_table(Isa isa);
 

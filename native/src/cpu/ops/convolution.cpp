@@ -9,8 +9,6 @@
 namespace rlx {
 namespace {
 
-using kernels::Binary;
-
 // Columns of one product.
 constexpr size_t kTile = 64;
 // With fewer filters in a group a product would be mostly padding, unless its sums are long.
@@ -154,7 +152,10 @@ class TransposedConvolution final : public ConvolutionBase {
     ConvolutionBase::bind();
     direct_ = small_ < kFewChannels;
     if (direct_) {
-      thread_bytes = w_.columns.windows * sizeof(float);
+      // Rows as their stride sees them (windows.h): what neighbouring windows add is one run.
+      phases_ = std::min(w_.columns.stride, w_.columns.size);
+      span_ = ceil_div(w_.columns.size, w_.columns.stride);
+      thread_bytes = phases_ <= 1 ? 0 : w_.depth.size * w_.rows.size * phases_ * span_ * sizeof(float);
       return;
     }
     block_ = std::min(large_, ceil_div(kBlockRows, w_.taps()));
@@ -228,7 +229,7 @@ class TransposedConvolution final : public ConvolutionBase {
   // values[i] belongs to column first + i of a row.
   void scatter_run(const float* values, size_t tap, size_t row, size_t first, size_t stop, float* plane) const {
     size_t at, from, to;
-    if (!w_.rows.place(row, tap / w_.columns.taps, &at)) return;
+    if (!w_.row(row, tap / w_.columns.taps, &at)) return;
     const size_t t = tap % w_.columns.taps;
     w_.columns.inside(t, &from, &to);
     from = std::max(from, first);
@@ -242,34 +243,41 @@ class TransposedConvolution final : public ConvolutionBase {
 
   // One plane of the result, from all channels of its group.
   void add_plane(size_t index, Thread& thread) const {
-    const size_t image = index / large_, filter = index % large_, taps = w_.taps();
+    const size_t image = index / large_, filter = index % large_, rows = w_.depth.size * w_.rows.size;
     float* y = out().f32() + index * w_.plane();
-    std::memset(y, 0, w_.plane() * sizeof(float));
+    float* sums = phases_ <= 1 ? y : room(thread);
+    std::memset(sums, 0, rows * phases_ * span_ * sizeof(float));
     const float* x = in(0).f32() + image * small_ * w_.windows();
     for (size_t channel = 0; channel < small_; channel++) {
-      const float* weight = in(1).f32() + ((image % groups_ * small_ + channel) * large_ + filter) * taps;
-      for (size_t row = 0; row < w_.rows.windows; row++, x += w_.columns.windows)
-        for (size_t tap = 0; tap < taps; tap++) {
-          c.kernels.binary(Binary::mul, x, 1, weight + tap, 0, room(thread), w_.columns.windows);
-          scatter_run(room(thread), tap, row, 0, w_.columns.windows, y);
+      const float* weight = in(1).f32() + ((image % groups_ * small_ + channel) * large_ + filter) * w_.taps();
+      for (size_t row = 0; row < w_.window_rows(); row++, x += w_.columns.windows)
+        for (size_t tap = 0; tap < w_.tap_rows(); tap++) {
+          size_t at;
+          if (w_.row(row, tap, &at)) add_taps(weight + tap * w_.columns.taps, x, sums + at * phases_ * span_);
         }
+    }
+    for (size_t row = 0; row < rows && phases_ > 1; row++, y += w_.columns.size)
+      for (size_t i = 0; i < w_.columns.size; i++) y[i] = sums[(row * phases_ + i % phases_) * span_ + i / phases_];
+  }
+  // Adds what a row of windows gives through a row of taps.
+  void add_taps(const float* weight, const float* x, float* line) const {
+    const Axis& axis = w_.columns;
+    for (size_t tap = 0; tap < axis.taps; tap++) {
+      size_t from, to;
+      axis.inside(tap, &from, &to);
+      if (from == to) continue;
+      const auto place = static_cast<size_t>(static_cast<int64_t>(from * axis.stride) + axis.offset(tap));
+      c.kernels.add_scaled(weight[tap], x + from, line + place % axis.stride * span_ + place / axis.stride, to - from);
     }
   }
 
   bool direct_ = false;
-  size_t block_ = 0, blocks_ = 0, tiles_ = 0, act_bytes_ = 0, columns_at_ = 0, scratch_at_ = 0;
+  size_t phases_ = 1, span_ = 0, block_ = 0, blocks_ = 0, tiles_ = 0, act_bytes_ = 0, columns_at_ = 0, scratch_at_ = 0;
 };
-
-// Its product is for images; over volumes it goes tap by tap.
-std::unique_ptr<Op> make_transposed(const OpContext& context) {
-  return is_volume(context.params)
-             ? make_real<PlainTransposedConvolution<float>, PlainTransposedConvolution<double>>(context)
-             : make_real<TransposedConvolution, PlainTransposedConvolution<double>>(context);
-}
 
 constexpr KernelEntry kTable[] = {
     {"conv", make_real<Convolution, PlainConvolution<double>>},
-    {"conv_transpose", make_transposed},
+    {"conv_transpose", make_real<TransposedConvolution, PlainTransposedConvolution<double>>},
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Shapes of convolutions and their transposes; and both tap by tap, without a product: in f64, and
-// over volumes.
+// Shapes of convolutions and their transposes; and both tap by tap, without a product: in f64.
 #pragma once
 
 #include <algorithm>

@@ -15,6 +15,7 @@ std::span<const KernelEntry> reduce_kernels();
 std::span<const KernelEntry> softmax_kernels();
 std::span<const KernelEntry> move_kernels();
 std::span<const KernelEntry> gather_kernels();
+std::span<const KernelEntry> position_kernels();
 std::span<const KernelEntry> linear_kernels();
 std::span<const KernelEntry> linear_grouped_kernels();
 std::span<const KernelEntry> matmul_kernels();
@@ -33,12 +34,30 @@ std::span<const KernelEntry> factor_kernels();
 std::span<const KernelEntry> control_kernels();
 
 inline std::vector<std::span<const KernelEntry>> kKernelTables() {
-  return {convolution_kernels(), pool_kernels(),     binary_kernels(),         unary_kernels(),
-          cast_kernels(),        reduce_kernels(),   softmax_kernels(),        move_kernels(),
-          gather_kernels(),      linear_kernels(),   linear_grouped_kernels(), matmul_kernels(),
-          norm_kernels(),        rope_kernels(),     attention_kernels(),      general_attention_kernels(),
-          fft_kernels(),         sequence_kernels(), recurrence_kernels(),     random_kernels(),
-          complex_kernels(),     factor_kernels(),   control_kernels()};
+  return {convolution_kernels(),
+          pool_kernels(),
+          binary_kernels(),
+          unary_kernels(),
+          cast_kernels(),
+          reduce_kernels(),
+          softmax_kernels(),
+          move_kernels(),
+          gather_kernels(),
+          position_kernels(),
+          linear_kernels(),
+          linear_grouped_kernels(),
+          matmul_kernels(),
+          norm_kernels(),
+          rope_kernels(),
+          attention_kernels(),
+          general_attention_kernels(),
+          fft_kernels(),
+          sequence_kernels(),
+          recurrence_kernels(),
+          random_kernels(),
+          complex_kernels(),
+          factor_kernels(),
+          control_kernels()};
 }
 
 }  // namespace rlx

@@ -2,6 +2,7 @@
 #include "family.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rlx::gpu {
 namespace {
@@ -102,6 +103,59 @@ Arrays scatter_add(const Invocation& c) {
   const array moved = mx::reshape(mx::transpose(updates, order), spread);
   return {mx::scatter_add(mx::zeros(shape, updates.dtype()), {indices}, moved, std::vector<int>{axis})};
 }
+// The indices of each of the first axes that the last axis of the indices names, inside of them.
+Arrays indices_of_axes(const array& indices, const mx::Shape& table) {
+  const int named = indices.shape(-1);
+  Arrays parts;
+  for (int axis = 0; axis < named; axis++) {
+    const array part = mx::take(indices, axis, -1);
+    parts.push_back(
+        mx::minimum(mx::maximum(part, whole(0, part.dtype())), whole(std::max(0, table.at(axis) - 1), part.dtype())));
+  }
+  return parts;
+}
+std::vector<int> first_axes(size_t count) {
+  std::vector<int> axes(count);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+Arrays take_places(const Invocation& c) {
+  const array& table = c.in(0);
+  if (c.in(1).size() == 0 || table.size() == 0) return {mx::zeros(c.shape(), table.dtype())};
+  const Arrays places = indices_of_axes(c.in(1), table.shape());
+  mx::Shape sizes = table.shape();
+  std::fill_n(sizes.begin(), places.size(), 1);
+  return {mx::reshape(mx::gather(table, places, first_axes(places.size()), sizes), c.shape())};
+}
+Arrays take_along(const Invocation& c) {
+  const array& table = c.in(0);
+  const int axis = c.whole("axis");
+  if (c.in(1).size() == 0) return {mx::zeros(c.shape(), table.dtype())};
+  return {mx::take_along_axis(table, within(c, c.in(1), table.shape(axis)), axis)};
+}
+// What is replaced is made zero first, so that updates of one place add up.
+Arrays scatter_places(const Invocation& c) {
+  const array &data = c.in(0), &updates = c.in(2);
+  if (updates.size() == 0) return {data};
+  const Arrays places = indices_of_axes(c.in(1), data.shape());
+  // MLX wants unit axes where the indices point.
+  const auto named = static_cast<int>(places.size());
+  mx::Shape spread = places.front().shape();
+  spread.insert(spread.end(), places.size(), 1);
+  spread.insert(spread.end(), data.shape().begin() + named, data.shape().end());
+  const std::vector<int> axes = first_axes(places.size());
+  const array kept = c.flag("adds") ? data : mx::scatter(data, places, mx::zeros(spread, data.dtype()), axes);
+  return {mx::scatter_add(kept, places, mx::reshape(updates, spread), axes)};
+}
+Arrays scatter_along(const Invocation& c) {
+  const array &data = c.in(0), &updates = c.in(2);
+  if (updates.size() == 0) return {data};
+  const int axis = c.whole("axis");
+  const array places = within(c, c.in(1), data.shape(axis));
+  const array kept =
+      c.flag("adds") ? data : mx::put_along_axis(data, places, mx::zeros(places.shape(), data.dtype()), axis);
+  return {mx::scatter_add_axis(kept, places, updates, axis)};
+}
 
 const Function kTable[] = {
     {"reshape", 1, 1, [](const Invocation& c) -> Arrays { return {mx::reshape(c.in(0), c.shape())}; }},
@@ -115,6 +169,10 @@ const Function kTable[] = {
     {"iota", 0, 0, iota},
     {"take", 2, 2, take},
     {"scatter_add", 2, 2, scatter_add},
+    {"take_places", 2, 2, take_places},
+    {"take_along", 2, 2, take_along},
+    {"scatter_places", 3, 3, scatter_places},
+    {"scatter_along", 3, 3, scatter_along},
 };
 
 }  // namespace
