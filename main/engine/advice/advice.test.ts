@@ -286,7 +286,7 @@ describe("another runtime", () => {
   it("is advised for short steps too, with what is not known of them", async () => {
     const finding = await found("runtime", { milliseconds: { coreml: 0.164, cpu: 0.101 }, short: true });
     expect(finding?.claim).toBe(
-      "cpu is predicted to take 101 µs for a token where coreml takes 164 µs: 1.6 × less time. Such short steps are mostly starting things, which no forecast knows well: measure both.",
+      "cpu is predicted to take 101 µs for a run where coreml takes 164 µs: 1.6 × less time. Such short steps are mostly starting things, which no forecast knows well: measure both.",
     );
     expect(await found("threads", { backend: "cpu", threads: 8, milliseconds: { cpu: 0.1 }, short: true })).toBe(
       undefined,

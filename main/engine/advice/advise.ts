@@ -71,7 +71,7 @@ export interface AdviceContext {
 
 export function adviceView(subject: Subject, { rule, finding }: Found, context: AdviceContext): Advice {
   const { before, after, change, ops } = finding;
-  const basis = `of ${stepText(subject.phase)}: ${BASIS[change.kind]}`;
+  const basis = `of ${stepText(subject)}: ${BASIS[change.kind]}`;
   const ids = context.route === undefined || ops.length === 0 ? undefined : stableIds(context.route.graph);
   return {
     rule: rule.name,

@@ -53,7 +53,7 @@ export const splitRows: AdviceRule = {
   title: "Split the output matrix",
   backends: [RUNTIMES.coreml],
   async find(subject) {
-    const { target, phase } = subject;
+    const { target } = subject;
     if (target.options?.splitRows === true) return undefined;
     const limit = aneEdge(chipOf(target.chip));
     const now = await subject.route(target);
@@ -65,7 +65,7 @@ export const splitRows: AdviceRule = {
     const rows = rowsOf(now, first);
     const parts = Math.ceil(rows / partRows(rows, limit));
     return improved(subject, now, withOptions(target, { splitRows: true }), () => ({
-      claim: `${percentText(workOf(now, ops))} of ${stepText(phase)} is a matrix of ${grouped(rows)} rows off the Neural Engine, which takes ${grouped(limit)}. In ${parts} parts it runs there.`,
+      claim: `${percentText(workOf(now, ops))} of ${stepText(subject)} is a matrix of ${grouped(rows)} rows off the Neural Engine, which takes ${grouped(limit)}. In ${parts} parts it runs there.`,
       ops,
       risk: "None for the numbers: every row is the same sum. The joined result still crosses to the CPU once.",
     }));
@@ -90,7 +90,7 @@ export const islands: AdviceRule = {
     );
     if (island === undefined) return undefined;
     return improved(subject, now, withOptions(target, { islands: true }), (after) => ({
-      claim: `${counted(island.nodes.length, "op")} on the CPU, ${percentText(island.workShare)} of the work, cut the program in two: they pick rows by index. As a product they stay with their neighbours, and ${stepText(phase)} has ${counted(after.hops.length, "hop")} instead of ${now.hops.length}.`,
+      claim: `${counted(island.nodes.length, "op")} on the CPU, ${percentText(island.workShare)} of the work, cut the program in two: they pick rows by index. As a product they stay with their neighbours, and ${stepText(subject)} has ${counted(after.hops.length, "hop")} instead of ${now.hops.length}.`,
       ops: island.nodes,
       risk:
         phase === "decode" ? "None: there is one row." : "A row that overflows f16 would spoil the one that is picked.",
@@ -104,7 +104,7 @@ export const states: AdviceRule = {
   title: "Keep caches as states",
   backends: [RUNTIMES.coreml],
   async find(subject) {
-    const { target, phase } = subject;
+    const { target } = subject;
     const now = await subject.route(target);
     const { profile } = now.target;
     const { opset } = systemOf(target.os);
@@ -112,7 +112,7 @@ export const states: AdviceRule = {
     const possible = !keepsStates(profile, opset, target.options?.states === true) && keepsStates(profile, opset, true);
     if (now.cacheBytes === 0 || !possible || prefillUnits !== null) return undefined;
     return improved(subject, now, withOptions(target, { states: true }), () => ({
-      claim: `${bytesFigure(now.cacheBytes)} of caches go in and out for ${stepText(phase)}, ${secondsText(now.cost.caches.value)} of copying. As states they stay where they are.`,
+      claim: `${bytesFigure(now.cacheBytes)} of caches go in and out for ${stepText(subject)}, ${secondsText(now.cost.caches.value)} of copying. As states they stay where they are.`,
       ops: now.graph.states.flatMap(({ output }) => (output.node === undefined ? [] : [output.node])),
       risk: "The Neural Engine has refused programs with states: what would run there goes to the other units.",
     }));
@@ -130,7 +130,7 @@ export const palette: AdviceRule = {
   title: "Store f16 weights as a palette",
   backends: [RUNTIMES.coreml],
   async find(subject) {
-    const { target, phase } = subject;
+    const { target } = subject;
     if ((target.options?.palette ?? null) !== null) return undefined;
     const now = await subject.route(target);
     if (PROFILE_PRECISION[now.target.profile] !== "f16") return undefined;
@@ -149,7 +149,7 @@ export const palette: AdviceRule = {
     );
     const error = await subject.paletteError(BITS);
     return improved(subject, now, changed, () => ({
-      claim: `${percentText(workOf(now, ops))} of ${stepText(phase)} are ops that wait for ${bytesFigure(before ?? 0)} of f16 weights. With ${BITS} bits for each, and tables of f16 values, they are ${bytesFigure(then ?? 0)}, and the Neural Engine reads them so.`,
+      claim: `${percentText(workOf(now, ops))} of ${stepText(subject)} are ops that wait for ${bytesFigure(before ?? 0)} of f16 weights. With ${BITS} bits for each, and tables of f16 values, they are ${bytesFigure(then ?? 0)}, and the Neural Engine reads them so.`,
       ops,
       risk: `${lossText(error)} Expect a small loss of quality, and measure it with rlx score. CPU and GPU unpack the tables: what runs there gains nothing.`,
     }));

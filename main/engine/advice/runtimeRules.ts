@@ -42,9 +42,9 @@ export const otherRuntime: AdviceRule = {
   },
 };
 
-function runtimeClaim({ phase }: Subject, now: StepForecast, best: StepForecast): string {
+function runtimeClaim(subject: Subject, now: StepForecast, best: StepForecast): string {
   const less = `${timesText(now.seconds.value, best.seconds.value)} less time`;
-  const [step, before, after] = [stepText(phase), secondsText(now.seconds.value), secondsText(best.seconds.value)];
+  const [step, before, after] = [stepText(subject), secondsText(now.seconds.value), secondsText(best.seconds.value)];
   if (now.short || best.short)
     return `${best.title} is predicted to take ${after} for ${step} where ${now.title} takes ${before}: ${less}. Such short steps are mostly starting things, which no forecast knows well: measure both.`;
   return `${best.title} reads ${bytesFigure(best.bytes)} for ${step} where ${now.title} reads ${bytesFigure(now.bytes)}, and takes ${after} where ${now.title} takes ${before}: ${less}, by bytes against memory bandwidth, arithmetic against the rate, and what starting takes.`;
@@ -58,7 +58,7 @@ export const fewerThreads: AdviceRule = {
   title: "Use the fast cores only",
   backends: [RUNTIMES.cpu],
   async find(subject) {
-    const { threads, fastCores, phase } = subject;
+    const { threads, fastCores } = subject;
     if (fastCores === undefined || threads <= fastCores) return undefined;
     const now = await subject.forecast(RUNTIMES.cpu);
     if (now === undefined || now.short) return undefined;
@@ -68,7 +68,7 @@ export const fewerThreads: AdviceRule = {
       high: span.high * by,
     });
     return {
-      claim: `${counted(threads, "thread")} share the work, and ${counted(fastCores, "core")} of this machine are equally fast: ${stepText(phase)} waits for the slowest.`,
+      claim: `${counted(threads, "thread")} share the work, and ${counted(fastCores, "core")} of this machine are equally fast: ${stepText(subject)} waits for the slowest.`,
       ops: [],
       before: now.seconds,
       after: times(now.seconds, 1 - WAITING / 2),

@@ -43,7 +43,7 @@ export const otherUnits: AdviceRule = {
   title: "Use other compute units",
   backends: [RUNTIMES.coreml],
   async find(subject) {
-    const { target, phase } = subject;
+    const { target } = subject;
     const now = await subject.route(target);
     const prefillUnits = target.options?.prefillUnits ?? null;
     if (prefillUnits !== null || target.options?.states === true) return undefined;
@@ -52,7 +52,7 @@ export const otherUnits: AdviceRule = {
       units: id,
     }));
     return amongUnits(subject, now, others, (after, { units }) => ({
-      claim: `With "${titleOf(units)}" ${stepText(phase)} takes ${timesText(routeSeconds(now), routeSeconds(after))} less time than with "${titleOf(target.units)}".`,
+      claim: `With "${titleOf(units)}" ${stepText(subject)} takes ${timesText(routeSeconds(now), routeSeconds(after))} less time than with "${titleOf(target.units)}".`,
       ops: moved(now, after),
       risk:
         units === "cpu"
@@ -76,7 +76,7 @@ export const prefillElsewhere: AdviceRule = {
     const own = target.options?.prefillUnits ?? target.units;
     const others = UNITS.filter(({ id }) => id !== own).map(({ id }) => withOptions(target, { prefillUnits: id }));
     return amongUnits(subject, now, others, (after, { options }) => ({
-      claim: `Prefill with "${titleOf(options?.prefillUnits ?? target.units)}" takes ${timesText(routeSeconds(now), routeSeconds(after))} less time for ${stepText(phase)}, with the same package; decode stays with "${titleOf(target.units)}".`,
+      claim: `Prefill with "${titleOf(options?.prefillUnits ?? target.units)}" takes ${timesText(routeSeconds(now), routeSeconds(after))} less time for ${stepText(subject)}, with the same package; decode stays with "${titleOf(target.units)}".`,
       ops: moved(now, after),
       risk: "Two compiled models are loaded from one package, one for each function.",
     }));
@@ -92,13 +92,13 @@ export const shorterContext: AdviceRule = {
   title: "Take a shorter context",
   backends: [RUNTIMES.coreml],
   async find(subject) {
-    const { target, phase } = subject;
+    const { target } = subject;
     const now = await subject.route(target);
     const { context } = now.target;
     const shorter = Math.max(SHORTEST, 2 ** Math.floor(Math.log2(context / 4)));
     if (shorter >= context) return undefined;
     const found = await improved(subject, now, { ...target, context: shorter }, (after) => ({
-      claim: `A program has one context, and ${stepText(phase)} reads all of it: ${tokensText(context)}. With ${tokensText(shorter)}, ${bytesFigure(now.cacheBytes - after.cacheBytes)} of caches less go in and out.`,
+      claim: `A program has one context, and ${stepText(subject)} reads all of it: ${tokensText(context)}. With ${tokensText(shorter)}, ${bytesFigure(now.cacheBytes - after.cacheBytes)} of caches less go in and out.`,
       ops: now.graph.nodes.filter(({ op }) => op === "attention" || op === "kv_append").map(({ id }) => id),
       risk: `A conversation ends after ${tokensText(shorter)}.`,
     }));

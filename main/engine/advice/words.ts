@@ -1,19 +1,18 @@
 /** Words and numbers that claims are made of. */
 import { sumOf } from "../../compiler/cost/seconds.ts";
-import type { Phase } from "../../contract/views/common.ts";
 import { grouped } from "../measure/forecast.ts";
 import { shareOf } from "../measure/costFigures.ts";
 import { stepTokens } from "../models/graphs.ts";
-import type { CostedRoute } from "./rule.ts";
+import type { CostedRoute, Subject } from "./rule.ts";
 
 export const percentText = (share: number): string => {
   const percent = share * 100;
   return `${percent >= 10 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 };
 
-/** "each token", "each chunk of 64 tokens": the step that times are of. */
-export const stepText = (phase: Phase): string =>
-  phase === "decode" ? "a token" : `a chunk of ${stepTokens(phase)} tokens`;
+/** "a token", "a chunk of 64 tokens", of a graph without a model "a run": the step that times are of. */
+export const stepText = ({ model, phase }: Pick<Subject, "model" | "phase">): string =>
+  model.isGraphAlone ? "a run" : phase === "decode" ? "a token" : `a chunk of ${stepTokens(phase)} tokens`;
 
 /** "1.8 ×": how much longer the first takes. */
 export const timesText = (before: number, after: number): string => `${(before / after).toPrecision(2)} ×`;

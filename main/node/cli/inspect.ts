@@ -1,6 +1,7 @@
 /** `rlx inspect`: the overview, the keys, the tensors. */
 import type { Input } from "../../contract/contract.ts";
 import type { Overview, TensorRow } from "../../contract/views/model.ts";
+import { isGraphAlone } from "../../contract/views/model.ts";
 import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { noteContext, oneOf, openModel, targetOf } from "./client.ts";
@@ -41,12 +42,12 @@ export async function inspect(command: Command, given: ModelChoice, options: Ins
     ? await verdictOn(command, overview.model, { backend: "coreml", target }, "all")
     : null;
   if (verdict !== null) {
-    printSpeed(command, verdict);
+    printSpeed(command, verdict, isGraphAlone(overview.kind));
     command.output.line();
-    printVerdict(command, verdict);
+    printVerdict(command, verdict, isGraphAlone(overview.kind));
   }
   const routing = await routingOf(command, overview);
-  const blocks = overview.canGraph.ok ? null : await blocksOf(command, overview.model);
+  const blocks = overview.canGraph.ok || isGraphAlone(overview.kind) ? null : await blocksOf(command, overview.model);
   command.output.value({ ...overview, verdict, ...routing, ...(blocks === null ? {} : { blocks }) });
   if (blocks === null) printRouting(command, routing);
   else {

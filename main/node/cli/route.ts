@@ -12,7 +12,7 @@ import { VARIABLES } from "../settings.ts";
 import { bytesText, figureText } from "./output.ts";
 import { planned } from "./planned.ts";
 import { routeOnMlx } from "./routeOnMlx.ts";
-import { printVerdict, verdictOn } from "./verdict.ts";
+import { verdictOn } from "./verdict.ts";
 
 interface RouteOptions extends CommonOptions {
   readonly backend?: string;
@@ -42,7 +42,7 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
   const verdict = await verdictOn(command, view.key.model, { backend: view.backend, target: view.target }, "own");
   output.value({ ...view, verdict, ...(expectation === undefined ? {} : { expectation: { ...expectation, held } }) });
   output.line(`${view.targetTitle} (${view.truth})\n${view.sentence}`);
-  if (verdict !== null) printVerdict(command, verdict);
+  if (verdict !== null) output.line(verdict.sentence);
   output.line();
   output.table(["device", "ops", "time", "share"], timeRows(view), { right: [1, 2, 3] });
   if (view.backend === "coreml") noteDispatch(command);

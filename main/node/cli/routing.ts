@@ -36,7 +36,7 @@ export async function routingOf(command: Command, view: Overview): Promise<Routi
 async function predicted({ client, output, signal }: Command, view: Overview): Promise<Prediction> {
   const { model, target } = view;
   const routeOf = (phase: Phase): Promise<RouteView> => {
-    output.progress(`Predicting where it runs, ${phase}`);
+    output.progress(isGraphAlone(view.kind) ? "Predicting where it runs" : `Predicting where it runs, ${phase}`);
     return client.call("route.get", { model, backend: "coreml", target, phase }, { signal });
   };
   const decode = await routeOf("decode");

@@ -23,34 +23,32 @@ export async function verdictOn(
 
 const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
 
-export function printVerdict({ output }: Command, verdict: Verdict): void {
+/** A graph without a model has one run, and neither tokens nor a prompt. */
+export function printVerdict({ output }: Command, verdict: Verdict, isAlone: boolean): void {
   output.line(verdict.sentence);
   if (verdict.rows.length === 0) return;
   output.line();
   const first = verdict.rows.find((row) => row.ok)?.speed.promptTokens;
+  const speeds = isAlone ? ["a run"] : ["decode", `first token${first === undefined ? "" : ` of ${first}`}`];
+  const heads = ["runs on", ...speeds, "memory", "ANE", "GPU", "hops", "fits"];
   output.table(
-    [
-      "runs on",
-      "decode",
-      `first token${first === undefined ? "" : ` of ${first}`}`,
-      "memory",
-      "ANE",
-      "GPU",
-      "hops",
-      "fits",
-    ],
-    verdict.rows.map((row) => cellsOf(row)),
-    { right: [1, 2, 3, 4, 5, 6], yields: 0 },
+    heads,
+    verdict.rows.map((row) =>
+      row.ok ? cellsOf(row, isAlone) : [`${row.title}: ${row.sentence}`, ...heads.slice(1).map(() => "–")],
+    ),
+    { right: heads.slice(1, -1).map((_, i) => i + 1), yields: 0 },
   );
 }
 
-function cellsOf(row: VerdictRow): string[] {
-  if (!row.ok) return [`${row.title}: ${row.sentence}`, "–", "–", "–", "–", "–", "–", "–"];
-  const { speed, fit, aneShare, gpuShare, hops } = row;
+function cellsOf(
+  { title, speed, fit, aneShare, gpuShare, hops }: VerdictRow & { ok: true },
+  isAlone: boolean,
+): string[] {
+  const decode = speed.generate === null ? `${figureText(speed.token)} a token` : figureText(speed.generate);
+  const prompt = speed.prompt === null ? "–" : figureText(speed.prompt);
   return [
-    row.title,
-    speed.generate === null ? `${figureText(speed.token)} a token` : figureText(speed.generate),
-    speed.prompt === null ? "–" : figureText(speed.prompt),
+    title,
+    ...(isAlone ? [figureText(speed.token)] : [decode, prompt]),
     fit === null ? "–" : figureText(fit.total),
     aneShare === null ? "–" : percent(aneShare),
     gpuShare === null ? "–" : percent(gpuShare),
@@ -59,13 +57,14 @@ function cellsOf(row: VerdictRow): string[] {
   ];
 }
 
-/** The parts of a token's time, which add up to it, and the prompt's. */
-export function printSpeed(command: Command, { own }: Verdict): void {
+/** The parts of a token's or a run's time, which add up to it, and the prompt's. */
+export function printSpeed(command: Command, { own }: Verdict, isAlone: boolean): void {
   if (!own.ok) return;
   const { speed, title } = own;
   const { output } = command;
   output.line();
-  output.line(`How fast? (${speed.machine}, ${title}) ${speedText(speed)} (predicted)`);
+  const what = isAlone ? figureText(speed.token) : speedText(speed);
+  output.line(`How fast? (${speed.machine}, ${title}) ${what} (predicted)`);
   printSum(command, [...speed.rows, { label: "together", arithmetic: null, value: speed.token }, ...speed.promptRows]);
   output.line(`  ${speed.sentence}`);
 }

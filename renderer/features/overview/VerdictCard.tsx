@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { Figure } from "../../../main/contract/views/common.ts";
 import type { SpeedView, Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
 import { ROUTED } from "../../../main/contract/views/graph.ts";
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import { current } from "../../session/async.ts";
 import { useSession } from "../../session/context.tsx";
 import { walkButtons } from "../../ui/arrowFocus.ts";
@@ -53,13 +54,20 @@ function Targets({ verdict, busy, own, subject, measured }: TargetsProps): React
   // Before the others are there, the own row keeps the table's place.
   const rows = verdict?.rows ?? (own === null ? [] : [own.own]);
   const tokens = rows.find((row) => row.ok)?.speed.promptTokens ?? 1000;
+  const alone = useIsGraphAlone();
   return (
     <table className={cx(table["table"], styles["table"])} aria-label="How fast on each target" aria-busy={busy}>
       <thead>
         <tr>
           <th>runs on</th>
-          <th title="Tokens per second; where no rate is given, the time of a token">tokens/s</th>
-          <th title={`Time to the first token of a prompt of ${count(tokens)} tokens`}>first token</th>
+          {alone ? (
+            <th title="Time of one run of the graph">a run</th>
+          ) : (
+            <>
+              <th title="Tokens per second; where no rate is given, the time of a token">tokens/s</th>
+              <th title={`Time to the first token of a prompt of ${count(tokens)} tokens`}>first token</th>
+            </>
+          )}
           <th>memory</th>
           <th>ANE</th>
           <th>GPU</th>
@@ -78,7 +86,7 @@ function Targets({ verdict, busy, own, subject, measured }: TargetsProps): React
         ))}
         {verdict === null ? (
           <tr>
-            <td className={styles["more"]} colSpan={8}>
+            <td className={styles["more"]} colSpan={alone ? 7 : 8}>
               Working out the other targets …
             </td>
           </tr>
@@ -123,6 +131,7 @@ interface TargetProps {
 
 function Target({ row, chosen, measured }: TargetProps): ReactNode {
   const choose = useChoose();
+  const alone = useIsGraphAlone();
   const name = (
     <button
       type="button"
@@ -138,7 +147,7 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
     return (
       <tr data-chosen={chosen}>
         <td>{name}</td>
-        <td className={styles["more"]} colSpan={7} title={row.sentence}>
+        <td className={styles["more"]} colSpan={alone ? 6 : 7} title={row.sentence}>
           {row.sentence}
         </td>
       </tr>
@@ -147,10 +156,10 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
   return (
     <tr data-chosen={chosen}>
       <td>{name}</td>
-      <td>
-        <SpeedCell speed={speed} measured={measured} />
-      </td>
-      <td>{speed.prompt === null ? "–" : <span title={speed.prompt.basis}>{rangeCell(speed.prompt)}</span>}</td>
+      <td>{alone ? <RunTime speed={speed} /> : <SpeedCell speed={speed} measured={measured} />}</td>
+      {alone ? null : (
+        <td>{speed.prompt === null ? "–" : <span title={speed.prompt.basis}>{rangeCell(speed.prompt)}</span>}</td>
+      )}
       <td>{fit === null ? "–" : <FigureText figure={fit.total} />}</td>
       <td>{row.aneShare === null ? "–" : approximate(share(row.aneShare))}</td>
       <td>{row.gpuShare === null ? "–" : approximate(share(row.gpuShare))}</td>
@@ -159,6 +168,11 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
     </tr>
   );
 }
+
+/** Of a graph without tokens. */
+const RunTime = ({ speed }: { readonly speed: SpeedView }): ReactNode => (
+  <span title={`Predicted. ${speed.sentence}`}>{approximate(seconds(speed.token.value))}</span>
+);
 
 /** The rate, or the time of a token where a rate would promise too much; with what was measured here. */
 function SpeedCell({ speed, measured }: { readonly speed: SpeedView; readonly measured: Figure | null }): ReactNode {
@@ -178,6 +192,9 @@ function SpeedCell({ speed, measured }: { readonly speed: SpeedView; readonly me
     </>
   );
 }
+
+/** A graph and no model: one run, no tokens. */
+const useIsGraphAlone = (): boolean => useSession((state) => isGraphAlone(current(state.model)?.kind ?? "model"));
 
 /** Makes a row the subject of the window. */
 function useChoose(): (subject: Subject) => void {
