@@ -36,7 +36,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   elementwise: [
     ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bernoulli", "bit_and"],
     ...["bit_not", "bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
-    ...["dequantize_affine", "fake_quantize", "fake_quantize_lsq", "quantize"],
+    ...["dequantize_affine", "elementwise_region", "fake_quantize", "fake_quantize_lsq", "quantize"],
     ...["floor", "gelu", "hard_sigmoid", "hard_swish", "is_finite", "is_nan", "leaky_relu", "log", "log1p"],
     ...["log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum"],
     ...["mish", "mod", "mul", "neg", "pow", "reciprocal", "relu", "relu6", "relu_squared", "round", "rsqrt"],

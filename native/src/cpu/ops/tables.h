@@ -10,6 +10,7 @@ namespace rlx {
 
 std::span<const KernelEntry> binary_kernels();
 std::span<const KernelEntry> unary_kernels();
+std::span<const KernelEntry> region_kernels();
 std::span<const KernelEntry> cast_kernels();
 std::span<const KernelEntry> reduce_kernels();
 std::span<const KernelEntry> softmax_kernels();
@@ -38,7 +39,7 @@ inline std::vector<std::span<const KernelEntry>> kKernelTables() {
           gather_kernels(),      linear_kernels(),   linear_grouped_kernels(), matmul_kernels(),
           norm_kernels(),        rope_kernels(),     attention_kernels(),      general_attention_kernels(),
           fft_kernels(),         sequence_kernels(), recurrence_kernels(),     random_kernels(),
-          complex_kernels(),     factor_kernels(),   control_kernels()};
+          complex_kernels(),     factor_kernels(),   control_kernels(),        region_kernels()};
 }
 
 }  // namespace rlx
