@@ -60,8 +60,12 @@ void write(const kernels::Dispatch& kernels, const From* x, DType to, uint8_t* y
     case DType::f64: return each<double>(x, y, at, n);
     default: break;
   }
-  float wide[kPiece];
-  for (size_t i = 0; i < n; i++) wide[i] = to_odd(x[i]);
+  float room[kPiece];
+  const float* wide = room;
+  if constexpr (std::is_same_v<From, float>)
+    wide = x;
+  else
+    for (size_t i = 0; i < n; i++) room[i] = to_odd(x[i]);
   auto* halves = reinterpret_cast<uint16_t*>(y) + at;
   if (to == DType::f16)
     kernels.f32_to_f16(wide, halves, n);

@@ -93,6 +93,7 @@ class Region final : public Op {
   std::vector<size_t> results_;
   std::vector<Operand> operands_;
   size_t slots_ = 0;
+  bool as_ggml_ = follows_ggml();
 
   void read_steps() {
     for (size_t i = 0;; i++) {
@@ -267,7 +268,7 @@ class Region final : public Op {
     if (step.entry == nullptr) {
       cast_stretch(c.kernels, type, places[step.in[0]].data, made, y, count);
     } else {
-      Stretch stretch{c.kernels, type, follows_ggml(), {}, {}, y, count};
+      Stretch stretch{c.kernels, type, as_ggml_, {}, {}, y, count};
       for (size_t j = 0; j < step.operands; j++) {
         stretch.in[j] = places[step.in[j]].data;
         stretch.step[j] = places[step.in[j]].step;
