@@ -106,6 +106,12 @@ function emit(
   return e.instr("elementwise_region", inputs, outputs, kernelSteps(attrs, types, inputs.length));
 }
 
+/** The kernels of the first steps. */
+const inShort = (steps: readonly string[]): string => {
+  const kernels = steps.slice(0, 6).map((step) => step.split(" ")[0]);
+  return kernels.join(", ") + (steps.length > kernels.length ? " …" : "");
+};
+
 export const elementwise_region: Op<"elementwise_region", RegionAttrs, AnyNumber, "many"> = defineOp({
   name: "elementwise_region",
   summary: "A chain of element-wise steps over operands that are stretched to its results: one walk through memory.",
@@ -133,7 +139,12 @@ export const elementwise_region: Op<"elementwise_region", RegionAttrs, AnyNumber
   batching: decomposed(parts),
   traits: ["pure", "fused"],
   backends: {
-    cpu: { kind: "native", emit, when: (node) => takesTypes("elementwise_region", COMPARABLE, node) },
+    cpu: {
+      kind: "native",
+      emit,
+      when: (node) => takesTypes("elementwise_region", COMPARABLE, node),
+      how: ({ attrs: { steps } }) => `its ${steps.length} steps in one walk: ${inShort(steps)}`,
+    },
     coreml: decomposed(parts, "coreml runs its steps as operators"),
     mlx: decomposed(parts, "mlx runs its steps as calls, which it joins itself where it compiles a trace"),
   },

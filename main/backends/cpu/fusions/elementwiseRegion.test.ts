@@ -82,11 +82,11 @@ describe("mark regions", () => {
     expect(graphHash(parseGraph(opTable, printGraph(graph)))).toBe(graphHash(graph));
   });
 
-  const untouched: readonly (readonly [string, Build, DType?])[] = [
-    ["one operation", (g, x, row) => ({ y: g.mul([x, row]) })],
-    ["operations that do not meet", (g, x) => ({ a: g.tanh([x]), b: g.exp([x]) })],
-    ["operations with something between", (g, x) => ({ y: g.exp([g.softmax([g.tanh([x])], { axis: -1 })]) })],
-    ["numbers of their own", (g, x) => ({ y: g.elu([g.leaky_relu([x], { alpha: 0.1 })], { alpha: 1 }) })],
+  const untouched: readonly (readonly [what: string, build: Build, dtype: DType])[] = [
+    ["one operation", (g, x, row) => ({ y: g.mul([x, row]) }), "f32"],
+    ["operations that do not meet", (g, x) => ({ a: g.tanh([x]), b: g.exp([x]) }), "f32"],
+    ["operations with something between", (g, x) => ({ y: g.exp([g.softmax([g.tanh([x])], { axis: -1 })]) }), "f32"],
+    ["numbers of their own", (g, x) => ({ y: g.elu([g.leaky_relu([x], { alpha: 0.1 })], { alpha: 1 }) }), "f32"],
     ["whole numbers", (g, x, row) => ({ y: g.mul([g.add([x, row]), x]) }), "i32"],
   ];
   it.each(untouched)("leaves %s", (_, build, dtype) => {
