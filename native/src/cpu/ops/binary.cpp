@@ -151,8 +151,7 @@ template <Compare kHow>
 void compare_step(const Stretch& s) {
   if (s.type == DType::boolean)
     return pairs<uint8_t, uint8_t>(s, [](uint8_t a, uint8_t b) { return uint8_t{holds<kHow>(a != 0, b != 0)}; });
-  with_number(s.type,
-              [&]<class T>(T) { pairs<T, uint8_t>(s, [](T a, T b) { return uint8_t{holds<kHow>(a, b)}; }); });
+  with_number(s.type, [&]<class T>(T) { pairs<T, uint8_t>(s, [](T a, T b) { return uint8_t{holds<kHow>(a, b)}; }); });
 }
 
 template <Compare kHow>
@@ -197,9 +196,7 @@ class Logical final : public BroadcastOp<2> {
     expect_type(c.in[1], DType::boolean, "second operand");
     expect_type(c.out[0], DType::boolean, "result");
   }
-  void stretch(size_t begin, size_t end) override {
-    two<uint8_t, uint8_t>(*this, loop, begin, end, joined<kHow>);
-  }
+  void stretch(size_t begin, size_t end) override { two<uint8_t, uint8_t>(*this, loop, begin, end, joined<kHow>); }
 };
 
 template <class T>

@@ -257,7 +257,8 @@ class Region final : public Op {
 
   // The operand may still be read behind the step that makes the result.
   bool lies_on_operand(size_t result) const {
-    return std::any_of(c.in.begin(), c.in.end(), [&](const Tensor* tensor) { return tensor->data == out(result).data; });
+    return std::any_of(c.in.begin(), c.in.end(),
+                       [&](const Tensor* tensor) { return tensor->data == out(result).data; });
   }
 
   void run_step(const Step& step, const Place* places, uint8_t* y, DType made, size_t n) const {

@@ -71,7 +71,6 @@ class Vector final : public Elementwise {
   }
 
  private:
-
   template <class T>
   static void each(const T* x, T* y, size_t n) {
     if constexpr (std::floating_point<T>) {
