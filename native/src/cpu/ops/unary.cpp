@@ -99,8 +99,9 @@ class Scalar final : public Elementwise {
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t n = std::min(kGrain, out().count - begin);
-    if (out().dtype == DType::f64) return map(curve_, in(0).as<double>() + begin, out().as<double>() + begin, n);
-    map(curve_, in(0).as<float>() + begin, out().as<float>() + begin, n);
+    if (out().dtype == DType::f64)
+      return map(curve_, in(0).template as<double>() + begin, out().template as<double>() + begin, n);
+    map(curve_, in(0).template as<float>() + begin, out().template as<float>() + begin, n);
   }
 
  private:
