@@ -19,8 +19,8 @@ const backendRules = [
   ...["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`),
   "main/backends/coreml/windowRules.ts",
 ];
-/** The layout of linear_block's operands: fusions of the CPU write it, the op reads it. */
-const blockOperands = "main/backends/cpu/linearBlockOperands.ts";
+/** The layout of linear_block's operands, the steps of a region: fusions of the CPU write them, the ops read them. */
+const fusedForms = ["linearBlockOperands", "regionSteps"].map((name) => `main/backends/cpu/${name}.ts`);
 const belowBackends = [...graphLayers, "main/formats", "main/models", "main/compiler"];
 const compilerLayers = [...belowBackends, ...everyBackend];
 const textLayers = ["main/tokenizer", "main/chatTemplate", "main/replies", "main/grammar"];
@@ -63,7 +63,7 @@ export const walls = [
   { folder: "main/diagnostics", may: [] },
   { folder: "main/quant", may: [] },
   { folder: "main/ir", may: [...base, "main/quant"] },
-  { folder: "main/ops", may: [...core, ...backendRules, blockOperands], types: everyBackend },
+  { folder: "main/ops", may: [...core, ...backendRules, ...fusedForms], types: everyBackend },
   { folder: "main/passes", may: [...core, "main/ops"] },
   { folder: "main/autodiff", may: [...core, "main/ops"] },
   { folder: "main/formats", may: core },

@@ -54,6 +54,22 @@ it("a recurrence on Core ML says what it runs as", () => {
   expect(legal.nodes.map(({ op }) => op)).toContain("while");
 });
 
+it("a region says which steps it runs, and on other backends that they run", () => {
+  const builder = new GraphBuilder(opTable, "region");
+  const x = builder.input("x", tensor("f32", [3]));
+  const steps = ["mul 0 0", "tanh 1", "add 2 0"];
+  const [y] = typedBuilder(builder).elementwise_region([x], { steps, results: [3] });
+  builder.output("y", y!);
+  const graph = builder.finish();
+  const node = graph.nodes.at(-1)!;
+  const reason = "cpu runs its 3 steps in one walk: mul, tanh, add";
+  expect(supportOf(graph, node, "cpu")).toEqual({ state: "native", reason });
+  for (const backend of ["coreml", "mlx"] as const) {
+    expect(supportOf(graph, node, backend).reason).toMatch(new RegExp(`^${backend} runs its steps as`));
+    expect(finish(legalise(graph, backend)).graph.nodes.map(({ op }) => op)).toEqual(["input", "mul", "tanh", "add"]);
+  }
+});
+
 describe("numbers of sequences", () => {
   it("are the same for equal sequences and for no others", () => {
     const sequences = new Sequences();

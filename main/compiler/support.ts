@@ -86,8 +86,10 @@ function preferredSupport(graph: Graph, node: Node, backend: Backend): Support {
   if (entry.kind === "unsupported") return { state: "unsupported", reason: entry.reason };
   if (entry.kind === "decompose")
     return { state: "decomposed", reason: entry.note ?? `${backend} runs ${node.op} as its parts`, via: entry.via };
-  const answer = entry.when?.(nodeInfo(graph, node)) ?? true;
-  if (answer === true) return { state: "native", reason: `${backend} runs ${node.op} itself` };
+  const info = nodeInfo(graph, node);
+  const answer = entry.when?.(info) ?? true;
+  if (answer === true)
+    return { state: "native", reason: `${backend} runs ${entry.how?.(info) ?? `${node.op} itself`}` };
   const via = anyDecomposition(op);
   return via ? { state: "decomposed", reason: answer, via } : { state: "unsupported", reason: answer };
 }

@@ -43,6 +43,8 @@ export const attr = {
   float: (): AttrSpec<number> => spec("number", isNumber),
   bool: (): AttrSpec<boolean> => spec("true or false", (v): v is boolean => typeof v === "boolean"),
   string: (): AttrSpec<string> => spec("string", (v): v is string => typeof v === "string"),
+  strings: (): AttrSpec<readonly string[]> =>
+    spec("list of strings", (v): v is readonly string[] => Array.isArray(v) && v.every((t) => typeof t === "string")),
   oneOf: <const T extends string>(values: readonly T[]): AttrSpec<T> =>
     spec(
       `one of ${values.join(", ")}`,

@@ -222,6 +222,7 @@ class Copy {
         const known = [...(this.#values[old.node] ?? [])];
         known[old.output] = now;
         this.#values[old.node] = known;
+        if (old.output === 0) this.#moved[old.node] = now.node;
       },
     };
   };

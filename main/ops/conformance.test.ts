@@ -163,6 +163,7 @@ describe("every op", () => {
       "complex_div",
       "complex_mul",
       "div",
+      "elementwise_region",
       "fake_quantize",
       "fake_quantize_lsq",
       "maximum",

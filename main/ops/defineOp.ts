@@ -99,6 +99,8 @@ export type Lowering<E, V, Attrs, A extends Arity> =
       readonly emit: (emitter: E, inputs: InputsOf<A, V>, attrs: Attrs, node: NodeInfo<Attrs>) => V | readonly V[];
       /** true, or why this node (dtype, rank, symbolic size) cannot be lowered so. */
       readonly when?: (node: NodeInfo<Attrs>) => true | string;
+      /** How it runs, for the dispatch report, where "itself" does not say enough. */
+      readonly how?: (node: NodeInfo<Attrs>) => string;
       /** Operands it reads in fp32, whatever the backend's floats: a weight that only it reads is stored in fp32. */
       readonly reads32?: readonly number[];
       /** The operand that is a matrix whose rows Core ML can calculate in parts. */

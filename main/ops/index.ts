@@ -36,6 +36,7 @@ import { ifOp } from "./control/if.ts";
 import { scan } from "./control/scan.ts";
 import { whileOp } from "./control/while.ts";
 import { attention_block } from "./fused/attention_block.ts";
+import { elementwise_region } from "./fused/elementwise_region.ts";
 import { linear_block } from "./fused/linear_block.ts";
 import { cholesky } from "./linalg/cholesky.ts";
 import { dense_solve } from "./linalg/dense_solve.ts";
@@ -267,6 +268,7 @@ export const OPS = {
   layer_norm2d,
   leaky_relu,
   linear,
+  elementwise_region,
   linear_block,
   linear_grouped,
   log,

@@ -40,10 +40,6 @@ const STEEP: ReadonlySet<string> = new Set([
 /** More numbers than this make one step as dear as all others. */
 const MOST_NUMBERS = 4096;
 
-/** A sigmoid still tells numbers within it apart. */
-const MODEST = 3;
-const modest = (x: number): number => Math.min(Math.max(x, -MODEST), MODEST);
-
 /** Nodes of one step, about: an op with its operands. */
 const LARGEST_STEP = 12;
 
@@ -152,8 +148,8 @@ class Drawing {
   }
 
   /**
-   * The value in another shape, its numbers between the least and the largest of `like`. Noise keeps them apart, and a clamp keeps
-   * the noise: where all are equal, norms divide by nothing but their epsilon.
+   * The value in another shape, its numbers between the least and the largest of `like`. Noise keeps them apart, far from where
+   * the sigmoid is flat: where all are equal, norms divide by nothing but their epsilon, and the order is rounding's.
    */
   #fitted({ value, data }: Made, like: HostTensor): Made {
     const { g } = this;
@@ -168,12 +164,11 @@ class Drawing {
     x = g.reshape([x], { shape: [has] });
     if (has < wants) x = g.tile([x], { reps: [Math.ceil(wants / has)] });
     if (has !== wants) x = g.narrow([x], { axis: 0, start: 0, length: wants });
-    x = g.clamp([x], { low: -MODEST, high: MODEST });
-    x = g.reshape([g.sigmoid([g.add([x, this.builder.constant(noise)])])], { shape: [...like.shape] });
+    x = g.reshape([g.sigmoid([g.add([g.tanh([x]), this.builder.constant(noise)])])], { shape: [...like.shape] });
     const low = Math.fround(Math.min(...like.data));
     const high = Math.fround(Math.max(...like.data));
     const numbers = noise.data.map(
-      (extra, i) => low + (high - low) / (1 + Math.exp(-modest(data.data[i % has] ?? 0) - extra)),
+      (extra, i) => low + (high - low) / (1 + Math.exp(-Math.tanh(data.data[i % has] ?? 0) - extra)),
     );
     const fitted = g.add([g.mul([x, g.constant(hostScalar("f32", high - low))]), g.constant(hostScalar("f32", low))]);
     return { value: fitted, data: hostTensor("f32", like.shape, numbers) };

@@ -36,7 +36,14 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   elementwise: [
     ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bernoulli", "bit_and"],
     ...["bit_not", "bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
-    ...["dequantize_affine", "dequantize_blocks", "fake_quantize", "fake_quantize_lsq", "from_minifloat"],
+    ...[
+      "dequantize_affine",
+      "dequantize_blocks",
+      "elementwise_region",
+      "fake_quantize",
+      "fake_quantize_lsq",
+      "from_minifloat",
+    ],
     ...["quantize", "quantize_blocks", "to_minifloat"],
     ...["floor", "gelu", "hard_sigmoid", "hard_swish", "is_finite", "is_nan", "leaky_relu", "log", "log1p"],
     ...["log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum"],

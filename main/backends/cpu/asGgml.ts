@@ -14,6 +14,7 @@ const OTHERWISE: ReadonlySet<string> = new Set([
   "attention",
   "attention_block",
   "gelu_tanh",
+  "elementwise_region", // a gelu_tanh may be one of its steps
 ]);
 
 export const canFollowGgml = (draft: PlanDraft): boolean =>

@@ -7,6 +7,7 @@ import type { DraftKernel } from "./draft.ts";
  */
 const ANY_TYPE: { readonly [K in DraftKernel]?: "all" | "matrices" | readonly number[] } = {
   where: "all",
+  elementwise_region: "all",
   cast: "all",
   copy: "all",
   transpose: "all",
@@ -63,6 +64,6 @@ const ELEMENTWISE: ReadonlySet<DraftKernel> = new Set([
   ...(["add", "sub", "mul", "div", "max", "min", "pow", "mod", "atan2"] as const),
   ...(["neg", "abs", "sign", "square", "sqrt", "rsqrt", "reciprocal", "exp", "log", "sin", "cos", "tanh"] as const),
   ...(["sigmoid", "silu", "gelu", "gelu_tanh", "relu", "elu", "leaky_relu", "softplus", "erf"] as const),
-  ...(["floor", "ceil", "trunc", "round", "where"] as const),
+  ...(["floor", "ceil", "trunc", "round", "where", "elementwise_region"] as const),
 ]);
 export const isElementwise = (kernel: DraftKernel): boolean => ELEMENTWISE.has(kernel);

@@ -75,6 +75,9 @@ export const CPU_KERNELS = [
   "ceil",
   "trunc",
   "round", // half to even
+  // (operands...) {"<n> <kernel>": the values that step n reads, results: the values that are results} → results; values are
+  // the operands and then what the steps give, stretched to the results. Kernels above, and cast_<type>.
+  "elementwise_region",
   "cast", // (x) any to any; float to int truncates and saturates; to bool: nonzero
   // (x) num → {axes: list}; the output type says whether axes are kept. sum, mean, prod of i32 wrap or truncate.
   "reduce_sum",

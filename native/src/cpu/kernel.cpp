@@ -14,6 +14,12 @@ const Param* Params::find(const char* name) const {
   return nullptr;
 }
 
+const std::string* Params::starting(const std::string& prefix) const {
+  for (const Param& param : instruction_.params)
+    if (param.name.starts_with(prefix)) return &param.name;
+  return nullptr;
+}
+
 double Params::value(const Param::Value& value) const {
   if (value.expression < 0) return value.number;
   return static_cast<double>(plan_.expressions[static_cast<size_t>(value.expression)].evaluate_signed(symbols_));

@@ -48,6 +48,8 @@ class Params {
   }
   std::vector<int64_t> list(const char* name) const;  // whole numbers
   std::vector<double> numbers(const char* name) const;
+  // The first parameter whose name starts so; null where there is none.
+  const std::string* starting(const std::string& prefix) const;
 
  private:
   const Param* find(const char* name) const;

@@ -31,7 +31,7 @@ Instruction read_instruction(Reader& in, const Plan& plan, const std::vector<std
     if (storage == Storage::weight || storage == Storage::constant || storage == Storage::input)
       Reader::bad("an instruction writes to what may only be read");
   }
-  const size_t params = in.count(8, 64);
+  const size_t params = in.count(8, 320);  // one for each step of a region
   for (size_t i = 0; i < params; i++) {
     Param param;
     param.name = names[in.index(names.size(), "parameter name")];

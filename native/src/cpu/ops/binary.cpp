@@ -4,6 +4,7 @@
 
 #include "broadcast.h"
 #include "numbers.h"
+#include "steps.h"
 #include "tables.h"
 
 namespace rlx {
@@ -42,6 +43,31 @@ void two(const Op& op, const Broadcast<2>& loop, size_t begin, size_t end, F f) 
   loop.run(begin, end, [&](const size_t(&at)[2], size_t out, size_t n) {
     for (size_t i = 0; i < n; i++) y[out + i] = f(a[at[0] + i * step_a], b[at[1] + i * step_b]);
   });
+}
+
+// The same on one stretch.
+template <class In, class Out, class F>
+void pairs(const Stretch& s, F f) {
+  const In* a = s.operand<In>(0);
+  const In* b = s.operand<In>(1);
+  Out* y = s.result<Out>();
+  for (size_t i = 0; i < s.n; i++) y[i] = f(a[i * s.step[0]], b[i * s.step[1]]);
+}
+
+template <class F>
+void arithmetic_step(const Stretch& s) {
+  with_number(s.type, [&]<class T>(T) { pairs<T, T>(s, [](T a, T b) { return F::of(a, b); }); });
+}
+
+template <kernels::Binary kKind, class F>
+void vector_step(const Stretch& s) {
+  if (s.type != DType::f32) return arithmetic_step<F>(s);
+  s.kernels.binary(kKind, s.operand<float>(0), s.step[0], s.operand<float>(1), s.step[1], s.result<float>(), s.n);
+}
+
+void atan2_step(const Stretch& s) {
+  if (s.type == DType::f64) return pairs<double, double>(s, [](double a, double b) { return std::atan2(a, b); });
+  pairs<float, float>(s, [](float a, float b) { return std::atan2(a, b); });
 }
 
 // Numbers of any type by `F`; f32 through the vector kernels where they have it.
@@ -122,6 +148,13 @@ bool holds(T a, T b) {
 }
 
 template <Compare kHow>
+void compare_step(const Stretch& s) {
+  if (s.type == DType::boolean)
+    return pairs<uint8_t, uint8_t>(s, [](uint8_t a, uint8_t b) { return uint8_t{holds<kHow>(a != 0, b != 0)}; });
+  with_number(s.type, [&]<class T>(T) { pairs<T, uint8_t>(s, [](T a, T b) { return uint8_t{holds<kHow>(a, b)}; }); });
+}
+
+template <Compare kHow>
 class Comparison final : public BroadcastOp<2> {
  public:
   explicit Comparison(const OpContext& context) : BroadcastOp(context) {
@@ -144,6 +177,18 @@ class Comparison final : public BroadcastOp<2> {
 enum class Logic { conjunction, disjunction, exclusive };
 
 template <Logic kHow>
+uint8_t joined(uint8_t a, uint8_t b) {
+  const bool x = a != 0;
+  const bool y = b != 0;
+  return uint8_t{kHow == Logic::conjunction ? x && y : kHow == Logic::disjunction ? x || y : x != y};
+}
+
+template <Logic kHow>
+void logic_step(const Stretch& s) {
+  pairs<uint8_t, uint8_t>(s, joined<kHow>);
+}
+
+template <Logic kHow>
 class Logical final : public BroadcastOp<2> {
  public:
   explicit Logical(const OpContext& context) : BroadcastOp(context) {
@@ -151,14 +196,25 @@ class Logical final : public BroadcastOp<2> {
     expect_type(c.in[1], DType::boolean, "second operand");
     expect_type(c.out[0], DType::boolean, "result");
   }
-  void stretch(size_t begin, size_t end) override {
-    two<uint8_t, uint8_t>(*this, loop, begin, end, [](uint8_t a, uint8_t b) {
-      const bool x = a != 0;
-      const bool y = b != 0;
-      return uint8_t{kHow == Logic::conjunction ? x && y : kHow == Logic::disjunction ? x || y : x != y};
-    });
-  }
+  void stretch(size_t begin, size_t end) override { two<uint8_t, uint8_t>(*this, loop, begin, end, joined<kHow>); }
 };
+
+template <class T>
+void choose(const Stretch& s) {
+  const T* a = s.operand<T>(1);
+  const T* b = s.operand<T>(2);
+  T* y = s.result<T>();
+  for (size_t i = 0; i < s.n; i++) y[i] = s.in[0][i * s.step[0]] != 0 ? a[i * s.step[1]] : b[i * s.step[2]];
+}
+
+void where_step(const Stretch& s) {
+  switch (dtype_bytes(s.type)) {
+    case 1: return choose<uint8_t>(s);
+    case 2: return choose<uint16_t>(s);
+    case 4: return choose<uint32_t>(s);
+    default: return choose<uint64_t>(s);
+  }
+}
 
 class Where final : public BroadcastOp<3> {
  public:
@@ -168,26 +224,15 @@ class Where final : public BroadcastOp<3> {
     expect_type(c.in[2], out().dtype, "third operand");
   }
   void stretch(size_t begin, size_t end) override {
-    switch (dtype_bytes(out().dtype)) {
-      case 1: return choose<uint8_t>(begin, end);
-      case 2: return choose<uint16_t>(begin, end);
-      case 4: return choose<uint32_t>(begin, end);
-      default: return choose<uint64_t>(begin, end);
-    }
-  }
-
- private:
-  template <class T>
-  void choose(size_t begin, size_t end) {
-    const uint8_t* condition = in(0).as<uint8_t>();
-    const T* a = in(1).as<T>();
-    const T* b = in(2).as<T>();
-    T* y = out().as<T>();
-    const size_t s0 = loop.step(0);
-    const size_t s1 = loop.step(1);
-    const size_t s2 = loop.step(2);
+    const size_t bytes = dtype_bytes(out().dtype);
     loop.run(begin, end, [&](const size_t(&at)[3], size_t to, size_t n) {
-      for (size_t i = 0; i < n; i++) y[to + i] = condition[at[0] + i * s0] != 0 ? a[at[1] + i * s1] : b[at[2] + i * s2];
+      where_step({c.kernels,
+                  out().dtype,
+                  false,
+                  {in(0).data + at[0], in(1).data + at[1] * bytes, in(2).data + at[2] * bytes},
+                  {loop.step(0), loop.step(1), loop.step(2)},
+                  out().data + to * bytes,
+                  n});
     });
   }
 };
@@ -219,8 +264,31 @@ constexpr KernelEntry kTable[] = {
     {"where", make_op<Where>},
 };
 
+constexpr StepEntry kSteps[] = {
+    {"add", 2, StepTypes::numbers, vector_step<kernels::Binary::add, Add>},
+    {"sub", 2, StepTypes::numbers, vector_step<kernels::Binary::sub, Sub>},
+    {"mul", 2, StepTypes::numbers, vector_step<kernels::Binary::mul, Mul>},
+    {"div", 2, StepTypes::numbers, vector_step<kernels::Binary::div, Div>},
+    {"max", 2, StepTypes::numbers, vector_step<kernels::Binary::max, Max>},
+    {"min", 2, StepTypes::numbers, vector_step<kernels::Binary::min, Min>},
+    {"pow", 2, StepTypes::numbers, arithmetic_step<Pow>},
+    {"mod", 2, StepTypes::numbers, arithmetic_step<Mod>},
+    {"atan2", 2, StepTypes::reals, atan2_step},
+    {"eq", 2, StepTypes::compare, compare_step<Compare::eq>},
+    {"ne", 2, StepTypes::compare, compare_step<Compare::ne>},
+    {"lt", 2, StepTypes::compare, compare_step<Compare::lt>},
+    {"le", 2, StepTypes::compare, compare_step<Compare::le>},
+    {"gt", 2, StepTypes::compare, compare_step<Compare::gt>},
+    {"ge", 2, StepTypes::compare, compare_step<Compare::ge>},
+    {"logical_and", 2, StepTypes::logic, logic_step<Logic::conjunction>},
+    {"logical_or", 2, StepTypes::logic, logic_step<Logic::disjunction>},
+    {"logical_xor", 2, StepTypes::logic, logic_step<Logic::exclusive>},
+    {"where", 3, StepTypes::choose, where_step},
+};
+
 }  // namespace
 
 std::span<const KernelEntry> binary_kernels() { return kTable; }
+std::span<const StepEntry> binary_steps() { return kSteps; }
 
 }  // namespace rlx

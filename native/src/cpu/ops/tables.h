@@ -10,6 +10,7 @@ namespace rlx {
 
 std::span<const KernelEntry> binary_kernels();
 std::span<const KernelEntry> unary_kernels();
+std::span<const KernelEntry> region_kernels();
 std::span<const KernelEntry> cast_kernels();
 std::span<const KernelEntry> reduce_kernels();
 std::span<const KernelEntry> softmax_kernels();
@@ -57,7 +58,8 @@ inline std::vector<std::span<const KernelEntry>> kKernelTables() {
           random_kernels(),
           complex_kernels(),
           factor_kernels(),
-          control_kernels()};
+          control_kernels(),
+          region_kernels()};
 }
 
 }  // namespace rlx

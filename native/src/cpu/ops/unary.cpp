@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "numbers.h"
+#include "steps.h"
 #include "tables.h"
 
 namespace rlx {
@@ -55,19 +56,21 @@ class Vector final : public Elementwise {
       reject(Code::ir_type, "element type: got %s, expected %s", dtype_name(type),
              kTakesWhole ? "a number" : "f32 or f64");
     expect_type(c.in[0], type, "operand");
-    if (kKind == Unary::gelu_tanh && follows_ggml()) kind_ = Unary::gelu_half;
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
     const size_t n = std::min(kGrain, out().count - begin);
-    if (out().dtype == DType::f32) return c.kernels.unary(kind_, in(0).f32() + begin, out().f32() + begin, n);
-    with_number(out().dtype,
-                [&]<class T>(T) { each(in(0).template as<T>() + begin, out().template as<T>() + begin, n); });
+    const size_t bytes = begin * dtype_bytes(out().dtype);
+    step({c.kernels, out().dtype, follows_ggml(), {in(0).data + bytes}, {1}, out().data + bytes, n});
+  }
+  static void step(const Stretch& s) {
+    constexpr bool kOther = kKind == Unary::gelu_tanh;
+    const Unary kind = kOther && s.as_ggml ? Unary::gelu_half : kKind;
+    if (s.type == DType::f32) return s.kernels.unary(kind, s.operand<float>(0), s.result<float>(), s.n);
+    with_number(s.type, [&]<class T>(T) { each(s.template operand<T>(0), s.template result<T>(), s.n); });
   }
 
  private:
-  Unary kind_ = kKind;
-
   template <class T>
   static void each(const T* x, T* y, size_t n) {
     if constexpr (std::floating_point<T>) {
@@ -77,6 +80,11 @@ class Vector final : public Elementwise {
     }
   }
 };
+
+template <class T, class Curve>
+void map(const Curve& curve, const T* x, T* y, size_t n) {
+  for (size_t i = 0; i < n; i++) y[i] = static_cast<T>(curve(x[i]));
+}
 
 // By the C library in double, f32 too; `Curve` is made from the instruction's parameters.
 template <class Curve>
@@ -90,20 +98,14 @@ class Scalar final : public Elementwise {
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
-    const size_t end = std::min(begin + kGrain, out().count);
-    if (out().dtype == DType::f64) return each<double>(begin, end);
-    each<float>(begin, end);
+    const size_t n = std::min(kGrain, out().count - begin);
+    if (out().dtype == DType::f64)
+      return map(curve_, in(0).template as<double>() + begin, out().template as<double>() + begin, n);
+    map(curve_, in(0).template as<float>() + begin, out().template as<float>() + begin, n);
   }
 
  private:
   Curve curve_;
-
-  template <class T>
-  void each(size_t begin, size_t end) const {
-    const T* x = in(0).template as<T>();
-    T* y = out().template as<T>();
-    for (size_t i = begin; i < end; i++) y[i] = static_cast<T>(curve_(x[i]));
-  }
 };
 
 template <double (*kFunction)(double)>
@@ -141,6 +143,16 @@ double gelu_tanh_of(double x) {
 double relu_of(double x) { return std::isnan(x) || x > 0 ? x : 0; }
 double softplus_of(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
 
+template <double (*kFunction)(double)>
+void plain_step(const Stretch& s) {
+  if (s.type == DType::f64) return map(kFunction, s.operand<double>(0), s.result<double>(), s.n);
+  map(kFunction, s.operand<float>(0), s.result<float>(), s.n);
+}
+
+void not_step(const Stretch& s) {
+  for (size_t i = 0; i < s.n; i++) s.out[i] = s.in[0][i] == 0;
+}
+
 class Not final : public Elementwise {
  public:
   explicit Not(const OpContext& context) : Elementwise(context) {
@@ -149,8 +161,8 @@ class Not final : public Elementwise {
   }
   void run(size_t, size_t item, Thread&) override {
     const size_t begin = item * kGrain;
-    const size_t end = std::min(begin + kGrain, out().count);
-    for (size_t i = begin; i < end; i++) out().data[i] = in(0).data[i] == 0;
+    const size_t n = std::min(kGrain, out().count - begin);
+    not_step({c.kernels, DType::boolean, false, {in(0).data + begin}, {1}, out().data + begin, n});
   }
 };
 
@@ -194,8 +206,47 @@ constexpr KernelEntry kTable[] = {
     {"logical_not", make_op<Not>},
 };
 
+constexpr StepEntry kSteps[] = {
+    {"neg", 1, StepTypes::numbers, Vector<Unary::neg, negative, Negate>::step},
+    {"abs", 1, StepTypes::numbers, Vector<Unary::abs, std::fabs, Absolute>::step},
+    {"sign", 1, StepTypes::numbers, Vector<Unary::sign, sign_of, Sign>::step},
+    {"square", 1, StepTypes::numbers, Vector<Unary::square, square_of, Square>::step},
+    {"sqrt", 1, StepTypes::reals, Vector<Unary::sqrt, std::sqrt>::step},
+    {"rsqrt", 1, StepTypes::reals, Vector<Unary::rsqrt, rsqrt_of>::step},
+    {"reciprocal", 1, StepTypes::reals, Vector<Unary::reciprocal, reciprocal_of>::step},
+    {"exp", 1, StepTypes::reals, Vector<Unary::exp, std::exp>::step},
+    {"log", 1, StepTypes::reals, Vector<Unary::log, std::log>::step},
+    {"sin", 1, StepTypes::reals, Vector<Unary::sin, std::sin>::step},
+    {"cos", 1, StepTypes::reals, Vector<Unary::cos, std::cos>::step},
+    {"tan", 1, StepTypes::reals, plain_step<std::tan>},
+    {"atan", 1, StepTypes::reals, plain_step<std::atan>},
+    {"asin", 1, StepTypes::reals, plain_step<std::asin>},
+    {"acos", 1, StepTypes::reals, plain_step<std::acos>},
+    {"sinh", 1, StepTypes::reals, plain_step<std::sinh>},
+    {"cosh", 1, StepTypes::reals, plain_step<std::cosh>},
+    {"asinh", 1, StepTypes::reals, plain_step<std::asinh>},
+    {"acosh", 1, StepTypes::reals, plain_step<std::acosh>},
+    {"atanh", 1, StepTypes::reals, plain_step<std::atanh>},
+    {"log1p", 1, StepTypes::reals, plain_step<std::log1p>},
+    {"expm1", 1, StepTypes::reals, plain_step<std::expm1>},
+    {"trunc", 1, StepTypes::reals, plain_step<std::trunc>},
+    {"tanh", 1, StepTypes::reals, Vector<Unary::tanh, std::tanh>::step},
+    {"sigmoid", 1, StepTypes::reals, Vector<Unary::sigmoid, sigmoid_of>::step},
+    {"silu", 1, StepTypes::reals, Vector<Unary::silu, silu_of>::step},
+    {"gelu", 1, StepTypes::reals, Vector<Unary::gelu_erf, gelu_of>::step},
+    {"gelu_tanh", 1, StepTypes::reals, Vector<Unary::gelu_tanh, gelu_tanh_of>::step},
+    {"relu", 1, StepTypes::reals, Vector<Unary::relu, relu_of>::step},
+    {"softplus", 1, StepTypes::reals, Vector<Unary::softplus, softplus_of>::step},
+    {"erf", 1, StepTypes::reals, Vector<Unary::erf, std::erf>::step},
+    {"floor", 1, StepTypes::reals, Vector<Unary::floor, std::floor>::step},
+    {"ceil", 1, StepTypes::reals, Vector<Unary::ceil, std::ceil>::step},
+    {"round", 1, StepTypes::reals, Vector<Unary::round_even, std::nearbyint>::step},
+    {"logical_not", 1, StepTypes::logic, not_step},
+};
+
 }  // namespace
 
 std::span<const KernelEntry> unary_kernels() { return kTable; }
+std::span<const StepEntry> unary_steps() { return kSteps; }
 
 }  // namespace rlx
