@@ -101,6 +101,7 @@ describe("every op", () => {
     softmax_cross_entropy: "there may be any number of classes",
     kv_append: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
+    custom_fn: "what the function makes of an operand is its own",
     if: "what the branches make of an operand is theirs",
     scan: "what the turns make of an operand is theirs",
     while: "what the turns make of an operand is theirs",

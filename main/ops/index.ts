@@ -32,6 +32,7 @@ import { shift_left } from "./binary/shift_left.ts";
 import { shift_right } from "./binary/shift_right.ts";
 import { sub } from "./binary/sub.ts";
 import { swiglu_clamped } from "./binary/swiglu_clamped.ts";
+import { custom_fn } from "./control/custom_fn.ts";
 import { ifOp } from "./control/if.ts";
 import { scan } from "./control/scan.ts";
 import { whileOp } from "./control/while.ts";
@@ -223,6 +224,7 @@ export const OPS = {
   cumprod,
   cumsum,
   custom,
+  custom_fn,
   dense_solve,
   dequantize,
   dequantize_affine,
