@@ -179,6 +179,7 @@ import { conv_transpose } from "./window/conv_transpose.ts";
 import { interpolate } from "./window/interpolate.ts";
 import { pool } from "./window/pool.ts";
 import { resize_nearest2x } from "./window/resize_nearest2x.ts";
+import { gaussian_splat_render } from "./splat/gaussian_splat_render.ts";
 import type { AnyOp } from "./defineOp.ts";
 import { eraseOp } from "./defineOp.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
@@ -246,6 +247,7 @@ export const OPS = {
   gather,
   gather_elements,
   gather_nd,
+  gaussian_splat_render,
   gelu,
   group_norm,
   gru,

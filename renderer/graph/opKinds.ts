@@ -61,6 +61,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
       "conv",
       "conv_transpose",
       "fft",
+      "gaussian_splat_render",
       "interpolate",
       "log_mel",
       "pool",

@@ -99,6 +99,11 @@ function inDouble(op: AnyOp, sample: Sample<AttrRecord>): readonly Sample<AttrRe
 }
 
 const doubles = (seed: number, shape: Shape): SampleInput => weight(seed, shape, "f64");
+/** From one side, with a grey ground: three hundred splats lie over fifteen tiles, ten of them cut off by the edge. */
+const SPLATS: readonly SampleInput[] = [
+  ...[doubles(20, [300, 3]), doubles(21, [300, 3]), doubles(22, [300, 4]), doubles(23, [300]), doubles(24, [300, 3])],
+  ...[doubles(25, [300, 9, 3]), values([1, 0.5, -4, 0, 0, 0, 0, 1, 0, 0.7, 0.1, 9, 0.2, 0.2, 0.2], [15], "f64")],
+];
 /** What is larger than a block of any loop. */
 const LARGE: readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] = [
   ["matmul", [doubles(1, [2, 1, 37, 70]), doubles(2, [3, 70, 131])], {}],
@@ -109,6 +114,7 @@ const LARGE: readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] 
   ["conv", [doubles(12, [2, 12, 9, 70]), doubles(13, [30, 6, 3, 5])], WINDOWS],
   ["conv_transpose", [doubles(14, [2, 12, 9, 70]), doubles(15, [12, 9, 3, 5])], { ...WINDOWS, outputPadding: [0, 1] }],
   ["pool", [doubles(16, [2, 3, 40, 700])], { kind: "mean", kernel: [3, 7], strides: [1, 2], padding: [1, 3] }],
+  ["gaussian_splat_render", SPLATS, { width: 70, height: 37 }],
 ];
 /** Weights, rows and caches of other types than the operand; the result is the operand's, or the cache's. */
 const MIXED: readonly (readonly [OpName, ElementType, ElementType])[] = [

@@ -30,6 +30,7 @@ std::span<const KernelEntry> recurrence_kernels();
 std::span<const KernelEntry> random_kernels();
 std::span<const KernelEntry> complex_kernels();
 std::span<const KernelEntry> factor_kernels();
+std::span<const KernelEntry> splat_kernels();
 std::span<const KernelEntry> control_kernels();
 
 inline std::vector<std::span<const KernelEntry>> kKernelTables() {
@@ -38,7 +39,7 @@ inline std::vector<std::span<const KernelEntry>> kKernelTables() {
           gather_kernels(),      linear_kernels(),   linear_grouped_kernels(), matmul_kernels(),
           norm_kernels(),        rope_kernels(),     attention_kernels(),      general_attention_kernels(),
           fft_kernels(),         sequence_kernels(), recurrence_kernels(),     random_kernels(),
-          complex_kernels(),     factor_kernels(),   control_kernels()};
+          complex_kernels(),     factor_kernels(),   splat_kernels(),          control_kernels()};
 }
 
 }  // namespace rlx
