@@ -80,8 +80,8 @@ const SAMPLES = Object.keys(OPS).flatMap((name) => {
     const isExact = sample.inputs.every(({ type }) => !isPacked(type.dtype) && type.dtype !== "f16");
     return sample.differentiable === false || !isExact || wrt.length === 0 ? [] : [{ name, op, sample, wrt }];
   });
-  // Recurrent layers are hundreds of small products.
-  return own.slice(0, ["gru", "lstm", "rnn"].includes(name) ? 1 : MOST_SAMPLES);
+  // Recurrent layers are hundreds of small products, and a picture is as many steps.
+  return own.slice(0, ["gaussian_splat_render", "gru", "lstm", "rnn"].includes(name) ? 1 : MOST_SAMPLES);
 });
 
 const waves = (of: HostTensor, salt: number): HostTensor =>

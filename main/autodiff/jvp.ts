@@ -2,8 +2,8 @@
  * Forward mode: a graph in, a graph with tangents out. The tangent of a node is the transpose of
  * its gradient rule, which is linear in the cotangent: the rule applied to a node gives v ↦ Jᵀv,
  * and the gradient of that with respect to v gives u ↦ Ju. So every op with a gradient has a
- * tangent. Branches and loops stay: a loop carries its tangents along, so it needs no limit, unlike
- * in reverse mode.
+ * tangent; one with a rule of its own for it is asked first. Branches and loops stay: a loop
+ * carries its tangents along, so it needs no limit, unlike in reverse mode.
  */
 import { invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
@@ -14,11 +14,11 @@ import { inlineGraph, inlineNodes } from "../ir/nested.ts";
 import { regionInputs, regionOutputs } from "../ir/regions.ts";
 import { prune } from "../ir/rewrite.ts";
 import type { TensorType } from "../ir/type.ts";
-import { typeAt } from "../ops/expand.ts";
+import { nodeInfo, typeAt } from "../ops/expand.ts";
 import { filled, filledLike } from "../ops/families/constants.ts";
 import type { ScanAttrs } from "../ops/families/turns.ts";
 import { scanLists, scanOver } from "../ops/families/turns.ts";
-import { makeRegion, opTable, typedBuilder } from "../ops/index.ts";
+import { makeRegion, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { checkNew, leavesOf, outputOf } from "./names.ts";
 import { copyAll, expandForGradients, gradientOf, itemAt } from "./vjp.ts";
@@ -67,7 +67,8 @@ function push(source: Graph, g: OpBuilder, map: (old: Value) => Value, tangents:
     if (isLeaf(node) || !node.inputs.some((input) => tangents.has(valueKey(input)))) continue;
     if (!node.outputs.some(({ dtype }) => isContinuous(dtype))) continue;
     const given = node.inputs.map((input) => tangents.get(valueKey(input)));
-    const made = tangentsOf(source, node, g, node.inputs.map(map), given);
+    const results = node.outputs.map((_, output) => map({ node: node.id, output }));
+    const made = tangentsOf(source, node, g, { inputs: node.inputs.map(map), results }, given);
     made.forEach((tangent, output) => {
       if (tangent) tangents.set(valueKey({ node: node.id, output }), tangent);
     });
@@ -76,11 +77,22 @@ function push(source: Graph, g: OpBuilder, map: (old: Value) => Value, tangents:
 
 type Given = readonly (Value | undefined)[];
 
-function tangentsOf(source: Graph, node: Node, g: OpBuilder, inputs: readonly Value[], given: Given): Given {
+interface Made {
+  readonly inputs: readonly Value[];
+  readonly results: readonly Value[];
+}
+
+function tangentsOf(source: Graph, node: Node, g: OpBuilder, { inputs, results }: Made, given: Given): Given {
   if (node.op === "if") return ofBranches(node, g, inputs, given);
   if (node.op === "while") return ofLoop(node, g, inputs, given);
   if (node.op === "scan") return ofScan(node, g, inputs, given);
-  const types = node.inputs.map((value) => typeAt(source, value));
+  const { attrs } = node;
+  const info = nodeInfo(source, node);
+  const own = opOf(node.op)?.tangent?.({
+    ...{ g, inputs, outputs: results, tangents: given, attrs, node: info, tangentOf: withTangents },
+  });
+  if (own !== undefined) return own;
+  const types = info.inputs;
   return ofNode(node, types, g, inputs, given);
 }
 

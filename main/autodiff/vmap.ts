@@ -10,6 +10,8 @@ import { isLeaf, isMemoryParam } from "../ir/graph.ts";
 import { initialOf } from "../ir/initial.ts";
 import { regionInputs } from "../ir/regions.ts";
 import { rewindOf } from "../ir/rewind.ts";
+import { specialize } from "../ir/specialize.ts";
+import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { normalizeAxis } from "../ir/type.ts";
 import { asList } from "../ops/defineOp.ts";
@@ -208,6 +210,7 @@ function batchNode(graph: Graph, node: Node, g: OpBuilder, operands: readonly Ba
       attrs: node.attrs,
       node: info,
       batchOf: (region, batched) => batchOf(region, batched, size),
+      boundOf: (region, bindings) => finish(specialize(opTable, region, bindings)),
     });
     return asList(result);
   }

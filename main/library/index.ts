@@ -15,6 +15,8 @@ export type { PrintOptions } from "../ir/text/print.ts";
 export { parseGraph, readGraph } from "./graphs.ts";
 export { scanOver } from "../ops/families/turns.ts";
 export type { ScanLists, ScanMade, ScanOptions } from "../ops/families/turns.ts";
+export { customFunction } from "../ops/families/customFn.ts";
+export type { CustomFunction, CustomJvp, CustomVjp, CustomVmap } from "../ops/families/customFn.ts";
 export type { ReadGraph, TextOptions } from "../ir/text/build.ts";
 export type { Diagnostic, Fix } from "../ir/text/diagnostics.ts";
 export { formatText } from "../ir/text/format.ts";

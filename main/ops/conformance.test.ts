@@ -92,6 +92,7 @@ describe("every op", () => {
 
   /** Ops that take a size of 1 as they take another one, though nothing is stretched. */
   const NOT_STRETCHED: Readonly<Record<string, string>> = {
+    gaussian_splat_render: "colours have harmonics of any degree",
     gather: "the axis that is indexed may have any size",
     gather_elements: "the axis that is indexed may have any size",
     gather_nd: "the axes that are indexed may have any size",
@@ -103,6 +104,7 @@ describe("every op", () => {
     scaled_matmul: "a row may have any number of blocks",
     kv_append: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
+    custom_fn: "what the function makes of an operand is its own",
     if: "what the branches make of an operand is theirs",
     scan: "what the turns make of an operand is theirs",
     while: "what the turns make of an operand is theirs",

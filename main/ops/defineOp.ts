@@ -9,7 +9,7 @@ import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
 import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../backends/mlx/emitter.ts";
 import type { AnyAttrSchema, AttrRecord, AttrSchema, NoAttrs } from "../ir/attributes.ts";
-import type { Bindings } from "../ir/dim.ts";
+import type { Bindings, Dim } from "../ir/dim.ts";
 import { isInteger } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
@@ -139,6 +139,29 @@ export interface VjpContext<Attrs, A extends Arity> {
   readonly gradientOf: (region: Graph, of: readonly number[], wrt: readonly number[]) => Graph;
 }
 
+export interface JvpContext<Attrs, A extends Arity> {
+  readonly g: OpBuilder;
+  readonly inputs: InputsOf<A, Value>;
+  readonly outputs: readonly Value[];
+  /** Tangent of each operand; undefined where it stays. */
+  readonly tangents: readonly (Value | undefined)[];
+  readonly attrs: Attrs;
+  readonly node: NodeInfo<Attrs>;
+  /**
+   * For sub-graphs: the graph over the inputs of `region` followed by the tangents of its inputs `wrt`, which gives its
+   * results and behind them the tangents of the float ones.
+   */
+  readonly tangentOf: (region: Graph, wrt: readonly number[]) => Graph;
+}
+
+/**
+ * Forward mode of an op that has its own: a tangent for each output, undefined where it does not move. Nothing at all: the
+ * transpose of the gradient rule, as for ops without such a rule.
+ */
+export type Tangent<Attrs, A extends Arity> = (
+  context: JvpContext<Attrs, A>,
+) => readonly (Value | undefined)[] | undefined;
+
 /** A rule gives one cotangent per input; undefined where no gradient flows (integer operands, indices). */
 export type Gradient<Attrs, A extends Arity> =
   | { readonly kind: "vjp"; readonly rule: (context: VjpContext<Attrs, A>) => readonly (Value | undefined)[] }
@@ -156,12 +179,14 @@ export interface VmapContext<Attrs, A extends Arity> {
   readonly inputs: InputsOf<A, Value>;
   readonly batched: readonly boolean[];
   /** Size of the batch axis. */
-  readonly size: TensorType["shape"][number];
+  readonly size: Dim;
   readonly attrs: Attrs;
   /** The unbatched node. */
   readonly node: NodeInfo<Attrs>;
   /** For sub-graphs: the graph that runs all items at once. Every output of it has the batch axis. */
   readonly batchOf: (region: Graph, batched: readonly boolean[]) => Graph;
+  /** A sub-graph with symbols bound. */
+  readonly boundOf: (region: Graph, bindings: Bindings) => Graph;
 }
 
 /**
@@ -247,6 +272,8 @@ export interface Op<
   ) => O extends "one" ? HostTensor : readonly HostTensor[];
   readonly oracle: Oracle;
   readonly gradient: Gradient<Attrs, A>;
+  /** Only where forward mode is not the transpose of the gradient rule. */
+  readonly tangent?: Tangent<Attrs, A>;
   readonly batching: Batching<Attrs, A>;
   readonly traits: readonly Trait[];
   readonly moves?: Moves;
@@ -274,6 +301,7 @@ export interface AnyOp extends OpSpec {
     regions: readonly RegionRun[],
   ) => readonly HostTensor[];
   readonly gradient: Gradient<AttrRecord, AnyNumber>;
+  readonly tangent: Tangent<AttrRecord, AnyNumber> | undefined;
   readonly batching: Batching<AttrRecord, AnyNumber>;
   readonly backends: Backends<AttrRecord, AnyNumber>;
   readonly samples: readonly Sample<AttrRecord>[];
@@ -324,6 +352,7 @@ export function eraseOp(op: OpHead): AnyOp {
     reference: (inputs, attrs, types, regions) => asList(erased.reference(inputs, attrs, types, regions)).map(wrapped),
     oracle: erased.oracle,
     gradient: erased.gradient,
+    tangent: erased.tangent,
     batching: erased.batching,
     backends: erased.backends,
     samples: erased.samples,

@@ -32,6 +32,7 @@ import { shift_left } from "./binary/shift_left.ts";
 import { shift_right } from "./binary/shift_right.ts";
 import { sub } from "./binary/sub.ts";
 import { swiglu_clamped } from "./binary/swiglu_clamped.ts";
+import { custom_fn } from "./control/custom_fn.ts";
 import { ifOp } from "./control/if.ts";
 import { scan } from "./control/scan.ts";
 import { whileOp } from "./control/while.ts";
@@ -184,6 +185,7 @@ import { conv_transpose } from "./window/conv_transpose.ts";
 import { interpolate } from "./window/interpolate.ts";
 import { pool } from "./window/pool.ts";
 import { resize_nearest2x } from "./window/resize_nearest2x.ts";
+import { gaussian_splat_render } from "./splat/gaussian_splat_render.ts";
 import type { AnyOp } from "./defineOp.ts";
 import { eraseOp } from "./defineOp.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
@@ -229,6 +231,7 @@ export const OPS = {
   cumprod,
   cumsum,
   custom,
+  custom_fn,
   dense_solve,
   dequantize,
   dequantize_affine,
@@ -252,6 +255,7 @@ export const OPS = {
   gather,
   gather_elements,
   gather_nd,
+  gaussian_splat_render,
   gelu,
   group_norm,
   gru,

@@ -13,6 +13,29 @@ import { writeTinyMixture } from "./tinyMixture.ts";
 export const SAMPLE = "assets/models/rlx-sample.gguf";
 
 /** A line fitted to points, in its one layout. */
+/** A function with a rule of its own: the gradient goes straight through its rounding. */
+const OWN = `graph "own" {
+  %x = input : f32[3]
+  %y = custom_fn(%x)
+    graph "forward" {
+      %a = input : f32[3]
+      %b = round(%a)
+      return "y" = %b
+    }
+    graph "vjp" {
+      %a = input : f32[3]
+      %b = input : f32[3]
+      %ct = input : f32[3]
+      return "a" = %ct
+    }
+    graph "jvp" {
+    }
+    graph "vmap" {
+    }
+  %s = reduce(%y) {kind: "sum", axes: [0]}
+  return "sum" = %s
+}
+`;
 const FIT = `graph "fit" {
   %x = input : f32[N,3]
   %y = input : f32[N,1]
@@ -45,6 +68,7 @@ export function commandFolder(): CommandFolder {
     await writeTinyGguf(slow, { layers: 96 });
     await writeTinyMixture(at("mixture.gguf"));
     await writeFile(at("fit.rlx"), FIT);
+    await writeFile(at("own.rlx"), OWN);
     await writeFile(at("wrong.rlx"), FIT.replace("mul(", "mull(").replace("kind:", "knd:"));
     await writeFile(at("text.txt"), "Once upon a time there was a cat.");
     await writeFile(at("latin.txt"), Buffer.from("caf\u00e9s", "latin1"));

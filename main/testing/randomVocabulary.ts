@@ -34,6 +34,7 @@ const NUDGE = 1e-5;
 /** What jumps somewhere, or magnifies without bound: a rounding error before it would be as large as that. */
 const STEEP: ReadonlySet<string> = new Set([
   ...["round", "floor", "ceil", "trunc", "sign", "mod", "fake_quantize", "fake_quantize_lsq"],
+  "gaussian_splat_render",
   ...["cholesky", "dense_solve", "det", "eigh", "logdet", "qr", "svd", "triangular_solve"],
 ]);
 

@@ -61,7 +61,7 @@ def gradients(program, inputs, cotangents, wrt):
     """Gradients, by input name, of a graph whose ops are given as the expressions of main/ops.
 
     A program is {inputs: names, steps, outputs}; a step is an input, a constant, an op by its expression, or an
-    `if`, `while` or `scan` with programs as its regions. Operands and outputs are pairs of step and result.
+    `if`, `while`, `scan` or `custom_fn` with programs as its regions. Operands and outputs are pairs of step and result.
     """
 
     def function(*values):
@@ -92,10 +92,46 @@ def _result(step, given, arguments):
         return _loop(regions, given, step["attrs"]["carried"], step["attrs"]["maxIterations"])
     if step["op"] == "scan":
         return _scanned(regions[0], given, **{name: step["attrs"][name] for name in _SCAN})
+    if step["op"] == "custom_fn":
+        return list(_custom(*regions, *[bool(own["inputs"]) for own in step["regions"][1:3]])(*map(jnp.asarray, given)))
     named = {f"x{i}": value for i, value in enumerate(given)}
     scope = {**_scope(named), "np": jnp, "scipy": _Scipy, "xs": given, "a": step["attrs"], "s": step["shape"]}
     made = _run(step["expression"], scope)
     return list(made) if isinstance(made, (tuple, list)) else [made]
+
+
+def _custom(forward, vjp, jvp, _vmap, has_vjp, has_jvp):
+    """JAX's own custom functions, with the rules that the op has. The rule for backwards goes first, as the op's does."""
+
+    def plain(*xs):
+        return tuple(forward(xs))
+
+    def placed(likes, made):
+        made = iter(made)
+        return tuple(
+            next(made) if jnp.issubdtype(like.dtype, jnp.inexact) else np.zeros(like.shape, jax.dtypes.float0)
+            for like in likes
+        )
+
+    def pull(kept, cotangents):
+        xs, ys = kept
+        wanted = [ct for y, ct in zip(ys, cotangents) if jnp.issubdtype(y.dtype, jnp.inexact)]
+        return placed(xs, vjp([*xs, *ys, *wanted]))
+
+    def push(xs, tangents):
+        ys = plain(*xs)
+        moved = [t for x, t in zip(xs, tangents) if jnp.issubdtype(x.dtype, jnp.inexact)]
+        return ys, placed(ys, jvp([*xs, *ys, *moved]))
+
+    if has_vjp:
+        made = jax.custom_vjp(plain)
+        made.defvjp(lambda *xs: (plain(*xs), (xs, plain(*xs))), pull)
+        return made
+    if has_jvp:
+        made = jax.custom_jvp(plain)
+        made.defjvp(push)
+        return made
+    return plain
 
 
 def _loop(regions, given, carried, most):

@@ -69,6 +69,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
       "conv",
       "conv_transpose",
       "fft",
+      "gaussian_splat_render",
       "interpolate",
       "log_mel",
       "pool",
@@ -76,7 +77,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
     ...["from_complex", "qconv2d", "resize_nearest2x", "rng_bits", "rng_normal", "rng_uniform", "to_complex"],
     ...["welch_peaks"],
   ],
-  control: ["custom", "if", "scan", "while"],
+  control: ["custom", "custom_fn", "if", "scan", "while"],
   input: ["constant", "input", "param"],
 };
 

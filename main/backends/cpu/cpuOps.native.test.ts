@@ -99,6 +99,11 @@ function inDouble(op: AnyOp, sample: Sample<AttrRecord>): readonly Sample<AttrRe
 }
 
 const doubles = (seed: number, shape: Shape): SampleInput => weight(seed, shape, "f64");
+/** From one side, with a grey ground: three hundred splats lie over fifteen tiles, ten of them cut off by the edge. */
+const SPLATS: readonly SampleInput[] = [
+  ...[doubles(20, [300, 3]), doubles(21, [300, 3]), doubles(22, [300, 4]), doubles(23, [300]), doubles(24, [300, 3])],
+  ...[doubles(25, [300, 9, 3]), values([1, 0.5, -4, 0, 0, 0, 0, 1, 0, 0.7, 0.1, 9, 0.2, 0.2, 0.2], [15], "f64")],
+];
 /** What is larger than a block of any loop. */
 const LARGE: readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] = [
   ["matmul", [doubles(1, [2, 1, 37, 70]), doubles(2, [3, 70, 131])], {}],
@@ -122,6 +127,7 @@ const LARGE: readonly (readonly [OpName, readonly SampleInput[], AttrRecord])[] 
   ),
   ["gather_nd", [doubles(23, [150, 120, 2]), integers(24, [9000, 2], 0, 119)], {}],
   ["gather_elements", [doubles(25, [3, 60, 200]), integers(26, [3, 90, 200], 0, 59)], { axis: 1 }],
+  ["gaussian_splat_render", SPLATS, { width: 70, height: 37 }],
 ];
 const floats = (seed: number, shape: Shape): SampleInput => weight(seed, shape, "f32");
 /** What goes another way in f32 by its shape: few windows of many taps, lines across a table, sums down its columns. */

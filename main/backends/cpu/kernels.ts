@@ -166,6 +166,8 @@ export const CPU_KERNELS = [
   // (x [T,H,P], step [T,H,1 or N], rate [H,1 or N], b [T,G,N], c [T,G,N], state [H,P,N]) {before} → y [T,H,P], state
   "selective_scan",
   "wkv7", // (r, decay, k, v, a, b [T,H,N], state [H,N,N]) → y [T,H,N], state
+  // (positions [N,3], log scales [N,3], rotations [N,4], opacities [N], colours [N,3], harmonics [N,C,3], camera [15]), real
+  "splat_render", // {as gaussian_splat_render, all of them} → [height, width, 4]
 ] as const;
 export type CpuKernel = (typeof CPU_KERNELS)[number];
 

@@ -436,6 +436,23 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[2,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
   },
   {
+    line: "eval DIR/own.rlx --input x=0.4,1.6,2",
+    json: z.object({ outputs: z.tuple([z.object({ name: z.literal("sum") })]) }),
+    says: /sum +f32\[\] +4 +the same/,
+  },
+  {
+    line: "grad DIR/own.rlx --wrt x",
+    json: z.object({ text: text }),
+    // The gradient of the sum as it is.
+    // The rule hands the cotangent on, so the gradient is that of the sum.
+    says: /%1 = custom_fn\(%0\)[^]*%6 = expand\(%5\)[^]*return "gradient\.x" = %6\n\}\n$/,
+  },
+  {
+    line: "vmap DIR/own.rlx --size 2 --inputs x",
+    json: z.object({ text: text }),
+    says: /custom_fn\(%0\) : f32\[2,3\]/,
+  },
+  {
     line: "run DIR/fit.rlx --device coreml-sim --input x=1,2,3,4,5,6 --input y=2,7",
     json: z.object({ device: z.literal("coreml-sim"), outputs: z.tuple([z.object({ name: z.literal("loss") })]) }),
     says: /^Core ML, simulated: compiled in [^]*loss +f32\[\] +1\.25 +the same/,

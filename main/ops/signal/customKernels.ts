@@ -6,6 +6,7 @@
  */
 import type { CoremlKernel } from "../../backends/coreml/hybrid/customKernels.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Dim } from "../../ir/dim.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -14,13 +15,25 @@ import type { OpBuilder } from "../opBuilder.ts";
 export interface CustomKernel {
   readonly summary: string;
   readonly run: (inputs: readonly HostTensor[], outputTypes: readonly TensorType[]) => readonly HostTensor[];
-  /** One cotangent per input. Without it the op has no gradient. */
+  /** One cotangent per input. Without it the gradient is the transpose of `jvp`, and without both there is none. */
   readonly vjp?: (
     g: OpBuilder,
     inputs: readonly Value[],
     outputs: readonly Value[],
     cotangents: readonly (Value | undefined)[],
   ) => readonly (Value | undefined)[];
+  /** One tangent per output, linear in those of the inputs. Without it forward mode is the transpose of `vjp`. */
+  readonly jvp?: (
+    g: OpBuilder,
+    inputs: readonly Value[],
+    outputs: readonly Value[],
+    tangents: readonly (Value | undefined)[],
+  ) => readonly (Value | undefined)[];
+  /**
+   * The outputs of `size` items, with an axis of items in front. Inputs have it where `batched` says so. Without it the
+   * function is called for each item.
+   */
+  readonly vmap?: (g: OpBuilder, inputs: readonly Value[], batched: readonly boolean[], size: Dim) => readonly Value[];
 }
 
 interface Registered {

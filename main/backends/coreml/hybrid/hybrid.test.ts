@@ -229,6 +229,28 @@ describe("hybrid runner", () => {
     for (const name of ["back", "solved"]) expect(relativeRms(outputs[name], want[name]), name).toBeLessThan(1e-5);
   });
 
+  it("renders splats on the host between parts", async () => {
+    const b = new GraphBuilder(opTable, "splats");
+    const g = typedBuilder(b);
+    const x = g.tanh([b.input("signal", tensor("f32", [STEPS, WIDTH]))]);
+    const columns = (from: number, length: number) => g.narrow([x], { axis: 1, start: from, length });
+    const sizes = g.sub([columns(3, 3), g.constant(hostTensor("f32", [], [2]))]);
+    const opacities = g.reshape([columns(10, 1)], { shape: [STEPS] });
+    const none = g.constant(hostTensor("f32", [STEPS, 0, 3], []));
+    const camera = g.constant(hostTensor("f32", [15], [0, 0, -4, 0, 0, 0, 0, 1, 0, 0.8, 0.1, 9, 0, 0.1, 0.2]));
+    const picture = g.gaussian_splat_render(
+      [columns(0, 3), sizes, columns(6, 4), opacities, columns(11, 3), none, camera],
+      { width: 9, height: 7 },
+    );
+    b.output("light", g.reduce([g.square([picture])], { kind: "mean", axes: [2] }));
+    const graph = b.finish();
+    const route = routeGraph(legal(graph), { table: opTable, entries, target: target("exact") });
+    const { outputs, sides } = await runOn(route, "splats");
+    expect(sides).toEqual(["coreml", "host", "coreml"]);
+    const want = finish(evaluate(graph, { inputs: { signal } })).outputs;
+    expect(relativeRms(outputs["light"], want["light"])).toBeLessThan(1e-5);
+  });
+
   it("names a missing input and stops when cancelled", async () => {
     const route = demoRoute("exact");
     const runner = new HybridRunner({

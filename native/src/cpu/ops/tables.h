@@ -32,6 +32,7 @@ std::span<const KernelEntry> recurrence_kernels();
 std::span<const KernelEntry> random_kernels();
 std::span<const KernelEntry> complex_kernels();
 std::span<const KernelEntry> factor_kernels();
+std::span<const KernelEntry> splat_kernels();
 std::span<const KernelEntry> control_kernels();
 
 inline std::vector<std::span<const KernelEntry>> kKernelTables() {
@@ -59,7 +60,8 @@ inline std::vector<std::span<const KernelEntry>> kKernelTables() {
           complex_kernels(),
           factor_kernels(),
           control_kernels(),
-          region_kernels()};
+          region_kernels(),
+          splat_kernels()};
 }
 
 }  // namespace rlx
