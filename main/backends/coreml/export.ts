@@ -13,6 +13,7 @@ import type { Steps } from "../../ir/steps.ts";
 import type { FeatureBinding, LoweredProgram } from "./lowering/lower.ts";
 import type { FunctionSource } from "./lowering/source.ts";
 import { lowerProgram } from "./lowering/lower.ts";
+import type { Part } from "./hybrid/partition.ts";
 import { partition } from "./hybrid/partition.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
@@ -201,24 +202,55 @@ export interface ExportRun {
 /** Key under which a package tells what its features stand for. */
 export const BINDINGS_KEY = "rlx.bindings";
 
-function* functionSources(request: ExportRequest): Steps<readonly FunctionSource[]> {
-  const sources: FunctionSource[] = [];
+/** Key under which a package whose graph has host parts says so: it does not run without them. */
+export const HOST_PARTS_KEY = "rlx.hostParts";
+
+/** A variant cut into parts, and the functions of the package that its Core ML parts are. */
+export interface VariantParts {
+  readonly name: string;
+  readonly graph: Graph;
+  readonly parts: readonly Part[];
+  /** By part index; host parts are not in it. */
+  readonly functionNames: ReadonlyMap<number, string>;
+}
+
+export function* variantParts(request: ExportRequest): Steps<readonly VariantParts[]> {
+  const made: VariantParts[] = [];
   for (const variant of request.variants) {
     const bound = yield* specialize(request.table, variant.graph ?? request.graph, variant.bindings);
-    const legal = yield* request.prepare(bound, variant.name);
-    const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
+    const graph = yield* request.prepare(bound, variant.name);
+    const parts = partition(request.table, graph, supportFrom(request.entries));
     yield;
-    for (const part of parts)
-      sources.push({ name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`, graph: part.graph });
+    const coreml = parts.filter(({ side }) => side === "coreml");
+    const nameOf = ({ index }: Part): string => (coreml.length === 1 ? variant.name : `${variant.name}_${index}`);
+    made.push({
+      name: variant.name,
+      graph,
+      parts,
+      functionNames: new Map(coreml.map((part) => [part.index, nameOf(part)])),
+    });
   }
-  if (request.merge !== undefined && sources.length !== request.variants.length)
+  const functions = made.flatMap(({ functionNames }) => [...functionNames]);
+  if (request.merge !== undefined && functions.length !== request.variants.length)
     throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] parts of this graph run on the host", {
       hint: "Unset RLX_COREML_NATIVE_FLEX.",
     });
   // A package with one function names it main.
-  const [only] = sources;
-  return sources.length === 1 && only !== undefined ? [{ ...only, name: "main" }] : sources;
+  const [only] = functions;
+  if (functions.length !== 1 || only === undefined) return made;
+  return made.map((one) => ({
+    ...one,
+    functionNames: new Map([...one.functionNames.keys()].map((index) => [index, "main"])),
+  }));
 }
+
+const sourcesOf = (variants: readonly VariantParts[]): readonly FunctionSource[] =>
+  variants.flatMap(({ parts, functionNames }) =>
+    parts.flatMap((part) => {
+      const name = functionNames.get(part.index);
+      return name === undefined ? [] : [{ name, graph: part.graph, isPart: parts.length > 1 }];
+    }),
+  );
 
 interface LoweredExport extends LoweredProgram {
   readonly flexible?: PackageContents["flexible"];
@@ -305,11 +337,12 @@ const isSettled = ({ form, parts }: PlannedWeight): boolean =>
 
 /** Sizes and forms, without reading a byte of data. */
 export function* preview(request: ExportRequest): Steps<ExportPreview> {
-  const lowered = yield* lower(request, yield* functionSources(request), new Map(), new Map());
+  const variants = yield* variantParts(request);
+  const lowered = yield* lower(request, sourcesOf(variants), new Map(), new Map());
   return {
     ...weightSummary(lowered),
     exact: lowered.plan.weights.every(isSettled),
-    modelBytes: lowered.functions.length === 0 ? 0 : (yield* modelBytes(contentsOf(request, lowered))).length,
+    modelBytes: lowered.functions.length === 0 ? 0 : (yield* modelBytes(contentsOf(request, variants, lowered))).length,
   };
 }
 
@@ -320,7 +353,8 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
     run.onProgress?.({ kind: "phase", name, sentence });
   try {
     phase("lower", "Lowering the graph to MIL.");
-    const sources = await inSlices(functionSources(request));
+    const variants = await inSlices(variantParts(request));
+    const sources = sourcesOf(variants);
     if (sources.length === 0)
       throw new WorkbenchError("UNSUPPORTED_OP", "[export] Core ML can run no part of this graph", {
         hint: "The route view says why for each op.",
@@ -341,7 +375,7 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
         });
         phase("model", "Writing the program.");
       },
-      async () => contentsOf(request, await inSlices(foldedProgram(request, sources, draft, reports, small))),
+      async () => contentsOf(request, variants, await inSlices(foldedProgram(request, sources, draft, reports, small))),
       { signal: run.signal, inSlices: run.inSlices },
     );
     return {
@@ -368,8 +402,13 @@ function* foldedProgram(
   return folds.size === 0 ? draft : yield* lower(request, sources, folds, small);
 }
 
-function contentsOf(request: ExportRequest, lowered: LoweredExport): PackageContents {
+function contentsOf(
+  request: ExportRequest,
+  variants: readonly VariantParts[],
+  lowered: LoweredExport,
+): PackageContents {
   const [first] = lowered.functions;
+  const onHost = variants.flatMap(({ name, parts }) => parts.filter(({ side }) => side === "host").map(() => name));
   const bindings = Object.fromEntries(lowered.functions.map((f) => [f.mil.name, f.bindings]));
   return {
     program: lowered.program,
@@ -378,7 +417,11 @@ function contentsOf(request: ExportRequest, lowered: LoweredExport): PackageCont
     defaultFunction: first?.mil.name ?? "main",
     metadata: {
       ...request.metadata,
-      userDefined: { ...request.metadata.userDefined, [BINDINGS_KEY]: JSON.stringify(bindings) },
+      userDefined: {
+        ...request.metadata.userDefined,
+        [BINDINGS_KEY]: JSON.stringify(bindings),
+        ...(onHost.length > 0 && { [HOST_PARTS_KEY]: [...new Set(onHost)].join(" ") }),
+      },
     },
   };
 }

@@ -136,7 +136,10 @@ class FunctionLowering {
     const levers = options.levers ?? NO_LEVERS;
     const emitting = {
       float,
-      caches: keepsStates(options.profile, options.opset, levers.states) ? ("state" as const) : ("functional" as const),
+      caches:
+        source.isPart !== true && keepsStates(options.profile, options.opset, levers.states)
+          ? ("state" as const)
+          : ("functional" as const),
       picksByProduct: levers.picksByProduct,
       splitRows: splits,
       folds: options.folds ?? new Map(),

@@ -169,14 +169,14 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
         ...{ model, target: own, engine: engine(), signal },
         onProgress: phasesOf(onPhase),
       });
-      const { session, runner, compiled } = opened;
+      const { session, runner, hosted, compiled } = opened;
       return {
         cacheType: packageCache(own),
         context: session.facts.capacity,
         steps: [],
         open: () => session,
         profile: (_session, request) =>
-          profileCoreml(access, model, { session, runner, compiled, target: own }, request),
+          profileCoreml(access, model, { session, runner, hosted, compiled, target: own }, request),
         dispose: () => opened.dispose(),
       };
     },
