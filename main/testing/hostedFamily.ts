@@ -67,8 +67,11 @@ function memory({ d, index, block }: LayerPlace, x: Value, width: number): Value
 /** A state of a type that Core ML has no arithmetic for: the largest of what it was and a number. Gives 1 where nothing of it is lost. */
 function largest({ d, index }: LayerPlace, dtype: DType, value: number): Value {
   const both = (number: number): Value => d.g.constant(hostTensor(dtype, [2], [number, number]));
-  const after = d.state(`most.${dtype}.${index}`, tensor(dtype, [2]), { label: dtype, rewind: "checkpoint" }, (before) =>
-    d.g.maximum([before, both(value)], {}, dtype),
+  const after = d.state(
+    `most.${dtype}.${index}`,
+    tensor(dtype, [2]),
+    { label: dtype, rewind: "checkpoint" },
+    (before) => d.g.maximum([before, both(value)], {}, dtype),
   );
   const one = d.g.cast([d.g.sub([after, both(value - 1)])], { to: "f32" });
   return d.g.reduce([one], { kind: "mean", axes: [0] });
@@ -90,8 +93,17 @@ export const hostedFamily = defineFamily<DenseHyper>({
         (input) => {
           const { g } = place.d;
           const heard = memory(place, echo(place, input, h.width), h.width);
-          const ones = [largest(place, "u32", 2 ** 32 - 5), largest(place, "i64", 2 ** 40 + 3), largest(place, "f64", 2 ** 40 + 0.5)];
-          return ones.reduce((sum, one) => g.mul([sum, one]), g.add([layer.gatedFeedForward(input), heard]));
+          const ones = [
+            largest(place, "u32", 2 ** 32 - 5),
+            largest(place, "i64", 2 ** 40 + 3),
+            largest(place, "f64", 2 ** 40 + 0.5),
+          ];
+          const seed = g.constant(hostTensor("i32", [4], [1, 2, 3, place.index]));
+          const noise = g.rng_uniform([seed], { shape: [h.width] }, "noise");
+          return ones.reduce(
+            (sum, one) => g.mul([sum, one]),
+            g.add([g.add([layer.gatedFeedForward(input), heard]), noise]),
+          );
         },
       );
     }),

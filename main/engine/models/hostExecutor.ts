@@ -15,9 +15,11 @@ import { finish } from "../../ir/steps.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { staticShape } from "../../ir/type.ts";
 import { evaluate } from "../../ops/evaluate.ts";
+import { opOf } from "../../ops/index.ts";
 import type { CompiledGraph } from "../../runtime/device.ts";
 import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
-import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
+import type { CpuDeviceOptions } from "../../runtime/devices/cpu.ts";
+import { compileGraph, cpuDevice } from "../../runtime/devices/cpu.ts";
 
 /** Where the parameters of host nodes are. */
 export interface HostWeights {
@@ -30,17 +32,17 @@ export function hostExecutor(
   engine: CpuEngine,
   weights?: HostWeights,
 ): { readonly run: HostExecutor; dispose(): void } {
-  const device = cpuDevice(engine, {
+  const options: CpuDeviceOptions = {
     threads: 1,
     ...(weights !== undefined && {
       weights: { ...mappedFiles(weights.file, weights.paths), locate: locateIn(weights.file) },
     }),
-  });
+  };
   const sessions = new Map<Graph, GraphSession>();
   const plans: CompiledGraph[] = [];
   const numbers = new Map<string, Promise<HostTensor>>();
-  const open = (graph: Graph): GraphSession => {
-    const plan = device.compile(graph);
+  const open = (graph: Graph, compile: (graph: Graph) => CompiledGraph): GraphSession => {
+    const plan = compile(graph);
     plans.push(plan);
     return plan.open();
   };
@@ -63,11 +65,16 @@ export function hostExecutor(
     const param = (name: string): HostTensor => params.get(name) ?? noNumbers(name);
     return finish(evaluate(graph, { inputs, param, ...(signal === undefined ? {} : { signal }) })).outputs;
   };
-  const run: HostExecutor = async (graph, inputs, signal) => {
+  const sessionOf = (graph: Graph): GraphSession | undefined => {
     const works = graph.nodes.filter((node) => !isLeaf(node));
-    if (works.length === 0 || works.some(({ op }) => typeof cpuRules(op) === "string"))
-      return define(graph, inputs, signal);
-    const session = sessions.get(graph) ?? open(graph);
+    const kinds = new Set(works.map(({ op }) => opOf(op)?.backends.cpu.kind ?? "unsupported"));
+    if (works.length === 0 || kinds.has("unsupported")) return undefined;
+    if (!kinds.has("decompose")) return open(graph, (whole) => cpuDevice(engine, options).compile(whole));
+    return open(graph, (whole) => compileGraph(engine, whole, options));
+  };
+  const run: HostExecutor = async (graph, inputs, signal) => {
+    const session = sessions.get(graph) ?? sessionOf(graph);
+    if (session === undefined) return define(graph, inputs, signal);
     sessions.set(graph, session);
     const given = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typedArrayOf(tensor)]));
     const { outputs } = await session.run({ inputs: given, fetch: graph.outputs.map((output) => output.name) }, signal);

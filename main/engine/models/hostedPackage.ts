@@ -2,6 +2,7 @@
 import { BINDINGS_KEY, HOST_PARTS_KEY, bindingsOf, variantParts } from "../../backends/coreml/export.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import { HostedRunner } from "../../backends/coreml/hybrid/hostedRunner.ts";
+import type { Part } from "../../backends/coreml/hybrid/partition.ts";
 import type { HybridProgram } from "../../backends/coreml/hybrid/program.ts";
 import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
@@ -10,6 +11,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Pooling } from "../../models/family.ts";
 import { opTable } from "../../ops/index.ts";
 import { coremlKernel } from "../../ops/signal/customKernels.ts";
+import { counted } from "../words.ts";
 import { exportRequest } from "./exporting.ts";
 import { hostExecutor } from "./hostExecutor.ts";
 import type { OpenModel } from "./openModel.ts";
@@ -41,8 +43,7 @@ export interface PackageOrigin {
 
 export async function hostedPackage(opened: OpenedPackage, origin: PackageOrigin): Promise<HostedPackage> {
   const { runner, userDefined } = opened;
-  if (userDefined[HOST_PARTS_KEY] === undefined)
-    return { ...opened, hosted: undefined, dispose: () => undefined };
+  if (userDefined[HOST_PARTS_KEY] === undefined) return { ...opened, hosted: undefined, dispose: () => undefined };
   const { model, target, engine, signal, flexibility, pooling } = origin;
   const request = await exportRequest(model, target, signal, flexibility, "the package", pooling);
   const bindings = bindingsOf(userDefined);
@@ -68,6 +69,26 @@ export async function hostedPackage(opened: OpenedPackage, origin: PackageOrigin
     dispose: () => host.dispose(),
   };
 }
+
+/** What a benchmark says of them: where the time of a step went. */
+export function partNotes(hosted: HostedRunner | undefined): readonly string[] {
+  return (hosted?.times ?? []).map(({ function: name, program, steps, seconds }) => {
+    const text = (total: number): string => `${((1000 * total) / steps).toFixed(2)} ms`;
+    const sumOf = (parts: readonly Part[]): string =>
+      text(parts.reduce((sum, { index }) => sum + (seconds[index] ?? 0), 0));
+    const [coreml, host] = (["coreml", "host"] as const).map((side) =>
+      program.parts.filter((part) => part.side === side),
+    );
+    const each = (host ?? []).map(({ index, nodes }) => {
+      const ops = [...new Set(nodes.map((id) => program.graph.nodes[id]?.op ?? ""))].join(" + ");
+      return `part ${index + 1}, ${ops}: ${text(seconds[index] ?? 0)}`;
+    });
+    const listed = each.length > MOST_LISTED ? [...each.slice(0, MOST_LISTED), "…"] : each;
+    return `A ${name} step, mean of ${steps}: ${sumOf(coreml ?? [])} in ${counted(coreml?.length ?? 0, "part")} on Core ML, ${sumOf(host ?? [])} in ${counted(host?.length ?? 0, "part")} on the host (${listed.join("; ")}).`;
+  });
+}
+
+const MOST_LISTED = 8;
 
 const noFunction = (label: string, name: string): never => {
   throw new WorkbenchError("INPUT_CHANGED", `[${label}] the package: got no function ${name}, expected one`, {

@@ -24,6 +24,15 @@ export interface StepParts {
   readonly timings: readonly PartTiming[];
 }
 
+/** Seconds of each part, summed over all steps of a function. */
+export interface PartTimes {
+  readonly function: string;
+  readonly program: HybridProgram;
+  readonly steps: number;
+  /** By part index. */
+  readonly seconds: readonly number[];
+}
+
 interface Hosted {
   readonly runner: HybridRunner;
   readonly program: HybridProgram;
@@ -37,6 +46,7 @@ export class HostedRunner implements PackageRunner {
   onParts: ((parts: StepParts) => void) | undefined;
   readonly #package: PackageRunner;
   readonly #functions: ReadonlyMap<string, Hosted>;
+  readonly #times = new Map<string, PartTimes>();
 
   /** `programs`: by the name of the function that they stand for. */
   constructor(options: Omit<HybridOptions, "program">, programs: ReadonlyMap<string, HybridProgram>) {
@@ -54,6 +64,11 @@ export class HostedRunner implements PackageRunner {
   /** What the features of each of its functions stand for. */
   get bindings(): Readonly<Record<string, readonly FeatureBinding[]>> {
     return Object.fromEntries([...this.#functions].map(([name, { bindings }]) => [name, bindings]));
+  }
+
+  /** Of the functions that ran, since it was opened. */
+  get times(): readonly PartTimes[] {
+    return [...this.#times.values()];
   }
 
   newState(): PackageState {
@@ -94,6 +109,9 @@ export class HostedRunner implements PackageRunner {
       ]),
     );
     const made = await runner.run(inputs, { states, own, signal, onOperation });
+    const before = this.#times.get(name) ?? { function: name, program, steps: 0, seconds: [] };
+    const seconds = made.timings.map(({ part, seconds: own }) => (before.seconds[part] ?? 0) + own);
+    this.#times.set(name, { ...before, steps: before.steps + 1, seconds });
     this.onParts?.({ function: name, program, timings: made.timings });
     const out: Record<string, PackageTensor> = {};
     for (const { name: output, value } of graph.outputs) {

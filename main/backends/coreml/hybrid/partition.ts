@@ -245,11 +245,7 @@ function crossingName(graph: Graph, { node, output }: Value): string {
 }
 
 /** Values made inside that other parts, outputs of the graph, or next states need. */
-function leaving(
-  graph: Graph,
-  inside: ReadonlySet<number>,
-  own: ReadonlyMap<number, GraphState>,
-): readonly Crossing[] {
+function leaving(graph: Graph, inside: ReadonlySet<number>, own: ReadonlyMap<number, GraphState>): readonly Crossing[] {
   const wanted = new Map<string, Crossing>();
   const want = (value: Value): void => {
     if (!inside.has(value.node)) return;

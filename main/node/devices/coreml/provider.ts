@@ -8,6 +8,7 @@ import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { EngineDecoder, EngineDevice, Verification, VerifyRequest } from "../../../engine/devices.ts";
 import { changedSentence, systemBefore } from "../../../engine/models/compileLedger.ts";
+import { partNotes } from "../../../engine/models/hostedPackage.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import type { DeviceCheck, DevicePhase, Probe } from "../../../runtime/devices/provider.ts";
 import { GRADIENTS_ONLY } from "../../../runtime/devices/provider.ts";
@@ -177,6 +178,7 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
         open: () => session,
         profile: (_session, request) =>
           profileCoreml(access, model, { session, runner, hosted, compiled, target: own }, request),
+        notes: () => partNotes(hosted),
         dispose: () => opened.dispose(),
       };
     },
