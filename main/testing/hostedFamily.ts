@@ -99,7 +99,7 @@ export const hostedFamily = defineFamily<DenseHyper>({
             largest(place, "f64", 2 ** 40 + 0.5),
           ];
           const seed = g.constant(hostTensor("i32", [4], [1, 2, 3, place.index]));
-          const noise = g.rng_uniform([seed], { shape: [h.width] }, "noise");
+          const noise = g.rng_uniform([seed], { shape: [h.width], low: -0.5, high: 0.5 }, "noise");
           return ones.reduce(
             (sum, one) => g.mul([sum, one]),
             g.add([g.add([layer.gatedFeedForward(input), heard]), noise]),

@@ -7,6 +7,7 @@ import type { FAMILIES } from "../../../models/families/index.ts";
 import type { StreamItemOf } from "../../../contract/contract.ts";
 import type { EngineClient } from "../../../contract/contract.ts";
 import { hostedFamily } from "../../../testing/hostedFamily.ts";
+import { compileNow } from "../../../compiler/compile.ts";
 import { OpenModel } from "../../../engine/models/openModel.ts";
 import type { EngineDevice } from "../../../engine/devices.ts";
 import { openGguf } from "../../../formats/gguf/open.ts";
@@ -77,7 +78,10 @@ describe("a model with host parts", () => {
       const file = await openGguf(await openFileSource(path));
       const facts = { kind: "model", offer: undefined, argument: null, openedInSeconds: 0 } as const;
       const opened = new OpenModel("hosted", { ...facts, file, data: { kind: "paths", paths: [path] } });
-      const cpu = openDecoder(loadAddon(), file, [path], { cacheType: "f32", threads: 1, chunk: 16 });
+      const cpu = openDecoder(loadAddon(), file, [path], {
+        ...{ cacheType: "f32", threads: 1, chunk: 16 },
+        prepare: (graph) => compileNow(graph, { backend: "cpu" }).graph,
+      });
       const fresh = async (tokens: readonly number[]): Promise<Float32Array> => {
         const session = cpu.open({ context: 64 });
         await session.feed(tokens.slice(0, -1));
