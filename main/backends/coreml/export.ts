@@ -19,7 +19,8 @@ import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
 import { leversOf } from "./levers.ts";
 import type { ShapeFlexibility } from "./flexible.ts";
-import { flexibleSizes, mergeSizes } from "./flexible.ts";
+import type { MergeOptions } from "./flexible.ts";
+import { flexibleSizes, hasFlexibleSizes, isRefusal, mergeSizes, takesShapes } from "./flexible.ts";
 import type { ModelMetadata } from "./features.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
 import { modelBytes, writePackage } from "./package.ts";
@@ -73,22 +74,35 @@ export function decoderVariants(
 const STEP_SIZES = [2, 4, 8, 16, 32] as const;
 
 /**
+ * The Neural Engine takes a range of sizes only where the system optimises for each shape, which a program can ask for since macOS
+ * 14.4; a list of shapes it always takes.
+ */
+const refusesRanges = ({ os, units }: Pick<PlanTarget, "os" | "units">): boolean =>
+  systemOf(os).opset === "CoreML7" && (units === "cpu-ane" || units === "all");
+
+/**
  * The same with a flexible number of tokens: `sizes` adds functions for sizes between, of which a step takes the one that fits;
- * `native` is one function that is lowered at three sizes and takes any up to the largest.
+ * `inputs` and `native` are one function that is lowered at three sizes and takes more of them.
  */
 export function flexibleVariants(
-  target: Pick<PlanTarget, "os" | "context">,
+  target: Pick<PlanTarget, "os" | "context" | "units">,
   symbols: DecoderSymbols,
   flexibility: ShapeFlexibility,
-): Pick<ExportRequest, "variants" | "merge"> {
+): RequestedFunctions {
   const fixed = decoderVariants(target, symbols);
   const sized = (name: string, tokens: number): Variant => ({
     name,
     bindings: { [symbols.tokens]: tokens, [symbols.rows]: 1, [symbols.capacity]: target.context },
   });
-  if (flexibility === "native") {
+  // Too few positions for three sizes: functions for the sizes that there are.
+  if (flexibility === "inputs" && !hasFlexibleSizes(target.context)) return flexibleVariants(target, symbols, "sizes");
+  if (takesShapes(flexibility)) {
     const sizes = flexibleSizes(target.context);
-    return { variants: sizes.map((tokens) => sized(`main_${tokens}`, tokens)), merge: { sizes, input: symbols.input } };
+    const variants = sizes.map((tokens) => sized(`main_${tokens}`, tokens));
+    if (flexibility === "native") return { variants, merge: { sizes, input: symbols.input } };
+    const says = refusesRanges(target) ? "enumerated" : "range";
+    const otherwise = flexibleVariants(target, symbols, "sizes");
+    return { variants, merge: { sizes, input: symbols.input, says }, otherwise };
   }
   // A package with one function has no room for other sizes.
   if (flexibility === "fixed" || fixed.length === 1) return { variants: fixed };
@@ -157,10 +171,14 @@ export interface ExportRequest {
   readonly graph: Graph;
   readonly variants: readonly Variant[];
   /** The variants are one function at several sizes; `input` has the size for its only dimension. */
-  readonly merge?: { readonly sizes: readonly number[]; readonly input: string };
+  readonly merge?: Pick<MergeOptions, "sizes" | "input" | "says">;
+  /** What is made where these functions are refused as one. */
+  readonly otherwise?: RequestedFunctions;
   readonly target: PlanTarget;
   readonly metadata: ModelMetadata;
 }
+
+export type RequestedFunctions = Pick<ExportRequest, "variants" | "merge" | "otherwise">;
 
 /** What an export will be, known from the header alone. */
 export interface ExportPreview {
@@ -214,7 +232,38 @@ export interface VariantParts {
   readonly functionNames: ReadonlyMap<number, string>;
 }
 
+/** The variants of a request, or those that it has otherwise. */
 export function* variantParts(request: ExportRequest): Steps<readonly VariantParts[]> {
+  return (yield* settled(request, partsOfVariants)).made;
+}
+
+/** What can be made of a request, and of what it asks for otherwise where that is refused. */
+function* settled<T>(
+  request: ExportRequest,
+  make: (request: ExportRequest) => Steps<T>,
+): Steps<{ readonly request: ExportRequest; readonly made: T }> {
+  try {
+    return { request, made: yield* make(request) };
+  } catch (error) {
+    const { otherwise, merge: _, ...rest } = request;
+    if (otherwise === undefined || !isRefusal(error)) throw error;
+    return yield* settled({ ...rest, ...otherwise }, make);
+  }
+}
+
+interface FirstDraft {
+  readonly variants: readonly VariantParts[];
+  readonly sources: readonly FunctionSource[];
+  readonly lowered: LoweredExport;
+}
+
+function* firstDraft(request: ExportRequest): Steps<FirstDraft> {
+  const variants = yield* partsOfVariants(request);
+  const sources = sourcesOf(variants);
+  return { variants, sources, lowered: yield* lower(request, sources, new Map(), new Map()) };
+}
+
+function* partsOfVariants(request: ExportRequest): Steps<readonly VariantParts[]> {
   const made: VariantParts[] = [];
   for (const variant of request.variants) {
     const bound = yield* specialize(request.table, variant.graph ?? request.graph, variant.bindings);
@@ -336,9 +385,9 @@ const isSettled = ({ form, parts }: PlannedWeight): boolean =>
   parts.every(({ record }) => record !== undefined);
 
 /** Sizes and forms, without reading a byte of data. */
-export function* preview(request: ExportRequest): Steps<ExportPreview> {
-  const variants = yield* variantParts(request);
-  const lowered = yield* lower(request, sourcesOf(variants), new Map(), new Map());
+export function* preview(asked: ExportRequest): Steps<ExportPreview> {
+  const { request, made } = yield* settled(asked, firstDraft);
+  const { variants, lowered } = made;
   return {
     ...weightSummary(lowered),
     exact: lowered.plan.weights.every(isSettled),
@@ -346,20 +395,19 @@ export function* preview(request: ExportRequest): Steps<ExportPreview> {
   };
 }
 
-export async function exportPackage(request: ExportRequest, run: ExportRun): Promise<ExportReport> {
+export async function exportPackage(asked: ExportRequest, run: ExportRun): Promise<ExportReport> {
   const started = performance.now();
   const inSlices = run.inSlices ?? (<T>(steps: Steps<T>) => Promise.resolve(finish(steps)));
   const phase = (name: "lower" | "weights" | "model", sentence: string): void =>
     run.onProgress?.({ kind: "phase", name, sentence });
   try {
     phase("lower", "Lowering the graph to MIL.");
-    const variants = await inSlices(variantParts(request));
-    const sources = sourcesOf(variants);
+    const { request, made } = await inSlices(settled(asked, firstDraft));
+    const { variants, sources, lowered: first } = made;
     if (sources.length === 0)
       throw new WorkbenchError("UNSUPPORTED_OP", "[export] Core ML can run no part of this graph", {
         hint: "The route view says why for each op.",
       });
-    const first = await inSlices(lower(request, sources, new Map(), new Map()));
     const small = await readSmallParts(first.plan, run.weights, run.signal);
     const draft = small.size === 0 ? first : await inSlices(lower(request, sources, new Map(), small));
     let reports: readonly WeightReport[] = [];
@@ -462,7 +510,16 @@ const KINDS: ReadonlySet<unknown> = new Set<FeatureBinding["kind"]>([
 
 function isBinding(value: unknown): value is FeatureBinding {
   if (typeof value !== "object" || value === null) return false;
-  const { feature, kind, name, dtype, shape, free, rewind } = value as {
+  const {
+    feature,
+    kind,
+    name,
+    dtype,
+    shape,
+    free,
+    sizes: listed,
+    rewind,
+  } = value as {
     readonly [K in keyof FeatureBinding]?: unknown;
   };
   const sizes = Array.isArray(shape) && shape.every((d) => Number.isSafeInteger(d) && Number(d) >= 0);
@@ -479,6 +536,10 @@ function isBinding(value: unknown): value is FeatureBinding {
     isMilDtype(dtype) &&
     sizes &&
     axes &&
+    (listed === undefined || isSizes(listed)) &&
     (rewind === undefined || (isRewind(rewind) && rewind !== "positions"))
   );
 }
+
+const isSizes = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every((size) => Number.isSafeInteger(size) && Number(size) > 0);

@@ -1,5 +1,6 @@
 /** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
 import type { ExportProgress } from "../../../backends/coreml/export.ts";
+import { takesShapes } from "../../../backends/coreml/flexible.ts";
 import type { HostedRunner } from "../../../backends/coreml/hybrid/hostedRunner.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
@@ -64,7 +65,7 @@ export async function compiledDecoder(
       flexibility,
       ...(pooling === undefined ? [] : [pooling]),
     ],
-    flexible: flexibility === "native",
+    flexible: takesShapes(flexibility),
     subject: { ...subjectOf(model), target: targetWords(target, flexibility) },
     write: async (path, report) => {
       const directory = (): ReturnType<typeof packageWriter> => packageWriter(path);
@@ -83,7 +84,7 @@ export async function compiledDecoder(
 export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
   const compiled = await compiledDecoder(access, request);
   const runner = openRunner(access, compiled, unitsOf(request.target), {
-    flexible: access.flexibility === "native",
+    flexible: takesShapes(access.flexibility),
     prefillUnits: prefillUnitsOf(request.target),
   });
   try {
