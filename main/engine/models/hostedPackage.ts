@@ -74,17 +74,16 @@ export async function hostedPackage(opened: OpenedPackage, origin: PackageOrigin
 export function partNotes(hosted: HostedRunner | undefined): readonly string[] {
   return (hosted?.times ?? []).map(({ function: name, program, steps, seconds }) => {
     const text = (total: number): string => `${((1000 * total) / steps).toFixed(2)} ms`;
-    const sumOf = (parts: readonly Part[]): string =>
-      text(parts.reduce((sum, { index }) => sum + (seconds[index] ?? 0), 0));
-    const [coreml, host] = (["coreml", "host"] as const).map((side) =>
-      program.parts.filter((part) => part.side === side),
-    );
-    const each = (host ?? []).map(({ index, nodes }) => {
+    const spent = (parts: readonly Part[]): string =>
+      `${text(parts.reduce((sum, { index }) => sum + (seconds[index] ?? 0), 0))} in ${counted(parts.length, "part")}`;
+    const host = program.parts.filter(({ side }) => side === "host");
+    const others = program.parts.filter(({ side }) => side !== "host");
+    const each = host.map(({ index, nodes }) => {
       const ops = [...new Set(nodes.map((id) => program.graph.nodes[id]?.op ?? ""))].join(" + ");
       return `part ${index + 1}, ${ops}: ${text(seconds[index] ?? 0)}`;
     });
     const listed = each.length > MOST_LISTED ? [...each.slice(0, MOST_LISTED), "…"] : each;
-    return `A ${name} step, mean of ${steps}: ${sumOf(coreml ?? [])} in ${counted(coreml?.length ?? 0, "part")} on Core ML, ${sumOf(host ?? [])} in ${counted(host?.length ?? 0, "part")} on the host (${listed.join("; ")}).`;
+    return `A ${name} step, mean of ${steps}: ${spent(others)} on Core ML, ${spent(host)} on the host (${listed.join("; ")}).`;
   });
 }
 

@@ -129,7 +129,7 @@ describe("a model with host parts", () => {
         session.dispose();
         await made.dispose();
         cpu.dispose();
-        opened.dispose();
+        await opened.dispose();
       }
     },
   );
