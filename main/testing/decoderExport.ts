@@ -1,6 +1,6 @@
 /** The export of a decoder's file, with the options that tests and benchmarks vary. */
 import type { ExportRequest, ExportRun, RequestedFunctions } from "../backends/coreml/export.ts";
-import { flexibleVariants, sourceVariants, textVariants } from "../backends/coreml/export.ts";
+import { flexibleVariants, sourceVariants, textVariants } from "../backends/coreml/variants.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../backends/coreml/plan/target.ts";
 import type { WeightProfile } from "../backends/coreml/weights/forms.ts";

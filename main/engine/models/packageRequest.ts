@@ -1,6 +1,6 @@
 /** Shared by all exports: the request, and how weights are read, unpacked and measured. */
 import type { ExportRequest, RequestedFunctions } from "../../backends/coreml/export.ts";
-import { flexibleVariants, sourceVariants, textVariants } from "../../backends/coreml/export.ts";
+import { flexibleVariants, sourceVariants, textVariants } from "../../backends/coreml/variants.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
