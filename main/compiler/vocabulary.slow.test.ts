@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openPackage, writePackage } from "../backends/coreml/package.ts";
 import type { HostExecutor } from "../backends/coreml/hybrid/runner.ts";
+import { programOf } from "../backends/coreml/hybrid/program.ts";
 import { HybridRunner } from "../backends/coreml/hybrid/runner.ts";
 import { Simulator } from "../backends/coreml/simulator/simulator.ts";
 import { writeWeights } from "../backends/coreml/weights/write.ts";
@@ -205,7 +206,8 @@ it("Core ML, simulated, with its host segments, computes the same", async () => 
       const reader = packageReader(path);
       try {
         const runner = new Simulator(await openPackage(reader));
-        const made = await new HybridRunner({ table: opTable, route, runner, host, kernel: coremlKernel }).run(inputs);
+        const hybrid = { table: opTable, program: programOf(route), runner, host, kernel: coremlKernel };
+        const made = await new HybridRunner(hybrid).run(inputs);
         for (const { side } of made.timings) sides.add(side);
         return difference(expected, made.outputs, Math.max(coarsestOf(graph), angleOf(graph)));
       } finally {

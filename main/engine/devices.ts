@@ -41,6 +41,8 @@ export interface ProfileRequest {
 export interface EngineDecoder extends DeviceDecoder {
   /** Its own way to a profile, where it has no list of instructions to time. */
   readonly profile?: (session: DecoderSession, request: ProfileRequest) => Promise<ProfileView>;
+  /** What else a benchmark says of the runs so far. */
+  readonly notes?: () => readonly string[];
 }
 
 export interface PlannedRequest {

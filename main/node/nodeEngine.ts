@@ -66,7 +66,7 @@ const initialTarget = (settings: Settings, here: ReturnType<typeof thisMac>): Ta
   chip: here?.chip ?? "m4",
   os: here?.os ?? "macos15",
   units: UNITS[settings.coremlUnits],
-  profile: settings.coremlHostDequant ? "ane" : "auto",
+  profile: settings.coremlHostDequant ? "f32" : "auto",
   context: CONTEXT,
 });
 

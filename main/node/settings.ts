@@ -200,7 +200,7 @@ export function shapeFlexibility(
   settings: Pick<Settings, "coremlFlexibleInputs" | "coremlNativeFlex">,
 ): ShapeFlexibility {
   if (settings.coremlNativeFlex) return "native";
-  return settings.coremlFlexibleInputs ? "sizes" : "fixed";
+  return settings.coremlFlexibleInputs ? "inputs" : "fixed";
 }
 
 /** Bytes that a simulated package may take: as it is set, else half of the memory. */

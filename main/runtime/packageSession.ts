@@ -3,7 +3,7 @@
  * scoring and cancel work over it as over the CPU engine.
  */
 import type { RunResult, GraphRun, GraphSession } from "../ir/session.ts";
-import { bindingsOf } from "../backends/coreml/export.ts";
+import { HOST_PARTS_KEY, bindingsOf } from "../backends/coreml/export.ts";
 import { PackageDecoder } from "../backends/coreml/package/packageDecoder.ts";
 import type { FeatureBinding } from "../backends/coreml/lowering/lower.ts";
 import { PackageEmbedder } from "../backends/coreml/package/packageEmbedder.ts";
@@ -25,13 +25,20 @@ function integers(request: GraphRun, name: string, label: string): Int32Array {
 }
 
 /** The decoder of a package that was exported from a template; `userDefined` is what the package says of itself. */
-export const decoderIn = (runner: PackageRunner, userDefined: Readonly<Record<string, string>>): PackageDecoder =>
-  new PackageDecoder(runner, bindingsOf(userDefined), {
+export function decoderIn(runner: PackageRunner, userDefined: Readonly<Record<string, string>>): PackageDecoder {
+  if (userDefined[HOST_PARTS_KEY] !== undefined)
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      `[${runner.label}] the package holds parts of a step: others run on the host, and it does not have them`,
+      { hint: "Open the model itself on device coreml or coreml-sim: both run the host parts, too." },
+    );
+  return new PackageDecoder(runner, bindingsOf(userDefined), {
     tokens: INPUTS.tokens,
     past: INPUTS.past,
     rows: INPUTS.rows,
     logits: LOGITS,
   });
+}
 
 /** What reads texts for the decoder of a package: its encoder, where the model has one. */
 export function readerIn(

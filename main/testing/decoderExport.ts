@@ -1,6 +1,6 @@
 /** The export of a decoder's file, with the options that tests and benchmarks vary. */
-import type { ExportRequest, ExportRun } from "../backends/coreml/export.ts";
-import { flexibleVariants, sourceVariants, textVariants } from "../backends/coreml/export.ts";
+import type { ExportRequest, ExportRun, RequestedFunctions } from "../backends/coreml/export.ts";
+import { flexibleVariants, sourceVariants, textVariants } from "../backends/coreml/variants.ts";
 import type { ShapeFlexibility } from "../backends/coreml/flexible.ts";
 import type { PlanTarget } from "../backends/coreml/plan/target.ts";
 import type { WeightProfile } from "../backends/coreml/weights/forms.ts";
@@ -27,14 +27,16 @@ export const decoderTemplate = (
 export interface ExportChoice extends TemplateChoice {
   readonly profile: WeightProfile;
   readonly flexibility?: ShapeFlexibility;
+  /** Another system than macOS 15. */
+  readonly os?: PlanTarget["os"];
   readonly verify?: boolean;
   readonly metadata?: Partial<ExportRequest["metadata"]>;
 }
 
-/** Its first phase is decode, on an M2 with macOS 15. */
+/** Its first phase is decode, on an M2. */
 export function decoderExport(file: GgufFile, choice: ExportChoice): ExportRequest {
-  const { profile, context, flexibility = "fixed" } = choice;
-  const target = { chip: "m2", os: "macos15", units: "all", profile, context, phase: "decode" } as const;
+  const { profile, context, flexibility = "fixed", os = "macos15" } = choice;
+  const target = { chip: "m2", os, units: "all", profile, context, phase: "decode" } as const;
   const encoder = encoderTemplate(file);
   const variants =
     encoder === undefined
@@ -57,7 +59,7 @@ function requestOf(
   graph: Graph,
   file: GgufFile,
   target: PlanTarget,
-  variants: Pick<ExportRequest, "variants" | "merge">,
+  variants: RequestedFunctions,
   choice: Pick<ExportChoice, "verify" | "metadata">,
 ): ExportRequest {
   const { verify = false } = choice;

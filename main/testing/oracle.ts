@@ -209,6 +209,19 @@ export async function validatePackage(
   return (await ask("coreml.validate", { path, frontend, fake_weights: fakeWeights })) as unknown as PackageFindings;
 }
 
+export interface InputShapes {
+  readonly shape: readonly number[];
+  readonly range: readonly (readonly [number, number])[] | null;
+  readonly enumerated: readonly (readonly number[])[] | null;
+}
+
+/** The inputs of each function of a package, as coremltools reads them. */
+export async function packageInputs(
+  path: string,
+): Promise<Readonly<Record<string, Readonly<Record<string, InputShapes>>>>> {
+  return (await ask("coreml.input_shapes", { path })) as unknown as Awaited<ReturnType<typeof packageInputs>>;
+}
+
 /** Jinja2 set up as for Hugging Face chat templates. */
 export async function jinjaRender(template: string, values: OracleInputs): Promise<string> {
   return (await ask("jinja.render", { template, values })) as string;

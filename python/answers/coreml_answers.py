@@ -72,6 +72,22 @@ def package_text(path, opset=None):
     return None if program is None else str(program)
 
 
+def input_shapes(path):
+    """The inputs of each function as coremltools reads the specification: {function: {input: {shape, range, enumerated}}}."""
+    description = ct.utils.load_spec(path).description
+    functions = {f.name: f.input for f in description.functions} or {"main": description.input}
+
+    def shapes(array):
+        kind = array.WhichOneof("ShapeFlexibility")
+        return {
+            "shape": list(array.shape),
+            "range": [[r.lowerBound, r.upperBound] for r in array.shapeRange.sizeRanges] if kind == "shapeRange" else None,
+            "enumerated": [list(s.shape) for s in array.enumeratedShapes.shapes] if kind == "enumeratedShapes" else None,
+        }
+
+    return {name: {i.name: shapes(i.type.multiArrayType) for i in inputs} for name, inputs in functions.items()}
+
+
 def schema_numbers():
     """Field and enum numbers of Apple's messages, as {"Message.field": number} (nested names joined by dots)."""
     from coremltools import proto

@@ -157,9 +157,10 @@ function Weights({ target, onChange }: FieldProps): ReactNode {
       options={profiles}
       hint={hintOf(profiles, target.profile)}
       onChange={(id) => {
-        const chosen = (["auto", "gpu", "ane", "exact"] as const).find((each) => each === id);
-        // Exact weights are f32: there is no palette of them.
-        if (chosen === "exact" && hasPalette(target)) onChange({ profile: chosen, options: withPalette(target, null) });
+        const chosen = (["auto", "gpu", "ane", "exact", "f32"] as const).find((each) => each === id);
+        // There is no palette of f32 values.
+        const isF32 = chosen === "exact" || chosen === "f32";
+        if (isF32 && hasPalette(target)) onChange({ profile: chosen, options: withPalette(target, null) });
         else if (chosen !== undefined) onChange({ profile: chosen });
       }}
     />

@@ -3,7 +3,6 @@
  * the whole put in place at the end or not at all. The report says how each weight was mapped and what that cost.
  */
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { OpTable } from "../../ir/opTable.ts";
 import { isRewind } from "../../ir/rewind.ts";
@@ -13,12 +12,13 @@ import type { Steps } from "../../ir/steps.ts";
 import type { FeatureBinding, LoweredProgram } from "./lowering/lower.ts";
 import type { FunctionSource } from "./lowering/source.ts";
 import { lowerProgram } from "./lowering/lower.ts";
+import type { Part } from "./hybrid/partition.ts";
 import { partition } from "./hybrid/partition.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
 import { leversOf } from "./levers.ts";
-import type { ShapeFlexibility } from "./flexible.ts";
-import { flexibleSizes, mergeSizes } from "./flexible.ts";
+import type { MergeOptions } from "./flexible.ts";
+import { isRefusal, mergeSizes } from "./flexible.ts";
 import type { ModelMetadata } from "./features.ts";
 import type { DirectoryWriter, PackageContents } from "./package.ts";
 import { modelBytes, writePackage } from "./package.ts";
@@ -28,124 +28,9 @@ import { bitsPerWeight, formText } from "./weights/forms.ts";
 import { fileBytes } from "./weights/plan.ts";
 import type { PlannedWeight, SmallParts } from "./weights/plan.ts";
 import { elementCount, isMilDtype, packedByteLength } from "./mil/types.ts";
+import type { Variant } from "./variants.ts";
 import type { WeightBytes, WeightReport } from "./weights/write.ts";
 import { readSmallParts, writeWeights } from "./weights/write.ts";
-
-/** One specialisation of the graph. */
-export interface Variant {
-  readonly name: string;
-  readonly bindings: Bindings;
-  /** Another graph than the request's. */
-  readonly graph?: Graph;
-}
-
-/** Symbols of a decoder template. */
-export interface DecoderSymbols {
-  readonly tokens: string;
-  readonly rows: string;
-  readonly capacity: string;
-  /** Name of the input with the tokens. */
-  readonly input: string;
-  /** Tokens of a prefill function. */
-  readonly bucket: number;
-}
-
-/** Decode and prefill as functions of one package; before macOS 15 a package has one function, and that decodes. */
-export function decoderVariants(
-  target: Pick<PlanTarget, "os" | "context">,
-  symbols: Omit<DecoderSymbols, "input">,
-): readonly Variant[] {
-  const sized = (tokens: number): Bindings => ({
-    [symbols.tokens]: tokens,
-    [symbols.rows]: 1,
-    [symbols.capacity]: target.context,
-  });
-  if (systemOf(target.os).opset === "CoreML7") return [{ name: "main", bindings: sized(1) }];
-  const bucket = Math.min(symbols.bucket, target.context);
-  return [
-    { name: "decode", bindings: sized(1) },
-    ...(bucket > 1 ? [{ name: "prefill", bindings: sized(bucket) }] : []),
-  ];
-}
-
-/** Sizes of a step between one token and the bucket, when inputs are flexible. */
-const STEP_SIZES = [2, 4, 8, 16, 32] as const;
-
-/**
- * The same with a flexible number of tokens: `sizes` adds functions for sizes between, of which a step takes the one that fits;
- * `native` is one function that is lowered at three sizes and takes any up to the largest.
- */
-export function flexibleVariants(
-  target: Pick<PlanTarget, "os" | "context">,
-  symbols: DecoderSymbols,
-  flexibility: ShapeFlexibility,
-): Pick<ExportRequest, "variants" | "merge"> {
-  const fixed = decoderVariants(target, symbols);
-  const sized = (name: string, tokens: number): Variant => ({
-    name,
-    bindings: { [symbols.tokens]: tokens, [symbols.rows]: 1, [symbols.capacity]: target.context },
-  });
-  if (flexibility === "native") {
-    const sizes = flexibleSizes(target.context);
-    return { variants: sizes.map((tokens) => sized(`main_${tokens}`, tokens)), merge: { sizes, input: symbols.input } };
-  }
-  // A package with one function has no room for other sizes.
-  if (flexibility === "fixed" || fixed.length === 1) return { variants: fixed };
-  const between = STEP_SIZES.filter((tokens) => tokens < Math.min(symbols.bucket, target.context));
-  return { variants: [...fixed, ...between.map((tokens) => sized(`prefill_${tokens}`, tokens))] };
-}
-
-/**
- * An encoder-decoder: the encoder is a function of the largest text, and a step takes what it gave. Its decoder begins with one
- * token, so there is no prefill.
- */
-export function sourceVariants(
-  target: Pick<PlanTarget, "os" | "context">,
-  symbols: Omit<DecoderSymbols, "input" | "bucket"> & { readonly source: string },
-  encoder: Graph,
-  flexibility: ShapeFlexibility,
-): readonly Variant[] {
-  const { tokens, rows, capacity, source } = symbols;
-  if (systemOf(target.os).opset === "CoreML7")
-    throw new WorkbenchError(
-      "UNSUPPORTED_TARGET",
-      "[export] got a system whose packages have one function, expected two: an encoder-decoder reads with one and writes with the other",
-      { hint: "Choose macOS 15, iOS 18 or newer." },
-    );
-  if (flexibility === "native")
-    throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] an encoder-decoder is made for fixed lengths only", {
-      hint: "Unset RLX_COREML_NATIVE_FLEX.",
-    });
-  return [
-    {
-      name: "decode",
-      bindings: { [tokens]: 1, [rows]: 1, [capacity]: target.context, [source]: target.context },
-    },
-    { name: "read", bindings: { [tokens]: target.context }, graph: encoder },
-  ];
-}
-
-/** Lengths of texts that functions are made for, below the largest one. */
-const TEXT_SIZES = [32, 64, 128, 256, 512, 1024, 2048] as const;
-
-/**
- * A graph of whole texts has one size, or with `sizes` some, of which a text takes the smallest that fits; what a shorter text
- * leaves of it is padding.
- */
-export function textVariants(
-  target: Pick<PlanTarget, "os" | "context">,
-  symbol: string,
-  flexibility: ShapeFlexibility,
-): readonly Variant[] {
-  if (flexibility === "native")
-    throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] a graph of whole texts is made for fixed lengths only", {
-      hint: "Unset RLX_COREML_NATIVE_FLEX: RLX_COREML_FLEXIBLE_INPUTS makes a function for each of several lengths.",
-    });
-  const largest: Variant = { name: "main", bindings: { [symbol]: target.context } };
-  if (flexibility === "fixed" || systemOf(target.os).opset === "CoreML7") return [largest];
-  const shorter = TEXT_SIZES.filter((size) => size < target.context);
-  return [largest, ...shorter.map((size) => ({ name: `text_${size}`, bindings: { [symbol]: size } }))];
-}
 
 export interface ExportRequest {
   readonly table: OpTable;
@@ -156,10 +41,14 @@ export interface ExportRequest {
   readonly graph: Graph;
   readonly variants: readonly Variant[];
   /** The variants are one function at several sizes; `input` has the size for its only dimension. */
-  readonly merge?: { readonly sizes: readonly number[]; readonly input: string };
+  readonly merge?: Pick<MergeOptions, "sizes" | "input" | "says">;
+  /** What is made where these functions are refused as one. */
+  readonly otherwise?: RequestedFunctions;
   readonly target: PlanTarget;
   readonly metadata: ModelMetadata;
 }
+
+export type RequestedFunctions = Pick<ExportRequest, "variants" | "merge" | "otherwise">;
 
 /** What an export will be, known from the header alone. */
 export interface ExportPreview {
@@ -201,24 +90,86 @@ export interface ExportRun {
 /** Key under which a package tells what its features stand for. */
 export const BINDINGS_KEY = "rlx.bindings";
 
-function* functionSources(request: ExportRequest): Steps<readonly FunctionSource[]> {
-  const sources: FunctionSource[] = [];
+/** Key under which a package whose graph has host parts says so: it does not run without them. */
+export const HOST_PARTS_KEY = "rlx.hostParts";
+
+/** A variant cut into parts, and the functions of the package that its Core ML parts are. */
+export interface VariantParts {
+  readonly name: string;
+  readonly graph: Graph;
+  readonly parts: readonly Part[];
+  /** By part index; host parts are not in it. */
+  readonly functionNames: ReadonlyMap<number, string>;
+}
+
+/** The variants of a request, or those that it has otherwise. */
+export function* variantParts(request: ExportRequest): Steps<readonly VariantParts[]> {
+  return (yield* settled(request, partsOfVariants)).made;
+}
+
+/** What can be made of a request, and of what it asks for otherwise where that is refused. */
+function* settled<T>(
+  request: ExportRequest,
+  make: (request: ExportRequest) => Steps<T>,
+): Steps<{ readonly request: ExportRequest; readonly made: T }> {
+  try {
+    return { request, made: yield* make(request) };
+  } catch (error) {
+    const { otherwise, merge: _, ...rest } = request;
+    if (otherwise === undefined || !isRefusal(error)) throw error;
+    return yield* settled({ ...rest, ...otherwise }, make);
+  }
+}
+
+interface FirstDraft {
+  readonly variants: readonly VariantParts[];
+  readonly sources: readonly FunctionSource[];
+  readonly lowered: LoweredExport;
+}
+
+function* firstDraft(request: ExportRequest): Steps<FirstDraft> {
+  const variants = yield* partsOfVariants(request);
+  const sources = sourcesOf(variants);
+  return { variants, sources, lowered: yield* lower(request, sources, new Map(), new Map()) };
+}
+
+function* partsOfVariants(request: ExportRequest): Steps<readonly VariantParts[]> {
+  const made: VariantParts[] = [];
   for (const variant of request.variants) {
     const bound = yield* specialize(request.table, variant.graph ?? request.graph, variant.bindings);
-    const legal = yield* request.prepare(bound, variant.name);
-    const parts = partition(request.table, legal, supportFrom(request.entries)).filter((p) => p.side === "coreml");
+    const graph = yield* request.prepare(bound, variant.name);
+    const parts = partition(request.table, graph, supportFrom(request.entries));
     yield;
-    for (const part of parts)
-      sources.push({ name: parts.length === 1 ? variant.name : `${variant.name}_${part.index}`, graph: part.graph });
+    const coreml = parts.filter(({ side }) => side === "coreml");
+    const nameOf = ({ index }: Part): string => (coreml.length === 1 ? variant.name : `${variant.name}_${index}`);
+    made.push({
+      name: variant.name,
+      graph,
+      parts,
+      functionNames: new Map(coreml.map((part) => [part.index, nameOf(part)])),
+    });
   }
-  if (request.merge !== undefined && sources.length !== request.variants.length)
+  const functions = made.flatMap(({ functionNames }) => [...functionNames]);
+  if (request.merge !== undefined && functions.length !== request.variants.length)
     throw new WorkbenchError("UNSUPPORTED_TARGET", "[flexible] parts of this graph run on the host", {
       hint: "Unset RLX_COREML_NATIVE_FLEX.",
     });
   // A package with one function names it main.
-  const [only] = sources;
-  return sources.length === 1 && only !== undefined ? [{ ...only, name: "main" }] : sources;
+  const [only] = functions;
+  if (functions.length !== 1 || only === undefined) return made;
+  return made.map((one) => ({
+    ...one,
+    functionNames: new Map([...one.functionNames.keys()].map((index) => [index, "main"])),
+  }));
 }
+
+const sourcesOf = (variants: readonly VariantParts[]): readonly FunctionSource[] =>
+  variants.flatMap(({ parts, functionNames }) =>
+    parts.flatMap((part) => {
+      const name = functionNames.get(part.index);
+      return name === undefined ? [] : [{ name, graph: part.graph, isPart: parts.length > 1 }];
+    }),
+  );
 
 interface LoweredExport extends LoweredProgram {
   readonly flexible?: PackageContents["flexible"];
@@ -304,28 +255,29 @@ const isSettled = ({ form, parts }: PlannedWeight): boolean =>
   parts.every(({ record }) => record !== undefined);
 
 /** Sizes and forms, without reading a byte of data. */
-export function* preview(request: ExportRequest): Steps<ExportPreview> {
-  const lowered = yield* lower(request, yield* functionSources(request), new Map(), new Map());
+export function* preview(asked: ExportRequest): Steps<ExportPreview> {
+  const { request, made } = yield* settled(asked, firstDraft);
+  const { variants, lowered } = made;
   return {
     ...weightSummary(lowered),
     exact: lowered.plan.weights.every(isSettled),
-    modelBytes: lowered.functions.length === 0 ? 0 : (yield* modelBytes(contentsOf(request, lowered))).length,
+    modelBytes: lowered.functions.length === 0 ? 0 : (yield* modelBytes(contentsOf(request, variants, lowered))).length,
   };
 }
 
-export async function exportPackage(request: ExportRequest, run: ExportRun): Promise<ExportReport> {
+export async function exportPackage(asked: ExportRequest, run: ExportRun): Promise<ExportReport> {
   const started = performance.now();
   const inSlices = run.inSlices ?? (<T>(steps: Steps<T>) => Promise.resolve(finish(steps)));
   const phase = (name: "lower" | "weights" | "model", sentence: string): void =>
     run.onProgress?.({ kind: "phase", name, sentence });
   try {
     phase("lower", "Lowering the graph to MIL.");
-    const sources = await inSlices(functionSources(request));
+    const { request, made } = await inSlices(settled(asked, firstDraft));
+    const { variants, sources, lowered: first } = made;
     if (sources.length === 0)
       throw new WorkbenchError("UNSUPPORTED_OP", "[export] Core ML can run no part of this graph", {
         hint: "The route view says why for each op.",
       });
-    const first = await inSlices(lower(request, sources, new Map(), new Map()));
     const small = await readSmallParts(first.plan, run.weights, run.signal);
     const draft = small.size === 0 ? first : await inSlices(lower(request, sources, new Map(), small));
     let reports: readonly WeightReport[] = [];
@@ -341,7 +293,7 @@ export async function exportPackage(request: ExportRequest, run: ExportRun): Pro
         });
         phase("model", "Writing the program.");
       },
-      async () => contentsOf(request, await inSlices(foldedProgram(request, sources, draft, reports, small))),
+      async () => contentsOf(request, variants, await inSlices(foldedProgram(request, sources, draft, reports, small))),
       { signal: run.signal, inSlices: run.inSlices },
     );
     return {
@@ -368,8 +320,13 @@ function* foldedProgram(
   return folds.size === 0 ? draft : yield* lower(request, sources, folds, small);
 }
 
-function contentsOf(request: ExportRequest, lowered: LoweredExport): PackageContents {
+function contentsOf(
+  request: ExportRequest,
+  variants: readonly VariantParts[],
+  lowered: LoweredExport,
+): PackageContents {
   const [first] = lowered.functions;
+  const onHost = variants.flatMap(({ name, parts }) => parts.filter(({ side }) => side === "host").map(() => name));
   const bindings = Object.fromEntries(lowered.functions.map((f) => [f.mil.name, f.bindings]));
   return {
     program: lowered.program,
@@ -378,7 +335,11 @@ function contentsOf(request: ExportRequest, lowered: LoweredExport): PackageCont
     defaultFunction: first?.mil.name ?? "main",
     metadata: {
       ...request.metadata,
-      userDefined: { ...request.metadata.userDefined, [BINDINGS_KEY]: JSON.stringify(bindings) },
+      userDefined: {
+        ...request.metadata.userDefined,
+        [BINDINGS_KEY]: JSON.stringify(bindings),
+        ...(onHost.length > 0 && { [HOST_PARTS_KEY]: [...new Set(onHost)].join(" ") }),
+      },
     },
   };
 }
@@ -419,7 +380,16 @@ const KINDS: ReadonlySet<unknown> = new Set<FeatureBinding["kind"]>([
 
 function isBinding(value: unknown): value is FeatureBinding {
   if (typeof value !== "object" || value === null) return false;
-  const { feature, kind, name, dtype, shape, free, rewind } = value as {
+  const {
+    feature,
+    kind,
+    name,
+    dtype,
+    shape,
+    free,
+    sizes: listed,
+    rewind,
+  } = value as {
     readonly [K in keyof FeatureBinding]?: unknown;
   };
   const sizes = Array.isArray(shape) && shape.every((d) => Number.isSafeInteger(d) && Number(d) >= 0);
@@ -436,6 +406,10 @@ function isBinding(value: unknown): value is FeatureBinding {
     isMilDtype(dtype) &&
     sizes &&
     axes &&
+    (listed === undefined || isSizes(listed)) &&
     (rewind === undefined || (isRewind(rewind) && rewind !== "positions"))
   );
 }
+
+const isSizes = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every((size) => Number.isSafeInteger(size) && Number(size) > 0);

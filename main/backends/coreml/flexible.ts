@@ -11,10 +11,27 @@ import type { MilOpName } from "./mil/ops.generated.ts";
 import type { MilConstant, MilDim, MilFunction, MilNamed, MilOperation, MilType } from "./mil/types.ts";
 import { tensorType } from "./mil/types.ts";
 
-/** How an export treats the number of new tokens. */
-export type ShapeFlexibility = "fixed" | "sizes" | "native";
+/**
+ * How an export treats the number of new tokens. inputs: a function whose input has a range of sizes, or a list where the system
+ * takes no range, or `sizes` where what a program does does not follow from the number; sizes: a function for each of some; native: a
+ * range or an error.
+ */
+export type ShapeFlexibility = "fixed" | "inputs" | "sizes" | "native";
+
+/** Those of a list; the largest of a call follows. */
+const LISTED = [1, 2, 4, 8, 16, 32] as const;
+
+/** Whether a program of this flexibility has an input of more than one shape, so that the system should optimise for each. */
+export const takesShapes = (flexibility: ShapeFlexibility): boolean =>
+  flexibility === "native" || flexibility === "inputs";
+
+/** Of an error that says why there is no flexible function. */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof WorkbenchError && error.code === "UNSUPPORTED_TARGET" && error.message.startsWith("[flexible]");
 
 const PRIMES = [61, 59, 53, 47, 43, 41, 37, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3] as const;
+
+export const hasFlexibleSizes = (context: number): boolean => PRIMES.filter((size) => size < context).length >= 3;
 
 /** Three sizes, the largest first: it is also what one call takes at most. */
 export function flexibleSizes(context: number): readonly number[] {
@@ -32,6 +49,8 @@ export interface MergeOptions {
   readonly input: string;
   /** Of the functions, in order. */
   readonly sizes: readonly number[];
+  /** What the input says of its sizes: a range without it. */
+  readonly says?: Flexibility["kind"] | undefined;
   /** Bytes of a constant in the weight file, where they are known. */
   readonly stored: (offset: number) => Uint8Array | undefined;
 }
@@ -133,9 +152,21 @@ class Merge {
   /** An unknown dimension of an input is the number of tokens itself. */
   #range({ name, type }: MilNamed): readonly (readonly [string, Flexibility])[] {
     if (type.kind === "state" || !type.shape.includes(null)) return [];
-    const [most = 1] = this.#options.sizes;
-    const sizes = type.shape.map((dim) => (dim === null ? ([1, most] as const) : ([dim, dim] as const)));
+    if (this.#options.says === "enumerated") {
+      const shapes = this.#listed().map((size) => type.shape.map((dim) => dim ?? size));
+      return [[name, { kind: "enumerated", shapes }]];
+    }
+    const sizes = type.shape.map((dim) => (dim === null ? ([1, this.#most()] as const) : ([dim, dim] as const)));
     return [[name, { kind: "range", sizes }]];
+  }
+
+  #most(): number {
+    return this.#options.sizes[0] ?? 1;
+  }
+
+  #listed(): readonly number[] {
+    const most = this.#most();
+    return [...LISTED.filter((size) => size < most), most];
   }
 
   #binding(binding: FeatureBinding, i: number): FeatureBinding {
@@ -143,7 +174,8 @@ class Merge {
     const free = binding.shape.flatMap((dim, d) => (shapes.every((shape) => shape[d] === dim) ? [] : [d]));
     for (const d of free)
       if (shapes.some((shape, f) => shape[d] !== this.#options.sizes[f])) differs(`a dimension of ${binding.feature}`);
-    return free.length === 0 ? binding : { ...binding, free };
+    if (free.length === 0) return binding;
+    return { ...binding, free, ...(this.#options.says === "enumerated" && { sizes: this.#listed() }) };
   }
 
   // ------------------------------------------------------------------------ what is computed

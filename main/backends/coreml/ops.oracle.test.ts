@@ -31,7 +31,7 @@ import { Simulator } from "./simulator/simulator.ts";
 import type { PackageTensor } from "./package/packageTensor.ts";
 import { packageTensor } from "./package/packageTensor.ts";
 import type { WeightProfile } from "./weights/forms.ts";
-import { WEIGHT_PROFILES } from "./weights/forms.ts";
+import { WEIGHT_PROFILES, floatOf } from "./weights/forms.ts";
 import { readSmallParts, writeWeights } from "./weights/write.ts";
 
 type AnySample = Sample<AttrRecord>;
@@ -85,7 +85,9 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
     sampleTensors(sample).map(async (t, i): Promise<HostTensor> => {
       const type = sample.inputs[i]?.type.dtype ?? "f32";
       if (!isPacked(type))
-        return profile === "exact" || !isFloat(t.dtype) ? t : hostTensor(t.dtype, t.shape, t.data.map(roundToHalf));
+        return floatOf(profile) === "fp32" || !isFloat(t.dtype)
+          ? t
+          : hostTensor(t.dtype, t.shape, t.data.map(roundToHalf));
       const bytes = await ggmlQuantize(type, Float32Array.from(t.data), [
         t.data.length / (t.shape.at(-1) ?? 1),
         t.shape.at(-1) ?? 1,

@@ -72,7 +72,7 @@ describe.each(WEIGHT_PROFILES)("a program of the profile %s", (profile) => {
       const { graph } = finish(legalise(bound, "coreml"));
       const [want, got] = [byPolicy(graph, profile), byProgram(graph, profile)];
       for (const [op, types] of want) expect([op, got.get(op)]).toEqual([op, types]);
-      expect(want.get("linear")).toEqual(new Set([profile === "exact" ? "fp32" : "fp16"]));
+      expect(want.get("linear")).toEqual(new Set([PROFILE_PRECISION[profile] === "f32" ? "fp32" : "fp16"]));
       // Rotary angles reach thousands.
       expect(want.get("rope_table")).toEqual(new Set(["fp32"]));
     });

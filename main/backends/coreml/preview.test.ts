@@ -7,13 +7,20 @@ import { afterAll, describe, expect, it } from "vitest";
 import { legalise } from "../../compiler/legalise.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
+import { weightSourceOf } from "../../formats/gguf/weightSource.ts";
+import { packageRequest } from "../../engine/models/packageRequest.ts";
 import { finish } from "../../ir/steps.ts";
+import { CAPACITY } from "../../models/blocks.ts";
+import { TEMPLATE } from "../../models/template.ts";
 import { openFileSource } from "../../node/files/fileByteSource.ts";
 import { packageWriter } from "../../node/files/packageDirectory.ts";
 import { opOf } from "../../ops/index.ts";
 import { decoderExport, weightsOf } from "../../testing/decoderExport.ts";
+import { hostedFamily } from "../../testing/hostedFamily.ts";
 import { randomCase } from "../../testing/randomGraphs.ts";
+import { sampleHeader } from "../../testing/toyFiles.ts";
 import { exportPackage, preview } from "./export.ts";
+import { flexibleVariants } from "./variants.ts";
 import { CoreML } from "./generated/proto.js";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom } from "./hybrid/loweredGraph.ts";
@@ -60,6 +67,36 @@ describe.skipIf(missing)(`an export of the sample model ${missing ?? ""}`, () =>
     expect(sizes.reduce((a, b) => a + b) - manifest).toBe(before.modelBytes + before.weightBytes);
   });
 });
+
+describe("flexible inputs", () => {
+  const named = async (flexibility: "inputs" | "native", context: number): Promise<readonly string[]> => {
+    const file = await sampleHeader(hostedFamily, hostedFamily.samples[0]!);
+    const graph = finish(hostedFamily.of(hostedFamily.hyper(file, "hosted")).graph(weightSourceOf(file), OPTIONS));
+    const target = { chip: "m2", os: "macos15", units: "all", profile: "gpu", context, phase: "decode" } as const;
+    const wanted = flexibleVariants(target, TEMPLATE, flexibility);
+    const request = packageRequest(graph, target, { ...wanted, description: "", source: "", packageName: "none" });
+    return finish(preview(request)).functions;
+  };
+
+  it("are functions of sizes where a part of the graph runs on the host, and an error where a range was asked for", async () => {
+    const functions = await named("inputs", 32);
+    const steps = new Set(functions.map((name) => name.replace(/_\d+$/u, "")));
+    expect(steps).toEqual(new Set(["decode", "prefill", "prefill_2", "prefill_4", "prefill_8", "prefill_16"]));
+    await expect(named("native", 32)).rejects.toMatchObject({ code: "UNSUPPORTED_TARGET" });
+    // A context too short for three sizes.
+    expect(new Set((await named("inputs", 4)).map((name) => name.replace(/_\d+$/u, "")))).toEqual(
+      new Set(["decode", "prefill", "prefill_2"]),
+    );
+  });
+});
+
+const OPTIONS = {
+  capacity: CAPACITY,
+  cacheType: "f32",
+  largestStep: 64,
+  largestRows: 64,
+  largestCapacity: 64,
+} as const;
 
 describe("the bytes of a model, made operator by operator", () => {
   // What the generated code makes of the whole message. `expect` would take minutes to compare as many numbers.

@@ -130,7 +130,7 @@ export const targetSpec = z.object({
   chip: z.string().min(1).max(32),
   os: z.string().min(1).max(32),
   units,
-  profile: z.enum(["auto", "gpu", "ane", "exact"]),
+  profile: z.enum(["auto", "gpu", "ane", "exact", "f32"]),
   context: z.number().int().min(1).max(LARGEST_CONTEXT),
   /** Memory of the machine; without it as it is sold, or as this Mac has it. */
   memoryGiB: z.number().int().min(1).max(4096).nullable().optional(),

@@ -70,7 +70,7 @@ export type Forecast = View<typeof forecast>;
 
 /** The weights in each Core ML profile, side by side: size, error, and a sentence. */
 export const profileChoice = z.object({
-  profile: z.enum(["gpu", "ane", "exact"]),
+  profile: z.enum(["gpu", "ane", "exact", "f32"]),
   title: z.string(),
   bytes: figure,
   ratioToFile: z.number(),
@@ -82,7 +82,7 @@ export type ProfileChoice = View<typeof profileChoice>;
 
 /** Relative error of the weights under each profile, from sampled rows; no rows where there is no data to look at. */
 export const weightErrors = z.object({
-  rows: z.array(z.object({ profile: z.enum(["gpu", "ane", "exact"]), error: figure, sentence: z.string() })),
+  rows: z.array(z.object({ profile: z.enum(["gpu", "ane", "exact", "f32"]), error: figure, sentence: z.string() })),
 });
 export type WeightErrors = View<typeof weightErrors>;
 

@@ -8,6 +8,8 @@ import { BlobPlan, MemorySink } from "../../backends/coreml/blob.ts";
 import type { ExportReport } from "../../backends/coreml/export.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { measureRows } from "../../backends/coreml/weights/measure.ts";
+import type { WeightProfile } from "../../backends/coreml/weights/forms.ts";
+import { WEIGHT_PROFILES } from "../../backends/coreml/weights/forms.ts";
 import { WeightPlan } from "../../backends/coreml/weights/plan.ts";
 import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
@@ -32,7 +34,7 @@ afterAll(async () => {
 describe("the export of the sample", () => {
   it("measures every element with an engine, and some rows without", { timeout: 120_000 }, async () => {
     const model = await store.open({ kind: "path", path: sample }, signal);
-    const exported = (profile: "gpu" | "ane" | "exact", by: typeof engine | undefined): Promise<ExportReport> => {
+    const exported = (profile: WeightProfile, by: typeof engine | undefined): Promise<ExportReport> => {
       const target: PlanTarget = { chip: "m2", os: "macos15", units: "all", profile, context: 64, phase: "decode" };
       return exportModel(model, target, {
         directory: () => packageWriter(join(folder, `${profile}-${String(by !== undefined)}.mlpackage`)),
@@ -40,7 +42,7 @@ describe("the export of the sample", () => {
         signal,
       });
     };
-    for (const profile of ["gpu", "ane", "exact"] as const) {
+    for (const profile of WEIGHT_PROFILES) {
       const { weights } = await exported(profile, engine);
       expect(weights.length).toBeGreaterThan(40);
       for (const { name, rows, rowsMeasured, notFinite, overflowed } of weights)

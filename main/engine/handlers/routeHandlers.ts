@@ -37,6 +37,7 @@ const PROFILES = [
   { id: "gpu", title: "Packed", sentence: "Blocks of 4 to 8 bits, for GPU and CPU." },
   { id: "ane", title: "f16", sentence: "What the Neural Engine reads directly." },
   { id: "exact", title: "Exact", sentence: "f32 weights and arithmetic, for CPU and GPU." },
+  { id: "f32", title: "f32", sentence: "f32 weights and arithmetic with nothing left to unpack: large." },
 ];
 
 export interface RouteParts {

@@ -113,7 +113,8 @@ export async function* benchRun(
     });
     const result = resultOf(context, measured);
     const notes = await keepResult(parts.histories, ready, result);
-    return { ...result, notes: [...result.notes, ...notes] };
+    const own = ready.flatMap(({ lease }) => lease.decoder.notes?.() ?? []);
+    return { ...result, notes: [...result.notes, ...own, ...notes] };
   } finally {
     for (const { lease } of ready) await lease.release();
   }

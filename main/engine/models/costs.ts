@@ -84,6 +84,7 @@ export function runnerOf(subject: Subject, devices: EngineDevices): Runner {
 
 function formWords(profile: WeightProfile, palette: PaletteWish | undefined): string {
   const floats = palette === undefined ? "in f16" : `in a palette of ${palette.bits} bits`;
+  if (profile === "f32") return "in f32";
   return profile === "ane" ? floats : `packed for the ${profile} profile`;
 }
 

@@ -4,7 +4,8 @@
  */
 import { finish } from "../../ir/steps.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
-import type { HostExecutor, HybridResult, PartTiming } from "../../backends/coreml/hybrid/runner.ts";
+import { programOf } from "../../backends/coreml/hybrid/program.ts";
+import type { HybridResult, PartTiming } from "../../backends/coreml/hybrid/runner.ts";
 import { HybridRunner } from "../../backends/coreml/hybrid/runner.ts";
 import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { Route } from "../../backends/coreml/hybrid/route.ts";
@@ -15,18 +16,15 @@ import type { WeightBytes } from "../../backends/coreml/weights/write.ts";
 import { writeWeights } from "../../backends/coreml/weights/write.ts";
 import { invariant, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { numbersIn, typedArrayOf } from "../../ir/hostBytes.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opTable } from "../../ops/index.ts";
 import { coremlKernel } from "../../ops/signal/customKernels.ts";
-import { cpuDevice, cpuRules } from "../../runtime/devices/cpu.ts";
-import type { GraphSession } from "../../ir/session.ts";
-import type { CompiledGraph } from "../../runtime/device.ts";
 import { seededRandom } from "../../runtime/statistics.ts";
 import type { PackageFiles } from "../services.ts";
 import { VERSION } from "../../contract/version.ts";
+import { hostExecutor } from "./hostExecutor.ts";
 import { nativeDequantize } from "./packageRequest.ts";
 
 export interface HybridRun {
@@ -67,12 +65,12 @@ export async function runParts<T>(
     try {
       const runner = new HybridRunner({
         table: opTable,
-        route,
+        program: programOf(route),
         runner: opened?.runner ?? NO_PACKAGE,
         host: host.run,
         kernel: coremlKernel,
       });
-      return await work(() => runner.run(inputs, signal));
+      return await work(() => runner.run(inputs, { signal }));
     } finally {
       host.dispose();
       await opened?.close();
@@ -159,37 +157,6 @@ export async function packageLowered(
     }),
     { signal },
   );
-}
-
-/** Host nodes on the CPU engine; what it has no kernel for by its own definition. Custom ops come here in branches and loops only. */
-function hostExecutor(engine: CpuEngine): { readonly run: HostExecutor; dispose(): void } {
-  const device = cpuDevice(engine, { threads: 1 });
-  const sessions = new Map<Graph, GraphSession>();
-  const plans: CompiledGraph[] = [];
-  const open = (graph: Graph): GraphSession => {
-    const plan = device.compile(graph);
-    plans.push(plan);
-    return plan.open();
-  };
-  const run: HostExecutor = async (graph, inputs, signal) => {
-    if (graph.nodes.some((node) => node.inputs.length > 0 && typeof cpuRules(node.op) === "string"))
-      return finish(evaluate(graph, { inputs })).outputs;
-    const session = sessions.get(graph) ?? open(graph);
-    sessions.set(graph, session);
-    const given = Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, typedArrayOf(tensor)]));
-    const { outputs } = await session.run({ inputs: given, fetch: graph.outputs.map((output) => output.name) }, signal);
-    return Object.fromEntries(
-      Object.entries(outputs).map(([name, value]) => [
-        name,
-        hostTensor(value.dtype, value.shape, Float64Array.from(numbersIn(value.dtype, value.bytes))),
-      ]),
-    );
-  };
-  const dispose = (): void => {
-    for (const session of sessions.values()) session.dispose();
-    for (const plan of plans) plan.dispose();
-  };
-  return { run, dispose };
 }
 
 function seededInputs(graph: Graph, seed: number): Readonly<Record<string, HostTensor>> {

@@ -1,6 +1,6 @@
 /** Shared by all exports: the request, and how weights are read, unpacked and measured. */
-import type { ExportRequest } from "../../backends/coreml/export.ts";
-import { flexibleVariants, sourceVariants, textVariants } from "../../backends/coreml/export.ts";
+import type { ExportRequest, RequestedFunctions } from "../../backends/coreml/export.ts";
+import { flexibleVariants, sourceVariants, textVariants } from "../../backends/coreml/variants.ts";
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { CoremlEntry } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
@@ -27,13 +27,13 @@ export function templateVariants(
   target: PlanTarget,
   flexibility: ShapeFlexibility,
   encoder: Graph | undefined,
-): Pick<ExportRequest, "variants" | "merge"> {
+): RequestedFunctions {
   if (isWholeText(graph)) return { variants: textVariants(target, TEMPLATE.tokens, flexibility) };
   if (encoder !== undefined) return { variants: sourceVariants(target, TEMPLATE, encoder, flexibility) };
   return flexibleVariants(target, TEMPLATE, flexibility);
 }
 
-export interface PackageWish extends Pick<ExportRequest, "variants" | "merge"> {
+export interface PackageWish extends RequestedFunctions {
   readonly description: string;
   /** What the package remembers of the weights' file. */
   readonly source: string;

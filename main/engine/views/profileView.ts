@@ -23,6 +23,10 @@ const TITLES: Readonly<Record<WeightProfile, { readonly title: string; readonly 
     title: "Exact",
     sentence: "Every weight exactly as the file has it, computed in f32. For CPU and GPU, to compare against.",
   },
+  f32: {
+    title: "Unpacked as f32",
+    sentence: "Every weight as the f32 that it stands for, and f32 arithmetic: nothing is unpacked while it runs.",
+  },
 };
 
 /** Of the weights in a package for a target. */

@@ -875,7 +875,7 @@ describe("answers", () => {
   );
 
   it.each([
-    ["RLX_COREML_HOST_DEQUANT=1", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +fp16 +16\.000/m],
+    ["RLX_COREML_HOST_DEQUANT=1", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +fp32 +32\.000/m],
     ["RLX_COREML_HOST_DEQUANT=0", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +int8, fp16 scale per 32 +8\.500/m],
     ["RLX_COREML_UNITS=all", "route FILE", /· All units ·/],
     ["RLX_KERNEL_DISPATCH=force-common", "route FILE --mlx", /^rope +8 +decomposed +Common rules/m],

@@ -54,7 +54,7 @@ export function precisionOf(options: PassesOptions, backend: Backend): Precision
   const precision = precisionNamed(options.precision);
   if (precision !== "f32" && backend !== "cpu")
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${precision} for ${backend}, expected f32`, {
-      hint: "Name --backend cpu. For Core ML the form of the weights decides: --profile exact is f32, the others f16.",
+      hint: "Name --backend cpu. For Core ML the form of the weights decides: --profile exact and f32 compute in f32, the others in f16.",
     });
   return precision;
 }

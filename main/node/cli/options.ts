@@ -56,7 +56,10 @@ export const onTarget = (command: Program, only = ""): Program =>
     .option("--memory <GiB>", `memory of that machine; without it as it is sold, or as this Mac has it${only}`)
     .option("--os <id>", `system to predict for: macos14, macos15 or macos26${only}`)
     .option("--units <id>", `compute units: cpu-ane, cpu-gpu, all or cpu${only}`)
-    .option("--profile <id>", `form of the weights: auto, gpu (packed), ane (f16) or exact (f32)${only}`)
+    .option(
+      "--profile <id>",
+      `form of the weights: auto, gpu (packed), ane (f16), exact (packed, computed in f32) or f32 (unpacked)${only}`,
+    )
     .option("--options <list>", `ways to compile: ${OPTION_WORDS.map(({ name }) => name).join(", ")}${only}`);
 
 export const onDevice = (command: Program, devices: string): Program =>

@@ -17,6 +17,7 @@ import {
   openPackage,
   pipelineSteps,
   quantizeModel,
+  requireModelFits,
   sampleModel,
   tensorStatistics,
   tensorValues,
@@ -189,4 +190,14 @@ describe("what is said of a model", () => {
       await model.close();
     }
   });
+});
+
+it("tells by how much a program is over what protobuf holds", () => {
+  expect(() => requireModelFits(2 ** 31 - 1)).not.toThrow();
+  expect(() => requireModelFits(2 ** 31)).toThrow(
+    expect.objectContaining({
+      code: "UNSUPPORTED_TARGET",
+      details: { bytes: 2 ** 31, limit: 2 ** 31 - 1 },
+    }) as Error,
+  );
 });

@@ -38,7 +38,7 @@ export interface SubjectOptions {
   /** Of Core ML: "cpu-ane" by default. */
   readonly units?: "cpu-ane" | "cpu-gpu" | "all" | "cpu";
   /** How a Core ML package holds weights; "auto" by default. */
-  readonly profile?: "auto" | "gpu" | "ane" | "exact";
+  readonly profile?: "auto" | "gpu" | "ane" | "exact" | "f32";
   readonly context?: number;
   readonly signal?: AbortSignal;
 }

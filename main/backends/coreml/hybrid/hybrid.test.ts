@@ -29,6 +29,7 @@ import { writeWeights } from "../weights/write.ts";
 import type { CoremlKernel } from "./customKernels.ts";
 import type { EntryOf } from "./loweredGraph.ts";
 import { partition } from "./partition.ts";
+import { programOf } from "./program.ts";
 import type { Route } from "./route.ts";
 import { routeGraph } from "./route.ts";
 import type { HostExecutor, HybridOptions } from "./runner.ts";
@@ -84,7 +85,7 @@ async function runOn(
   );
   const reader = packageReader(path);
   const simulator = new Simulator(await openPackage(reader));
-  const runner = new HybridRunner({ table: opTable, route, runner: simulator, host, kernel });
+  const runner = new HybridRunner({ table: opTable, program: programOf(route), runner: simulator, host, kernel });
   try {
     const result = await runner.run({ signal });
     expect(result.truth).toBe("simulated");
@@ -255,7 +256,7 @@ describe("hybrid runner", () => {
     const route = demoRoute("exact");
     const runner = new HybridRunner({
       table: opTable,
-      route,
+      program: programOf(route),
       runner: new Simulator({
         specificationVersion: 9,
         program: { functions: [], buildInfo: {} },
@@ -268,7 +269,7 @@ describe("hybrid runner", () => {
       kernel: coremlKernel,
     });
     await expect(runner.run({})).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
-    await expect(runner.run({ signal }, AbortSignal.abort())).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(runner.run({ signal }, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "CANCELLED" });
   });
 });
 
@@ -343,7 +344,7 @@ describe("custom functions", () => {
       function: (name: string) => ({ predict: () => Promise.reject(new Error(`${name} was run`)) }),
     } as unknown as HybridOptions["runner"];
     const kernel = (name: string): CoremlKernel => (asked.push(name), coremlKernel(name));
-    const runner = new HybridRunner({ table: opTable, route: route(), runner: simulator, host, kernel });
+    const runner = new HybridRunner({ table: opTable, program: programOf(route()), runner: simulator, host, kernel });
     await expect(runner.run({ signal })).rejects.toMatchObject({ code: "UNSUPPORTED_OP" });
     expect(asked).toEqual([CLIP]);
   });

@@ -131,7 +131,11 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
     coreml.length === 0
       ? undefined
       : yield* lowerProgram(
-          coreml.map((p) => ({ name: functionNames.get(p.index) ?? "main", graph: p.graph })),
+          coreml.map((p) => ({
+            name: functionNames.get(p.index) ?? "main",
+            graph: p.graph,
+            isPart: parts.length > 1,
+          })),
           {
             rules: rulesFrom(request.entries),
             profile,

@@ -1,12 +1,14 @@
 /**
  * Cuts a legal graph into parts: stretches that Core ML can run, and host parts for what it cannot (Fourier transforms,
  * recurrent cells, custom functions). As few parts as the graph allows: in turn, everything that is ready on one side.
+ * A state whose only place is one part that Core ML runs stays a state of that part; any other crosses like a value.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import { GraphBuilder } from "../../../ir/builder.ts";
 import type { Dim } from "../../../ir/dim.ts";
-import type { Graph, Node, Value } from "../../../ir/graph.ts";
+import type { Graph, GraphState, Node, Value } from "../../../ir/graph.ts";
 import { isLeaf, valueKey } from "../../../ir/graph.ts";
+import { initialOf } from "../../../ir/initial.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
 import { copyNode } from "../../../ir/rewrite.ts";
 import type { TensorType } from "../../../ir/type.ts";
@@ -154,6 +156,7 @@ const fixedBytes = (type: TensorType): number => {
 /** The part as a graph: values of other parts become inputs, values that others need become outputs. */
 function makePart(table: OpTable, graph: Graph, draft: PartDraft): Part {
   const inside = new Set(draft.nodes);
+  const own = draft.side === "coreml" ? ownStates(graph, inside) : new Map<number, GraphState>();
   const builder = new GraphBuilder(table, `${graph.name}.${draft.index}`);
   const values = new Map<string, Value>();
   const origin: number[] = [];
@@ -164,8 +167,7 @@ function makePart(table: OpTable, graph: Graph, draft: PartDraft): Part {
   };
   const enter = (value: Value, node: Node): Value => {
     const type = typeOf(graph, value);
-    const named =
-      node.op === "input" || node.op === "state" ? String(node.attrs["name"]) : `v${value.node}_${value.output}`;
+    const named = node.op === "input" || node.op === "state" ? String(node.attrs["name"]) : crossingName(graph, value);
     inputs.push({ name: named, value, type, bytes: fixedBytes(type) });
     return builder.input(named, type, { origins: node.origins });
   };
@@ -173,8 +175,8 @@ function makePart(table: OpTable, graph: Graph, draft: PartDraft): Part {
     const known = values.get(valueKey(value));
     if (known !== undefined) return known;
     const node = nodeAt(graph, value.node);
-    // Weights and constants are cheap to name twice; a state is an input like any other value.
-    const copied = node.op === "param" || node.op === "constant";
+    // Weights and constants are cheap to name twice; a state of several parts is an input like any other value.
+    const copied = node.op === "param" || node.op === "constant" || own.has(node.id);
     const made = copied
       ? (copyNode(builder, graph, node, resolve)[value.output] ?? missing(value))
       : enter(value, node);
@@ -187,7 +189,8 @@ function makePart(table: OpTable, graph: Graph, draft: PartDraft): Part {
       values.set(valueKey({ node: node.id, output }), note(made, id)),
     );
   }
-  const outputs = leaving(graph, inside);
+  for (const { name, output } of own.values()) builder.setState(name, resolve(output));
+  const outputs = leaving(graph, inside, own);
   for (const out of outputs) builder.output(out.name, resolve(out.value));
   return {
     index: draft.index,
@@ -217,17 +220,41 @@ function typeOf(graph: Graph, value: Value): TensorType {
   return nodeAt(graph, value.node).outputs[value.output] ?? missing(value);
 }
 
+/** States, by their leaf, that no node outside reads or writes and no other state or output takes; they start as zeros. */
+function ownStates(graph: Graph, inside: ReadonlySet<number>): ReadonlyMap<number, GraphState> {
+  const own = new Map<number, GraphState>();
+  for (const state of graph.states)
+    if (inside.has(state.output.node) && initialOf(nodeAt(graph, state.input).attrs) === undefined)
+      own.set(state.input, state);
+  if (own.size === 0) return own;
+  for (const node of graph.nodes) if (!inside.has(node.id)) for (const value of node.inputs) own.delete(value.node);
+  for (const { value } of graph.outputs) own.delete(value.node);
+  for (const { output } of graph.states) own.delete(output.node);
+  return own;
+}
+
+/** No input or state of the graph has this name. */
+function crossingName(graph: Graph, { node, output }: Value): string {
+  const taken = (name: string): boolean =>
+    [...graph.inputs, ...graph.states.map(({ input }) => input)].some(
+      (id) => String(nodeAt(graph, id).attrs["name"]) === name,
+    );
+  let name = `v${node}_${output}`;
+  while (taken(name)) name = `${name}_`;
+  return name;
+}
+
 /** Values made inside that other parts, outputs of the graph, or next states need. */
-function leaving(graph: Graph, inside: ReadonlySet<number>): readonly Crossing[] {
+function leaving(graph: Graph, inside: ReadonlySet<number>, own: ReadonlyMap<number, GraphState>): readonly Crossing[] {
   const wanted = new Map<string, Crossing>();
   const want = (value: Value): void => {
     if (!inside.has(value.node)) return;
     const type = typeOf(graph, value);
-    wanted.set(valueKey(value), { name: `v${value.node}_${value.output}`, value, type, bytes: fixedBytes(type) });
+    wanted.set(valueKey(value), { name: crossingName(graph, value), value, type, bytes: fixedBytes(type) });
   };
   for (const node of graph.nodes) if (!isLeaf(node) && !inside.has(node.id)) node.inputs.forEach(want);
   for (const output of graph.outputs) want(output.value);
-  for (const state of graph.states) want(state.output);
+  for (const state of graph.states) if (!own.has(state.input)) want(state.output);
   return [...wanted.values()];
 }
 

@@ -57,6 +57,8 @@ export interface FeatureBinding {
   readonly shape: readonly number[];
   /** Dimensions that are the number of new tokens, whatever it is; `shape` then has the largest. */
   readonly free?: readonly number[];
+  /** The numbers of new tokens that they may be; any up to the largest without it. */
+  readonly sizes?: readonly number[];
   /** Of a state that is not a cache: how it goes back. It has no positions, and is read and written as a whole. */
   readonly rewind?: Exclude<Rewind, "positions">;
 }
@@ -136,7 +138,10 @@ class FunctionLowering {
     const levers = options.levers ?? NO_LEVERS;
     const emitting = {
       float,
-      caches: keepsStates(options.profile, options.opset, levers.states) ? ("state" as const) : ("functional" as const),
+      caches:
+        source.isPart !== true && keepsStates(options.profile, options.opset, levers.states)
+          ? ("state" as const)
+          : ("functional" as const),
       picksByProduct: levers.picksByProduct,
       splitRows: splits,
       folds: options.folds ?? new Map(),

@@ -10,4 +10,6 @@ export type RuleOf = (op: string) => CoremlRule<readonly MilValue[], AttrRecord>
 export interface FunctionSource {
   readonly name: string;
   readonly graph: Graph;
+  /** One of several parts of a step: its caches go in and out of every call, because a Core ML state is one function's. */
+  readonly isPart?: boolean;
 }

@@ -68,7 +68,7 @@ export class PackageDecoder {
     // The others are an encoder's.
     const functions = Object.entries(bindings)
       .filter(([, list]) => list.some((b) => b.kind === "input" && b.name === names.past))
-      .map(([name, list]) => stepFunction(name, list, names))
+      .flatMap(([name, list]) => stepFunctions(name, list, names))
       .sort((a, b) => a.tokens - b.tokens);
     const [decode] = functions;
     // One that takes none would never come to an end.
@@ -232,7 +232,7 @@ export class PackageDecoder {
     };
     const inputs: Record<string, PackageTensor> = {};
     for (const b of f.bindings) {
-      const shape = b.shape.map((size, d) => (b.free?.includes(d) === true ? tokens.length : size));
+      const shape = b.shape.map((size, d) => (b.free?.includes(d) === true ? padded.length : size));
       if (b.kind === "input")
         inputs[b.feature] = packageTensor(b.dtype, shape, given[b.name] ?? this.#numbers(b.name, options));
       else if (b.kind === "stateIn") inputs[b.feature] = this.#cache(b);
@@ -295,8 +295,15 @@ function heldRuns({ shape, rewind }: FeatureBinding, positions: number): readonl
   return Array.from({ length: heads }, (_, h) => [h * capacity * size, (h * capacity + positions) * size] as const);
 }
 
-function stepFunction(name: string, bindings: readonly FeatureBinding[], names: DecoderNames): StepFunction {
+/** One whose input takes some sizes is as many functions. */
+function stepFunctions(
+  name: string,
+  bindings: readonly FeatureBinding[],
+  names: DecoderNames,
+): readonly StepFunction[] {
   const sizeOf = (input: string): number => bindings.find((b) => b.kind === "input" && b.name === input)?.shape[0] ?? 0;
-  const flexible = bindings.some((b) => b.name === names.tokens && b.free !== undefined);
-  return { name, bindings, tokens: sizeOf(names.tokens), rows: sizeOf(names.rows), flexible };
+  const leader = bindings.find((b) => b.name === names.tokens && b.free !== undefined);
+  const own = { name, bindings, tokens: sizeOf(names.tokens), rows: sizeOf(names.rows), flexible: false };
+  if (leader === undefined) return [own];
+  return leader.sizes?.map((tokens) => ({ ...own, tokens })) ?? [{ ...own, flexible: true }];
 }

@@ -211,6 +211,8 @@ describe("targets", () => {
     expect(() => resolveTarget({ ...stated, chip: "m9" }, "decode")).toThrow(
       expect.objectContaining({ code: "INPUT_ARGUMENT" }),
     );
+    // Plain f32 needs no operator of macOS 15.
+    expect(resolveTarget({ ...stated, os: "macos14", profile: "f32" }, "decode").profile).toBe("f32");
     expect(() => resolveTarget({ ...stated, os: "macos14", profile: "gpu" }, "decode")).toThrow(
       expect.objectContaining({ code: "UNSUPPORTED_TARGET" }),
     );

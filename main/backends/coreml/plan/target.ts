@@ -6,7 +6,7 @@ import { WorkbenchError } from "../../../diagnostics/errors.ts";
 import type { MilOpset } from "../mil/types.ts";
 import type { TargetOptions } from "../levers.ts";
 import type { WeightProfile } from "../weights/forms.ts";
-import { keepsStates } from "../weights/forms.ts";
+import { floatOf, keepsPacked, keepsStates } from "../weights/forms.ts";
 
 export interface Chip {
   readonly id: string;
@@ -151,24 +151,24 @@ export const systemOf = (id: string): (typeof SYSTEMS)[number] => find(SYSTEMS, 
 export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
   const [chip, os] = [chipOf(stated.chip).id, systemOf(stated.os).id];
   const profile = profileOf(stated);
-  if (systemOf(os).opset === "CoreML7" && profile !== "ane")
+  if (systemOf(os).opset === "CoreML7" && keepsPacked(profile))
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
       `[target] ${profile} weights need macOS 15: got ${systemOf(os).title}`,
-      { hint: "Choose macOS 15 or the ane profile." },
+      { hint: "Choose macOS 15, or the profile ane or f32." },
     );
   const { options, context } = stated;
-  if (options?.states === true && (systemOf(os).opset === "CoreML7" || profile === "exact"))
+  if (options?.states === true && (systemOf(os).opset === "CoreML7" || floatOf(profile) === "fp32"))
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
       `[target] states are f16 and need macOS 15: got ${profile} weights on ${systemOf(os).title}`,
-      { hint: "Choose macOS 15 and weights other than exact, or leave the states option off." },
+      { hint: "Choose macOS 15 and the weights gpu or ane, or leave the states option off." },
     );
-  if ((options?.palette ?? null) !== null && profile === "exact")
+  if ((options?.palette ?? null) !== null && floatOf(profile) === "fp32")
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
-      "[target] a palette holds f16 values: got exact weights, which are f32",
-      { hint: "Choose weights other than exact, or leave the palette option off." },
+      `[target] a palette holds f16 values: got ${profile} weights, which are f32`,
+      { hint: "Choose the weights gpu or ane, or leave the palette option off." },
     );
   const prefillUnits = options?.prefillUnits ?? stated.units;
   if (prefillUnits !== stated.units && keepsStates(profile, systemOf(os).opset, options?.states === true))

@@ -10,6 +10,7 @@
  *   codes with a scale for each of their groups. Q2_K has no mapping and is plain floats.
  * - `ane`: fp16, decompressed at export. The Neural Engine takes no per-block scales.
  * - `exact`: fp32 scales and offsets: the file's own float32 values to 1e-7, for CPU and GPU.
+ * - `f32`: fp32, unpacked at export: the file's own float32 values, with nothing left to unpack. Large.
  *
  * Where a target asks for a palette, matrices that would be plain fp16 are places in tables of fp16 values (palette.ts). The
  * Neural Engine takes tables of a tensor or of a group of output channels.
@@ -22,20 +23,23 @@ import type { PrecisionPolicy } from "../../../ir/precision.ts";
 import type { MilDtype, MilOpset } from "../mil/types.ts";
 import { MIL_DTYPES, elementCount } from "../mil/types.ts";
 
-export const WEIGHT_PROFILES = ["gpu", "ane", "exact"] as const;
+export const WEIGHT_PROFILES = ["gpu", "ane", "exact", "f32"] as const;
 export type WeightProfile = (typeof WEIGHT_PROFILES)[number];
 
 /**
  * In which floats a program computes: its weights' profile decides, here and nowhere else. None is
  * mixed.
  */
-export const PROFILE_PRECISION = { gpu: "f16", ane: "f16", exact: "f32" } as const satisfies Readonly<
+export const PROFILE_PRECISION = { gpu: "f16", ane: "f16", exact: "f32", f32: "f32" } as const satisfies Readonly<
   Record<WeightProfile, Exclude<PrecisionPolicy, "mixed">>
 >;
 
 /** Element type of a program's float arithmetic and of its plain weights. */
 export const floatOf = (profile: WeightProfile): "fp16" | "fp32" =>
   PROFILE_PRECISION[profile] === "f32" ? "fp32" : "fp16";
+
+/** Whether packed weights stay packed. */
+export const keepsPacked = (profile: WeightProfile): boolean => profile === "gpu" || profile === "exact";
 
 /** Whether caches are Core ML states: only where that works (f16, CoreML8), and for the Neural Engine only where it is asked for. */
 export const keepsStates = (profile: WeightProfile, opset: MilOpset, asked: boolean): boolean =>
@@ -136,7 +140,7 @@ export function formFor(type: ElementType, profile: WeightProfile): WeightForm {
 /** Of codes up to 7 in size both signs fit into four bits. */
 function codedForm(type: ElementType, profile: WeightProfile): WeightForm {
   const coded = isPacked(type) ? PACKED[type].coded : undefined;
-  if (coded === undefined || profile === "ane") return plain(profile);
+  if (coded === undefined || !keepsPacked(profile)) return plain(profile);
   const scale = floatOf(profile);
   return { kind: "blockwise", codes: coded.largest <= 7 ? "int4" : "int8", block: coded.group, scale };
 }
@@ -148,9 +152,7 @@ function packed(
   profile: WeightProfile,
   make: (scale: "fp16" | "fp32", block: number) => WeightForm,
 ): WeightForm {
-  return profile === "ane"
-    ? { kind: "plain", dtype: "fp16" }
-    : make(profile === "exact" ? "fp32" : "fp16", BLOCKS[type] ?? 32);
+  return keepsPacked(profile) ? make(floatOf(profile), BLOCKS[type] ?? 32) : plain(profile);
 }
 
 function withMinimum(
@@ -160,7 +162,7 @@ function withMinimum(
   centred: "int4" | "int8",
 ): WeightForm {
   const block = BLOCKS[type] ?? 32;
-  if (profile === "ane") return { kind: "plain", dtype: "fp16" };
+  if (!keepsPacked(profile)) return plain(profile);
   return profile === "exact"
     ? { kind: "blockwise", codes: whole, block, scale: "fp32", offset: "fp32" }
     : { kind: "split", codes: centred, block };

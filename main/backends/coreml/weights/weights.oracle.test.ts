@@ -5,6 +5,7 @@ import { dequantize } from "../../../formats/quant/dequantize.ts";
 import { BlobPlan, BlobReader, MemorySink, memorySource, writeBlobFrame } from "../blob.ts";
 import { unpackValues } from "../mil/fromProto.ts";
 import { elementCount } from "../mil/types.ts";
+import type { WeightProfile } from "./forms.ts";
 import { MAPPED_TYPES, bitsPerWeight, formFor } from "./forms.ts";
 import { RowConverter, reconstruct } from "./convert.ts";
 import { WeightPlan, fileBytes } from "./plan.ts";
@@ -44,10 +45,10 @@ const GPU_RMS: Readonly<Record<string, number>> = {
 
 describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
   for (const type of MAPPED_TYPES) {
-    it(`${type}: gpu within fp16 rounding, exact within float32, ane equal to fp16`, async () => {
+    it(`${type}: gpu within fp16 rounding, exact within float32, f32 equal, ane equal to fp16`, async () => {
       const bytes = await ggmlQuantize(type, weights(), [ROWS, COLUMNS]);
       const exact = await ggmlDequantize(type, bytes, ROWS * COLUMNS);
-      const errorOf = (profile: "gpu" | "exact" | "ane"): number => {
+      const errorOf = (profile: WeightProfile): number => {
         const form = formFor(type, profile);
         return rms(
           reconstruct(form, new RowConverter(type, form, 0, dequantize).convert(bytes, exact.length), exact.length, 0),
@@ -56,6 +57,7 @@ describe.skipIf(missing)(`weight forms ${missing ?? ""}`, () => {
       };
       expect(errorOf("gpu")).toBeLessThan(GPU_RMS[type] ?? 0);
       expect(errorOf("exact")).toBeLessThan(2e-7);
+      expect(errorOf("f32")).toBe(0);
       expect(errorOf("ane")).toBeLessThan(2.4e-4);
     });
 

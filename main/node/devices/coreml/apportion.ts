@@ -26,7 +26,8 @@ export interface TimedPrediction {
 }
 
 export interface Slice {
-  readonly kind: "attributed" | "whole" | "bridge";
+  /** `part`: a part of the graph that the host ran, by the clock. */
+  readonly kind: "attributed" | "whole" | "bridge" | "part";
   readonly step: number;
   readonly start: number;
   readonly seconds: number;

@@ -57,7 +57,7 @@ describe("what a profile says of how it knows", () => {
     return { function: step === 0 ? "prefill" : "main", step, ...times };
   });
   const none = new Float64Array(0);
-  const recorded = { steps, predictions, memory: { time: none, resident: none, states: none } };
+  const recorded = { steps, predictions, hostParts: [], memory: { time: none, resident: none, states: none } };
   const facts: ProfileFacts = {
     model: "M",
     truth: "measured",

@@ -6,6 +6,7 @@
 import type { Truth } from "../../../contract/views/common.ts";
 import type { ProfileView } from "../../../contract/views/run.ts";
 import { completeProfile } from "../../../contract/recordings/complete.ts";
+import type { StepParts } from "../../../backends/coreml/hybrid/hostedRunner.ts";
 import type { Route } from "../../../backends/coreml/hybrid/route.ts";
 import type { MemoryLooks, RunSpan } from "../../../runtime/profile.ts";
 import { recordRuns } from "../../../runtime/profile.ts";
@@ -27,6 +28,8 @@ import type { TrialTimes } from "./trial.ts";
 export interface Recorded {
   readonly steps: readonly RunSpan[];
   readonly predictions: readonly TimedPrediction[];
+  /** Parts of the graph that the host ran. */
+  readonly hostParts: readonly Slice[];
   readonly memory: MemoryLooks;
 }
 
@@ -42,11 +45,12 @@ export async function profileCoreml(
   for (const name of new Set(recorded.predictions.map((one) => one.function))) {
     const plan = await planOf(coreml, lease, name, options.signal);
     if (typeof plan === "string") refusal = plan;
-    else plans.set(name, weighed(await functionRoute(model, lease, name, options.signal), plan));
+    else plans.set(name, weighed(await functionRoute(model, lease, name, options.signal), plan, name));
   }
   const bridge = coreml.bridge();
   const { chip, os } = bridge.machine();
-  return coremlProfileView(recorded, apportion(recorded.predictions, plans), {
+  const slices = [...apportion(recorded.predictions, plans), ...recorded.hostParts];
+  return coremlProfileView(recorded, slices, {
     model: model.description.title,
     truth: bridge.truth,
     machine: bridge.truth === "measured" ? `${chip}, macOS ${os}` : `${chip}, simulated on ${chipTitle()}`,
@@ -56,31 +60,49 @@ export async function profileCoreml(
   });
 }
 
-/** Runs and the predictions of each: those that ended since the run before. */
+/** Runs, and the predictions and host parts of each: those that ended since the run before. */
 export async function record(
-  { session, runner }: Pick<CoremlLease, "session" | "runner">,
+  { session, runner, hosted }: Pick<CoremlLease, "session" | "runner"> & Partial<Pick<CoremlLease, "hosted">>,
   options: ProfileRequest,
 ): Promise<Recorded> {
   const steps: RunSpan[] = [];
   const predictions: TimedPrediction[] = [];
+  const hostParts: Slice[] = [];
   let pending: PredictionTimes[] = [];
+  let ran: StepParts[] = [];
   let origin = 0;
   const begin = (): void => {
     pending = [];
+    ran = [];
     origin = performance.now() / 1000;
   };
   runner.onPrediction = (times) => void pending.push(times);
+  if (hosted !== undefined) hosted.onParts = (parts) => void ran.push(parts);
   try {
     const memory = await recordRuns(session, { ...options, onBegin: begin }, (span) => {
       for (const { start, ...times } of pending)
         predictions.push({ ...times, start: start - origin, step: steps.length });
+      for (const parts of ran) hostParts.push(...slicesOf(parts, steps.length, origin));
       pending = [];
+      ran = [];
       steps.push(span);
     });
-    return { steps, predictions, memory };
+    return { steps, predictions, hostParts, memory };
   } finally {
     runner.onPrediction = undefined;
+    if (hosted !== undefined) hosted.onParts = undefined;
   }
+}
+
+function slicesOf({ function: name, program, timings }: StepParts, step: number, origin: number): readonly Slice[] {
+  return timings.flatMap(({ part, side, start, seconds }): Slice[] => {
+    if (side === "coreml") return [];
+    const nodes = (program.parts[part]?.nodes ?? []).map((id) => program.graph.nodes[id]);
+    const op = [...new Set(nodes.map((node) => node?.op ?? ""))].join(" + ");
+    const sources = [...new Set(nodes.flatMap((node) => node?.origins.map(({ source }) => source) ?? []))];
+    const label = `${name}: part ${part + 1}`;
+    return [{ kind: "part", step, start: start - origin, seconds, op, label, device: "host", sources }];
+  });
 }
 
 /** The plan of one function, or why there is none. */
@@ -105,22 +127,26 @@ const functionRoute = (model: OpenModel, { target }: CoremlLease, name: string, 
   routeOf(model, target, name.startsWith("prefill") ? "prefill" : "decode", signal);
 
 /** Operators of a plan with the operations of the model that they compute. */
-export function weighed(route: Route, plan: CoremlPlan): readonly WeighedOp[] {
-  const sources = sourcesByOutput(route);
+export function weighed(route: Route, plan: CoremlPlan, name: string): readonly WeighedOp[] {
+  const sources = sourcesByOutput(route, name);
   return plan.ops.flatMap(({ op, output, preferred, cost }) =>
     preferred === "" ? [] : [{ op, output, device: preferred, cost, sources: sources.get(output) ?? [] }],
   );
 }
 
-function sourcesByOutput(route: Route): ReadonlyMap<string, readonly number[]> {
+/** Of a graph with host parts, a function is the part whose number its name ends with. */
+function sourcesByOutput(route: Route, name: string): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, readonly number[]>();
-  for (const [i, part] of route.parts.filter((one) => one.side === "coreml").entries())
+  const parts = route.parts.filter((one) => one.side === "coreml");
+  for (const [i, part] of parts.entries()) {
+    if (parts.length > 1 && !name.endsWith(`_${part.index}`)) continue;
     for (const operation of route.lowered?.functions[i]?.mil.operations ?? []) {
       const [output] = operation.outputs;
       if (output === undefined) continue;
       const nodes = operation.origins.map((own) => route.graph.nodes[part.origin[own] ?? -1]);
       found.set(output.name, [...new Set(nodes.flatMap((node) => node?.origins.map(({ source }) => source) ?? []))]);
     }
+  }
   return found;
 }
 
@@ -149,9 +175,11 @@ const LANES = [
 export function coremlProfileView(recorded: Recorded, slices: readonly Slice[], facts: ProfileFacts): ProfileView {
   const attributed = slices.some(({ kind }) => kind === "attributed");
   const strings = new StringTable();
+  const hasParts = slices.some(({ kind }) => kind === "part");
   const lanes = LANES.filter(({ device }) => slices.some((slice) => slice.device === device)).map((lane) => {
     const shared = slices.some(({ kind, device }) => device === lane.device && kind === "attributed");
-    return { ...lane, truth: facts.truth === "measured" && shared ? ("attributed" as const) : facts.truth };
+    const title = lane.device === "host" && hasParts ? "Host parts and copies, clocked" : lane.title;
+    return { ...lane, title, truth: facts.truth === "measured" && shared ? ("attributed" as const) : facts.truth };
   });
   const nodeStart = new Uint32Array(slices.length + 1);
   const nodes: number[] = [];

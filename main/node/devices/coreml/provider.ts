@@ -8,6 +8,7 @@ import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { EngineDecoder, EngineDevice, Verification, VerifyRequest } from "../../../engine/devices.ts";
 import { changedSentence, systemBefore } from "../../../engine/models/compileLedger.ts";
+import { partNotes } from "../../../engine/models/hostedPackage.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import type { DeviceCheck, DevicePhase, Probe } from "../../../runtime/devices/provider.ts";
 import { GRADIENTS_ONLY } from "../../../runtime/devices/provider.ts";
@@ -169,14 +170,15 @@ export function coremlProvider({ access, engine, target }: CoremlParts): EngineD
         ...{ model, target: own, engine: engine(), signal },
         onProgress: phasesOf(onPhase),
       });
-      const { session, runner, compiled } = opened;
+      const { session, runner, hosted, compiled } = opened;
       return {
         cacheType: packageCache(own),
         context: session.facts.capacity,
         steps: [],
         open: () => session,
         profile: (_session, request) =>
-          profileCoreml(access, model, { session, runner, compiled, target: own }, request),
+          profileCoreml(access, model, { session, runner, hosted, compiled, target: own }, request),
+        notes: () => partNotes(hosted),
         dispose: () => opened.dispose(),
       };
     },

@@ -1,11 +1,14 @@
 /** An open model as a decoder session on Core ML: exported for the target, compiled and tried out, then loaded and run. */
 import type { ExportProgress } from "../../../backends/coreml/export.ts";
+import { takesShapes } from "../../../backends/coreml/flexible.ts";
+import type { HostedRunner } from "../../../backends/coreml/hybrid/hostedRunner.ts";
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
 import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { DecoderSession } from "../../../runtime/decoderSession.ts";
 import type { EmbedderModel } from "../../../runtime/embedderModel.ts";
 import { decoderIn, embedderIn, packageDecoderSession, readerIn } from "../../../runtime/packageSession.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
+import { hostedPackage } from "../../../engine/models/hostedPackage.ts";
 import type { OpenModel } from "../../../engine/models/openModel.ts";
 import { requireDecoder, requireEmbedder } from "../../../models/architecture.ts";
 import type { Pooling } from "../../../models/family.ts";
@@ -22,6 +25,8 @@ import { weightFacts } from "./weightFacts.ts";
 export interface CoremlSession {
   readonly session: DecoderSession;
   readonly runner: BridgeRunner;
+  /** Where parts of the graph run on the host. */
+  readonly hosted: HostedRunner | undefined;
   readonly compiled: CompiledModel;
   dispose(): Promise<void>;
 }
@@ -60,7 +65,7 @@ export async function compiledDecoder(
       flexibility,
       ...(pooling === undefined ? [] : [pooling]),
     ],
-    flexible: flexibility === "native",
+    flexible: takesShapes(flexibility),
     subject: { ...subjectOf(model), target: targetWords(target, flexibility) },
     write: async (path, report) => {
       const directory = (): ReturnType<typeof packageWriter> => packageWriter(path);
@@ -79,21 +84,27 @@ export async function compiledDecoder(
 export async function openCoremlSession(access: CoremlAccess, request: SessionRequest): Promise<CoremlSession> {
   const compiled = await compiledDecoder(access, request);
   const runner = openRunner(access, compiled, unitsOf(request.target), {
-    flexible: access.flexibility === "native",
+    flexible: takesShapes(access.flexibility),
     prefillUnits: prefillUnitsOf(request.target),
   });
-  const { encoder } = requireDecoder(request.model.requireFile("run"));
-  const reader = readerIn(runner, compiled.userDefined, encoder);
-  const session = packageDecoderSession(decoderIn(runner, compiled.userDefined), { clocked: true, reader });
-  return {
-    session,
-    runner,
-    compiled,
-    dispose: async () => {
+  try {
+    const { encoder } = requireDecoder(request.model.requireFile("run"));
+    const { userDefined, hosted, ...whole } = await hostedPackage(
+      { runner, userDefined: compiled.userDefined },
+      { ...request, flexibility: access.flexibility },
+    );
+    const reader = readerIn(whole.runner, userDefined, encoder);
+    const session = packageDecoderSession(decoderIn(whole.runner, userDefined), { clocked: true, reader });
+    const dispose = async (): Promise<void> => {
       session.dispose();
+      whole.dispose();
       await runner.dispose();
-    },
-  };
+    };
+    return { session, runner, hosted, compiled, dispose };
+  } catch (error) {
+    await runner.dispose();
+    throw error;
+  }
 }
 
 /** Vectors of whole texts on Core ML. */
@@ -105,5 +116,13 @@ export async function openCoremlEmbedder(
   const compiled = await compiledDecoder(access, request, pooling);
   const runner = openRunner(access, compiled, unitsOf(request.target));
   const { labels } = requireEmbedder(request.model.requireFile("embed"));
-  return embedderIn(runner, compiled.userDefined, { pooling, labels, dispose: () => void runner.dispose() });
+  const whole = await hostedPackage(
+    { runner, userDefined: compiled.userDefined },
+    { ...request, flexibility: "sizes", pooling },
+  );
+  const dispose = (): void => {
+    whole.dispose();
+    void runner.dispose();
+  };
+  return embedderIn(whole.runner, whole.userDefined, { pooling, labels, dispose });
 }

@@ -13,6 +13,7 @@ import type { CpuEngine } from "../../../backends/cpu/engine.ts";
 import type { TargetSpec } from "../../../contract/views/common.ts";
 import type { EngineDecoder, EngineDevice } from "../../../engine/devices.ts";
 import { exportModel } from "../../../engine/models/exporting.ts";
+import { hostedPackage } from "../../../engine/models/hostedPackage.ts";
 import type { RunnerOpener } from "../../../engine/models/hybrid.ts";
 import { planTarget } from "../../../engine/models/routes.ts";
 import type { EmbedderModel } from "../../../runtime/embedderModel.ts";
@@ -90,16 +91,23 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
       const own = planTarget(model, stated, "decode");
       const write = (path: string): Promise<unknown> =>
         exportModel(model, own, { directory: () => packageWriter(path), engine: engine(), signal });
-      return inTemporaryPackage(write, (opened, dispose) => {
+      return inTemporaryPackage(write, async (opened, close) => {
         const simulator = new Simulator(opened, memoryLimit);
-        const decoder = decoderIn(simulator, opened.userDefined);
-        const reader = readerIn(simulator, opened.userDefined, requireDecoder(file).encoder);
+        const { runner, userDefined, ...hosted } = await hostedPackage(
+          { runner: simulator, userDefined: opened.userDefined },
+          { model, target: own, engine: engine(), signal },
+        );
+        const decoder = decoderIn(runner, userDefined);
+        const reader = readerIn(runner, userDefined, requireDecoder(file).encoder);
         return {
           cacheType: packageCache(own),
-          context: decoder.capacity,
+          context: Math.min(decoder.capacity, own.context),
           steps: [],
           open: () => packageDecoderSession(decoder, { chunk: CHUNK, reader }),
-          dispose,
+          dispose: () => {
+            hosted.dispose();
+            return close();
+          },
         };
       });
     },
@@ -114,13 +122,17 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
           pooling,
           signal,
         });
-      return inTemporaryPackage(write, (opened, dispose) =>
-        embedderIn(new Simulator(opened, memoryLimit), opened.userDefined, {
-          pooling,
-          labels,
-          dispose: () => void dispose(),
-        }),
-      );
+      return inTemporaryPackage(write, async (opened, close) => {
+        const { runner, userDefined, ...hosted } = await hostedPackage(
+          { runner: new Simulator(opened, memoryLimit), userDefined: opened.userDefined },
+          { model, target: own, engine: engine(), signal, flexibility: "sizes", pooling },
+        );
+        const dispose = (): void => {
+          hosted.dispose();
+          void close();
+        };
+        return embedderIn(runner, userDefined, { pooling, labels, dispose });
+      });
     },
   };
 }
@@ -128,7 +140,7 @@ export function simulatorProvider({ engine, target, memoryLimit }: SimulatorPart
 /** What is made over a package that was just written; `dispose` closes and removes it. */
 async function inTemporaryPackage<T>(
   write: (path: string) => Promise<unknown>,
-  make: (opened: OpenPackage, dispose: () => Promise<void>) => T,
+  make: (opened: OpenPackage, dispose: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "rlx-sim-"));
   const closers = [(): Promise<void> => rm(folder, { recursive: true, force: true })];
@@ -140,7 +152,7 @@ async function inTemporaryPackage<T>(
     await write(path);
     const reader = packageReader(path);
     closers.push(() => reader.close());
-    return make(await openPackage(reader), dispose);
+    return await make(await openPackage(reader), dispose);
   } catch (error) {
     await dispose();
     throw error;
