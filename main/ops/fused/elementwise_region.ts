@@ -175,7 +175,7 @@ export const elementwise_region: Op<"elementwise_region", RegionAttrs, AnyNumber
     sample(
       "half floats within",
       [normal(15, [4, 3]), normal(16, [3])],
-      { steps: ["cast_f16 0", "cast_f32 2", "mul 3 1"], results: [4] },
+      { steps: ["cast_f16 0", "cast_f16 1", "mul 2 3", "add 4 2"], results: [5] },
       { differentiable: false },
     ),
     sample(
