@@ -1,6 +1,7 @@
 import { finish } from "../ir/steps.ts";
 import { describe, expect, it } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
+import type { DType } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import { tensor } from "../ir/type.ts";
@@ -129,6 +130,44 @@ describe("general passes", () => {
       g.cast([g.cast([b.input("x", tensor("f32", [2]))], { to: "f16" })], { to: "f32" }),
     );
     expect(opsAfter(simplify, narrowing)).toEqual(["cast", "cast"]);
+  });
+
+  const x = (b: GraphBuilder, dtype: DType = "f32"): Value => b.input("x", tensor(dtype, [2, 3]));
+  const repeats: readonly (readonly [string, readonly string[], (g: OpBuilder, b: GraphBuilder) => Value])[] = [
+    ["relu of relu", ["relu"], (g, b) => g.relu([g.relu([g.relu([x(b)])])])],
+    ["the same clamp", ["clamp"], (g, b) => g.clamp([g.clamp([x(b)], { low: -1 })], { low: -1 })],
+    ["clamps with other bounds", ["clamp", "clamp"], (g, b) => g.clamp([g.clamp([x(b)], { low: -1 })], { high: 1 })],
+    ["exp, which is not idempotent", ["exp", "exp"], (g, b) => g.exp([g.exp([x(b)])])],
+    [
+      "the larger of a value and itself",
+      ["sin"],
+      (g, b) => {
+        const y = g.sin([x(b)]);
+        return g.minimum([g.maximum([y, y]), y]);
+      },
+    ],
+    ["the larger of two values", ["sin", "maximum"], (g, b) => ((y) => g.maximum([y, g.sin([y])]))(x(b))],
+    ["neg of neg", ["sin"], (g, b) => g.sin([g.neg([g.neg([x(b)])])])],
+    [
+      "not of not",
+      ["logical_and"],
+      (g, b) => ((y) => g.logical_and([y, g.logical_not([g.logical_not([y])])]))(x(b, "bool")),
+    ],
+    ["three bit_nots", ["bit_not"], (g, b) => g.bit_not([g.bit_not([g.bit_not([x(b, "i32")])])])],
+    ["reverse, back", ["sin"], (g, b) => g.sin([g.reverse([g.reverse([x(b)], { axes: [1] })], { axes: [1] })])],
+    [
+      "reverse along another axis",
+      ["reverse", "reverse"],
+      (g, b) => g.reverse([g.reverse([x(b)], { axes: [1] })], { axes: [0] }),
+    ],
+    [
+      "expand of expand",
+      ["expand"],
+      (g, b) => g.expand([g.expand([x(b)], { shape: [4, 2, 3] })], { shape: [5, 4, 2, 3] }),
+    ],
+  ];
+  it.each(repeats)("simplify: %s", (_, ops, make) => {
+    expect(opsAfter(simplify, build(make))).toEqual(ops);
   });
 });
 

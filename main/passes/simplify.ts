@@ -1,13 +1,22 @@
 /**
  * Given: a node that changes nothing (reshape, transpose, expand or cast to what it has), or two
- * movements in a row (reshape of reshape, transpose of transpose, cast back to what a widening cast
- * came from).
+ * movements in a row (reshape of reshape, transpose of transpose, expand of expand, cast back to
+ * what a widening cast came from).
  * Result: the operand, or one movement.
+ *
+ * Given: an idempotent operation on its own result (relu of relu, clamp of the same clamp), or the
+ * larger or smaller of a value and itself.
+ * Result: the operand.
+ *
+ * Given: an operation that undoes itself, twice (neg, logical_not, bit_not, conjugate, reverse).
+ * Result: what it began with.
  */
 import { finish } from "../ir/steps.ts";
+import { attrsText } from "../ir/attributes.ts";
 import type { DType } from "../ir/dtype.ts";
 import { keepsValues } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/graph.ts";
+import { sameValue } from "../ir/graph.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import type { RewriteRule } from "../ir/rewrite.ts";
 import { sameShape, sameType } from "../ir/type.ts";
@@ -49,7 +58,8 @@ function simpler(
         : replace([inner]).apply("transpose", [map(source)], { perm: both });
     }
     case "expand":
-      return sameShape(before.shape, type.shape) ? [map(x)] : undefined;
+      if (sameShape(before.shape, type.shape)) return [map(x)];
+      return inner && source && replace([inner]).apply("expand", [map(source)], node.attrs);
     case "cast":
       if (before.dtype === type.dtype) return [map(x)];
       return inner &&
@@ -59,8 +69,19 @@ function simpler(
         ? [map(source)]
         : undefined;
     default:
-      return undefined;
+      return withoutRepeat(node, inner, map);
   }
+}
+
+const SELF_INVERSE: ReadonlySet<string> = new Set(["neg", "logical_not", "bit_not", "conjugate", "reverse"]);
+
+function withoutRepeat(node: Node, inner: Node | undefined, map: (old: Value) => Value): readonly Value[] | undefined {
+  const [x, other] = node.inputs;
+  const source = inner?.inputs[0];
+  const isRepeated = inner !== undefined && attrsText(inner.attrs) === attrsText(node.attrs);
+  if (x && opTable.get(node.op)?.traits.includes("idempotent") === true)
+    return (other ? sameValue(x, other) : isRepeated) ? [map(x)] : undefined;
+  return source && isRepeated && SELF_INVERSE.has(node.op) ? [map(source)] : undefined;
 }
 
 function once(graph: Parameters<Pass["run"]>[0]): PassOutcome {
