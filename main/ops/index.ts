@@ -60,6 +60,9 @@ import { group_norm } from "./norm/group_norm.ts";
 import { layer_norm } from "./norm/layer_norm.ts";
 import { layer_norm2d } from "./norm/layer_norm2d.ts";
 import { rms_norm } from "./norm/rms_norm.ts";
+import { dequantize_fp8 } from "./quantise/dequantize_fp8.ts";
+import { matmul_fp8 } from "./quantise/matmul_fp8.ts";
+import { quantize_fp8 } from "./quantise/quantize_fp8.ts";
 import { dequantize_affine } from "./quantise/dequantize_affine.ts";
 import { fake_quantize } from "./quantise/fake_quantize.ts";
 import { fake_quantize_lsq } from "./quantise/fake_quantize_lsq.ts";
@@ -229,6 +232,7 @@ export const OPS = {
   dense_solve,
   dequantize,
   dequantize_affine,
+  dequantize_fp8,
   det,
   div,
   dot_general,
@@ -280,6 +284,7 @@ export const OPS = {
   lora_matmul,
   lstm,
   matmul,
+  matmul_fp8,
   maximum,
   minimum,
   mish,
@@ -297,6 +302,7 @@ export const OPS = {
   qmatmul,
   qr,
   quantize,
+  quantize_fp8,
   reciprocal,
   reduce,
   relu,

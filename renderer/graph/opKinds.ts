@@ -26,7 +26,7 @@ export type OpKind = (typeof OP_KINDS)[number];
 const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   matmul: [
     ...["cholesky", "dense_solve", "det", "dot_general", "eigh", "linear", "linear_block", "linear_grouped", "logdet"],
-    ...["lora_matmul", "matmul", "qmatmul", "qr", "svd", "triangular_solve"],
+    ...["lora_matmul", "matmul", "matmul_fp8", "qmatmul", "qr", "svd", "triangular_solve"],
   ],
   attention: ["attention", "attention_cached", "attention_block"],
   norm: ["batch_norm_inference", "group_norm", "layer_norm", "layer_norm2d", "rms_norm"],
@@ -36,7 +36,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   elementwise: [
     ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bernoulli", "bit_and"],
     ...["bit_not", "bit_or", "bit_xor", "ceil", "clamp", "compare", "cos", "cosh", "div", "elu", "erf", "exp", "expm1"],
-    ...["dequantize_affine", "fake_quantize", "fake_quantize_lsq", "quantize"],
+    ...["dequantize_affine", "dequantize_fp8", "fake_quantize", "fake_quantize_lsq", "quantize", "quantize_fp8"],
     ...["floor", "gelu", "hard_sigmoid", "hard_swish", "is_finite", "is_nan", "leaky_relu", "log", "log1p"],
     ...["log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum"],
     ...["mish", "mod", "mul", "neg", "pow", "reciprocal", "relu", "relu6", "relu_squared", "round", "rsqrt"],
