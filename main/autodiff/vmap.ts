@@ -210,7 +210,7 @@ function batchNode(graph: Graph, node: Node, g: OpBuilder, operands: readonly Ba
       attrs: node.attrs,
       node: info,
       batchOf: (region, batched) => batchOf(region, batched, size),
-      boundOf: (region, bindings) => finish(specialize(opTable, region, bindings)),
+      boundOf: (region, sizes) => finish(specialize(opTable, region, sizes)),
     });
     return asList(result);
   }

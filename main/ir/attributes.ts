@@ -4,7 +4,7 @@
  * spelling.
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Bindings, Dim } from "./dim.ts";
+import type { Sizes, Dim } from "./dim.ts";
 import { bindDim, canonicalDim } from "./dim.ts";
 import type { DType, ElementType } from "./dtype.ts";
 import { isDType, isElementType } from "./dtype.ts";
@@ -22,7 +22,7 @@ export interface AttrSpec<T> {
   readonly check: (value: unknown) => value is T;
   readonly canonical?: (value: T) => T;
   /** For values that hold sizes: the value with symbols bound. */
-  readonly bind?: (value: T, bindings: Bindings) => T;
+  readonly bind?: (value: T, bindings: Sizes) => T;
 }
 
 export type AttrSchema<A> = { readonly [K in keyof A]-?: AttrSpec<Exclude<A[K], undefined>> };

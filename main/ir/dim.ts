@@ -8,6 +8,8 @@ export type Dim = number | string;
 export type Shape = readonly Dim[];
 /** Sizes for symbols. */
 export type Bindings = Readonly<Record<string, number>>;
+/** What symbols become where they may become others. */
+export type Sizes = Readonly<Record<string, Dim>>;
 
 /** Monomial ("" for the constant, symbols sorted and joined by "*") → integer coefficient. */
 type Polynomial = ReadonlyMap<string, number>;
@@ -124,7 +126,7 @@ export function divDims(a: Dim, b: Dim): Dim | undefined {
 export const productOf = (shape: Shape): Dim => shape.reduce<Dim>(mulDims, 1);
 
 /** The value under bindings; symbols without a binding stay. */
-export function bindDim(dim: Dim, bindings: Bindings): Dim {
+export function bindDim(dim: Dim, bindings: Sizes): Dim {
   if (typeof dim === "number") return dim;
   let total: Dim = 0;
   for (const [key, c] of toPolynomial(dim)) {

@@ -2,7 +2,7 @@
 import { invariant } from "../diagnostics/errors.ts";
 import type { AnyAttrSchema, AttrRecord, AttrValue } from "./attributes.ts";
 import { GraphBuilder } from "./builder.ts";
-import type { Bindings } from "./dim.ts";
+import type { Sizes } from "./dim.ts";
 import type { Graph, Node, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import { copyNode } from "./rewrite.ts";
@@ -13,12 +13,12 @@ import { bindType } from "./type.ts";
 /** Nodes with symbols bound. What nodes share (attributes, lists of types) is bound once and shared again. */
 class Binder {
   readonly #table: OpTable;
-  readonly #bindings: Bindings;
+  readonly #bindings: Sizes;
   readonly #outputs = new Map<Node["outputs"], Node["outputs"]>();
   /** By op, because its schema says which attributes hold sizes. */
   readonly #attrs = new Map<string, Map<AttrRecord, AttrRecord>>();
 
-  constructor(table: OpTable, bindings: Bindings) {
+  constructor(table: OpTable, bindings: Sizes) {
     this.#table = table;
     this.#bindings = bindings;
   }
@@ -56,13 +56,13 @@ class Binder {
 }
 
 /** Attributes that hold sizes say how they are bound; any other stays as it is. */
-function bindAttrs(schema: AnyAttrSchema, attrs: AttrRecord, bindings: Bindings): AttrRecord {
+function bindAttrs(schema: AnyAttrSchema, attrs: AttrRecord, bindings: Sizes): AttrRecord {
   const held = Object.keys(attrs).filter((key) => attrs[key] !== undefined && schema[key]?.bind !== undefined);
   if (held.length === 0) return attrs;
   const bound: Record<string, AttrValue | undefined> = { ...attrs };
   for (const key of held) {
     // The value passed the same schema's check, so its own `bind` takes it.
-    const bind = schema[key]?.bind as ((value: AttrValue, bindings: Bindings) => AttrValue) | undefined;
+    const bind = schema[key]?.bind as ((value: AttrValue, bindings: Sizes) => AttrValue) | undefined;
     const value = attrs[key];
     if (bind !== undefined && value !== undefined) bound[key] = bind(value, bindings);
   }
@@ -72,7 +72,7 @@ function bindAttrs(schema: AnyAttrSchema, attrs: AttrRecord, bindings: Bindings)
 /** Nodes between two pauses. */
 const SLICE = 512;
 
-export function* specialize(table: OpTable, graph: Graph, bindings: Bindings): Steps<Graph> {
+export function* specialize(table: OpTable, graph: Graph, bindings: Sizes): Steps<Graph> {
   const builder = new GraphBuilder(table, graph.name);
   const binder = new Binder(table, bindings);
   const values: (readonly Value[])[] = [];

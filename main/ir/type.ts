@@ -1,6 +1,6 @@
 /** Tensor types: an element type (plain or packed) and a shape of dims; broadcasting and sizes. */
 import { WorkbenchError } from "../diagnostics/errors.ts";
-import type { Bindings, Dim, Shape } from "./dim.ts";
+import type { Sizes, Dim, Shape } from "./dim.ts";
 import { bindDim, canonicalDim, divDims, mulDims, productOf, staticDim } from "./dim.ts";
 import type { DType, ElementType } from "./dtype.ts";
 import { blockLayout, isElementType } from "./dtype.ts";
@@ -34,7 +34,7 @@ export function byteLength(type: TensorType): Dim {
 export const staticShape = (type: TensorType, source: string): readonly number[] =>
   type.shape.map((dim) => staticDim(dim, source));
 
-export const bindType = (type: TensorType, bindings: Bindings): TensorType =>
+export const bindType = (type: TensorType, bindings: Sizes): TensorType =>
   type.shape.every((dim) => typeof dim === "number")
     ? type
     : { dtype: type.dtype, shape: type.shape.map((dim) => bindDim(dim, bindings)) };

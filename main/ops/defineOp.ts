@@ -9,7 +9,7 @@ import type { CoremlEmitter, MilValue } from "../backends/coreml/emitter.ts";
 import type { CpuEmitter, CpuValue } from "../backends/cpu/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../backends/mlx/emitter.ts";
 import type { AnyAttrSchema, AttrRecord, AttrSchema, NoAttrs } from "../ir/attributes.ts";
-import type { Bindings, Dim } from "../ir/dim.ts";
+import type { Bindings, Dim, Sizes } from "../ir/dim.ts";
 import { isInteger } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
@@ -185,8 +185,8 @@ export interface VmapContext<Attrs, A extends Arity> {
   readonly node: NodeInfo<Attrs>;
   /** For sub-graphs: the graph that runs all items at once. Every output of it has the batch axis. */
   readonly batchOf: (region: Graph, batched: readonly boolean[]) => Graph;
-  /** A sub-graph with symbols bound. */
-  readonly boundOf: (region: Graph, bindings: Bindings) => Graph;
+  /** A sub-graph with other sizes for its symbols. */
+  readonly boundOf: (region: Graph, sizes: Sizes) => Graph;
 }
 
 /**

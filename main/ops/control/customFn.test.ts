@@ -168,12 +168,24 @@ describe("batches", () => {
     expect([...evaluate(four, { x }).outputs["y"]!.data]).toEqual([1006, 1015, 1000, 1003]);
   });
 
-  it("of a symbol are those of the rule's own symbol, or refused by the rule's name", () => {
-    const graph = buildGraph("sum", (g) => g.output("y", first(marked(g, [g.input("x", "f32[3]")]))));
-    const items = vmap(graph, { size: "items", inAxes: { x: 0 } });
-    expect([...evaluate(items, { x: [1, 2, 3, 4, 5, 6] }).outputs["y"]!.data]).toEqual([1006, 1015]);
-    expect(() => vmap(graph, { size: "B", inAxes: { x: 0 } })).toThrow(
-      code("UNSUPPORTED_OP", "vmap: the rule is written for items items: got B"),
+  it("of a symbol are the rule's with that symbol; a rule for one number of items is refused for another", () => {
+    const sum = (own: typeof marked): Graph =>
+      buildGraph("sum", (g) => g.output("y", first(own(g, [g.input("x", "f32[3]")]))));
+    for (const size of ["items", "B", "2*B"]) {
+      const many = vmap(sum(marked), { size, inAxes: { x: 0 } });
+      const { outputs } = evaluate(many, { x: [1, 2, 3, 4, 5, 6] }, size === "2*B" ? { symbols: { B: 1 } } : {});
+      expect([...outputs["y"]!.data]).toEqual([1006, 1015]);
+    }
+    const two = buildGraph("two", (g) =>
+      g.output("y", g.reduce([g.input("x", "f32[2,3]")], { kind: "sum", axes: [1] })),
+    );
+    const fixed = customFunction({
+      name: "fixed",
+      forward: (g, x) => [g.reduce([x], { kind: "sum", axes: [0] })],
+      vmap: two,
+    });
+    expect(() => vmap(sum(fixed), { size: 3, inAxes: { x: 0 } })).toThrow(
+      code("UNSUPPORTED_OP", "vmap: got 3 items, expected 2, which its rule is for"),
     );
   });
 

@@ -8,7 +8,7 @@
  *   vmap     x… with an axis in front                    → y… with it in front; its size is a symbol
  */
 import { WorkbenchError, invariant } from "../../diagnostics/errors.ts";
-import type { Bindings, Dim } from "../../ir/dim.ts";
+import type { Dim, Sizes } from "../../ir/dim.ts";
 import { dimSymbols } from "../../ir/dim.ts";
 import { isContinuous, isPacked, plainDType } from "../../ir/dtype.ts";
 import type { Graph, Value } from "../../ir/graph.ts";
@@ -99,14 +99,14 @@ export function customTypes(operands: readonly TensorType[], regions: readonly G
   return results;
 }
 
-/** What binds a batching rule to so many items. */
-export function boundToItems(rule: Graph, size: Dim): Bindings {
+/** What makes a batching rule one for so many items. */
+export function boundToItems(rule: Graph, size: Dim): Sizes {
   const own = sizeOfRule(rule);
   if (own === size) return {};
-  if (typeof own === "string" && typeof size === "number" && dimSymbols(own)[0] === own) return { [own]: size };
+  if (typeof own === "string" && dimSymbols(own)[0] === own) return { [own]: size };
   throw new WorkbenchError(
     "UNSUPPORTED_OP",
-    `[custom_fn] vmap: the rule is written for ${own} items: got ${size}, expected ${typeof own === "string" ? `a number or ${own}` : own}`,
+    `[custom_fn] vmap: got ${size} items, expected ${own}, which its rule is for`,
   );
 }
 

@@ -15,12 +15,16 @@ def turned(q, v):
 def legendre(d, count):
     x, y, z = d
     n = lambda a, b: (a / (b * np.pi)) ** 0.5
-    table = [
-        n(1, 4), -n(3, 4) * y, n(3, 4) * z, -n(3, 4) * x,
-        n(15, 4) * x * y, -n(15, 4) * y * z, n(5, 16) * (3 * z**2 - 1), -n(15, 4) * x * z, n(15, 16) * (x**2 - y**2),
-        -n(35, 32) * y * (3 * x**2 - y**2), n(105, 4) * x * y * z, -n(21, 32) * y * (5 * z**2 - 1), n(7, 16) * z * (5 * z**2 - 3),
-        -n(21, 32) * x * (5 * z**2 - 1), n(105, 16) * z * (x**2 - y**2), -n(35, 32) * x * (x**2 - 3 * y**2),
-    ]
+    table = [n(1, 4)]
+    if count > 1:
+        table += [-n(3, 4) * y, n(3, 4) * z, -n(3, 4) * x]
+    if count > 4:
+        table += [
+            n(15, 4) * x * y, -n(15, 4) * y * z, n(5, 16) * (3 * z**2 - 1), -n(15, 4) * x * z, n(15, 16) * (x**2 - y**2),
+            -n(35, 32) * y * (3 * x**2 - y**2), n(105, 4) * x * y * z, -n(21, 32) * y * (5 * z**2 - 1),
+            n(7, 16) * z * (5 * z**2 - 3), -n(21, 32) * x * (5 * z**2 - 1), n(105, 16) * z * (x**2 - y**2),
+            -n(35, 32) * x * (x**2 - 3 * y**2),
+        ]
     return np.stack([np.asarray(v) for v in table[:count]]) if count else np.zeros(0)
 `.trim(),
   "W, H, tile, reach, cutoff, most, least, entries = (a.get(k, d) for k, d in [('width', 64), ('height', 64), ('tileSize', 16), ('radiusScale', 1.6), ('alphaCutoff', 1 / 255), ('maxSplatSteps', 32), ('transmittanceThreshold', 0.01), ('maxListEntries', 576)])",
