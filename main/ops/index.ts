@@ -11,6 +11,7 @@ import { attention } from "./attention/attention.ts";
 import { axial_rope_2d } from "./attention/axial_rope_2d.ts";
 import { attention_cached } from "./attention/attention_cached.ts";
 import { kv_append } from "./attention/kv_append.ts";
+import { mrope_table } from "./attention/mrope_table.ts";
 import { rope } from "./attention/rope.ts";
 import { rope_table } from "./attention/rope_table.ts";
 import { add } from "./binary/add.ts";
@@ -199,6 +200,7 @@ export const OPS = {
   attention_block,
   attention_cached,
   axial_rope_2d,
+  mrope_table,
   batch_norm_inference,
   bernoulli,
   bit_and,

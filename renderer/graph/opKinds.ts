@@ -30,7 +30,7 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
   ],
   attention: ["attention", "attention_cached", "attention_block"],
   norm: ["batch_norm_inference", "group_norm", "layer_norm", "layer_norm2d", "rms_norm"],
-  rope: ["axial_rope_2d", "rope", "rope_table"],
+  rope: ["axial_rope_2d", "mrope_table", "rope", "rope_table"],
   cache: ["kv_append", "state"],
   recurrent: ["gated_delta", "gru", "lstm", "rnn", "selective_scan", "short_conv_cached", "ssd", "wkv6", "wkv7"],
   elementwise: [

@@ -14,9 +14,11 @@ struct KeyRange {
   size_t first, last;
 };
 RLX_INLINE KeyRange visible(const AttentionArgs& a, size_t t) {
-  const size_t last = a.causal ? a.past + t + 1 : a.past + a.tokens;
+  const size_t keys = a.past + a.tokens, place = a.past + t;
+  if (a.reach != 0) return {place < a.reach ? 0 : place - a.reach + 1, min_size(place + a.reach, keys)};
+  const size_t last = a.causal ? place + 1 : keys;
   const size_t first = a.window != 0 && last > a.window ? last - a.window : 0;
-  const size_t begin = a.chunk != 0 ? (a.past + t) / a.chunk * a.chunk : 0;
+  const size_t begin = a.chunk != 0 ? place / a.chunk * a.chunk : 0;
   return {begin > first ? begin : first, last};
 }
 
@@ -25,6 +27,13 @@ using KeysF32 = Floats;
 
 RLX_INLINE F softcapped(const AttentionArgs& a, F s) {
   return a.softcap != 0.0f ? fset(a.softcap) * ftanh(s * fset(1.0f / a.softcap)) : s;
+}
+
+// ALiBi: what the scores of the keys [key0, key0 + count) lose with their distance from the token.
+RLX_INLINE void fall(const AttentionArgs& a, size_t head, size_t t, size_t key0, size_t count, float* s) {
+  if (a.slopes == nullptr) return;
+  const float slope = a.slopes[head], place = static_cast<float>(a.past + t);
+  for (size_t j = 0; j < count; ++j) s[j] -= slope * __builtin_fabsf(static_cast<float>(key0 + j) - place);
 }
 
 inline constexpr float kMinusInfinity = -__builtin_inff();

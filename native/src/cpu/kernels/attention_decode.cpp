@@ -119,16 +119,20 @@ struct Part {
   float& total(size_t g) const { return o[g * stride + head_dim + 1]; }
 };
 
-void weigh(const AttentionArgs& a, float* s, size_t count, const Part& part, size_t g) {
+// Scores of the keys [key0, key0 + count) of a token and head become weights.
+struct Scored {
+  size_t head, t, key0, count;
+};
+void weigh(const AttentionArgs& a, float* s, const Scored& keys, const Part& part, size_t g) {
+  const size_t count = keys.count;
   const float top = part.top(g);
   for (size_t j = count; j % W != 0; ++j) s[j] = s[count - 1];
   const F scale = fset(a.scale);
+  for (size_t j = 0; j < count; j += W) fstore(s + j, softcapped(a, fload(s + j) * scale));
+  fall(a, keys.head, keys.t, keys.key0, count, s);
+  for (size_t j = count; j % W != 0; ++j) s[j] = s[count - 1];
   F m = fset(top);
-  for (size_t j = 0; j < count; j += W) {
-    const F scaled = softcapped(a, fload(s + j) * scale);
-    fstore(s + j, scaled);
-    m = fmax(scaled, m);
-  }
+  for (size_t j = 0; j < count; j += W) m = fmax(fload(s + j), m);
   for (size_t j = count; j % W != 0; ++j) s[j] = kMinusInfinity;
   const float now = fhmax(m);
   F sum = fzero();
@@ -172,7 +176,8 @@ void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, si
       score_rows<Keys, rows>(q + g * a.q_head_stride, a.q_head_stride, keys, values, count, a.head_dim,
                              scores + g * kDecodeKeys);
     });
-    for (size_t g = 0; g < group; ++g) weigh(a, scores + g * kDecodeKeys, count, part, g);
+    for (size_t g = 0; g < group; ++g)
+      weigh(a, scores + g * kDecodeKeys, {kv_head * group + g, t, key, count}, part, g);
     by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {
       add_rows<Keys, rows>(scores + g * kDecodeKeys, values, count, a.head_dim, part.o + g * part.stride, part.stride);
     });

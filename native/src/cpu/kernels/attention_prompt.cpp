@@ -84,13 +84,15 @@ void add_bias(const float* bias, size_t count, float* s) {
 }
 
 // Scores of one row become weights; the row's output so far is rescaled to the new maximum.
-void weigh_row(const AttentionArgs& a, KeyRange see, size_t key0, size_t row, const float* bias, const Work& w) {
+void weigh_row(const AttentionArgs& a, KeyRange see, size_t head, size_t t, size_t key0, size_t row, const float* bias,
+               const Work& w) {
   float* s = w.s + row * kKeyTile;
   const size_t from = see.first > key0 ? min_size(see.first - key0, kKeyTile) : 0;
   const size_t to = see.last > key0 ? min_size(see.last - key0, kKeyTile) : 0;
   if (a.softcap != 0.0f) {
     for (size_t j = 0; j < kKeyTile; j += W) fstore(s + j, softcapped(a, fload(s + j)));
   }
+  fall(a, head, t, key0, to, s);
   if (bias != nullptr) add_bias(bias, to, s);
   for (size_t j = 0; j < from; ++j) s[j] = kMinusInfinity;
   for (size_t j = to; j < kKeyTile; ++j) s[j] = kMinusInfinity;
@@ -158,7 +160,7 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
       const size_t t = t0 + r / group, head = kv_head * group + r % group;
       const float* bias =
           a.bias == nullptr ? nullptr : a.bias + head * a.bias_head_stride + t * a.bias_token_stride + key0;
-      weigh_row(a, visible(a, t), key0, r, bias, w);
+      weigh_row(a, visible(a, t), head, t, key0, r, bias, w);
     }
     for (size_t d = 0; d < w.width; d += kTileWidth) {
       tile_rows_f32(w.s, kKeyTile, rows, w.v + d, w.width, count, w.o + d, w.width);

@@ -53,6 +53,8 @@ class CacheAttention : public AttentionBase {
     base_.softcap = static_cast<float>(c.params.number("softcap", 0));
     base_.window = c.params.size("window", 0);
     base_.chunk = c.params.size("chunk", 0);
+    expect(slopes_.empty() || slopes_.size() == heads_, "slopes: one for each head");
+    base_.slopes = slopes_.empty() ? nullptr : slopes_.data();
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
     const bool alike = value_dim_ == dim_ && k_type_ == v_type_ && dim_ <= kernels::kMaxHeadDim && dim_ > 0;
@@ -108,6 +110,7 @@ class CacheAttention : public AttentionBase {
       for (size_t d = 0; d < dim_; d++) dot += static_cast<double>(q[d]) * value(args.k, k_type_, dim_, key, d);
       auto score = static_cast<float>(dot * args.scale);
       if (args.softcap != 0) score = args.softcap * std::tanh(score / args.softcap);
+      if (args.slopes != nullptr) score -= args.slopes[head] * static_cast<float>(args.past + t - key);
       scores[key] = score;
       largest = std::fmax(largest, score);
     }
@@ -123,6 +126,7 @@ class CacheAttention : public AttentionBase {
   }
 
   kernels::AttentionArgs base_{};
+  const std::vector<float> slopes_ = slopes();
   size_t tokens_ = 0, heads_ = 0, kv_heads_ = 0, dim_ = 0, value_dim_ = 0, capacity_ = 0, group_ = 1;
   DType k_type_ = DType::f32, v_type_ = DType::f32;
   bool plain_ = false, decode_ = false, as_ggml_ = false;

@@ -60,6 +60,13 @@ class AttentionBase : public Op {
     return -1;
   }
 
+  // ALiBi's, one for each head, or none.
+  std::vector<float> slopes() const {
+    if (!c.params.has("slopes")) return {};
+    const std::vector<double> given = c.params.numbers("slopes");
+    return {given.begin(), given.end()};
+  }
+
   void check_cache_type(const Tensor* cache) const {
     if (cache == nullptr || (cache->dtype != DType::f32 && cache->dtype != DType::f16))
       reject(Code::ir_type, "cache: got %s, expected f32 or f16",
