@@ -2,6 +2,7 @@ import type { KernelParams } from "../../backends/cpu/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { AttrSchema } from "../../ir/attributes.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
 import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
@@ -147,6 +148,24 @@ const cached = (
   return sample(title, [...normals(seed, [tokens, heads, size], cache, cache), scalarInput(past)], attrs, more);
 };
 
+/** Attributes that say what is seen, and how scores are made. */
+export const ATTENTION_CACHED_ATTRS: AttrSchema<AttentionCachedAttrs> = {
+  scale: attr.float(),
+  softcap: attr.optional(attr.float()),
+  window: attr.optional(attr.int(0)),
+  chunk: attr.optional(attr.int(1)),
+  slopes: attr.optional(attr.floats()),
+};
+
+/** By JAX, over `attend`. */
+export const CACHED_JAX = jaxAttention(
+  `
+i, j = np.arange(x0.shape[0])[:, None] + x3, np.arange(x1.shape[1])[None]
+keep = (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
+np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None, i - j))[0].swapaxes(0, 1)
+`.trim(),
+);
+
 export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arity> = defineOp({
   name: "attention_cached",
   summary:
@@ -154,13 +173,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
   arity: { least: 4, most: 5 },
   operands: ["query", "key cache", "value cache", "past", "sinks"],
   outputs: "one",
-  attributes: {
-    scale: attr.float(),
-    softcap: attr.optional(attr.float()),
-    window: attr.optional(attr.int(0)),
-    chunk: attr.optional(attr.int(1)),
-    slopes: attr.optional(attr.floats()),
-  },
+  attributes: ATTENTION_CACHED_ATTRS,
   infer: ([q, k, v, past, sinks], attrs) => {
     const [tokens, heads, size] = q.shape;
     const [kvHeads, capacity, keySize] = k.shape;
@@ -205,15 +218,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
       }
     return hostTensor(q.dtype, [tokens, heads, valueSize], out);
   },
-  oracle: {
-    jax: jaxAttention(
-      `
-i, j = np.arange(x0.shape[0])[:, None] + x3, np.arange(x1.shape[1])[None]
-keep = (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
-np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None, i - j))[0].swapaxes(0, 1)
-`.trim(),
-    ),
-  },
+  oracle: { jax: CACHED_JAX },
   gradient: decomposed(decompose),
   batching: eachItem("attention_cached"),
   traits: ["pure", "sensitive"],

@@ -50,8 +50,13 @@ Work lay_out(size_t head_dim, size_t rows, void* scratch) {
 template <class Keys>
 void to_floats(const typename Keys::Element* from, size_t n, size_t padded, float* to) {
   size_t i = 0;
-  for (; i + W <= n; i += W) fstore(to + i, Keys::load(from + i));
-  for (; i < n; ++i) to[i] = Keys::one(from[i]);
+  if constexpr (kIsPacked<Keys>) {
+    Keys::unpack(from, n, to);
+    i = n;
+  } else {
+    for (; i + W <= n; i += W) fstore(to + i, Keys::load(from + i));
+    for (; i < n; ++i) to[i] = Keys::one(from[i]);
+  }
   for (; i < padded; ++i) to[i] = 0.0f;
 }
 
@@ -61,7 +66,7 @@ void load_keys(const typename Keys::Element* k, size_t head_dim, size_t count, c
     for (size_t i = 0; i < static_cast<size_t>(W); ++i) {
       float* line = w.lines + i * w.depth;
       if (j + i < count) {
-        to_floats<Keys>(k + (j + i) * head_dim, head_dim, w.depth, line);
+        to_floats<Keys>(k + (j + i) * row_of<Keys>(head_dim), head_dim, w.depth, line);
       } else {
         memset(line, 0, w.depth * sizeof(float));
       }
@@ -144,10 +149,10 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
   const size_t first = visible(a, t0).first / kKeyTile * kKeyTile, last = visible(a, t1 - 1).last;
   for (size_t key0 = first; key0 < last; key0 += kKeyTile) {
     const size_t count = min_size(kKeyTile, last - key0);
-    load_keys<Keys>(k + key0 * a.head_dim, a.head_dim, count, w);
+    load_keys<Keys>(k + key0 * row_of<Keys>(a.head_dim), a.head_dim, count, w);
     for (size_t j = 0; j < kKeyTile; ++j) {
       if (j < count) {
-        to_floats<Keys>(v + (key0 + j) * a.head_dim, a.head_dim, w.width, w.v + j * w.width);
+        to_floats<Keys>(v + (key0 + j) * row_of<Keys>(a.head_dim), a.head_dim, w.width, w.v + j * w.width);
       } else {
         memset(w.v + j * w.width, 0, w.width * sizeof(float));
       }
@@ -179,11 +184,7 @@ void attention_prompt(const AttentionArgs& a, size_t kv_head, size_t t0, size_t 
   const size_t step = max_size(1, min_size(kRowTarget / group_of(a), kAttentionTokenStep));
   for (size_t t = t0; t < t1; t += step) {
     const size_t end = min_size(t + step, t1);
-    if (a.kv_type == Type::f16) {
-      run_block<KeysF16>(a, kv_head, t, end, scratch);
-    } else {
-      run_block<KeysF32>(a, kv_head, t, end, scratch);
-    }
+    by_keys(a.kv_type, [&](auto keys) RLX_LAMBDA { run_block<decltype(keys)>(a, kv_head, t, end, scratch); });
   }
 }
 
