@@ -201,9 +201,7 @@ const mlxAttention = (
   const visible = mlxVisible(e, mask, [batch, rows, keys], attrs);
   const hidden = visible === undefined ? mask : mlxAdditive(e, visible, dtype);
   const added =
-    attrs.slopes === undefined
-      ? hidden
-      : mlxSum(e, hidden, mlxFall(e, [], [dtype, heads, rows, keys], attrs.slopes), [batch, heads, rows, keys]);
+    attrs.slopes === undefined ? hidden : mlxSum(e, hidden, mlxFall(e, [], [dtype, heads, rows, keys], attrs.slopes));
   const mode = attrs.mask === "causal" && visible === undefined ? { mode: { word: "causal" } } : {};
   const operands = [q, k, v, ...(added === undefined ? [] : [added])];
   const mixed = e.call("attention", operands, node.outputs, { scale: attrs.scale, ...mode });
@@ -212,8 +210,14 @@ const mlxAttention = (
 };
 
 /** A mask of numbers and ALiBi's [H, Sq, Sk]; one of them alone where there is no mask. */
-const mlxSum = (e: MlxEmitter, mask: MlxValue | undefined, fall: MlxValue, full: Shape): MlxValue =>
-  mask === undefined ? fall : e.one("add", [mask, fall], tensor(fall.type.dtype, full));
+const mlxSum = (e: MlxEmitter, mask: MlxValue | undefined, fall: MlxValue): MlxValue =>
+  mask === undefined
+    ? fall
+    : e.one(
+        "add",
+        [mask, fall],
+        tensor(fall.type.dtype, broadcastShapes(mask.type.shape, fall.type.shape, "attention")),
+      );
 
 /** A bias that the CPU kernel reads: of the full size, where batches or heads may share one. */
 const fitsKernel = (mask: Shape, full: Shape): boolean =>

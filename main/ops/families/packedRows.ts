@@ -12,9 +12,6 @@ import { at } from "./host.ts";
 export const CACHE_PACKINGS = ["q8_0", "q4_0"] as const;
 export type CachePacking = (typeof CACHE_PACKINGS)[number];
 
-export const isCachePacking = (type: string): type is CachePacking =>
-  (CACHE_PACKINGS as readonly string[]).includes(type);
-
 const BLOCK = 32;
 
 /** Bytes of a packed row of so many numbers. */

@@ -1,6 +1,6 @@
 /** Facts of every decoder in a package, on any runner. */
 import type { PlanTarget } from "../../../backends/coreml/plan/target.ts";
-import type { CacheType } from "../../../runtime/devices/provider.ts";
+import type { CacheType } from "../../../models/blocks.ts";
 
 /** The cache of a package has the type of its floats. */
 export const packageCache = (target: PlanTarget): CacheType => (target.profile === "exact" ? "f32" : "f16");
