@@ -15,15 +15,20 @@ import { formatType, sameShape, tensor } from "../ir/type.ts";
 import type { AttentionAttrs } from "../ops/attention/attention.ts";
 import type { AttentionCachedAttrs } from "../ops/attention/attention_cached.ts";
 import { sizeValue } from "../ops/families/constants.ts";
+import { CACHE_PACKINGS } from "../ops/families/packedRows.ts";
 import { opTable, typedBuilder } from "../ops/index.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import type { Rope } from "./rope.ts";
 import { noTensor, sameButOnes, wrongShape } from "./tensorErrors.ts";
 
+/** Element types of keys and values; packed ones in blocks of 32 numbers. */
+export const CACHE_TYPES = ["f16", "f32", ...CACHE_PACKINGS] as const;
+export type CacheType = (typeof CACHE_TYPES)[number];
+
 export interface ModelOptions {
   /** Positions a cache holds: a number, or the symbol "capacity" with `largestCapacity`. */
   readonly capacity: number | typeof CAPACITY;
-  readonly cacheType: "f16" | "f32";
+  readonly cacheType: CacheType;
   /** Most new tokens in one step; memory is planned for it. */
   readonly largestStep: number;
   /** Most rows of logits in one step. */

@@ -2,10 +2,13 @@
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Dim } from "../ir/dim.ts";
 import type { Value, WeightSource } from "../ir/graph.ts";
-import { hostScalar } from "../ir/hostTensor.ts";
+import type { HostTensor } from "../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
 import type { Rewind } from "../ir/rewind.ts";
 import type { TensorType } from "../ir/type.ts";
 import { scalar, tensor } from "../ir/type.ts";
+import type { CachePacking } from "../ops/families/packedRows.ts";
+import { packedRowBytes } from "../ops/families/packedRows.ts";
 import type { AttentionRules, GraphSizes, Heads, ModelOptions, Scales, SharedHeads } from "./blocks.ts";
 import { CAPACITY, EMBEDDING, INPUTS, LOGITS, ModelGraph, ROWS, TOKENS } from "./blocks.ts";
 
@@ -22,6 +25,19 @@ export interface DecoderState {
 export interface Caches {
   readonly k: Value;
   readonly v: Value;
+  /** Rows are packed so. */
+  readonly packing?: CachePacking;
+}
+
+/** Sylvester's matrix of a power of two, divided by its root: element (i, j) is -1 where i and j share an odd number of bits. */
+function hadamard(order: number): HostTensor {
+  const parity = (bits: number): number => (bits === 0 ? 0 : (bits & 1) ^ parity(bits >> 1));
+  const cell = (i: number): number => (parity(Math.floor(i / order) & (i % order)) === 1 ? -1 : 1) / Math.sqrt(order);
+  return hostTensor(
+    "f32",
+    [order, order],
+    Float64Array.from({ length: order * order }, (_, i) => Math.fround(cell(i))),
+  );
 }
 
 /** A decoder while it is built: tokens of one step, caches of those before it, and logits. */
@@ -77,7 +93,7 @@ export class Decoder extends ModelGraph {
 
   /** Appends k and v to the layer's caches `k.<i>` and `v.<i>`, and attends over them. */
   attend(layer: number, { q, ...kept }: Heads | SharedHeads, rules: AttentionRules): Value {
-    return this.attendOver(q, this.#append(layer, kept), rules, layer);
+    return this.attendOver(q, this.#appendPlain(layer, kept), rules, layer);
   }
 
   /** The same where `bias` [T, capacity], which is added to the scores, says what is seen: [T, heads, size]. */
@@ -98,11 +114,62 @@ export class Decoder extends ModelGraph {
   /** Appends rows [T, heads, size] to the cache `<name>.<layer>`; gives it with them: [heads, capacity, size]. */
   cached(name: string, layer: number, fresh: Value): Value {
     const [, heads = 0, size = 0] = this.g.typeOf(fresh).shape;
-    const type = tensor(this.cache.cacheType, [heads, this.cache.capacity, size]);
+    const type = tensor(this.#plainType, [heads, this.cache.capacity, size]);
     const label = `${name}_cache`;
     return this.state(`${name}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
       this.g.kv_append([cache, fresh, this.past], {}, label),
     );
+  }
+
+  /** Whether the caches that `attendOver` is given can be packed. */
+  protected get packs(): boolean {
+    return true;
+  }
+
+  /** Of what is not packed: q8_0 and q4_0 stand for the keys and values of plain attention. */
+  get #plainType(): "f16" | "f32" {
+    return this.cache.cacheType === "f32" ? "f32" : "f16";
+  }
+
+  /** The caches of the layer with the step's rows, packed where that was asked for. */
+  #appendPlain(layer: number, kept: Omit<Heads, "q"> | Omit<SharedHeads, "q">): Caches {
+    const { cacheType: packing } = this.cache;
+    if (!this.packs || packing === "f16" || packing === "f32") return this.#append(layer, kept);
+    const k = this.#packed("k", layer, kept.k, packing);
+    const caches = { k, v: "v" in kept ? this.#packed("v", layer, kept.v, packing) : k, packing };
+    this.#caches.set(layer, caches);
+    return caches;
+  }
+
+  /** As `cached`, in blocks: u8[heads, capacity, bytes]. */
+  #packed(name: string, layer: number, fresh: Value, packing: CachePacking): Value {
+    const [, heads = 0, size = 0] = this.g.typeOf(fresh).shape;
+    if (typeof size !== "number" || size % 32 !== 0)
+      throw new WorkbenchError(
+        "UNSUPPORTED_ARCHITECTURE",
+        `[${this.sizes.name}] a ${packing} cache: got heads of ${size} numbers, expected a multiple of 32`,
+        { hint: "Keep keys and values in f16." },
+      );
+    const type = tensor("u8", [heads, this.cache.capacity, packedRowBytes("cache", size, packing)]);
+    const label = `${name}_cache`;
+    const rows = packing === "q4_0" ? this.#spread(fresh) : fresh;
+    return this.state(`${name}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
+      this.g.kv_append_packed([cache, rows, this.past], { packing }, label),
+    );
+  }
+
+  /**
+   * Rows times a Hadamard matrix, which is its own inverse and keeps products of rows: a large number among small ones would
+   * take all 16 codes of its block, and is spread over the row instead.
+   */
+  #spread(rows: Value): Value {
+    const { g } = this;
+    const shape = g.typeOf(rows).shape;
+    const size = Number(shape.at(-1));
+    const order = size & -size;
+    const pieces = [...shape.slice(0, -1), size / order, order];
+    const turned = g.matmul([g.reshape([rows], { shape: pieces }), g.constant(hadamard(order))], {}, "spread");
+    return g.reshape([turned], { shape });
   }
 
   #append(layer: number, { k, ...rest }: Omit<Heads, "q"> | Omit<SharedHeads, "q">): Caches {
@@ -119,12 +186,20 @@ export class Decoder extends ModelGraph {
     return this.attendOver(q, caches, rules, layer);
   }
 
-  protected attendOver(q: Value, { k, v }: Caches, { sinks, ...attrs }: AttentionRules, _layer: number): Value {
-    const operands = [q, k, v, this.past] as const;
-    if (sinks === undefined) return this.g.attention_cached(operands, attrs, "attention");
+  protected attendOver(
+    query: Value,
+    { k, v, packing }: Caches,
+    { sinks, ...attrs }: AttentionRules,
+    _layer: number,
+  ): Value {
+    const q = packing === "q4_0" ? this.#spread(query) : query;
     const [, heads] = this.g.typeOf(q).shape;
-    const logits = this.vector(sinks, typeof heads === "number" ? heads : 0);
-    return this.g.attention_cached([...operands, logits], attrs, "attention");
+    const logits = sinks === undefined ? [] : [this.vector(sinks, typeof heads === "number" ? heads : 0)];
+    const plain = [q, k, v, this.past] as const;
+    const operands = logits[0] === undefined ? plain : ([...plain, logits[0]] as const);
+    if (packing === undefined) return this.g.attention_cached(operands, attrs, "attention");
+    const mixed = this.g.attention_packed(operands, { ...attrs, packing }, "attention");
+    return packing === "q4_0" ? this.#spread(mixed) : mixed;
   }
 
   protected room(): Dim {

@@ -45,6 +45,10 @@ export class SourceDecoder extends Decoder {
     this.#length = this.builder.input(INPUTS.sourceLength, scalar("i32"), { label: INPUTS.sourceLength });
   }
 
+  protected override get packs(): boolean {
+    return false;
+  }
+
   /** Attends over the caches, scores with the bias of their distance. */
   protected override attendOver(q: Value, { k, v }: Caches, { scale }: AttentionRules, layer: number): Value {
     const { g } = this;

@@ -7,6 +7,7 @@ import { weightSourceOf } from "../formats/gguf/weightSource.ts";
 import type { Graph } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
 import { requireArchitecture } from "./architecture.ts";
+import type { CacheType } from "./blocks.ts";
 import { CAPACITY, INPUTS, ROWS, TOKENS } from "./blocks.ts";
 import { SOURCE } from "./encoderDecoder.ts";
 
@@ -39,7 +40,7 @@ export const readsSource = ({ inputs, nodes }: Graph): boolean =>
 
 export interface TemplateOptions {
   /** Element type of keys and values. */
-  readonly cacheType: "f16" | "f32";
+  readonly cacheType: CacheType;
   readonly largestStep?: number;
   readonly largestRows?: number;
   /** Most positions of a cache; the model's own context when absent. */

@@ -6,8 +6,9 @@
 import { invariant } from "../diagnostics/errors.ts";
 import type { Dim } from "../ir/dim.ts";
 import type { Value, WeightSource } from "../ir/graph.ts";
-import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
+import { hostScalar } from "../ir/hostTensor.ts";
 import { scalar } from "../ir/type.ts";
+import { alibiSlopes } from "../ops/families/attention.ts";
 import { maskedScore } from "../ops/families/constants.ts";
 import type { Activation } from "./activation.ts";
 import { activate } from "./activation.ts";
@@ -47,6 +48,8 @@ export interface TextRules {
   /** A token sees those before it, or all of them. */
   readonly sight: "causal" | "both ways";
   readonly bias?: (d: ModelGraph, layer: number) => ScoreBias;
+  /** Scores fall with the distance, as if positions were told by forgetting: the largest bias of ALiBi. */
+  readonly alibi?: number;
   readonly rank?: RankHead | undefined;
   readonly projection?: Projection | undefined;
   /** The norm behind the last layer; none without it. */
@@ -82,9 +85,14 @@ export class TextGraph extends ModelGraph {
       const [, count = 0, width = 0] = g.typeOf(x).shape;
       return g.reshape([g.transpose([x], { perm: [1, 0, 2] })], { shape: [1, count, TOKENS, width] });
     };
-    const { mask, ...seen } = this.#seen(layer, window, typeof heads === "number" ? heads : 0);
-    const attrs = { scale, ...(softcap !== undefined && { softcap }), ...seen.attrs };
-    return attendWhole(g, q, [standing(k), standing(v)], attrs, mask);
+    const attrs = { scale, ...(softcap !== undefined && { softcap }), ...this.#slopes(heads) };
+    const [kind, mask] = this.#seen(layer, window, typeof heads === "number" ? heads : 0);
+    return attendWhole(g, q, [standing(k), standing(v)], { ...attrs, ...kind }, mask);
+  }
+
+  #slopes(heads: Dim): Pick<AttentionAttrs, "slopes"> {
+    const { alibi } = this.#rules;
+    return alibi === undefined || typeof heads !== "number" ? {} : { slopes: alibiSlopes(heads, alibi) };
   }
 
   /** What each token sees: a kind of mask, with the mask itself where it has one. */
@@ -92,22 +100,25 @@ export class TextGraph extends ModelGraph {
     layer: number,
     window: number | undefined,
     heads: number,
-  ): { readonly attrs: Pick<AttentionAttrs, "mask" | "window">; readonly mask?: Value } {
-    const { sight } = this.#rules;
+  ): readonly [kind: Pick<AttentionAttrs, "mask" | "window">, mask?: Value] {
     // Padding lies behind the text, where a causal token does not look.
-    if (sight === "causal") return { attrs: window === undefined ? { mask: "causal" } : { mask: "sliding", window } };
+    if (this.#rules.sight === "causal")
+      return [window === undefined ? { mask: "causal" } : { mask: "sliding", window }];
     const bias = this.#rules.bias?.(this, layer);
-    const key = `${window ?? ""} ${bias?.name ?? ""}`;
-    const mask = this.#masks.get(key) ?? this.scoped("mask", () => this.#mask(window, bias, heads));
-    this.#masks.set(key, mask);
-    return { attrs: { mask: window === undefined && bias === undefined ? "custom" : "bias" }, mask };
+    const name = bias?.name ?? "";
+    const mask = this.#masks.get(name) ?? this.scoped("mask", () => this.#mask(bias, heads));
+    this.#masks.set(name, mask);
+    if (window === undefined) return [{ mask: bias === undefined ? "custom" : "bias" }, mask];
+    invariant(bias === undefined, "no family has both a bias and a window");
+    // `window` does not count the query's own position: a window of n + 1 looks ⌊(n + 1) / 2⌋ to each side.
+    return [{ mask: "symmetric", window: Math.floor((window + 1) / 2) }, mask];
   }
 
-  /** Which tokens belong to the text: bool [1, T]; with a window or a bias, what is added to the scores. */
-  #mask(window: number | undefined, bias: ScoreBias | undefined, heads: number): Value {
+  /** Which tokens belong to the text: bool [1, T]; with a bias, what is added to the scores. */
+  #mask(bias: ScoreBias | undefined, heads: number): Value {
     const { g } = this;
     const inText = g.compare([this.positions(), this.length], { op: "lt" }, "in_text");
-    if (window === undefined && bias === undefined) return g.reshape([inText], { shape: [1, TOKENS] }, "mask");
+    if (bias === undefined) return g.reshape([inText], { shape: [1, TOKENS] }, "mask");
     const key = g.iota([], { shape: [1, TOKENS], axis: 1 });
     const query = g.iota([], { shape: [TOKENS, 1], axis: 0 });
     const distance = g.sub([key, query], {}, "distance");
@@ -117,21 +128,11 @@ export class TextGraph extends ModelGraph {
     // Padding sees itself, so that its rows stay numbers: a mean multiplies them by 0.
     const isOwn = g.compare([distance, g.constant(hostScalar("i32", 0))], { op: "eq" });
     const seen = g.where([isOwn, flag(1), known]);
-    const visible = window === undefined ? seen : g.where([this.#inWindow(distance, window), seen, flag(0)]);
     const nothing = g.constant(hostScalar("f32", maskedScore("f32")));
-    // Without a bias all heads share one mask: a square of a long text is large.
-    const count = bias === undefined ? 1 : heads;
-    const shape = [count, TOKENS, TOKENS];
-    const added = bias === undefined ? g.constant(hostScalar("f32", 0)) : bias.scores(distance, heads);
-    const each = g.expand([g.reshape([visible], { shape: [1, TOKENS, TOKENS] })], { shape });
-    const scores = g.where([each, g.expand([added], { shape }), nothing]);
-    return g.reshape([scores], { shape: [1, count, TOKENS, TOKENS] }, "mask");
-  }
-
-  /** `window` does not count the query's own position: a window of n + 1 looks ⌊(n + 1) / 2⌋ to each side. */
-  #inWindow(distance: Value, window: number): Value {
-    const half = Math.floor((window + 1) / 2);
-    return this.g.compare([this.g.abs([distance]), this.g.constant(hostScalar("i32", half))], { op: "le" });
+    const shape = [heads, TOKENS, TOKENS];
+    const each = g.expand([g.reshape([seen], { shape: [1, TOKENS, TOKENS] })], { shape });
+    const scores = g.where([each, g.expand([bias.scores(distance, heads)], { shape }), nothing]);
+    return g.reshape([scores], { shape: [1, heads, TOKENS, TOKENS] }, "mask");
   }
 
   head(x: Value): void {
@@ -201,25 +202,4 @@ export class TextGraph extends ModelGraph {
     const wide = this.linear(x, "dense_2", [projection.inner, width], "dense_2");
     return this.linear(wide, "dense_3", [width, projection.inner], "dense_3");
   }
-}
-
-/** Scores fall with the distance, in each head by another slope: as if positions were told by forgetting. */
-export function alibi(largest: number): NonNullable<TextRules["bias"]> {
-  const scores = ({ g }: ModelGraph, distance: Value, heads: number): Value => {
-    const whole = 2 ** Math.floor(Math.log2(heads));
-    const [even, odd] = [2 ** (-largest / whole), 2 ** (-largest / 2 / whole)];
-    const slopes = Array.from({ length: heads }, (_, h) =>
-      Math.fround(h < whole ? even ** (h + 1) : odd ** (2 * (h - whole) + 1)),
-    );
-    const away = g.cast([g.neg([g.abs([distance])])], { to: "f32" });
-    return g.mul(
-      [
-        g.reshape([away], { shape: [1, TOKENS, TOKENS] }),
-        g.constant(hostTensor("f32", [heads, 1, 1], Float64Array.from(slopes))),
-      ],
-      {},
-      "alibi",
-    );
-  };
-  return (d) => ({ name: "alibi", scores: (distance, heads) => scores(d, distance, heads) });
 }

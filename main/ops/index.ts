@@ -8,9 +8,12 @@ import type { HostTensor } from "../ir/hostTensor.ts";
 import type { OpTable } from "../ir/opTable.ts";
 import type { Graph, Value } from "../ir/graph.ts";
 import { attention } from "./attention/attention.ts";
+import { attention_packed } from "./attention/attention_packed.ts";
 import { axial_rope_2d } from "./attention/axial_rope_2d.ts";
 import { attention_cached } from "./attention/attention_cached.ts";
 import { kv_append } from "./attention/kv_append.ts";
+import { kv_append_packed } from "./attention/kv_append_packed.ts";
+import { mrope_table } from "./attention/mrope_table.ts";
 import { rope } from "./attention/rope.ts";
 import { rope_table } from "./attention/rope_table.ts";
 import { add } from "./binary/add.ts";
@@ -206,7 +209,9 @@ export const OPS = {
   attention,
   attention_block,
   attention_cached,
+  attention_packed,
   axial_rope_2d,
+  mrope_table,
   batch_norm_inference,
   bernoulli,
   bit_and,
@@ -268,6 +273,7 @@ export const OPS = {
   is_nan,
   kl,
   kv_append,
+  kv_append_packed,
   layer_norm,
   layer_norm2d,
   leaky_relu,

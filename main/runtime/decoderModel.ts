@@ -8,6 +8,7 @@ import type { Disposable, GraphSession } from "../ir/session.ts";
 import type { LocateWeight, MappedFiles } from "../ir/weightPlace.ts";
 import { requireDecoder } from "../models/architecture.ts";
 import type { DecoderArchitecture } from "../models/family.ts";
+import type { CacheType } from "../models/blocks.ts";
 import { CHUNK, encoderTemplate, template } from "../models/template.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import { PromptPace } from "./promptPace.ts";
@@ -18,7 +19,7 @@ import type { CompiledGraph } from "./device.ts";
 /** What a decoder's plan depends on besides the file. */
 export interface DecoderPlanOptions {
   /** Element type of keys and values. */
-  readonly cacheType?: "f16" | "f32";
+  readonly cacheType?: CacheType;
   /** Add and round as ggml does (CPU, x86: to the last bit). Default: with an f32 cache, which is there for comparing. */
   readonly asGgml?: boolean;
   /** Most tokens of a prompt that run at once. */

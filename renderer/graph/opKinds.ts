@@ -28,10 +28,10 @@ const OPS_OF: { readonly [K in OpKind]?: readonly string[] } = {
     ...["cholesky", "dense_solve", "det", "dot_general", "eigh", "linear", "linear_block", "linear_grouped", "logdet"],
     ...["lora_matmul", "matmul", "qmatmul", "qr", "scaled_matmul", "svd", "triangular_solve"],
   ],
-  attention: ["attention", "attention_cached", "attention_block"],
+  attention: ["attention", "attention_cached", "attention_packed", "attention_block"],
   norm: ["batch_norm_inference", "group_norm", "layer_norm", "layer_norm2d", "rms_norm"],
-  rope: ["axial_rope_2d", "rope", "rope_table"],
-  cache: ["kv_append", "state"],
+  rope: ["axial_rope_2d", "mrope_table", "rope", "rope_table"],
+  cache: ["kv_append", "kv_append_packed", "state"],
   recurrent: ["gated_delta", "gru", "lstm", "rnn", "selective_scan", "short_conv_cached", "ssd", "wkv6", "wkv7"],
   elementwise: [
     ...["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bernoulli", "bit_and"],

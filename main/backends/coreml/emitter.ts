@@ -67,6 +67,8 @@ export interface AttentionArgs {
   readonly window?: number | undefined;
   /** With `past`: row at position p sees keys of its own run of so many positions only. */
   readonly chunk?: number | undefined;
+  /** With `past`: one for each head; a score loses slope · (row's position - key's). */
+  readonly slopes?: readonly number[] | undefined;
   /** [heads]: scores that take part in the softmax and have no value. */
   readonly sinks?: MilValue | undefined;
 }

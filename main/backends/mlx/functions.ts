@@ -116,7 +116,8 @@ export const MLX_FUNCTIONS = [
   "layer_norm", // eps
   "attention", // scale, mode
   "cache_mask", // window
-  "window_mask", // window
+  "window_mask", // window, symmetric
+  "distance_bias", // slopes
   "additive_mask",
   "append", // checked
   "rope_tables", // frequencies, magnitude

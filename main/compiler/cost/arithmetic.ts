@@ -57,6 +57,7 @@ export class Arithmetic {
       }
       case "attention":
       case "attention_cached":
+      case "attention_packed":
         return 4 * this.#elements(first) * this.#size(second, -2);
       case "attention_block":
         return 4 * this.#elements(first) * this.#size(inputs[5], -2);

@@ -13,6 +13,10 @@ export const TRUTHS = ["exact", "measured", "attributed", "predicted", "planned"
 export const truth = z.enum(TRUTHS);
 export type Truth = z.output<typeof truth>;
 
+/** Element types of keys and values. */
+export const cacheType = z.enum(["f16", "f32", "q8_0", "q4_0"]);
+export type CacheType = z.output<typeof cacheType>;
+
 export const UNITS = [
   "bytes",
   "seconds",

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import {
+  cacheType,
   LARGEST_CONTEXT,
   device,
   f32,
@@ -118,6 +119,8 @@ export const runInput = z.object({
   threads: z.number().int().min(1).max(1024).nullable().default(null),
   /** In which floats the CPU engine or MLX computes. */
   precision: precision.default("f32"),
+  /** Element type of keys and values; null: the device's own. */
+  cacheType: cacheType.nullable().default(null),
   /** How many alternatives to report for each token. */
   alternatives: z.number().int().min(0).max(20).default(5),
   /** Goes on after a token that ends the answer: for measuring. */

@@ -1,7 +1,7 @@
 /** Tokens of a text, how likely a model finds each of them, and which experts take them. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { f64, i32, modelId, referenceNotice, u32 } from "./common.ts";
+import { cacheType, f64, i32, modelId, referenceNotice, u32 } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 
 const text = z.string().max(268_435_456);
@@ -22,7 +22,7 @@ export const scoreInput = z.object({
   source: textSource,
   device: runDevice.default(DEFAULT_DEVICE),
   /** Element type of keys and values. */
-  cache: z.enum(["f16", "f32"]).default("f32"),
+  cache: cacheType.default("f32"),
   /** Tokens handled at once. */
   chunk: z.number().int().min(1).max(65_536).default(512),
   threads: z.number().int().min(1).max(1024).nullable().default(null),

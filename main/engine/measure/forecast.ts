@@ -4,7 +4,7 @@ import type { FitView } from "../../contract/views/model.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { CHUNK } from "../../models/template.ts";
-import type { CacheType } from "../../runtime/devices/provider.ts";
+import type { CacheType } from "../../models/blocks.ts";
 import type { ComputeUnit, Machine } from "../../compiler/cost/machines.ts";
 
 /** A way to run a model: what is held of it, in which forms, and which unit reads it. */
@@ -43,7 +43,12 @@ export interface ModelShape {
   readonly recurrent?: { readonly elements: number; readonly product: string };
 }
 
-const CACHE_BYTES: Readonly<Record<CacheType, number>> = { f16: 2, f32: 4 };
+const CACHE_BYTES: Readonly<Record<CacheType, number>> = {
+  f16: 2,
+  f32: 4,
+  q8_0: 34 / 32,
+  q4_0: 18 / 32,
+};
 /** The engine itself: program, tokenizer, graph. */
 const ENGINE_BYTES = 60e6;
 export const figure = (

@@ -2,6 +2,7 @@
 import type { BenchTest } from "../../runtime/bench.ts";
 import { deviation, mean } from "../../runtime/statistics.ts";
 import { VERSION } from "../../contract/version.ts";
+import type { CacheType } from "../../models/blocks.ts";
 import type { OpenModel } from "../models/openModel.ts";
 
 export interface LlamaBenchRow {
@@ -11,7 +12,7 @@ export interface LlamaBenchRow {
   readonly machine: string;
   /** What computed, as llama-bench names its backends. */
   readonly backends: string;
-  readonly cacheType: "f16" | "f32";
+  readonly cacheType: CacheType;
   /** Tokens of a prompt that run at once. */
   readonly chunk: number;
   /** Whether weights are read where the file lies in memory. */

@@ -9,7 +9,9 @@ import type { PrecisionPolicy } from "../../ir/precision.ts";
 import { requireDecoder } from "../../models/architecture.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import { MOST_SLOTS, Slots } from "../../runtime/slots.ts";
-import type { CacheType, DevicePhase } from "../../runtime/devices/provider.ts";
+import type { CacheType } from "../../models/blocks.ts";
+import type { DevicePhase } from "../../runtime/devices/provider.ts";
+import { requireCacheType } from "../../runtime/devices/provider.ts";
 import type { EngineDecoder, EngineDevice, EngineDevices } from "../devices.ts";
 import { noticeOf } from "../devices.ts";
 import type { JobHandle } from "../jobs.ts";
@@ -22,7 +24,7 @@ export interface DecoderChoice {
   readonly device?: string;
   readonly context?: number | null;
   readonly threads?: number | null;
-  readonly cacheType?: CacheType;
+  readonly cacheType?: CacheType | null;
   readonly chunk?: number;
   readonly countsExperts?: boolean;
   /** In which floats it computes; f32 without it. */
@@ -112,7 +114,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
         ...{ source: model, file: model.requireFile("run"), paths, context, signal, onPhase },
         threads: threads ?? defaultThreads,
         countsExperts,
-        ...(cacheType === undefined ? {} : { cacheType }),
+        ...(typeof cacheType === "string" && { cacheType }),
         ...(chunk === undefined ? {} : { chunk }),
         ...(precision === undefined ? {} : { precision }),
       });
@@ -126,6 +128,7 @@ export function createDecoders({ devices, defaultThreads, defaultContext, freeBy
       const device = (choice.target && running.withTarget?.(choice.target)) ?? running;
       const reference = running === chosen ? null : noticeOf(device, model.description.parameters);
       requirePrecision(device, choice.precision);
+      requireCacheType(device, choice.cacheType ?? undefined);
       const open = opener(model, device, choice, onPhase);
       const threads = choice.threads ?? defaultThreads;
       const wanted = choice.context ?? defaultContext;

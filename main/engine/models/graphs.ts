@@ -12,6 +12,7 @@ import type { Backend } from "../../contract/views/graph.ts";
 import { BUILT, LEGAL } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Bindings } from "../../ir/dim.ts";
+import type { CacheType } from "../../models/blocks.ts";
 import { dimSymbols } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
@@ -69,7 +70,7 @@ function sizesOf({ nodes, symbolLimits }: Graph, context: number): Bindings {
  * The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. The prefill of an
  * encoder-decoder is its encoder's.
  */
-export function* builtGraph(model: OpenModel, cacheType: "f16" | "f32", phase: Phase): Steps<Graph> {
+export function* builtGraph(model: OpenModel, cacheType: CacheType, phase: Phase): Steps<Graph> {
   if (model.kind === "demo-graph") return demoGraph();
   if (model.text !== undefined) return graphOfText(model.text);
   const file = model.requireFile("graph");

@@ -5,7 +5,7 @@
 import type { Graph, Node } from "../../ir/graph.ts";
 import type { GroupTree } from "./groups.ts";
 
-const ATTENTION = new Set(["attention", "attention_cached", "attention_block"]);
+const ATTENTION = new Set(["attention", "attention_cached", "attention_packed", "attention_block"]);
 /** What a layer does instead of attending, or beside it, by the role of what it keeps; the first that is there counts. */
 const RECURRENT = [
   ["delta", "delta net"],
@@ -73,7 +73,7 @@ export function groupWords(graph: Graph, { groups, of }: GroupTree): readonly st
         : typeof chunk === "number"
           ? `chunks of ${chunk}`
           : "full attention";
-    const keys = node.op === "attention_cached" ? nodes[node.inputs[1]?.node ?? -1] : undefined;
+    const keys = node.op === "attention_cached" || node.op === "attention_packed" ? nodes[node.inputs[1]?.node ?? -1] : undefined;
     const isShared = keys !== undefined && keys.op !== "state" && block >= 0 && blockOf(keys) !== block;
     return isShared ? `${sees} over an earlier layer's caches` : sees;
   }

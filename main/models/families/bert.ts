@@ -9,7 +9,6 @@ import { ENCODER, rankHead, readEncoder, textLayers, withTypes } from "../encode
 import { defineEncoder } from "../family.ts";
 import type { HyperReader } from "../hyperReader.ts";
 import { sampleOf, samplesOf } from "../samples.ts";
-import { alibi } from "../textGraph.ts";
 
 type FeedForward = "gelu" | "gated gelu" | "gated silu";
 
@@ -89,7 +88,7 @@ export const bert = defineEncoder<BertHyper>({
       begin: (d, x, h) => withTypes(d, h, h.positions === "learned" ? d.withPositions(x) : x),
       rules: ({ positions, embedder, name }) => ({
         sight: "both ways",
-        ...(positions === "distance" && { bias: alibi(8) }),
+        ...(positions === "distance" && { alibi: 8 }),
         rank: rankHead(embedder.labels, name === "jina-bert-v2" ? { inner: 1 } : {}),
       }),
     }),

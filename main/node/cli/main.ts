@@ -577,7 +577,7 @@ withText(
   .addOption(
     preset(
       "--cache <type>",
-      "type of the cache: f32 (llama.cpp's own numbers for f32 and f16 files) or f16 (half the memory)",
+      "type of the cache: f32 (llama.cpp's own numbers for f32 and f16 files) f16 (half the memory), q8_0 or q4_0 (packed, on the CPU)",
       "f32",
     ),
   )

@@ -116,6 +116,9 @@ export const sampling = (command: Program): Program =>
       .addOption(several("--stop <text>", "end at this text"))
       .addOption(adapters())
       .addOption(precision())
+      .addOption(
+        once("--cache-type <type>", "of keys and values: f16, f32, or on the CPU q8_0 or q4_0, which take less"),
+      )
       .option("--context <n>", "context length in tokens")
       .addOption(
         once(

@@ -4,6 +4,7 @@ import type { ReferenceNotice } from "../../contract/views/common.ts";
 import type { ScoreItem } from "../../contract/views/score.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { deviceOption, oneOf, openModel, unfinished, wholeNumber } from "./client.ts";
+import { cacheTypeNamed } from "./precision.ts";
 import { noteReference } from "./output.ts";
 import { counted } from "../../engine/words.ts";
 import type { TextReader } from "./text.ts";
@@ -77,10 +78,8 @@ export async function score(command: Command, choice: ModelChoice, options: Scor
 }
 
 async function howToScore(command: Command, { cache, device, threads, chunk }: ScoreOptions) {
-  if (cache !== "f16" && cache !== "f32")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --cache: got ${cache}, expected f16 or f32`);
   return {
-    cache,
+    cache: cacheTypeNamed("cache", cache),
     // The type of the cache is asked for, so the device compiles the graph itself.
     device: await deviceOption(command, device, "graphs"),
     threads: threads === undefined ? null : wholeNumber("threads", threads, 1, 1024),

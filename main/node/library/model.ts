@@ -22,7 +22,9 @@ import { locateIn, mappedFiles } from "../../runtime/decoderModel.ts";
 import type { DecoderSession } from "../../runtime/decoderSession.ts";
 import type { ExpertUse } from "../../runtime/expertUse.ts";
 import { expertUse, requireExperts } from "../../runtime/expertUse.ts";
-import type { CacheType, DeviceDecoder } from "../../runtime/devices/provider.ts";
+import type { CacheType } from "../../models/blocks.ts";
+import type { DeviceDecoder } from "../../runtime/devices/provider.ts";
+import { requireCacheType } from "../../runtime/devices/provider.ts";
 import type { Conversation } from "../../runtime/chatPrompt.ts";
 import { chatPrompt, plainReader } from "../../runtime/chatPrompt.ts";
 import type { GenerateOptions } from "../../runtime/generate.ts";
@@ -169,6 +171,7 @@ export class Model {
       });
     const { registry } = engines();
     const device = id === undefined ? registry.first : registry.able(id, "tokens", "session");
+    requireCacheType(device, cacheType);
     const type = cacheType === undefined ? {} : { cacheType };
     const decoder = await this.#decoder(device, { ...type, threads, context }, signal);
     const place = { engine: VERSION, device: device.id, cacheType: decoder.cacheType };

@@ -2,6 +2,7 @@ import type { KernelParams } from "../../backends/cpu/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { AttrSchema } from "../../ir/attributes.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
 import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
@@ -13,11 +14,15 @@ import type { InputsOf, Op, Sample } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import type { ScoreAttrs } from "../families/attention.ts";
 import {
+  alibiSlopes,
   attendRow,
+  checkSlopes,
+  fallWithDistance,
   groupOf,
   hideScores,
   jaxAttention,
   mlxAdditive,
+  mlxFall,
   mlxShaped,
   mlxTakesAttention,
   scaleScores,
@@ -51,9 +56,10 @@ function decompose(g: OpBuilder, [q, k, v, past, sinks]: Operands<Value>, attrs:
   const wide = (x: Value): Value => (g.typeOf(x).dtype === dtype ? x : g.cast([x], { to: dtype }));
   const rows = g.reshape([g.transpose([q], { perm: [1, 0, 2] })], { shape: [kvHeads, group, tokens, size] });
   const keys = g.reshape([swapLast(g, wide(k))], { shape: [kvHeads, 1, size, capacity] });
-  const scores = scaleScores(g, g.matmul([rows, keys]), attrs);
   const position = g.add([g.iota([], { shape: [tokens, 1], axis: 0 }), past]);
   const places = g.iota([], { shape: [capacity], axis: 0 });
+  const capped = scaleScores(g, g.matmul([rows, keys]), attrs);
+  const scores = fallWithDistance(g, capped, [position, places], attrs.slopes);
   const seen = visibleKeys(g, position, places, attrs.window);
   const visible = attrs.chunk === undefined ? seen : inChunk(g, seen, position, places, attrs.chunk);
   const hidden = hideScores(g, scores, visible);
@@ -89,7 +95,7 @@ function mlxTakes(node: NodeInfo<AttentionCachedAttrs>): true | string {
 function mlxCachedAttention(
   e: MlxEmitter,
   [q, k, v, past]: Operands<MlxValue>,
-  { scale, window }: AttentionCachedAttrs,
+  { scale, window, slopes }: AttentionCachedAttrs,
 ): MlxValue {
   const [tokens = 0, heads = 0, size = 0] = q.type.shape;
   const [kvHeads = 0, capacity = 0, valueSize = 0] = v.type.shape;
@@ -101,7 +107,16 @@ function mlxCachedAttention(
     return mlxShaped(e, wide, [1, kvHeads, capacity, last]);
   };
   const seen = e.one("cache_mask", [past], tensor("bool", [tokens, capacity]), window === undefined ? {} : { window });
-  const mask = window === undefined ? seen : mlxAdditive(e, seen, plainDType(dtype, "attention_cached"));
+  const own = plainDType(dtype, "attention_cached");
+  const hidden = window === undefined && slopes === undefined ? seen : mlxAdditive(e, seen, own);
+  const mask =
+    slopes === undefined
+      ? hidden
+      : e.one(
+          "add",
+          [hidden, mlxFall(e, [past], [own, heads, tokens, capacity], slopes)],
+          tensor(own, [heads, tokens, capacity]),
+        );
   const rows = mlxShaped(e, turn(q, [heads, tokens, size]), [1, heads, tokens, size]);
   const mixed = e.one(
     "attention",
@@ -113,11 +128,12 @@ function mlxCachedAttention(
 }
 
 /** For the CPU's kernels: their window includes the token's own position. */
-export const cpuAttentionParams = ({ scale, softcap, window, chunk }: AttentionCachedAttrs): KernelParams => ({
+export const cpuAttentionParams = ({ scale, softcap, window, chunk, slopes }: AttentionCachedAttrs): KernelParams => ({
   scale,
   softcap: softcap ?? 0,
   window: window === undefined ? 0 : window + 1,
   ...(chunk !== undefined && { chunk }),
+  ...(slopes && { slopes }),
   causal: true,
 });
 
@@ -132,20 +148,33 @@ const cached = (
   return sample(title, [...normals(seed, [tokens, heads, size], cache, cache), scalarInput(past)], attrs, more);
 };
 
+/** Attributes that say what is seen, and how scores are made. */
+export const ATTENTION_CACHED_ATTRS: AttrSchema<AttentionCachedAttrs> = {
+  scale: attr.float(),
+  softcap: attr.optional(attr.float()),
+  window: attr.optional(attr.int(0)),
+  chunk: attr.optional(attr.int(1)),
+  slopes: attr.optional(attr.floats()),
+};
+
+/** By JAX, over `attend`. */
+export const CACHED_JAX = jaxAttention(
+  `
+i, j = np.arange(x0.shape[0])[:, None] + x3, np.arange(x1.shape[1])[None]
+keep = (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
+np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None, i - j))[0].swapaxes(0, 1)
+`.trim(),
+);
+
 export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arity> = defineOp({
   name: "attention_cached",
   summary:
-    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t. Sinks [H] take part in the softmax and have no value.",
+    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t. With ALiBi's slopes, one for each head, scores lose slope · distance. Sinks [H] take part in the softmax and have no value.",
   arity: { least: 4, most: 5 },
   operands: ["query", "key cache", "value cache", "past", "sinks"],
   outputs: "one",
-  attributes: {
-    scale: attr.float(),
-    softcap: attr.optional(attr.float()),
-    window: attr.optional(attr.int(0)),
-    chunk: attr.optional(attr.int(1)),
-  },
-  infer: ([q, k, v, past, sinks]) => {
+  attributes: ATTENTION_CACHED_ATTRS,
+  infer: ([q, k, v, past, sinks], attrs) => {
     const [tokens, heads, size] = q.shape;
     const [kvHeads, capacity, keySize] = k.shape;
     const [, , valueSize = 0] = v.shape;
@@ -164,6 +193,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
         `[attention_cached] got ${[q, k, v, past].map(formatType).join(", ")}; expected [T,H,D], [Hkv,capacity,D], [Hkv,capacity,Dv], i32[]`,
       );
     groupOf("attention_cached", heads, kvHeads);
+    checkSlopes("attention_cached", heads, attrs);
     if (sinks !== undefined && (sinks.dtype !== q.dtype || sinks.shape.length !== 1 || sinks.shape[0] !== heads))
       throw new WorkbenchError(
         "IR_SHAPE",
@@ -182,19 +212,13 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
         const from = Math.max(inWindow, attrs.chunk === undefined ? 0 : position - (position % attrs.chunk));
         const keys = Array.from({ length: position - from + 1 }, (_, i) => from + i);
         const operands = { q, k, v, row: t * heads + h, kv: Math.floor((h * kvHeads) / heads) };
-        attendRow(operands, keys, attrs, out, { sink: sinks && at(sinks.data, h) });
+        const slope = attrs.slopes?.[h] ?? 0;
+        const bias = (key: number): number => -slope * (position - key);
+        attendRow(operands, keys, attrs, out, { bias, sink: sinks && at(sinks.data, h) });
       }
     return hostTensor(q.dtype, [tokens, heads, valueSize], out);
   },
-  oracle: {
-    jax: jaxAttention(
-      `
-i, j = np.arange(x0.shape[0])[:, None] + x3, np.arange(x1.shape[1])[None]
-keep = (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
-np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None))[0].swapaxes(0, 1)
-`.trim(),
-    ),
-  },
+  oracle: { jax: CACHED_JAX },
   gradient: decomposed(decompose),
   batching: eachItem("attention_cached"),
   traits: ["pure", "sensitive"],
@@ -203,7 +227,7 @@ np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs
       takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"], ["f32"]],
       params: cpuAttentionParams,
     }),
-    coreml: milNative((e, [q, key, value, past, sinks], { scale, softcap, window, chunk }) => {
+    coreml: milNative((e, [q, key, value, past, sinks], { scale, softcap, window, chunk, slopes }) => {
       const mixed = e.attention({
         query: e.op("transpose", { x: q, perm: [1, 0, 2] }),
         key,
@@ -214,6 +238,7 @@ np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs
         softcap,
         window: window === undefined ? undefined : window + 1,
         chunk,
+        slopes,
         sinks,
       });
       return e.op("transpose", { x: mixed, perm: [1, 0, 2] });
@@ -242,6 +267,24 @@ np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs
       { scale: 0.5 },
       { differentiable: false },
     ),
+    cached(
+      "slopes, grouped heads, symbolic",
+      40,
+      ["T", 6, 2, 9, 3, 2],
+      { scale: 0.6, slopes: alibiSlopes(6, 8) },
+      { bindings: { T: 4 } },
+    ),
+    cached("slopes, one token, window", 43, [1, 2, 1, 9, 4, 7], { scale: 0.5, window: 4, slopes: [0.5, 0.0625] }),
+    sample(
+      "slopes and sinks, more keys than the CPU engine takes at once",
+      [normal(46, [1, 2, 2]), normal(47, [1, 1100, 2]), normal(48, [1, 1100, 2]), scalarInput(1080), normal(49, [2])],
+      { scale: 0.5, softcap: 3, slopes: [0.001, 0.0004] },
+      { differentiable: false },
+    ),
+    sample("slopes, values of another size", [...normals(36, [5, 2, 4], [1, 8, 4], [1, 8, 3]), scalarInput(2)], {
+      scale: 0.5,
+      slopes: [0.25, 0.5],
+    }),
     cached("chunk", 28, [5, 2, 1, 9, 4, 2], { scale: 0.5, chunk: 3 }),
     cached("one token, chunk", 31, [1, 2, 1, 9, 4, 7], { scale: 0.5, chunk: 4 }),
     sample(

@@ -1,6 +1,7 @@
 import { milNative, milPlain } from "../../backends/coreml/rules.ts";
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { AttrSchema } from "../../ir/attributes.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -41,6 +42,29 @@ function gradient(context: VjpContext<RopeTableAttrs, Range<1, 2>>): readonly (V
   return [undefined, first !== undefined && second !== undefined ? g.add([first, second]) : first];
 }
 
+export const ROPE_TABLE_ATTRS: AttrSchema<RopeTableAttrs> = {
+  dims: attr.int(2),
+  base: attr.float(),
+  scaling: attr.oneOf(["none", "linear", "yarn"]),
+  factor: attr.float(),
+  originalContext: attr.int(0),
+  attentionFactor: attr.float(),
+  betaFast: attr.float(),
+  betaSlow: attr.float(),
+};
+
+/** By NumPy: `inv`, the angle of each pair at position 1. */
+export const ROPE_ANGLES = lines(
+  `
+def ramp(low, high, n):
+    return np.clip((np.arange(n) - low) / max(high - low, 0.001), 0, 1)
+`.trim(),
+  'inv = a["base"] ** (-np.arange(0, a["dims"], 2) / a["dims"])',
+  'at = lambda r: a["dims"] * np.log(a["originalContext"] / (2 * np.pi * r)) / (2 * np.log(a["base"]))',
+  'mix = ramp(max(np.floor(at(a["betaFast"])), 0), min(np.ceil(at(a["betaSlow"])), a["dims"] - 1), a["dims"] // 2) if a["scaling"] == "yarn" else 1.0',
+  'inv = inv if a["scaling"] == "none" else inv / a["factor"] * mix + inv * (1 - mix)',
+);
+
 const plain: RopeTableAttrs = {
   dims: 8,
   base: 10000,
@@ -59,16 +83,7 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, Range<1, 2>, "many"> =
   operands: ["positions", "factors"],
   outputs: "many",
   results: ["cosines", "sines"],
-  attributes: {
-    dims: attr.int(2),
-    base: attr.float(),
-    scaling: attr.oneOf(["none", "linear", "yarn"]),
-    factor: attr.float(),
-    originalContext: attr.int(0),
-    attentionFactor: attr.float(),
-    betaFast: attr.float(),
-    betaSlow: attr.float(),
-  },
+  attributes: ROPE_TABLE_ATTRS,
   infer: ([positions, factors], { dims, base, factor, scaling, originalContext }) => {
     if (positions.dtype !== "i32" || positions.shape.length !== 1)
       throw new WorkbenchError("IR_TYPE", `[rope_table] positions: got ${formatType(positions)}, expected i32[T]`);
@@ -109,14 +124,7 @@ export const rope_table: Op<"rope_table", RopeTableAttrs, Range<1, 2>, "many"> =
   },
   oracle: {
     numpy: lines(
-      `
-def ramp(low, high, n):
-    return np.clip((np.arange(n) - low) / max(high - low, 0.001), 0, 1)
-`.trim(),
-      'inv = a["base"] ** (-np.arange(0, a["dims"], 2) / a["dims"])',
-      'at = lambda r: a["dims"] * np.log(a["originalContext"] / (2 * np.pi * r)) / (2 * np.log(a["base"]))',
-      'mix = ramp(max(np.floor(at(a["betaFast"])), 0), min(np.ceil(at(a["betaSlow"])), a["dims"] - 1), a["dims"] // 2) if a["scaling"] == "yarn" else 1.0',
-      'inv = inv if a["scaling"] == "none" else inv / a["factor"] * mix + inv * (1 - mix)',
+      ROPE_ANGLES,
       "z = a['attentionFactor'] * np.exp(1j * np.outer(x0, inv / (xs[1] if len(xs) > 1 else 1.0)))",
       "(z.real, z.imag)",
     ),

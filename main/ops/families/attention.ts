@@ -7,7 +7,7 @@ import type { DType } from "../../ir/dtype.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
-import { hostScalar } from "../../ir/hostTensor.ts";
+import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
 import type { NodeInfo } from "../defineOp.ts";
 import { softmaxLine } from "../reduce/softmax.ts";
@@ -21,6 +21,29 @@ export interface ScoreAttrs {
   readonly scale: number;
   /** c · tanh(s / c) on the scaled scores, before the mask. */
   readonly softcap?: number;
+  /** ALiBi: one for each head; a score loses slope · |key - position|, after the cap. */
+  readonly slopes?: readonly number[];
+}
+
+/**
+ * ALiBi's slopes (Press et al., 2022): 2^(-most / n), its square, its cube … where the heads are a power of two n; with more
+ * heads, the others take every second power of its root.
+ */
+export function alibiSlopes(heads: number, most: number): readonly number[] {
+  const whole = 2 ** Math.floor(Math.log2(heads));
+  const [even, odd] = [2 ** (-most / whole), 2 ** (-most / 2 / whole)];
+  return Array.from({ length: heads }, (_, h) =>
+    Math.fround(h < whole ? even ** (h + 1) : odd ** (2 * (h - whole) + 1)),
+  );
+}
+
+/** One slope for each head, or none at all. */
+export function checkSlopes(op: string, heads: Dim | undefined, { slopes }: ScoreAttrs): void {
+  if (slopes !== undefined && slopes.length !== heads)
+    throw new WorkbenchError(
+      "IR_ATTRIBUTE",
+      `[${op}] slopes: got ${slopes.length}, expected one for each of ${heads ?? "no"} heads`,
+    );
 }
 
 /** Query heads per key head. */
@@ -80,6 +103,22 @@ export function scaleScores(g: OpBuilder, scores: Value, { scale, softcap }: Sco
   return g.mul([g.tanh([g.div([scaled, cap])]), cap]);
 }
 
+/** Scores [.., heads of a group, rows, keys] less slope · distance; `position` [rows, 1] and `places` [keys] are i32. */
+export function fallWithDistance(
+  g: OpBuilder,
+  scores: Value,
+  [position, places]: readonly [Value, Value],
+  slopes: readonly number[] | undefined,
+): Value {
+  if (slopes === undefined) return scores;
+  const { dtype: own, shape } = g.typeOf(scores);
+  const dtype = plainDType(own, "attention");
+  const [kvHeads = 1, group = 1] = shape.slice(-4);
+  const each = g.constant(hostTensor(dtype, [Number(kvHeads), Number(group), 1, 1], Float64Array.from(slopes)));
+  const distance = g.cast([g.abs([g.sub([places, position])])], { to: dtype });
+  return g.sub([scores, g.mul([each, distance])]);
+}
+
 /** Scores where `visible`, very low ones elsewhere. */
 export const hideScores = (g: OpBuilder, scores: Value, visible: Value): Value =>
   g.where([visible, scores, scalarLike(g, scores, maskedScore(plainDType(g.typeOf(scores).dtype, "attention")))]);
@@ -116,6 +155,14 @@ export function mlxWithoutBlindRows(e: MlxEmitter, mixed: MlxValue, visible: Mlx
   return e.one("multiply", [mixed, any], mixed.type);
 }
 
+/** What ALiBi adds to scores [heads, rows, keys], aligned at the bottom right or behind `past`. */
+export const mlxFall = (
+  e: MlxEmitter,
+  past: readonly MlxValue[],
+  [dtype, ...shape]: readonly [DType, Dim, Dim, Dim],
+  slopes: readonly number[],
+): MlxValue => e.one("distance_bias", past, tensor(dtype, shape), { slopes });
+
 /** The value under another shape. */
 export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>
   e.one("reshape", [x], tensor(x.type.dtype, shape));
@@ -128,10 +175,11 @@ export const jaxAttention = (mask: string): string =>
   lines(
     `
 @jax.jit
-def attend(q, k, v, keep, bias, sinks=None):
+def attend(q, k, v, keep, bias, sinks=None, away=0):
     g = q.shape[1] // k.shape[1]
     s = a["scale"] * jnp.einsum("bhqd,bhkd->bhqk", q, jnp.repeat(k, g, 1))
     s = a["softcap"] * jnp.tanh(s / a["softcap"]) if "softcap" in a else s
+    s = s - jnp.array(a["slopes"])[:, None, None] * jnp.abs(away) if "slopes" in a else s
     if sinks is None:
         p = jax.nn.softmax(s + bias, -1, where=keep)
     else:

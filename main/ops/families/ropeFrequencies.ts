@@ -70,3 +70,16 @@ export function ggmlAngles(attrs: RopeTableAttrs): GgmlAngles {
     kept: scaling === "yarn" ? keptShares(attrs).map((keep) => Math.fround(1 - Math.fround(1 - keep))) : [],
   };
 }
+
+/**
+ * Which of a token's positions each pair follows: 0 time, 1 height, 2 width, 3 another. In sections the first pairs follow the
+ * time, the next the height, then the width (Qwen2-VL); interleaved they take turns as long as their sections last (Qwen3-VL).
+ */
+export function ropeStreams(pairs: number, sections: readonly number[], interleaved: boolean): readonly number[] {
+  const [time = 0, height = 0, width = 0] = sections;
+  const round = sections.reduce((sum, count) => sum + count, 0);
+  const counts = [time, height, width];
+  const inTurns = (s: number): number => (s < 3 * (counts[s % 3] ?? 0) ? s % 3 : 3);
+  const inRuns = (s: number): number => (s < time ? 0 : s < time + height ? 1 : s < time + height + width ? 2 : 3);
+  return Array.from({ length: pairs }, (_, i) => (interleaved ? inTurns(i % round) : inRuns(i % round)));
+}

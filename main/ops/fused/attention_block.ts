@@ -73,7 +73,10 @@ const calculated = (attrs: AttentionBlockAttrs): Parts<HostTensor> => ({
   attend: (operands) => attention_cached.reference(operands, attrs, []),
 });
 
-const built = (g: OpBuilder, { dims, style, scale, softcap, window, chunk }: AttentionBlockAttrs): Parts<Value> => ({
+const built = (
+  g: OpBuilder,
+  { dims, style, scale, softcap, window, chunk, slopes }: AttentionBlockAttrs,
+): Parts<Value> => ({
   norm: (x, gamma, eps) => g.rms_norm([x, gamma], { eps }),
   turn: (x, cos, sin) => g.rope([x, cos, sin], { dims, style }),
   append: (cache, rows, past) => g.kv_append([cache, rows, past]),
@@ -83,6 +86,7 @@ const built = (g: OpBuilder, { dims, style, scale, softcap, window, chunk }: Att
       ...(softcap === undefined ? {} : { softcap }),
       ...(window === undefined ? {} : { window }),
       ...(chunk === undefined ? {} : { chunk }),
+      ...(slopes === undefined ? {} : { slopes }),
     }),
 });
 
@@ -142,6 +146,7 @@ export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8
     softcap: attr.optional(attr.float()),
     window: attr.optional(attr.int(0)),
     chunk: attr.optional(attr.int(1)),
+    slopes: attr.optional(attr.floats()),
     dims: attr.int(2),
     style: attr.oneOf(["neox", "pairs"]),
     eps: attr.optional(attr.float()),
@@ -175,6 +180,7 @@ def attend(q, k, v, past):
         g = h * k.shape[0] // q.shape[1]
         w = a["scale"] * k[g, first : past + t + 1] @ q[t, h]
         w = a["softcap"] * np.tanh(w / a["softcap"]) if "softcap" in a else w
+        w = w - a["slopes"][h] * np.arange(past + t - first, -1, -1) if "slopes" in a else w
         w = np.append(w, sinks[h]) if sinks is not None else w
         y[t, h] = scipy.special.softmax(w)[: past + t + 1 - first] @ v[g, first : past + t + 1]
     return y
@@ -207,6 +213,11 @@ def attend(q, k, v, past):
       "pairs, part of the head, values of another size",
       [...normals(17, [2, 3, 5], [2, 3, 5], [2, 3, 3], [2, 2], [2, 2], [3, 4, 5], [3, 4, 3]), scalarInput(0)],
       { scale: 0.5, dims: 4, style: "pairs" },
+    ),
+    sample(
+      "slopes, one token",
+      [...normals(71, [1, 4, 6], [1, 2, 6], [1, 2, 6], [1, 3], [1, 3], [2, 5, 6], [2, 5, 6]), scalarInput(3)],
+      { scale: 0.4, slopes: [0.5, 0.25, 0.125, 0.0625], dims: 6, style: "neox" },
     ),
     sample(
       "sinks, window",

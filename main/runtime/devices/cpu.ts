@@ -266,7 +266,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
     },
     weightTypes: TENSORS,
     reads: { unit: "cpu", held: heldAsStored, form: "as the file packs them" },
-    kept: { cacheType },
+    kept: { cacheType, packs: true },
     probe() {
       const failure = access.failure();
       if (failure === undefined)

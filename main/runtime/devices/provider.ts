@@ -4,7 +4,7 @@
  * for an id. `Source` is what the caller has of an open model besides its file, which a device may need to make a package.
  */
 import type { ErrorCode } from "../../diagnostics/codes.ts";
-import type { WorkbenchError } from "../../diagnostics/errors.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
@@ -15,6 +15,7 @@ import { compileNow } from "../../compiler/compile.ts";
 import type { CompileObserver } from "../../compiler/compile.ts";
 import type { DispatchPolicy } from "../../compiler/support.ts";
 import type { Backend } from "../../ops/defineOp.ts";
+import type { CacheType } from "../../models/blocks.ts";
 import type { Pooling } from "../../models/family.ts";
 import type { DecoderModel } from "../decoderModel.ts";
 import type { DecoderSession } from "../decoderSession.ts";
@@ -98,7 +99,17 @@ export interface EmbedderRequest<Source> extends Pick<
   readonly pooling: Pooling;
 }
 
-export type CacheType = "f16" | "f32";
+/** Refuses packed keys and values where the device does not attend over them. */
+export function requireCacheType({ title, kept }: Pick<DeviceProvider, "title" | "kept">, type?: CacheType): void {
+  if (type === undefined || type === "f16" || type === "f32" || kept?.packs === true) return;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[cache] type of keys and values: got ${type} on ${title}, expected f16 or f32`,
+    {
+      hint: "Only the CPU engine attends over packed keys and values in place: choose cpu, or another type.",
+    },
+  );
+}
 
 /** A decoder on a device; sessions in tokens are opened over it. */
 export interface DeviceDecoder {
@@ -151,7 +162,7 @@ export interface DeviceProvider<Source = unknown, Decoder extends DeviceDecoder 
   /** It only stands in for another device and is in no list. */
   readonly hidden?: boolean;
   /** Decoders stay with their model for the next job, and keep keys and values in this type unless told otherwise. */
-  readonly kept?: { readonly cacheType: CacheType };
+  readonly kept?: { readonly cacheType: CacheType; readonly packs?: true };
   /** What does the same work where this device is missing: an id, to be offered. */
   readonly instead?: string;
   /** Whether it is here; what it is, or what is missing. Asked often, so it remembers. */

@@ -326,7 +326,7 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
       segments: "The reference runs whole graphs.",
     },
     weightTypes: dequantizableTypes.filter((type) => !isInteger(type)),
-    kept: { cacheType },
+    kept: { cacheType, packs: true },
     probe: () => ({ ok: true, sentence: REFERENCE_SENTENCE }),
     refuses: referenceRefusal,
     notice: (parameters) => ({ sentence: REFERENCE_SENTENCE, secondsPerToken: referenceEstimate(parameters) }),

@@ -14,6 +14,8 @@ interface Piece {
   readonly value: MilValue;
   readonly keys: number;
   readonly mask: MilValue | undefined;
+  /** What a key is before the row's position, [rows, keys]; with slopes. */
+  readonly distance?: MilValue | undefined;
 }
 
 export function attend(e: CoremlEmitter, args: AttentionArgs): MilValue {
@@ -40,14 +42,32 @@ function piecesOf(e: CoremlEmitter, args: AttentionArgs, rows: number): readonly
   const [keys, values] = [args.key.cache, args.value.cache];
   if (keys !== undefined && values !== undefined && args.past !== undefined) {
     const [stored, fresh] = [e.sizes(keys.stored, "attention")[1] ?? 0, e.sizes(keys.fresh, "attention")[1] ?? 0];
-    const causal = freshMask(e, args, args.past, rows, fresh);
+    const [causal, older] = [freshMask(e, args, args.past, rows, fresh), storedMask(e, args, args.past, rows, stored)];
+    const [near, far] = args.slopes
+      ? [distances(e, undefined, rows, fresh), distances(e, args.past, rows, stored)]
+      : [];
     return [
-      { key: keys.stored, value: values.stored, keys: stored, mask: storedMask(e, args, args.past, rows, stored) },
-      { key: keys.fresh, value: values.fresh, keys: fresh, mask: causal },
+      { key: keys.stored, value: values.stored, keys: stored, mask: older, distance: far },
+      { key: keys.fresh, value: values.fresh, keys: fresh, mask: causal, distance: near },
     ];
   }
   const count = e.sizes(args.key, "attention")[1] ?? 0;
-  return [{ key: args.key, value: args.value, keys: count, mask: maskFor(e, args, rows, count) }];
+  const distance = args.slopes ? distances(e, args.past, rows, count) : undefined;
+  return [{ key: args.key, value: args.value, keys: count, mask: maskFor(e, args, rows, count), distance }];
+}
+
+/** ALiBi's distances, key - (past + row), of the element type of the scores; a step's own keys begin at `past`. */
+const distances = (e: CoremlEmitter, past: MilValue | undefined, rows: number, keys: number): MilValue =>
+  e.once(`distance ${past?.name ?? ""} ${rows} ${keys}`, () => {
+    const limit = past === undefined ? column(e, rows) : e.op("add", { x: column(e, rows), y: past });
+    return e.cast(e.op("sub", { x: line(e, 0, keys), y: limit }), e.float);
+  });
+
+/** Scores [groups, share, rows, keys] with what they lose by the distance: slope · (key - position), which is 0 or less. */
+function fallen(e: CoremlEmitter, split: MilValue, slopes: readonly number[], distance: MilValue): MilValue {
+  const [groups = 1, share = 1] = e.sizes(split, "attention");
+  const each = e.constant(e.float, [groups, share, 1, 1], Float32Array.from(slopes));
+  return e.op("add", { x: split, y: e.op("mul", { x: distance, y: each }) });
 }
 
 function freshMask(
@@ -73,6 +93,11 @@ function scoresOf(
   if (args.softcap !== undefined && args.softcap > 0) {
     const bent = e.op("tanh", { x: e.op("mul", { x: scores, y: 1 / args.softcap }) });
     scores = e.op("mul", { x: bent, y: args.softcap });
+  }
+  if (args.slopes !== undefined && piece.distance !== undefined) {
+    const split = e.op("reshape", { x: scores, shape: [groups, share, rows, piece.keys] });
+    const lower = fallen(e, split, args.slopes, piece.distance);
+    scores = e.op("reshape", { x: lower, shape: [groups, share * rows, piece.keys] });
   }
   if (piece.mask === undefined) return scores;
   // One row of mask serves all rows of scores as it is.

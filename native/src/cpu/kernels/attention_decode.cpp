@@ -119,16 +119,20 @@ struct Part {
   float& total(size_t g) const { return o[g * stride + head_dim + 1]; }
 };
 
-void weigh(const AttentionArgs& a, float* s, size_t count, const Part& part, size_t g) {
+// Scores of the keys [key0, key0 + count) of a token and head become weights.
+struct Scored {
+  size_t head, t, key0, count;
+};
+void weigh(const AttentionArgs& a, float* s, const Scored& keys, const Part& part, size_t g) {
+  const size_t count = keys.count;
   const float top = part.top(g);
   for (size_t j = count; j % W != 0; ++j) s[j] = s[count - 1];
   const F scale = fset(a.scale);
+  for (size_t j = 0; j < count; j += W) fstore(s + j, softcapped(a, fload(s + j) * scale));
+  fall(a, keys.head, keys.t, keys.key0, count, s);
+  for (size_t j = count; j % W != 0; ++j) s[j] = s[count - 1];
   F m = fset(top);
-  for (size_t j = 0; j < count; j += W) {
-    const F scaled = softcapped(a, fload(s + j) * scale);
-    fstore(s + j, scaled);
-    m = fmax(scaled, m);
-  }
+  for (size_t j = 0; j < count; j += W) m = fmax(fload(s + j), m);
   for (size_t j = count; j % W != 0; ++j) s[j] = kMinusInfinity;
   const float now = fhmax(m);
   F sum = fzero();
@@ -147,9 +151,34 @@ void weigh(const AttentionArgs& a, float* s, size_t count, const Part& part, siz
   part.total(g) += fsum(sum);
 }
 
+// Packed rows are taken as the floats that they become.
+template <class Keys, bool = kIsPacked<Keys>>
+struct WideKeys {
+  using Of = Keys;
+};
+template <class Keys>
+struct WideKeys<Keys, true> {
+  using Of = KeysF32;
+};
+template <class Keys>
+using Wide = typename WideKeys<Keys>::Of;
+
+// `count` rows as they are, or unpacked into `to`.
+template <class Keys>
+RLX_INLINE const typename Wide<Keys>::Element* wide_rows(const typename Keys::Element* rows, size_t count,
+                                                         size_t head_dim, float* to) {
+  if constexpr (kIsPacked<Keys>) {
+    for (size_t j = 0; j < count; ++j) Keys::unpack(rows + j * row_of<Keys>(head_dim), head_dim, to + j * head_dim);
+    return to;
+  } else {
+    return rows;
+  }
+}
+
 template <class Keys>
 void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, size_t key1, const Part& part,
-               float* scores) {
+               float* scores, float* unpacked) {
+  const size_t row = row_of<Keys>(a.head_dim);
   const size_t group = group_of(a);
   const auto* k = static_cast<const typename Keys::Element*>(a.k) + kv_head * a.kv_head_stride;
   const auto* v = static_cast<const typename Keys::Element*>(a.v) + kv_head * a.kv_head_stride;
@@ -166,15 +195,17 @@ void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, si
   // Blocks start at fixed keys so that the cut into parts does not change a token's blocks.
   for (size_t key = first; key < last;) {
     const size_t end = min_size((key / kDecodeKeys + 1) * kDecodeKeys, last), count = end - key;
-    const auto* keys = k + key * a.head_dim;
-    const auto* values = v + key * a.head_dim;
+    const auto* keys = wide_rows<Keys>(k + key * row, count, a.head_dim, unpacked);
+    const auto* values = wide_rows<Keys>(v + key * row, count, a.head_dim, unpacked + kDecodeKeys * a.head_dim);
     by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {
-      score_rows<Keys, rows>(q + g * a.q_head_stride, a.q_head_stride, keys, values, count, a.head_dim,
-                             scores + g * kDecodeKeys);
+      score_rows<Wide<Keys>, rows>(q + g * a.q_head_stride, a.q_head_stride, keys, values, count, a.head_dim,
+                                   scores + g * kDecodeKeys);
     });
-    for (size_t g = 0; g < group; ++g) weigh(a, scores + g * kDecodeKeys, count, part, g);
+    for (size_t g = 0; g < group; ++g)
+      weigh(a, scores + g * kDecodeKeys, {kv_head * group + g, t, key, count}, part, g);
     by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {
-      add_rows<Keys, rows>(scores + g * kDecodeKeys, values, count, a.head_dim, part.o + g * part.stride, part.stride);
+      add_rows<Wide<Keys>, rows>(scores + g * kDecodeKeys, values, count, a.head_dim, part.o + g * part.stride,
+                                 part.stride);
     });
     key = end;
   }
@@ -190,13 +221,12 @@ void attention_decode(const AttentionArgs& a, size_t kv_head, size_t key0, size_
   const size_t group = group_of(a), stride = part_stride(a.head_dim);
   float* scores = static_cast<float*>(scratch);
   float* own = scores + group * kDecodeKeys;
+  float* unpacked = own + group * stride;  // keys and values of a block, where they are packed
   for (size_t t = 0; t < a.tokens; ++t) {
     const Part part = {partial != nullptr ? partial + t * group * stride : own, stride, a.head_dim};
-    if (a.kv_type == Type::f16) {
-      run_token<KeysF16>(a, kv_head, t, key0, key1, part, scores);
-    } else {
-      run_token<KeysF32>(a, kv_head, t, key0, key1, part, scores);
-    }
+    by_keys(a.kv_type, [&](auto keys) RLX_LAMBDA {
+      run_token<decltype(keys)>(a, kv_head, t, key0, key1, part, scores, unpacked);
+    });
     if (partial != nullptr) continue;
     for (size_t g = 0; g < group; ++g) {
       const float inverse = part.total(g) > 0.0f ? 1.0f / part.total(g) : part.total(g);

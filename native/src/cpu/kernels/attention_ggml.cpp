@@ -26,9 +26,10 @@ float dot_in_tile(const float* a, const float* b, size_t n) {
 
 // Scores of one row become weights; zero outside of what it sees, from the group of W keys that
 // `see` begins in.
-void weigh(const AttentionArgs& a, float* s, KeyRange see, size_t head) {
+void weigh(const AttentionArgs& a, float* s, KeyRange see, size_t head, size_t t) {
   const size_t from = see.first / W * W, end = (see.last + W - 1) / W * W;
   for (size_t j = from; j < end; j += W) fstore(s + j, softcapped(a, fload(s + j) * fset(a.scale)));
+  fall(a, head, t, see.first, see.last - see.first, s + see.first);
   for (size_t j = from; j < see.first; ++j) s[j] = kMinusInfinity;
   for (size_t j = see.last; j < end; ++j) s[j] = kMinusInfinity;
   const float sink = row_start(a, head).top;
@@ -130,7 +131,7 @@ void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1
       for (size_t j = keys.first; j < keys.last; ++j)
         scores[r * stride + j] = product(k + j * a.head_dim, q, a.head_dim);
     });
-    each_row([&](size_t r, size_t t, size_t head) { weigh(a, scores + r * stride, visible(a, t), head); });
+    each_row([&](size_t r, size_t t, size_t head) { weigh(a, scores + r * stride, visible(a, t), head, t); });
     memset(sums, 0, rows * row_sums * sizeof(float));
     each_tile([&](size_t r, size_t, size_t, KeyRange keys) {
       if (keys.last <= keys.first) return;

@@ -50,8 +50,13 @@ Work lay_out(size_t head_dim, size_t rows, void* scratch) {
 template <class Keys>
 void to_floats(const typename Keys::Element* from, size_t n, size_t padded, float* to) {
   size_t i = 0;
-  for (; i + W <= n; i += W) fstore(to + i, Keys::load(from + i));
-  for (; i < n; ++i) to[i] = Keys::one(from[i]);
+  if constexpr (kIsPacked<Keys>) {
+    Keys::unpack(from, n, to);
+    i = n;
+  } else {
+    for (; i + W <= n; i += W) fstore(to + i, Keys::load(from + i));
+    for (; i < n; ++i) to[i] = Keys::one(from[i]);
+  }
   for (; i < padded; ++i) to[i] = 0.0f;
 }
 
@@ -61,7 +66,7 @@ void load_keys(const typename Keys::Element* k, size_t head_dim, size_t count, c
     for (size_t i = 0; i < static_cast<size_t>(W); ++i) {
       float* line = w.lines + i * w.depth;
       if (j + i < count) {
-        to_floats<Keys>(k + (j + i) * head_dim, head_dim, w.depth, line);
+        to_floats<Keys>(k + (j + i) * row_of<Keys>(head_dim), head_dim, w.depth, line);
       } else {
         memset(line, 0, w.depth * sizeof(float));
       }
@@ -84,13 +89,15 @@ void add_bias(const float* bias, size_t count, float* s) {
 }
 
 // Scores of one row become weights; the row's output so far is rescaled to the new maximum.
-void weigh_row(const AttentionArgs& a, KeyRange see, size_t key0, size_t row, const float* bias, const Work& w) {
+void weigh_row(const AttentionArgs& a, KeyRange see, size_t head, size_t t, size_t key0, size_t row, const float* bias,
+               const Work& w) {
   float* s = w.s + row * kKeyTile;
   const size_t from = see.first > key0 ? min_size(see.first - key0, kKeyTile) : 0;
   const size_t to = see.last > key0 ? min_size(see.last - key0, kKeyTile) : 0;
   if (a.softcap != 0.0f) {
     for (size_t j = 0; j < kKeyTile; j += W) fstore(s + j, softcapped(a, fload(s + j)));
   }
+  fall(a, head, t, key0, to, s);
   if (bias != nullptr) add_bias(bias, to, s);
   for (size_t j = 0; j < from; ++j) s[j] = kMinusInfinity;
   for (size_t j = to; j < kKeyTile; ++j) s[j] = kMinusInfinity;
@@ -142,10 +149,10 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
   const size_t first = visible(a, t0).first / kKeyTile * kKeyTile, last = visible(a, t1 - 1).last;
   for (size_t key0 = first; key0 < last; key0 += kKeyTile) {
     const size_t count = min_size(kKeyTile, last - key0);
-    load_keys<Keys>(k + key0 * a.head_dim, a.head_dim, count, w);
+    load_keys<Keys>(k + key0 * row_of<Keys>(a.head_dim), a.head_dim, count, w);
     for (size_t j = 0; j < kKeyTile; ++j) {
       if (j < count) {
-        to_floats<Keys>(v + (key0 + j) * a.head_dim, a.head_dim, w.width, w.v + j * w.width);
+        to_floats<Keys>(v + (key0 + j) * row_of<Keys>(a.head_dim), a.head_dim, w.width, w.v + j * w.width);
       } else {
         memset(w.v + j * w.width, 0, w.width * sizeof(float));
       }
@@ -158,7 +165,7 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
       const size_t t = t0 + r / group, head = kv_head * group + r % group;
       const float* bias =
           a.bias == nullptr ? nullptr : a.bias + head * a.bias_head_stride + t * a.bias_token_stride + key0;
-      weigh_row(a, visible(a, t), key0, r, bias, w);
+      weigh_row(a, visible(a, t), head, t, key0, r, bias, w);
     }
     for (size_t d = 0; d < w.width; d += kTileWidth) {
       tile_rows_f32(w.s, kKeyTile, rows, w.v + d, w.width, count, w.o + d, w.width);
@@ -177,11 +184,7 @@ void attention_prompt(const AttentionArgs& a, size_t kv_head, size_t t0, size_t 
   const size_t step = max_size(1, min_size(kRowTarget / group_of(a), kAttentionTokenStep));
   for (size_t t = t0; t < t1; t += step) {
     const size_t end = min_size(t + step, t1);
-    if (a.kv_type == Type::f16) {
-      run_block<KeysF16>(a, kv_head, t, end, scratch);
-    } else {
-      run_block<KeysF32>(a, kv_head, t, end, scratch);
-    }
+    by_keys(a.kv_type, [&](auto keys) RLX_LAMBDA { run_block<decltype(keys)>(a, kv_head, t, end, scratch); });
   }
 }
 

@@ -139,12 +139,12 @@ size_t attention_ggml_scratch_bytes(size_t capacity, size_t head_dim) {
   return kGgmlRows * (rounded(capacity) + sums * rounded(head_dim)) * sizeof(float);
 }
 
-size_t attention_scratch_bytes(size_t head_dim, size_t group) {
+size_t attention_scratch_bytes(size_t head_dim, size_t group, bool packed) {
   const size_t wide = round_up(head_dim, 32);
   const size_t tokens = group >= 256 ? 1 : (256 / group < kAttentionTokenStep ? 256 / group : kAttentionTokenStep);
   const size_t rows = tokens * group;
   const size_t prompt = rows * (2 * wide + 64 + 2) + 64 * 2 * wide + 16 * wide + 256;
-  const size_t decode = group * (kDecodeKeys + round_up(head_dim + 2, 16));
+  const size_t decode = group * (kDecodeKeys + round_up(head_dim + 2, 16)) + (packed ? 2 * kDecodeKeys * head_dim : 0);
   return (prompt > decode ? prompt : decode) * sizeof(float);
 }
 

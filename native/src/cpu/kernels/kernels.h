@@ -221,18 +221,20 @@ inline constexpr size_t kGemmScratchBytes = (kChunk * kGemmStrip + kGemmPass * k
 struct AttentionArgs {
   const float* q;  // element (t, h, d) at q[t*q_token_stride + h*q_head_stride + d]
   size_t q_token_stride, q_head_stride;
-  Type kv_type;  // f32 | f16
+  Type kv_type;  // f32 | f16 | q8_0 | q4_0, the packed ones in whole blocks
   const void* k;
   const void* v;
-  size_t kv_head_stride;             // elements between kv heads: capacity * head_dim
+  size_t kv_head_stride;             // elements between kv heads: capacity * head_dim, or bytes of packed rows
   size_t heads, kv_heads, head_dim;  // head_dim: at most kMaxHeadDim
   size_t tokens, past;
-  float scale;                   // usually 1/sqrt(head_dim)
-  float softcap = 0.0f;          // 0 = off; else softcap * tanh(s / softcap)
-  size_t window = 0;             // 0 = off; else only the last `window` keys, the token's own included
-  size_t chunk = 0;              // 0 = off; else only keys of the token's own run of `chunk` positions
-  bool causal = true;            // false: every token sees all past + tokens keys
-  const float* sinks = nullptr;  // [heads] or null: a score that takes part in the softmax, without a value
+  float scale;                    // usually 1/sqrt(head_dim)
+  float softcap = 0.0f;           // 0 = off; else softcap * tanh(s / softcap)
+  size_t window = 0;              // 0 = off; else only the last `window` keys, the token's own included
+  size_t chunk = 0;               // 0 = off; else only keys of the token's own run of `chunk` positions
+  size_t reach = 0;               // 0 = off; else, not causal: keys nearer to the token than that, on either side
+  bool causal = true;             // false: every token sees all past + tokens keys
+  const float* slopes = nullptr;  // [heads] or null: a score loses slope * |key - position|, after the softcap
+  const float* sinks = nullptr;   // [heads] or null: a score that takes part in the softmax, without a value
   // Prompt only: added to the score of (h, t, key) from bias[h*bias_head_stride + t*bias_token_stride + key].
   const float* bias = nullptr;
   size_t bias_head_stride = 0, bias_token_stride = 0;
@@ -243,7 +245,8 @@ inline constexpr size_t kMaxHeadDim = 512;
 
 // Prompt: one work item = (kv head, tokens t0..t1); cut t at multiples of kAttentionTokenStep.
 inline constexpr size_t kAttentionTokenStep = 64;
-size_t attention_scratch_bytes(size_t head_dim, size_t group);  // group = heads / kv_heads
+// group = heads / kv_heads; packed: caches of blocks.
+size_t attention_scratch_bytes(size_t head_dim, size_t group, bool packed = false);
 
 // The same in ggml's order of sums, over f32 caches: scores of all keys first, softmax, then the
 // values (attention_ggml.cpp).

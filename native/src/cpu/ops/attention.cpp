@@ -24,12 +24,16 @@ class CacheAttention : public AttentionBase {
   void bind_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& past, const Tensor& y) {
     expect(q.rank == 3 && k.rank == 3 && v.rank == 3 && past.count == 1,
            "operands are not [tokens, heads, dim] and [kv heads, capacity, dim]");
-    expect(k.shape[0] == v.shape[0] && k.shape[1] == v.shape[1] && k.shape[2] == q.shape[2], "the caches do not fit");
-    expect(y.count == q.shape[0] * q.shape[1] * v.shape[2], "the result has another size");
+    packing_ = packing();
+    const bool packed = packing_ != kernels::Type::f32;
+    value_dim_ = packed ? numbers_of(v.shape[2]) : v.shape[2];
+    expect(k.shape[0] == v.shape[0] && k.shape[1] == v.shape[1] &&
+               (packed ? numbers_of(k.shape[2]) : k.shape[2]) == q.shape[2],
+           "the caches do not fit");
+    expect(y.count == q.shape[0] * q.shape[1] * value_dim_, "the result has another size");
     tokens_ = q.shape[0];
     heads_ = q.shape[1];
     dim_ = q.shape[2];
-    value_dim_ = v.shape[2];
     k_type_ = k.dtype;
     v_type_ = v.dtype;
     kv_heads_ = k.shape[0];
@@ -41,10 +45,10 @@ class CacheAttention : public AttentionBase {
     base_.out_token_stride = heads_ * value_dim_;
     base_.q_head_stride = dim_;
     base_.out_head_stride = value_dim_;
-    base_.kv_type = k.dtype == DType::f32 ? kernels::Type::f32 : kernels::Type::f16;
+    base_.kv_type = packed ? packing_ : k.dtype == DType::f32 ? kernels::Type::f32 : kernels::Type::f16;
     base_.k = k.data;
     base_.v = v.data;
-    base_.kv_head_stride = capacity_ * dim_;
+    base_.kv_head_stride = capacity_ * k.shape[2];
     base_.heads = heads_;
     base_.kv_heads = kv_heads_;
     base_.head_dim = dim_;
@@ -53,15 +57,17 @@ class CacheAttention : public AttentionBase {
     base_.softcap = static_cast<float>(c.params.number("softcap", 0));
     base_.window = c.params.size("window", 0);
     base_.chunk = c.params.size("chunk", 0);
+    expect(slopes_.empty() || slopes_.size() == heads_, "slopes: one for each head");
+    base_.slopes = slopes_.empty() ? nullptr : slopes_.data();
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
     const bool alike = value_dim_ == dim_ && k_type_ == v_type_ && dim_ <= kernels::kMaxHeadDim && dim_ > 0;
     as_ggml_ = alike && k_type_ == DType::f32 && follows_ggml();
     plain_ = !as_ggml_ && !alike;
     decode_ = tokens_ <= 4 && !as_ggml_;
-    scratch_bytes_ = rounded(plain_     ? capacity_ * sizeof(float)
+    scratch_bytes_ = rounded(plain_     ? (capacity_ + dim_ + value_dim_) * sizeof(float)
                              : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_, dim_)
-                                        : kernels::attention_scratch_bytes(dim_, group_));
+                                        : kernels::attention_scratch_bytes(dim_, group_, packed));
     partial_bytes_ = 0;
     if (!plain_ && decode_) partial_bytes_ = rounded(kernels::attention_partial_floats(base_) * sizeof(float));
   }
@@ -86,6 +92,13 @@ class CacheAttention : public AttentionBase {
     attend(args, kv_head, t0, std::min(tokens_, t0 + kernels::kAttentionTokenStep), scratch);
   }
 
+  // Numbers in a packed row of so many bytes.
+  size_t numbers_of(size_t bytes) const {
+    const size_t block = packed_bytes(packing_, 32);
+    expect(bytes % block == 0, "a row is not whole blocks");
+    return bytes / block * 32;
+  }
+
   // One query row after another, for what the kernels do not take: values of another size or type
   // than the keys, enormous heads.
   void attend_plainly(const kernels::AttentionArgs& args, size_t head, size_t t, float* scores) const {
@@ -94,7 +107,14 @@ class CacheAttention : public AttentionBase {
     const size_t in_window = args.window != 0 && keys > args.window ? keys - args.window : 0;
     const size_t first = std::max(in_window, args.chunk == 0 ? 0 : (args.past + t) / args.chunk * args.chunk);
     const float* q = args.q + t * args.q_token_stride + head * args.q_head_stride;
+    float* row = scores + capacity_;  // of a packed cache
+    const auto unpack = [&](const void* cache, size_t dim, size_t key) {
+      if (packing_ == kernels::Type::f32) return;
+      const size_t at = (kv * capacity_ + key) * packed_bytes(packing_, dim);
+      c.kernels.dequantize(packing_, static_cast<const uint8_t*>(cache) + at, row, dim);
+    };
     const auto value = [&](const void* cache, DType type, size_t dim, size_t key, size_t d) {
+      if (packing_ != kernels::Type::f32) return row[d];
       const size_t at = (kv * capacity_ + key) * dim + d;
       if (type == DType::f32) return static_cast<const float*>(cache)[at];
       float wide;
@@ -105,15 +125,18 @@ class CacheAttention : public AttentionBase {
     float largest = sink;
     for (size_t key = first; key < keys; key++) {
       double dot = 0;
+      unpack(args.k, dim_, key);
       for (size_t d = 0; d < dim_; d++) dot += static_cast<double>(q[d]) * value(args.k, k_type_, dim_, key, d);
       auto score = static_cast<float>(dot * args.scale);
       if (args.softcap != 0) score = args.softcap * std::tanh(score / args.softcap);
+      if (args.slopes != nullptr) score -= args.slopes[head] * static_cast<float>(args.past + t - key);
       scores[key] = score;
       largest = std::fmax(largest, score);
     }
     double total = args.sinks == nullptr ? 0 : std::exp(sink - largest);
     for (size_t key = first; key < keys; key++) total += scores[key] = std::exp(scores[key] - largest);
     float* out = args.out + t * args.out_token_stride + head * args.out_head_stride;
+    if (packing_ != kernels::Type::f32) return mix_packed(args.v, kv, {first, keys}, scores, total, out);
     for (size_t d = 0; d < value_dim_; d++) {
       double sum = 0;
       for (size_t key = first; key < keys; key++)
@@ -122,7 +145,22 @@ class CacheAttention : public AttentionBase {
     }
   }
 
+  // The same sum, a row of values at a time.
+  void mix_packed(const void* v, size_t kv, std::pair<size_t, size_t> keys, const float* scores, double total,
+                  float* out) const {
+    auto* row = const_cast<float*>(scores) + capacity_;
+    const size_t bytes = packed_bytes(packing_, value_dim_);
+    for (size_t d = 0; d < value_dim_; d++) out[d] = 0;
+    for (size_t key = keys.first; key < keys.second; key++) {
+      c.kernels.dequantize(packing_, static_cast<const uint8_t*>(v) + (kv * capacity_ + key) * bytes, row, value_dim_);
+      const auto share = static_cast<float>(static_cast<double>(scores[key]) / total);
+      for (size_t d = 0; d < value_dim_; d++) out[d] += share * row[d];
+    }
+  }
+
   kernels::AttentionArgs base_{};
+  kernels::Type packing_ = kernels::Type::f32;
+  const std::vector<float> slopes_ = slopes();
   size_t tokens_ = 0, heads_ = 0, kv_heads_ = 0, dim_ = 0, value_dim_ = 0, capacity_ = 0, group_ = 1;
   DType k_type_ = DType::f32, v_type_ = DType::f32;
   bool plain_ = false, decode_ = false, as_ggml_ = false;
@@ -175,7 +213,7 @@ class Attention final : public CacheAttention {
   }
   size_t traffic() const override {
     const auto past = static_cast<size_t>(std::max(0, in(3).i32()[0]));
-    return in(0).bytes + out().bytes + 2 * (past + tokens_) * kv_heads_ * dim_ * dtype_bytes(in(1).dtype);
+    return in(0).bytes + out().bytes + 2 * (past + tokens_) * kv_heads_ * in(1).shape[2] * dtype_bytes(in(1).dtype);
   }
 
  private:

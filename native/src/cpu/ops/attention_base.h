@@ -45,6 +45,16 @@ class AttentionBase : public Op {
     c.kernels.rope(args);
   }
 
+  // What rows of bytes are packed in; f32 where the cache has floats.
+  kernels::Type packing() const {
+    constexpr kernels::Type kTypes[] = {kernels::Type::f32, kernels::Type::q8_0, kernels::Type::q4_0};
+    return kTypes[c.params.integer("packing", 0, 0, 2)];
+  }
+  static size_t packed_bytes(kernels::Type type, size_t n) {
+    const kernels::TypeInfo& info = kernels::kTypeInfo[static_cast<size_t>(type)];
+    return n / info.block * info.bytes;
+  }
+
   // n floats into the cache's element type.
   void store(const Tensor& cache, size_t at, const float* x, size_t n) const {
     if (cache.dtype == DType::f32)
@@ -60,7 +70,15 @@ class AttentionBase : public Op {
     return -1;
   }
 
+  // ALiBi's, one for each head, or none.
+  std::vector<float> slopes() const {
+    if (!c.params.has("slopes")) return {};
+    const std::vector<double> given = c.params.numbers("slopes");
+    return {given.begin(), given.end()};
+  }
+
   void check_cache_type(const Tensor* cache) const {
+    if (packing() != kernels::Type::f32) return expect_type(cache, DType::u8, "packed cache");
     if (cache == nullptr || (cache->dtype != DType::f32 && cache->dtype != DType::f16))
       reject(Code::ir_type, "cache: got %s, expected f32 or f16",
              cache == nullptr ? "nothing" : dtype_name(cache->dtype));

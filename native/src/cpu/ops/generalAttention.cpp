@@ -6,24 +6,26 @@
 #include <cmath>
 #include <cstring>
 
-#include "tables.h"
+#include "attention_base.h"
 
 namespace rlx {
 namespace {
 
-enum class Mask { none, causal, window, keep, bias };
+enum class Mask { none, causal, window, keep, bias, symmetric };
 
-class GeneralAttention final : public Op {
+class GeneralAttention final : public AttentionBase {
  public:
-  explicit GeneralAttention(const OpContext& context) : Op(context) {
+  explicit GeneralAttention(const OpContext& context) : AttentionBase(context) {
     arity(3, 4, 1);
     for (size_t i = 0; i < 3; i++) expect_type(c.in[i], DType::f32, "operand");
     expect_type(c.out[0], DType::f32, "result");
-    mask_ = static_cast<Mask>(c.params.integer("mask", 0, 0, 4));
-    if ((mask_ == Mask::keep || mask_ == Mask::bias) != (maybe(3) != nullptr))
+    mask_ = static_cast<Mask>(c.params.integer("mask", 0, 0, 5));
+    const bool wants_mask = mask_ == Mask::keep || mask_ == Mask::bias;
+    if (mask_ != Mask::symmetric && wants_mask != (maybe(3) != nullptr))
       reject(Code::ir_structure, "the mask operand and the kind of mask do not go together");
     if (mask_ == Mask::bias) expect_type(c.in[3], DType::f32, "bias");
-    if (mask_ == Mask::keep && in(3).dtype != DType::boolean && in(3).dtype != DType::f32)
+    has_kept_ = maybe(3) != nullptr && mask_ != Mask::bias;
+    if (has_kept_ && in(3).dtype != DType::boolean && in(3).dtype != DType::f32)
       reject(Code::ir_type, "mask: got %s, expected bool or f32", dtype_name(in(3).dtype));
   }
   void bind() override {
@@ -44,7 +46,7 @@ class GeneralAttention final : public Op {
     value_dim_ = v.shape[rank - 1];
     expect(k.shape[rank - 1] == dim_ && v.shape[rank - 2] == keys_, "k or v do not fit q");
     expect(out().count == batch_ * heads_ * queries_ * value_dim_, "the result has another size");
-    if (mask_ == Mask::keep) expect(in(3).count == batch_ * keys_, "the mask is not [batch, keys]");
+    if (has_kept_) expect(in(3).count == batch_ * keys_, "the mask is not [batch, keys]");
     if (mask_ == Mask::bias) {
       expect(in(3).rank <= 4 && in(3).rank >= 2, "the bias is not [B, H, Sq, Sk]");
       const Tensor& m = in(3);
@@ -57,10 +59,12 @@ class GeneralAttention final : public Op {
     scale_ = c.params.number("scale", 1 / std::sqrt(static_cast<double>(dim_)));
     softcap_ = c.params.number("softcap", 0);
     window_ = c.params.size("window", 0);
-    const bool is_aligned = mask_ == Mask::causal || mask_ == Mask::window;
+    expect(slopes_.empty() || slopes_.size() == heads_, "slopes: one for each head");
+    const bool is_aligned =
+        mask_ == Mask::causal || mask_ == Mask::window || mask_ == Mask::symmetric || !slopes_.empty();
     in_blocks_ = mask_ != Mask::bias && dim_ == value_dim_ && dim_ > 0 && dim_ <= kernels::kMaxHeadDim &&
                  (!is_aligned || keys_ >= queries_);
-    shared_bytes = in_blocks_ && mask_ == Mask::keep ? in(3).count * sizeof(float) : 0;
+    shared_bytes = in_blocks_ && has_kept_ ? in(3).count * sizeof(float) : 0;
     if (in_blocks_) {
       thread_bytes = kernels::attention_scratch_bytes(dim_, heads_ / kv_heads_);
       blocks_ = ceil_div(queries_, kernels::kAttentionTokenStep);
@@ -111,13 +115,15 @@ class GeneralAttention final : public Op {
     args.kv_heads = kv_heads_;
     args.head_dim = dim_;
     args.causal = mask_ == Mask::causal || mask_ == Mask::window;
-    // Without alignment every query sees as many keys as there are.
-    args.tokens = args.causal ? queries_ : keys_;
-    args.past = args.causal ? keys_ - queries_ : 0;
+    // More queries than keys only where every query sees as many keys as there are.
+    args.tokens = keys_ >= queries_ ? queries_ : keys_;
+    args.past = keys_ - args.tokens;
     args.scale = static_cast<float>(scale_);
     args.softcap = static_cast<float>(softcap_);
     args.window = mask_ == Mask::window ? window_ : 0;
-    if (mask_ == Mask::keep) args.bias = reinterpret_cast<const float*>(shared) + batch * keys_;
+    args.reach = mask_ == Mask::symmetric ? window_ : 0;
+    if (!slopes_.empty()) args.slopes = slopes_.data();
+    if (has_kept_) args.bias = reinterpret_cast<const float*>(shared) + batch * keys_;
     args.out = out().f32() + batch * heads_ * queries_ * dim_;
     c.kernels.attention_prompt(args, kv, t0, std::min(queries_, t0 + kernels::kAttentionTokenStep), thread.scratch);
   }
@@ -155,7 +161,9 @@ class GeneralAttention final : public Op {
     if ((mask_ == Mask::causal || mask_ == Mask::window) && at > place) return -INFINITY;
     // window w: w keys, the query's own among them.
     if (mask_ == Mask::window && at <= place - static_cast<int64_t>(window_)) return -INFINITY;
-    if (mask_ == Mask::keep && !keeps(batch, key)) return -INFINITY;
+    const int64_t distance = std::abs(at - place);
+    if (mask_ == Mask::symmetric && distance >= static_cast<int64_t>(window_)) return -INFINITY;
+    if (has_kept_ && !keeps(batch, key)) return -INFINITY;
     double added = 0;
     if (mask_ == Mask::bias) {
       const size_t b = bias_batch_ == 1 ? 0 : batch;
@@ -166,6 +174,7 @@ class GeneralAttention final : public Op {
     }
     double value = product(q, k) * scale_;
     if (softcap_ != 0) value = softcap_ * std::tanh(value / softcap_);
+    if (!slopes_.empty()) value -= static_cast<double>(slopes_[head]) * static_cast<double>(distance);
     return value + added;
   }
 
@@ -187,7 +196,8 @@ class GeneralAttention final : public Op {
   Mask mask_;
   size_t batch_ = 0, heads_ = 0, kv_heads_ = 1, queries_ = 0, keys_ = 0, dim_ = 0, value_dim_ = 0;
   size_t bias_heads_ = 1, bias_batch_ = 1, window_ = 0, grain_ = 1, blocks_ = 0;
-  bool in_blocks_ = false;
+  const std::vector<float> slopes_ = slopes();
+  bool in_blocks_ = false, has_kept_ = false;
   double scale_ = 1, softcap_ = 0;
 };
 

@@ -110,7 +110,8 @@ class KvAppend final : public AttentionBase {
  public:
   explicit KvAppend(const OpContext& context) : AttentionBase(context) {
     arity(3, 3, 1);
-    alike_ = in(0).dtype == in(1).dtype && !is_packed(in(0).dtype);
+    packing_ = packing();
+    alike_ = packing_ == kernels::Type::f32 && in(0).dtype == in(1).dtype && !is_packed(in(0).dtype);
     if (!alike_) {
       check_cache_type(c.in[0]);
       expect_type(c.in[1], DType::f32, "new rows");
@@ -121,7 +122,8 @@ class KvAppend final : public AttentionBase {
   void bind() override {
     expect(in(0).rank == 3 && in(1).rank == 3 && in(2).count == 1,
            "operands are not [heads, capacity, dim], [tokens, heads, dim] and a scalar");
-    expect(in(1).shape[1] == in(0).shape[0] && in(1).shape[2] == in(0).shape[2], "the new rows do not fit the cache");
+    expect(in(1).shape[1] == in(0).shape[0] && row_of(in(1).shape[2]) == in(0).shape[2],
+           "the new rows do not fit the cache");
     expect(out().bytes == in(0).bytes, "the result has another size");
     in_place_ = in(0).data == out().data;
   }
@@ -136,13 +138,15 @@ class KvAppend final : public AttentionBase {
     const int64_t past = past_of(in(2), in(1).shape[0], in(0).shape[1]);
     if (past < 0) return;
     const size_t heads = in(0).shape[0];
-    const size_t dim = in(0).shape[2];
+    const size_t dim = in(1).shape[2], row = in(0).shape[2];
     const size_t width = dtype_bytes(out().dtype);
     for (size_t h = 0; h < heads; h++) {
-      const size_t to = (h * in(0).shape[1] + static_cast<size_t>(past) + item) * dim;
+      const size_t to = (h * in(0).shape[1] + static_cast<size_t>(past) + item) * row;
       const size_t from = (item * heads + h) * dim;
       if (alike_)
         std::memcpy(out().data + to * width, in(1).data + from * width, dim * width);
+      else if (packing_ != kernels::Type::f32)
+        pack(in(1).f32() + from, dim, out().data + to);
       else
         store(out(), to, in(1).f32() + from, dim);
     }
@@ -150,6 +154,13 @@ class KvAppend final : public AttentionBase {
   size_t traffic() const override { return in(1).bytes * 2; }
 
  private:
+  size_t row_of(size_t dim) const { return packing_ == kernels::Type::f32 ? dim : packed_bytes(packing_, dim); }
+  void pack(const float* x, size_t n, uint8_t* to) const {
+    kernels::PackSums sums{};
+    c.kernels.pack({packing_, x, 1, n, nullptr, to}, &sums);
+  }
+
+  kernels::Type packing_ = kernels::Type::f32;
   bool in_place_ = true, alike_ = true;
 };
 

@@ -26,6 +26,9 @@ array visible(const array& positions, int keys, double window) {
   return mx::logical_and(
       up_to, mx::greater_equal(columns, mx::subtract(rows, whole(static_cast<int64_t>(window), mx::int32))));
 }
+array distances(const array& positions, int keys) {
+  return mx::abs(mx::subtract(mx::reshape(mx::arange(0, keys, 1), {1, keys}), mx::reshape(positions, {-1, 1})));
+}
 Arrays cache_mask(const Invocation& c) {
   const mx::Shape shape = c.shape();
   const array positions = mx::add(mx::arange(0, shape.at(0), 1), c.in(0));
@@ -34,7 +37,24 @@ Arrays cache_mask(const Invocation& c) {
 Arrays window_mask(const Invocation& c) {
   const mx::Shape shape = c.shape();
   const int offset = shape.at(1) - shape.at(0);
-  return {visible(mx::arange(offset, offset + shape[0], 1), shape[1], c.number("window"))};
+  const array positions = mx::arange(offset, offset + shape[0], 1);
+  if (!c.flag("symmetric")) return {visible(positions, shape[1], c.number("window"))};
+  return {mx::less_equal(distances(positions, shape[1]), whole(static_cast<int64_t>(c.number("window")), mx::int32))};
+}
+// ALiBi: what each head's scores [heads, rows, keys] lose with the distance of row and key.
+Arrays distance_bias(const Invocation& c) {
+  const Attribute* slopes = c.find("slopes");
+  const mx::Shape shape = c.shape();
+  std::vector<float> numbers;
+  if (slopes != nullptr)
+    for (const Attribute::Item& item : slopes->items) numbers.push_back(-static_cast<float>(item.number));
+  if (static_cast<int>(numbers.size()) != shape.at(0))
+    fail(Code::ir_structure, "[distance_bias] slopes: one for each head");
+  const int offset = c.has(0) ? 0 : shape.at(2) - shape.at(1);
+  array positions = mx::arange(offset, offset + shape[1], 1);
+  if (c.has(0)) positions = mx::add(positions, c.in(0));
+  const array each = array(numbers.data(), {shape[0], 1, 1}, mx::float32);
+  return {mx::astype(mx::multiply(each, mx::astype(distances(positions, shape[2]), mx::float32)), c.dtype())};
 }
 // Nothing where the mask is true, elsewhere half of the lowest number of the type: a row that sees
 // no key stays a number, for a score that is added to the lowest one in float16 may be -∞ already.
@@ -115,13 +135,10 @@ Arrays rope_fast(const Invocation& c) {
 }
 
 const Function kTable[] = {
-    {"attention", 3, 4, attention},
-    {"cache_mask", 1, 1, cache_mask},
-    {"window_mask", 0, 0, window_mask},
-    {"additive_mask", 1, 1, additive_mask},
-    {"append", 3, 3, append},
-    {"rope_tables", 1, 2, rope_tables},
-    {"rope", 3, 3, rope},
+    {"attention", 3, 4, attention},         {"cache_mask", 1, 1, cache_mask},
+    {"window_mask", 0, 0, window_mask},     {"distance_bias", 0, 1, distance_bias},
+    {"additive_mask", 1, 1, additive_mask}, {"append", 3, 3, append},
+    {"rope_tables", 1, 2, rope_tables},     {"rope", 3, 3, rope},
     {"rope_fast", 2, 3, rope_fast},
 };
 

@@ -1,0 +1,112 @@
+// Packed keys and values on the CPU engine: how far logits are from those of f16, what the caches take, and that sessions go
+// back, are saved and go on as others do.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { GgufFile } from "../formats/gguf/file.ts";
+import { openGguf } from "../formats/gguf/open.ts";
+import type { CacheType } from "../models/blocks.ts";
+import { seed_oss } from "../models/families/seed_oss.ts";
+import { openFileSource } from "../node/files/fileByteSource.ts";
+import { promptCacheFiles } from "../node/files/promptCacheFiles.ts";
+import { loadAddon } from "../node/native/addon.ts";
+import { optimised } from "../testing/decoderRuns.ts";
+import { writePlainToy } from "../testing/toyFiles.ts";
+import type { DecoderModel } from "./decoderModel.ts";
+import { openDecoder } from "./devices/cpu.ts";
+import { openReference } from "./devices/reference.ts";
+import { loadPromptCache, savePromptCache } from "./promptCache.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "rlx-packed-caches-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const PROMPT = Array.from({ length: 40 }, (_, i) => (i * 37 + 5) % 251);
+// Heads of 32 numbers, and of fewer.
+const wide = seed_oss.samples.find(({ title }) => title.startsWith("heads wider"));
+const narrow = seed_oss.samples[0];
+
+const path = join(folder, "wide.gguf");
+let file: GgufFile;
+beforeAll(async () => {
+  await writePlainToy(path, seed_oss, wide!);
+  file = await openGguf(await openFileSource(path));
+});
+afterAll(() => file.close());
+
+const decoderOf = (cacheType: CacheType): DecoderModel =>
+  openDecoder(loadAddon(), file, [path], { cacheType, chunk: 16, threads: 2, prepare: optimised });
+
+/** Logits behind the prompt, and behind three more tokens one by one. */
+async function logitsOf(cacheType: CacheType): Promise<{ readonly logits: Float32Array; readonly bytes: number }> {
+  const decoder = decoderOf(cacheType);
+  const session = decoder.open({ context: 64 });
+  await session.feed(PROMPT);
+  for (const token of [7, 8]) await session.feed([token]);
+  const logits = await session.logits([9], [0]);
+  const bytes = session.cacheBytes;
+  session.dispose();
+  decoder.dispose();
+  return { logits, bytes };
+}
+
+const rms = (x: ArrayLike<number>): number => Math.sqrt(Array.from(x).reduce((sum, v) => sum + v * v, 0) / x.length);
+const away = (a: Float32Array, b: Float32Array): number => rms(a.map((v, i) => v - (b[i] ?? NaN))) / rms(b);
+
+it("takes 34 and 18 bytes for 32 numbers, and stays near f16", async () => {
+  const plain = await logitsOf("f16");
+  const eight = await logitsOf("q8_0");
+  const four = await logitsOf("q4_0");
+  expect(eight.bytes / plain.bytes).toBeCloseTo(34 / 64, 2);
+  expect(four.bytes / plain.bytes).toBeCloseTo(18 / 64, 2);
+  // Of random weights, whose attention is sharp: a cache's own errors are about 0.5 % and 8 %.
+  const [fine, coarse] = [away(eight.logits, plain.logits), away(four.logits, plain.logits)];
+  expect(fine).toBeLessThan(0.02);
+  // The steps between codes are 127 / 8 times as large.
+  expect(coarse / fine).toBeGreaterThan(127 / 8 / 2);
+  expect(coarse / fine).toBeLessThan((127 / 8) * 2);
+});
+
+it.each(["q8_0", "q4_0"] as const)("%s: equals the reference over the same caches", async (cacheType) => {
+  const reference = await openReference(file, { cacheType });
+  const session = reference.open({ context: 64 });
+  await session.feed(PROMPT);
+  for (const token of [7, 8]) await session.feed([token]);
+  const { logits } = await logitsOf(cacheType);
+  // A number at the edge of two codes may fall to either side.
+  expect(away(logits, await session.logits([9], [0]))).toBeLessThan(cacheType === "q8_0" ? 0.002 : 0.02);
+  session.dispose();
+});
+
+it.each(["q8_0", "q4_0"] as const)("%s: goes back, is saved and goes on with the same bits", async (cacheType) => {
+  const decoder = decoderOf(cacheType);
+  const [session, again, loaded] = [
+    decoder.open({ context: 64 }),
+    decoder.open({ context: 64 }),
+    decoder.open({ context: 48 }),
+  ];
+  await session.feed(PROMPT);
+  await session.feed([1, 2, 3]);
+  session.truncate(PROMPT.length);
+  await again.feed(PROMPT);
+  const wanted = await again.logits([9], [0]);
+  expect(await session.logits([9], [0])).toEqual(wanted);
+
+  const place = { engine: "1.2.3", device: "cpu", cacheType };
+  again.truncate(PROMPT.length);
+  const cache = `${path}.${cacheType}`;
+  await savePromptCache(promptCacheFiles, cache, { file, session: again, place });
+  await loadPromptCache(promptCacheFiles, cache, { file, session: loaded, place });
+  expect(await loaded.logits([9], [0])).toEqual(wanted);
+  for (const each of [session, again, loaded, decoder]) each.dispose();
+});
+
+it("refuses heads that are no whole blocks", async () => {
+  const other = join(folder, "narrow.gguf");
+  await writePlainToy(other, seed_oss, narrow!);
+  const small = await openGguf(await openFileSource(other));
+  expect(() => openDecoder(loadAddon(), small, [other], { cacheType: "q8_0", threads: 1, prepare: optimised })).toThrow(
+    /a q8_0 cache: got heads of \d+ numbers, expected a multiple of 32/,
+  );
+  await small.close();
+});
