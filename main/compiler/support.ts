@@ -84,9 +84,11 @@ function preferredSupport(graph: Graph, node: Node, backend: Backend): Support {
   const entry = op.backends[backend];
   if (!entry) return { state: "undeclared", reason: `${node.op} says nothing about ${backend}, which is experimental` };
   if (entry.kind === "unsupported") return { state: "unsupported", reason: entry.reason };
-  if (entry.kind === "decompose")
-    return { state: "decomposed", reason: entry.note ?? `${backend} runs ${node.op} as its parts`, via: entry.via };
   const answer = entry.when?.(nodeInfo(graph, node)) ?? true;
+  if (entry.kind === "decompose")
+    return answer === true
+      ? { state: "decomposed", reason: entry.note ?? `${backend} runs ${node.op} as its parts`, via: entry.via }
+      : { state: "unsupported", reason: answer };
   if (answer === true) return { state: "native", reason: `${backend} runs ${node.op} itself` };
   const via = anyDecomposition(op);
   return via ? { state: "decomposed", reason: answer, via } : { state: "unsupported", reason: answer };
