@@ -319,6 +319,14 @@ function pickedExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids
 const UNGATED: Readonly<Record<Ungated, Activation>> = { "gelu alone": "gelu", squared: "relu2" };
 const isUngated = (activation: ExpertActivation): activation is Ungated => activation in UNGATED;
 
+/** Picked by sigmoid and a bias; the file says whether their weights are normed, and how many are shared. */
+export const SIGMOID_EXPERTS = {
+  gating: "sigmoid",
+  reads: "gating and scale",
+  normalise: "file",
+  shared: { width: "count", gated: false },
+} as const;
+
 /** Gate up to the limit, up within ± it. */
 function held(g: OpBuilder, gate: Value, up: Value, limit: number | undefined): readonly [gate: Value, up: Value] {
   if (limit === undefined) return [gate, up];

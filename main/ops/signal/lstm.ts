@@ -4,7 +4,13 @@ import type { Decomposition, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { lines } from "../families/oracle.ts";
 import type { Cell, LayerAttrs } from "../families/recurrentLayers.ts";
-import { LAYER_ATTRIBUTES, inferLayers, layersParts, layersReference } from "../families/recurrentLayers.ts";
+import {
+  LAYER_ATTRIBUTES,
+  inferLayers,
+  layerParams,
+  layersParts,
+  layersReference,
+} from "../families/recurrentLayers.ts";
 import { normal, sample, withDoubles } from "../families/samples.ts";
 import { at } from "../families/host.ts";
 import { MOST_UNROLLED_TURNS } from "../families/turns.ts";
@@ -78,10 +84,7 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
   batching: decomposed(decompose),
   traits: ["pure", "host"],
   backends: {
-    cpu: cpuKernel("lstm", {
-      takes: REALS,
-      params: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }),
-    }),
+    cpu: cpuKernel("lstm", { takes: REALS, params: layerParams }),
     coreml: {
       ...decomposed(
         decompose,
@@ -93,7 +96,7 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
         return `Core ML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it, nor a loop over more than ${MOST_UNROLLED_TURNS} steps, got ${steps ?? "none"}: it is a host segment between Core ML models`;
       },
     },
-    mlx: mlxCall("lstm", { attrs: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }) }),
+    mlx: mlxCall("lstm", { attrs: layerParams }),
   },
   samples: withDoubles([
     sample(
