@@ -96,7 +96,7 @@ describe("legalise", () => {
              1 native      tanh: coreml runs tanh itself
              1 unsupported custom: a function of the host program: it runs as a host segment between Core ML models
              1 unsupported fft: Core ML has no Fourier transform: it runs as a host segment between Core ML models
-             1 unsupported lstm: Core ML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between Core ML models"
+             1 unsupported lstm: Core ML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it, nor a loop over more than 8 steps, got 96: it is a host segment between Core ML models"
     `);
   });
 

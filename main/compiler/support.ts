@@ -84,10 +84,12 @@ function preferredSupport(graph: Graph, node: Node, backend: Backend): Support {
   const entry = op.backends[backend];
   if (!entry) return { state: "undeclared", reason: `${node.op} says nothing about ${backend}, which is experimental` };
   if (entry.kind === "unsupported") return { state: "unsupported", reason: entry.reason };
-  if (entry.kind === "decompose")
-    return { state: "decomposed", reason: entry.note ?? `${backend} runs ${node.op} as its parts`, via: entry.via };
   const info = nodeInfo(graph, node);
   const answer = entry.when?.(info) ?? true;
+  if (entry.kind === "decompose")
+    return answer === true
+      ? { state: "decomposed", reason: entry.note ?? `${backend} runs ${node.op} as its parts`, via: entry.via }
+      : { state: "unsupported", reason: answer };
   if (answer === true)
     return { state: "native", reason: `${backend} runs ${entry.how?.(info) ?? `${node.op} itself`}` };
   const via = anyDecomposition(op);

@@ -12,7 +12,8 @@ import type { AttentionRules, Heads, ModelGraph, ModelOptions, RopeAngles, Share
 import { TOKENS } from "./blocks.ts";
 import { Decoder } from "./decoder.ts";
 import type { DenseHyper } from "./dense.ts";
-import type { Activation, Xielu } from "./activation.ts";
+import type { XieluAttrs } from "../ops/unary/xielu.ts";
+import type { Activation } from "./activation.ts";
 import { activate } from "./activation.ts";
 import type { OpBuilder } from "../ops/opBuilder.ts";
 import { mixture } from "./experts.ts";
@@ -384,7 +385,7 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
   }
 
   /** down(act(up(h))), or the layer's experts. */
-  feedForward(h: Value, activation: Activation | Xielu): Value {
+  feedForward(h: Value, activation: Activation | XieluAttrs): Value {
     const d = this.#decoder;
     const { width, feedForward, experts } = this.#hyper;
     if (experts?.isMixture(this.index) === true) return mixture(d, experts, this.#name(""), h);
@@ -431,8 +432,8 @@ export class DenseLayer<G extends ModelGraph = ModelGraph> {
     const { g } = this.#decoder;
     const { clamp } = this.#hyper;
     if (clamp === undefined) return x;
-    const limit = (value: number): Value => g.constant(hostScalar("f32", value));
-    return g.minimum([g.maximum([x, limit(-clamp)]), limit(clamp)], {}, "clamped");
+    const high = Math.fround(clamp);
+    return g.clamp([x], { low: -high, high }, "clamped");
   }
 
   #headCount(role: "q" | "k" | "v"): number {

@@ -319,23 +319,24 @@ function pickedExperts(d: ModelGraph, x: Experts, block: string, h: Value, { ids
 const UNGATED: Readonly<Record<Ungated, Activation>> = { "gelu alone": "gelu", squared: "relu2" };
 const isUngated = (activation: ExpertActivation): activation is Ungated => activation in UNGATED;
 
+/** Picked by sigmoid and a bias; the file says whether their weights are normed, and how many are shared. */
+export const SIGMOID_EXPERTS = {
+  gating: "sigmoid",
+  reads: "gating and scale",
+  normalise: "file",
+  shared: { width: "count", gated: false },
+} as const;
+
 /** Gate up to the limit, up within ± it. */
 function held(g: OpBuilder, gate: Value, up: Value, limit: number | undefined): readonly [gate: Value, up: Value] {
   if (limit === undefined) return [gate, up];
-  const [most, least] = [limit, -limit].map((value) => g.constant(hostScalar("f32", Math.fround(value)))) as [
-    Value,
-    Value,
-  ];
-  return [g.minimum([gate, most]), g.minimum([g.maximum([up, least]), most])];
+  const high = Math.fround(limit);
+  return [g.clamp([gate], { high }), g.clamp([up], { low: -high, high })];
 }
 
 function activated(g: OpBuilder, gate: Value, up: Value, activation: Exclude<ExpertActivation, Ungated>): Value {
   if (activation !== "limited") return g.mul([activate(g, gate, activation), up], {}, "gated");
-  const number = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
-  const open = g.minimum([gate, number(7)]);
-  const within = g.minimum([g.maximum([up, number(-7)]), number(7)]);
-  const share = g.mul([open, g.sigmoid([g.mul([open, number(1.702)])])], {}, "activation");
-  return g.mul([share, g.add([within, number(1)])], {}, "gated");
+  return g.swiglu_clamped([gate, up], { limit: 7, alpha: Math.fround(1.702), shift: 1 }, "gated");
 }
 
 /** Experts as tensors of their own: every token runs through all of them, those that were not picked weigh nothing. */

@@ -125,12 +125,11 @@ export function mamba2(place: LayerPlace, m: Mamba2, h: Value): Value {
   const [flat, b, c] = three(d.g, mixed, [inner, shared, shared], "x_b_c");
   const x = g.reshape([flat], { shape: [TOKENS, heads, size] }, "x_heads");
   const biased = g.add([low, d.vector(`${block}ssm_dt.bias`, heads)], {}, "dt");
-  const step = g.reshape([g.softplus([biased], {}, "step")], { shape: [TOKENS, heads, 1] });
+  const step = g.softplus([biased], {}, "step");
   const lines = (value: Value): Value => g.reshape([value], { shape: [TOKENS, groups, state] });
   const rate = d.matrix(`${block}ssm_a`, [heads, 1]);
-  const scaled = g.mul([x, step], {}, "x_step");
   const y = recur(d, `ssm.${index}`, [heads, size, state], "state", (before) =>
-    g.selective_scan([scaled, step, rate, lines(b), lines(c), before], { reads: "after" }, "scan"),
+    g.ssd([x, step, rate, lines(b), lines(c), before], {}, "scan"),
   );
   const sum = g.add([y, g.mul([x, d.matrix(`${block}ssm_d`, [heads, 1])], {}, "passed")], {}, "y");
   const gated = g.mul([g.reshape([sum], { shape: [TOKENS, inner] }), g.silu([gate])], {}, "gated");

@@ -25,7 +25,7 @@ type When = (node: NodeInfo<AttrRecord>) => true | string;
 const entries = (Object.values(OPS) as unknown as readonly AnyOp[]).flatMap((op) =>
   BACKENDS.flatMap((backend) => {
     const entry = op.backends[backend];
-    const when = entry?.kind === "native" ? entry.when : undefined;
+    const when = entry === undefined || entry.kind === "unsupported" ? undefined : entry.when;
     return when === undefined ? [] : [{ name: `${op.name} on ${backend}`, op, backend, when }];
   }),
 );

@@ -85,6 +85,12 @@ export const decomposed = <Attrs, A extends Arity>(
   note?: string,
 ): Decomposed<Attrs, A> => ({ kind: "decompose", via, ...(note !== undefined && { note }) });
 
+/** A backend entry whose parts are not for every node. */
+export interface DecomposedWhen<Attrs, A extends Arity> extends Decomposed<Attrs, A> {
+  /** true, or why the backend does not run this node, not even as its parts. */
+  readonly when?: (node: NodeInfo<Attrs>) => true | string;
+}
+
 /** The entries of an op that no backend has: its parts. */
 export const everywhere = <Attrs, A extends Arity>(
   via: Decomposition<Attrs, A>,
@@ -106,7 +112,7 @@ export type Lowering<E, V, Attrs, A extends Arity> =
       /** The operand that is a matrix whose rows Core ML can calculate in parts. */
       readonly splits?: number;
     }
-  | Decomposed<Attrs, A>
+  | DecomposedWhen<Attrs, A>
   | { readonly kind: "unsupported"; readonly reason: string };
 
 export type Backends<Attrs, A extends Arity> = {

@@ -207,7 +207,6 @@ const HOST_OPS: Readonly<Record<string, RegExp>> = {
   bit_xor: ON_BITS,
   shift_right: ON_BITS,
   fft: /^Core ML has no Fourier transform: it runs as a host segment between Core ML models$/,
-  lstm: /^Core ML's lstm wants its weights at compile time, .* it is a host segment between Core ML models$/,
   attention_block: /^the fusions of the CPU backend make it, and they run for the CPU only$/,
   linear_block: /^the fusions of the CPU backend make it, and they run for the CPU only$/,
   custom: /^a function of the host program: it runs as a host segment between Core ML models$/,

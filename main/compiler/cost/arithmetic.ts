@@ -67,6 +67,8 @@ export class Arithmetic {
         return (2 * this.#elements(first) * this.#elements(second)) / Math.max(1, this.#size(second, 0));
       case "gated_delta":
       case "selective_scan":
+      case "ssd":
+      case "wkv6":
       case "wkv7":
         return RECURRENCE * this.#rows(first) * Math.max(...inputs.map((type) => this.#elements(type)));
       // Only what is picked is touched.

@@ -2,8 +2,8 @@
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
 import { defineFamily } from "../family.ts";
-import type { Xielu } from "../activation.ts";
 import { sampleOf, samplesOf } from "../samples.ts";
+import type { XieluAttrs } from "../../ops/unary/xielu.ts";
 
 const KEYS = {
   "attention.layer_norm_rms_epsilon": 1e-5,
@@ -24,13 +24,13 @@ export const apertus = defineFamily({
     const [alphaN, alphaP, beta, epsilon] = ["alpha_n", "alpha_p", "beta", "eps"].map((name) =>
       keys.numbersPerLayer(`xielu.${name}`, h.layers),
     );
-    const xielu = (layer: number): Xielu => {
+    const xielu = (layer: number): XieluAttrs => {
       const at = (values: readonly number[] | undefined): number => values?.[layer] ?? 0;
       return {
-        alphaP: softplus(at(alphaP)),
-        alphaN: at(beta) + softplus(at(alphaN)),
-        beta: at(beta),
-        epsilon: at(epsilon),
+        alphaP: Math.fround(softplus(at(alphaP))),
+        alphaN: Math.fround(at(beta) + softplus(at(alphaN))),
+        beta: Math.fround(at(beta)),
+        eps: Math.fround(at(epsilon)),
       };
     };
     return { ...h, xielu };

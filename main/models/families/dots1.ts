@@ -4,6 +4,7 @@
  */
 import { DENSE, readDense } from "../dense.ts";
 import { denseGraph } from "../denseBlocks.ts";
+import { SIGMOID_EXPERTS } from "../experts.ts";
 import { defineFamily } from "../family.ts";
 import { samplesOf } from "../samples.ts";
 
@@ -27,12 +28,7 @@ export const dots1 = defineFamily({
   read: (keys) =>
     readDense(keys, {
       rope: { pairing: "halves" },
-      experts: {
-        gating: "sigmoid",
-        reads: "gating and scale",
-        normalise: "file",
-        shared: { width: "count", gated: false },
-      },
+      experts: SIGMOID_EXPERTS,
     }),
   graph: (h, weights, options) =>
     denseGraph(h, weights, options, (layer, x) =>

@@ -3,7 +3,6 @@
  * through small networks. A token's own part counts by a bonus of its own.
  */
 import type { Value } from "../../ir/graph.ts";
-import { hostScalar } from "../../ir/hostTensor.ts";
 import { TOKENS } from "../blocks.ts";
 import type { LayerPlace } from "../denseBlocks.ts";
 import type { FamilySample, SampleKeys } from "../family.ts";
@@ -71,13 +70,11 @@ function timeMix(place: LayerPlace, x: Value, before: Value, h: Rwkv6Hyper): Val
   const low = g.tanh([d.linear(seen("w"), `${block}time_mix_decay_w1`, [h.decay, width], "decay_low")]);
   const fading = d.linear(low, `${block}time_mix_decay_w2`, [width, h.decay], "decay");
   const step = asHeads(place, g.neg([g.exp([g.add([fading, row(place, "time_mix_decay")])])]), h);
-  const one = g.expand([g.constant(hostScalar("f32", 1))], { shape: [heads, 1] });
-  const held = recur(d, `wkv.${index}`, [heads, headSize, headSize], "state", (state) =>
-    g.selective_scan([v, step, one, k, r, state], { reads: "before" }, "wkv"),
+  const bonus = d.matrix(`${block}time_mix_first.weight`, [heads, headSize]);
+  const mixed = recur(d, `wkv.${index}`, [heads, headSize, headSize], "state", (state) =>
+    g.wkv6([r, k, v, step, bonus, state], {}, "wkv"),
   );
-  const bonus = g.mul([g.mul([r, d.matrix(`${block}time_mix_first.weight`, [heads, headSize])]), k]);
-  const own = g.mul([v, g.reduce([bonus], { kind: "sum", axes: [2], keepDims: true })], {}, "bonus");
-  const y = g.mul([headNormed(place, g.add([held, own]), h), gate], {}, "gated");
+  const y = g.mul([headNormed(place, mixed, h), gate], {}, "gated");
   return d.linear(y, `${block}time_mix_output`, [width, width], "output");
 }
 

@@ -1,16 +1,19 @@
 /** Codes of eight bits and what they stand for: (code − zero) · scale, with one scale for all or one for each index of an axis. */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
+import type { Shape } from "../../ir/dim.ts";
 import { isFloat } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { stridesOf } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, normalizeAxis, sameShape } from "../../ir/type.ts";
-import { unsupported } from "../defineOp.ts";
+import type { SampleInput } from "../defineOp.ts";
+import { nondifferentiable, unsupported } from "../defineOp.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { scalarLike } from "./constants.ts";
 import { at, roundHalfEven } from "./host.ts";
+import { integers } from "./samples.ts";
 
 export interface AffineAttrs {
   /** Of the axis with a scale for each index; absent for one scale. */
@@ -90,6 +93,20 @@ export function requantized(g: OpBuilder, sums: Value, { scale, outZero }: Requa
   const real = g.cast([sums], { to: "f32" });
   return codeParts(g, g.mul([real, scalarLike(g, real, scale)]), scalarLike(g, real, outZero));
 }
+
+export const NO_SLOPE = nondifferentiable(
+  "the result is whole numbers: training takes fake_quantize, whose gradient goes straight through",
+);
+
+/** NumPy's own scales and zeros, for oracles. */
+export const OWN_SCALES = `
+def own(v):
+    return v if a.get("axis") is None else np.reshape(v, (-1,) + (1,) * (x0.ndim - a["axis"] % x0.ndim - 1))
+`.trim();
+export const OWN_ZERO = "zero = own(xs[2]).astype('f8') if len(xs) > 2 else 0";
+
+/** Any codes, for samples. */
+export const someCodes = (seed: number, shape: Shape): SampleInput => integers(seed, shape, -128, 127, "i8");
 
 export const CODES_ON_HOST = unsupported(
   "Core ML multiplies in floats, where sums of products of codes are not exact: it runs as a host segment between Core ML models",

@@ -29,6 +29,13 @@ export interface LayerAttrs {
 
 export const LAYER_ATTRIBUTES = { hidden: attr.int(1), layers: attr.int(1), bidirectional: attr.bool() };
 
+/** For kernels and calls. */
+export const layerParams = ({
+  hidden,
+  layers,
+  bidirectional,
+}: LayerAttrs): Readonly<Record<keyof LayerAttrs, number | boolean>> => ({ hidden, layers, bidirectional });
+
 /** Why they are parts on Core ML, and what they are. */
 export const LAYERS_ON_CORE_ML =
   "Core ML's recurrent operators want their weights at compile time, one layer at a time, and no compute unit but the CPU runs them: the input's part is one product, and the steps are a scan";

@@ -11,9 +11,8 @@ import {
   squareType,
 } from "../families/factor/matrices.ts";
 import { detOf } from "../families/factor/routines.ts";
-import { HOPELESS, strong } from "../families/factor/samples.ts";
+import { SQUARE_SAMPLES } from "../families/factor/samples.ts";
 import { lines } from "../families/oracle.ts";
-import { normal, sample, values, withDoubles } from "../families/samples.ts";
 
 export const det: Op<"det", NoAttrs, 1> = defineOp({
   name: "det",
@@ -44,11 +43,5 @@ export const det: Op<"det", NoAttrs, 1> = defineOp({
   batching: matrixBatching("det"),
   traits: ["pure", "sensitive"],
   backends: matrixBackends("det"),
-  samples: withDoubles([
-    sample("odd size", [normal(1, [3, 3])], {}),
-    sample("a batch", [strong(2, [2, 1, 5, 5])], {}),
-    sample("symbolic", [strong(3, ["T", "T"])], {}, { bindings: { T: 3 } }),
-    sample("singular, not finite", [HOPELESS], {}, { differentiable: false }),
-    sample("no rows", [values([], [2, 0, 0])], {}),
-  ]),
+  samples: SQUARE_SAMPLES,
 });

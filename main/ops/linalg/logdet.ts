@@ -11,9 +11,8 @@ import {
   squareType,
 } from "../families/factor/matrices.ts";
 import { logdetOf } from "../families/factor/routines.ts";
-import { HOPELESS, strong } from "../families/factor/samples.ts";
+import { SQUARE_SAMPLES } from "../families/factor/samples.ts";
 import { lines } from "../families/oracle.ts";
-import { normal, sample, values, withDoubles } from "../families/samples.ts";
 
 export const logdet: Op<"logdet", NoAttrs, 1, "many"> = defineOp({
   name: "logdet",
@@ -44,11 +43,5 @@ export const logdet: Op<"logdet", NoAttrs, 1, "many"> = defineOp({
   batching: matrixBatching("logdet"),
   traits: ["pure", "sensitive"],
   backends: matrixBackends("logdet"),
-  samples: withDoubles([
-    sample("odd size", [normal(1, [3, 3])], {}),
-    sample("a batch", [strong(2, [2, 1, 5, 5])], {}),
-    sample("symbolic", [strong(3, ["T", "T"])], {}, { bindings: { T: 3 } }),
-    sample("singular, not finite", [HOPELESS], {}, { differentiable: false }),
-    sample("no rows", [values([], [2, 0, 0])], {}),
-  ]),
+  samples: SQUARE_SAMPLES,
 });

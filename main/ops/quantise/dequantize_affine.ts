@@ -6,7 +6,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import type { AffineAttrs } from "../families/affine.ts";
-import { affineSchema, along, checkAffine, placeOf } from "../families/affine.ts";
+import { OWN_SCALES, OWN_ZERO, affineSchema, along, checkAffine, placeOf } from "../families/affine.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { byParts } from "../families/parts.ts";
@@ -45,14 +45,7 @@ export const dequantize_affine: Op<"dequantize_affine", AffineAttrs, Arity> = de
     return hostTensor(scale.dtype, codes.shape, made);
   },
   oracle: {
-    numpy: lines(
-      `
-def own(v):
-    return v if a.get("axis") is None else np.reshape(v, (-1,) + (1,) * (x0.ndim - a["axis"] % x0.ndim - 1))
-`.trim(),
-      "zero = own(xs[2]).astype('f8') if len(xs) > 2 else 0",
-      "(x0.astype('f8') - zero) * own(x1)",
-    ),
+    numpy: lines(OWN_SCALES, OWN_ZERO, "(x0.astype('f8') - zero) * own(x1)"),
   },
   ...byParts(parts),
   traits: ["pure"],

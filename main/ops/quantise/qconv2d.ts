@@ -6,16 +6,18 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, like, tensor } from "../../ir/type.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
-import { decomposed, defineOp, nondifferentiable } from "../defineOp.ts";
+import { decomposed, defineOp } from "../defineOp.ts";
 import type { RequantizeAttrs } from "../families/affine.ts";
 import {
   CODES_ON_HOST,
   EXACT_PRODUCTS,
+  NO_SLOPE,
   centred,
   checkCodes,
   codeOf,
   requantizeSchema,
   requantized,
+  someCodes,
   wholeSum,
 } from "../families/affine.ts";
 import type { ConvAttrs } from "../families/convolution.ts";
@@ -80,8 +82,6 @@ const moved = (x: HostTensor, zero: number): HostTensor =>
 
 const GEOMETRY: ConvAttrs = { strides: [1, 1], padding: [0, 0], dilations: [1, 1], groups: 1 };
 const CODES: RequantizeAttrs = { xZero: 3, weightZero: -2, outZero: 5, scale: 0.0011 };
-const codes = (seed: number, shape: readonly (number | string)[]): ReturnType<typeof integers> =>
-  integers(seed, shape, -128, 127, "i8");
 
 export const qconv2d: Op<"qconv2d", Qconv2dAttrs, Arity> = defineOp({
   name: "qconv2d",
@@ -117,30 +117,32 @@ total = jax.lax.conv_general_dilated(
       "np.clip(np.rint(total * a['scale']) + a['outZero'], -128, 127).astype(np.int8)",
     ),
   },
-  gradient: nondifferentiable(
-    "the result is whole numbers: training takes fake_quantize, whose gradient goes straight through",
-  ),
+  gradient: NO_SLOPE,
   batching: decomposed(parts),
   traits: ["pure"],
   backends: { cpu: decomposed(parts), coreml: CODES_ON_HOST, mlx: decomposed(parts) },
   samples: [
-    sample("odd sizes, padding, bias", [codes(1, [2, 3, 5, 7]), codes(2, [5, 3, 3, 3]), integers(3, [5], -999, 999)], {
-      ...GEOMETRY,
-      ...CODES,
-      padding: [1, 1],
-    }),
+    sample(
+      "odd sizes, padding, bias",
+      [someCodes(1, [2, 3, 5, 7]), someCodes(2, [5, 3, 3, 3]), integers(3, [5], -999, 999)],
+      {
+        ...GEOMETRY,
+        ...CODES,
+        padding: [1, 1],
+      },
+    ),
     sample(
       "groups, strides, symbolic height",
-      [codes(4, [1, 4, "2*T", 5]), codes(5, [6, 2, 2, 3])],
+      [someCodes(4, [1, 4, "2*T", 5]), someCodes(5, [6, 2, 2, 3])],
       { ...GEOMETRY, ...CODES, strides: [2, 1], groups: 2 },
       { bindings: { T: 3 } },
     ),
-    sample("more channels than one run, groups", [codes(6, [1, 62, 4, 3]), codes(7, [2, 31, 3, 3])], {
+    sample("more channels than one run, groups", [someCodes(6, [1, 62, 4, 3]), someCodes(7, [2, 31, 3, 3])], {
       ...GEOMETRY,
       ...CODES,
       groups: 2,
       scale: 0.0003,
     }),
-    sample("no images", [values([], [0, 2, 3, 3], "i8"), codes(8, [3, 2, 2, 2])], { ...GEOMETRY, ...CODES }),
+    sample("no images", [values([], [0, 2, 3, 3], "i8"), someCodes(8, [3, 2, 2, 2])], { ...GEOMETRY, ...CODES }),
   ],
 });

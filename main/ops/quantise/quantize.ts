@@ -4,9 +4,19 @@ import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
-import { defineOp, nondifferentiable } from "../defineOp.ts";
+import { defineOp } from "../defineOp.ts";
 import type { AffineAttrs } from "../families/affine.ts";
-import { affineSchema, along, checkAffine, codeOf, codeParts, placeOf } from "../families/affine.ts";
+import {
+  NO_SLOPE,
+  OWN_SCALES,
+  OWN_ZERO,
+  affineSchema,
+  along,
+  checkAffine,
+  codeOf,
+  codeParts,
+  placeOf,
+} from "../families/affine.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { byParts } from "../families/parts.ts";
@@ -48,18 +58,13 @@ export const quantize: Op<"quantize", AffineAttrs, Arity> = defineOp({
   },
   oracle: {
     numpy: lines(
-      `
-def own(v):
-    return v if a.get("axis") is None else np.reshape(v, (-1,) + (1,) * (x0.ndim - a["axis"] % x0.ndim - 1))
-`.trim(),
-      "zero = own(xs[2]).astype('f8') if len(xs) > 2 else 0",
+      OWN_SCALES,
+      OWN_ZERO,
       "np.nan_to_num(np.clip(np.rint(x0 / own(x1)) + zero, -128, 127)).astype(np.int8)",
     ),
   },
   ...byParts(parts),
-  gradient: nondifferentiable(
-    "the result is whole numbers: training takes fake_quantize, whose gradient goes straight through",
-  ),
+  gradient: NO_SLOPE,
   traits: ["pure"],
   samples: withDoubles([
     sample("one scale, odd sizes", [normal(1, [3, 5], 2), values([0.03], []), values([-7], [], "i8")], {}),

@@ -143,9 +143,14 @@ export const gated_delta: Op<"gated_delta", NoAttrs, 6, "many"> = defineOp({
     sample("one token", operandsOf(7, [1, 3, 5, 3]), {}),
     sample("a gate for each channel", operandsOf(13, [3, 2, 3, 3], "one a channel"), {}),
     sample("more tokens than MLX takes at once", operandsOf(31, [70, 2, 4, 5]), {}, { differentiable: false }),
-    sample("a chunk and a part, a gate for each channel", operandsOf(47, [37, 1, 3, 5], "one a channel"), {}, {
-      differentiable: false,
-    }),
+    sample(
+      "a chunk and a part, a gate for each channel",
+      operandsOf(47, [37, 1, 3, 5], "one a channel"),
+      {},
+      {
+        differentiable: false,
+      },
+    ),
     sample("symbolic, wide values", operandsOf(19, ["T", 2, 4, 37]), {}, { bindings: { T: 3 }, differentiable: false }),
     sample("symbolic, one head", operandsOf(41, ["T", 1, 2, 3], "one a channel"), {}, { bindings: { T: 4 } }),
   ]),

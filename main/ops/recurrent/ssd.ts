@@ -13,7 +13,7 @@ import { normal, sample, uniform, withDoubles } from "../families/samples.ts";
 
 type Operands<T> = InputsOf<6, T>;
 
-/** x [T, H, P], step [T, H], rate [H], b and c [T, G, N], state [H, P, N]. */
+/** x [T, H, P], step [T, H], rate [H] or [H, 1], b and c [T, G, N], state [H, P, N]. */
 function infer(types: Operands<TensorType>): readonly TensorType[] {
   const [x, step, rate, b, c, state] = types;
   const [tokens = 0, heads, columns = 0] = x.shape;
@@ -26,14 +26,14 @@ function infer(types: Operands<TensorType>): readonly TensorType[] {
     groups > 0 &&
     heads % groups === 0 &&
     sameShape(step.shape, [tokens, heads]) &&
-    sameShape(rate.shape, [heads]) &&
+    (sameShape(rate.shape, [heads]) || sameShape(rate.shape, [heads, 1])) &&
     b.shape[0] === tokens &&
     sameShape(c.shape, b.shape) &&
     sameShape(state.shape, [heads, columns, rows]);
   if (!fits || !isFloat(x.dtype) || types.some(({ dtype }) => dtype !== x.dtype))
     throw new WorkbenchError(
       "IR_SHAPE",
-      `[ssd] got ${types.map(formatType).join(", ")}; expected floats [T, H, P], [T, H], [H], [T, G, N], [T, G, N], [H, P, N], with G a divisor of H`,
+      `[ssd] got ${types.map(formatType).join(", ")}; expected floats [T, H, P], [T, H], [H] or [H, 1], [T, G, N], [T, G, N], [H, P, N], with G a divisor of H`,
     );
   const dtype = plainDType(x.dtype, "ssd");
   return [tensor(dtype, x.shape), tensor(dtype, state.shape)];
@@ -63,7 +63,7 @@ function reference([x, step, rate, b, c, state]: Operands<HostTensor>): readonly
 const decompose: Decomposition<NoAttrs, 6> = (g, [x, step, rate, b, c, state]) => {
   const [tokens = 0, heads = 0] = g.typeOf(x).shape;
   const wide = g.reshape([step], { shape: [tokens, heads, 1] });
-  const own = g.reshape([rate], { shape: [heads, 1] });
+  const own = g.typeOf(rate).shape.length === 2 ? rate : g.reshape([rate], { shape: [heads, 1] });
   return g.selective_scan([g.mul([x, wide]), wide, own, b, c, state], { reads: "after" });
 };
 
@@ -71,10 +71,11 @@ const decompose: Decomposition<NoAttrs, 6> = (g, [x, step, rate, b, c, state]) =
 const operandsOf = (
   seed: number,
   [tokens, heads, columns, groups, rows]: readonly [number | string, number, number, number, number],
+  rates: readonly number[] = [heads],
 ) => [
   normal(seed, [tokens, heads, columns]),
   uniform(seed + 1, [tokens, heads], 0.1, 1),
-  uniform(seed + 2, [heads], -1.5, -0.1),
+  uniform(seed + 2, rates, -1.5, -0.1),
   normal(seed + 3, [tokens, groups, rows]),
   normal(seed + 4, [tokens, groups, rows]),
   normal(seed + 5, [heads, columns, rows]),
@@ -98,7 +99,7 @@ export const ssd: Op<"ssd", NoAttrs, 6, "many"> = defineOp({
       `
 def turn(state, token):
     x, step, b, c = token
-    after = jnp.exp(step * x2)[:, None, None] * state + (step[:, None] * x)[:, :, None] * b[:, None, :]
+    after = jnp.exp(step * x2.reshape(-1))[:, None, None] * state + (step[:, None] * x)[:, :, None] * b[:, None, :]
     return after, jnp.einsum("hpn,hn->hp", after, c)
 `.trim(),
       "after, y = jax.lax.scan(turn, x5, (x0, x1, b, c))",
@@ -111,7 +112,7 @@ def turn(state, token):
   backends: everywhere(decompose),
   samples: withDoubles([
     sample("several tokens, groups", operandsOf(1, [5, 6, 3, 2, 4]), {}),
-    sample("one token", operandsOf(11, [1, 3, 5, 3, 7]), {}),
+    sample("one token, rates as a column", operandsOf(11, [1, 3, 5, 3, 7], [3, 1]), {}),
     sample("symbolic", operandsOf(21, ["T", 2, 3, 1, 4]), {}, { bindings: { T: 6 } }),
     sample("more tokens than a chunk", operandsOf(31, [70, 2, 3, 1, 2]), {}, { differentiable: false }),
   ]),

@@ -1,5 +1,6 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { NoAttrs } from "../../ir/attributes.ts";
+import { staticDim } from "../../ir/dim.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
@@ -7,7 +8,6 @@ import type { TensorType } from "../../ir/type.ts";
 import { formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { Decomposition, InputsOf, Op } from "../defineOp.ts";
 import { decomposed, defineOp, everywhere } from "../defineOp.ts";
-import { filled } from "../families/constants.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
 import { normal, sample, uniform, withDoubles } from "../families/samples.ts";
@@ -63,7 +63,8 @@ function reference([r, k, v, fading, bonus, state]: Operands<HostTensor>): reado
 /** A selective scan that reads the state before the token, and what the token says of itself. */
 const decompose: Decomposition<NoAttrs, 6> = (g, [r, k, v, fading, bonus, state]) => {
   const { dtype, shape } = g.typeOf(r);
-  const one = filled(g, plainDType(dtype, "wkv6"), [shape[1] ?? 0, 1], 1);
+  const heads = staticDim(shape[1] ?? 0, "wkv6");
+  const one = g.constant(hostTensor(plainDType(dtype, "wkv6"), [heads, 1], Array<number>(heads).fill(1)));
   const [held, after] = g.selective_scan([v, fading, one, k, r, state], { reads: "before" });
   const own = g.reduce([g.mul([g.mul([r, bonus]), k])], { kind: "sum", axes: [2], keepDims: true });
   return held && after ? [g.add([held, g.mul([v, own])]), after] : [];

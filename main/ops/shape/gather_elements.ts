@@ -1,5 +1,4 @@
 import { MOVABLE, cpuKernel } from "../../backends/cpu/rules.ts";
-import { mlxNative } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
@@ -50,15 +49,14 @@ export const gather_elements: Op<"gather_elements", GatherElementsAttrs, 2> = de
   backends: {
     ...everywhere(parts),
     cpu: cpuKernel("gather_elements", { takes: [MOVABLE, ["i32"]], params: axisParam("gather_elements") }),
-    mlx: mlxNative(
-      "take_along",
-      (e, [table, indices], { axis }, node) => {
+    mlx: {
+      kind: "native",
+      emit: (e, [table, indices], { axis }, node) => {
         const along = normalizeAxis(axis, table.type.shape.length, "gather_elements");
         const checked = e.checks(indices, table.type.shape[along] ?? 0);
         return e.call("take_along", [table, indices], node.outputs, { axis: along, checked });
       },
-      { takes: "any" },
-    ),
+    },
   },
   traits: ["pure"],
   samples: withDoubles([

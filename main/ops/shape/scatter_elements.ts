@@ -1,5 +1,4 @@
 import { NUMBERS, cpuKernel } from "../../backends/cpu/rules.ts";
-import { mlxNative } from "../../backends/mlx/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import { normalizeAxis } from "../../ir/type.ts";
@@ -74,16 +73,16 @@ export const scatter_elements: Op<"scatter_elements", ScatterElementsAttrs, 3> =
         add: mode === "add",
       }),
     }),
-    mlx: mlxNative(
-      "scatter_along",
-      (e, [data, indices, updates], { axis, mode }, node) => {
+    mlx: {
+      kind: "native",
+      emit: (e, [data, indices, updates], { axis, mode }, node) => {
         const along = normalizeAxis(axis, data.type.shape.length, "scatter_elements");
         const checked = e.checks(indices, data.type.shape[along] ?? 0);
         const attrs = { axis: along, adds: mode === "add", checked };
         return e.call("scatter_along", [data, indices, updates], node.outputs, attrs);
       },
-      { takes: "numbers", when: mlxScatters },
-    ),
+      when: mlxScatters,
+    },
   },
   traits: ["pure", "sensitive"],
   samples: withDoubles([

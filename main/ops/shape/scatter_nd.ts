@@ -69,7 +69,7 @@ export const scatter_nd: Op<"scatter_nd", ScatterNdAttrs, 3> = defineOp({
       takes: [NUMBERS, ["i32"], NUMBERS],
       params: ({ mode }) => ({ add: mode === "add" }),
     }),
-    mlx: mlxCall("scatter_places", {
+    mlx: mlxCall<ScatterNdAttrs>("scatter_places", {
       takes: "numbers",
       attrs: ({ mode }) => ({ adds: mode === "add" }),
       when: mlxScatters,

@@ -9,6 +9,7 @@ import {
   LAYERS_ON_CORE_ML,
   LAYER_ATTRIBUTES,
   inferLayers,
+  layerParams,
   layersParts,
   layersReference,
 } from "../families/recurrentLayers.ts";
@@ -83,10 +84,7 @@ export const gru: Op<"gru", LayerAttrs, Range<5, 6>, "many"> = defineOp({
   batching: decomposed(decompose),
   traits: ["pure"],
   backends: {
-    cpu: cpuKernel("gru", {
-      takes: REALS,
-      params: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }),
-    }),
+    cpu: cpuKernel("gru", { takes: REALS, params: layerParams }),
     coreml: decomposed(decompose, LAYERS_ON_CORE_ML),
     mlx: decomposed(decompose),
     webgpu: decomposed(decompose),

@@ -1,12 +1,19 @@
 import { mlxCall } from "../../backends/mlx/rules.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import type { Decomposition, Op, Range } from "../defineOp.ts";
-import { decomposed, defineOp, unsupported } from "../defineOp.ts";
+import { decomposed, defineOp } from "../defineOp.ts";
 import { lines } from "../families/oracle.ts";
 import type { Cell, LayerAttrs } from "../families/recurrentLayers.ts";
-import { LAYER_ATTRIBUTES, inferLayers, layersParts, layersReference } from "../families/recurrentLayers.ts";
+import {
+  LAYER_ATTRIBUTES,
+  inferLayers,
+  layerParams,
+  layersParts,
+  layersReference,
+} from "../families/recurrentLayers.ts";
 import { normal, sample, withDoubles } from "../families/samples.ts";
 import { at } from "../families/host.ts";
+import { MOST_UNROLLED_TURNS } from "../families/turns.ts";
 import { logistic } from "../families/unary.ts";
 
 export type LstmAttrs = LayerAttrs;
@@ -77,14 +84,19 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
   batching: decomposed(decompose),
   traits: ["pure", "host"],
   backends: {
-    cpu: cpuKernel("lstm", {
-      takes: REALS,
-      params: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }),
-    }),
-    coreml: unsupported(
-      "Core ML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it: it is a host segment between Core ML models",
-    ),
-    mlx: mlxCall("lstm", { attrs: ({ hidden, layers, bidirectional }) => ({ hidden, layers, bidirectional }) }),
+    cpu: cpuKernel("lstm", { takes: REALS, params: layerParams }),
+    coreml: {
+      ...decomposed(
+        decompose,
+        `up to ${MOST_UNROLLED_TURNS} steps are products one after the other: Core ML's own lstm wants its weights at compile time and runs on the CPU alone`,
+      ),
+      when: ({ inputs: [x] }) => {
+        const steps = x?.shape[1];
+        if (typeof steps === "number" && steps <= MOST_UNROLLED_TURNS) return true;
+        return `Core ML's lstm wants its weights at compile time, one layer at a time, and no compute unit but the CPU runs it, nor a loop over more than ${MOST_UNROLLED_TURNS} steps, got ${steps ?? "none"}: it is a host segment between Core ML models`;
+      },
+    },
+    mlx: mlxCall("lstm", { attrs: layerParams }),
   },
   samples: withDoubles([
     sample(

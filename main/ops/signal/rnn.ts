@@ -9,6 +9,7 @@ import {
   LAYERS_ON_CORE_ML,
   LAYER_ATTRIBUTES,
   inferLayers,
+  layerParams,
   layersParts,
   layersReference,
 } from "../families/recurrentLayers.ts";
@@ -83,10 +84,7 @@ export const rnn: Op<"rnn", RnnAttrs, Range<4, 5>, "many"> = defineOp({
   backends: {
     cpu: cpuKernel("rnn", {
       takes: REALS,
-      params: ({ hidden, layers, bidirectional, activation }) => ({
-        ...{ hidden, layers, bidirectional },
-        relu: activation === "relu",
-      }),
+      params: (attrs) => ({ ...layerParams(attrs), relu: attrs.activation === "relu" }),
     }),
     coreml: decomposed(decompose, LAYERS_ON_CORE_ML),
     mlx: decomposed(decompose),

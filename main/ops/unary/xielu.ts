@@ -1,3 +1,5 @@
+import type { MilValue } from "../../backends/coreml/emitter.ts";
+import { milNative } from "../../backends/coreml/rules.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { Op } from "../defineOp.ts";
@@ -31,6 +33,16 @@ export const xielu: Op<"xielu", XieluAttrs, 1> = tunedOp("xielu", {
       'a["beta"] * x0 + np.where(x0 > 0, a["alphaP"] * x0 ** 2, a["alphaN"] * (np.expm1(np.minimum(x0, a["eps"])) - x0))',
   },
   gradient: decomposed(parts),
-  backends: everywhere(parts),
+  backends: {
+    ...everywhere(parts),
+    // Its elu is e^x - 1 up to 0, and only numbers up to 0 are taken from below.
+    coreml: milNative((e, [x]: readonly [MilValue], { alphaP, alphaN, beta, eps }) => {
+      const above = e.op("mul", { x: e.op("mul", { x, y: x }), y: alphaP });
+      const grown = e.op("elu", { x: e.op("minimum", { x, y: eps }), alpha: 1 });
+      const below = e.op("mul", { x: e.op("sub", { x: grown, y: x }), y: alphaN });
+      const bent = e.op("select", { cond: e.op("greater", { x, y: 0 }), a: above, b: below });
+      return e.op("add", { x: bent, y: e.op("mul", { x, y: beta }) });
+    }),
+  },
   samples: tuned<XieluAttrs>(rangeSamples(-5, 5), { alphaP: 0.8, alphaN: 0.6, beta: 0.5, eps: -1e-6 }),
 });

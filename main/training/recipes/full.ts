@@ -6,7 +6,7 @@ import type { FullTuning } from "../tuning/full.ts";
 import { fullTuning } from "../tuning/full.ts";
 import { tunedPlan } from "../tuning/result.ts";
 import type { Prepared, Recipe } from "./recipe.ts";
-import { contextField, DATA, prepareTuning, tensorsField } from "./tuned.ts";
+import { contextField, DATA, prepareTuning, tensorsField, TUNING } from "./tuned.ts";
 
 export const fullRecipe: Recipe = {
   id: "full",
@@ -29,16 +29,9 @@ export const fullRecipe: Recipe = {
     },
   ],
   defaults: {
-    steps: 100,
-    batch: 4,
+    ...TUNING,
     optimizer: { name: "adamw", options: {} },
     lr: 0.0001,
-    schedule: { kind: "cosine", warmUp: 5 },
-    clipNorm: 1,
-    validationEvery: 20,
-    validationShare: 0.1,
-    sample: { every: 50, prompt: "Once upon a time" },
-    normsEvery: 10,
   },
   prepare(request): Promise<Prepared> {
     const { fields, seed } = request;

@@ -4,7 +4,7 @@ import { loraTuning } from "../tuning/lora.ts";
 import { adapterContents, tunedPlan } from "../tuning/result.ts";
 import type { Prepared, Recipe } from "./recipe.ts";
 import { numberField } from "./recipe.ts";
-import { contextField, DATA, prepareTuning, tensorsField } from "./tuned.ts";
+import { contextField, DATA, prepareTuning, tensorsField, TUNING } from "./tuned.ts";
 
 const NO_MERGE = "no";
 
@@ -35,16 +35,9 @@ export const loraRecipe: Recipe = {
     },
   ],
   defaults: {
-    steps: 100,
-    batch: 4,
+    ...TUNING,
     optimizer: { name: "adamw", options: { weightDecay: 0 } },
     lr: 0.001,
-    schedule: { kind: "cosine", warmUp: 5 },
-    clipNorm: 1,
-    validationEvery: 20,
-    validationShare: 0.1,
-    sample: { every: 50, prompt: "Once upon a time" },
-    normsEvery: 10,
   },
   prepare(request): Promise<Prepared> {
     const { fields, seed } = request;

@@ -31,6 +31,18 @@ export const DATA = {
   dataSentence: "A text in UTF-8, or chats as JSON Lines. Without one, small tales that are put together by seed.",
 } as const;
 
+/** Steps few and small: the model knows most already. */
+export const TUNING = {
+  steps: 100,
+  batch: 4,
+  schedule: { kind: "cosine", warmUp: 5 },
+  clipNorm: 1,
+  validationEvery: 20,
+  validationShare: 0.1,
+  sample: { every: 50, prompt: "Once upon a time" },
+  normsEvery: 10,
+} as const;
+
 /** A model as a recipe needs it. */
 export interface RecipeModel {
   readonly file: GgufFile;

@@ -5,6 +5,7 @@
 import type { AttrRecord } from "../../../ir/attributes.ts";
 import type { Graph, Node } from "../../../ir/graph.ts";
 import { isLeaf } from "../../../ir/graph.ts";
+import type { NodeInfo } from "../../../ir/nodeInfo.ts";
 import { NodeKinds } from "../../../ir/nodeKinds.ts";
 import type { OpTable } from "../../../ir/opTable.ts";
 import type { Steps } from "../../../ir/steps.ts";
@@ -26,7 +27,7 @@ import { partition } from "./partition.ts";
 /** The Core ML entry of an op: the part of `Lowering` that this folder needs. */
 export type CoremlEntry =
   | CoremlRule<readonly MilValue[], AttrRecord>
-  | { readonly kind: "decompose" }
+  | { readonly kind: "decompose"; readonly when?: (node: NodeInfo<AttrRecord>) => true | string }
   | { readonly kind: "unsupported"; readonly reason: string };
 export type EntryOf = (op: string) => CoremlEntry | undefined;
 
@@ -91,7 +92,6 @@ function supportOf(entries: EntryOf, node: Node, graph: Graph): true | string {
   const entry = entries(node.op);
   if (entry === undefined) return `${node.op} has no Core ML entry`;
   if (entry.kind === "unsupported") return entry.reason;
-  if (entry.kind === "decompose") return `${node.op} was not decomposed`;
   const own =
     entry.when?.({
       inputs: inputTypes(graph, node),
@@ -99,7 +99,8 @@ function supportOf(entries: EntryOf, node: Node, graph: Graph): true | string {
       attrs: node.attrs,
       regions: node.regions,
     }) ?? true;
-  return own === true ? regionSupport(entries, node) : own;
+  if (own !== true) return own;
+  return entry.kind === "decompose" ? `${node.op} was not decomposed` : regionSupport(entries, node);
 }
 
 /** A node with sub-graphs runs on Core ML only where all that they hold does. */

@@ -1,7 +1,8 @@
 /** Matrices for samples: a strong diagonal, and those that have no answer. */
 import type { Shape } from "../../../ir/dim.ts";
-import type { SampleInput } from "../../defineOp.ts";
-import { values } from "../samples.ts";
+import type { NoAttrs } from "../../../ir/attributes.ts";
+import type { Sample, SampleInput } from "../../defineOp.ts";
+import { normal, sample, values, withDoubles } from "../samples.ts";
 
 /** Small numbers and a large diagonal; symbols are bound to `size`. */
 export function strong(salt: number, shape: Shape, size = 3): SampleInput {
@@ -20,3 +21,12 @@ export const HOPELESS: SampleInput = values(
   [...[1, 2, 2, 4], ...[1, 0, NaN, 1], ...[Infinity, 0, 0, 1], ...[2, 1, 1, 3]],
   [4, 2, 2],
 );
+
+/** For functions of a square matrix that give numbers. */
+export const SQUARE_SAMPLES: readonly Sample<NoAttrs>[] = withDoubles([
+  sample("odd size", [normal(1, [3, 3])], {}),
+  sample("a batch", [strong(2, [2, 1, 5, 5])], {}),
+  sample("symbolic", [strong(3, ["T", "T"])], {}, { bindings: { T: 3 } }),
+  sample("singular, not finite", [HOPELESS], {}, { differentiable: false }),
+  sample("no rows", [values([], [2, 0, 0])], {}),
+]);

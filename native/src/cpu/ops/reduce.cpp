@@ -225,20 +225,30 @@ class ArgBest final : public AxisOp {
   }
 };
 
-class Cumsum final : public AxisOp {
+// A lane of numbers becomes one of as many, from either end.
+class AlongAxis : public AxisOp {
  public:
-  explicit Cumsum(const OpContext& context) : AxisOp(context) {
+  explicit AlongAxis(const OpContext& context) : AxisOp(context), reverse_(context.params.flag("reverse")) {
     arity(1, 1, 1);
     if (!is_number(in(0).dtype))
       reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
     expect_type(c.out[0], in(0).dtype, "result");
-    exclusive_ = c.params.flag("exclusive");
-    reverse_ = c.params.flag("reverse");
   }
   void bind() override {
     AxisOp::bind();
     expect(out().count == in(0).count, "the result has another size");
   }
+
+ protected:
+  size_t place(size_t base, size_t i) const { return base + (reverse_ ? length - 1 - i : i) * inner; }
+
+ private:
+  bool reverse_;
+};
+
+class Cumsum final : public AlongAxis {
+ public:
+  explicit Cumsum(const OpContext& context) : AlongAxis(context), exclusive_(context.params.flag("exclusive")) {}
 
  protected:
   void lane(size_t, size_t base) override {
@@ -252,30 +262,20 @@ class Cumsum final : public AxisOp {
   void sums(const T* x, T* y, size_t base) const {
     Sum total = 0;
     for (size_t i = 0; i < length; i++) {
-      const size_t at = base + (reverse_ ? length - 1 - i : i) * inner;
+      const size_t at = place(base, i);
       const Sum before = total;
       total += static_cast<Sum>(x[at]);
       y[at] = static_cast<T>(exclusive_ ? before : total);
     }
   }
-  bool exclusive_ = false, reverse_ = false;
+  bool exclusive_;
 };
 
 // Running products and largest numbers.
 template <bool kProduct>
-class Running final : public AxisOp {
+class Running final : public AlongAxis {
  public:
-  explicit Running(const OpContext& context) : AxisOp(context) {
-    arity(1, 1, 1);
-    if (!is_number(in(0).dtype))
-      reject(Code::ir_type, "element type: got %s, expected a number", dtype_name(in(0).dtype));
-    expect_type(c.out[0], in(0).dtype, "result");
-    reverse_ = c.params.flag("reverse");
-  }
-  void bind() override {
-    AxisOp::bind();
-    expect(out().count == in(0).count, "the result has another size");
-  }
+  explicit Running(const OpContext& context) : AlongAxis(context) {}
 
  protected:
   void lane(size_t, size_t base) override {
@@ -289,7 +289,7 @@ class Running final : public AxisOp {
     using Made = std::conditional_t<kProduct && std::floating_point<T>, double, T>;
     Made made{1};
     for (size_t i = 0; i < length; i++) {
-      const size_t at = base + (reverse_ ? length - 1 - i : i) * inner;
+      const size_t at = place(base, i);
       const Made next = x[at];
       if constexpr (kProduct)
         made = Mul::of(made, next);
@@ -298,7 +298,6 @@ class Running final : public AxisOp {
       y[at] = static_cast<T>(made);
     }
   }
-  bool reverse_ = false;
 };
 
 // One axis in order, equals in theirs; NaN is larger than every number.
