@@ -7,6 +7,7 @@ import { toWireError } from "../../diagnostics/errors.ts";
 import type { AttrRecord, AttrValue } from "../attributes.ts";
 import type { ApplyOptions } from "../builder.ts";
 import { GraphBuilder } from "../builder.ts";
+import { unheld } from "../dtype.ts";
 import type { Graph, GraphState, LeafOp, Node, NodeId, Value } from "../graph.ts";
 import { LEAF_OPS } from "../graph.ts";
 import type { HostTensor } from "../hostTensor.ts";
@@ -293,6 +294,12 @@ class BlockBuilder {
     const name = statement.leafName?.text ?? statement.value.name;
     const said = this.#attributes(statement.attributes, LEAF_ATTRIBUTES[op], op);
     if (said === undefined) return undefined;
+    const wrong = typeof said["value"] === "number" ? unheld(type.dtype, [said["value"]]) : undefined;
+    if (wrong !== undefined) {
+      const expected = `expected what ${type.dtype} holds`;
+      this.#fault("IR_ATTRIBUTE", span, `[${op}] value: got ${numberText(wrong)}, ${expected}`);
+      return undefined;
+    }
     const attrs: Record<string, AttrValue> = { name };
     // In the builder's order, which the graph's hash sees.
     for (const key of LEAF_ATTRIBUTES[op]) {

@@ -2,7 +2,7 @@
  * The numbers of a text's constants. `all 0` is a few letters and may be an array of gigabytes: what a text makes so is
  * limited as a whole, and numbers that are the same are made once.
  */
-import { isPacked } from "../dtype.ts";
+import { isPacked, unheld } from "../dtype.ts";
 import type { HostTensor } from "../hostTensor.ts";
 import { hostTensor, sizeOf } from "../hostTensor.ts";
 import type { TensorType } from "../type.ts";
@@ -36,6 +36,12 @@ export class Constants {
       return undefined;
     }
     const wanted = dtype === "c64" ? [...sizes, 2] : sizes;
+    const wrong = unheld(dtype, data.kind === "all" ? [data.number] : data.kind === "numbers" ? data.numbers : []);
+    if (wrong !== undefined) {
+      const message = `[constant] numbers: got ${numberText(wrong)}, expected what ${dtype} holds`;
+      this.#faults.add("IR_TYPE", data.span, message);
+      return undefined;
+    }
     switch (data.kind) {
       case "hash":
         return this.#ofHash(data);

@@ -225,6 +225,21 @@ describe("a text that is made to harm", () => {
     ]);
   });
 
+  it("has no number that its type of whole numbers would cut or wrap", () => {
+    const text = inGraph(
+      "%a = constant [255, 256] : u8[2]",
+      "%b = constant all 1.5 : i64[2]",
+      '%c = param {memory: true, initial: "constant", value: inf} : i64[1]',
+      "%d = constant [-2147483648, 2147483647] : i32[2]",
+      "%e = constant [0.5, nan] : f32[2]",
+    );
+    expect(faultsOf(text).map(({ at, message }) => `${at} ${message}`)).toEqual([
+      "2:15 [constant] numbers: got 256, expected what u8 holds",
+      "3:15 [constant] numbers: got 1.5, expected what i64 holds",
+      "4:1 [param] value: got inf, expected what i64 holds",
+    ]);
+  });
+
   it("makes no more numbers of few letters than a limit, of all constants together", () => {
     const text = inGraph("%a = constant all 1 : f32[1024]", "%b = constant all 2 : f32[67108864]");
     expect(faultsOf(text)).toMatchObject([
