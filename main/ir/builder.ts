@@ -121,6 +121,7 @@ export class GraphBuilder {
   }
 
   limitSymbol(symbol: string, size: number): void {
+    canonicalDim(symbol);
     this.#limits[symbol] = size;
   }
 
@@ -319,6 +320,8 @@ export class GraphBuilder {
   }
 
   #claim(name: string): void {
+    // Values are given by name in plain objects, which lose this one.
+    if (name === "__proto__") throw new WorkbenchError("IR_STRUCTURE", `[graph] got "${name}", expected another name`);
     if (this.#names.has(name)) throw new WorkbenchError("IR_STRUCTURE", `[graph] the name "${name}" is taken`);
     this.#names.add(name);
   }

@@ -14,6 +14,7 @@ export type Sizes = Readonly<Record<string, Dim>>;
 /** Monomial ("" for the constant, symbols sorted and joined by "*") → integer coefficient. */
 type Polynomial = ReadonlyMap<string, number>;
 
+/** Names that every object has ("constructor") are none: sizes are looked up in plain objects. */
 const SYMBOL = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const parsed = new Map<string, Polynomial>();
 
@@ -26,6 +27,7 @@ function parseTerm(text: string, whole: string): readonly [string, number] {
   const symbols: string[] = [];
   for (const factor of text.split("*")) {
     if (/^-?\d+$/.test(factor)) coefficient *= Number(factor);
+    else if (factor in Object.prototype) fail(whole, `a symbol cannot have the name "${factor}"`);
     else if (SYMBOL.test(factor)) symbols.push(factor);
     else fail(whole, `bad factor "${factor}"`);
   }

@@ -58,6 +58,27 @@ export const isFloat = (type: ElementType): boolean => FLOATS.has(type);
 export const isContinuous = (type: ElementType): boolean => isFloat(type) || type === "c64";
 export const isInteger = (type: ElementType): boolean => INTEGERS.has(type);
 
+/** From the least to behind the largest number. */
+const RANGES: { readonly [D in DType]?: readonly [least: number, end: number] } = {
+  u8: [0, 2 ** 8],
+  i8: [-(2 ** 7), 2 ** 7],
+  i16: [-(2 ** 15), 2 ** 15],
+  u32: [0, 2 ** 32],
+  i32: [-(2 ** 31), 2 ** 31],
+  i64: [-(2 ** 63), 2 ** 63],
+};
+
+/** What of these numbers a type of whole numbers cannot hold: a device would cut or wrap it. */
+export function unheld(type: ElementType, numbers: ArrayLike<number>): number | undefined {
+  const [least, end] = (isPacked(type) ? undefined : RANGES[type]) ?? [];
+  if (least === undefined || end === undefined) return undefined;
+  for (let i = 0; i < numbers.length; i++) {
+    const number = numbers[i] ?? 0;
+    if (!Number.isInteger(number) || number < least || number >= end) return number;
+  }
+  return undefined;
+}
+
 /** True if a cast to `via` keeps every value of the float type `from`. */
 export const keepsValues = (from: DType, via: DType): boolean =>
   from === via || (isFloat(from) && (via === "f64" || (via === "f32" && from !== "f64")));

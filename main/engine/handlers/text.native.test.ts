@@ -77,6 +77,18 @@ test("arrays come from files here, or are sent; a name that is not there is told
   await expect(wrong).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
 });
 
+test("numbers that a type does not hold, and values larger than a machine, are refused", async () => {
+  const whole = 'graph "g" {\n %x = input : i64[N]\n %y = add(%x, %x)\n return "y" = %y\n}\n';
+  const bytes = npyBytes("f32", [2], Float64Array.from([1, NaN]));
+  const cut = engine.client.call("text.run", { text: whole, inputs: { x: { name: "x.npy", bytes } } });
+  await expect(cut).rejects.toMatchObject({ code: "INPUT_ARGUMENT", message: /\[run\] x: got NaN, expected .* i64/u });
+  const large = 'graph "g" {\n %x = input : f32[1]\n %y = expand(%x) {shape: ["N*N"]}\n return "y" = %y\n}\n';
+  const run = (N: number) => engine.client.call("text.run", { text: large, symbols: { N, other: 3 } });
+  await expect(run(100_000)).rejects.toMatchObject({ code: "INPUT_LIMIT" });
+  // A symbol that no input has is taken, one that the graph does not have is not told of.
+  expect(await run(3)).toMatchObject({ symbols: { N: 3 }, outputs: [{ count: 9 }] });
+});
+
 test("the steps of a run are told with their times", async () => {
   const run = await engine.client.call("text.run", { text: graphOf("cnn").text, profile: true });
   expect(run.steps?.map(({ op }) => op)).toContain("conv");

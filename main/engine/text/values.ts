@@ -4,7 +4,7 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { memorySource } from "../../formats/byteSource.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import { dimSymbols } from "../../ir/dim.ts";
-import { isFloat, plainDType } from "../../ir/dtype.ts";
+import { isFloat, plainDType, unheld } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { typedArrayOf } from "../../ir/hostBytes.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
@@ -35,6 +35,8 @@ const UNSAID_SIZE = 4;
 /** Of all inputs together: more is no graph to try out. */
 const MOST_NUMBERS = 1 << 26;
 const LARGEST_ARRAY = 2 ** 31;
+/** Numbers of any value on the way: 2 GB in the reference's float64. */
+const LARGEST_VALUE = 1 << 28;
 
 type Given = ReadonlyMap<string, { readonly numbers: ArrayLike<number>; readonly shape?: readonly number[] }>;
 
@@ -93,6 +95,7 @@ export function tensorsOf(
   { symbols: said, seed }: Asked,
 ): { readonly inputs: Readonly<Record<string, HostTensor>>; readonly symbols: Bindings } {
   const leaves = inputsOf(graph);
+  for (const leaf of leaves) requireHeld(leaf, given.get(leaf.name)?.numbers ?? []);
   const symbols: Record<string, number> = { ...said };
   for (const { name, type } of leaves)
     for (const [i, dim] of type.shape.entries()) {
@@ -105,10 +108,9 @@ export function tensorsOf(
     return [name, typedArrayOf({ dtype, shape: [numbers.length], data: Float64Array.from(numbers) })];
   });
   Object.assign(symbols, symbolsOf(leaves, { inputs: Object.fromEntries(typed), symbols }));
-  const states = graph.states.flatMap(({ input }) => graph.nodes[input]?.outputs ?? []);
-  for (const { shape } of [...leaves.map(({ type }) => type), ...states])
-    for (const symbol of shape.flatMap(dimSymbols))
-      symbols[symbol] ??= Math.min(UNSAID_SIZE, graph.symbolLimits[symbol] ?? UNSAID_SIZE);
+  const used = new Set(graph.nodes.flatMap(({ outputs }) => outputs.flatMap(({ shape }) => shape.flatMap(dimSymbols))));
+  for (const symbol of used) symbols[symbol] ??= Math.min(UNSAID_SIZE, graph.symbolLimits[symbol] ?? UNSAID_SIZE);
+  refuseLarge(graph, symbols);
   let total = 0;
   const inputs = leaves.map(({ name, type }, i): readonly [string, HostTensor] => {
     const bound = bindType(type, symbols);
@@ -126,7 +128,31 @@ export function tensorsOf(
         : tensorOf(name, plainDType(type.dtype, name), shape, numbers),
     ];
   });
+  // What the run tells of symbols are those that the graph has.
+  for (const symbol of Object.keys(symbols)) if (!used.has(symbol)) delete symbols[symbol];
   return { inputs: Object.fromEntries(inputs), symbols };
+}
+
+/** A text of a few lines may ask for more than any machine has, and a system that lends it comes to a stand. */
+function refuseLarge(graph: Graph, symbols: Bindings): void {
+  for (const { op, outputs } of graph.nodes)
+    for (const type of outputs) {
+      const count = sizeOf(staticShape(bindType(type, symbols), op));
+      if (count > LARGEST_VALUE)
+        throw new WorkbenchError(
+          "INPUT_LIMIT",
+          `[run] ${op}: got ${count} numbers, expected at most ${LARGEST_VALUE} in a value`,
+          { hint: "Give smaller sizes for the symbols, or take a smaller shape." },
+        );
+    }
+}
+
+function requireHeld({ name, type: { dtype } }: GraphInput, numbers: ArrayLike<number>): void {
+  const wrong = unheld(dtype, numbers);
+  if (wrong === undefined) return;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[run] ${name}: got ${wrong}, expected numbers that ${dtype} holds`, {
+    hint: "Give others, or take a type that holds them.",
+  });
 }
 
 /** Floats between -1 and 1; whole numbers and truth values 0 or 1, which are good indices of nearly everything. */

@@ -7,21 +7,22 @@ import { toWireError } from "../../diagnostics/errors.ts";
 import type { AttrRecord, AttrValue } from "../attributes.ts";
 import type { ApplyOptions } from "../builder.ts";
 import { GraphBuilder } from "../builder.ts";
+import { unheld } from "../dtype.ts";
 import type { Graph, GraphState, LeafOp, Node, NodeId, Value } from "../graph.ts";
 import { LEAF_OPS } from "../graph.ts";
 import type { HostTensor } from "../hostTensor.ts";
-import { hostTensor, sizeOf } from "../hostTensor.ts";
-import { isPacked } from "../dtype.ts";
 import type { OpTable } from "../opTable.ts";
 import type { TensorType } from "../type.ts";
 import { formatType, parseType, sameType } from "../type.ts";
 import { verifyLeaves } from "../verify.ts";
+import { Constants } from "./constants.ts";
 import type { Diagnostic, Fix } from "./diagnostics.ts";
 import { Faults, textError } from "./diagnostics.ts";
 import { nearest } from "./nearest.ts";
 import { readText } from "./reader.ts";
 import type { Span } from "./scanner.ts";
-import type { Attribute, Block, Data, Definition, Statement, ValueWord, Word } from "./syntax.ts";
+import { numberText } from "./spelling.ts";
+import type { Attribute, Block, Definition, Saying, Statement, ValueWord, Word } from "./syntax.ts";
 
 export interface TextOptions {
   /** The data of constants that the text knows by their hash alone. */
@@ -40,7 +41,7 @@ export interface ReadGraph {
 
 export function readGraph(table: OpTable, text: string, options: TextOptions = {}): ReadGraph {
   const faults = new Faults(text);
-  const around: Surroundings = { table, faults, constants: options.constants ?? new Map(), types: new Map() };
+  const around: Surroundings = { table, faults, constants: new Constants(faults, options.constants), types: new Map() };
   let builder: BlockBuilder | undefined;
   readText(text, faults, {
     begin: (name) => (builder = new BlockBuilder(around, name)),
@@ -77,17 +78,16 @@ export function parseGraph(
 interface Surroundings {
   readonly table: OpTable;
   readonly faults: Faults;
-  readonly constants: ReadonlyMap<string, HostTensor>;
+  readonly constants: Constants;
   /** Types that were read, by their text: most lines repeat one. */
   readonly types: Map<string, TensorType>;
 }
 
-/** `all 0` of a larger type would be a text of a line and an array of gigabytes. */
-const MOST_NUMBERS = 1 << 26;
 const LEAVES: ReadonlySet<string> = new Set(LEAF_OPS);
 const isLeafOp = (op: string): op is LeafOp => LEAVES.has(op);
 
 const NO_ATTRIBUTES: AttrRecord = {};
+const NO_CONSTANTS: ReadonlyMap<string, HostTensor> = new Map();
 
 /** What stands for values whose types nothing tells. */
 const UNKNOWN = "unknown";
@@ -104,6 +104,9 @@ class BlockBuilder {
   readonly defined = new Map<number, Value>();
   readonly #results = new Map<number, readonly Known[]>();
   #inputs: readonly NodeId[] | undefined;
+  /** Nodes that are inputs. */
+  readonly #leaves = new Set<NodeId>();
+  readonly #limited = new Set<string>();
   readonly #nexts: string[] = [];
 
   constructor(around: Surroundings, name: Word) {
@@ -147,13 +150,10 @@ class BlockBuilder {
         this.#values.set(says.value.name, [UNKNOWN]);
         return;
       case "limit":
-        this.#builder.limitSymbol(says.symbol.text, says.size);
+        this.#limit(says, span);
         return;
       case "inputs":
-        this.#inputs = says.values.flatMap((word) => {
-          const value = this.#value(word);
-          return value === UNKNOWN ? [] : [value.node];
-        });
+        this.#signature(says.values);
         return;
       default: {
         const value = this.#value(says.value);
@@ -166,6 +166,29 @@ class BlockBuilder {
         }
       }
     }
+  }
+
+  #limit({ symbol, size }: Extract<Saying, { readonly kind: "limit" }>, span: Span): void {
+    if (this.#limited.has(symbol.text))
+      this.#fault("IR_STRUCTURE", symbol, `${symbol.text} has a limit already: got a second one, expected one`);
+    this.#limited.add(symbol.text);
+    if (Number.isSafeInteger(size) && size >= 0) this.#try(symbol, () => this.#builder.limitSymbol(symbol.text, size));
+    else
+      this.#fault("IR_SHAPE", span, `limit of ${symbol.text}: got ${numberText(size)}, expected a whole number from 0`);
+  }
+
+  #signature(words: readonly ValueWord[]): void {
+    const nodes: NodeId[] = [];
+    for (const word of words) {
+      const value = this.#value(word);
+      if (value === UNKNOWN) continue;
+      if (!this.#leaves.has(value.node))
+        this.#fault("IR_STRUCTURE", word, `inputs: got ${word.text}, expected the value of an input`);
+      else if (nodes.includes(value.node))
+        this.#fault("IR_STRUCTURE", word, `inputs: got ${word.text} twice, expected each input once`);
+      nodes.push(value.node);
+    }
+    this.#inputs = nodes;
   }
 
   #define(definition: Definition, span: Span): void {
@@ -271,57 +294,29 @@ class BlockBuilder {
     const name = statement.leafName?.text ?? statement.value.name;
     const said = this.#attributes(statement.attributes, LEAF_ATTRIBUTES[op], op);
     if (said === undefined) return undefined;
+    const wrong = typeof said["value"] === "number" ? unheld(type.dtype, [said["value"]]) : undefined;
+    if (wrong !== undefined) {
+      const expected = `expected what ${type.dtype} holds`;
+      this.#fault("IR_ATTRIBUTE", span, `[${op}] value: got ${numberText(wrong)}, ${expected}`);
+      return undefined;
+    }
     const attrs: Record<string, AttrValue> = { name };
     // In the builder's order, which the graph's hash sees.
     for (const key of LEAF_ATTRIBUTES[op]) {
       const value = said[key] ?? (key === "rewind" ? "checkpoint" : undefined);
       if (value !== undefined) attrs[key] = value;
     }
-    return this.#try(span, () => this.#adopt(op, attrs, type, this.#options(statement, op === "input" ? op : name)));
+    const options = this.#options(statement, op === "input" ? op : name);
+    const made = this.#try(span, () => this.#adopt(op, attrs, type, options));
+    if (op === "input") for (const { node } of made ?? []) this.#leaves.add(node);
+    return made;
   }
 
   #constant(statement: Definition, type: TensorType, span: Span): readonly Value[] | undefined {
     const { data, op } = statement;
     if (data === undefined) return undefined;
-    const tensor = this.#try(span, () => this.#tensor(data, type, op));
+    const tensor = this.#try(span, () => this.#around.constants.tensor(data, type, op));
     return tensor && [this.#builder.constant(tensor, this.#options(statement))];
-  }
-
-  #tensor(data: Data, type: TensorType, op: Word): HostTensor | undefined {
-    const { dtype, shape } = type;
-    const sizes = shape.filter((dim) => typeof dim === "number");
-    if (isPacked(dtype) || sizes.length < shape.length) {
-      this.#fault("IR_TYPE", op, `[constant] type: got ${formatType(type)}, expected a plain type of fixed size`);
-      return undefined;
-    }
-    if (data.kind === "hash") {
-      const known = this.#around.constants.get(data.hash);
-      if (known !== undefined) return known;
-      this.#fault(
-        "IR_STRUCTURE",
-        data.span,
-        `[constant] got #${data.hash}, expected numbers: this text does not hold those of the hash`,
-      );
-      return undefined;
-    }
-    const complex = dtype === "c64" ? [2] : [];
-    if (data.kind === "all") {
-      const count = sizeOf([...sizes, ...complex]);
-      if (count <= MOST_NUMBERS) return hostTensor(dtype, sizes, new Float64Array(count).fill(data.number));
-      this.#fault("INPUT_LIMIT", data.span, `[constant] numbers: got ${count}, expected at most ${MOST_NUMBERS}`);
-      return undefined;
-    }
-    const wanted = [...sizes, ...complex];
-    // An empty list says nothing of the sizes behind it.
-    const isEmpty = data.numbers.length === 0 && sizeOf(wanted) === 0;
-    if (isEmpty || (wanted.length === data.shape.length && wanted.every((size, i) => size === data.shape[i])))
-      return hostTensor(dtype, sizes, data.numbers);
-    this.#fault(
-      "IR_SHAPE",
-      data.span,
-      `[constant] numbers: got a list of [${data.shape.join(",")}], expected [${wanted.join(",")}] for ${formatType(type)}`,
-    );
-    return undefined;
   }
 
   /** Undefined where one of them is unknown. Values are the op's to check. */
@@ -351,7 +346,7 @@ class BlockBuilder {
   ): readonly Value[] {
     // adopt places it: the builder knows its next id.
     const leaf: Node = { id: -1 as NodeId, op, inputs: [], attrs, outputs: [type], origins, passes, regions: [] };
-    return this.#builder.adopt(leaf, [], this.#around.constants);
+    return this.#builder.adopt(leaf, [], NO_CONSTANTS);
   }
 
   #options({ provenance, op }: Definition, label = op.text): ApplyOptions {

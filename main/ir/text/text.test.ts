@@ -207,6 +207,69 @@ describe("what is wrong in a text", () => {
   });
 });
 
+describe("a text that is made to harm", () => {
+  const inGraph = (...lines: string[]): string => `graph "g" {\n${lines.join("\n")}\n}`;
+
+  it("has no symbol or input whose name every object has", () => {
+    const text = inGraph(
+      "limit constructor = 4",
+      "%a = input : f32[__proto__]",
+      "%b = input : f32[2*toString]",
+      '%c = input "__proto__" : f32[1]',
+    );
+    expect(faultsOf(text)).toMatchObject([
+      { at: "2:7", message: expect.stringContaining('a symbol cannot have the name "constructor"') },
+      { at: "3:14", message: expect.stringContaining('a symbol cannot have the name "__proto__"') },
+      { at: "4:14", message: expect.stringContaining('a symbol cannot have the name "toString"') },
+      { at: "5:1", message: '[graph] got "__proto__", expected another name' },
+    ]);
+  });
+
+  it("has no number that its type of whole numbers would cut or wrap", () => {
+    const text = inGraph(
+      "%a = constant [255, 256] : u8[2]",
+      "%b = constant all 1.5 : i64[2]",
+      '%c = param {memory: true, initial: "constant", value: inf} : i64[1]',
+      "%d = constant [-2147483648, 2147483647] : i32[2]",
+      "%e = constant [0.5, nan] : f32[2]",
+    );
+    expect(faultsOf(text).map(({ at, message }) => `${at} ${message}`)).toEqual([
+      "2:15 [constant] numbers: got 256, expected what u8 holds",
+      "3:15 [constant] numbers: got 1.5, expected what i64 holds",
+      "4:1 [param] value: got inf, expected what i64 holds",
+    ]);
+  });
+
+  it("makes no more numbers of few letters than a limit, of all constants together", () => {
+    const text = inGraph("%a = constant all 1 : f32[1024]", "%b = constant all 2 : f32[67108864]");
+    expect(faultsOf(text)).toMatchObject([
+      {
+        at: "3:15",
+        code: "INPUT_LIMIT",
+        message: "[constant] numbers of all constants together: got 67109888, expected at most 67108864",
+      },
+    ]);
+  });
+});
+
+it("limits and signatures are wrong where they stand", () => {
+  const text = `graph "g" {
+  limit T = -4
+  limit T = 8
+  limit S = nan
+  %x = input : f32[T]
+  %y = exp(%x)
+  inputs %y, %x, %x
+}`;
+  expect(faultsOf(text).map(({ at, message }) => `${at} ${message}`)).toEqual([
+    "2:3 limit of T: got -4, expected a whole number from 0",
+    "3:9 T has a limit already: got a second one, expected one",
+    "4:3 limit of S: got nan, expected a whole number from 0",
+    "7:10 inputs: got %y, expected the value of an input",
+    "7:18 inputs: got %x twice, expected each input once",
+  ]);
+});
+
 describe("a formatted text", () => {
   it("keeps names, comments and groups, in one layout", () => {
     const text = `// A sum.

@@ -28,8 +28,8 @@ export const valuesOf = ({
   symbol,
   seed,
 }: ValueOptions): Pick<Input<"text.run">, "inputs" | "symbols" | "seed"> => ({
-  inputs: Object.fromEntries((input ?? []).map(inputOf)),
-  symbols: Object.fromEntries((symbol ?? []).map(symbolOf)),
+  inputs: eachOnce("input", (input ?? []).map(inputOf)),
+  symbols: eachOnce("symbol", (symbol ?? []).map(symbolOf)),
   ...(seed === undefined ? {} : { seed: wholeNumber("seed", seed, 0, 0xffff_ffff) }),
 });
 
@@ -67,12 +67,24 @@ export async function evaluateText(command: Command, file: string, options: Eval
   const { client, output, signal } = command;
   const device = await graphDevice(command, options.device, ["graphs", "segments"]);
   const run = await client.call("text.run", { ...(await asked(command, file, options)), device }, { signal });
+  requireUsed(options, run);
   output.value(run);
   output.line(run.sentence);
   output.line();
   printOutputs(command, run);
   if (options.output !== undefined) await writeArrays(options.output, run, (path) => output.note(path));
   return 0;
+}
+
+/** A size of a symbol that the graph does not have changed nothing. */
+function requireUsed({ symbol }: ValueOptions, { symbols }: TextRun): void {
+  const names = Object.keys(symbols);
+  const unused = (symbol ?? []).map((said) => symbolOf(said)[0]).find((name) => !names.includes(name));
+  if (unused !== undefined)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[rlx eval] --symbol: got ${unused}, expected ${names.length === 0 ? "none: the graph has no symbols" : orList(names)}`,
+    );
 }
 
 function printOutputs({ output }: Command, run: TextRun): void {
@@ -93,11 +105,20 @@ const valuesText = (values: Float64Array, count: number): string => {
   return count > FEW_VALUES ? `${shown} … ${count - FEW_VALUES} more` : shown;
 };
 
+/** Outputs "a b" and "A_b" would be one file. */
+function freeName(name: string, taken: Set<string>): string {
+  let free = name;
+  for (let i = 2; taken.has(free.toLowerCase()); i++) free = `${name}-${i}`;
+  taken.add(free.toLowerCase());
+  return free;
+}
+
 async function writeArrays(folder: string, run: TextRun, note: (text: string) => void): Promise<void> {
   const place = resolve(folder);
   await mkdir(place, { recursive: true });
+  const taken = new Set<string>();
   for (const { name, dtype, shape, values } of run.outputs) {
-    const path = join(place, `${name.replaceAll(/[^\w.-]/gu, "_")}.npy`);
+    const path = join(place, `${freeName(name.replaceAll(/[^\w.-]/gu, "_"), taken)}.npy`);
     await writeFile(path, npyBytes(dtype, shape, values));
     note(path);
   }
@@ -210,6 +231,13 @@ export async function newGraph(command: Command, id: string | undefined): Promis
   return 0;
 }
 
+function eachOnce<T>(option: string, said: readonly (readonly [name: string, value: T])[]): Record<string, T> {
+  const found = new Map(said);
+  const twice = said.find(([name, value]) => found.get(name) !== value)?.[0];
+  if (twice === undefined) return Object.fromEntries(found);
+  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx eval] --${option}: got ${twice} twice, expected it once`);
+}
+
 const halves = (option: string, text: string): readonly [string, string] => {
   const at = text.indexOf("=");
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
@@ -220,8 +248,9 @@ const halves = (option: string, text: string): readonly [string, string] => {
 function inputOf(text: string): [string, { numbers: number[] } | { path: string }] {
   const [name, said] = halves("input", text);
   if (/\.np[yz]$/iu.test(said)) return [name, { path: resolve(said) }];
-  const numbers = said.split(",").map(Number);
-  if (said !== "" && numbers.every((value) => !Number.isNaN(value))) return [name, { numbers }];
+  const numbers = said.split(",").map((word) => (word.trim() === "" ? NaN : Number(word)));
+  // Numbers that JSON does not have come in a file.
+  if (numbers.every(Number.isFinite)) return [name, { numbers }];
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
     `[rlx eval] --input ${name}: got ${said}, expected numbers, or a .npy or .npz file`,
