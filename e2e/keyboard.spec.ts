@@ -139,8 +139,8 @@ test("from a picked file to an exported package, by keyboard alone", async ({ pa
   });
 
   await test.step("an answer is asked for and stopped", async () => {
-    await view(page, "Alt+5", "Run");
     await palette(page, "run");
+    await expect(tab(page, "Run")).toHaveAttribute("aria-selected", "true");
     // The composer has the focus at once.
     await expect(page.locator("#composer")).toBeFocused();
     await page.keyboard.type("Tell me a story.");
