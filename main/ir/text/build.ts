@@ -13,13 +13,15 @@ import type { HostTensor } from "../hostTensor.ts";
 import { hostTensor, sizeOf } from "../hostTensor.ts";
 import { isPacked } from "../dtype.ts";
 import type { OpTable } from "../opTable.ts";
+import type { Steps } from "../steps.ts";
+import { finish } from "../steps.ts";
 import type { TensorType } from "../type.ts";
 import { formatType, parseType, sameType } from "../type.ts";
 import { verifyLeaves } from "../verify.ts";
 import type { Diagnostic, Fix } from "./diagnostics.ts";
 import { Faults, textError } from "./diagnostics.ts";
 import { nearest } from "./nearest.ts";
-import { readText } from "./reader.ts";
+import { readTextSteps } from "./reader.ts";
 import type { Span } from "./scanner.ts";
 import type { Attribute, Block, Data, Definition, Statement, ValueWord, Word } from "./syntax.ts";
 
@@ -38,15 +40,20 @@ export interface ReadGraph {
   readonly types: () => ReadonlyMap<number, readonly TensorType[]>;
 }
 
-export function readGraph(table: OpTable, text: string, options: TextOptions = {}): ReadGraph {
+export const readGraph = (table: OpTable, text: string, options: TextOptions = {}): ReadGraph =>
+  finish(readGraphSteps(table, text, options));
+
+/** The same with pauses: a long text takes seconds. */
+export function* readGraphSteps(table: OpTable, text: string, options: TextOptions = {}): Steps<ReadGraph> {
   const faults = new Faults(text);
   const around: Surroundings = { table, faults, constants: options.constants ?? new Map(), types: new Map() };
   let builder: BlockBuilder | undefined;
-  readText(text, faults, {
+  yield* readTextSteps(text, faults, {
     begin: (name) => (builder = new BlockBuilder(around, name)),
     statement: (statement) => builder?.statement(statement),
     end: () => undefined,
   });
+  yield;
   const graph = builder?.graph();
   // Leaves come into the graph as they are: what the builder would ask of them is asked here.
   if (graph !== undefined && faults.list.length === 0)
