@@ -1,6 +1,7 @@
 /** The verdict under the title: one line, and the table of all targets. A row that is chosen becomes the window's subject. */
 import type { ReactNode } from "react";
 import type { Figure } from "../../../main/contract/views/common.ts";
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { SpeedView, Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
 import { ROUTED } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
@@ -49,17 +50,27 @@ interface TargetsProps {
   readonly measured: MeasuredSpeed | null;
 }
 
+/** A graph has runs, and no tokens. */
+const useIsGraph = (): boolean => useSession((state) => isGraphAlone(current(state.model)?.kind ?? "model"));
+
 function Targets({ verdict, busy, own, subject, measured }: TargetsProps): ReactNode {
   // Before the others are there, the own row keeps the table's place.
   const rows = verdict?.rows ?? (own === null ? [] : [own.own]);
+  const isGraph = useIsGraph();
   const tokens = rows.find((row) => row.ok)?.speed.promptTokens ?? 1000;
   return (
     <table className={cx(table["table"], styles["table"])} aria-label="How fast on each target" aria-busy={busy}>
       <thead>
         <tr>
           <th>runs on</th>
-          <th title="Tokens per second; where no rate is given, the time of a token">tokens/s</th>
-          <th title={`Time to the first token of a prompt of ${count(tokens)} tokens`}>first token</th>
+          {isGraph ? (
+            <th title="Time of a run">time</th>
+          ) : (
+            <>
+              <th title="Tokens per second; where no rate is given, the time of a token">tokens/s</th>
+              <th title={`Time to the first token of a prompt of ${count(tokens)} tokens`}>first token</th>
+            </>
+          )}
           <th>memory</th>
           <th>ANE</th>
           <th>GPU</th>
@@ -78,7 +89,7 @@ function Targets({ verdict, busy, own, subject, measured }: TargetsProps): React
         ))}
         {verdict === null ? (
           <tr>
-            <td className={styles["more"]} colSpan={8}>
+            <td className={styles["more"]} colSpan={isGraph ? 7 : 8}>
               Working out the other targets …
             </td>
           </tr>
@@ -123,6 +134,7 @@ interface TargetProps {
 
 function Target({ row, chosen, measured }: TargetProps): ReactNode {
   const choose = useChoose();
+  const isGraph = useIsGraph();
   const name = (
     <button
       type="button"
@@ -138,7 +150,7 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
     return (
       <tr data-chosen={chosen}>
         <td>{name}</td>
-        <td className={styles["more"]} colSpan={7} title={row.sentence}>
+        <td className={styles["more"]} colSpan={isGraph ? 6 : 7} title={row.sentence}>
           {row.sentence}
         </td>
       </tr>
@@ -150,7 +162,9 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
       <td>
         <SpeedCell speed={speed} measured={measured} />
       </td>
-      <td>{speed.prompt === null ? "–" : <span title={speed.prompt.basis}>{rangeCell(speed.prompt)}</span>}</td>
+      {isGraph ? null : (
+        <td>{speed.prompt === null ? "–" : <span title={speed.prompt.basis}>{rangeCell(speed.prompt)}</span>}</td>
+      )}
       <td>{fit === null ? "–" : <FigureText figure={fit.total} />}</td>
       <td>{row.aneShare === null ? "–" : approximate(share(row.aneShare))}</td>
       <td>{row.gpuShare === null ? "–" : approximate(share(row.gpuShare))}</td>
@@ -162,9 +176,12 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
 
 /** The rate, or the time of a token where a rate would promise too much; with what was measured here. */
 function SpeedCell({ speed, measured }: { readonly speed: SpeedView; readonly measured: Figure | null }): ReactNode {
+  const isGraph = useIsGraph();
   const predicted =
     speed.generate === null ? (
-      <span title={`Predicted. ${speed.sentence}`}>{approximate(seconds(speed.token.value))} a token</span>
+      <span title={`Predicted. ${speed.sentence}`}>
+        {approximate(seconds(speed.token.value))} {isGraph ? "a run" : "a token"}
+      </span>
     ) : (
       <span title={`Predicted: ${speed.generate.basis}.`}>{rangeCell(speed.generate)}</span>
     );
