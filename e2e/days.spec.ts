@@ -10,7 +10,7 @@ import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "@playwright/test";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
-import { answerOf, dropFiles, openWindow, sampleCopy, startReady, station, tab } from "./workbench.ts";
+import { answerOf, dropFiles, openWindow, palette, sampleCopy, startReady, station, tab, view } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -27,19 +27,6 @@ const press = async (target: Locator): Promise<void> => {
   await target.focus();
   await target.press("Enter");
 };
-
-async function palette(page: Page, words: string): Promise<void> {
-  await page.keyboard.press("Control+K");
-  await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
-  await page.keyboard.type(words);
-  await page.keyboard.press("Enter");
-}
-
-async function view(page: Page, key: string, name: string): Promise<Locator> {
-  await page.keyboard.press(key);
-  await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");
-  return page.getByRole("tabpanel", { name });
-}
 
 async function savedText(page: Page, act: () => Promise<void>): Promise<string> {
   const coming = page.waitForEvent("download");

@@ -12,6 +12,7 @@ import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
 import {
   axeFindings,
+  MODEL_TABS,
   offered,
   openPath,
   openWindow,
@@ -87,20 +88,6 @@ const cutText = (page: Page): Promise<string[]> =>
     return found;
   });
 
-const TABS = [
-  "Overview",
-  "Tensors",
-  "Graph",
-  "Pipeline",
-  "Run",
-  "Bench",
-  "Profile",
-  "Export",
-  "Compare",
-  "Train",
-  "Server",
-] as const;
-
 test("nothing is cut off or sticks out, in every view and width", async ({ page }) => {
   test.setTimeout(180_000);
   const errors = await openWindow(page, await served.address(), "dark");
@@ -120,7 +107,7 @@ test("nothing is cut off or sticks out, in every view and width", async ({ page 
   await look("start");
   await offered(page, /^The sample model/).click();
   await expect(page.getByText("of predicted time").first()).toBeVisible();
-  for (const tab of TABS) {
+  for (const tab of MODEL_TABS) {
     const panel = await showTab(page, tab);
     if (tab === "Run") {
       await panel.getByLabel("Your message").fill("Tell me a story.");

@@ -89,6 +89,36 @@ export const engineReady = (page: Page): Promise<void> =>
 
 export const tab = (page: Page, name: string): Locator => page.getByRole("tab", { name, exact: true });
 
+/** Those of a model that writes text, in order. */
+export const MODEL_TABS = [
+  "Overview",
+  "Tensors",
+  "Graph",
+  "Pipeline",
+  "Run",
+  "Bench",
+  "Profile",
+  "Export",
+  "Compare",
+  "Train",
+  "Server",
+] as const;
+
+/** By the keyboard: the best command for the words. */
+export async function palette(page: Page, words: string): Promise<void> {
+  await page.keyboard.press("Control+K");
+  await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
+  await page.keyboard.type(words);
+  await page.keyboard.press("Enter");
+}
+
+/** By its key. */
+export async function view(page: Page, key: string, name: string): Promise<Locator> {
+  await page.keyboard.press(key);
+  await expect(tab(page, name)).toHaveAttribute("aria-selected", "true");
+  return page.getByRole("tabpanel", { name });
+}
+
 export async function showTab(page: Page, name: string): Promise<Locator> {
   await tab(page, name).click();
   const panel = page.getByRole("tabpanel", { name });

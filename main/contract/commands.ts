@@ -38,9 +38,9 @@ export const TABS = [
 ] as const;
 export type Tab = (typeof TABS)[number]["id"];
 
-/** The command that shows a tab: the first nine have a number key. */
+/** The command that shows a tab, by a name that no work has: the first nine have a number key. */
 const tabCommands: readonly (CommandDefinition & { readonly id: `view.${Tab}` })[] = TABS.map(({ id, title }, i) =>
-  command(`view.${id}`, title, "View", i < 9 ? [`Mod+${i + 1}`, `Alt+${i + 1}`] : []),
+  command(`view.${id}`, `Show ${title}`, "View", i < 9 ? [`Mod+${i + 1}`, `Alt+${i + 1}`] : []),
 );
 
 const graph = { scope: "graph" } as const;

@@ -51,6 +51,8 @@ import {
   textReport,
   textBisection,
   textRun,
+  saveTextInput,
+  textFile,
   textSource,
   textSourceInput,
 } from "./views/text.ts";
@@ -337,6 +339,8 @@ export const contract = {
     "text.bisect": call(bisectTextInput, textBisection),
     /** The text that an open graph was read from. */
     "text.source": call(textSourceInput, textSource),
+    /** Writes a text to its file; what another program has written there stays unless it may go. */
+    "text.save": call(saveTextInput, textFile),
     "text.gallery": call(nothing, galleryList),
     /** Every op: what it is, and what runs it. */
     "ops.list": call(nothing, opList),

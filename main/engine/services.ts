@@ -132,8 +132,15 @@ export interface ModelFiles {
   find(folder: string, name: string, size: number | undefined): AsyncIterable<string>;
   /** The model that comes with the workbench; undefined where it is not part of the installation. */
   sample(): { readonly path: string; readonly bytes: number } | undefined;
-  /** A new model file: its absolute path, and what writes it. Throws INPUT_ARGUMENT where none can be written. */
-  create(path: string, overwrite: boolean): Promise<{ readonly path: string; readonly sink: ByteSink }>;
+  /**
+   * A new file, of a model where no other ending is named: its absolute path, and what writes it. Throws INPUT_ARGUMENT where
+   * none can be written.
+   */
+  create(
+    path: string,
+    overwrite: boolean,
+    ending?: string,
+  ): Promise<{ readonly path: string; readonly sink: ByteSink }>;
 }
 
 export interface PackageFiles {

@@ -90,7 +90,8 @@ const sourceOf = (source: OpenSource | null, { title, file }: Overview): Session
   if (source?.kind === "offer") return source;
   if (source?.kind === "text" && source.text.length <= LARGEST_KEPT_TEXT) return source;
   // A dropped file that was found on the engine's machine has a path.
-  const path = source?.kind === "path" ? source.path : (file?.path ?? null);
+  const own = source?.kind === "text" ? source.file?.path : source?.kind === "path" ? source.path : undefined;
+  const path = own ?? file?.path ?? null;
   if (path !== null) return { kind: "path", path };
   return { kind: "name", name: source === null ? title : titleOf(source) };
 };

@@ -1,5 +1,6 @@
 /** What the whole window shares: notices, losses, and how a model came to be open. */
 import type { Job } from "../../main/contract/views/engine.ts";
+import type { TextFile } from "../../main/contract/views/text.ts";
 
 /** A model whose files were dropped or picked in a browser and have no path. */
 export interface DroppedModel {
@@ -11,12 +12,13 @@ export interface DroppedModel {
   readonly beside: ReadonlyMap<string, File>;
 }
 
-/** A graph as text, which lies in no file of the engine's machine. */
+/** A graph as text, which lies in no file of the engine's machine, or is the edited form of one. */
 export interface TextSource {
   readonly kind: "text";
   /** "cnn.rlx" */
   readonly name: string;
   readonly text: string;
+  readonly file?: TextFile | undefined;
 }
 
 export type OpenSource =

@@ -1,6 +1,6 @@
 /** Finding a command by a few letters: words that begin with them first, then letters in order, then other words for it. */
 import type { CommandId } from "../../main/contract/commands.ts";
-import { COMMANDS } from "../../main/contract/commands.ts";
+import { COMMANDS, TABS } from "../../main/contract/commands.ts";
 
 type Command = (typeof COMMANDS)[number];
 
@@ -23,12 +23,22 @@ const OTHER_WORDS: Partial<Readonly<Record<CommandId, string>>> = {
   "help.doctor": "settings machine devices calibrate",
 };
 
+/** What a second name of a command is worth less: work of that name comes before the view where it is done. */
+const ASIDE = 0.5;
+const VIEWS: ReadonlyMap<string, string> = new Map(TABS.map(({ id, title }) => [`view.${id}`, title]));
+
+/** A view is also known by its bare name. */
+function namesOf({ id, title, menu }: Command): readonly string[] {
+  const bare = VIEWS.get(id);
+  return [title, ...(bare === undefined ? [] : [bare])].map((name) => `${name} ${menu ?? ""}`);
+}
+
 export function rankCommands(query: string): readonly Command[] {
   const words = wordsOf(query);
   return COMMANDS.map((command, order) => ({
     command,
     order,
-    score: scoreOf(`${command.title} ${command.menu ?? ""}`, words, OTHER_WORDS[command.id]),
+    score: Math.max(...namesOf(command).map((name, i) => scoreOf(name, words, OTHER_WORDS[command.id]) - i * ASIDE)),
   }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || a.order - b.order)

@@ -40,6 +40,8 @@ import type { FindSlice } from "../features/pipeline/findSlice.ts";
 import { createFindSlice } from "../features/pipeline/findSlice.ts";
 import type { LaneSlice } from "../features/pipeline/laneSlice.ts";
 import { createLaneSlice } from "../features/pipeline/laneSlice.ts";
+import type { ResultSlice } from "../features/pipeline/resultSlice.ts";
+import { createResultSlice } from "../features/pipeline/resultSlice.ts";
 import type { PipelineSlice } from "../features/pipeline/slice.ts";
 import { createPipelineSlice } from "../features/pipeline/slice.ts";
 import type { ProfileSlice } from "../features/profile/slice.ts";
@@ -79,6 +81,7 @@ export type WorkbenchState = SessionState &
   GraphSlice &
   PipelineSlice &
   LaneSlice &
+  ResultSlice &
   FindSlice &
   RunSlice &
   DevicesSlice &
@@ -117,6 +120,7 @@ export function createWorkbenchStore(
       ...createGraphSlice(tools(), layout),
       ...createPipelineSlice(tools()),
       ...createLaneSlice(tools()),
+      ...createResultSlice(tools()),
       ...createFindSlice(tools()),
       ...createTalkSlice(tools()),
       ...createConversationSlice(tools()),

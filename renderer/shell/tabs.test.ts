@@ -18,7 +18,7 @@ it("has a file for each line of the list, and a line for each file", () => {
 it("has a command for each, in order, with a number key for the first nine", () => {
   TABS.forEach(({ id, title }, i) => {
     expect(COMMANDS.find((command) => command.id === `view.${id}`)).toMatchObject({
-      title,
+      title: `Show ${title}`,
       keys: i < 9 ? [`Mod+${i + 1}`, `Alt+${i + 1}`] : [],
     });
   });

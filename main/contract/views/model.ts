@@ -3,12 +3,13 @@ import { z } from "zod";
 import type { View } from "../define.ts";
 import { pooling } from "./embed.ts";
 import { samplingHints } from "./run.ts";
-import { graphText } from "./text.ts";
+import { graphText, textFile } from "./text.ts";
 import { ability, fact, figure, modelId, referenceNotice, sumRow, targetSpec, u8 } from "./common.ts";
 
 /**
  * path: a file the engine can reach · offer: one of `engineInfo.offers` · header: a dropped file whose header was fed ·
- * upload: a dropped file that was sent whole · model: an open model once more, for other adapters · text: a graph as text.
+ * upload: a dropped file that was sent whole · model: an open model once more, for other adapters · text: a graph as text,
+ * with the file that it is an edited form of.
  */
 export const modelSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("path"), path: z.string().min(1).max(4096) }),
@@ -16,7 +17,12 @@ export const modelSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("header"), header: z.string().min(1).max(64) }),
   z.object({ kind: z.literal("upload"), upload: z.string().min(1).max(64) }),
   z.object({ kind: z.literal("model"), model: modelId }),
-  z.object({ kind: z.literal("text"), name: z.string().min(1).max(1024), text: graphText }),
+  z.object({
+    kind: z.literal("text"),
+    name: z.string().min(1).max(1024),
+    text: graphText,
+    file: textFile.optional(),
+  }),
 ]);
 export type ModelSource = View<typeof modelSource>;
 

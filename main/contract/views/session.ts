@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { View } from "../define.ts";
 import type { Json } from "../../diagnostics/errors.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
+import { textFile } from "./text.ts";
 
 /** Letters of a document: what a request over a socket may hold, with room for the frame. */
 export const LARGEST_DOCUMENT = 6_000_000;
@@ -33,8 +34,13 @@ const parts = z.record(z.string().min(1).max(64), json);
 const sessionSource = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("path"), path: z.string().min(1).max(4096) }),
   z.object({ kind: z.literal("offer"), id: z.string().min(1).max(64) }),
-  /** A graph that lies in no file. */
-  z.object({ kind: z.literal("text"), name: z.string().min(1).max(1024), text: z.string().max(LARGEST_KEPT_TEXT) }),
+  /** A graph that lies in no file, or is not what its file says. */
+  z.object({
+    kind: z.literal("text"),
+    name: z.string().min(1).max(1024),
+    text: z.string().max(LARGEST_KEPT_TEXT),
+    file: textFile.optional(),
+  }),
   /** It was dropped on a browser's window, or its path was left out: only its name is known. */
   z.object({ kind: z.literal("name"), name: z.string().max(4096) }),
 ]);
@@ -120,10 +126,15 @@ export const withoutPaths = (document: SessionDocument): SessionDocument => ({
   parts: partsWithoutPaths(document.parts),
   models: document.models.map((model) => ({
     ...model,
-    source: model.source.kind === "path" ? { kind: "name", name: fileName(model.source.path) } : model.source,
+    source: sourceWithoutPath(model.source),
     parts: partsWithoutPaths(model.parts),
   })),
 });
+
+function sourceWithoutPath(source: SessionSource): SessionSource {
+  if (source.kind === "path") return { kind: "name", name: fileName(source.path) };
+  return source.kind === "text" ? { kind: "text", name: source.name, text: source.text } : source;
+}
 
 const partsWithoutPaths = (all: SessionDocument["parts"]): SessionDocument["parts"] =>
   Object.fromEntries(

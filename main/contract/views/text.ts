@@ -22,6 +22,10 @@ const textDiagnostic = z.object({
 });
 export type TextDiagnostic = View<typeof textDiagnostic>;
 
+/** The file that a text was read from, and what it said then, or when it was written last: `hashText` of it. */
+export const textFile = z.object({ path: z.string().min(1).max(4096), hash: z.string().min(1).max(64) });
+export type TextFile = View<typeof textFile>;
+
 export const textInput = z.object({ text: graphText });
 export const readTextInput = textInput.extend({
   /** With the types of the values of the outer graph. */
@@ -180,7 +184,14 @@ export const textBisection = z.object({
 });
 export type TextBisection = View<typeof textBisection>;
 export const textSourceInput = z.object({ model: modelId });
-export const textSource = z.object({ name: z.string(), path: z.string().nullable(), text: graphText });
+export const textSource = z.object({ name: z.string(), file: textFile.nullable(), text: graphText });
+/** A file that says something else than `was` is written over only with `overwrite`. */
+export const saveTextInput = z.object({
+  path: textFile.shape.path,
+  text: graphText,
+  was: textFile.shape.hash.nullable(),
+  overwrite: z.boolean().default(false),
+});
 
 /** A small graph to start from. */
 const galleryEntry = z.object({ id: z.string(), title: z.string(), sentence: z.string(), text: z.string() });

@@ -1,8 +1,9 @@
 // Graphs as text: the gallery on every device, arrays as inputs, and a text that is open like a model.
-import { writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { GalleryEntry, TextRun } from "../../contract/views/text.ts";
+import { hashText } from "../../ir/hash.ts";
 import { formatText } from "../../ir/text/format.ts";
 import { GALLERY } from "../../gallery/gallery.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
@@ -102,7 +103,8 @@ test("a file of a text is opened like a model: overview, route, passes, export; 
   const overview = await engine.client.call("model.open", { source: { kind: "path", path } });
   expect(overview).toMatchObject({ kind: "text", title: "fft filter", variant: "filter.rlx", canGraph: { ok: true } });
   const { model, target } = overview;
-  expect(await engine.client.call("text.source", { model })).toEqual({ name: "filter.rlx", path, text });
+  const file = { path, hash: hashText(text) };
+  expect(await engine.client.call("text.source", { model })).toEqual({ name: "filter.rlx", file, text });
   const route = await engine.client.call("route.get", { model, backend: "coreml", target, phase: "decode" });
   expect(route.devices.map(({ device }) => device)).toContain("host");
   const plan = await engine.client.call("export.plan", { model, target });
@@ -115,6 +117,51 @@ test("a file of a text is opened like a model: overview, route, passes, export; 
   expect(broken.sentence).toMatch(/^Line 7: \[ftt\] no such op/);
   const asked = { model: broken.model, backend: "coreml", target, phase: "decode" } as const;
   await expect(engine.client.call("route.get", asked)).rejects.toMatchObject({ code: "IR_STRUCTURE" });
+});
+
+test("an edited text keeps its file, and is saved there whole, but not over what another program wrote", async () => {
+  const { client, folder } = engine;
+  const path = join(folder, "edited.rlx");
+  const { text: first } = graphOf("fft-filter");
+  const edited = `${first}// edited\n`;
+  await writeFile(path, first);
+  const file = { path, hash: hashText(first) };
+  const source = { kind: "text", name: "edited.rlx", text: edited, file } as const;
+  const { model, target } = await client.call("model.open", { source });
+  expect(await client.call("text.source", { model })).toEqual({ name: "edited.rlx", file, text: edited });
+  expect((await client.call("export.plan", { model, target })).suggestedPath).toBe(join(folder, "edited.mlpackage"));
+
+  const asked = { path, text: edited, was: file.hash };
+  expect(await client.call("text.save", asked)).toEqual({ path, hash: hashText(edited) });
+  expect(await readFile(path, "utf8")).toBe(edited);
+  // It says something else than what was read.
+  await expect(client.call("text.save", asked)).rejects.toMatchObject({
+    code: "INPUT_ARGUMENT",
+    details: { exists: true },
+  });
+  await client.call("text.save", { ...asked, text: first, overwrite: true });
+  expect(await readFile(path, "utf8")).toBe(first);
+  expect((await readdir(folder)).filter((name) => name.includes(".part"))).toEqual([]);
+  // Nothing but texts, and in folders that are there.
+  for (const wrong of [join(folder, "edited.gguf"), join(folder, "none", "a.rlx")])
+    await expect(client.call("text.save", { path: wrong, text: first, was: null })).rejects.toMatchObject({
+      code: "INPUT_ARGUMENT",
+    });
+});
+
+test("a long text is read in slices: others are answered meanwhile, and a newer text ends it", async () => {
+  const lines = Array.from({ length: 20_000 }, (_, i) => `  %v${i + 1} = neg(%v${i})`);
+  const text = `graph "long" {\n  %v0 = input : f32[2]\n${lines.join("\n")}\n  return "y" = %v20000\n}\n`;
+  const { client } = engine;
+  const done: string[] = [];
+  const reading = client.call("text.read", { text }).then(({ graph }) => done.push(`read ${graph?.operations}`));
+  await client.call("text.gallery", {}).then(() => done.push("asked"));
+  await reading;
+  expect(done).toEqual(["asked", "read 20000"]);
+  const newer = new AbortController();
+  const left = client.call("text.read", { text }, { signal: newer.signal });
+  newer.abort();
+  await expect(left).rejects.toMatchObject({ code: "CANCELLED" });
 });
 
 test("symbols of a text are as large as their limit, or the context", async () => {

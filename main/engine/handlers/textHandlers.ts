@@ -8,7 +8,7 @@ import { gradient, mapped } from "../text/derive.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
 import { graphHash } from "../../ir/hash.ts";
-import { parseGraph, readGraph } from "../../ir/text/build.ts";
+import { parseGraph, readGraphSteps } from "../../ir/text/build.ts";
 import type { Diagnostic } from "../../ir/text/diagnostics.ts";
 import { formatText } from "../../ir/text/format.ts";
 import { printWhole } from "../../ir/text/print.ts";
@@ -16,11 +16,13 @@ import { formatType } from "../../ir/type.ts";
 import { opTable } from "../../ops/index.ts";
 import type { EngineDevices } from "../devices.ts";
 import type { Jobs } from "../jobs.ts";
+import { inSlices } from "../models/taskCache.ts";
 import type { ModelStore } from "../models/modelStore.ts";
 import type { ModelFiles, PackageFiles, TrainingFiles } from "../services.ts";
 import { GALLERY } from "../../gallery/gallery.ts";
 import { bisectText } from "../text/bisectText.ts";
 import { runText } from "../text/runText.ts";
+import { saveText } from "../text/textFile.ts";
 import type { ArrayFiles } from "../text/values.ts";
 
 export interface TextParts {
@@ -36,7 +38,14 @@ export interface TextParts {
 }
 
 type TextCalls =
-  "text.read" | "text.format" | "text.derive" | "text.run" | "text.bisect" | "text.source" | "text.gallery";
+  | "text.read"
+  | "text.format"
+  | "text.derive"
+  | "text.run"
+  | "text.bisect"
+  | "text.source"
+  | "text.save"
+  | "text.gallery";
 
 export function textHandlers(parts: TextParts): Pick<EngineHandlers["calls"], TextCalls> {
   const { devices, files, jobs } = parts;
@@ -52,14 +61,15 @@ export function textHandlers(parts: TextParts): Pick<EngineHandlers["calls"], Te
   return {
     "text.source": ({ model }) => {
       const { text } = parts.store.get(model);
-      if (text !== undefined) return { name: text.name, path: text.path, text: text.text };
+      if (text !== undefined) return { name: text.name, file: text.file, text: text.text };
       throw new WorkbenchError("INPUT_ARGUMENT", "[text] got a model, expected a graph that was opened as text", {
         hint: "rlx graph prints the graph of a model.",
       });
     },
+    "text.save": (asked, { signal }) => saveText(files, asked, signal),
     "text.gallery": () => ({ graphs: [...GALLERY] }),
-    "text.read": ({ text, types: asked }) => {
-      const { graph, diagnostics, types } = readGraph(opTable, text);
+    "text.read": async ({ text, types: asked }, { signal }) => {
+      const { graph, diagnostics, types } = await inSlices(readGraphSteps(opTable, text), signal);
       const typed = [...(asked ? types() : [])].map(([start, each]) => ({ start, types: each.map(formatType) }));
       return { diagnostics: diagnostics.map(told), types: typed, graph: graph === undefined ? null : describe(graph) };
     },

@@ -2,7 +2,6 @@
 import type { CompileObserver } from "../../compiler/compile.ts";
 import type { AdapterSource, LocateResult, ModelSource } from "../../contract/views/model.ts";
 import { identityOf } from "../../contract/views/session.ts";
-import { LONGEST_TEXT } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { ByteSource } from "../../formats/byteSource.ts";
 import type { AdapterChoice } from "../../formats/gguf/adapters.ts";
@@ -12,6 +11,7 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import { openGguf } from "../../formats/gguf/open.ts";
 import { openModelFile } from "../../formats/openModel.ts";
 import { fewRanges, hashOfRanges } from "../../formats/gguf/samples.ts";
+import { hashText } from "../../ir/hash.ts";
 import type { Headers } from "./headers.ts";
 import { createHeaders } from "./headers.ts";
 import type { Offers } from "./offers.ts";
@@ -21,6 +21,7 @@ import { OpenModel } from "./openModel.ts";
 import type { ModelFiles, Recents, Uploads } from "../services.ts";
 import type { TextSubject } from "../text/subject.ts";
 import { isTextName, textSubject } from "../text/subject.ts";
+import { readTextFile } from "../text/textFile.ts";
 
 export interface ModelStore {
   readonly headers: Headers;
@@ -50,19 +51,17 @@ async function openText(
   signal: AbortSignal | undefined,
 ): Promise<ModelInit> {
   const started = performance.now();
-  try {
-    if (source.byteLength > LONGEST_TEXT)
-      throw new WorkbenchError(
-        "INPUT_LIMIT",
-        `[${source.name}] got ${source.byteLength} bytes, expected a text of ${LONGEST_TEXT} at most`,
-        { hint: "Write constants by their hash, or as parameters in memory." },
-      );
-    const text = new TextDecoder().decode(await source.read(0, source.byteLength, signal));
-    return textInit(textSubject(source.name, path, text), argument, (performance.now() - started) / 1000);
-  } finally {
-    await source.close();
-  }
+  const text = await readTextFile(source, signal);
+  const subject = textSubject(source.name, { path, hash: hashText(text) }, text);
+  return textInit(subject, argument, (performance.now() - started) / 1000);
 }
+
+/** It lies where nothing stays: no command names it, and nothing is written back to it. */
+const sentFile = (init: ModelInit): ModelInit => ({
+  ...init,
+  argument: null,
+  ...(init.text === undefined ? {} : { text: { ...init.text, file: null } }),
+});
 
 /** A file that is not open here. */
 export interface WantedFile {
@@ -140,6 +139,13 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
     });
   };
 
+  /** A text of a window. What it is an edited form of has a name in commands only while both are the same. */
+  const writtenText = ({ name, text, file }: Extract<ModelSource, { kind: "text" }>): ModelInit => {
+    const known = file === undefined ? null : { path: files.absolute(file.path), hash: file.hash };
+    const isStored = known !== null && known.hash === hashText(text);
+    return textInit(textSubject(name, known, text), isStored ? quotePath(known.path) : null, 0);
+  };
+
   const initOf = async (source: ModelSource, signal: AbortSignal | undefined): Promise<ModelInit> => {
     switch (source.kind) {
       case "model":
@@ -151,9 +157,9 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
         return init;
       }
       case "text":
-        return textInit(textSubject(source.name, null, source.text), null, 0);
+        return writtenText(source);
       case "upload":
-        return { ...(await openPath(parts.uploads.pathOf(source.upload).path, null, signal)), argument: null };
+        return sentFile(await openPath(parts.uploads.pathOf(source.upload).path, null, signal));
       case "header": {
         const { file, seconds } = headers.take(source.header);
         return {

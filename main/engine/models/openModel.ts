@@ -83,14 +83,14 @@ export class OpenModel {
     return this.#init.openedInSeconds;
   }
   get path(): string | null {
-    if (this.text !== undefined) return this.text.path;
+    if (this.text !== undefined) return this.text.file?.path ?? null;
     if (this.data.kind === "made") return this.data.path;
     return this.data.kind === "paths" ? (this.data.paths[0] ?? null) : null;
   }
 
   /** Beside what results go: a file that was sent lies where nothing stays. */
   get placeOfResults(): string | null {
-    return this.argument === null ? null : this.path;
+    return this.argument === null && this.text === undefined ? null : this.path;
   }
 
   requireFile(what: string): GgufFile {

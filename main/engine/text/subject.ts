@@ -2,6 +2,7 @@
  * A text that is open like a model: what was read of it, the graph where nothing is wrong with it, and that graph with
  * the values of its parameters inside, as a Core ML package holds them.
  */
+import type { TextFile } from "../../contract/views/text.ts";
 import { counted } from "../words.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { isMemoryParam } from "../../ir/graph.ts";
@@ -15,21 +16,23 @@ import { opTable } from "../../ops/index.ts";
 import { paramsOf } from "./values.ts";
 
 /** Files of texts end so. */
-export const isTextName = (name: string): boolean => /\.rlx$/iu.test(name);
+export const TEXT_ENDING = ".rlx";
+export const isTextName = (name: string): boolean => name.toLowerCase().endsWith(TEXT_ENDING);
 
 export interface TextSubject {
   /** Of the file: "cnn.rlx". */
   readonly name: string;
-  readonly path: string | null;
+  /** Where it was read, and what was there; the text may have been edited since. */
+  readonly file: TextFile | null;
   readonly text: string;
   readonly diagnostics: readonly Diagnostic[];
   /** Undefined where something is wrong. */
   readonly graph: Graph | undefined;
 }
 
-export function textSubject(name: string, path: string | null, text: string): TextSubject {
+export function textSubject(name: string, file: TextFile | null, text: string): TextSubject {
   const { graph, diagnostics } = readGraph(opTable, text);
-  return { name, path, text, diagnostics, graph };
+  return { name, file, text, diagnostics, graph };
 }
 
 /** The graph, or an error with the first fault. */

@@ -12,6 +12,8 @@ import type { Graph, GraphState, LeafOp, Node, NodeId, Value } from "../graph.ts
 import { LEAF_OPS } from "../graph.ts";
 import type { HostTensor } from "../hostTensor.ts";
 import type { OpTable } from "../opTable.ts";
+import type { Steps } from "../steps.ts";
+import { finish } from "../steps.ts";
 import type { TensorType } from "../type.ts";
 import { formatType, parseType, sameType } from "../type.ts";
 import { verifyLeaves } from "../verify.ts";
@@ -19,7 +21,7 @@ import { Constants } from "./constants.ts";
 import type { Diagnostic, Fix } from "./diagnostics.ts";
 import { Faults, textError } from "./diagnostics.ts";
 import { nearest } from "./nearest.ts";
-import { readText } from "./reader.ts";
+import { readTextSteps } from "./reader.ts";
 import type { Span } from "./scanner.ts";
 import { numberText } from "./spelling.ts";
 import type { Attribute, Block, Definition, Saying, Statement, ValueWord, Word } from "./syntax.ts";
@@ -39,15 +41,20 @@ export interface ReadGraph {
   readonly types: () => ReadonlyMap<number, readonly TensorType[]>;
 }
 
-export function readGraph(table: OpTable, text: string, options: TextOptions = {}): ReadGraph {
+export const readGraph = (table: OpTable, text: string, options: TextOptions = {}): ReadGraph =>
+  finish(readGraphSteps(table, text, options));
+
+/** The same with pauses: a long text takes seconds. */
+export function* readGraphSteps(table: OpTable, text: string, options: TextOptions = {}): Steps<ReadGraph> {
   const faults = new Faults(text);
   const around: Surroundings = { table, faults, constants: new Constants(faults, options.constants), types: new Map() };
   let builder: BlockBuilder | undefined;
-  readText(text, faults, {
+  yield* readTextSteps(text, faults, {
     begin: (name) => (builder = new BlockBuilder(around, name)),
     statement: (statement) => builder?.statement(statement),
     end: () => undefined,
   });
+  yield;
   const graph = builder?.graph();
   // Leaves come into the graph as they are: what the builder would ask of them is asked here.
   if (graph !== undefined && faults.list.length === 0)

@@ -7,6 +7,8 @@ import type { AttrValue } from "../attributes.ts";
 import type { Origin } from "../graph.ts";
 import { DEEPEST_NEST } from "../regions.ts";
 import { LEAF_OPS } from "../graph.ts";
+import type { Steps } from "../steps.ts";
+import { finish } from "../steps.ts";
 import type { Faults } from "./diagnostics.ts";
 import { nearest } from "./nearest.ts";
 import type { Comment, Span } from "./scanner.ts";
@@ -40,7 +42,14 @@ class Lost extends Error {}
 
 /** Reads a whole text; what is wrong goes into `faults`. */
 export const readText = (text: string, faults: Faults, visitor: Visitor): void =>
+  finish(readTextSteps(text, faults, visitor));
+
+/** The same with pauses between statements of the outer graph. */
+export const readTextSteps = (text: string, faults: Faults, visitor: Visitor): Steps<void> =>
   new Reader(text, faults).source(visitor);
+
+/** Statements between two pauses: a few milliseconds. */
+const BETWEEN_PAUSES = 256;
 
 const NONE: readonly never[] = [];
 
@@ -56,7 +65,7 @@ class Reader {
     this.#scanner = new Scanner(text);
   }
 
-  source(visitor: Visitor): void {
+  *source(visitor: Visitor): Steps<void> {
     const scanner = this.#scanner;
     if (this.#text.length > MOST_TEXT) {
       const message = `text: got ${this.#text.length} characters, expected at most ${MOST_TEXT}`;
@@ -65,7 +74,7 @@ class Reader {
     }
     try {
       const above = this.#comments();
-      const below = this.#statements((name) => visitor.begin(name, above), visitor.statement);
+      const below = yield* this.#statements((name) => visitor.begin(name, above), visitor.statement);
       visitor.end(below, this.#comments());
       if (scanner.kind !== "end") this.#fault(`got ${shown(scanner.word)}, expected nothing behind the graph`);
     } catch (error) {
@@ -74,7 +83,7 @@ class Reader {
   }
 
   /** A graph and its statements; gives the comments before its closing brace. */
-  #statements(begin: (name: Word) => void, take: (statement: Statement) => void): readonly string[] {
+  *#statements(begin: (name: Word) => void, take: (statement: Statement) => void): Steps<readonly string[]> {
     const scanner = this.#scanner;
     this.#expect("graph", 'expected graph "name" { … }');
     const { start, before } = scanner;
@@ -82,7 +91,8 @@ class Reader {
     this.#expect("{", "expected { and the graph's statements");
     this.#depth++;
     if (this.#depth > DEEPEST_NEST + 1) this.#fault(`sub-graphs are nested deeper than ${DEEPEST_NEST}`);
-    while (!scanner.is("}") && scanner.kind !== "end" && !this.faults.isFull) {
+    for (let i = 1; !scanner.is("}") && scanner.kind !== "end" && !this.faults.isFull; i++) {
+      if (i % BETWEEN_PAUSES === 0) yield;
       const from = scanner.start;
       try {
         take(this.#statement());
@@ -100,9 +110,11 @@ class Reader {
   #block(): Block {
     const statements: Statement[] = [];
     let name: Word | undefined;
-    const below = this.#statements(
-      (word) => (name = word),
-      (statement) => statements.push(statement),
+    const below = finish(
+      this.#statements(
+        (word) => (name = word),
+        (statement) => statements.push(statement),
+      ),
     );
     invariant(name, "a graph that was read has a name");
     return { name, statements, below };

@@ -79,24 +79,25 @@ const notAModel = (folder: string) => async (cause: unknown) => {
   });
 };
 
-async function create(path: string, overwrite: boolean): ReturnType<ModelFiles["create"]> {
+async function create(path: string, overwrite: boolean, ending = ".gguf"): ReturnType<ModelFiles["create"]> {
   const full = resolve(path);
-  if (extname(full) !== ".gguf")
-    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full}: expected a name that ends in .gguf`, {
+  const kind = ending.slice(1);
+  if (extname(full).toLowerCase() !== ending)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${kind}] ${full}: expected a name that ends in ${ending}`, {
       hint: "Other programs know model files by that ending.",
     });
   const folder = await stat(dirname(full)).catch(() => undefined);
   if (folder?.isDirectory() !== true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] the folder ${dirname(full)} does not exist`, {
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${kind}] the folder ${dirname(full)} does not exist`, {
       hint: "Create it first, or choose another.",
     });
   const there = await stat(full).catch(() => undefined);
   if (there?.isDirectory() === true)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full} is a folder, expected a name for a file`, {
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${kind}] ${full} is a folder, expected a name for a file`, {
       hint: "Choose another name.",
     });
   if (there !== undefined && !overwrite)
-    throw new WorkbenchError("INPUT_ARGUMENT", `[gguf] ${full} exists already`, {
+    throw new WorkbenchError("INPUT_ARGUMENT", `[${kind}] ${full} exists already`, {
       hint: "Choose another name, or overwrite it (--overwrite).",
       details: { exists: true },
     });

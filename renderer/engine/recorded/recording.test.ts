@@ -71,6 +71,7 @@ describe("the recorded answers", () => {
       "text.run",
       "text.bisect",
       "text.source",
+      "text.save",
       "text.gallery",
       "ops.list",
       "ops.sample",

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { useMemo } from "react";
 import { NO_OPERATION_TITLE, NO_OPERATION_WORDS, opsWithoutOperation } from "../../../main/contract/routeCounts.ts";
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { HopView, RouteView, SegmentView } from "../../../main/contract/views/route.ts";
 import type { GraphModel } from "../../graph/graphModel.ts";
 import { nodeName, nodeType, opName } from "../../graph/graphModel.ts";
@@ -19,6 +20,7 @@ const MANY = 40;
 
 export function SegmentsCard({ route }: { readonly route: RouteView }): ReactNode {
   const select = useSession((state) => state.select);
+  const isGraph = useSession((state) => isGraphAlone(current(state.model)?.kind ?? "model"));
   return (
     <Card title={plural(route.segments.length, "segment")} aside={<TruthMark truth={route.truth} />} level={2}>
       <ol className={styles["segments"]}>
@@ -40,14 +42,14 @@ export function SegmentsCard({ route }: { readonly route: RouteView }): ReactNod
       {route.segments.length > MANY ? (
         <Note>{plural(route.segments.length - MANY, "more segment")}, seen in the ribbon.</Note>
       ) : null}
-      <Facts rows={wholeRows(route)} />
+      <Facts rows={wholeRows(route, isGraph)} />
       <Note>{route.sentence}</Note>
     </Card>
   );
 }
 
 /** What the list has no line for, and all of it. */
-function wholeRows(route: RouteView): readonly (readonly [string, ReactNode])[] {
+function wholeRows(route: RouteView, isGraph: boolean): readonly (readonly [string, ReactNode])[] {
   const { cacheSeconds, step, phase } = route;
   const none = opsWithoutOperation(route);
   return [
@@ -64,7 +66,7 @@ function wholeRows(route: RouteView): readonly (readonly [string, ReactNode])[] 
     ...(cacheSeconds.value === 0
       ? []
       : [["copied caches", <FigureText key="caches" figure={cacheSeconds} />] as const]),
-    [phase === "decode" ? "a token" : "a chunk", <FigureText key="step" figure={step} />],
+    [isGraph ? "a run" : phase === "decode" ? "a token" : "a chunk", <FigureText key="step" figure={step} />],
   ];
 }
 

@@ -14,6 +14,7 @@ import { ErrorNote } from "../../ui/ErrorNote.tsx";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { approximate, count, seconds, share, signed, THIN } from "../../ui/format.ts";
 import type { LaneSlice, LaneStep } from "./laneSlice.ts";
+import { ResultBisect } from "./ResultBisect.tsx";
 import type { PipelineSlice } from "./slice.ts";
 import styles from "./Lane.module.css";
 
@@ -94,6 +95,7 @@ export function Lane(): ReactNode {
         </span>
         <Bisect />
       </div>
+      <ResultBisect />
     </section>
   );
 }

@@ -11,10 +11,11 @@ import { count } from "../../ui/format.ts";
 import { TextEditor } from "../../ui/monaco/TextEditor.tsx";
 import { saveText } from "../../ui/saveText.ts";
 import { Progress } from "../../ui/states.tsx";
+import { isThereAlready } from "../../writing/writing.ts";
 import { textKnowledge } from "./knowledge.ts";
 import { Problems } from "./Problems.tsx";
-import type { TextSlice } from "./slice.ts";
-import { quietFor } from "./slice.ts";
+import type { OpenText, TextSlice } from "./slice.ts";
+import { isUnsaved, quietFor } from "./slice.ts";
 import { useText } from "./useText.ts";
 import styles from "./Text.module.css";
 
@@ -31,7 +32,7 @@ export function TextTab(): ReactNode {
   return source === null ? <Progress sentence="Reading the text" fraction={null} /> : <Writing source={source} />;
 }
 
-function Writing({ source }: { readonly source: { readonly name: string; readonly text: string } }): ReactNode {
+function Writing({ source }: { readonly source: OpenText }): ReactNode {
   const api: StoreApi<SessionState & TextSlice> = useStoreApi<SessionState & TextSlice>();
   const draft = useText((s) => s.textDraft);
   const marks = useText((s) => current(s.textReport)?.diagnostics ?? NO_MARKS);
@@ -50,7 +51,10 @@ function Writing({ source }: { readonly source: { readonly name: string; readonl
   const takeFlush = useCallback((next: (() => void) | null) => (flush.current = next), []);
   return (
     <div className={styles["tab"]}>
-      <Bar name={source.name} flush={() => flush.current?.()} />
+      <div>
+        <Bar source={source} flush={() => flush.current?.()} />
+        <NotSaved flush={() => flush.current?.()} />
+      </div>
       <TextEditor
         label={`Text of ${source.name}`}
         text={draft ?? source.text}
@@ -66,7 +70,13 @@ function Writing({ source }: { readonly source: { readonly name: string; readonl
   );
 }
 
-function Bar({ name, flush }: { readonly name: string; readonly flush: () => void }): ReactNode {
+interface BarProps {
+  readonly source: OpenText;
+  /** Takes what is written at once. */
+  readonly flush: () => void;
+}
+
+function Bar({ source: { name, file }, flush }: BarProps): ReactNode {
   const api = useStoreApi<SessionState & TextSlice>();
   const isChanged = useText((s) => s.textDraft !== null);
   const revert = useText((s) => s.revertText);
@@ -96,9 +106,13 @@ function Bar({ name, flush }: { readonly name: string; readonly flush: () => voi
         Run it
       </Button>
       <Button onClick={() => void format()}>Format</Button>
-      <Button title={`Save it as ${name}`} onClick={() => saveText(name, written(), "text/plain")}>
-        Save…
-      </Button>
+      {file === null ? (
+        <Button title={`Save it as ${name}`} onClick={() => saveText(name, written(), "text/plain")}>
+          Save…
+        </Button>
+      ) : (
+        <FileButtons path={file.path} flush={flush} />
+      )}
       <Button look="ghost" disabled={!isChanged} onClick={revert}>
         Discard
       </Button>
@@ -107,10 +121,56 @@ function Bar({ name, flush }: { readonly name: string; readonly flush: () => voi
   );
 }
 
+/** Of a text that was opened by its path: it goes back there. */
+function FileButtons({ path, flush }: { readonly path: string; readonly flush: () => void }): ReactNode {
+  const isEdited = useText(isUnsaved);
+  const save = useText((s) => s.saveTextFile);
+  const reload = useText((s) => s.reloadText);
+  return (
+    <>
+      <Button
+        disabled={!isEdited}
+        title={`Writes it to ${path}`}
+        onClick={() => {
+          flush();
+          void save(false);
+        }}
+      >
+        Save
+      </Button>
+      <Button look="ghost" title={`Opens ${path} again, as it is now; changes here go`} onClick={() => void reload()}>
+        Reload
+      </Button>
+    </>
+  );
+}
+
+function NotSaved({ flush }: Pick<BarProps, "flush">): ReactNode {
+  const error = useText((s) => s.textNotSaved);
+  const save = useText((s) => s.saveTextFile);
+  if (error === null) return null;
+  return (
+    <div className={styles["notSaved"]}>
+      <ErrorNote title="The text was not saved" error={error} />
+      {isThereAlready(error) ? (
+        <Button
+          onClick={() => {
+            flush();
+            void save(true);
+          }}
+        >
+          Write over it
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
 /** What the text is as it is written, in a few words. */
 function Told(): ReactNode {
   const state = useText((s) => s.textReport);
   const isChanged = useText((s) => s.textDraft !== null);
+  const isEdited = useText(isUnsaved);
   const readNow = useText((s) => s.readTextNow);
   const report = current(state);
   if (state.kind === "idle")
@@ -131,6 +191,7 @@ function Told(): ReactNode {
     <span className={styles["told"]} role="status">
       {words}
       {isChanged ? ", not used yet" : ""}
+      {isEdited ? ", not saved" : ""}
     </span>
   );
 }

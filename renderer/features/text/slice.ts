@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import type { Input } from "../../../main/contract/contract.ts";
-import type { GalleryEntry, OpFacts, TextRun, TextReport } from "../../../main/contract/views/text.ts";
+import type { GalleryEntry, OpFacts, TextFile, TextRun, TextReport } from "../../../main/contract/views/text.ts";
 import { LARGEST_KEPT_TEXT } from "../../../main/contract/views/session.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
@@ -32,9 +32,19 @@ export interface DeviceRun {
   readonly result: { readonly ok: true; readonly run: TextRun } | { readonly ok: false; readonly error: WireError };
 }
 
+export interface OpenText {
+  readonly name: string;
+  readonly file: TextFile | null;
+  readonly text: string;
+}
+
 export interface TextSlice {
   /** As it is used: the graph of the window. */
-  readonly text: Async<{ readonly name: string; readonly text: string }>;
+  readonly text: Async<OpenText>;
+  /** What its file says; null: it has none, or that is not known. */
+  readonly textOnDisk: string | null;
+  /** Why it was not saved; null once it was, or after a reload. */
+  readonly textNotSaved: WireError | null;
   /** As it is written; null: as it is used. */
   readonly textDraft: string | null;
   /** Of what is written. */
@@ -48,6 +58,10 @@ export interface TextSlice {
   readonly formatTextNow: (text: string) => Promise<string | null>;
   /** Makes what is written the graph of the window. */
   readonly applyText: () => Promise<void>;
+  /** To the file that it was opened from. `overwrite`: also where another program has written there. */
+  readonly saveTextFile: (overwrite: boolean) => Promise<void>;
+  /** Opens that file again, as it is now. */
+  readonly reloadText: () => Promise<void>;
   readonly revertText: () => void;
   readonly goToText: (offset: number) => void;
   readonly mendText: (fix: { readonly start: number; readonly end: number; readonly text: string }) => void;
@@ -74,7 +88,7 @@ const VALUES = 4096;
 export const quietFor = (letters: number): number => 250 + Math.min(1250, letters / 400);
 
 const NO_TEXT = {
-  ...{ text: IDLE, textDraft: null, textReport: IDLE, textPlace: null },
+  ...{ text: IDLE, textOnDisk: null, textNotSaved: null, textDraft: null, textReport: IDLE, textPlace: null },
   ...{ graphRuns: [], graphRunning: null },
 } as const;
 const NO_FORM: GraphRunForm = { devices: ["cpu"], seed: 1, symbols: {}, inputs: {} };
@@ -85,6 +99,13 @@ export function createTextSlice(tools: SliceTools<TextSlice>): TextSlice {
   const running = createTask();
   let places = 0;
   const written = (): string | null => get().textDraft ?? current(get().text)?.text ?? null;
+  /** A text that a file says, so that an edited one is known from it. */
+  let kept: { readonly hash: string; readonly text: string } | null = null;
+  const onDisk = ({ file, text }: OpenText): string | null => {
+    if (file === null) return null;
+    if (get().source?.kind === "path") kept = { hash: file.hash, text };
+    return kept?.hash === file.hash ? kept.text : null;
+  };
   const openText = (): string | null => {
     const open = current(get().model);
     return open?.kind === "text" ? open.model : null;
@@ -121,9 +142,10 @@ export function createTextSlice(tools: SliceTools<TextSlice>): TextSlice {
       if (model === null) return;
       set({ text: loading(get().text) });
       try {
-        const { name, text } = await engine.call("text.source", { model });
+        const source = await engine.call("text.source", { model });
         if (openText() !== model) return;
-        set({ text: ready({ name, text }) });
+        const { text } = source;
+        set({ text: ready(source), textOnDisk: onDisk(source) });
         if (get().textDraft === text) set({ textDraft: null });
         await get().readTextNow();
       } catch (error) {
@@ -154,9 +176,32 @@ export function createTextSlice(tools: SliceTools<TextSlice>): TextSlice {
       const [text, before] = [written(), current(get().text)];
       if (text === null || before === null) return;
       const { tab } = get();
-      await get().open({ kind: "text", name: before.name, text });
+      const { name, file } = before;
+      await get().open({ kind: "text", name, text, ...(file === null ? {} : { file }) });
       // Nothing else changes for the person who wrote it.
       get().setTab(tab);
+    },
+    async saveTextFile(overwrite) {
+      const [text, open] = [written(), current(get().text)];
+      if (text === null || open === null || open.file === null) return;
+      const { path, hash } = open.file;
+      try {
+        const file = await engine.call("text.save", { path, text, was: hash, overwrite });
+        kept = { hash: file.hash, text };
+        const now = current(get().text);
+        // Another graph may be open by now.
+        if (now === null || now.file?.path !== path) return;
+        set({ text: ready({ ...now, file }), textOnDisk: text, textNotSaved: null });
+      } catch (error) {
+        if (current(get().text)?.file?.path === path) set({ textNotSaved: toWireError(error) });
+      }
+    },
+    async reloadText() {
+      const file = current(get().text)?.file ?? null;
+      if (file === null) return;
+      const { tab } = get();
+      await get().open({ kind: "path", path: file.path });
+      if (current(get().model)?.kind === "text") get().setTab(tab);
     },
     revertText() {
       set({ textDraft: null });
@@ -212,6 +257,12 @@ export function createTextSlice(tools: SliceTools<TextSlice>): TextSlice {
     stopGraph: running.stop,
   };
 }
+
+/** Of a text with a file: it says something else than the file. */
+export const isUnsaved = (state: Pick<TextSlice, "text" | "textDraft" | "textOnDisk">): boolean => {
+  const open = current(state.text);
+  return open !== null && open.file !== null && (state.textDraft ?? open.text) !== state.textOnDisk;
+};
 
 /** What is written and not used yet. */
 export const textPart = documentPart<TextSlice>()({
