@@ -1,7 +1,6 @@
 /** The verdict under the title: one line, and the table of all targets. A row that is chosen becomes the window's subject. */
 import type { ReactNode } from "react";
 import type { Figure } from "../../../main/contract/views/common.ts";
-import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { SpeedView, Subject, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
 import { ROUTED } from "../../../main/contract/views/graph.ts";
 import { isGraphAlone } from "../../../main/contract/views/model.ts";
@@ -51,13 +50,9 @@ interface TargetsProps {
   readonly measured: MeasuredSpeed | null;
 }
 
-/** A graph has runs, and no tokens. */
-const useIsGraph = (): boolean => useSession((state) => isGraphAlone(current(state.model)?.kind ?? "model"));
-
 function Targets({ verdict, busy, own, subject, measured }: TargetsProps): ReactNode {
   // Before the others are there, the own row keeps the table's place.
   const rows = verdict?.rows ?? (own === null ? [] : [own.own]);
-  const isGraph = useIsGraph();
   const tokens = rows.find((row) => row.ok)?.speed.promptTokens ?? 1000;
   const alone = useIsGraphAlone();
   return (
@@ -181,12 +176,9 @@ const RunTime = ({ speed }: { readonly speed: SpeedView }): ReactNode => (
 
 /** The rate, or the time of a token where a rate would promise too much; with what was measured here. */
 function SpeedCell({ speed, measured }: { readonly speed: SpeedView; readonly measured: Figure | null }): ReactNode {
-  const isGraph = useIsGraph();
   const predicted =
     speed.generate === null ? (
-      <span title={`Predicted. ${speed.sentence}`}>
-        {approximate(seconds(speed.token.value))} {isGraph ? "a run" : "a token"}
-      </span>
+      <span title={`Predicted. ${speed.sentence}`}>{approximate(seconds(speed.token.value))} a token</span>
     ) : (
       <span title={`Predicted: ${speed.generate.basis}.`}>{rangeCell(speed.generate)}</span>
     );
