@@ -100,6 +100,11 @@ describe("sessions", () => {
     expect(handed.models[0]?.source).toEqual({ kind: "name", name: "m.gguf" });
     expect(JSON.stringify(handed)).not.toContain("secret");
     expect(handed.parts["server"]).toEqual({ port: 0 });
+    // An edited graph in text stays, without the file that it is an edited form of.
+    const document = memoryDocument(1);
+    const text = { kind: "text", name: "a.rlx", text: "graph", file: { path: "/secret/a.rlx", hash: "1" } } as const;
+    const written = withoutPaths({ ...document, models: document.models.map((model) => ({ ...model, source: text })) });
+    expect(written.models[0]?.source).toEqual({ kind: "text", name: "a.rlx", text: "graph" });
   });
 });
 

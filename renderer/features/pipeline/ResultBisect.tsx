@@ -1,5 +1,7 @@
 /** For a graph in text: which pass changed what it computes, with what each moved and how far it is from the reference. */
 import type { ReactNode } from "react";
+import { precision } from "../../../main/contract/views/graph.ts";
+import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -14,10 +16,6 @@ import styles from "./Lane.module.css";
 
 const useResult = sliceHook<ResultSlice & PipelineSlice>();
 
-const PRECISIONS = [
-  { id: "f32", title: "f32" },
-  { id: "f16", title: "f16" },
-] as const;
 const HEADS = ["Step", "Nodes", "Hits", "Change", "From the reference"] as const;
 
 /** As `rlx bisect` prints it. */
@@ -38,7 +36,7 @@ export function ResultBisect(): ReactNode {
 
 function Asked(): ReactNode {
   const devices = useResult((s) => current(s.info)?.devices ?? null);
-  const { device, precision } = useResult((s) => s.resultForm);
+  const form = useResult((s) => s.resultForm);
   const setForm = useResult((s) => s.setResultForm);
   const isRunning = useResult((s) => s.resultBisection.kind === "loading");
   const bisect = useResult((s) => s.bisectResult);
@@ -48,15 +46,15 @@ function Asked(): ReactNode {
     <div className={styles["tools"]}>
       <ChoiceField
         label="Which pass changed the result on"
-        value={device}
+        value={form.device}
         options={able.map(({ id, title }) => ({ id, title }))}
         onChange={(chosen) => setForm({ device: chosen })}
       />
       <ChoiceField
         label="in"
-        value={precision}
+        value={form.precision}
         options={PRECISIONS}
-        onChange={(chosen) => setForm({ precision: chosen })}
+        onChange={(chosen) => setForm({ precision: precision.parse(chosen) })}
       />
       <Button small onClick={isRunning ? stop : () => void bisect()}>
         {isRunning ? "Stop" : "Find the pass"}

@@ -1,7 +1,6 @@
 /** Which pass changed the result of a graph in text: it runs on a device as it stands after each of them. */
-import type { Input } from "../../../main/contract/contract.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
-import type { TextBisection } from "../../../main/contract/views/text.ts";
+import type { BisectTextInput, TextBisection } from "../../../main/contract/views/text.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
 import type { SessionState } from "../../session/sessionSlice.ts";
@@ -9,7 +8,7 @@ import type { SliceTools } from "../../session/slice.ts";
 import type { PipelineSlice } from "./slice.ts";
 
 /** Inputs are drawn by the engine's own seed: what a run of other numbers says is told by `rlx bisect`. */
-export type ResultForm = Required<Pick<Input<"text.bisect">, "device" | "precision">>;
+export type ResultForm = Pick<BisectTextInput, "device" | "precision">;
 
 export interface ResultSlice {
   readonly resultForm: ResultForm;
