@@ -96,9 +96,9 @@ class GatherPositions final : public ByPosition {
       const size_t from = place(i);
       if (from == kNowhere) return stop("an index is outside the table");
       if (row_ == 1)
-        out().as<T>()[i] = in(0).as<T>()[from];
+        out().template as<T>()[i] = in(0).template as<T>()[from];
       else
-        std::memcpy(out().as<T>() + i * row_, in(0).as<T>() + from * row_, row_ * sizeof(T));
+        std::memcpy(out().template as<T>() + i * row_, in(0).template as<T>() + from * row_, row_ * sizeof(T));
     }
   }
 
