@@ -100,6 +100,7 @@ describe("every op", () => {
     sample: "one of any number of positions is drawn",
     softmax_cross_entropy: "there may be any number of classes",
     kv_append: "the cache may have any capacity",
+    kv_append_packed: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
     if: "what the branches make of an operand is theirs",
     scan: "what the turns make of an operand is theirs",
