@@ -73,7 +73,8 @@ export function groupWords(graph: Graph, { groups, of }: GroupTree): readonly st
         : typeof chunk === "number"
           ? `chunks of ${chunk}`
           : "full attention";
-    const keys = node.op === "attention_cached" || node.op === "attention_packed" ? nodes[node.inputs[1]?.node ?? -1] : undefined;
+    const keys =
+      node.op === "attention_cached" || node.op === "attention_packed" ? nodes[node.inputs[1]?.node ?? -1] : undefined;
     const isShared = keys !== undefined && keys.op !== "state" && block >= 0 && blockOf(keys) !== block;
     return isShared ? `${sees} over an earlier layer's caches` : sees;
   }
