@@ -103,6 +103,7 @@ describe("every op", () => {
     dequantize_blocks: "a row may have any number of blocks",
     scaled_matmul: "a row may have any number of blocks",
     kv_append: "the cache may have any capacity",
+    kv_append_packed: "the cache may have any capacity",
     attention_block: "the caches may have any capacity",
     custom_fn: "what the function makes of an operand is its own",
     if: "what the branches make of an operand is theirs",
