@@ -49,6 +49,7 @@ export class Decoder extends ModelGraph {
   readonly #tiedEmbedding: boolean;
   readonly #rows: Value;
   readonly #caches = new Map<number, Caches>();
+  #hasPacked = false;
 
   constructor(sizes: DecoderSizes, weights: WeightSource, options: ModelOptions) {
     super(sizes, weights, options.largestStep, options.countsExperts);
@@ -152,6 +153,7 @@ export class Decoder extends ModelGraph {
       );
     const type = tensor("u8", [heads, this.cache.capacity, packedRowBytes("cache", size, packing)]);
     const label = `${name}_cache`;
+    this.#hasPacked = true;
     const rows = packing === "q4_0" ? this.#spread(fresh) : fresh;
     return this.state(`${name}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
       this.g.kv_append_packed([cache, rows, this.past], { packing }, label),
@@ -206,7 +208,19 @@ export class Decoder extends ModelGraph {
     return this.cache.capacity;
   }
 
+  /** Nothing of the model can be packed: said instead of keeping f16 all the same. */
+  #requirePacked(): void {
+    const { cacheType } = this.cache;
+    if (cacheType === "f16" || cacheType === "f32" || this.#hasPacked) return;
+    throw new WorkbenchError(
+      "UNSUPPORTED_ARCHITECTURE",
+      `[${this.sizes.name}] a ${cacheType} cache: got no layer that attends over plain keys and values, expected one`,
+      { hint: "Keep keys and values in f16." },
+    );
+  }
+
   #finished(logits: Value, { logits: scale = 1, logitCap }: Scales): Value {
+    this.#requirePacked();
     const { g } = this;
     const factor = (value: number): Value => g.constant(hostScalar("f32", Math.fround(value)));
     const scaled = scale === 1 ? logits : g.mul([logits, factor(scale)], {}, "scaled");

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { GgufFile } from "../formats/gguf/file.ts";
 import { openGguf } from "../formats/gguf/open.ts";
 import type { CacheType } from "../models/blocks.ts";
+import { rwkv7 } from "../models/families/rwkv7.ts";
 import { seed_oss } from "../models/families/seed_oss.ts";
 import { openFileSource } from "../node/files/fileByteSource.ts";
 import { promptCacheFiles } from "../node/files/promptCacheFiles.ts";
@@ -107,6 +108,16 @@ it("refuses heads that are no whole blocks", async () => {
   const small = await openGguf(await openFileSource(other));
   expect(() => openDecoder(loadAddon(), small, [other], { cacheType: "q8_0", threads: 1, prepare: optimised })).toThrow(
     /a q8_0 cache: got heads of \d+ numbers, expected a multiple of 32/,
+  );
+  await small.close();
+});
+
+it("refuses a model in which nothing can be packed", async () => {
+  const other = join(folder, "recurrent.gguf");
+  await writePlainToy(other, rwkv7, rwkv7.samples[0]!);
+  const small = await openGguf(await openFileSource(other));
+  expect(() => openDecoder(loadAddon(), small, [other], { cacheType: "q4_0", threads: 1, prepare: optimised })).toThrow(
+    /a q4_0 cache: got no layer that attends over plain keys and values, expected one/,
   );
   await small.close();
 });
