@@ -131,10 +131,15 @@ void weigh(const AttentionArgs& a, float* s, const Scored& keys, const Part& par
   for (size_t j = 0; j < count; j += W) fstore(s + j, softcapped(a, fload(s + j) * scale));
   fall(a, keys.head, keys.t, keys.key0, count, s);
   for (size_t j = count; j % W != 0; ++j) s[j] = s[count - 1];
-  F m = fset(top);
-  for (size_t j = 0; j < count; j += W) m = fmax(fload(s + j), m);
+  F m = fset(top), all = fzero();
+  for (size_t j = 0; j < count; j += W) {
+    m = fmax(fload(s + j), m);
+    all = all + fload(s + j);
+  }
   for (size_t j = count; j % W != 0; ++j) s[j] = kMinusInfinity;
-  const float now = fhmax(m);
+  const float now = fhmax(m), sum_of_all = fsum(all);
+  // A maximum passes NaN over, a sum does not (attention_prompt.cpp).
+  if (sum_of_all != sum_of_all || now == -kMinusInfinity) part.total(g) = __builtin_nanf("");
   F sum = fzero();
   for (size_t j = 0; j < count; j += W) {
     const F p = fexp_finite(fload(s + j) - fset(now));
@@ -247,7 +252,11 @@ void attention_combine(const AttentionArgs& a, size_t kv_head, const float* part
     float total = 0.0f;
     for (size_t s = 0; s < splits; ++s) {
       const float* part = first + s * item;
-      if (part[a.head_dim] == kMinusInfinity) continue;
+      // Nothing was visible, or nothing was a number: then the total says so.
+      if (part[a.head_dim] == kMinusInfinity) {
+        total += part[a.head_dim + 1];
+        continue;
+      }
       const float weight = fsum(fexp_finite(fset(part[a.head_dim] - top))) / static_cast<float>(W);
       total += part[a.head_dim + 1] * weight;
       for (size_t d = 0; d < a.head_dim; ++d) out[d] += part[d] * weight;
