@@ -11,7 +11,7 @@ import { allowedFor } from "../main/testing/pace.ts";
 import type { ServedWorkbench } from "./serve.ts";
 import { serveWorkbench } from "./serve.ts";
 import { tasksOf } from "./tasks.ts";
-import { dropFile, LOOKS, openLook, showTab, startReady, station, tab } from "./workbench.ts";
+import { dropFile, LOOKS, openLook, openPath, palette, showTab, startReady, station, tab } from "./workbench.ts";
 
 let folder: string;
 let served: ServedWorkbench;
@@ -225,6 +225,60 @@ test("a dropped text with a fault is opened at its fault; what is written is the
   const output = panel.getByRole("region", { name: "squares" });
   await expect(output).toContainText("f32[6]");
   await expect(output.getByRole("row").nth(1)).toContainText("36");
+  expect(errors).toEqual([]);
+});
+
+test("a text of a file is used, saved and read again; which pass changed a result, and what an operation is", async ({
+  page,
+  context,
+}) => {
+  test.setTimeout(120_000);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const errors = await openLook(page, await served.address(), LOOKS.usualDark);
+  const findings: string[] = [];
+  const text = `graph "wave" {\n  %x = input "x" : f32[8]\n  %y = sin(%x)\n  return "y" = %y\n}\n`;
+  const path = join(folder, "wave.rlx");
+  writeFileSync(path, text);
+  await openPath(page, path);
+  await showTab(page, "Text");
+  const bar = page.getByRole("toolbar", { name: "Text" });
+  await expect(bar.getByRole("button", { name: "Save", exact: true })).toBeDisabled();
+  await replaceText(page, (before) => before.replace("sin", "cos"), text);
+  await bar.getByRole("button", { name: "Use this text" }).click();
+  await expect(told(page)).toHaveText("sound, 1 operation, not saved");
+  findings.push(...(await station(page, "text-not-saved")));
+  await bar.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(told(page)).toHaveText("sound, 1 operation");
+  const saved = text.replace("sin", "cos");
+  expect(readFileSync(path, "utf8")).toBe(saved);
+
+  // The file changes elsewhere: it is written over only when that is asked for.
+  writeFileSync(path, text.replace("sin", "exp"));
+  await replaceText(page, (before) => before.replace("cos", "tanh"), saved);
+  await bar.getByRole("button", { name: "Save", exact: true }).click();
+  const refused = page.getByRole("alert").filter({ hasText: "The text was not saved" });
+  await expect(refused).toBeVisible();
+  findings.push(...(await station(page, "text-conflict")));
+  expect(readFileSync(path, "utf8")).toContain("exp(");
+  await page.getByRole("button", { name: "Write over it" }).click();
+  await expect(told(page)).toHaveText("sound, 1 operation, not used yet");
+  expect(readFileSync(path, "utf8")).toContain("tanh(");
+  writeFileSync(path, saved);
+  await bar.getByRole("button", { name: "Reload" }).click();
+  await expect(page.getByRole("tabpanel", { name: "Text" })).toContainText("cos(");
+
+  const pipeline = await showTab(page, "Pipeline");
+  await pipeline.getByRole("button", { name: "Find the pass" }).click();
+  const steps = pipeline.getByRole("region", { name: "Result after each step" });
+  await expect(steps.getByRole("row").nth(1)).toContainText("none");
+  findings.push(...(await station(page, "text-find-the-pass")));
+
+  await palette(page, "Operations of graphs");
+  const dialog = page.getByRole("dialog", { name: "Operations" });
+  await dialog.getByLabel("Search the operations").fill("elementwise_region");
+  await expect(dialog.getByRole("heading", { name: "elementwise_region" })).toBeVisible();
+  findings.push(...(await station(page, "text-operations")));
+  expect(findings).toEqual([]);
   expect(errors).toEqual([]);
 });
 

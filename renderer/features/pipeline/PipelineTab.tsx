@@ -58,6 +58,7 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
   const choosePass = usePipeline((s) => s.choosePass);
   const stepPass = usePipeline((s) => s.stepPass);
   const shown = passes.filter((pass) => pass.changed || !changedOnly);
+  const chosen = shown.find(({ name }) => name === at);
   const onKeyDown = (event: KeyboardEvent): void => {
     const bracket = event.code === "BracketRight" ? 1 : event.code === "BracketLeft" ? -1 : 0;
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : bracket;
@@ -81,7 +82,7 @@ function PassTable({ passes, total }: { readonly passes: readonly PassView[]; re
         role="listbox"
         aria-label="Passes in order"
         tabIndex={0}
-        aria-activedescendant={`pass-${passes.findIndex(({ name }) => name === at)}`}
+        aria-activedescendant={chosen === undefined ? undefined : `pass-${passes.indexOf(chosen)}`}
         onKeyDown={onKeyDown}
       >
         {shown.map((pass) => (

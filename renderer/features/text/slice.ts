@@ -200,6 +200,8 @@ export function createTextSlice(tools: SliceTools<TextSlice>): TextSlice {
       const file = current(get().text)?.file ?? null;
       if (file === null) return;
       const { tab } = get();
+      // Before the session is saved with it, from which it would come back.
+      set({ textDraft: null, textNotSaved: null });
       await get().open({ kind: "path", path: file.path });
       if (current(get().model)?.kind === "text") get().setTab(tab);
     },
