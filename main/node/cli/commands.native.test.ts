@@ -652,6 +652,11 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /"format": "rlx-bench"/,
   },
   {
+    line: "bench FILE -p 8 -n 0 -r 2 --threads 2 --cache-type q4_0",
+    json: z.tuple([llamaBench.extend({ type_k: z.literal("q4_0"), type_v: z.literal("q4_0") })]),
+    says: /, q4_0 cache\n[^]*pp 8 +\S+ tok\/s/,
+  },
+  {
     line: "profile FILE --pp 4 --tg 2 --trace DIR/trace.json",
     json: z.object({ truth: z.literal("measured"), decode: z.object({ rows: z.array(z.any()).min(5) }) }),
     says: /Not recorded: GPU [^]*Reading the prompt: .* a token, over 4 tokens[^]*linear[^]* GB\/s +(?:\d\d? %|100 %|cache)\n[^]*Writing: .* the middle one of 2 written tokens by time; .* until the next\n[^]*time, one token/,
