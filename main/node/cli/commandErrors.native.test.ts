@@ -122,6 +122,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["bench FILE --pp 0 --tg 0", 2, /--pp and --tg: got 0 and 0, expected something to measure/],
   ["score FILE --text abc --cache q8", 2, /--cache: got q8, expected f16, f32, q8_0, q4_0/],
   ["run FILE -p abc --cache-type q8", 2, /--cache-type: got q8, expected f16, f32, q8_0, q4_0/],
+  ["inspect FILE --cache-type q8", 2, /--cache-type: got q8, expected f16, f32, q8_0, q4_0/],
   ["bench FILE --cache-type q8", 2, /--cache-type: got q8, expected f16, f32, q8_0, q4_0/],
   [
     "bench FILE --device cpu,mlx --cache-type q8_0",

@@ -111,6 +111,7 @@ withoutWeights(
   .option("--key <name>", "the whole value of one key")
   .option("--tensors [query]", "list the tensors (that hold the query)")
   .option("--context <n>", "context length for the forecast")
+  .addOption(cacheTypeOption("for the forecast: "))
   .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
 

@@ -3,6 +3,7 @@
  * line.
  */
 import type { Overview } from "../../../main/contract/views/model.ts";
+import { cacheTypeFor } from "../../devices/cacheTypes.ts";
 import type { CommandLine } from "../../session/command.ts";
 import type { RunMode, RunParameters } from "./request.ts";
 import { usableLines } from "./request.ts";
@@ -27,6 +28,7 @@ export function askedParameters(
 }
 
 export function runCommand(mode: RunMode, prompt: string, parameters: RunParameters): CommandLine {
-  const asked = { ...parameters, ...usableLines(parameters) };
+  const cacheType = cacheTypeFor(parameters.device, parameters.cacheType);
+  const asked = { ...parameters, ...usableLines(parameters), cacheType };
   return mode === "chat" ? { kind: "chat", message: prompt, ...asked } : { kind: "run", prompt, ...asked };
 }
