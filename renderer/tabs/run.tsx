@@ -1,6 +1,5 @@
 /** A conversation or a completion; for a demo graph, one run through its segments. */
 import type { ReactNode } from "react";
-import { cacheTypeFor } from "../devices/cacheTypes.ts";
 import { WhereCard } from "../features/profile/WhereCard.tsx";
 import { RunInspector } from "../features/run/RunInspector.tsx";
 import { RunTab } from "../features/run/RunTab.tsx";
@@ -29,7 +28,7 @@ function TemplateCard(): ReactNode {
   const device = useRun((s) => s.parameters.device);
   const context = useRun((s) => s.parameters.context);
   const precision = useRun((s) => s.parameters.precision);
-  const cacheType = useRun((s) => cacheTypeFor(s.parameters.device, s.parameters.cacheType));
+  const cacheType = useRun((s) => s.parameters.cacheType);
   return <TemplateTools session={{ device, context, precision, ...(cacheType !== null && { cacheType }) }} />;
 }
 

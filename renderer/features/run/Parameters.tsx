@@ -4,7 +4,7 @@ import { cacheType, LARGEST_CONTEXT } from "../../../main/contract/views/common.
 import type { SamplingNumber } from "../../../main/contract/views/run.ts";
 import { isWholeSampling, SAMPLING_NUMBERS, SAMPLING_RANGES, samplingWords } from "../../../main/contract/views/run.ts";
 import type { ReactNode } from "react";
-import { cacheChoices, cacheTypeFor, cacheTypesOf, OWN } from "../../devices/cacheTypes.ts";
+import { cacheTypeChoice, OWN } from "../../devices/cacheTypes.ts";
 import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
 import { ChoiceField, NumberField } from "../../ui/fields.tsx";
@@ -164,16 +164,17 @@ export function Parameters(): ReactNode {
 
 /** Only what the device takes is offered. */
 function CacheTypeField(): ReactNode {
-  const { device, cacheType: chosen } = useRun((s) => s.parameters);
+  const chosen = useRun((s) => s.parameters.cacheType);
+  const device = useRun((s) => current(s.info)?.devices.find(({ id }) => id === s.parameters.device));
   const set = useRun((s) => s.setParameters);
-  const { types, sentence } = cacheTypesOf(device);
+  const { options, sentence } = cacheTypeChoice(device);
   return (
     <>
-      {types.length === 0 ? null : (
+      {options.length === 0 ? null : (
         <ChoiceField
           label="Cache type"
-          value={cacheTypeFor(device, chosen) ?? OWN}
-          options={cacheChoices(device)}
+          value={chosen ?? OWN}
+          options={options}
           onChange={(id) => set({ cacheType: id === OWN ? null : cacheType.parse(id) })}
         />
       )}

@@ -3,7 +3,6 @@
  * line.
  */
 import type { Overview } from "../../../main/contract/views/model.ts";
-import { cacheTypeFor } from "../../devices/cacheTypes.ts";
 import type { CommandLine } from "../../session/command.ts";
 import type { RunMode, RunParameters } from "./request.ts";
 import { usableLines } from "./request.ts";
@@ -28,7 +27,6 @@ export function askedParameters(
 }
 
 export function runCommand(mode: RunMode, prompt: string, parameters: RunParameters): CommandLine {
-  const cacheType = cacheTypeFor(parameters.device, parameters.cacheType);
-  const asked = { ...parameters, ...usableLines(parameters), cacheType };
+  const asked = { ...parameters, ...usableLines(parameters) };
   return mode === "chat" ? { kind: "chat", message: prompt, ...asked } : { kind: "run", prompt, ...asked };
 }

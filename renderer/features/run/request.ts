@@ -8,7 +8,6 @@ import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { RunStats, Sampling, SamplingNumber, TokenView } from "../../../main/contract/views/run.ts";
 import { readTokenBias, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../../main/contract/views/run.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
-import { cacheTypeFor } from "../../devices/cacheTypes.ts";
 import type { Attachment } from "./attachments.ts";
 import { promptWith } from "./attachments.ts";
 
@@ -223,8 +222,7 @@ export function runRequest(
   asked: Asked,
   parameters: RunParameters,
 ): StreamInputOf<"run.start"> {
-  const { device, system, stop, maxTokens, context, precision, logitBias, seed } = parameters;
-  const cacheType = cacheTypeFor(device, parameters.cacheType);
+  const { device, system, stop, maxTokens, context, precision, cacheType, logitBias, seed } = parameters;
   const sampling: Partial<Sampling> = {
     ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, parameters[name]])),
     seed,
