@@ -23,7 +23,7 @@ import {
   measureAdviceItem,
 } from "./views/advice.ts";
 import { chatMessage, chatOptions, templateView } from "./views/chat.ts";
-import { LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
+import { cacheType, LARGEST_CONTEXT, modelId, page, phase, targetSpec } from "./views/common.ts";
 import { clearedCache, doctorReport, engineInfo, engineStatus, notice } from "./views/engine.ts";
 import { compileList, compileListInput, explainInput, explainItem, verifyAgainItem } from "./views/compiles.ts";
 import { convertChoice, convertInput, convertItem, convertPlan } from "./views/convert.ts";
@@ -188,6 +188,8 @@ export const contract = {
         model: modelId,
         context: z.number().int().min(1).max(LARGEST_CONTEXT).nullable().default(null),
         target: targetSpec.nullable().default(null),
+        /** Of keys and values: what keeps them so is forecast first. */
+        cacheType: cacheType.nullable().optional(),
       }),
       overview,
     ),
@@ -291,7 +293,16 @@ export const contract = {
     /** Predicted seconds over the legal graph of the subject's backend. */
     "cost.get": call(z.object({ model: modelId, subject, phase }), costView),
     /** How fast it would be. The own row alone is there first; all of them are worked out once and kept with the model. */
-    "verdict.get": call(z.object({ model: modelId, subject, rows: z.enum(["own", "all"]).default("all") }), verdict),
+    "verdict.get": call(
+      z.object({
+        model: modelId,
+        subject,
+        rows: z.enum(["own", "all"]).default("all"),
+        /** Of keys and values, where the memory is forecast of what can keep them so. */
+        cacheType: cacheType.nullable().optional(),
+      }),
+      verdict,
+    ),
     "route.compare": call(
       z.object({ model: modelId, phase, targets: z.array(targetSpec).min(1).max(16) }),
       routeComparison,

@@ -2,6 +2,7 @@
  * The devices of this machine as the contract tells them, and what a device may do for the engine beyond running decoders: plan
  * a route, run the parts of a cut graph, describe this Mac. Handlers ask for these and for capabilities, never for an id.
  */
+import { CACHE_TYPES } from "../models/blocks.ts";
 import type { Route } from "../backends/coreml/hybrid/route.ts";
 import type {
   CompileChange,
@@ -123,10 +124,14 @@ export interface EngineDevice extends DeviceProvider<OpenModel, EngineDecoder> {
 
 export type EngineDevices = DeviceRegistry<EngineDevice>;
 
+const FLOAT_CACHES = ["f16", "f32"] as const;
+
 export function deviceInfo(devices: EngineDevices, device: EngineDevice): DeviceInfo {
   const { ok, sentence } = devices.running(device).probe();
   const { id, title, backend = null, capabilities, instead = null } = device;
-  return { id, title, backend, available: ok, sentence, instead, capabilities: { ...capabilities } };
+  const { kept } = device;
+  const cacheTypes = kept === undefined ? {} : { cacheTypes: [...(kept.packs === true ? CACHE_TYPES : FLOAT_CACHES)] };
+  return { id, title, backend, available: ok, sentence, instead, capabilities: { ...capabilities }, ...cacheTypes };
 }
 
 export const deviceList = (devices: EngineDevices): readonly DeviceInfo[] =>

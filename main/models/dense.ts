@@ -235,19 +235,21 @@ export function denseFacts(h: DenseHyper): readonly ModelFact[] {
 
 /** What the caches of the layers that have them hold for one position; layers of one size together. */
 function cacheSize(h: DenseHyper): ModelSizes["cache"] {
-  const layersOf = new Map<string, { readonly elements: number; count: number }>();
+  const layersOf = new Map<string, { readonly elements: number; readonly blocks: boolean; count: number }>();
   for (let layer = 0; layer < h.layers; layer++) {
     if ((h.cacheOf?.(layer) ?? layer) !== layer || h.attends?.(layer) === false) continue;
     const { kvHeads, headDim } = { ...h, ...h.ofLayer?.(layer) };
     const size = `2 × ${kvHeads} × ${headDim}`;
-    const alike = layersOf.get(size) ?? { elements: 2 * kvHeads * headDim, count: 0 };
+    const alike = layersOf.get(size) ?? { elements: 2 * kvHeads * headDim, blocks: headDim % 32 === 0, count: 0 };
     alike.count++;
     layersOf.set(size, alike);
   }
   const parts = [...layersOf];
+  const packs = parts.every(([, { blocks }]) => blocks);
   return {
     elements: parts.reduce((sum, [, { elements, count }]) => sum + elements * count, 0),
     product: parts.map(([size, { count }]) => `${count} ${count === 1 ? "layer" : "layers"} × ${size}`).join(" + "),
+    ...(packs && { packs }),
   };
 }
 

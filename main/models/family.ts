@@ -28,12 +28,20 @@ export interface TextSizes {
   readonly context: number;
 }
 
+/** Elements of keys and values. */
+export interface CacheSize {
+  readonly elements: number;
+  readonly product: string;
+  /** All of it is what q8_0 and q4_0 pack: whole blocks of plain attention. */
+  readonly packs?: true;
+}
+
 /** What sessions need of a decoder besides. */
 export interface ModelSizes extends TextSizes {
   /** No output.weight: the embedding is the output matrix too. */
   readonly tiedEmbedding: boolean;
   /** Keys and values: elements that the caches hold for one position, and the product that gives them. */
-  readonly cache: { readonly elements: number; readonly product: string };
+  readonly cache: CacheSize;
   /** Recurrent states: f32 elements that they hold whatever the context, and the product that gives them. */
   readonly recurrent?: { readonly elements: number; readonly product: string };
 }

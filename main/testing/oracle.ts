@@ -133,6 +133,15 @@ export async function ggufPackageDequantize(
   return ((await ask("ggml.package_dequantize", { type, data, shape })) as OracleTensor).data as Float32Array;
 }
 
+/** The gguf package's packing, independent of ggml's. */
+export async function ggufPackageQuantize(
+  type: string,
+  values: Float32Array,
+  shape: readonly [rows: number, columns: number],
+): Promise<Uint8Array> {
+  return (await ask("ggml.package_quantize", rowsToPack(type, values, shape, null))) as Uint8Array;
+}
+
 export interface GgufListing {
   readonly version: number;
   readonly fields: { readonly [name: string]: OracleValue };

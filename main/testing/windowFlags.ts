@@ -17,6 +17,7 @@ const SAMPLING = [
   "--max-tokens",
   "--context",
   "--precision",
+  "--cache-type",
 ];
 
 export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {

@@ -65,6 +65,11 @@ def package_dequantize(type, data, shape):
     return gguf.quants.dequantize(source.reshape(*shape[:-1], -1), kind).reshape(shape).astype(np.float32)
 
 
+def package_quantize(type, values):
+    """Packs f32 rows with the gguf package instead (a second, independent implementation)."""
+    return gguf.quants.quantize(values.astype(np.float32), gguf.GGMLQuantizationType[type.upper()]).tobytes()
+
+
 def type_info(type):
     """Elements and bytes of one block."""
     block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[type.upper()]]

@@ -19,6 +19,7 @@ const asked = {
   repeatPenalty: 1.1,
   context: 1024,
   precision: "mixed" as const,
+  cacheType: "f16" as const,
   stop: "END\n\nTHE END",
 };
 const unusual = (name: SamplingNumber): number => 0.4 * SAMPLING_RANGES[name][0] + 0.6 * SAMPLING_RANGES[name][1];
@@ -111,7 +112,7 @@ describe("the command of an action", () => {
   it("repeats what was said and how it was asked", () => {
     expect(commandText({ kind: "chat", message: "it's me", system: "Be brief", ...asked }, "m.gguf")).toBe(
       `rlx chat m.gguf --message 'it'\\''s me' --system 'Be brief' --device mlx --temperature 0.7 --top-k 40 --top-p 0.95 ` +
-        "--min-p 0.05 --repeat-penalty 1.1 --seed 5 --stop END --stop 'THE END' --max-tokens 64 --context 1024 --precision mixed",
+        "--min-p 0.05 --repeat-penalty 1.1 --seed 5 --stop END --stop 'THE END' --max-tokens 64 --context 1024 --precision mixed --cache-type f16",
     );
     const brief = { kind: "chat", message: "Hi", system: " ", temperature: 0, seed: null } as const;
     expect(commandText(brief, "m.gguf")).toBe("rlx chat m.gguf --message Hi --temperature 0");

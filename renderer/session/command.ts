@@ -4,7 +4,7 @@ import { samplingFlag, SAMPLING_DEFAULTS, SAMPLING_NUMBERS } from "../../main/co
 import type { TrainSpec } from "../../main/contract/views/train.ts";
 import type { Precision } from "../../main/contract/views/graph.ts";
 import type { AdapterSource } from "../../main/contract/views/model.ts";
-import type { Phase, TargetSpec } from "../../main/contract/views/common.ts";
+import type { CacheType, Phase, TargetSpec } from "../../main/contract/views/common.ts";
 import { optionWords } from "../../main/contract/views/common.ts";
 import { trainText } from "./trainCommand.ts";
 import { quote } from "./quote.ts";
@@ -16,6 +16,7 @@ interface Asked extends Readonly<Partial<Record<SamplingNumber, number>>> {
   readonly device?: string;
   readonly context?: number | null;
   readonly precision?: Precision;
+  readonly cacheType?: CacheType | null;
   /** Texts that end the answer, one a line. */
   readonly stop?: string;
   /** Biases of tokens, one a line. */
@@ -157,6 +158,7 @@ const askedFlags = (asked: Asked): readonly string[] => [
   ...flag("--max-tokens", asked.maxTokens),
   ...flag("--context", asked.context),
   ...precisionFlags(asked),
+  ...flag("--cache-type", asked.cacheType),
 ];
 
 /** A list without its spaces; nothing where it is empty. */

@@ -27,7 +27,9 @@ function Inspector({ children }: { readonly children: ReactNode }): ReactNode {
 function TemplateCard(): ReactNode {
   const device = useRun((s) => s.parameters.device);
   const context = useRun((s) => s.parameters.context);
-  return <TemplateTools session={{ device, context }} />;
+  const precision = useRun((s) => s.parameters.precision);
+  const cacheType = useRun((s) => s.parameters.cacheType);
+  return <TemplateTools session={{ device, context, precision, ...(cacheType !== null && { cacheType }) }} />;
 }
 
 /** A graph in text has runs of its own. */

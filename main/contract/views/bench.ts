@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { figure, modelId, phaseItem, truth } from "./common.ts";
+import { cacheType, figure, modelId, phaseItem, truth } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 import { precision } from "./graph.ts";
 import { machineState } from "./machine.ts";
@@ -29,6 +29,8 @@ export const benchInput = z.object({
   threads: oneOrMore(z.number().int().min(1).max(1024)).nullable().default(null),
   /** In which floats the CPU engine or MLX computes; other than f32, it stands behind the kernels of the result. */
   precision: precision.default("f32"),
+  /** Element type of keys and values, behind the kernels of the result; null: the device's own. */
+  cacheType: cacheType.nullable().default(null),
   repeats: z.number().int().min(1).max(1000).default(6),
   warmup: z.number().int().min(0).max(100).default(1),
   /** As many repeats as fit into these seconds, at least six, at most `repeats`. */

@@ -1,7 +1,7 @@
 /** The engine about itself: the machine, its devices, its memory and jobs, and the doctor's findings. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { figure, modelId } from "./common.ts";
+import { cacheType, figure, modelId } from "./common.ts";
 import { backend } from "./graph.ts";
 import { macFacts } from "./mac.ts";
 
@@ -46,6 +46,8 @@ export const deviceInfo = z.object({
   /** What does the same work where this one is missing. */
   instead: runDevice.nullable(),
   capabilities,
+  /** Types that it can keep keys and values in; absent where they follow from something else. */
+  cacheTypes: z.array(cacheType).optional(),
 });
 export type DeviceInfo = View<typeof deviceInfo>;
 

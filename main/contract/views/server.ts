@@ -1,7 +1,7 @@
 /** The HTTP server for other programs: how it is started, how it is, and the requests that it answered. */
 import { z } from "zod";
 import type { View } from "../define.ts";
-import { figure, LARGEST_CONTEXT } from "./common.ts";
+import { cacheType, figure, LARGEST_CONTEXT } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -29,6 +29,8 @@ export const serverInput = z.object({
   /** Positions of each conversation, where the model knows as many. */
   context: z.number().int().min(1).max(LARGEST_CONTEXT).default(8192),
   threads: z.number().int().min(1).max(1024).nullable().default(null),
+  /** Element type of keys and values; null: the device's own. */
+  cacheType: cacheType.nullable().default(null),
   /** Bytes that the files of open models may take together; null: three quarters of the memory. */
   memoryBytes: z.number().int().min(1).nullable().default(null),
   /** Requests that may wait; the next is told to come again. */

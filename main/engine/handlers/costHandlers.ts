@@ -12,6 +12,7 @@ import { modelShape } from "../measure/shape.ts";
 import { speedOf } from "../measure/speed.ts";
 import { subjectTitle } from "../measure/subjectWords.ts";
 import { heaviestOps, verdictSentence } from "../measure/verdict.ts";
+import type { CacheType } from "../../models/blocks.ts";
 import type { CostAccess, CostRequest } from "../models/costs.ts";
 import { costOf, enginesOf, runnerOf } from "../models/costs.ts";
 import { templateOf } from "../models/graphs.ts";
@@ -42,11 +43,11 @@ export function costHandlers(parts: CostParts): Pick<EngineHandlers["calls"], "c
       const machine = await machineOf(subject.target);
       return costView({ model: store.get(model), subject, phase, machine, dispatch }, signal);
     },
-    "verdict.get": async ({ model, subject, rows }, { signal }) => {
+    "verdict.get": async ({ model, subject, rows, cacheType }, { signal }) => {
       const machine = await machineOf(subject.target);
       const open = store.get(model);
-      return tasksOf(open).get(VERDICT, JSON.stringify([subject, machine, rows]), signal, (own) =>
-        verdictOf({ model: open, subject, machine, devices, dispatch }, rows === "all", own),
+      return tasksOf(open).get(VERDICT, JSON.stringify([subject, machine, rows, cacheType]), signal, (own) =>
+        verdictOf({ model: open, subject, machine, devices, dispatch, cacheType }, rows === "all", own),
       );
     },
   };
@@ -92,6 +93,7 @@ async function costView(request: CostRequest, signal: AbortSignal): Promise<Cost
 
 interface VerdictRequest extends Omit<CostRequest, "phase"> {
   readonly devices: EngineDevices;
+  readonly cacheType: CacheType | null | undefined;
 }
 
 /** The chosen target first asked for, then the others: other units, and our own engines. */
@@ -164,10 +166,16 @@ function writesText(model: OpenModel): boolean {
   return architecture.kind === "known" && architecture.architecture.kind === "decoder";
 }
 
-function fitOf({ model, subject, machine, devices }: VerdictRequest): Extract<VerdictRow, { ok: true }>["fit"] {
+function fitOf({
+  model,
+  subject,
+  machine,
+  devices,
+  cacheType,
+}: VerdictRequest): Extract<VerdictRow, { ok: true }>["fit"] {
   const { file } = model;
   if (file === undefined || model.description.architecture.kind !== "known") return null;
-  const runner = runnerOf(subject, devices);
+  const runner = runnerOf(subject, devices, cacheType);
   const { architecture } = model.description.architecture;
   const shape = modelShape(file, architecture, runner.held);
   const { context } = planTarget(model, subject.target, "decode");

@@ -6,6 +6,7 @@ import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import { ROUTED } from "../../contract/views/graph.ts";
 import type { Overview } from "../../contract/views/model.ts";
 import { toWireError } from "../../diagnostics/errors.ts";
+import type { CacheType } from "../../models/blocks.ts";
 import { USE_A_KNOWN_FAMILY, missingTensor } from "../../models/architecture.ts";
 import { otherTypes } from "../../formats/gguf/describe.ts";
 import type { GgufFile } from "../../formats/gguf/file.ts";
@@ -56,8 +57,8 @@ const OK = { ok: true } as const;
 
 export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls"], InspectCalls> {
   const { store, uploads } = parts;
-  const overview = (model: OpenModel, target: TargetSpec): Overview =>
-    overviewOf(model, target, parts.devices, hereOf(parts));
+  const overview = (model: OpenModel, target: TargetSpec, cacheType?: CacheType | null): Overview =>
+    overviewOf(model, target, parts.devices, hereOf(parts), cacheType);
   const opened = new WeakMap<CallContext["onLeave"], Set<string>>();
   /** Models that a connection has open, by their ids: nothing of a closed one is kept. They are closed when it leaves. */
   const openedBy = ({ onLeave }: CallContext): Set<string> => {
@@ -82,9 +83,9 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
       await store.close(model);
       return OK;
     },
-    "model.overview": ({ model, context, target }) => {
+    "model.overview": ({ model, context, target, cacheType }) => {
       const chosen = target ?? parts.initialTarget;
-      return overview(store.get(model), context === null ? chosen : { ...chosen, context });
+      return overview(store.get(model), context === null ? chosen : { ...chosen, context }, cacheType);
     },
     "model.weightErrors": ({ model }, { signal }) => weightErrorsOf(store.get(model), signal),
     "model.metadata": ({ model, query, offset, limit }) =>
@@ -121,12 +122,22 @@ export function inspectHandlers(parts: InspectParts): Pick<EngineHandlers["calls
   };
 }
 
-/** The target's package, and the engines that run the file itself. */
-function runnersOf(target: TargetSpec, devices: EngineDevices): readonly Runner[] {
-  return [ROUTED.backend, ...enginesOf(devices)].map((backend) => runnerOf({ backend, target }, devices));
+/** The target's package, and the engines that run the file itself; first what keeps keys and values in a type that was asked for. */
+function runnersOf(target: TargetSpec, devices: EngineDevices, cacheType?: CacheType | null): readonly Runner[] {
+  const all = [ROUTED.backend, ...enginesOf(devices)].map((backend) =>
+    runnerOf({ backend, target }, devices, cacheType),
+  );
+  const asked = all.filter(({ cache }) => cache === cacheType);
+  return [...asked, ...all.filter((runner) => !asked.includes(runner))];
 }
 
-export function overviewOf(model: OpenModel, target: TargetSpec, devices: EngineDevices, here: Here): Overview {
+export function overviewOf(
+  model: OpenModel,
+  target: TargetSpec,
+  devices: EngineDevices,
+  here: Here,
+  cacheType?: CacheType | null,
+): Overview {
   const { file } = model;
   const device = devices.first;
   const missing = missingOf(device);
@@ -148,7 +159,7 @@ export function overviewOf(model: OpenModel, target: TargetSpec, devices: Engine
     openedInSeconds: model.openedInSeconds,
     target,
     machine: machineFor(target, here),
-    runners: runnersOf(target, devices),
+    runners: runnersOf(target, devices, cacheType),
     profiles: profileChoices(file, target),
     canGraph,
     canRun: cannotRun ?? encoderAbility(model) ?? textAbility(file) ?? runRefusal(devices, device, parameters) ?? CAN,

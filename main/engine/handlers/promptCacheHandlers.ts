@@ -27,18 +27,18 @@ type Work = (of: Parameters<typeof savePromptCache>[2]) => Promise<PromptCacheFa
 
 export function promptCacheHandlers({ store, decoders, devices, jobs, files }: Parts): Calls {
   const through = async (
-    { model: id, device, context, threads }: Which,
+    { model: id, ...choice }: Which,
     signal: AbortSignal,
     what: "saved" | "loaded",
     work: Work,
   ): Promise<Output<"prompt.load">> => {
     const model = store.get(id);
     const file = model.requireFile("prompt cache");
-    requireKept(devices, device);
+    requireKept(devices, choice.device);
     const job = jobs.start("run", model.description.title, model.id);
     try {
       job.update(what === "saved" ? "saving the prompt cache" : "loading the prompt cache", null);
-      const lease = await decoders.lease(model, { device, context, threads, standIn: true, signal });
+      const lease = await decoders.lease(model, { ...choice, standIn: true, signal });
       try {
         const begun = performance.now();
         const facts = await work({ file, session: lease.session, place: placeOf(lease) });

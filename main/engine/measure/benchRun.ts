@@ -11,6 +11,7 @@ import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import { requireDecoder } from "../../models/architecture.ts";
 import type { BenchReading, BenchWork } from "../../runtime/bench.ts";
 import { benchCell, benchTest } from "../../runtime/bench.ts";
+import { requireCacheType } from "../../runtime/devices/provider.ts";
 import type { Cell } from "../../runtime/inTurn.ts";
 import { inTurn } from "../../runtime/inTurn.ts";
 import type { EngineDevices } from "../devices.ts";
@@ -61,7 +62,7 @@ export async function* benchRun(
   input: BenchRequest,
   { job, signal, phase }: { job: JobHandle; signal: AbortSignal; phase: (name: string, sentence: string) => PhaseItem },
 ): AsyncGenerator<BenchItem, BenchResult> {
-  const { precision } = input;
+  const { precision, cacheType } = input;
   const works = worksOf(input);
   const chosen = chosenSubjects(parts, input, works);
   // Only now: what cannot be measured is refused as the first answer.
@@ -74,10 +75,14 @@ export async function* benchRun(
     for (const { model, device, threads } of chosen) {
       const context = Math.max(...works.map(({ tokens, depth }) => tokens + depth)) + 1;
       const lease = yield* leaseInPhases(parts.decoders, model, {
-        ...{ device, context, threads, precision, own: true, signal },
+        ...{ device, context, threads, precision, cacheType, own: true, signal },
       });
       const facts = lease.device.facts(lease.session.threads);
-      const kernels = precision === "f32" ? facts.kernels : `${facts.kernels}, ${precision} precision`;
+      const kernels = [
+        facts.kernels,
+        ...(precision === "f32" ? [] : [`${precision} precision`]),
+        ...(cacheType === null ? [] : [`${cacheType} cache`]),
+      ].join(", ");
       const view: BenchSubject = {
         ...{ model: model.id, title: model.label, device: lease.device.id, threads: lease.session.threads },
         ...{ kernels, truth: facts.truth },
@@ -247,7 +252,11 @@ function worksOf({ promptTokens, generateTokens, depth }: BenchRequest): readonl
 /** Everything that can be refused is refused before anything is made ready. */
 function chosenSubjects(parts: BenchParts, input: BenchRequest, works: readonly BenchWork[]) {
   const most = Math.max(...works.map(({ tokens, depth }) => tokens + depth));
-  const devices = listOf(input.device).map((id) => parts.devices.able(id, "measure", "bench").id);
+  const devices = listOf(input.device).map((id) => {
+    const device = parts.devices.able(id, "measure", "bench");
+    requireCacheType(device, input.cacheType ?? undefined);
+    return device.id;
+  });
   const threads = input.threads === null ? [parts.defaultThreads] : listOf(input.threads);
   const subjects = listOf([input.model, ...input.others]).flatMap((id) => {
     const model = parts.store.get(id);

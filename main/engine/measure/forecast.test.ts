@@ -37,6 +37,17 @@ describe("fit", () => {
     expect(cacheBytes(shape, "f32", 2048)).toBe(448 * 2 ** 20);
   });
 
+  it("counts 34 and 18 bytes for 32 numbers of a packed cache, and f16 where nothing can be packed", () => {
+    const packs = { ...shape, cache: { ...shape.cache, packs: true as const } };
+    expect(cacheBytes(packs, "q8_0", 2048)).toBe(119 * 2 ** 20);
+    expect(cacheBytes(packs, "q4_0", 2048)).toBe(63 * 2 ** 20);
+    const rowOf = (given: typeof shape) =>
+      fitForecast(input({ shape: given, runner: { ...gpu, cache: "q8_0" } }), null).rows[1];
+    expect(rowOf(packs)?.value.basis).toBe("keys and values in q8_0");
+    const { packs: _, ...plain } = packs.cache;
+    expect(rowOf({ ...shape, cache: plain })?.value.basis).toBe("keys and values in f16");
+  });
+
   it("adds up, and says yes, just, or no with the way out", () => {
     const fits = fitForecast(input(), 40_960);
     expect(fits.total.value).toBeCloseTo(fits.rows.reduce((sum, row) => sum + row.value.value, 0));

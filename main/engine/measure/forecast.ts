@@ -5,6 +5,7 @@ import { heldAsStored } from "../../ir/heldBytes.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { CHUNK } from "../../models/template.ts";
 import type { CacheType } from "../../models/blocks.ts";
+import type { CacheSize } from "../../models/family.ts";
 import type { ComputeUnit, Machine } from "../../compiler/cost/machines.ts";
 
 /** A way to run a model: what is held of it, in which forms, and which unit reads it. */
@@ -38,7 +39,7 @@ export interface ModelShape {
   readonly feedForward: number;
   readonly vocabulary: number;
   /** Elements that the caches hold for one position, and the product that gives them. */
-  readonly cache: { readonly elements: number; readonly product: string };
+  readonly cache: CacheSize;
   /** f32 elements of recurrent states, whatever the context. */
   readonly recurrent?: { readonly elements: number; readonly product: string };
 }
@@ -84,8 +85,12 @@ export function bytesFigure(bytes: number): string {
   return `${Number((bytes / unit).toPrecision(3))} ${name}`;
 }
 
+/** Keys and values that cannot be packed stay in f16. */
+const keptIn = ({ cache }: ModelShape, type: CacheType): CacheType =>
+  type === "f16" || type === "f32" || cache.packs === true ? type : "f16";
+
 export const cacheBytes = (shape: ModelShape, cache: CacheType, context: number): number =>
-  context * shape.cache.elements * CACHE_BYTES[cache];
+  context * shape.cache.elements * CACHE_BYTES[keptIn(shape, cache)];
 
 export interface ForecastInput {
   readonly shape: ModelShape;
@@ -95,7 +100,8 @@ export interface ForecastInput {
 }
 
 export function fitForecast({ shape, runner, machine, context }: ForecastInput, trained: number | null): FitView {
-  const cache = cacheBytes(shape, runner.cache, context);
+  const type = keptIn(shape, runner.cache);
+  const cache = cacheBytes(shape, type, context);
   const activations = CHUNK * 4 * (4 * shape.width + 3 * shape.feedForward) + 4 * shape.vocabulary + ENGINE_BYTES;
   const row = (label: string, arithmetic: string, value: Figure): SumRow => ({ label, arithmetic, value });
   const recurrent = 4 * (shape.recurrent?.elements ?? 0);
@@ -103,7 +109,7 @@ export function fitForecast({ shape, runner, machine, context }: ForecastInput, 
   const limit = runner.unit === "gpu" ? machine.usable.gpu : machine.usable.program;
   const available = limit.bytes;
   const verdict = total <= available * 0.85 ? "fits" : total <= available ? "tight" : "too-big";
-  const perToken = cacheBytes(shape, runner.cache, 1);
+  const perToken = cacheBytes(shape, type, 1);
   const largest = Math.floor((available * 0.85 - shape.weightBytes - recurrent - activations) / perToken);
   return {
     machine: machine.title,
@@ -119,8 +125,8 @@ export function fitForecast({ shape, runner, machine, context }: ForecastInput, 
         : [
             row(
               "KV cache",
-              `${grouped(context)} tokens × ${shape.cache.product} × ${CACHE_BYTES[runner.cache]} B`,
-              figure(cache, "bytes", "predicted", `keys and values in ${runner.cache}`),
+              `${grouped(context)} tokens × ${shape.cache.product} × ${CACHE_BYTES[type]} B`,
+              figure(cache, "bytes", "predicted", `keys and values in ${type}`),
             ),
           ]),
       ...(shape.recurrent === undefined

@@ -20,6 +20,7 @@ import { backendTitle, LEGAL } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
+import type { CacheType } from "../../models/blocks.ts";
 import { CHUNK, isWholeText, TEMPLATE } from "../../models/template.ts";
 import type { EngineDevices } from "../devices.ts";
 import type { Runner } from "../measure/forecast.ts";
@@ -63,12 +64,13 @@ export const enginesOf = (devices: EngineDevices): readonly OwnBackend[] =>
     backend === undefined || backend === "coreml" || reads === undefined ? [] : [backend],
   );
 
-/** What it holds of the weights, and in which form it keeps keys and values. */
-export function runnerOf(subject: Subject, devices: EngineDevices): Runner {
+/** What it holds of the weights, and in which form it keeps keys and values: `cacheType`, where it takes that. */
+export function runnerOf(subject: Subject, devices: EngineDevices, cacheType?: CacheType | null): Runner {
   const title = subjectTitle(subject);
   if (subject.backend !== "coreml") {
     const kept = devices.listed.find(({ backend }) => backend === subject.backend)?.kept;
-    return { ...ENGINES[subject.backend], title, cache: kept?.cacheType ?? "f16" };
+    const isTaken = cacheType === "f16" || cacheType === "f32" || kept?.packs === true;
+    return { ...ENGINES[subject.backend], title, cache: (isTaken ? cacheType : null) ?? kept?.cacheType ?? "f16" };
   }
   const profile = profileOf(subject.target);
   const [unit, palette] = [readingUnit(subject.target.units, profile), paletteOf(subject.target)];

@@ -80,7 +80,11 @@ export const t5 = defineFamily<T5Hyper>({
       start,
     };
   },
-  sizes: ({ decoder }) => DENSE.sizes(decoder),
+  sizes: ({ decoder }) => {
+    const { cache, ...sizes } = DENSE.sizes(decoder);
+    // Its attention adds biases, which is not done over packed rows.
+    return { ...sizes, cache: { elements: cache.elements, product: cache.product } };
+  },
   // Published checkpoints have this table; no layer reads it.
   isBeside: (tensor) => /^dec\.blk\.\d+\.cross_attn_rel_b\./u.test(tensor),
   sentence: ({ encoder, decoder }) =>

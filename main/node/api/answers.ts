@@ -4,7 +4,7 @@
  */
 import type { EngineClient, StreamItemOf } from "../../contract/contract.ts";
 import type { Reply, ToolCall } from "../../contract/views/chat.ts";
-import type { Figure } from "../../contract/views/common.ts";
+import type { CacheType, Figure } from "../../contract/views/common.ts";
 import type { RunStats, TokenView } from "../../contract/views/run.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { RunInput } from "./fields.ts";
@@ -67,6 +67,7 @@ export interface AnswerParts {
   readonly device: string;
   readonly context: number;
   readonly threads: number | null;
+  readonly cacheType: CacheType | null;
 }
 
 export interface AnswerContext {
@@ -80,7 +81,7 @@ export interface AnswerContext {
 const NO_LIMIT = 1_048_576;
 
 export async function* answerTo(
-  { client, turns, device, context, threads }: AnswerParts,
+  { client, turns, device, context, threads, cacheType }: AnswerParts,
   model: TakenModel,
   wanted: Wanted,
   { signal, entry, isAdmitted }: AnswerContext,
@@ -95,6 +96,7 @@ export async function* answerTo(
     "run.start",
     {
       ...{ model: model.handle, prompt, sampling, stop, alternatives, ignoreEnd, device, context, threads },
+      cacheType,
       maxTokens: maxTokens ?? NO_LIMIT,
     },
     { signal: AbortSignal.any([signal, enough.signal]) },

@@ -82,7 +82,7 @@ export async function startApi(options: ApiOptions): Promise<ApiServing> {
   const log = createRequestLog(keepTexts);
   const turns = createTurns(atOnce, mostWaiting);
   const shelf = createShelf({ client, offered, memoryBytes, onChange: changed });
-  const answers: AnswerParts = { client, turns, device, context, threads };
+  const answers: AnswerParts = { client, turns, device, context, threads, cacheType: options.cacheType };
   const guard = createGuard(host, key);
   const ending = new AbortController();
   const running = new Set<Promise<void>>();

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OpenAI } from "../../testing/openaiServer.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SAMPLE } from "../../testing/commandFolder.ts";
 import { writeTinyEmbedder } from "../../testing/tinyEmbedder.ts";
 import { toolTemplate, writeTinyGguf } from "../../testing/tinyGguf.ts";
 import type { TestServer } from "../../testing/openaiServer.ts";
@@ -366,6 +367,17 @@ describe("errors", () => {
     const stranger = new OpenAI({ baseURL: server.url, apiKey: "wrong-key", maxRetries: 0 });
     await expect(stranger.models.list()).rejects.toThrow(OpenAI.AuthenticationError);
   });
+});
+
+it("keeps keys and values in the type that it was started with", async () => {
+  const packed = await testServer({ models: [SAMPLE, join(folder, "tiny.gguf")], cacheType: "q8_0", context: 256 });
+  const said = { messages: [...messages], max_completion_tokens: 4 };
+  const { choices } = await packed.client.chat.completions.create({ ...said, model: "rlx-sample" });
+  expect(choices[0]?.message.content).not.toBe("");
+  // Its heads are no whole blocks: proof that the type is asked for.
+  const narrow = packed.client.chat.completions.create({ ...said, model: "tiny" });
+  await expect(narrow).rejects.toThrow(/a q8_0 cache: got heads of \d+ numbers/);
+  await packed.done();
 });
 
 describe("leaving", () => {

@@ -1,5 +1,5 @@
 /** `rlx bench`: a matrix of tests in turn, as a table or in a form for other programs. */
-import { precisionNamed } from "./precision.ts";
+import { cacheTypeGiven, precisionNamed } from "./precision.ts";
 import { benchCsv, benchJson, benchMarkdown, subjectName, testName } from "../../contract/benchText.ts";
 import { compareTests } from "../../contract/benchVerdict.ts";
 import { readNumberList } from "../../contract/numberList.ts";
@@ -21,6 +21,7 @@ interface BenchOptions extends CommonOptions {
   readonly threads?: string;
   readonly device: string;
   readonly precision: string;
+  readonly cacheType?: string;
   readonly also?: readonly string[];
   readonly repeats: string;
   readonly warmup: string;
@@ -43,6 +44,7 @@ export async function bench(command: Command, choice: ModelChoice, options: Benc
     depth: numbers("depth", options.depth, 0, MOST_TOKENS),
     threads: options.threads === undefined ? null : numbers("threads", options.threads, 1, 1024),
     precision: precisionNamed(options.precision),
+    cacheType: cacheTypeGiven(options.cacheType),
     repeats:
       options.seconds === undefined ? wholeNumber("repeats", options.repeats, 1, MOST_ROUNDS) : MOST_TIMED_ROUNDS,
     warmup: wholeNumber("warmup", options.warmup, 0, 100),

@@ -122,6 +122,13 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["bench FILE --pp 0 --tg 0", 2, /--pp and --tg: got 0 and 0, expected something to measure/],
   ["score FILE --text abc --cache q8", 2, /--cache: got q8, expected f16, f32, q8_0, q4_0/],
   ["run FILE -p abc --cache-type q8", 2, /--cache-type: got q8, expected f16, f32, q8_0, q4_0/],
+  ["inspect FILE --cache-type q8", 2, /--cache-type: got q8, expected f16, f32, q8_0, q4_0/],
+  ["bench FILE --cache-type q8", 2, /--cache-type: got q8, expected f16, f32, q8_0, q4_0/],
+  [
+    "bench FILE --device cpu,mlx --cache-type q8_0",
+    2,
+    /type of keys and values: got q8_0 on [^]*MLX[^]*, expected f16 or f32 Only the CPU engine [^]*choose cpu/,
+  ],
   ["tokenize FILE --text-file DIR/missing.txt", 1, /missing\.txt cannot be read/],
   ["graph FILE --stage late", 2, /pass: got late, expected one of dead code, .*, legal/],
   ["graph FILE --backend gpu", 2, /--backend: got gpu, expected one of coreml, cpu, mlx/],

@@ -111,6 +111,14 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /RLX Sample +Q8_0[^]*Q8_0 +29[^]*Will it fit\?[^]*How fast\?[^]*\n +~[\d.]+ – [\d.]+ µs +On the Neural Engine: [^\n]*, 55 % to 85 % of 120 GB\/s\n[^]* together\n[^]*\nOn M4 with CPU \+ Neural Engine: ~[^]*\nCore ML, All units[^]*\nCPU [^]*\nMLX[^]*Where will it run\?[^]*\nANE +\d+ +\d+\.\d % +\d+\.\d %/,
   },
   {
+    line: "inspect FILE --cache-type q8_0",
+    json: z.object({
+      forecasts: z.tuple([z.object({ title: z.literal("CPU") })], z.object({ title: text })),
+      verdict: z.object({ rows: z.array(z.object({ title: text })) }),
+    }),
+    says: /Will it fit\? \([^\n]*, CPU, context [^]*KV cache: [^\n]* × 1\.0625 B\n/,
+  },
+  {
     line: "inspect FILE --metadata general.name",
     json: z.tuple([z.object({ key: z.literal("general.name"), type: z.literal("string"), preview: text })]),
     says: /general\.name +string +RLX Sample/,
@@ -650,6 +658,11 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
       tests: z.array(z.object({ test: z.literal("pp"), samples: z.array(number).length(1) })).length(8),
     }),
     says: /"format": "rlx-bench"/,
+  },
+  {
+    line: "bench FILE -p 8 -n 0 -r 2 --threads 2 --cache-type q4_0",
+    json: z.tuple([llamaBench.extend({ type_k: z.literal("q4_0"), type_v: z.literal("q4_0") })]),
+    says: /, q4_0 cache\n[^]*pp 8 +\S+ tok\/s/,
   },
   {
     line: "profile FILE --pp 4 --tg 2 --trace DIR/trace.json",

@@ -6,6 +6,7 @@ import { blocksOf, printBlocks } from "./blocks.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { noteContext, oneOf, openModel, targetOf } from "./client.ts";
 import { bytesText, figureText } from "./output.ts";
+import { cacheTypeGiven } from "./precision.ts";
 import { printRouting, routingOf } from "./routing.ts";
 import { FIGURE_WIDTH, printSpeed, printSum, printVerdict, verdictOn } from "./verdict.ts";
 
@@ -13,6 +14,7 @@ interface InspectOptions extends CommonOptions {
   readonly metadata?: string | true;
   readonly key?: string;
   readonly tensors?: string | true;
+  readonly cacheType?: string;
 }
 
 /** In `rlx inspect --tensors model.gguf` the word is the file, not a query. */
@@ -25,6 +27,7 @@ function settle(choice: ModelChoice, query: string | true | undefined): { choice
 export async function inspect(command: Command, given: ModelChoice, options: InspectOptions): Promise<undefined> {
   oneOf("what to list", { "--key": options.key, "--metadata": options.metadata, "--tensors": options.tensors });
   const { choice, query } = settle(given, options.metadata ?? options.tensors);
+  const cacheType = cacheTypeGiven(options.cacheType);
   const opened = await openModel(command, choice);
   if (options.key !== undefined) return printKey(command, opened.model, options.key);
   if (options.metadata !== undefined) return printMetadata(command, opened.model, query);
@@ -32,14 +35,14 @@ export async function inspect(command: Command, given: ModelChoice, options: Ins
   const target = await targetOf(command, options);
   const overview = await command.client.call(
     "model.overview",
-    { model: opened.model, context: target.context, target },
+    { model: opened.model, context: target.context, target, cacheType },
     { signal: command.signal },
   );
   noteContext(command, overview.context.trained, options);
   printOverview(command, overview);
   // Last, because it takes a while for a large graph.
   const verdict = overview.canGraph.ok
-    ? await verdictOn(command, overview.model, { backend: "coreml", target }, "all")
+    ? await verdictOn(command, overview.model, { backend: "coreml", target }, "all", cacheType)
     : null;
   if (verdict !== null) {
     printSpeed(command, verdict, isGraphAlone(overview.kind));

@@ -16,6 +16,7 @@ import type { SessionOptions } from "./session.ts";
 import { fail } from "./ending.ts";
 import {
   adapters,
+  cacheTypeOption,
   precision,
   CHIP_OPTION,
   DEMO_INSTEAD,
@@ -110,6 +111,7 @@ withoutWeights(
   .option("--key <name>", "the whole value of one key")
   .option("--tensors [query]", "list the tensors (that hold the query)")
   .option("--context <n>", "context length for the forecast")
+  .addOption(cacheTypeOption("for the forecast: "))
   .option(...CHIP_OPTION)
   .action(run(async () => (await import("./inspect.ts")).inspect));
 
@@ -674,6 +676,7 @@ add(
     once("-o, --output <form>", "md, csv or llama (llama-bench's columns), or json (with the time of each token)"),
   )
   .addOption(precision())
+  .addOption(cacheTypeOption())
   .option("--warn", "measure although the machine is hot, on battery or busy, and mark the result")
   .addOption(adapters())
   .action(run(async () => (await import("./bench.ts")).bench));
@@ -798,6 +801,7 @@ program
   .option("--device <id>", "with --api: cpu, mlx or coreml")
   .option("--context <n>", "with --api: positions of each conversation, 8192 without it")
   .option("--threads <n>", "with --api: CPU threads; all without it")
+  .addOption(cacheTypeOption("with --api: "))
   .option("--memory <n>", "with --api: gigabytes of model files open at once; three quarters of the memory without it")
   .option("--max-waiting <n>", "with --api: requests that may wait, 64 without it")
   .option("--log-texts", "with --api: prompts and answers in the log too")

@@ -116,9 +116,7 @@ export const sampling = (command: Program): Program =>
       .addOption(several("--stop <text>", "end at this text"))
       .addOption(adapters())
       .addOption(precision())
-      .addOption(
-        once("--cache-type <type>", "of keys and values: f16, f32, or on the CPU q8_0 or q4_0, which take less"),
-      )
+      .addOption(cacheTypeOption())
       .option("--context <n>", "context length in tokens")
       .addOption(
         once(
@@ -133,6 +131,10 @@ export const sampling = (command: Program): Program =>
 /** For commands that compute on the CPU engine or MLX. */
 export const precision = (): Option =>
   preset("--precision <policy>", "of cpu and mlx: f32, mixed (products in f16, sums and norms in f32) or f16", "f32");
+
+/** For commands that keep keys and values; `only`: where that is. */
+export const cacheTypeOption = (only = ""): Option =>
+  once("--cache-type <type>", `${only}of keys and values: f16, f32, or on the CPU q8_0 or q4_0, which take less`);
 
 /** What a chat template is told besides the messages; `only`: what that means for the command. */
 export const told = (command: Program, only = ""): Program =>
@@ -172,6 +174,7 @@ export const DEMO_INSTEAD = new Option(
   "promptCacheRo",
   "threads",
   "precision",
+  "cacheType",
 ]);
 
 /** Options for the backend of a pipeline and its precision. */

@@ -11,6 +11,10 @@ export function precisionNamed(text: string): Precision {
   throw new WorkbenchError("INPUT_ARGUMENT", `[rlx] --precision: got ${text}, expected f32, mixed or f16`);
 }
 
+/** Of `--cache-type`; null without it. */
+export const cacheTypeGiven = (text: string | undefined): CacheType | null =>
+  text === undefined ? null : cacheTypeNamed("cache-type", text);
+
 export function cacheTypeNamed(option: string, text: string): CacheType {
   const found = cacheType.options.find((each) => each === text);
   if (found !== undefined) return found;

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { StreamInputOf, StreamItemOf } from "../../contract/contract.ts";
+import type { RunStats } from "../../contract/views/run.ts";
 import { commandFolder, SAMPLE } from "../../testing/commandFolder.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
@@ -81,6 +82,34 @@ it("a run writes a file that is not there yet, the next one goes on from it, and
   const alone = await command(`run FILE -p "x" --prompt-cache-ro`);
   expect([alone.code, alone.err]).toEqual([2, expect.stringMatching(/expected --prompt-cache/)]);
   expect(existsSync(join(folder, "none.rlxcache"))).toBe(false);
+});
+
+it("keeps to the type of the caches: the same answer in it, and another type is refused", async () => {
+  const path = join(folder, "packed.rlxcache");
+  const q8 = "--temperature 0 --context 512 --cache-type q8_0";
+  const wanted = await command(`run FILE -p "${SECOND}" -n 12 ${q8} --json`);
+  const first = await command(`run FILE -p "${FIRST}" -n 1 ${q8} --prompt-cache ${path}`);
+  expect(first.err).toMatch(/Prompt cache: \d+ tokens saved/);
+  const second = await command(`run FILE -p "${SECOND}" -n 12 ${q8} --prompt-cache ${path} --prompt-cache-ro --json`);
+  const [got, alone] = [second, wanted].map(({ out }) => JSON.parse(out) as { text: string; stats: RunStats });
+  expect(got?.text).toBe(alone?.text);
+  expect(got?.stats.reusedTokens).toBeGreaterThan(50);
+  for (const [type, said] of [
+    ["", "f16"],
+    ["--cache-type q4_0", "q4_0"],
+  ]) {
+    const refused = await command(`run FILE -p "${SECOND}" -n 1 --context 512 --prompt-cache ${path} ${type}`);
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      expect.stringMatching(new RegExp(`type of keys and values: got "q8_0", expected "${said}"`, "u")),
+    ]);
+  }
+});
+
+it("goes with a precision: its session is the run's", async () => {
+  const path = join(folder, "mixed.rlxcache");
+  const line = `run FILE -p "${FIRST}" -n 1 --temperature 0 --precision mixed --prompt-cache ${path}`;
+  expect((await command(line)).err).toMatch(/Prompt cache: \d+ tokens saved/);
 });
 
 it("a device whose sessions end with their answer has none to save", async () => {

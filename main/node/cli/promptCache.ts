@@ -50,11 +50,15 @@ export async function savePromptCache(
 
 /** The session that the run takes. */
 const which = (
-  { model, device, context, threads }: RunInput,
+  { model, device, context, threads, precision, cacheType }: RunInput,
   path: string,
-): Pick<RunInput, "model" | "device" | "context" | "threads"> & { readonly path: string } => ({
+): Pick<RunInput, "model" | "device" | "context" | "threads" | "precision" | "cacheType"> & {
+  readonly path: string;
+} => ({
   ...{ model, path },
   ...(device === undefined ? {} : { device }),
   ...(context === undefined ? {} : { context }),
   ...(threads === undefined ? {} : { threads }),
+  ...(precision === undefined ? {} : { precision }),
+  ...(cacheType === undefined ? {} : { cacheType }),
 });

@@ -23,7 +23,7 @@ import { runDemo } from "./demo.ts";
 import { figureText, INTERRUPTED, noteReference, phaseText } from "./output.ts";
 import type { PromptCacheOptions } from "./promptCache.ts";
 import { loadPromptCache, savePromptCache } from "./promptCache.ts";
-import { cacheTypeNamed, precisionNamed } from "./precision.ts";
+import { cacheTypeGiven, precisionNamed } from "./precision.ts";
 import { makeFolder } from "../files/makeFolder.ts";
 import { counted } from "../../engine/words.ts";
 import type { TextReader } from "./text.ts";
@@ -80,7 +80,7 @@ export async function runInput(
     context: options.context === undefined ? null : wholeNumber("context", options.context, 1, LARGEST_CONTEXT),
     threads: options.threads === undefined ? null : wholeNumber("threads", options.threads, 1, 1024),
     precision: precisionNamed(options.precision),
-    cacheType: options.cacheType === undefined ? null : cacheTypeNamed("cache-type", options.cacheType),
+    cacheType: cacheTypeGiven(options.cacheType),
   };
 }
 

@@ -68,6 +68,7 @@ const OF_API = {
   device: "--device",
   context: "--context",
   threads: "--threads",
+  cacheType: "--cache-type",
   memory: "--memory",
   maxWaiting: "--max-waiting",
   logTexts: "--log-texts",

@@ -52,6 +52,8 @@ it.each([
   [["serve", "--api"], "got no model"],
   [["serve", "--host", "0.0.0.0"], "--host: got it without --api"],
   [["serve", "--api", SAMPLE, "--open"], "--open: got it beside --api"],
+  [["serve", SAMPLE, "--cache-type", "q8_0"], "--cache-type: got it without --api"],
+  [["serve", "--api", SAMPLE, "--cache-type", "q8"], "--cache-type: got q8, expected f16, f32, q8_0, q4_0"],
   [["serve", SAMPLE, SAMPLE], "got 2 files, expected one"],
   [["serve", "--api", SAMPLE, "--api-key", "short"], "key"],
   [["serve", "--api", SAMPLE, "--no-key", "--host", "0.0.0.0"], "because other machines reach this address"],

@@ -9,6 +9,7 @@ import { createEngineProcess } from "../serve/engineProcess.ts";
 import { oneOf, requireName, wholeNumber } from "./client.ts";
 import { counted } from "../../engine/words.ts";
 import { figureText, harmless } from "./output.ts";
+import { cacheTypeGiven } from "./precision.ts";
 import type { Streams } from "./surroundings.ts";
 
 export interface ServeApiOptions {
@@ -22,6 +23,7 @@ export interface ServeApiOptions {
   readonly device?: string;
   readonly context?: string;
   readonly threads?: string;
+  readonly cacheType?: string;
   readonly memory?: string;
   readonly maxWaiting?: string;
   readonly logTexts?: boolean;
@@ -49,6 +51,7 @@ function inputOf(files: readonly string[], options: ServeApiOptions, known: stri
     ...(options.device === undefined ? {} : { device: options.device }),
     ...number("context", options.context),
     ...number("threads", options.threads),
+    cacheType: cacheTypeGiven(options.cacheType),
     ...(options.memory === undefined ? {} : { memoryBytes: wholeNumber("memory", options.memory, 1) * GIGABYTE }),
     ...(options.maxWaiting === undefined
       ? {}

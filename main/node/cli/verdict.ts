@@ -1,5 +1,5 @@
 /** How fast a model would be, on the target and on the others: the line and the table of `rlx inspect` and `rlx route`. */
-import type { SumRow } from "../../contract/views/common.ts";
+import type { CacheType, SumRow } from "../../contract/views/common.ts";
 import type { SpeedView, Subject, Verdict, VerdictRow } from "../../contract/views/cost.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command } from "./client.ts";
@@ -11,10 +11,15 @@ export async function verdictOn(
   model: string,
   subject: Subject,
   rows: "own" | "all",
+  cacheType: CacheType | null = null,
 ): Promise<Verdict | null> {
   output.progress("Predicting how fast it is");
   try {
-    return await client.call("verdict.get", { model, subject, rows }, { signal });
+    return await client.call(
+      "verdict.get",
+      { model, subject, rows, ...(cacheType !== null && { cacheType }) },
+      { signal },
+    );
   } catch (error) {
     if (!(error instanceof WorkbenchError) || error.code === "CANCELLED" || error.code.startsWith("BUG_")) throw error;
     return null;

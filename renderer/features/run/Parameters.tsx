@@ -1,9 +1,10 @@
 /** The parameters of a run: each with its explanation, none beyond the model's limits. */
 import { precision } from "../../../main/contract/views/graph.ts";
-import { LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
+import { cacheType, LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
 import type { SamplingNumber } from "../../../main/contract/views/run.ts";
 import { isWholeSampling, SAMPLING_NUMBERS, SAMPLING_RANGES, samplingWords } from "../../../main/contract/views/run.ts";
 import type { ReactNode } from "react";
+import { cacheTypeChoice, OWN } from "../../devices/cacheTypes.ts";
 import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
 import { ChoiceField, NumberField } from "../../ui/fields.tsx";
@@ -145,6 +146,7 @@ export function Parameters(): ReactNode {
           <p className={styles["limit"]}>
             In which floats the CPU engine and MLX compute. A Core ML package has those of its profile.
           </p>
+          <CacheTypeField />
           <Hinted />
           <ChatSettings />
           <Adapters />
@@ -156,6 +158,27 @@ export function Parameters(): ReactNode {
         </div>
       </Popover>
       <SeedField />
+    </>
+  );
+}
+
+/** Only what the device takes is offered. */
+function CacheTypeField(): ReactNode {
+  const chosen = useRun((s) => s.parameters.cacheType);
+  const device = useRun((s) => current(s.info)?.devices.find(({ id }) => id === s.parameters.device));
+  const set = useRun((s) => s.setParameters);
+  const { options, sentence } = cacheTypeChoice(device);
+  return (
+    <>
+      {options.length === 0 ? null : (
+        <ChoiceField
+          label="Cache type"
+          value={chosen ?? OWN}
+          options={options}
+          onChange={(id) => set({ cacheType: id === OWN ? null : cacheType.parse(id) })}
+        />
+      )}
+      <p className={styles["limit"]}>{sentence}</p>
     </>
   );
 }

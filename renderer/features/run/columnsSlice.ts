@@ -140,7 +140,7 @@ export function createColumnsSlice({ engine, set, get, on }: SliceTools<ColumnsS
       const { seed } = asked;
       const columns = [{ device: asked.device, model: null }, ...beside].map(({ device, model: other }): Column => ({
         id: get().nextRunId(),
-        parameters: { ...asked, device },
+        parameters: { ...asked, device, cacheType: device === asked.device ? asked.cacheType : null },
         ...{ model: other, state: "waiting", sentence: "Waiting for its turn", answer: EMPTY_ANSWER, rates: [] },
       }));
       const turn: ColumnTurn = { id: columns[0]?.id ?? 0, prompt, attachments, mode, order, seed, columns };

@@ -168,10 +168,11 @@ describe("a request", () => {
       "chat",
       [failed],
       { prompt: "Hello", attachments: [], results: [] },
-      { ...DEFAULT_PARAMETERS, context: 256, precision: "mixed" },
+      { ...DEFAULT_PARAMETERS, device: "cpu", context: 256, precision: "mixed", cacheType: "q8_0" },
     );
     expect(request.context).toBe(256);
     expect(request.precision).toBe("mixed");
+    expect(request.cacheType).toBe("q8_0");
     expect(request.prompt).toEqual({ kind: "chat", messages: [{ role: "user", content: "Hello" }] });
   });
 });

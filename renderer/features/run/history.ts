@@ -114,6 +114,7 @@ const NAMES: readonly (readonly [keyof RunParameters, string])[] = [
   ["maxTokens", "max tokens"],
   ["context", "context"],
   ["precision", "precision"],
+  ["cacheType", "cache type"],
   ["system", "system prompt"],
   ["stop", "stop sequences"],
 ];

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { View } from "../../../main/contract/define.ts";
 import { chatMessage, reply } from "../../../main/contract/views/chat.ts";
-import { truth } from "../../../main/contract/views/common.ts";
+import { cacheType, truth } from "../../../main/contract/views/common.ts";
 import { runDevice } from "../../../main/contract/views/engine.ts";
 import { precision } from "../../../main/contract/views/graph.ts";
 import { runStats, SAMPLING_NUMBERS, tokenView } from "../../../main/contract/views/run.ts";
@@ -37,6 +37,7 @@ const parameters = z.object({
   maxTokens: z.number(),
   context: z.number().nullable(),
   precision: precision.default("f32"),
+  cacheType: cacheType.nullable().default(null),
   system: text,
   stop: text,
   logitBias: text,

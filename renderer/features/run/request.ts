@@ -2,7 +2,7 @@
 import type { StreamInputOf } from "../../../main/contract/contract.ts";
 import type { Reply } from "../../../main/contract/views/chat.ts";
 import type { Precision } from "../../../main/contract/views/graph.ts";
-import type { Truth } from "../../../main/contract/views/common.ts";
+import type { CacheType, Truth } from "../../../main/contract/views/common.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
 import type { RunStats, Sampling, SamplingNumber, TokenView } from "../../../main/contract/views/run.ts";
@@ -58,6 +58,8 @@ export interface RunParameters extends Readonly<Record<SamplingNumber, number>> 
   readonly context: number | null;
   /** In which floats the CPU engine or MLX computes. */
   readonly precision: Precision;
+  /** Of keys and values; null: the device's own. */
+  readonly cacheType: CacheType | null;
   readonly system: string;
   readonly stop: string;
   /** `<token>=<bias>`, one a line. */
@@ -100,6 +102,7 @@ export const DEFAULT_PARAMETERS: RunParameters = {
   maxTokens: 512,
   context: null,
   precision: "f32",
+  cacheType: null,
   system: "",
   stop: "",
   logitBias: "",
@@ -219,7 +222,7 @@ export function runRequest(
   asked: Asked,
   parameters: RunParameters,
 ): StreamInputOf<"run.start"> {
-  const { device, system, stop, maxTokens, context, precision, logitBias, seed } = parameters;
+  const { device, system, stop, maxTokens, context, precision, cacheType, logitBias, seed } = parameters;
   const sampling: Partial<Sampling> = {
     ...Object.fromEntries(SAMPLING_NUMBERS.map((name) => [name, parameters[name]])),
     seed,
@@ -246,5 +249,6 @@ export function runRequest(
     maxTokens,
     context,
     precision,
+    ...(cacheType !== null && { cacheType }),
   };
 }

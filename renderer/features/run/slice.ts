@@ -103,7 +103,8 @@ export function createTalkSlice(tools: Tools): TalkSlice {
     hinted = values as Partial<RunParameters>;
     set({ parameters: { ...get().parameters, ...hinted } });
   });
-  on("runnerChanged", (device) => set({ parameters: { ...get().parameters, device } }));
+  // Another device may not take the type.
+  on("runnerChanged", (device) => set({ parameters: { ...get().parameters, device, cacheType: null } }));
   on("modelLeft", ({ opensAgain }) => {
     if (opensAgain) return;
     task.abandon();

@@ -17,7 +17,7 @@ import styles from "./Template.module.css";
 
 const useTemplate = sliceHook<TemplateSlice>();
 
-/** `session`: the device and the context of the next run. */
+/** `session`: what chooses the session of the next run. */
 export function TemplateTools({ session }: { readonly session: CachedSession }): ReactNode {
   const isFile = useTemplate((s) => current(s.model)?.file ?? null) !== null;
   const [shown, show] = useState<"template" | "cache" | null>(null);

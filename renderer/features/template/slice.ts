@@ -8,7 +8,7 @@ import type { SliceTools } from "../../session/slice.ts";
 
 export type TemplateAsked = Omit<Input<"template.inspect">, "model">;
 /** The session that answers: as a run chooses it. */
-export type CachedSession = Pick<Input<"prompt.load">, "device" | "context">;
+export type CachedSession = Pick<Input<"prompt.load">, "device" | "context" | "precision" | "cacheType">;
 
 export interface TemplateSlice {
   readonly templateLook: Async<TemplateReportView>;
