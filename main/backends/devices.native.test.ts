@@ -31,7 +31,7 @@ import { Simulator } from "./coreml/simulator/simulator.ts";
 import { packageTensor } from "./coreml/package/packageTensor.ts";
 
 type AnySample = Sample<AttrRecord>;
-type Given = ReturnType<typeof sampleRun>;
+type Given = Pick<ReturnType<typeof sampleRun>, "inputs" | "bindings">;
 /** Undefined where the device cannot run the node at all. */
 type Results = Readonly<Record<string, ArrayLike<number>>> | undefined;
 
