@@ -23,6 +23,7 @@ import { sampleGraph, sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import { cpuDevice } from "../runtime/devices/cpu.ts";
 import type { Device } from "../runtime/device.ts";
 import { mlxDevice } from "../runtime/devices/mlx.ts";
+import { divergence, DIVERGENCE_GRADIENTS, DIVERGENCE_INPUTS } from "../testing/divergence.ts";
 import { numbersOf } from "../testing/nativeTensors.ts";
 import { seededRandom } from "../testing/random.ts";
 import { lowerProgram } from "./coreml/lowering/lower.ts";
@@ -30,7 +31,7 @@ import { Simulator } from "./coreml/simulator/simulator.ts";
 import { packageTensor } from "./coreml/package/packageTensor.ts";
 
 type AnySample = Sample<AttrRecord>;
-type Given = ReturnType<typeof sampleRun>;
+type Given = Pick<ReturnType<typeof sampleRun>, "inputs" | "bindings">;
 /** Undefined where the device cannot run the node at all. */
 type Results = Readonly<Record<string, ArrayLike<number>>> | undefined;
 
@@ -178,4 +179,13 @@ test.each([
   expect(() => finish(evaluate(graph, given))).toThrow(expect.objectContaining({ code: "IR_SHAPE" }));
   for (const [device, run] of devices)
     await expect(run(graph, given, { T: 4 }), device).rejects.toMatchObject({ code: "IR_SHAPE" });
+});
+
+test("the gradient of kl is 0 where there is no share, and below", async () => {
+  const { gradient } = divergence();
+  for (const [device, run] of devices) {
+    const results = await run(gradient, { inputs: DIVERGENCE_INPUTS, bindings: {} }, {});
+    for (const [output, want] of Object.entries(DIVERGENCE_GRADIENTS))
+      expect(firstDifference(results![output]!, want), `${device}, ${output}`).toBeUndefined();
+  }
 });

@@ -37,13 +37,20 @@ const wrong = (from: string, to: string): Pass => ({
   }),
 });
 
-const bisect = (passes: readonly Pass[]) => {
+const bisect = (passes: readonly Pass[], symbols: Readonly<Record<string, number>> = {}) => {
   const inputs = { x: { numbers: [0, 1, 2] } };
-  const asked = { inputs, symbols: {}, seed: 1, precision: "f32", tolerance: 1e-5 } as const;
+  const asked = { inputs, symbols, seed: 1, precision: "f32", tolerance: 1e-5 } as const;
   return bisectText(parts, graph(), asked, new AbortController().signal, passes);
 };
 
 describe("bisect of a result", () => {
+  it("refuses a size of a symbol that the graph does not have", async () => {
+    await expect(bisect([deadCode], { Q: 4 })).rejects.toMatchObject({
+      code: "INPUT_ARGUMENT",
+      message: "[bisect] symbol: got Q, expected none: the graph has no symbols",
+    });
+  });
+
   it("says that sound passes keep every bit, with what each did", async () => {
     const found = await bisect([deadCode, commonSubexpressions]);
     expect(found.step).toBeNull();

@@ -7,7 +7,7 @@ import type { BisectTextInput, TextBisection } from "../../contract/views/text.t
 import { BUILT } from "../../contract/views/graph.ts";
 import { pipelineFor } from "../../compiler/pipelines.ts";
 import { applyPrecision } from "../../compiler/precision.ts";
-import { throwIfCancelled } from "../../diagnostics/errors.ts";
+import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { Pass } from "../../ir/pass.ts";
 import { runPipeline } from "../../passes/pipeline.ts";
@@ -63,6 +63,7 @@ export async function bisectText(
   passes: readonly Pass[] = pipelineFor(parts.device.backend ?? "cpu"),
 ): Promise<TextBisection> {
   const values = await valuesFor(parts.arrays, graph, asked, signal);
+  requireSymbols(asked.symbols, Object.keys(values.symbols));
   const reference = await referenceOf(graph, values, signal);
   const steps: Step[] = [];
   let before: readonly MadeOutput[] = [];
@@ -86,6 +87,17 @@ export async function bisectText(
     sentence: sentenceOf(steps, found, asked.tolerance),
     steps: steps.map((step) => ({ ...step, change: finite(step.change), error: finite(step.error) })),
   };
+}
+
+/** A size of a symbol that the graph does not have would change nothing. */
+function requireSymbols(said: Asked["symbols"], names: readonly string[]): void {
+  const unused = Object.keys(said).find((name) => !names.includes(name));
+  if (unused === undefined) return;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[bisect] symbol: got ${unused}, expected ${names.length === 0 ? "none: the graph has no symbols" : names.join(", ")}`,
+    { hint: "Name a symbol of the graph." },
+  );
 }
 
 const amount = (distance: number): string =>

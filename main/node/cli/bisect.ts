@@ -38,7 +38,7 @@ async function ofText(command: Command, file: string, options: BisectOptions): P
     "text.bisect",
     {
       text: await readText(file, command),
-      ...{ device, precision: precisionOf(options, "cpu"), ...valuesOf(options) },
+      ...{ device, precision: precisionOf(options, "cpu"), ...valuesOf("rlx bisect", options) },
       ...(options.tolerance === undefined ? {} : { tolerance: toleranceOf(options.tolerance) }),
     },
     { signal },

@@ -50,6 +50,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["check FILE --against DIR/missing.gguf", 1, /missing\.gguf/],
   ["bisect DIR/fit.rlx --watch ane", 2, /\[rlx bisect\] --watch: got ane, expected a model's file/],
   ["bisect DIR/fit.rlx --tolerance 2", 2, /--tolerance: got 2, expected a number from 0 to 1/],
+  ["bisect DIR/fit.rlx --input x", 2, /\[rlx bisect\] --input: got x, expected name=…/],
+  ["bisect DIR/fit.rlx --symbol Q=4", 2, /\[bisect\] symbol: got Q, expected /],
   ["bisect FILE --seed 2", 2, /\[rlx bisect\] got options of a run, expected a graph in text/],
   ["bisect FILE --watch speed", 2, /--watch: got speed, expected ane, hops, seconds, ops or op:ID/],
   ["eval DIR/fit.rlx --input z=1", 2, /\[run\] input: got z, expected x, y/],

@@ -22,14 +22,13 @@ export interface EvalOptions extends CommonOptions, ValueOptions {
   readonly output?: string;
 }
 
-/** The numbers of a run, as options say them. */
-export const valuesOf = ({
-  input,
-  symbol,
-  seed,
-}: ValueOptions): Pick<Input<"text.run">, "inputs" | "symbols" | "seed"> => ({
-  inputs: eachOnce("input", (input ?? []).map(inputOf)),
-  symbols: eachOnce("symbol", (symbol ?? []).map(symbolOf)),
+/** The numbers of a run, as options say them. `who` is the command in messages. */
+export const valuesOf = (
+  who: string,
+  { input, symbol, seed }: ValueOptions,
+): Pick<Input<"text.run">, "inputs" | "symbols" | "seed"> => ({
+  inputs: eachOnce(who, "input", input ?? [], inputOf),
+  symbols: eachOnce(who, "symbol", symbol ?? [], symbolOf),
   ...(seed === undefined ? {} : { seed: wholeNumber("seed", seed, 0, 0xffff_ffff) }),
 });
 
@@ -58,7 +57,7 @@ async function asked(command: Command, file: string, options: Omit<EvalOptions, 
   );
   return {
     text: await readText(file, command),
-    ...valuesOf(options),
+    ...valuesOf("rlx eval", options),
     ...(isTargeted ? { target: await targetOf(command, options) } : {}),
   };
 }
@@ -79,7 +78,7 @@ export async function evaluateText(command: Command, file: string, options: Eval
 /** A size of a symbol that the graph does not have changed nothing. */
 function requireUsed({ symbol }: ValueOptions, { symbols }: TextRun): void {
   const names = Object.keys(symbols);
-  const unused = (symbol ?? []).map((said) => symbolOf(said)[0]).find((name) => !names.includes(name));
+  const unused = (symbol ?? []).map((said) => symbolOf("rlx eval", said)[0]).find((name) => !names.includes(name));
   if (unused !== undefined)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
@@ -231,36 +230,42 @@ export async function newGraph(command: Command, id: string | undefined): Promis
   return 0;
 }
 
-function eachOnce<T>(option: string, said: readonly (readonly [name: string, value: T])[]): Record<string, T> {
+function eachOnce<T>(
+  who: string,
+  option: string,
+  texts: readonly string[],
+  read: (who: string, text: string) => readonly [name: string, value: T],
+): Record<string, T> {
+  const said = texts.map((text) => read(who, text));
   const found = new Map(said);
   const twice = said.find(([name, value]) => found.get(name) !== value)?.[0];
   if (twice === undefined) return Object.fromEntries(found);
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx eval] --${option}: got ${twice} twice, expected it once`);
+  throw new WorkbenchError("INPUT_ARGUMENT", `[${who}] --${option}: got ${twice} twice, expected it once`);
 }
 
-const halves = (option: string, text: string): readonly [string, string] => {
+const halves = (who: string, option: string, text: string): readonly [string, string] => {
   const at = text.indexOf("=");
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-  throw new WorkbenchError("INPUT_ARGUMENT", `[rlx eval] --${option}: got ${text}, expected name=…`);
+  throw new WorkbenchError("INPUT_ARGUMENT", `[${who}] --${option}: got ${text}, expected name=…`);
 };
 
 /** `x=1,2,3`, `x=file.npy` or `x=file.npz`. */
-function inputOf(text: string): [string, { numbers: number[] } | { path: string }] {
-  const [name, said] = halves("input", text);
+function inputOf(who: string, text: string): [string, { numbers: number[] } | { path: string }] {
+  const [name, said] = halves(who, "input", text);
   if (/\.np[yz]$/iu.test(said)) return [name, { path: resolve(said) }];
   const numbers = said.split(",").map((word) => (word.trim() === "" ? NaN : Number(word)));
   // Numbers that JSON does not have come in a file.
   if (numbers.every(Number.isFinite)) return [name, { numbers }];
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
-    `[rlx eval] --input ${name}: got ${said}, expected numbers, or a .npy or .npz file`,
+    `[${who}] --input ${name}: got ${said}, expected numbers, or a .npy or .npz file`,
     {
       hint: "Write --input x=1,2,3 or --input x=array.npy.",
     },
   );
 }
 
-function symbolOf(text: string): [string, number] {
-  const [name, said] = halves("symbol", text);
+function symbolOf(who: string, text: string): [string, number] {
+  const [name, said] = halves(who, "symbol", text);
   return [name, wholeNumber(`symbol ${name}`, said, 0, 1 << 24)];
 }

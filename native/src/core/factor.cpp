@@ -76,9 +76,10 @@ void angle(double p, double q, double both, double* c, double* s) {
 
 // Gaussian elimination in place, the largest of a column as the pivot; rows of b follow. Gives the
 // sign of the permutation, or 0 for a singular matrix.
-double eliminate(double* a, size_t n, double* b, size_t k) {
+double eliminate(const Problem& problem, double* a, double* b, size_t k) {
+  const size_t n = problem.rows;
   double sign = 1;
-  for (size_t p = 0; p < n; p++) {
+  for (size_t p = 0; p < n && !problem.cancelled(); p++) {
     size_t best = p;
     for (size_t i = p + 1; i < n; i++)
       if (std::fabs(a[i * n + p]) > std::fabs(a[best * n + p])) best = i;
@@ -98,8 +99,9 @@ double eliminate(double* a, size_t n, double* b, size_t k) {
 }
 
 // t x = b for a triangle t [n, n], in place of b.
-void substitute(const double* t, size_t n, double* b, size_t k, bool lower, bool unit) {
-  for (size_t step = 0; step < n; step++) {
+void substitute(const Problem& p, const double* t, double* b, bool lower, bool unit) {
+  const size_t n = p.rows, k = p.right;
+  for (size_t step = 0; step < n && !p.cancelled(); step++) {
     const size_t i = lower ? step : n - 1 - step;
     const size_t from = lower ? 0 : i + 1, to = lower ? i : n;
     for (size_t j = from; j < to; j++) subtract(b + i * k, t[i * n + j], b + j * k, k);
@@ -109,8 +111,9 @@ void substitute(const double* t, size_t n, double* b, size_t k, bool lower, bool
 }
 
 // Columns of b that are not finite have no answer.
-void without_answer(const double* b, size_t n, size_t k, double* x) {
-  for (size_t c = 0; c < k; c++) {
+void without_answer(const Problem& p, const double* b, double* x) {
+  const size_t n = p.rows, k = p.right;
+  for (size_t c = 0; c < k && !p.cancelled(); c++) {
     bool fine = true;
     for (size_t i = 0; i < n; i++) fine = fine && std::isfinite(b[i * k + c]);
     for (size_t i = 0; i < n && !fine; i++) x[i * k + c] = kNone;
@@ -121,9 +124,9 @@ void dense_solve(const Problem& p, const double* a, const double* b, double* x, 
   const size_t n = p.rows, k = p.right;
   std::copy_n(a, n * n, work);
   std::copy_n(b, n * k, x);
-  if (!all_finite(a, n * n) || eliminate(work, n, x, k) == 0) return void(std::fill_n(x, n * k, kNone));
-  substitute(work, n, x, k, false, false);
-  without_answer(b, n, k, x);
+  if (!all_finite(a, n * n) || eliminate(p, work, x, k) == 0) return void(std::fill_n(x, n * k, kNone));
+  substitute(p, work, x, false, false);
+  without_answer(p, b, x);
 }
 
 void triangular_solve(const Problem& p, const double* a, const double* b, double* x, double* work) {
@@ -139,8 +142,8 @@ void triangular_solve(const Problem& p, const double* a, const double* b, double
     }
   std::copy_n(b, n * k, x);
   if (!fine) return void(std::fill_n(x, n * k, kNone));
-  substitute(work, n, x, k, p.upper == p.transposed, p.unit);
-  without_answer(b, n, k, x);
+  substitute(p, work, x, p.upper == p.transposed, p.unit);
+  without_answer(p, b, x);
 }
 
 // Reads the lower triangle, writes one and zeros above it.
@@ -151,7 +154,7 @@ void cholesky(const Problem& p, const double* a, double* l) {
     fine = fine && all_finite(a + i * n, i + 1);
     std::fill_n(l + i * n, n, 0.0);
   }
-  for (size_t i = 0; i < n && fine; i++)
+  for (size_t i = 0; i < n && fine && !p.cancelled(); i++)
     for (size_t j = 0; j <= i && fine; j++) {
       const double rest = a[i * n + j] - product(l + i * n, l + j * n, j);
       fine = i != j || rest > 0;
@@ -182,7 +185,7 @@ void qr(const Problem& p, const double* a, double* q, double* r, double* work) {
   double *x = work, *vectors = x + m * n, *sums = vectors + least * m, *squares = sums + std::max(n, least);
   const double scale = scale_of(a, m * n);
   for (size_t i = 0; i < m * n; i++) x[i] = a[i] / scale;
-  for (size_t k = 0; k < least; k++) {
+  for (size_t k = 0; k < least && !p.cancelled(); k++) {
     double* v = vectors + k * m;
     double sum = 0;
     for (size_t i = k; i < m; i++) {
@@ -194,9 +197,10 @@ void qr(const Problem& p, const double* a, double* q, double* r, double* work) {
     squares[k] = product(v, v, m - k);
     if (squares[k] > 0) reflect(v, m - k, squares[k], x + k * n, n, k, sums);
   }
+  if (p.cancelled()) return;
   std::fill_n(q, m * least, 0.0);
   for (size_t k = 0; k < least; k++) q[k * least + k] = 1;
-  for (size_t k = least; k-- > 0;)
+  for (size_t k = least; k-- > 0 && !p.cancelled();)
     if (squares[k] > 0) reflect(vectors + k * m, m - k, squares[k], q + k * least, least, 0, sums);
   for (size_t k = 0; k < least; k++) {
     for (size_t j = 0; j < n; j++) r[k * n + j] = j < k ? 0 : x[k * n + j] * scale;
@@ -219,9 +223,9 @@ void set_signs(double* first, size_t width, double* second, size_t other, size_t
 }
 
 // A unit row that is orthogonal to the `count` rows before it.
-void complete(double* rows, size_t count, size_t width) {
+void complete(const Problem& p, double* rows, size_t count, size_t width) {
   double* row = rows + count * width;
-  for (size_t axis = 0; axis < width; axis++) {
+  for (size_t axis = 0; axis < width && !p.cancelled(); axis++) {
     std::fill_n(row, width, 0.0);
     row[axis] = 1;
     for (int again = 0; again < 2; again++)
@@ -234,13 +238,14 @@ void complete(double* rows, size_t count, size_t width) {
 }
 
 // One-sided Jacobi: rotations make the rows of w orthogonal, and turn those of v with them.
-void orthogonalise(double* w, size_t width, double* v, size_t rows) {
+void orthogonalise(const Problem& problem, double* w, size_t width, double* v, size_t rows) {
   constexpr double kSmall = 0x1p-51;
   bool turned = true;
   for (int sweep = 0; sweep < kMostSweeps && turned; sweep++) {
     turned = false;
     for (size_t i = 0; i < rows; i++)
       for (size_t j = i + 1; j < rows; j++) {
+        if (problem.cancelled()) return;
         double *x = w + i * width, *y = w + j * width;
         const double p = product(x, x, width), q = product(y, y, width), both = product(x, y, width);
         if (!(std::fabs(both) > kSmall * std::sqrt(p * q))) continue;
@@ -278,7 +283,8 @@ void svd(const Problem& p, const double* a, double* u, double* s, double* vt, do
     for (size_t j = 0; j < width; j++) w[i * width + j] = (tall ? a[j * n + i] : a[i * n + j]) / scale;
   std::fill_n(v, rows * rows, 0.0);
   for (size_t i = 0; i < rows; i++) v[i * rows + i] = 1;
-  orthogonalise(w, width, v, rows);
+  orthogonalise(p, w, width, v, rows);
+  if (p.cancelled()) return;
   for (size_t i = 0; i < rows; i++) sizes[i] = std::sqrt(product(w + i * width, w + i * width, width));
   order_of(sizes, rows, true, order);
   for (size_t i = 0; i < rows; i++) {
@@ -286,10 +292,11 @@ void svd(const Problem& p, const double* a, double* u, double* s, double* vt, do
     s[i] = sizes[from] * scale;
     std::copy_n(v + from * rows, rows, sorted_v + i * rows);
     if (sizes[from] == 0)
-      complete(sorted_w, i, width);
+      complete(p, sorted_w, i, width);
     else
       for (size_t j = 0; j < width; j++) sorted_w[i * width + j] = w[from * width + j] / sizes[from];
   }
+  if (p.cancelled()) return;
   // Rows of U's transpose decide the signs.
   if (tall)
     set_signs(sorted_w, width, sorted_v, rows, rows);
@@ -326,6 +333,7 @@ void eigh(const Problem& p, const double* a, double* values, double* vectors, do
     for (size_t i = 0; i < n; i++)
       for (size_t j = i + 1; j < n; j++) {
         if (!(std::fabs(x[i * n + j]) > small)) continue;
+        if (p.cancelled()) return;
         double c, s;
         angle(x[i * n + i], x[j * n + j], x[i * n + j], &c, &s);
         rotate(x + i * n, x + j * n, c, s, n);
@@ -335,6 +343,7 @@ void eigh(const Problem& p, const double* a, double* values, double* vectors, do
         turned = true;
       }
   }
+  if (p.cancelled()) return;
   for (size_t i = 0; i < n; i++) diagonal[i] = x[i * n + i];
   order_of(diagonal, n, false, order);
   for (size_t i = 0; i < n; i++) {
@@ -352,7 +361,7 @@ void determinant(const Problem& p, const double* a, double* const* out, double* 
   const size_t n = p.rows;
   std::copy_n(a, n * n, work);
   const bool fine = all_finite(a, n * n);
-  double sign = fine ? eliminate(work, n, work, 0) : kNone;
+  double sign = fine ? eliminate(p, work, work, 0) : kNone;
   double whole = sign, sum = sign == 0 ? -std::numeric_limits<double>::infinity() : sign - sign;
   for (size_t i = 0; i < n && fine && sign != 0; i++) {
     const double pivot = work[i * n + i];
@@ -443,6 +452,7 @@ void run_item(const Problem& p, const void* const* in, void* const* out, size_t 
     work += p.output_size(i);
   }
   run(p, given, made, work);
+  if (p.cancelled()) return;
   for (size_t i = 0; i < p.outputs(); i++) {
     const size_t size = p.output_size(i);
     T* to = static_cast<T*>(out[i]) + item * size;

@@ -3,6 +3,7 @@
 // engines agree on what is singular, and on signs. What is not finite, or has no answer, gives NaN.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 namespace rlx::factor {
@@ -17,7 +18,10 @@ struct Problem {
   Routine routine;
   size_t rows = 0, columns = 0, right = 0;
   bool upper = false, transposed = false, unit = false;
+  // Another thread sets it: the work ends between two rows or pairs of rows, and its results are of no use.
+  const std::atomic<bool>* cancel = nullptr;
 
+  bool cancelled() const { return cancel != nullptr && cancel->load(std::memory_order_relaxed); }
   size_t shorter() const { return rows < columns ? rows : columns; }
   size_t inputs() const { return routine == Routine::dense_solve || routine == Routine::triangular_solve ? 2 : 1; }
   size_t outputs() const;

@@ -30,6 +30,8 @@ struct Thread {
   size_t index;
   uint8_t* scratch;  // private, 64-byte aligned, as large as the largest Op::thread_bytes
   kernels::Tuning tuning;
+  // Items that take long look at it; null where a session is one of several.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // Reads parameters of one instruction. Sizes are evaluated with the symbols of the current run.

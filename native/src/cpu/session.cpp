@@ -319,7 +319,7 @@ void Session::stamp(size_t at) {
 
 template <bool kProfile>
 void Session::execute(size_t index) {
-  Thread thread{index, scratch_.data() + index * thread_bytes_, {}};
+  Thread thread{index, scratch_.data() + index * thread_bytes_, {}, cancel_};
   if (options_.tuner != nullptr) thread.tuning = options_.tuner->tuning();
   // With a clock the last to arrive stamps the barrier: an instruction lasts from its barrier to
   // the next one.

@@ -45,7 +45,9 @@ class Factor final : public Op {
     void* made[3] = {};
     for (size_t i = 0; i < c.in.size(); i++) given[i] = in(i).data;
     for (size_t i = 0; i < c.out.size(); i++) made[i] = out(i).data;
-    factor::run_item<T>(problem_, given, made, item, reinterpret_cast<double*>(thread.scratch));
+    factor::Problem problem = problem_;
+    problem.cancel = thread.cancel;
+    factor::run_item<T>(problem, given, made, item, reinterpret_cast<double*>(thread.scratch));
   }
 
  private:
