@@ -196,6 +196,10 @@ const HOST_OPS: Readonly<Record<string, RegExp>> = {
   ),
   ...Object.fromEntries(["bernoulli", "rng_bits", "rng_normal", "rng_uniform"].map((op) => [op, ON_WORDS])),
   sample: /^Core ML draws no random numbers by a seed: it runs as a host segment between Core ML models$/,
+  attention_packed: /^Core ML has no caches of packed blocks: choose f16$/,
+  kv_append_packed: /^Core ML has no caches of packed blocks: choose f16$/,
+  gaussian_splat_render:
+    /^each pixel has a list of its own that ends when it is covered, which Core ML has no operator for: it runs as a host segment between Core ML models$/,
   qconv2d: ON_CODES,
   qmatmul: ON_CODES,
   from_complex: ON_COMPLEX,
