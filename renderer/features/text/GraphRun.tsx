@@ -8,6 +8,7 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { NumberField } from "../../ui/fields.tsx";
 import { bytes } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
+import { symbolsOf } from "./asked.ts";
 import { RunResults } from "./RunResults.tsx";
 import { useText } from "./useText.ts";
 import styles from "./Text.module.css";
@@ -74,11 +75,6 @@ function Devices(): ReactNode {
 }
 
 const NO_INPUTS: readonly never[] = [];
-const symbolsOf = (types: readonly string[]): readonly string[] => [
-  ...new Set(
-    types.flatMap((type) => [...type.replace(/^[^[]*/u, "").matchAll(/[A-Za-z_]\w*/gu)].map(([symbol]) => symbol)),
-  ),
-];
 
 function Inputs(): ReactNode {
   const inputs = useText((s) => (s.textDraft === null ? current(s.textReport)?.graph?.inputs : undefined) ?? NO_INPUTS);

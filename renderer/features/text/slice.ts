@@ -11,6 +11,7 @@ import { toWireError } from "../../../main/diagnostics/errors.ts";
 import type { Async } from "../../session/async.ts";
 import { createTask, current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
 import { documentPart } from "../../session/document.ts";
+import { askedOf } from "./asked.ts";
 import type { SliceTools } from "../../session/slice.ts";
 
 /** The array of an input: a file of the engine's machine or one of this window. */
@@ -240,12 +241,12 @@ export function createTextSlice(tools: SliceTools<TextSlice>): TextSlice {
       const source = current(get().text);
       if (source === null || graphRunning !== null || graphForm.devices.length === 0) return;
       const { signal, isCurrent } = running.begin();
-      const { seed, symbols, inputs } = graphForm;
+      const given = askedOf(graphForm, current(get().textReport)?.graph ?? null);
       set({ graphRuns: [] });
       for (const device of graphForm.devices) {
         if (signal.aborted || !isCurrent()) break;
         set({ graphRunning: device });
-        const asked = { text: source.text, device, seed, symbols, inputs, target, values: VALUES };
+        const asked = { text: source.text, device, ...given, target, values: VALUES };
         const result = await engine.call("text.run", asked, { signal }).then(
           (run): DeviceRun["result"] => ({ ok: true, run }),
           (error: unknown): DeviceRun["result"] => ({ ok: false, error: toWireError(error) }),
