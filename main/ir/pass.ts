@@ -1,6 +1,6 @@
 /** What a pass is, what it reports, and how patterns look at a graph. */
 import { invariant } from "../diagnostics/errors.ts";
-import type { Graph, Node, NodeId, Value } from "./graph.ts";
+import type { Graph, GraphState, Node, NodeId, Value } from "./graph.ts";
 import { rootsOf, valueKey } from "./graph.ts";
 import type { TensorType } from "./type.ts";
 
@@ -50,6 +50,8 @@ export class Pattern {
   readonly #uses: Int32Array;
   readonly #otherUses = new Map<string, number>();
   readonly #stateUses = new Map<string, number>();
+  readonly #states = new Map<NodeId, GraphState>();
+  readonly #outputs = new Map<string, number>();
 
   constructor(graph: Graph) {
     this.graph = graph;
@@ -58,7 +60,11 @@ export class Pattern {
       if (value.output === 0) this.#uses[value.node] = this.usesOf(value) + 1;
       else this.#otherUses.set(valueKey(value), this.usesOf(value) + 1);
     };
-    for (const { output } of graph.states) this.#stateUses.set(valueKey(output), this.statesThatBecome(output) + 1);
+    for (const state of graph.states) {
+      this.#states.set(state.input, state);
+      this.#stateUses.set(valueKey(state.output), this.statesThatBecome(state.output) + 1);
+    }
+    for (const { value } of graph.outputs) this.#outputs.set(valueKey(value), this.outputsOf(value) + 1);
     for (const node of graph.nodes) for (const input of node.inputs) count(input);
     for (const root of rootsOf(graph)) count(root);
   }
@@ -76,6 +82,16 @@ export class Pattern {
   /** How many states become this value. */
   statesThatBecome(value: Value): number {
     return this.#stateUses.get(valueKey(value)) ?? 0;
+  }
+
+  /** The state that a node reads. */
+  stateOf(input: NodeId): GraphState | undefined {
+    return this.#states.get(input);
+  }
+
+  /** How many outputs of the graph show this value. */
+  outputsOf(value: Value): number {
+    return this.#outputs.get(valueKey(value)) ?? 0;
   }
 
   /** The node that makes operand `index` of `node`, when it is the first output of an `op`. */

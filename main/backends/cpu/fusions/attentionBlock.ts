@@ -58,11 +58,11 @@ function unsuited(pattern: Pattern, rows: readonly Value[], caches: readonly Val
 function notInPlace(pattern: Pattern, append: Node, attention: Node): string | undefined {
   const [cache] = append.inputs;
   const next: Value = { node: append.id, output: 0 };
-  const state = pattern.graph.states.find(({ input }) => input === cache?.node);
+  const state = cache && pattern.stateOf(cache.node);
   if (!cache || !state || !sameValue(state.output, next)) return "a cache is not the state that it becomes";
   // An output that shows the old value is copied before anything runs.
-  const shown = pattern.graph.outputs.filter(({ value }) => sameValue(value, cache)).length;
-  if (pattern.usesOf(cache) - shown !== 1) return "the old value of a cache is read by something else";
+  if (pattern.usesOf(cache) - pattern.outputsOf(cache) !== 1)
+    return "the old value of a cache is read by something else";
   const between = pattern.graph.nodes.slice(append.id + 1, attention.id);
   return between.some(({ inputs }) => inputs.some((value) => sameValue(value, next)))
     ? "a cache is read by something else before the attention"
