@@ -6,7 +6,7 @@ import type { ChatMessage, Reply, TemplateView, ToolCall } from "../../contract/
 import type { Conversation } from "../../contract/views/conversation.ts";
 import { conversationJson, conversationMarkdown, readConversation } from "../../contract/views/conversation.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { writeAtomically } from "../files/recents.ts";
+import { writeAtomically } from "../files/smallFile.ts";
 import type { Command, ModelChoice } from "./client.ts";
 import { openModel } from "./client.ts";
 import { harmless, INTERRUPTED } from "./output.ts";

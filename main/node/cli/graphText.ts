@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { TextDiagnostic } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
-import { writeAtomically } from "../files/recents.ts";
+import { writeAtomically } from "../files/smallFile.ts";
 import type { Command, CommonOptions } from "./client.ts";
 import { wholeNumber } from "./client.ts";
 import { readText, STANDARD_INPUT } from "./text.ts";

@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import { writeAtomically } from "../files/recents.ts";
+import { writeAtomically } from "../files/smallFile.ts";
 
 export async function writeNew(who: string, name: string, text: string, overwrite: boolean): Promise<string> {
   const path = resolve(name);

@@ -11,7 +11,7 @@ import type { Preferences, PreferencesView } from "../../contract/views/preferen
 import { INITIAL_PREFERENCES, preferences } from "../../contract/views/preferences.ts";
 import type { PreferenceStore } from "../../engine/services.ts";
 import { makeFolder } from "./makeFolder.ts";
-import { writeAtomically } from "./recents.ts";
+import { oneAtATime, writeAtomically } from "./smallFile.ts";
 
 export const PREFERENCES_FILE = "settings.json";
 const schema = preferences.extend({ version: z.literal(1) });
@@ -58,12 +58,7 @@ export function createPreferences({ folder, dataFolder, dataFolderBy }: Preferen
   let problem: string | null = null;
   let watcher: FSWatcher | undefined;
   let told = "";
-  let queue: Promise<unknown> = Promise.resolve();
-  const serially = <T>(work: () => Promise<T>): Promise<T> => {
-    const next = queue.then(work);
-    queue = next.catch(() => undefined);
-    return next;
-  };
+  const serially = oneAtATime();
   const read = async (): Promise<Preferences> => {
     const text = await readFile(file, "utf8").catch(() => undefined);
     if (text === undefined) return INITIAL_PREFERENCES;

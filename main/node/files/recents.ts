@@ -1,13 +1,9 @@
-/**
- * Files that were opened, newest first, in one small JSON file. Written to a temporary name and renamed; a file that cannot be
- * read is moved aside, never overwritten.
- */
-import { readFile, rename, stat } from "node:fs/promises";
+/** Files that were opened, newest first, in one small JSON file. */
+import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import type { Recents } from "../../engine/services.ts";
-import { openFileSink } from "./fileByteSource.ts";
-import { makeFolder } from "./makeFolder.ts";
+import { oneAtATime, readList, writeAtomically } from "./smallFile.ts";
 
 const schema = z.object({
   version: z.literal(1),
@@ -31,23 +27,8 @@ const MOST = 50;
 
 export function createRecents(folder: string): Recents {
   const file = join(folder, "recents.json");
-  let queue: Promise<unknown> = Promise.resolve();
-  /** One change after the other. */
-  const serially = <T>(work: () => Promise<T>): Promise<T> => {
-    const next = queue.then(work);
-    queue = next.catch(() => undefined);
-    return next;
-  };
-  const read = async (): Promise<readonly Entry[]> => {
-    const text = await readFile(file, "utf8").catch(() => undefined);
-    if (text === undefined) return [];
-    try {
-      return schema.parse(JSON.parse(text)).recents;
-    } catch {
-      await rename(file, `${file}.unreadable`);
-      return [];
-    }
-  };
+  const serially = oneAtATime();
+  const read = (): Promise<readonly Entry[]> => readList(file, (json) => schema.parse(json).recents);
   const write = (recents: readonly Entry[]): Promise<void> =>
     writeAtomically(file, JSON.stringify({ version: 1, recents: recents.slice(0, MOST) }, undefined, 1));
   return {
@@ -95,15 +76,3 @@ export function createRecents(folder: string): Recents {
 /** By its file; a blob of Ollama's store is named by a hash, so by what is in it. */
 const shownName = (path: string, inside: string | null): string =>
   inside !== null && basename(path).startsWith("sha256-") ? inside : basename(path);
-
-/** Temporary name, fsync, rename: a crash leaves the old file or the new one. */
-export async function writeAtomically(file: string, text: string): Promise<void> {
-  await makeFolder(dirname(file));
-  const sink = await openFileSink(file);
-  try {
-    await sink.write(Buffer.from(text));
-    await sink.finish();
-  } finally {
-    await sink.abandon();
-  }
-}

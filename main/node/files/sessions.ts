@@ -8,7 +8,7 @@ import { LARGEST_DOCUMENT, readDocument, SESSION_ENDING, sessionId } from "../..
 import type { SessionDocument, SessionRow } from "../../contract/views/session.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Sessions } from "../../engine/services.ts";
-import { writeAtomically } from "./recents.ts";
+import { writeAtomically } from "./smallFile.ts";
 
 /** Documents that are kept; of more, those that were saved longest ago go. */
 const MOST_SESSIONS = 200;

@@ -7,7 +7,7 @@ import { runId } from "../../contract/views/train.ts";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { TrainingFiles, TrainingRuns } from "../../engine/services.ts";
 import { openFileSink } from "./fileByteSource.ts";
-import { writeAtomically } from "./recents.ts";
+import { writeAtomically } from "./smallFile.ts";
 
 /** Runs that are kept; of more, the oldest go. */
 const MOST_RUNS = 500;

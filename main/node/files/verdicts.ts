@@ -1,11 +1,10 @@
 /** What measurements of advice said on this machine, in one small JSON file of the user's data folder, the newest first. */
-import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { adviceVerdict } from "../../contract/views/advice.ts";
 import type { AdviceVerdict } from "../../contract/views/advice.ts";
 import type { VerdictStore } from "../../engine/services.ts";
-import { writeAtomically } from "./recents.ts";
+import { oneAtATime, readList, writeAtomically } from "./smallFile.ts";
 
 const schema = z.object({
   version: z.literal(1),
@@ -16,23 +15,8 @@ const MOST = 500;
 
 export function createVerdicts(folder: string): VerdictStore {
   const file = join(folder, "verdicts.json");
-  let queue: Promise<unknown> = Promise.resolve();
-  /** One change after the other. */
-  const serially = <T>(work: () => Promise<T>): Promise<T> => {
-    const next = queue.then(work);
-    queue = next.catch(() => undefined);
-    return next;
-  };
-  const read = async (): Promise<readonly Entry[]> => {
-    const text = await readFile(file, "utf8").catch(() => undefined);
-    if (text === undefined) return [];
-    try {
-      return schema.parse(JSON.parse(text)).verdicts;
-    } catch {
-      await rename(file, `${file}.unreadable`);
-      return [];
-    }
-  };
+  const serially = oneAtATime();
+  const read = (): Promise<readonly Entry[]> => readList(file, (json) => schema.parse(json).verdicts);
   return {
     get: (key) => serially(async () => (await read()).find((entry) => entry.key === key)?.verdict),
     put: (key, verdict: AdviceVerdict) =>
