@@ -9,7 +9,7 @@ import { counted } from "../../engine/words.ts";
 import type { Command, CommonOptions } from "./client.ts";
 import { devicesOf, orList, targetOf, wholeNumber } from "./client.ts";
 import { npyBytes } from "./npyFile.ts";
-import { readText } from "./text.ts";
+import { namedText } from "./graphText.ts";
 
 export interface ValueOptions {
   readonly input?: readonly string[];
@@ -56,7 +56,7 @@ async function asked(command: Command, file: string, options: Omit<EvalOptions, 
     (name) => options[name] !== undefined,
   );
   return {
-    text: await readText(file, command),
+    ...(await namedText(file, command)),
     ...valuesOf("rlx eval", options),
     ...(isTargeted ? { target: await targetOf(command, options) } : {}),
   };
