@@ -63,6 +63,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ...["eval", "run", "bench", "profile", "grad", "vmap", "bisect", "route"].map(
     (name) => [`${name} DIR/wrong.rlx`, 1, /\[wrong\.rlx:7:8\] \[mull\] no such op, and 1 more/] as const,
   ),
+  ["eval DIR/fit.rlx -o DIR/text.txt", 2, /\[rlx eval\] --output: got \S+text\.txt, which is no folder, expected one/],
+  ["eval DIR/fit.rlx -o DIR/text.txt/results", 2, /--output: got \S+text\.txt, which is no folder, expected one/],
   ["grad DIR/fit.rlx --of nosuch", 2, /nosuch/],
   ["fmt - --write", 2, /--write: got it with --check or standard input/],
   ["new nosuch", 2, /got "nosuch", expected linear-regression, cnn, [^]* or fft-filter/],
