@@ -5,7 +5,7 @@
  */
 import { WorkbenchError } from "../diagnostics/errors.ts";
 import type { Sizes, Dim } from "./dim.ts";
-import { bindDim, canonicalDim } from "./dim.ts";
+import { bindDim, canonicalDim, dimSymbols } from "./dim.ts";
 import type { DType, ElementType } from "./dtype.ts";
 import { isDType, isElementType } from "./dtype.ts";
 import { bindType, formatType, parseType } from "./type.ts";
@@ -23,6 +23,8 @@ export interface AttrSpec<T> {
   readonly canonical?: (value: T) => T;
   /** For values that hold sizes: the value with symbols bound. */
   readonly bind?: (value: T, bindings: Sizes) => T;
+  /** The symbols that `bind` would bind. */
+  readonly symbols?: (value: T) => readonly string[];
 }
 
 export type AttrSchema<A> = { readonly [K in keyof A]-?: AttrSpec<Exclude<A[K], undefined>> };
@@ -30,7 +32,7 @@ export type AttrSchema<A> = { readonly [K in keyof A]-?: AttrSpec<Exclude<A[K], 
 const spec = <T>(
   expects: string,
   check: (v: unknown) => v is T,
-  sizes?: Required<Pick<AttrSpec<T>, "canonical" | "bind">>,
+  sizes?: Required<Pick<AttrSpec<T>, "canonical" | "bind" | "symbols">>,
 ): AttrSpec<T> => ({ expects, optional: false, check, ...sizes });
 
 const isNumber = (v: unknown): v is number => typeof v === "number" && !Number.isNaN(v);
@@ -54,17 +56,20 @@ export const attr = {
     spec("list of ints", (v): v is readonly number[] => Array.isArray(v) && v.every(isInt)),
   floats: (): AttrSpec<readonly number[]> =>
     spec("list of numbers", (v): v is readonly number[] => Array.isArray(v) && v.every(isNumber)),
-  dim: (): AttrSpec<Dim> => spec("size or symbol", isDim, { canonical: canonicalDim, bind: bindDim }),
+  dim: (): AttrSpec<Dim> =>
+    spec("size or symbol", isDim, { canonical: canonicalDim, bind: bindDim, symbols: dimSymbols }),
   dims: (): AttrSpec<readonly Dim[]> =>
     spec("list of sizes or symbols", (v): v is readonly Dim[] => Array.isArray(v) && v.every(isDim), {
       canonical: (v) => v.map(canonicalDim),
       bind: (v, bindings) => v.map((dim) => bindDim(dim, bindings)),
+      symbols: (v) => v.flatMap(dimSymbols),
     }),
   /** Types by their text, `f32[T,4]`. */
   types: (): AttrSpec<readonly string[]> =>
     spec("list of types", (v): v is readonly string[] => Array.isArray(v) && v.every((t) => typeof t === "string"), {
       canonical: (v) => v.map((text) => formatType(parseType(text))),
       bind: (v, bindings) => v.map((text) => formatType(bindType(parseType(text), bindings))),
+      symbols: (v) => v.flatMap((text) => parseType(text).shape.flatMap(dimSymbols)),
     }),
   dtype: (): AttrSpec<DType> => spec("a dtype", (v): v is DType => typeof v === "string" && isDType(v)),
   elementType: (): AttrSpec<ElementType> =>

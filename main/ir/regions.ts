@@ -30,6 +30,14 @@ export const regionOutputs = (region: Graph): readonly TensorType[] =>
     return type;
   });
 
+/** The nodes of a graph and of all its sub-graphs, those of a node behind it. */
+export function* nodesWithin({ nodes }: Graph): Generator<Node> {
+  for (const node of nodes) {
+    yield node;
+    for (const region of node.regions) yield* nodesWithin(region);
+  }
+}
+
 /** How deep regions are nested in a graph: 0 without any. */
 export const nestOf = (graph: Graph): number =>
   graph.nodes.reduce((most, node) => Math.max(most, ...node.regions.map((region) => 1 + nestOf(region))), 0);

@@ -3,8 +3,10 @@ import { invariant } from "../diagnostics/errors.ts";
 import type { AnyAttrSchema, AttrRecord, AttrValue } from "./attributes.ts";
 import { GraphBuilder } from "./builder.ts";
 import type { Sizes } from "./dim.ts";
+import { dimSymbols } from "./dim.ts";
 import type { Graph, Node, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
+import { nodesWithin } from "./regions.ts";
 import { copyNode } from "./rewrite.ts";
 import { each, finish } from "./steps.ts";
 import type { Steps } from "./steps.ts";
@@ -67,6 +69,22 @@ function bindAttrs(schema: AnyAttrSchema, attrs: AttrRecord, bindings: Sizes): A
     if (bind !== undefined && value !== undefined) bound[key] = bind(value, bindings);
   }
   return bound;
+}
+
+/** Every symbol that `specialize` would bind: of types and of attributes, also in sub-graphs. */
+export function symbolsWithin(table: OpTable, graph: Graph): ReadonlySet<string> {
+  const found = new Set<string>();
+  const add = (symbols: readonly string[]): void => symbols.forEach((symbol) => found.add(symbol));
+  for (const { op, attrs, outputs } of nodesWithin(graph)) {
+    for (const { shape } of outputs) add(shape.flatMap(dimSymbols));
+    const schema = table.get(op)?.schema ?? {};
+    for (const [key, value] of Object.entries(attrs)) {
+      // The value passed the same schema's check, so its own `symbols` takes it.
+      const symbols = schema[key]?.symbols as ((value: AttrValue) => readonly string[]) | undefined;
+      if (symbols !== undefined && value !== undefined) add(symbols(value));
+    }
+  }
+  return found;
 }
 
 /** Nodes between two pauses. */

@@ -7,6 +7,8 @@ import { precision } from "./graph.ts";
 
 export const LONGEST_TEXT = 64 << 20;
 export const graphText = z.string().max(LONGEST_TEXT);
+/** What its faults call a text, "net.rlx" of `[net.rlx:1:1]`; "text" without one. */
+const textName = z.string().min(1).max(1024).optional();
 /** Offsets in the text. */
 const span = { start: z.number(), end: z.number() };
 const typed = z.object({ name: z.string(), type: z.string() });
@@ -56,6 +58,7 @@ export const formattedText = z.object({ text: z.string().nullable(), diagnostics
 const names = z.array(z.string().min(1).max(1000)).max(10_000);
 export const deriveInput = z.object({
   text: graphText,
+  name: textName,
   how: z.discriminatedUnion("kind", [
     /** Of one output that is one number, by inputs and parameters in floats: all of them without names. */
     z.object({ kind: z.literal("grad"), of: z.string().nullable().default(null), wrt: names.default([]) }),
@@ -83,6 +86,7 @@ export const LARGEST_SENT_ARRAY = 8 << 20;
 const arrayBytes = u8.refine(({ byteLength }) => byteLength <= LARGEST_SENT_ARRAY, "at most 8 MiB");
 export const runTextInput = z.object({
   text: graphText,
+  name: textName,
   device: runDevice.default(DEFAULT_DEVICE),
   /**
    * By name: numbers row by row, or a .npy or .npz file, on the engine's machine or sent. An input without any is drawn
@@ -157,7 +161,7 @@ export const textRun = z.object({
 export type TextRun = View<typeof textRun>;
 
 /** A run of the graph as it stands after each pass. */
-const given = { text: true, device: true, inputs: true, symbols: true, seed: true } as const;
+const given = { text: true, name: true, device: true, inputs: true, symbols: true, seed: true } as const;
 export const bisectTextInput = runTextInput.pick(given).extend({
   precision: precision.default("f32"),
   /** A step changes the result when it moves it by more than this part of its largest number. */

@@ -79,24 +79,27 @@ export function textHandlers(parts: TextParts): Pick<EngineHandlers["calls"], Te
         ? { text: formatted.text, diagnostics: [] }
         : { text: null, diagnostics: formatted.diagnostics.map(told) };
     },
-    "text.derive": ({ text, how }) => {
-      const graph = parseGraph(opTable, text);
+    "text.derive": ({ text, name, how }) => {
+      const graph = graphOf(text, name);
       return { text: printWhole(how.kind === "grad" ? gradient(graph, how) : mapped(graph, how)) };
     },
-    "text.run": ({ text, device, target, ...asked }, { signal }) => {
-      const graph = parseGraph(opTable, text);
+    "text.run": ({ text, name, device, target, ...asked }, { signal }) => {
+      const graph = graphOf(text, name);
       const { segments } = devices.get(device, "run").capabilities;
       const chosen = segments === true ? devices.get(device, "run") : devices.able(device, "graphs", "run");
       const able = { ...parts, arrays, device: devices.running(chosen), target: target ?? parts.initialTarget };
       return asJob(graph, () => runText(able, graph, asked, signal));
     },
-    "text.bisect": ({ text, device, ...asked }, { signal }) => {
-      const graph = parseGraph(opTable, text);
+    "text.bisect": ({ text, name, device, ...asked }, { signal }) => {
+      const graph = graphOf(text, name);
       const able = { ...parts, arrays, device: devices.running(devices.able(device, "graphs", "run")) };
       return asJob(graph, () => bisectText(able, graph, asked, signal));
     },
   };
 }
+
+const graphOf = (text: string, name: string | undefined): Graph =>
+  parseGraph(opTable, text, name === undefined ? {} : { name });
 
 const told = ({ code, message, span, line, column, fix }: Diagnostic): TextDiagnostic => ({
   ...{ code, message, ...span, line, column },

@@ -16,7 +16,7 @@ import { counted } from "../words.ts";
 import type { MadeOutput, TextRunParts } from "./runText.ts";
 import { distanceOf, expectedOf, onDevice, referenceOf, valuesFor } from "./runText.ts";
 
-type Asked = Omit<BisectTextInput, "text" | "device">;
+type Asked = Omit<BisectTextInput, "text" | "name" | "device">;
 /** With infinity where a NaN or an infinity comes or goes. */
 interface Step {
   readonly name: string;

@@ -21,7 +21,7 @@ import { onSegments } from "./segments.ts";
 import type { ArrayFiles } from "./values.ts";
 import { givenNumbers, paramsOf, statesOf, tensorsOf } from "./values.ts";
 
-type Asked = Omit<RunTextInput, "text" | "device" | "target">;
+type Asked = Omit<RunTextInput, "text" | "name" | "device" | "target">;
 
 export interface TextRunParts extends SegmentParts {
   readonly arrays: ArrayFiles;

@@ -10,8 +10,11 @@ import { typedArrayOf } from "../../ir/hostBytes.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { initialOf, initialValues } from "../../ir/initial.ts";
+import { nodesWithin } from "../../ir/regions.ts";
+import { symbolsWithin } from "../../ir/specialize.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { bindType, staticShape } from "../../ir/type.ts";
+import { opTable } from "../../ops/index.ts";
 import { inputsOf, symbolsOf } from "../../runtime/device.ts";
 import type { GraphInput } from "../../runtime/device.ts";
 import { initialTensor, memoryParamsOf } from "../../runtime/memoryLeaves.ts";
@@ -108,7 +111,7 @@ export function tensorsOf(
     return [name, typedArrayOf({ dtype, shape: [numbers.length], data: Float64Array.from(numbers) })];
   });
   Object.assign(symbols, symbolsOf(leaves, { inputs: Object.fromEntries(typed), symbols }));
-  const used = new Set(graph.nodes.flatMap(({ outputs }) => outputs.flatMap(({ shape }) => shape.flatMap(dimSymbols))));
+  const used = symbolsWithin(opTable, graph);
   for (const symbol of used) symbols[symbol] ??= Math.min(UNSAID_SIZE, graph.symbolLimits[symbol] ?? UNSAID_SIZE);
   refuseLarge(graph, symbols);
   let total = 0;
@@ -133,11 +136,14 @@ export function tensorsOf(
   return { inputs: Object.fromEntries(inputs), symbols };
 }
 
-/** A text of a few lines may ask for more than any machine has, and a system that lends it comes to a stand. */
+/**
+ * A text of a few lines may ask for more than any machine has, and a system that lends it comes to a stand. In sub-graphs, too:
+ * whether a branch is taken is known when it runs.
+ */
 function refuseLarge(graph: Graph, symbols: Bindings): void {
-  for (const { op, outputs } of graph.nodes)
+  for (const { op, outputs } of nodesWithin(graph))
     for (const type of outputs) {
-      const count = sizeOf(staticShape(bindType(type, symbols), op));
+      const count = sizeOf(staticShape(bindType(type, symbols), op)) * (type.dtype === "c64" ? 2 : 1);
       if (count > LARGEST_VALUE)
         throw new WorkbenchError(
           "INPUT_LIMIT",

@@ -115,6 +115,8 @@ class BlockBuilder {
   readonly #leaves = new Set<NodeId>();
   readonly #limited = new Set<string>();
   readonly #nexts: string[] = [];
+  /** Every value that it needs could be made. */
+  #isWhole = true;
 
   constructor(around: Surroundings, name: Word) {
     this.#around = around;
@@ -155,6 +157,7 @@ class BlockBuilder {
         return;
       case "lost":
         this.#values.set(says.value.name, [UNKNOWN]);
+        this.#isWhole = false;
         return;
       case "limit":
         this.#limit(says, span);
@@ -164,7 +167,10 @@ class BlockBuilder {
         return;
       default: {
         const value = this.#value(says.value);
-        if (value === UNKNOWN) return;
+        if (value === UNKNOWN) {
+          this.#isWhole = false;
+          return;
+        }
         const name = says.name.text;
         if (says.kind === "return") this.#try(span, () => this.#builder.output(name, value));
         else {
@@ -225,6 +231,7 @@ class BlockBuilder {
 
   /** Results of a node that could not be made, so that those that use it are checked. */
   #standIns(stated: readonly (TensorType | undefined)[]): readonly Known[] {
+    this.#isWhole = false;
     if (stated.length === 0) return [UNKNOWN];
     return stated.map((type) => {
       if (type === undefined) return UNKNOWN;
@@ -243,9 +250,11 @@ class BlockBuilder {
       return undefined;
     }
     const attrs = this.#attributes(attributes, Object.keys(spec.schema), op.text);
-    const regions = statement.regions.map((block) => this.#region(block));
+    const read = statement.regions.map((block) => this.#region(block));
+    const regions = read.filter((region) => region !== undefined);
     const values = inputs.filter((input) => input !== UNKNOWN);
-    if (attrs === undefined || values.length < inputs.length) return undefined;
+    const isWhole = values.length === inputs.length && regions.length === read.length;
+    if (attrs === undefined || !isWhole) return undefined;
     const made = this.#try(span, () =>
       this.#builder.apply(op.text, values, attrs, { ...this.#options(statement), regions }),
     );
@@ -253,10 +262,11 @@ class BlockBuilder {
     return made;
   }
 
-  #region({ name, statements }: Block): Graph {
+  /** Undefined where values stand in for others: a node over it would be told to be wrong, too, for that alone. */
+  #region({ name, statements }: Block): Graph | undefined {
     const builder = new BlockBuilder(this.#around, name);
     for (const statement of statements) builder.statement(statement);
-    return builder.graph();
+    return builder.#isWhole ? builder.graph() : undefined;
   }
 
   /** Types that are stated must be those that follow. */

@@ -249,6 +249,12 @@ describe("a text that is made to harm", () => {
         message: "[constant] numbers of all constants together: got 67109888, expected at most 67108864",
       },
     ]);
+    const branch = (size: number): string =>
+      `graph "b" { %z = constant all 1 : f32[${size}]\n%r = reduce(%z) {kind: "sum", axes: [0]}\nreturn "r" = %r }`;
+    const within = inGraph("%c = constant 1 : bool[]", `%y = if(%c)\n${branch(1024)}\n${branch(67108864)}`);
+    expect(faultsOf(within)).toMatchObject([
+      { code: "INPUT_LIMIT", message: expect.stringContaining("together: got 67109888, expected at most 67108864") },
+    ]);
   });
 });
 

@@ -7,8 +7,7 @@ import type { PassesOptions } from "./graph.ts";
 import { backendOf, passes, precisionOf } from "./graph.ts";
 import type { ValueOptions } from "./graphRuns.ts";
 import { valuesOf } from "./graphRuns.ts";
-import { isGraphText } from "./graphText.ts";
-import { readText } from "./text.ts";
+import { isGraphText, namedText } from "./graphText.ts";
 
 interface BisectOptions extends PassesOptions, ValueOptions {
   readonly watch?: string;
@@ -37,7 +36,7 @@ async function ofText(command: Command, file: string, options: BisectOptions): P
   const found = await client.call(
     "text.bisect",
     {
-      text: await readText(file, command),
+      ...(await namedText(file, command)),
       ...{ device, precision: precisionOf(options, "cpu"), ...valuesOf("rlx bisect", options) },
       ...(options.tolerance === undefined ? {} : { tolerance: toleranceOf(options.tolerance) }),
     },

@@ -8,8 +8,9 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
 import type { Command, CommonOptions } from "./client.ts";
 import { devicesOf, orList, targetOf, wholeNumber } from "./client.ts";
+import { requireFolder } from "./newFolder.ts";
 import { npyBytes } from "./npyFile.ts";
-import { readText } from "./text.ts";
+import { namedText } from "./graphText.ts";
 
 export interface ValueOptions {
   readonly input?: readonly string[];
@@ -56,7 +57,7 @@ async function asked(command: Command, file: string, options: Omit<EvalOptions, 
     (name) => options[name] !== undefined,
   );
   return {
-    text: await readText(file, command),
+    ...(await namedText(file, command)),
     ...valuesOf("rlx eval", options),
     ...(isTargeted ? { target: await targetOf(command, options) } : {}),
   };
@@ -65,13 +66,14 @@ async function asked(command: Command, file: string, options: Omit<EvalOptions, 
 export async function evaluateText(command: Command, file: string, options: EvalOptions): Promise<number> {
   const { client, output, signal } = command;
   const device = await graphDevice(command, options.device, ["graphs", "segments"]);
+  const folder = options.output === undefined ? undefined : await requireFolder("rlx eval", options.output);
   const run = await client.call("text.run", { ...(await asked(command, file, options)), device }, { signal });
   requireUsed(options, run);
   output.value(run);
   output.line(run.sentence);
   output.line();
   printOutputs(command, run);
-  if (options.output !== undefined) await writeArrays(options.output, run, (path) => output.note(path));
+  if (folder !== undefined) await writeArrays(folder, run, (path) => output.note(path));
   return 0;
 }
 
@@ -113,11 +115,10 @@ function freeName(name: string, taken: Set<string>): string {
 }
 
 async function writeArrays(folder: string, run: TextRun, note: (text: string) => void): Promise<void> {
-  const place = resolve(folder);
-  await mkdir(place, { recursive: true });
+  await mkdir(folder, { recursive: true });
   const taken = new Set<string>();
   for (const { name, dtype, shape, values } of run.outputs) {
-    const path = join(place, `${freeName(name.replaceAll(/[^\w.-]/gu, "_"), taken)}.npy`);
+    const path = join(folder, `${freeName(name.replaceAll(/[^\w.-]/gu, "_"), taken)}.npy`);
     await writeFile(path, npyBytes(dtype, shape, values));
     note(path);
   }

@@ -1,5 +1,5 @@
 /** `rlx check|fmt|grad|vmap FILE.rlx`: graphs as text (docs/ir-text.md). */
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import type { TextDiagnostic } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
@@ -15,6 +15,15 @@ const told = (file: string, { line, column, message, code, fix }: TextDiagnostic
   `${file}:${line}:${column}: ${message} (${code})${fix === null ? "" : `\n    ${fix.title}`}`;
 
 const nameOf = (file: string): string => (file === STANDARD_INPUT ? "standard input" : file);
+
+/** A text, and the name that its faults get. */
+export const namedText = async (
+  file: string,
+  command: Command,
+): Promise<{ readonly text: string; readonly name: string }> => ({
+  text: await readText(file, command),
+  name: basename(nameOf(file)),
+});
 
 /** Everything that is wrong in a text, or what its graph is. Exits with 1 if something is. */
 export async function checkText(command: Command, file: string): Promise<number> {
@@ -92,12 +101,12 @@ export async function derive(
   { of, wrt, size, inputs }: DeriveOptions,
 ): Promise<number> {
   const { client, output, signal } = command;
-  const text = await readText(file, command);
+  const named = await namedText(file, command);
   const how =
     kind === "grad"
       ? { kind, of: of ?? null, wrt: namesIn(wrt) }
       : { kind, size: sizeOf(size ?? "N"), inputs: namesIn(inputs) };
-  const derived = await client.call("text.derive", { text, how }, { signal });
+  const derived = await client.call("text.derive", { ...named, how }, { signal });
   output.value(derived);
   output.write(derived.text);
   return 0;

@@ -399,7 +399,7 @@ graphCommand(
   .addOption(several("--symbol <size>", "N=8: a size that no input tells; 4 without it"))
   .addOption(preset("--device <id>", "where it runs", "cpu"))
   .option("--seed <n>", "of the inputs that are drawn")
-  .option("-o, --output <folder>", "write each output there as .npy")
+  .option("-o, --output <folder>", "write each output there as .npy; made where there is none")
   .action((file: string, options: EvalOptions, command: Program) =>
     run(async () => {
       const { evaluateText } = await import("./graphRuns.ts");

@@ -15,8 +15,8 @@ it("bisects the open text in the chosen floats, and shows the pass that it found
       "model.open": () => ({ ...overview, kind: "text" }),
       "text.source": () => ({ name: "a.rlx", file: null, text: "the text" }),
       "text.read": () => ({ diagnostics: [], types: [], graph: null }),
-      "text.bisect": ({ text, device, precision }) => {
-        asked.push([text, device, precision]);
+      "text.bisect": ({ text, name, device, precision }) => {
+        asked.push([text, name, device, precision]);
         return { device, step: "legal", sentence: "The result changes after “legal” …", steps };
       },
     },
@@ -26,7 +26,7 @@ it("bisects the open text in the chosen floats, and shows the pass that it found
   get().choosePass(current(get().passes)!.passes[0]!.name);
   get().setResultForm({ precision: "f16" });
   await get().bisectResult();
-  expect(asked).toEqual([["the text", "cpu", "f16"]]);
+  expect(asked).toEqual([["the text", "a.rlx", "cpu", "f16"]]);
   expect([current(get().resultBisection)?.steps, get().passAt]).toEqual([steps, "legal"]);
   // It is of the floats that were asked for.
   get().setResultForm({ precision: "f32" });

@@ -43,8 +43,8 @@ export function createResultSlice(
       const { signal, isCurrent } = running.begin();
       set({ resultBisection: loading<TextBisection>(IDLE) });
       try {
-        const { text } = await engine.call("text.source", { model: open.model }, { signal });
-        const found = await engine.call("text.bisect", { text, ...get().resultForm }, { signal });
+        const { text, name } = await engine.call("text.source", { model: open.model }, { signal });
+        const found = await engine.call("text.bisect", { text, name, ...get().resultForm }, { signal });
         if (!isCurrent()) return;
         set({ resultBisection: ready(found) });
         const isShown = current(get().passes)?.passes.some(({ name }) => name === found.step) === true;

@@ -246,7 +246,7 @@ export function createTextSlice(tools: SliceTools<TextSlice>): TextSlice {
       for (const device of graphForm.devices) {
         if (signal.aborted || !isCurrent()) break;
         set({ graphRunning: device });
-        const asked = { text: source.text, device, ...given, target, values: VALUES };
+        const asked = { text: source.text, name: source.name, device, ...given, target, values: VALUES };
         const result = await engine.call("text.run", asked, { signal }).then(
           (run): DeviceRun["result"] => ({ ok: true, run }),
           (error: unknown): DeviceRun["result"] => ({ ok: false, error: toWireError(error) }),

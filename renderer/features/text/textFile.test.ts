@@ -14,6 +14,7 @@ async function withFile() {
   const disk = { text: "one" };
   let open = { name: "a.rlx", file: { path: PATH, hash: "" } as { path: string; hash: string } | null, text: "" };
   let opened = 0;
+  const ran: unknown[] = [];
   const made = await createStoreOver({
     calls: {
       "model.open": ({ source }) => {
@@ -23,6 +24,10 @@ async function withFile() {
       },
       "text.source": () => open,
       "text.read": () => ({ diagnostics: [], types: [], graph: null }),
+      "text.run": ({ text, name }) => {
+        ran.push([text, name]);
+        throw new WorkbenchError("IR_STRUCTURE", `[${name ?? "text"}:1:1] no graph`);
+      },
       "text.save": ({ text, was, overwrite }) => {
         if (was !== hashText(disk.text) && !overwrite)
           throw new WorkbenchError("INPUT_ARGUMENT", "[text] changed", { details: { exists: true } });
@@ -33,7 +38,7 @@ async function withFile() {
   });
   await made.get().open({ kind: "path", path: PATH });
   await made.get().loadText();
-  return { ...made, disk };
+  return { ...made, disk, ran };
 }
 
 it("stays the file's when an edited text is used, is marked, and is saved there", async () => {
@@ -62,6 +67,13 @@ it("tells where another program wrote, and then writes over it or reads it again
   await get().reloadText();
   await get().loadText();
   expect([current(get().text)?.text, get().textDraft, isUnsaved(get())]).toEqual(["theirs again", null, false]);
+});
+
+it("runs under its file's name, which the faults of the engine say", async () => {
+  const { get, ran } = await withFile();
+  await get().runGraph();
+  expect(ran).toEqual([["one", "a.rlx"]]);
+  expect(get().graphRuns).toMatchObject([{ result: { ok: false, error: { message: "[a.rlx:1:1] no graph" } } }]);
 });
 
 it("is not saved anywhere without a file", async () => {
