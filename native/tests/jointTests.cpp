@@ -60,7 +60,7 @@ std::shared_ptr<rlx::Plan> product_plan() {
 }
 
 struct Client {
-  std::shared_ptr<rlx::JointRun> run = std::make_shared<rlx::JointRun>();
+  std::shared_ptr<rlx::JointRun<rlx::Session>> run = std::make_shared<rlx::JointRun<rlx::Session>>();
   std::atomic<bool> cancel{false};
   std::string code = "open";
 
@@ -94,16 +94,16 @@ void test_joint_steps() {
   const auto plan = product_plan();
   rlx::Pool pool;
   for (const size_t threads : {1, 3}) {
-    rlx::Joint joint;
+    rlx::CpuJoint joint(pool);
     Client one(plan, threads, 1, 2), two(plan, threads, 3, 4), three(plan, threads, 5, 6);
     Client late(plan, threads, 7, 8), stopped(plan, threads, 9, 9), other(plan, threads + 1, 1, 1);
     late.run->early = false;
     stopped.cancel = true;
     for (Client* client : {&one, &two, &three, &late, &stopped, &other}) {
-      CHECK(rlx::Joint::takes(*client->run->session, client->run->request));
+      CHECK(rlx::CpuJoint::takes(*client->run->session, client->run->request));
       joint.add(client->run);
     }
-    joint.drive(pool, one.run);
+    joint.drive(one.run);
     // x · wᵀ by hand.
     CHECK(one.code == "done" && one.holds(21, 2100));
     CHECK(two.code == "done" && two.holds(43, 4300));
@@ -112,26 +112,26 @@ void test_joint_steps() {
     CHECK(stopped.code == "CANCELLED");
     CHECK(late.code == "open" && other.code == "open");
     // Each at its turn, and what has ended is not run again.
-    for (Client* client : {&two, &late, &other}) joint.drive(pool, client->run);
+    for (Client* client : {&two, &late, &other}) joint.drive(client->run);
     CHECK(two.code == "done" && late.code == "done" && late.holds(87, 8700));
     CHECK(late.run->result.together == 1);
     CHECK(other.code == "done" && other.holds(11, 1100));
   }
 
   // A request that is refused harms no other.
-  rlx::Joint joint;
+  rlx::CpuJoint joint(pool);
   Client good(plan, 2, 1, 2), bad(plan, 2, 1, 2), again(plan, 2, 3, 4);
   bad.run->request.inputs.clear();
   for (Client* client : {&good, &bad, &again}) joint.add(client->run);
-  joint.drive(pool, good.run);
+  joint.drive(good.run);
   CHECK(good.code == "done" && bad.code == "INPUT_ARGUMENT" && again.code == "done" && again.holds(43, 4300));
 
   Client prompt(plan, 2, 1, 2);
   prompt.run->request.symbols[0].second = 2;
-  CHECK(!rlx::Joint::takes(*prompt.run->session, prompt.run->request));
+  CHECK(!rlx::CpuJoint::takes(*prompt.run->session, prompt.run->request));
   prompt.run->request.symbols[0].second = 1;
   prompt.run->request.profile = true;
-  CHECK(!rlx::Joint::takes(*prompt.run->session, prompt.run->request));
+  CHECK(!rlx::CpuJoint::takes(*prompt.run->session, prompt.run->request));
 }
 
 }  // namespace core_tests

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "../core/joint.h"
 #include "../core/weights.h"
 #include "engine.h"
 #include "run_values.h"
@@ -54,14 +55,51 @@ Napi::Value load_plan(const Napi::CallbackInfo& info, Make&& make) {
 
 // A run of a session on the engine's thread: `work(session, request, job)` gives a RunResult.
 template <class Session, class Work>
+Napi::Value submit_turn(const Napi::CallbackInfo& info, std::shared_ptr<Session> session, RunRequest given,
+                        Work&& work) {
+  const auto request = std::make_shared<RunRequest>(std::move(given));
+  const auto result = std::make_shared<RunResult>();
+  const void* subject = session.get();
+  return engine_of(info).submit(
+      info.Env(),
+      [session = std::move(session), request, result, work](Job& job) { *result = work(*session, *request, job); },
+      [result](Napi::Env env) { return run_result(env, *result); }, {.subject = subject});
+}
+
+template <class Session, class Work>
 Napi::Value submit_run(const Napi::CallbackInfo& info, Work&& work) {
   return guarded(info.Env(), [&] {
-    const auto session = session_of<Session>(info);
-    const auto request = std::make_shared<RunRequest>(run_request(object_of(info[1], "request")));
-    const auto result = std::make_shared<RunResult>();
-    return engine_of(info).submit(
-        info.Env(), [session, request, result, work](Job& job) { *result = work(*session, *request, job); },
-        [result](Napi::Env env) { return run_result(env, *result); }, {.subject = session.get()});
+    return submit_turn(info, session_of<Session>(info), run_request(object_of(info[1], "request")), work);
+  });
+}
+
+// A run that is joined with others where Joint takes it, and otherwise has its turn by `work`.
+// `make` gives the engine's Joint, once.
+template <class Session, class Joint, class Make, class Work>
+Napi::Value submit_joint_run(const Napi::CallbackInfo& info, Make&& make, Work&& work) {
+  return guarded(info.Env(), [&] {
+    Engine& engine = engine_of(info);
+    auto session = session_of<Session>(info);
+    RunRequest request = run_request(object_of(info[1], "request"));
+    if (!Joint::takes(*session, request)) return submit_turn(info, std::move(session), std::move(request), work);
+    if (!engine.part) engine.part = make();
+    const auto joint = std::static_pointer_cast<Joint>(engine.part);
+    const auto run = std::make_shared<JointRun<Session>>();
+    const void* subject = session.get();
+    run->session = std::move(session);
+    run->request = std::move(request);
+    run->early = !engine.is_queued(subject);
+    const auto joins = [run, joint, &engine](const std::shared_ptr<Job>& job) {
+      run->cancel = &job->cancel;
+      run->done = [job, &engine](std::unique_ptr<Error> error) {
+        job->error = std::move(error);
+        engine.settle(*job);
+      };
+      joint->add(run);
+    };
+    return engine.submit(
+        info.Env(), [run, joint](Job&) { joint->drive(run); },
+        [run](Napi::Env env) { return run_result(env, run->result); }, {.subject = subject, .joins = joins});
   });
 }
 

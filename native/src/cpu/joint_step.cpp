@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../core/error.h"
+#include "../core/joint.h"
 
 namespace rlx {
 
@@ -122,7 +123,7 @@ void JointStep::run_joined(Instruction& instruction, size_t phase, Thread& threa
 // may go back and forth between them.
 void JointStep::run_each(size_t at, size_t phase, size_t index, kernels::Tuning tuning) {
   const size_t threads = first().options_.threads;
-  size_t ends[kMost], items = 0;
+  size_t ends[kMostJoined], items = 0;
   for (size_t m = 0; m < members_.size(); m++) {
     const Op& op = *members_[m]->ops_[at];
     if (phase < op.phases()) items += op.items(phase);
@@ -130,7 +131,7 @@ void JointStep::run_each(size_t at, size_t phase, size_t index, kernels::Tuning 
   }
   Shares shares(&shares_[instructions_[at].first_share + phase * threads], threads, items, index);
   uint64_t begun = 0;
-  static_assert(kMost <= 64);
+  static_assert(kMostJoined <= 64);
   for (size_t item; shares.take(&item);) {
     const auto m = static_cast<size_t>(std::upper_bound(ends, ends + members_.size(), item) - ends);
     Session& member = *members_[m];

@@ -18,8 +18,7 @@ namespace rlx {
 class JointStep {
  public:
   // Sessions of one plan (Session::joins) without branches, whose inputs are set. More than one, at
-  // most kMost.
-  static constexpr size_t kMost = 32;
+  // most kMostJoined.
   explicit JointStep(std::span<Session* const> members);
 
   // True for these sessions in this order, bound as they were when this was made.

@@ -254,25 +254,15 @@ Sampled Session::sample(Pool& pool, size_t threads, const RunRequest& request, c
 }
 
 bool Session::take(const RunRequest& request, Drawing& drawing, Sampled sampled) {
-  drawing.drawn.push_back(std::move(sampled));
-  const int32_t token = drawing.drawn.back().id();
-  if (!request.series || drawing.drawn.size() == request.series->count || request.series->ends_with(token)) return true;
-  drawing.sampling.add_recent({&token, 1});
-  drawing.sampling.step++;
+  const int32_t token = sampled.id();
+  if (drawing.take(request, std::move(sampled))) return true;
   integer_input(request.series->token) = token;
   integer_input(request.series->position)++;
   return false;
 }
 
 void Session::end(const RunRequest& request, Drawing drawing, RunResult& result) {
-  std::vector<Sampled>& drawn = drawing.drawn;
-  // Nothing follows an ending.
-  if (!drawn.empty() && (!request.series || !request.series->ends_with(drawn.back().id())))
-    for (const Sampled& sampled : drawn) drawn_.push_back(sampled.id());
-  if (request.series)
-    result.series = std::move(drawn);
-  else if (!drawn.empty())
-    result.sampled = std::move(drawn.front());
+  drawn_ = drawing.finish(request, result);
   for (const std::string& name : request.fetch) {
     const Tensor& tensor = output(name);
     Fetched fetched{name, tensor.dtype, {tensor.shape, tensor.shape + tensor.rank}, {}};
@@ -411,28 +401,18 @@ void Session::compute(Pool& pool, const std::atomic<bool>& cancel, Profile* prof
     profile->traffic.push_back(static_cast<double>(ops_[i]->traffic()) * executed_[i]);
 }
 
-Drawing Session::begin(const RunRequest& request) {
-  if (request.series && (!request.sample || request.profile || request.score || !request.fetch.empty()))
-    fail(Code::input_argument, "[run] a series draws tokens, and gives nothing else");
-  if (request.series && (request.series->count == 0 || request.series->token == request.series->position))
-    fail(Code::input_argument,
-         "[run] a series: got %zu tokens for input %s, expected at least one, and another input for the position",
-         request.series->count, request.series->token.c_str());
+Drawing Session::begin(const RunRequest& request, const std::atomic<bool>&) {
+  check_series(request);
   if (plan_->weights) plan_->weights->check();
   bind_symbols(request);
   set_inputs(request);
   if (request.series)
     for (const std::string& name : {request.series->token, request.series->position}) integer_input(name);
-  std::vector<int32_t> followed = std::exchange(drawn_, {});
-  if (request.follow.empty()) followed.clear();
-  Drawing drawing;
-  if (request.sample) drawing.sampling = *request.sample;
-  drawing.sampling.add_recent(followed);
-  return drawing;
+  return {request, std::exchange(drawn_, {})};
 }
 
 RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<bool>& cancel) {
-  Drawing drawing = begin(request);
+  Drawing drawing = begin(request, cancel);
   RunResult result;
   const double start = now();
   if (request.profile) result.profile.emplace();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/drawing.h"
 #include "../core/memory.h"
 #include "../core/pool.h"
 #include "../core/session.h"
@@ -31,12 +32,6 @@ struct SessionOptions {
 enum class Wait : uint8_t { none, barrier, decision };
 // Where the instructions of a list need one. The ops are bound.
 std::vector<Wait> waits_of(const std::vector<const Op*>& ops);
-
-// A run that draws tokens, between its steps.
-struct Drawing {
-  SampleRequest sampling;
-  std::vector<Sampled> drawn;
-};
 
 class Session {
  public:
@@ -60,7 +55,7 @@ class Session {
 
   // A run in parts: begin, then a step, and where it draws sample and take, until take answers
   // true; then end. Steps are the session's own, or joint ones (joint_step.h).
-  Drawing begin(const RunRequest& request);
+  Drawing begin(const RunRequest& request, const std::atomic<bool>& cancel);
   void step(Pool& pool, const std::atomic<bool>& cancel) { compute(pool, cancel, nullptr); }
   Sampled sample(Pool& pool, size_t threads, const RunRequest& request, const SampleRequest& sampling);
   // True when the token is the last one; otherwise the inputs are those of the next step.

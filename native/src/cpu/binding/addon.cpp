@@ -161,39 +161,13 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
   });
 }
 
-// The runs of this engine that wait to be joined, or are.
-std::shared_ptr<Joint> joint_of(Engine& engine) {
-  if (!engine.part) engine.part = std::make_shared<Joint>();
-  return std::static_pointer_cast<Joint>(engine.part);
-}
-
 Napi::Value run(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    Engine& engine = engine_of(info);
-    const auto session = session_of<Session>(info);
-    const auto run = std::make_shared<JointRun>();
-    run->session = session;
-    run->request = run_request(object_of(info[1], "request"));
-    const auto finish = [run](Napi::Env env) { return run_result(env, run->result); };
-    if (!Joint::takes(*session, run->request)) {
-      return engine.submit(
-          info.Env(),
-          [run, &engine](Job& job) { run->result = run->session->run(engine.lane().pool(), run->request, job.cancel); },
-          finish, {.subject = session.get()});
-    }
-    run->early = !engine.is_queued(session.get());
-    const auto joint = joint_of(engine);
-    const auto joins = [run, joint, &engine](const std::shared_ptr<Job>& job) {
-      run->cancel = &job->cancel;
-      run->done = [job, &engine](std::unique_ptr<Error> error) {
-        job->error = std::move(error);
-        engine.settle(*job);
-      };
-      joint->add(run);
-    };
-    return engine.submit(info.Env(), [run, joint, &engine](Job&) { joint->drive(engine.lane().pool(), run); }, finish,
-                         {.subject = session.get(), .joins = joins});
-  });
+  Engine& engine = engine_of(info);
+  return submit_joint_run<Session, CpuJoint>(
+      info, [&engine] { return std::make_shared<CpuJoint>(engine.lane().pool()); },
+      [&engine](Session& session, const RunRequest& request, Job& job) {
+        return session.run(engine.lane().pool(), request, job.cancel);
+      });
 }
 
 Napi::Value fork_session(const Napi::CallbackInfo& info) {
