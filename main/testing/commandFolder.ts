@@ -12,7 +12,17 @@ import { writeTinyMixture } from "./tinyMixture.ts";
 
 export const SAMPLE = "assets/models/rlx-sample.gguf";
 
-/** A line fitted to points, in its one layout. */
+/** Numbers that JSON does not have. */
+const ODD = `graph "odd" {
+  %x = input : f32[2]
+  %square = mul(%x, %x)
+  %log = log(%x)
+  %sign = neg(%square)
+  return "square" = %square
+  return "log" = %log
+  return "minus" = %sign
+}
+`;
 /** A function with a rule of its own: the gradient goes straight through its rounding. */
 const OWN = `graph "own" {
   %x = input : f32[3]
@@ -36,6 +46,7 @@ const OWN = `graph "own" {
   return "sum" = %s
 }
 `;
+/** A line fitted to points, in its one layout. */
 const FIT = `graph "fit" {
   %x = input : f32[N,3]
   %y = input : f32[N,1]
@@ -69,6 +80,7 @@ export function commandFolder(): CommandFolder {
     await writeTinyMixture(at("mixture.gguf"));
     await writeFile(at("fit.rlx"), FIT);
     await writeFile(at("own.rlx"), OWN);
+    await writeFile(at("odd.rlx"), ODD);
     await writeFile(at("wrong.rlx"), FIT.replace("mul(", "mull(").replace("kind:", "knd:"));
     await writeFile(at("text.txt"), "Once upon a time there was a cat.");
     await writeFile(at("latin.txt"), Buffer.from("caf\u00e9s", "latin1"));

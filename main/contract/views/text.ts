@@ -1,6 +1,7 @@
 /** Graphs as text (docs/ir-text.md): what is wrong with one, one layout, derivatives, and a run; and the ops in them. */
 import { z } from "zod";
 import type { View } from "../define.ts";
+import { distance } from "../distance.ts";
 import { f64, modelId, targetSpec, u8 } from "./common.ts";
 import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 import { precision } from "./graph.ts";
@@ -153,8 +154,8 @@ export const textRun = z.object({
       odd: z.number(),
       /** The first of them. */
       values: f64,
-      /** Largest distance from the float64 reference, over the largest value there. */
-      error: z.number(),
+      /** Largest distance from the float64 reference. */
+      error: distance,
     }),
   ),
 });
@@ -179,10 +180,10 @@ export const textBisection = z.object({
       nodes: z.number(),
       /** How often the pass found what it looks for. */
       hits: z.number(),
-      /** From the step before, over the largest value there; null where a NaN or an infinity comes or goes. */
-      change: z.number().nullable(),
+      /** From the step before. */
+      change: distance,
       /** From the float64 reference. */
-      error: z.number().nullable(),
+      error: distance,
     }),
   ),
 });

@@ -4,6 +4,7 @@
  * another did.
  */
 import type { BisectTextInput, TextBisection } from "../../contract/views/text.ts";
+import { distanceText, toldDistance } from "../../contract/distance.ts";
 import { BUILT } from "../../contract/views/graph.ts";
 import { pipelineFor } from "../../compiler/pipelines.ts";
 import { applyPrecision } from "../../compiler/precision.ts";
@@ -27,7 +28,6 @@ interface Step {
 }
 /** As the graph stands: no pass runs again. */
 const ONCE = { repeats: 1, profile: false, passes: [] };
-const finite = (distance: number): number | null => (Number.isFinite(distance) ? distance : null);
 
 interface Stage {
   readonly name: string;
@@ -85,7 +85,7 @@ export async function bisectText(
     device: parts.device.id,
     step: found?.name ?? null,
     sentence: sentenceOf(steps, found, asked.tolerance),
-    steps: steps.map((step) => ({ ...step, change: finite(step.change), error: finite(step.error) })),
+    steps: steps.map((step) => ({ ...step, change: toldDistance(step.change), error: toldDistance(step.error) })),
   };
 }
 
@@ -100,8 +100,7 @@ function requireSymbols(said: Asked["symbols"], names: readonly string[]): void 
   );
 }
 
-const amount = (distance: number): string =>
-  Number.isFinite(distance) ? distance.toExponential(1) : "NaN or an infinity";
+const amount = (value: number): string => distanceText(toldDistance(value));
 
 function sentenceOf(steps: readonly Step[], found: Step | undefined, tolerance: number): string {
   const most = steps.reduce((so, { change }) => Math.max(so, change), 0);

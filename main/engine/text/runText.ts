@@ -1,4 +1,5 @@
 /** A graph from a text on a device, once or several times, beside the float64 reference. */
+import { toldDistance } from "../../contract/distance.ts";
 import type { RunTextInput, TextRun } from "../../contract/views/text.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import { compileNow } from "../../compiler/compile.ts";
@@ -99,7 +100,7 @@ export async function runText(parts: TextRunParts, graph: Graph, asked: Asked, s
       ...{ name: output.name, dtype: output.dtype, shape: [...output.shape] },
       ...statisticsOf(output.values),
       values: output.values.subarray(0, asked.values),
-      error: distanceOf(output.values, expectedOf(output.name, output.values, reference)),
+      error: toldDistance(distanceOf(output.values, expectedOf(output.name, output.values, reference))),
     })),
   };
 }

@@ -1,4 +1,5 @@
 /** `rlx bisect`: which pass changed the result of a graph in text, or lost the routing of a model. */
+import { distanceText } from "../../contract/distance.ts";
 import { ROUTED } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, ModelChoice } from "./client.ts";
@@ -51,16 +52,13 @@ async function ofText(command: Command, file: string, options: BisectOptions): P
       name,
       String(nodes),
       String(hits),
-      distance(change),
-      distance(error),
+      distanceText(change),
+      distanceText(error),
     ]),
     { right: [1, 2, 3, 4], yields: 0 },
   );
   return undefined;
 }
-
-const distance = (value: number | null): string =>
-  value === null ? "NaN or ∞" : value === 0 ? "none" : value.toExponential(1);
 
 function toleranceOf(text: string): number {
   const value = Number(text);

@@ -1039,6 +1039,18 @@ it("check of a wrong graph ends with 1, and says all that is wrong and what to w
   expect(await command("fmt DIR/wrong.rlx --check")).toMatchObject({ code: 0, out: "" });
 });
 
+it("eval says what JSON has no number for in words, also how far it is", async () => {
+  const line = "eval DIR/odd.rlx --input x=1e20,-1";
+  expect((await command(line)).out).toMatch(/square +f32\[2\] +Infinity 1 +NaN or ∞[^]*log +f32\[2\] +46\.052 NaN/);
+  expect(JSON.parse((await command(`${line} --json`)).out)).toMatchObject({
+    outputs: [
+      { name: "square", values: ["Infinity", 1], error: "Infinity" },
+      { name: "log", values: [46.051700592041016, "NaN"] },
+      { name: "minus", values: ["-Infinity", -1] },
+    ],
+  });
+});
+
 it("eval writes outputs as NumPy reads them, and takes them again", async () => {
   const place = join(folder, "arrays");
   expect((await command(`eval DIR/fit.rlx --symbol N=2 -o ${place}`)).code).toBe(0);

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Input } from "../../contract/contract.ts";
+import { distanceText } from "../../contract/distance.ts";
 import type { Capability, DeviceInfo } from "../../contract/views/engine.ts";
 import type { TextRun } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -69,13 +70,17 @@ export async function evaluateText(command: Command, file: string, options: Eval
   const folder = options.output === undefined ? undefined : await requireFolder("rlx eval", options.output);
   const run = await client.call("text.run", { ...(await asked(command, file, options)), device }, { signal });
   requireUsed(options, run);
-  output.value(run);
+  output.value({ ...run, outputs: run.outputs.map((each) => ({ ...each, values: jsonNumbers(each.values) })) });
   output.line(run.sentence);
   output.line();
   printOutputs(command, run);
   if (folder !== undefined) await writeArrays(folder, run, (path) => output.note(path));
   return 0;
 }
+
+/** JSON has neither NaN nor infinities: they are the words that JavaScript and Python read, "NaN", "Infinity", "-Infinity". */
+const jsonNumbers = (values: Float64Array): readonly (number | string)[] =>
+  Array.from(values, (value) => (Number.isFinite(value) ? value : String(value)));
 
 /** A size of a symbol that the graph does not have changed nothing. */
 function requireUsed({ symbol }: ValueOptions, { symbols }: TextRun): void {
@@ -95,7 +100,7 @@ function printOutputs({ output }: Command, run: TextRun): void {
       name,
       `${dtype}[${shape.join(",")}]`,
       valuesText(values, count),
-      error === 0 ? "the same" : error.toExponential(1),
+      distanceText(error, "the same"),
     ]),
     { yields: 2 },
   );

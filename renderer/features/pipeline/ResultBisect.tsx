@@ -1,5 +1,6 @@
 /** For a graph in text: which pass changed what it computes, with what each moved and how far it is from the reference. */
 import type { ReactNode } from "react";
+import { distanceText } from "../../../main/contract/distance.ts";
 import { precision } from "../../../main/contract/views/graph.ts";
 import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
@@ -17,10 +18,6 @@ import styles from "./Lane.module.css";
 const useResult = sliceHook<ResultSlice & PipelineSlice>();
 
 const HEADS = ["Step", "Nodes", "Hits", "Change", "From the reference"] as const;
-
-/** As `rlx bisect` prints it. */
-export const distanceText = (value: number | null): string =>
-  value === null ? "NaN or ∞" : value === 0 ? "none" : value.toExponential(1);
 
 export function ResultBisect(): ReactNode {
   const isText = useResult((s) => current(s.model)?.kind === "text");

@@ -1,6 +1,7 @@
 /** What came out of a graph on each device: times, statistics, the error, and a page of values. */
 import type { ReactNode } from "react";
 import { useState } from "react";
+import { distanceText } from "../../../main/contract/distance.ts";
 import type { TextRun } from "../../../main/contract/views/text.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
@@ -76,7 +77,7 @@ function Times({ runs, titleOf }: ResultsProps): ReactNode {
 const figure = (value: number | null): string => (value === null ? "–" : significant(value));
 
 /** Values are those of the first device; the others stand beside it. */
-function OutputCard({ name, runs, titleOf }: ResultsProps & { readonly name: string }): ReactNode {
+export function OutputCard({ name, runs, titleOf }: ResultsProps & { readonly name: string }): ReactNode {
   const rows = runs.flatMap((run): readonly { readonly device: string; readonly output: Output }[] => {
     const output = run.outputs.find((each) => each.name === name);
     return output === undefined ? [] : [{ device: run.device, output }];
@@ -106,7 +107,7 @@ function OutputCard({ name, runs, titleOf }: ResultsProps & { readonly name: str
               <td>{figure(output.mean)}</td>
               <td>{figure(output.most)}</td>
               <td>{count(output.odd)}</td>
-              <td>{output.error === 0 ? "none" : output.error.toExponential(1)}</td>
+              <td>{distanceText(output.error)}</td>
               {rows.length > 1 ? <td>{device === first.device ? "–" : apart(first.output, output)}</td> : null}
             </tr>
           ))}
