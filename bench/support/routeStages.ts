@@ -96,7 +96,7 @@ async function makeRoute(blocks: number): Promise<Made> {
   );
   const route = await steps("place", () => routeLowered(lowered, plan));
   const machine = machineFor(target, { platform: "other", chip: "", cores: 1, totalBytes: 0 });
-  const cost = await stage("cost", () => coremlCost({ route, machine, tokens: stepTokens(phase) }));
+  const cost = await steps("cost", () => coremlCost({ route, machine, tokens: stepTokens(phase) }));
   const view = await stage("columns for the window", () =>
     routeView({ model: "1", route, cost, machine, target, phase }),
   );

@@ -2,11 +2,10 @@
  * A fusion is a rule over nodes and a pattern that counts uses and notes misses. Data: a table of
  * ops makes it a pass.
  */
-import { finish } from "./steps.ts";
 import type { Node, Value } from "./graph.ts";
 import type { OpTable } from "./opTable.ts";
 import type { Pass } from "./pass.ts";
-import { Pattern, unchanged } from "./pass.ts";
+import { Pattern, unchanged, walkingPass } from "./pass.ts";
 import { rewrite } from "./rewrite.ts";
 import type { Replacement } from "./rewrite.ts";
 
@@ -26,14 +25,12 @@ export interface Fusion {
   readonly rules: (pattern: Pattern) => FusionRule;
 }
 
-export const fusionPass = (table: OpTable, { name, reason, rules }: Fusion): Pass => ({
-  name,
-  reason,
-  run: (graph) => {
+export const fusionPass = (table: OpTable, { name, reason, rules }: Fusion): Pass =>
+  walkingPass({ name, reason }, function* (graph) {
     const pattern = new Pattern(graph);
+    yield;
     const rule = rules(pattern);
-    const fused = finish(rewrite(table, graph, name, (node, map, replace) => rule(node, { map, replace })));
+    const fused = yield* rewrite(table, graph, name, (node, map, replace) => rule(node, { map, replace }));
     if (fused.changed === 0) return unchanged(graph, pattern.misses);
     return { graph: fused.graph, moved: fused.moved, hits: fused.changed, misses: pattern.misses };
-  },
-});
+  });

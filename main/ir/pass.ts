@@ -2,6 +2,8 @@
 import { invariant } from "../diagnostics/errors.ts";
 import type { Graph, GraphState, Node, NodeId, Value } from "./graph.ts";
 import { rootsOf, valueKey } from "./graph.ts";
+import type { Steps } from "./steps.ts";
+import { finish } from "./steps.ts";
 import type { TensorType } from "./type.ts";
 
 /** Where a pattern nearly matched, and why it did not. */
@@ -26,7 +28,15 @@ export interface Pass {
   /** One sentence: why it is in the pipeline, and why at this place. */
   readonly reason: string;
   readonly run: (graph: Graph) => PassOutcome;
+  /** The same with pauses, where a walk through a large graph takes long. */
+  readonly inPieces?: (graph: Graph) => Steps<PassOutcome>;
 }
+
+/** A pass that walks through the whole graph: in one go, and in pieces. */
+export const walkingPass = (
+  about: Pick<Pass, "name" | "reason">,
+  inPieces: (graph: Graph) => Steps<PassOutcome>,
+): Pass => ({ ...about, inPieces, run: (graph) => finish(inPieces(graph)) });
 
 export const unchanged = (graph: Graph, misses: readonly Miss[] = []): PassOutcome => ({
   graph,

@@ -64,18 +64,21 @@ export function liveNodes(graph: Graph): Uint8Array {
 }
 
 /** Nodes between two pauses. */
-const SLICE = 512;
+const SLICE = 256;
 
 /** One walk with `rule`; nodes nothing needs any more are dropped. Returns the same graph object if nothing changed. */
 export function* rewrite(table: OpTable, graph: Graph, pass: string, rule: RewriteRule): Steps<Rewritten> {
   const copy = new Copy(table, graph, pass);
   for (const node of graph.nodes) {
-    if (node.id % SLICE === 0) yield;
+    if (node.id % SLICE === 0) {
+      yield;
+      copy.catchUp(node.id);
+    }
     copy.visit(node, rule);
   }
   if (copy.changed === 0) return { graph, moved: Int32Array.from(graph.nodes.keys()), changed: 0 };
   yield;
-  const first = copy.finish();
+  const first = yield* copy.finish();
   yield;
   const { graph: pruned, moved } = compact(first.graph, liveNodes(first.graph));
   return {
@@ -161,9 +164,17 @@ class Copy {
     this.#values[node.id] = replaced;
   }
 
-  finish(): { readonly graph: Graph; readonly moved: Int32Array } {
+  /** What is copied in any case, while it is little: the whole copy at the end would be one long piece. */
+  catchUp(end: number): void {
+    if (this.changed > 0) this.#copyBefore(end);
+  }
+
+  *finish(): Steps<{ readonly graph: Graph; readonly moved: Int32Array }> {
     const graph = this.#graph;
-    this.#copyBefore(graph.nodes.length);
+    while (this.#done < graph.nodes.length) {
+      this.#copyBefore(Math.min(graph.nodes.length, this.#done + SLICE));
+      yield;
+    }
     for (const [symbol, size] of Object.entries(graph.symbolLimits)) this.#builder.limitSymbol(symbol, size);
     for (const output of graph.outputs) this.#builder.output(output.name, this.#valueOf(output.value));
     for (const state of graph.states) this.#builder.setState(state.name, this.#valueOf(state.output));

@@ -83,8 +83,19 @@ function unknownSentence(families: readonly Family[], file: GgufFile, name: stri
   return `The architecture ${quote(name)} is not supported yet (${known} are).${mixture}`;
 }
 
-/** What the graph reads of this file. A file with fewer tensors than layers is no model, and its graph is not built. */
+/** Finding it builds the graph, and two questions about a file that is opened need it. */
+const tensorsRead = new WeakMap<GgufFile, { readonly by: Architecture; readonly tensors: readonly TensorSpec[] }>();
+
 function tensorsOf(file: GgufFile, architecture: Architecture): readonly TensorSpec[] {
+  const known = tensorsRead.get(file);
+  if (known?.by === architecture) return known.tensors;
+  const tensors = readTensors(file, architecture);
+  tensorsRead.set(file, { by: architecture, tensors });
+  return tensors;
+}
+
+/** What the graph reads of this file. A file with fewer tensors than layers is no model, and its graph is not built. */
+function readTensors(file: GgufFile, architecture: Architecture): readonly TensorSpec[] {
   if (architecture.layers > file.tensors.length)
     throw new WorkbenchError(
       "INPUT_MALFORMED",

@@ -3,13 +3,14 @@
  * order).
  * Result: the first stands for both and carries the origins of both.
  */
-import { finish } from "../ir/steps.ts";
+import { each } from "../ir/steps.ts";
+import type { Steps } from "../ir/steps.ts";
 import { attrsText } from "../ir/attributes.ts";
 import type { Graph, Node, NodeId, Value } from "../ir/graph.ts";
 import { isLeaf } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
 import type { Pass } from "../ir/pass.ts";
-import { unchanged } from "../ir/pass.ts";
+import { unchanged, walkingPass } from "../ir/pass.ts";
 import { rewrite } from "../ir/rewrite.ts";
 import { opOf, opTable } from "../ops/index.ts";
 
@@ -31,18 +32,21 @@ export function isPure(node: Node): boolean {
   );
 }
 
+/** Nodes between two pauses. */
+const SLICE = 512;
+
 /** For each node the first node that computes the same. */
-function representatives(graph: Graph): Int32Array {
+function* representatives(graph: Graph): Steps<Int32Array> {
   const first = Int32Array.from(graph.nodes.keys());
   const seen = new Map<string, NodeId>();
   const key = (value: Value): string => `${first[value.node] ?? value.node}.${value.output}`;
-  for (const node of graph.nodes) {
+  yield* each(graph.nodes, SLICE, (node) => {
     const text = keyOf(node, key);
-    if (text === undefined) continue;
+    if (text === undefined) return;
     const known = seen.get(text);
     if (known === undefined) seen.set(text, node.id);
     else first[node.id] = known;
-  }
+  });
   return first;
 }
 
@@ -60,11 +64,13 @@ function keyOf(node: Node, key: (value: Value) => string): string | undefined {
   return `${again}${node.op} ${inputs.join(" ")} ${attrsText(node.attrs)}${node.regions.map(graphHash).join(" ")}`;
 }
 
-export const commonSubexpressions: Pass = {
-  name: NAME,
-  reason: "Before the fusions, so that a pattern sees one producer where the model wrote the same expression twice.",
-  run: (graph) => {
-    const first = representatives(graph);
+export const commonSubexpressions: Pass = walkingPass(
+  {
+    name: NAME,
+    reason: "Before the fusions, so that a pattern sees one producer where the model wrote the same expression twice.",
+  },
+  function* (graph) {
+    const first = yield* representatives(graph);
     const twins = new Map<number, Node[]>();
     for (const node of graph.nodes) {
       const representative = first[node.id] ?? node.id;
@@ -74,20 +80,18 @@ export const commonSubexpressions: Pass = {
       else twins.set(representative, [node]);
     }
     if (twins.size === 0) return unchanged(graph);
-    const { graph: next, moved } = finish(
-      rewrite(opTable, graph, NAME, (node, map, replace) => {
-        const representative = first[node.id] ?? node.id;
-        if (representative !== node.id)
-          return node.outputs.map((_, output) => map({ node: representative as NodeId, output }));
-        const absorbed = twins.get(node.id);
-        if (!absorbed) return undefined;
-        const replacement = replace(absorbed);
-        const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
-        if (data) return [replacement.constant(data)];
-        return replacement.apply(node.op, node.inputs.map(map), node.attrs, { regions: node.regions });
-      }),
-    );
+    const { graph: next, moved } = yield* rewrite(opTable, graph, NAME, (node, map, replace) => {
+      const representative = first[node.id] ?? node.id;
+      if (representative !== node.id)
+        return node.outputs.map((_, output) => map({ node: representative as NodeId, output }));
+      const absorbed = twins.get(node.id);
+      if (!absorbed) return undefined;
+      const replacement = replace(absorbed);
+      const data = node.op === "constant" ? graph.constants.get(String(node.attrs["data"])) : undefined;
+      if (data) return [replacement.constant(data)];
+      return replacement.apply(node.op, node.inputs.map(map), node.attrs, { regions: node.regions });
+    });
     const hits = [...twins.values()].reduce((sum, list) => sum + list.length, 0);
     return { graph: next, moved, hits, misses: [] };
   },
-};
+);

@@ -4,7 +4,6 @@
  * folded: they are gigabytes and stay where they are. Neither is anything large: a constant costs
  * its bytes in every plan and package.
  */
-import { finish } from "../ir/steps.ts";
 import { toWireError } from "../diagnostics/errors.ts";
 import { isFloat } from "../ir/dtype.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
@@ -16,7 +15,7 @@ import type { TensorType } from "../ir/type.ts";
 import { formatType } from "../ir/type.ts";
 import { opOf, opTable } from "../ops/index.ts";
 import type { Miss, Pass } from "../ir/pass.ts";
-import { placeOf, unchanged } from "../ir/pass.ts";
+import { placeOf, unchanged, walkingPass } from "../ir/pass.ts";
 
 const NAME = "constant folding";
 /** Most elements of a folded result, and of all operands of a fold together. */
@@ -95,11 +94,14 @@ function foldable(node: Node, known: ReadonlyMap<string, HostTensor>): readonly 
   return operands.every((x) => x !== undefined) ? operands : undefined;
 }
 
-export const constantFolding: Pass = {
-  name: NAME,
-  reason: "After duplicates are gone and before the fusions: known values need not be matched, planned or run.",
-  run: (graph) => {
+export const constantFolding: Pass = walkingPass(
+  {
+    name: NAME,
+    reason: "After duplicates are gone and before the fusions: known values need not be matched, planned or run.",
+  },
+  function* (graph) {
     const { known, misses } = knownValues(graph);
+    yield;
     const folded = (node: Node): readonly HostTensor[] | undefined => {
       // An iota costs nothing at run time; as a constant it would cost its bytes.
       if (isLeaf(node) || node.inputs.length === 0) return undefined;
@@ -111,14 +113,12 @@ export const constantFolding: Pass = {
       graph: next,
       moved,
       changed,
-    } = finish(
-      rewrite(opTable, graph, NAME, (node, _map, replace) => {
-        const results = folded(node);
-        if (!results) return undefined;
-        const replacement = replace();
-        return results.map((value) => replacement.constant(value));
-      }),
-    );
+    } = yield* rewrite(opTable, graph, NAME, (node, _map, replace) => {
+      const results = folded(node);
+      if (!results) return undefined;
+      const replacement = replace();
+      return results.map((value) => replacement.constant(value));
+    });
     return { graph: next, moved, hits: changed, misses };
   },
-};
+);

@@ -129,7 +129,7 @@ describe("passes and sub-graphs", () => {
         return h.add([a, h.reduce([wide], { kind: "max", axes: [0] })]);
       });
     });
-    const { graph: after, misses } = runNested(constantFolding, graph);
+    const { graph: after, misses } = finish(runNested(constantFolding, graph));
     const { id } = only(graph, "if");
     expect(only(after, "if").id).toBeLessThan(id);
     expect(misses).toEqual([{ node: id, where: `%${id} then: expand`, why: expect.stringContaining("too large") }]);

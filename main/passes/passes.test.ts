@@ -1,5 +1,5 @@
 import { finish } from "../ir/steps.ts";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Graph, Value } from "../ir/graph.ts";
@@ -191,5 +191,39 @@ describe("the verifier between passes", () => {
 
   it("is there only where it is asked for", () => {
     expect(run(graph, [bad], false)).not.toThrow();
+  });
+});
+
+describe("long walks", () => {
+  /** A chain whose last nodes are the only ones that a pass changes. */
+  const chain = (length: number): Graph =>
+    build((g, b) => {
+      let x = b.input("x", tensor("f32", [3]));
+      for (let i = 0; i < length; i++) x = i % 2 === 0 ? g.sin([x]) : g.exp([x]);
+      return g.neg([g.neg([x])]);
+    });
+
+  it("pause on the way, with the same result", () => {
+    const graph = chain(4000);
+    const steps = simplify.inPieces!(graph);
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) pauses++;
+    // Two walks: one that finds the pair, which copies everything, and one that finds nothing.
+    expect(pauses).toBeGreaterThan(30);
+    const { graph: after, hits } = step.value;
+    expect({ hits, ops: countOps(after) }).toEqual({ hits: 1, ops: countOps(simplify.run(graph).graph) });
+    expect(verify(opTable, after)).toEqual([]);
+  });
+
+  it("count no pause as their time", () => {
+    let now = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    const steps = runPipeline(chain(2000), { passes: [simplify] });
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) now += 1000;
+    clock.mockRestore();
+    expect(now).toBeGreaterThan(10_000);
+    expect(step.value.records.map(({ milliseconds }) => milliseconds)).toEqual([0]);
   });
 });

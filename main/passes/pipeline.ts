@@ -53,7 +53,18 @@ export function countOps(graph: Graph): Readonly<Record<string, number>> {
   return counts;
 }
 
-/** With a pause before each pass. */
+/** Tells the time of each piece: pauses are not the work's own. */
+function* workTime<T>(steps: Steps<T>, spent: (milliseconds: number) => void): Steps<T> {
+  for (;;) {
+    const start = performance.now();
+    const step = steps.next();
+    spent(performance.now() - start);
+    if (step.done === true) return step.value;
+    yield;
+  }
+}
+
+/** With pauses before each pass and within those that walk far. */
 export function* runPipeline(graph: Graph, options: PipelineOptions): Steps<PipelineResult> {
   const { verify = false } = options;
   if (verify) requireVerified(opTable, graph, "before the passes");
@@ -63,9 +74,14 @@ export function* runPipeline(graph: Graph, options: PipelineOptions): Steps<Pipe
   for (const pass of options.passes) {
     throwIfCancelled(options.signal);
     yield;
-    const start = performance.now();
-    const { graph: after, hits, misses } = runNested(pass, current);
-    const milliseconds = performance.now() - start;
+    let milliseconds = 0;
+    const {
+      graph: after,
+      hits,
+      misses,
+    } = yield* workTime(runNested(pass, current), (time) => {
+      milliseconds += time;
+    });
     if (verify) requireVerified(opTable, after, `after pass "${pass.name}"`);
     const changed = after !== current;
     const opsAfter = changed ? countOps(after) : ops;

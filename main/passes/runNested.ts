@@ -3,18 +3,23 @@ import { mapRegions } from "../ir/nested.ts";
 import { regionPlace } from "../ir/regions.ts";
 import type { Graph, NodeId } from "../ir/graph.ts";
 import { opTable } from "../ops/index.ts";
+import type { Steps } from "../ir/steps.ts";
 import type { Miss, Pass, PassOutcome } from "../ir/pass.ts";
 
 type NestedOutcome = Omit<PassOutcome, "moved">;
 
+/** The pauses are in the graph itself: sub-graphs are small. */
+export function* runNested(pass: Pass, graph: Graph): Steps<NestedOutcome> {
+  return inside(pass, pass.inPieces === undefined ? pass.run(graph) : yield* pass.inPieces(graph), new Map());
+}
+
 /** `known`: results for sub-graphs seen before. Turns of an unrolled loop share theirs, and so do copied nodes. */
-export function runNested(pass: Pass, graph: Graph, known = new Map<Graph, NestedOutcome>()): NestedOutcome {
-  const outer = pass.run(graph);
+function inside(pass: Pass, outer: PassOutcome, known: Map<Graph, NestedOutcome>): NestedOutcome {
   if (!outer.graph.nodes.some((node) => node.regions.length > 0)) return outer;
   let { hits } = outer;
   const misses: Miss[] = [...outer.misses];
   const { graph: next } = mapRegions(opTable, outer.graph, pass.name, (region, node, index) => {
-    const inner = known.get(region) ?? runNested(pass, region, known);
+    const inner = known.get(region) ?? inside(pass, pass.run(region), known);
     known.set(region, inner);
     hits += inner.hits;
     // A near miss names the node of the graph before the pass.

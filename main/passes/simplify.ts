@@ -11,7 +11,7 @@
  * Given: an operation that undoes itself, twice (neg, logical_not, bit_not, conjugate, reverse).
  * Result: what it began with.
  */
-import { finish } from "../ir/steps.ts";
+import type { Steps } from "../ir/steps.ts";
 import { attrsText } from "../ir/attributes.ts";
 import type { DType } from "../ir/dtype.ts";
 import { keepsValues } from "../ir/dtype.ts";
@@ -22,7 +22,7 @@ import type { RewriteRule } from "../ir/rewrite.ts";
 import { sameShape, sameType } from "../ir/type.ts";
 import { opTable } from "../ops/index.ts";
 import type { Pass, PassOutcome } from "../ir/pass.ts";
-import { Pattern } from "../ir/pass.ts";
+import { Pattern, walkingPass } from "../ir/pass.ts";
 
 const NAME = "simplify";
 
@@ -84,25 +84,28 @@ function withoutRepeat(node: Node, inner: Node | undefined, map: (old: Value) =>
   return source && isRepeated && SELF_INVERSE.has(node.op) ? [map(source)] : undefined;
 }
 
-function once(graph: Parameters<Pass["run"]>[0]): PassOutcome {
+function* once(graph: Parameters<Pass["run"]>[0]): Steps<PassOutcome> {
   const pattern = new Pattern(graph);
+  yield;
   const {
     graph: next,
     moved,
     changed,
-  } = finish(rewrite(opTable, graph, NAME, (node, map, replace) => simpler(pattern, node, map, replace)));
+  } = yield* rewrite(opTable, graph, NAME, (node, map, replace) => simpler(pattern, node, map, replace));
   return { graph: next, moved, hits: changed, misses: [] };
 }
 
-export const simplify: Pass = {
-  name: NAME,
-  reason:
-    "Before the fusions: decompositions and casts leave movements that cancel, and would stand between the parts of a pattern.",
-  run: (graph) => {
-    let outcome = once(graph);
+export const simplify: Pass = walkingPass(
+  {
+    name: NAME,
+    reason:
+      "Before the fusions: decompositions and casts leave movements that cancel, and would stand between the parts of a pattern.",
+  },
+  function* (graph) {
+    let outcome = yield* once(graph);
     // A chain of n movements shrinks by half each time.
     for (let hits = outcome.hits; hits > 0;) {
-      const next = once(outcome.graph);
+      const next = yield* once(outcome.graph);
       hits = next.hits;
       const { moved } = outcome;
       if (hits > 0)
@@ -115,4 +118,4 @@ export const simplify: Pass = {
     }
     return outcome;
   },
-};
+);

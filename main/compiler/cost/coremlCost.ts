@@ -7,6 +7,7 @@ import type { LoweredPart } from "../../backends/coreml/hybrid/loweredGraph.ts";
 import type { RouteHop } from "../../backends/coreml/hybrid/segments.ts";
 import type { FunctionPlan, PlanRun } from "../../backends/coreml/plan/predict.ts";
 import { launchMs, movedOn, TRANSFER, TRANSFER_BYTES_PER_MS } from "../../backends/coreml/plan/predict.ts";
+import type { Steps } from "../../ir/steps.ts";
 import type { Machine } from "./machines.ts";
 import type { Seconds, Work } from "./seconds.ts";
 import { floorSeconds, NO_TIME, SecondsColumns, sumOf, workSeconds } from "./seconds.ts";
@@ -22,7 +23,10 @@ export interface CoremlCostInput {
   readonly tokens: number;
 }
 
-export function coremlCost({ route, machine, tokens }: CoremlCostInput): StepCost {
+/** Operators between two pauses. */
+const SLICE = 4096;
+
+export function* coremlCost({ route, machine, tokens }: CoremlCostInput): Steps<StepCost> {
   const nodes = new SecondsColumns(route.graph.nodes.length);
   const segments: Draft[] = [];
   // As the route does: part by part, run by run.
@@ -30,7 +34,7 @@ export function coremlCost({ route, machine, tokens }: CoremlCostInput): StepCos
     const [plan, lowered] = [route.plans.get(part.index), route.functions.get(part.index)];
     if (part.side === "host") segments.push(hostSegment(part.nodes, part.bytesIn + part.bytesOut, nodes));
     else if (plan !== undefined && lowered !== undefined)
-      for (const run of plan.runs) segments.push(runSegment({ plan, lowered, run, machine, nodes }));
+      for (const run of plan.runs) segments.push(yield* runSegment({ plan, lowered, run, machine, nodes }));
   }
   const deviceOf = (segment: number): CostDevice => segments[segment]?.device ?? "cpu";
   return stepCost({
@@ -67,13 +71,14 @@ interface RunInput {
   readonly nodes: SecondsColumns;
 }
 
-function runSegment({ plan, lowered, run, machine, nodes }: RunInput): Draft {
+function* runSegment({ plan, lowered, run, machine, nodes }: RunInput): Steps<Draft> {
   const { facts, nodeStart, nodes: owners } = lowered;
   /** Operations of one kind cost the same. */
   const known = new Map<number, { readonly seconds: Seconds; readonly work: Work; readonly weights: number }>();
   const parts: Seconds[] = [];
   let [weightBytes, valueBytes, flops] = [0, 0, 0];
   for (let i = run.first; i <= run.last; i++) {
+    if (i % SLICE === 0) yield;
     const kind = facts.kindOf[i] as number;
     const op = facts.kinds[kind];
     if (op === undefined || op.free) continue;

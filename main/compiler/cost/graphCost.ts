@@ -5,6 +5,8 @@
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph, Node } from "../../ir/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
+import { each } from "../../ir/steps.ts";
+import type { Steps } from "../../ir/steps.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { TEMPLATE } from "../../models/template.ts";
 import { opOf } from "../../ops/index.ts";
@@ -52,7 +54,10 @@ function seenShare({ attrs }: Node, capacity: number, tokens: number): number {
   return typeof window !== "number" || capacity <= 0 ? 1 : Math.min(1, (window + tokens) / capacity);
 }
 
-export function graphCost({ graph, bindings, held, machine, unit, tokens }: GraphCostInput): StepCost {
+/** Nodes between two pauses. */
+const SLICE = 256;
+
+export function* graphCost({ graph, bindings, held, machine, unit, tokens }: GraphCostInput): Steps<StepCost> {
   const moved = new MovedBytes(graph, bindings, held);
   const arithmetic = new Arithmetic(graph, bindings);
   const nodes = new SecondsColumns(graph.nodes.length);
@@ -60,8 +65,8 @@ export function graphCost({ graph, bindings, held, machine, unit, tokens }: Grap
   const work: Seconds[] = [];
   const starting: Seconds[] = [];
   let [weightBytes, valueBytes, all] = [0, 0, 0];
-  for (const node of graph.nodes) {
-    if (isLeaf(node) || opOf(node.op)?.traits.includes("view") === true) continue;
+  yield* each(graph.nodes, SLICE, (node) => {
+    if (isLeaf(node) || opOf(node.op)?.traits.includes("view") === true) return;
     const { caches, states, activations, written, ...own } = moved.parts(node);
     const weights = own.weights * pickedShare(graph, node, bindings);
     const flops = arithmetic.of(node);
@@ -81,7 +86,7 @@ export function graphCost({ graph, bindings, held, machine, unit, tokens }: Grap
     weightBytes += weights;
     valueBytes += states + activations + written + caches * Math.min(0.5, seen);
     all += flops;
-  }
+  });
   return stepCost({
     tokens,
     nodes,

@@ -74,7 +74,7 @@ function subject({ graph, target, phase = "decode", milliseconds = {}, short = f
       const legal = finish(compile(graph(of.context), { backend: "coreml" })).graph;
       const route = routeGraph(legal, { table: opTable, entries: coremlEntry, target: resolveTarget(of, phase) });
       const machine = machineFor(of, { platform: "linux", chip: "", cores: 2, totalBytes: 2 ** 34 });
-      return Promise.resolve({ ...route, cost: coremlCost({ route, machine, tokens: stepTokens(phase) }) });
+      return Promise.resolve({ ...route, cost: finish(coremlCost({ route, machine, tokens: stepTokens(phase) })) });
     }),
     paletteError: (bits) => Promise.resolve(bits === 6 ? 0.025 : undefined),
     forecast: (backend): Promise<StepForecast | undefined> => {

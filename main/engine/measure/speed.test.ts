@@ -11,6 +11,7 @@ import { heldByMlx } from "../../backends/mlx/weightForms.ts";
 import { deviceOf } from "../../contract/views/common.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph } from "../../ir/graph.ts";
+import { finish } from "../../ir/steps.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
 import { tensor } from "../../ir/type.ts";
 import { opTable, typedBuilder } from "../../ops/index.ts";
@@ -97,14 +98,14 @@ function caseOf(random: ReturnType<typeof seededRandom>): Case {
     const palette = profile === "ane" ? random.pick([null, 4, 6, 8] as const) : null;
     const route = routeFor(graph, { units, profile, context: 1, options: { ...NO_OPTIONS, palette } });
     const weightBytes = palette === null ? bits(profile) : inPalette(route, palette);
-    return { shape, machine, cost: coremlCost({ route, machine, tokens: 1 }), weightBytes };
+    return { shape, machine, cost: finish(coremlCost({ route, machine, tokens: 1 })), weightBytes };
   }
   const [held, unit, form] =
     backend === "mlx" ? ([heldByMlx, "gpu", "mlx"] as const) : ([heldAsStored, "cpu", "file"] as const);
   return {
     shape,
     machine,
-    cost: graphCost({ graph, bindings: {}, held, machine, unit, tokens: 1 }),
+    cost: finish(graphCost({ graph, bindings: {}, held, machine, unit, tokens: 1 })),
     weightBytes: bits(form),
   };
 }
@@ -172,11 +173,13 @@ describe("by hand", () => {
 
   it("a matrix of f16 on the Neural Engine takes its bytes over 55 to 85 % of 120 GB/s", () => {
     const graph = modelOf(shape);
-    const cost = coremlCost({
-      route: routeFor(graph, { units: "cpu-ane", profile: "ane", context: 1 }),
-      machine: m4,
-      tokens: 1,
-    });
+    const cost = finish(
+      coremlCost({
+        route: routeFor(graph, { units: "cpu-ane", profile: "ane", context: 1 }),
+        machine: m4,
+        tokens: 1,
+      }),
+    );
     const up = graph.nodes.find(({ op }) => op === "linear")!;
     const named = cost.nodes.at(up.id);
     // And in halves its operands, 1024 in and 3072 out, and a bias for each row.
@@ -188,22 +191,26 @@ describe("by hand", () => {
 
   it("a prompt of 1 000 tokens is as many steps as it takes, each by its arithmetic", () => {
     const tokens = 512;
-    const cost = graphCost({
-      graph: modelOf(shape, tokens),
-      bindings: {},
-      held: heldByMlx,
-      machine: m4,
-      unit: "gpu",
-      tokens,
-    });
-    const decode = graphCost({
-      graph: modelOf(shape),
-      bindings: {},
-      held: heldByMlx,
-      machine: m4,
-      unit: "gpu",
-      tokens: 1,
-    });
+    const cost = finish(
+      graphCost({
+        graph: modelOf(shape, tokens),
+        bindings: {},
+        held: heldByMlx,
+        machine: m4,
+        unit: "gpu",
+        tokens,
+      }),
+    );
+    const decode = finish(
+      graphCost({
+        graph: modelOf(shape),
+        bindings: {},
+        held: heldByMlx,
+        machine: m4,
+        unit: "gpu",
+        tokens: 1,
+      }),
+    );
     const { prompt } = speedOf({ machine: m4, decode, prefill: cost, writes: true, wholeText: false });
     expect(prompt?.value).toBeCloseTo(2 * cost.step.value, 12);
     const flops = 2 * tokens * weightsOf(shape);
@@ -215,14 +222,16 @@ describe("by hand", () => {
 
   it("tells no rate where starting decides, and says so", () => {
     const small: Shape = { width: 256, inner: 256, vocabulary: 2048, blocks: 1, type: "q8_0" };
-    const decode = graphCost({
-      graph: modelOf(small),
-      bindings: {},
-      held: heldByMlx,
-      machine: m4,
-      unit: "gpu",
-      tokens: 1,
-    });
+    const decode = finish(
+      graphCost({
+        graph: modelOf(small),
+        bindings: {},
+        held: heldByMlx,
+        machine: m4,
+        unit: "gpu",
+        tokens: 1,
+      }),
+    );
     const speed = speedOf({ machine: m4, decode, prefill: undefined, writes: true, wholeText: false });
     expect(speed.generate).toBeNull();
     expect(speed.sentence).toMatch(/^No rate: \d+ % of a step is starting ops/);

@@ -20,6 +20,7 @@ import { backendTitle, LEGAL } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
+import type { Steps } from "../../ir/steps.ts";
 import type { CacheType } from "../../models/blocks.ts";
 import { CHUNK, isWholeText, TEMPLATE } from "../../models/template.ts";
 import type { EngineDevices } from "../devices.ts";
@@ -31,7 +32,7 @@ import { bindingsFor, passRecords, recordNamed, templateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { planTarget, routeOf } from "./routes.ts";
 import type { TaskKind } from "./taskCache.ts";
-import { tasksOf } from "./taskCache.ts";
+import { inSlices, tasksOf } from "./taskCache.ts";
 
 export interface CostRequest {
   readonly model: OpenModel;
@@ -124,7 +125,7 @@ export async function costOfRoute(
     phase,
     route.target.context,
   );
-  return coremlCost({ route, machine, tokens: model.isGraphAlone ? 1 : tokens });
+  return inSlices(coremlCost({ route, machine, tokens: model.isGraphAlone ? 1 : tokens }), signal);
 }
 
 async function onCoreml(request: CostRequest, signal: AbortSignal): Promise<SubjectCost> {
@@ -151,7 +152,8 @@ async function onEngine(
       "UNSUPPORTED_OP",
       `[cost] ${backendTitle(backend)} cannot run ${misses.length} ops of this model: ${first.where}, ${first.why}`,
     );
-  return { graph: after, cost: engineCost(after, { backend, machine, phase, context }), placement: undefined };
+  const cost = await inSlices(engineCost(after, { backend, machine, phase, context }), signal);
+  return { graph: after, cost, placement: undefined };
 }
 
 type EnginePipeline = Pick<Pipeline, "phase" | "context" | "dispatch"> & { readonly backend: OwnBackend };
@@ -170,7 +172,7 @@ export async function engineRecord(
 export function engineCost(
   graph: Graph,
   { backend, machine, phase, context }: Omit<EnginePipeline, "dispatch"> & Pick<CostRequest, "machine">,
-): StepCost {
+): Steps<StepCost> {
   const bound = bindingsFor(graph, phase, context);
   // An engine reads more of a prompt at a time than a package has room for.
   const bindings = phase === "decode" || isWholeText(graph) ? bound : { ...bound, [TEMPLATE.tokens]: CHUNK };

@@ -10,13 +10,14 @@ import { deviceCode } from "../../contract/views/common.ts";
 import type { OwnBackend } from "../../contract/views/graph.ts";
 import { backendTitle } from "../../contract/views/graph.ts";
 import { isLeaf } from "../../ir/graph.ts";
+import type { Steps } from "../../ir/steps.ts";
 import { grouped } from "../measure/forecast.ts";
 import type { Placed } from "../views/routeView.ts";
 import { engineCost, engineRecord } from "./costs.ts";
 import type { OpenModel } from "./openModel.ts";
 import { planTarget } from "./routes.ts";
 import type { TaskKind } from "./taskCache.ts";
-import { tasksOf } from "./taskCache.ts";
+import { inSlices, tasksOf } from "./taskCache.ts";
 
 /** Where it computes, and what is said of an op that it has. */
 const RUNTIMES = {
@@ -54,17 +55,17 @@ export function ownRouteOf(model: OpenModel, asked: OwnAsked, signal: AbortSigna
   return tasksOf(model).get(OWN, key, signal, async (own) => {
     const record = await engineRecord(model, { backend, phase, context, dispatch }, own);
     const refusals = new Map(record.misses.map(({ node, why }) => [node, why]));
-    return onOneDevice(record.after, refusals, { backend, machine, phase, context });
+    return inSlices(onOneDevice(record.after, refusals, { backend, machine, phase, context }), own);
   });
 }
 
 /** `refusals`: nodes that the runtime cannot run, and why. */
-export function onOneDevice(
+export function* onOneDevice(
   graph: OwnRoute["graph"],
   refusals: ReadonlyMap<number, string>,
   { backend, machine, phase, context }: Pick<OwnAsked, "backend" | "machine" | "phase"> & { readonly context: number },
-): OwnRoute {
-  const cost = engineCost(graph, { backend, machine, phase, context });
+): Steps<OwnRoute> {
+  const cost = yield* engineCost(graph, { backend, machine, phase, context });
   const { unit: device, has } = RUNTIMES[backend];
   const reasons = ["", has];
   const reason = new Uint32Array(graph.nodes.length);

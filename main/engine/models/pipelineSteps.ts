@@ -112,7 +112,7 @@ export function numbersOf(
   const key = [step.worth, backend, dispatch, JSON.stringify(machine), levers, ...Object.values(plan).map(String)];
   return tasksOf(model).get(NUMBERS, key.join(" "), signal, async (own) => {
     if (backend === ROUTED.backend && (step.worth === LEGAL || step.worth === loweredOf(backend).step))
-      return routedNumbers(await routeAt(model, asked, step, own), asked);
+      return inSlices(routedNumbers(await routeAt(model, asked, step, own), asked), own);
     return inSlices(numbers(asked, step, plan), own);
   });
 }
@@ -135,7 +135,7 @@ function* numbers(asked: StepsAsked, { graph }: PipelineStep, plan: ReturnType<t
   const { backend, phase, dispatch, machine } = asked;
   const legal = yield* compile(graph, { backend, dispatch, passes: [], blocked: "keep" });
   if (backend !== "coreml") {
-    const route = onOneDevice(legal.graph, legal.blocked, { backend, machine, phase, context: plan.context });
+    const route = yield* onOneDevice(legal.graph, legal.blocked, { backend, machine, phase, context: plan.context });
     const { cost } = route;
     return { hops: null, aneShare: null, seconds: cost.step.value, devices: bySource(route, cost) };
   }
@@ -143,11 +143,11 @@ function* numbers(asked: StepsAsked, { graph }: PipelineStep, plan: ReturnType<t
   const { profile } = plan;
   const lowering = { table: opTable, entries: coremlEntry, profile, opset, functionName: phase };
   const shortest = { ...plan, options: NO_OPTIONS };
-  return routedNumbers(yield* routeLowered(yield* lowerGraph(legal.graph, lowering), shortest), asked);
+  return yield* routedNumbers(yield* routeLowered(yield* lowerGraph(legal.graph, lowering), shortest), asked);
 }
 
-function routedNumbers(route: Route, { machine, phase }: StepsAsked): StepNumbers {
-  const cost = coremlCost({ route, machine, tokens: stepTokens(phase) });
+function* routedNumbers(route: Route, { machine, phase }: StepsAsked): Steps<StepNumbers> {
+  const cost = yield* coremlCost({ route, machine, tokens: stepTokens(phase) });
   return {
     hops: route.hops.length,
     aneShare: shareOf(deviceSeconds(cost, "ane"), cost),

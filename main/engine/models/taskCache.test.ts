@@ -39,6 +39,22 @@ describe("work in slices", () => {
     expect(others.filter((seen) => seen > 0 && seen < 20).length).toBeGreaterThan(2);
   });
 
+  it("runs one slice a turn, however many work", async () => {
+    const done: number[] = [];
+    const seen: number[] = [];
+    const turn = (): void => {
+      seen.push(done.length);
+      if (done.length < 60) setImmediate(turn);
+    };
+    // Behind the first slices, which begin at once.
+    const all = [0, 1, 2].map(() => inSlices(busy(20, done), never()));
+    setImmediate(turn);
+    expect(await Promise.all(all)).toEqual(["made", "made", "made"]);
+    const between = seen.slice(1).map((count, i) => count - (seen[i] ?? 0));
+    // A slice of 8 ms holds three pieces of 3 ms; three slices in one turn would be nine.
+    expect(Math.max(...between)).toBeLessThan(6);
+  });
+
   it("stops soon after a cancel", async () => {
     const done: number[] = [];
     const abort = new AbortController();

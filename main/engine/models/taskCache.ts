@@ -11,8 +11,21 @@ const SLICE_MS = 8;
 
 /** Where there is `setImmediate`: a timer waits a millisecond at least. */
 const system = globalThis as { readonly setImmediate?: (callback: () => void) => unknown };
+const nextTurn = (callback: () => void): void => void (system.setImmediate ?? setTimeout)(callback);
+
+/** Work that waits for its next slice. A turn of the engine's loop runs one slice: a question waits for that, however many work. */
+const waiting: (() => void)[] = [];
+
+function oneSlice(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) nextTurn(oneSlice);
+}
+
 export const othersFirst = (): Promise<void> =>
-  new Promise((resolve) => void (system.setImmediate ?? setTimeout)(() => resolve()));
+  new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) nextTurn(oneSlice);
+  });
 
 /** Runs work to its end, letting others have a turn between slices. */
 export async function inSlices<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {

@@ -11,7 +11,7 @@ import { machineFor } from "../../compiler/cost/machines.ts";
 import { bytesPerStep, routeView, sentenceOf } from "./routeView.ts";
 
 const machine = machineFor({ chip: "m4" }, { platform: "linux", chip: "", cores: 1, totalBytes: 0 });
-const costOf = (route: Route) => coremlCost({ route, machine, tokens: 1 });
+const costOf = (route: Route) => finish(coremlCost({ route, machine, tokens: 1 }));
 
 const oneToken = finish(specialize(opTable, tinyModel("llama", 2), { T: 1, R: 1 }));
 /** Keys and values of two layers, two heads of eight halves, for some positions. */

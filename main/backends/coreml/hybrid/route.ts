@@ -62,6 +62,7 @@ export function* routeLowered(made: LoweredGraph, target: PlanTarget): Steps<Rou
     plans.set(index, planOf(facts, target));
   }
   yield;
+  const columns = yield* routeColumns(made, plans);
   return {
     truth: "predicted",
     target,
@@ -72,6 +73,6 @@ export function* routeLowered(made: LoweredGraph, target: PlanTarget): Steps<Rou
     plans,
     functionNames,
     functions: made.functions,
-    ...routeColumns(made, plans),
+    ...columns,
   };
 }

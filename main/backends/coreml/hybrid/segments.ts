@@ -1,5 +1,6 @@
 /** From the plans of the parts to what a route shows: columns over nodes, ordered segments, and the hops between them. */
 import type { Graph } from "../../../ir/graph.ts";
+import type { Steps } from "../../../ir/steps.ts";
 import type { CrossingValue, FunctionPlan } from "../plan/predict.ts";
 import type { RuleId } from "../plan/rules.ts";
 import { elementCount, packedByteLength } from "../mil/types.ts";
@@ -131,7 +132,7 @@ const codeOf = (device: RouteDevice): number => ROUTE_DEVICES.indexOf(device);
 const valuesByKey = (prefix: string, values: readonly CrossingValue[]): ReadonlyMap<string, CrossingValue> =>
   new Map(values.map((v) => [`${prefix}:${v.name}`, v]));
 
-export function routeColumns(made: LoweredGraph, plans: ReadonlyMap<number, FunctionPlan>): RouteColumns {
+export function* routeColumns(made: LoweredGraph, plans: ReadonlyMap<number, FunctionPlan>): Steps<RouteColumns> {
   const { graph } = made;
   const columns = new NodeColumns(graph.nodes.length);
   const drafts: Draft[] = [];
@@ -142,10 +143,11 @@ export function routeColumns(made: LoweredGraph, plans: ReadonlyMap<number, Func
     if (part.side === "host") drafts.push(hostDraft(part, columns));
     else if (plan !== undefined && lowered !== undefined) {
       costMs += plan.costMs;
-      drafts.push(...coremlDrafts(lowered, plan, columns));
+      drafts.push(...(yield* coremlDrafts(lowered, plan, columns)));
     }
   }
   costMs += drafts.reduce((sum, d) => sum + (d.device === "host" ? d.cost : 0), 0);
+  yield;
   const total = drafts.reduce((sum, d) => sum + d.cost, 0);
   const { device, verdict, verdicts, lowerings } = columns;
   const work = total === 0 ? columns.work : columns.work.map((w) => w / total);
@@ -177,7 +179,7 @@ function hostDraft(part: Part, columns: NodeColumns): Draft {
 }
 
 /** One draft per run of the plan: each takes and gives what its operations read and make. */
-function coremlDrafts(lowered: LoweredPart, plan: FunctionPlan, columns: NodeColumns): readonly Draft[] {
+function* coremlDrafts(lowered: LoweredPart, plan: FunctionPlan, columns: NodeColumns): Steps<readonly Draft[]> {
   const { part, bindings, facts, nodeStart, nodes } = lowered;
   const { distinct, which } = plan;
   const verdicts = Uint32Array.from(distinct, (op) => columns.number(op));
@@ -189,9 +191,12 @@ function coremlDrafts(lowered: LoweredPart, plan: FunctionPlan, columns: NodeCol
       columns.add(nodes[n] as number, devices[op] as number, costs[op] as number, verdicts[op] as number);
   }
   for (const id of part.nodes) if (columns.device[id] === 0) columns.verdict[id] = columns.number(NO_OPERATION);
+  yield;
   columns.lowerings.add(lowered, plan);
+  yield;
   const [key, call] = [`mil${part.index}`, `call${part.index}`];
   const features = featuresOfRuns(bindings, facts, plan.runs);
+  yield;
   /** The run that listed a node last. */
   const listed = new Int32Array(columns.device.length).fill(-1);
   return plan.runs.map((run, r): Draft => {
