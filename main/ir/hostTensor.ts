@@ -23,7 +23,8 @@ export function hostTensor(dtype: DType, shape: readonly number[], data: ArrayLi
   return { dtype, shape, data: data instanceof Float64Array ? data : Float64Array.from(data) };
 }
 
-export const hostScalar = (dtype: DType, value: number): HostTensor => hostTensor(dtype, [], [value]);
+export const hostScalar = (dtype: DType, value: number): HostTensor =>
+  hostTensor(dtype, [], dtype === "c64" ? [value, 0] : [value]);
 
 /** Row-major strides in elements. */
 export function stridesOf(shape: readonly number[]): number[] {

@@ -9,6 +9,8 @@ export const TRAITS = [
   "commutative",
   "idempotent",
   "view",
+  // Every element of a result is an element of an operand or a constant.
+  "movement",
   "reduction",
   "sensitive",
   "random",

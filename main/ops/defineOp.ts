@@ -17,6 +17,7 @@ import type { NodeInfo } from "../ir/nodeInfo.ts";
 import type { OpSpec, Range, Trait } from "../ir/opTable.ts";
 import type { TensorType } from "../ir/type.ts";
 import { wrapWhole } from "../ir/wholeNumbers.ts";
+import { moveParts } from "./complexParts.ts";
 import type { OpBuilder, RegionMaker } from "./opBuilder.ts";
 
 export type { NodeInfo } from "../ir/nodeInfo.ts";
@@ -355,7 +356,10 @@ export function eraseOp(op: OpHead): AnyOp {
     outputCount: op.outputs,
     inferTypes: (inputs, attrs, regions) => asList(erased.infer(inputs, attrs, regions)),
     // Whole numbers wrap in one place, whatever an op's arithmetic is.
-    reference: (inputs, attrs, types, regions) => asList(erased.reference(inputs, attrs, types, regions)).map(wrapped),
+    reference: op.traits.includes("movement")
+      ? (inputs, attrs, types) =>
+          moveParts(inputs, types, (parts, plain) => asList(erased.reference(parts, attrs, plain)))
+      : (inputs, attrs, types, regions) => asList(erased.reference(inputs, attrs, types, regions)).map(wrapped),
     oracle: erased.oracle,
     gradient: erased.gradient,
     tangent: erased.tangent,

@@ -7,7 +7,7 @@ import type { Dim } from "../../ir/dim.ts";
 import { addDims, productOf } from "../../ir/dim.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
-import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
+import { hostScalar } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { scalar, tensor } from "../../ir/type.ts";
 import type { LowerInto } from "./control.ts";
@@ -84,6 +84,5 @@ export function emitScan(
 }
 
 function zeroOf(constant: (data: HostTensor) => CpuValue, { dtype }: TensorType): CpuValue {
-  const plain = plainDType(dtype, "scan");
-  return constant(hostTensor(plain, [], new Float64Array(plain === "c64" ? 2 : 1)));
+  return constant(hostScalar(plainDType(dtype, "scan"), 0));
 }

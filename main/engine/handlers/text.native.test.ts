@@ -78,6 +78,33 @@ test("arrays come from files here, or are sent; a name that is not there is told
   await expect(wrong).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
 });
 
+/** Columns in front, and the last of them left out. */
+const TURNED = `graph "turned" {
+  %z = input : c64[R,3]
+  %t = transpose(%z) {perm: [1, 0]}
+  %y = slice(%t) {axis: 0, start: 0, length: 2, step: 1}
+  return "y" = %y
+}
+`;
+
+test.each(["cpu", "mlx"])("on %s complex arrays are read as they are written, and move as numbers", async (device) => {
+  const values = Float64Array.from({ length: 12 }, (_, i) => i);
+  const run = (text: string, bytes: Uint8Array) =>
+    engine.client.call("text.run", { text, device, inputs: { z: { name: "z.npy", bytes } } });
+  const bytes = npyBytes("c64", [2, 3], values);
+  const turned = outputOf(await run(TURNED, bytes));
+  expect(turned).toMatchObject({ dtype: "c64", shape: [2, 2], error: 0 });
+  expect([...turned.values]).toEqual([0, 1, 6, 7, 2, 3, 8, 9]);
+  const back = npyBytes(turned.dtype, turned.shape, turned.values);
+  const again = outputOf(await run(TURNED.replace("[R,3]", "[R,2]"), back));
+  expect([...again.values]).toEqual([0, 1, 2, 3, 6, 7, 8, 9]);
+  const real = run(TURNED.replace("c64", "f32"), bytes);
+  await expect(real).rejects.toMatchObject({
+    code: "INPUT_ARGUMENT",
+    message: "[run] z: got complex numbers, expected real ones",
+  });
+});
+
 test("an infinite distance from the reference is a word, which JSON has", async () => {
   // f32 has no 1e40, which the float64 reference has.
   const text = 'graph "g" {\n %x = input : f32[1]\n %y = mul(%x, %x)\n return "y" = %y\n}\n';

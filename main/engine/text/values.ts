@@ -20,7 +20,7 @@ import type { GraphInput } from "../../runtime/device.ts";
 import { initialTensor, memoryParamsOf } from "../../runtime/memoryLeaves.ts";
 import { tensorOf } from "../../runtime/numbers.ts";
 import type { NpyArray } from "../../training/data/npy.ts";
-import { readNpy } from "../../training/data/npy.ts";
+import { isComplex, readNpy } from "../../training/data/npy.ts";
 import type { Inflate } from "../../training/data/npz.ts";
 import { readNpz } from "../../training/data/npz.ts";
 import type { ModelFiles } from "../services.ts";
@@ -49,7 +49,8 @@ export async function givenNumbers(
   { inputs }: Asked,
   signal: AbortSignal,
 ): Promise<Given> {
-  const names = inputsOf(graph).map(({ name }) => name);
+  const leaves = inputsOf(graph);
+  const names = leaves.map(({ name }) => name);
   const found = new Map<string, { readonly numbers: ArrayLike<number>; readonly shape?: readonly number[] }>();
   for (const [name, said] of Object.entries(inputs)) {
     if (!names.includes(name))
@@ -59,6 +60,10 @@ export async function givenNumbers(
     if ("numbers" in said) found.set(name, said);
     else {
       const array = await arrayOf(from, said, said.array ?? name, signal);
+      if (isComplex(array) && leaves.find((leaf) => leaf.name === name)?.type.dtype !== "c64")
+        throw new WorkbenchError("INPUT_ARGUMENT", `[run] ${name}: got complex numbers, expected real ones`, {
+          hint: "Save its real part, or take c64 for the input.",
+        });
       found.set(name, { numbers: array.data, shape: array.shape });
     }
   }

@@ -4,7 +4,7 @@ import { productOf } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
-import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
+import { hostScalar } from "../../ir/hostTensor.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 
 /** A scalar of the dtype of `x`; it broadcasts. */
@@ -12,7 +12,7 @@ export const scalarLike = (g: OpBuilder, x: Value, value: number): Value =>
   g.constant(hostScalar(plainDType(g.typeOf(x).dtype, "constant"), value));
 
 export const filled = (g: OpBuilder, dtype: DType, shape: Shape, value: number): Value =>
-  g.expand([g.constant(dtype === "c64" ? hostTensor(dtype, [], [value, 0]) : hostScalar(dtype, value))], { shape });
+  g.expand([g.constant(hostScalar(dtype, value))], { shape });
 
 export const filledLike = (g: OpBuilder, x: Value, value: number): Value => {
   const { dtype, shape } = g.typeOf(x);

@@ -8,7 +8,7 @@ import { productOf } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { isFloat, plainDType } from "../../ir/dtype.ts";
 import type { Graph, Value } from "../../ir/graph.ts";
-import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
+import { hostScalar } from "../../ir/hostTensor.ts";
 import { inlineGraph } from "../../ir/nested.ts";
 import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import type { TensorType } from "../../ir/type.ts";
@@ -104,8 +104,7 @@ export function overTokens(
   return [y, after];
 }
 
-const zero = (g: OpBuilder, dtype: DType): Value =>
-  g.constant(dtype === "c64" ? hostTensor("c64", [], new Float64Array(2)) : hostScalar(dtype, 0));
+const zero = (g: OpBuilder, dtype: DType): Value => g.constant(hostScalar(dtype, 0));
 
 const emptyRows = (g: OpBuilder, type: TensorType): Value =>
   g.expand([zero(g, plainDType(type.dtype, "scan"))], { shape: type.shape });

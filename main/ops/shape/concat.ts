@@ -84,7 +84,7 @@ export const concat: Op<"concat", ConcatAttrs, AnyNumber> = defineOp({
         { axis: shiftAxis(axis, rankOf(node)) },
       ),
   },
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: {
     cpu: cpuKernel("concat", {
       takes: MOVABLE,

@@ -41,7 +41,7 @@ export const expand: Op<"expand", ExpandAttrs, 1> = defineOp({
     rule: ({ g, inputs: [x], attrs: { shape }, size }) =>
       g.expand([alignRank(g, x, true, shape.length)], { shape: [size, ...shape] }),
   },
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: {
     cpu: cpuKernel("expand", { takes: MOVABLE }),
     coreml: milNative((e, [x], _attrs, node) => {

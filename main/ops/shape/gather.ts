@@ -4,6 +4,7 @@ import { attr } from "../../ir/attributes.ts";
 import { isInteger, isPacked } from "../../ir/dtype.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { formatType, normalizeAxis, tensor } from "../../ir/type.ts";
+import { ofEachPart } from "../complexParts.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
 import { axisParam, rankOf, shiftAxis } from "../families/axes.ts";
@@ -57,7 +58,8 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       const { dtype, shape } = g.typeOf(table);
       if (isPacked(dtype)) return [undefined, undefined];
       const along = normalizeAxis(axis, shape.length, "gather");
-      return [g.scatter_add([ct, indices], { axis: along, size: shape[along] ?? 0 }), undefined];
+      const size = shape[along] ?? 0;
+      return [ofEachPart(g, ct, (part) => g.scatter_add([part, indices], { axis: along, size })), undefined];
     },
   },
   batching: {
@@ -71,7 +73,7 @@ export const gather: Op<"gather", GatherAttrs, 2> = defineOp({
       return g.gather(inputs, { axis: 0 });
     },
   },
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   moves: "picks",
   backends: {
     cpu: cpuKernel("gather", {

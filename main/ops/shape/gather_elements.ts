@@ -58,7 +58,7 @@ export const gather_elements: Op<"gather_elements", GatherElementsAttrs, 2> = de
       },
     },
   },
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   samples: withDoubles([
     sample("last axis, odd sizes", [normal(1, [3, 5]), integers(2, [3, 2], 0, 4)], { axis: -1 }),
     sample("middle of three", [normal(3, [2, 3, 2]), integers(4, [2, 5, 2], 0, 2)], { axis: 1 }),

@@ -46,7 +46,7 @@ export const gather_nd: Op<"gather_nd", NoAttrs, 2> = defineOp({
     cpu: cpuKernel("gather_nd", { takes: [MOVABLE, ["i32"]] }),
     mlx: mlxCall("take_places", { takes: "any" }),
   },
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   samples: withDoubles([
     sample("elements, odd sizes", [normal(1, [3, 5]), values([0, 4, 2, 1, 0, 4], [3, 2], "i32")], {}),
     sample("rows of two axes", [normal(2, [2, 3, 4]), values([1, 2, 0, 0], [2, 1, 2], "i32")], {}),

@@ -59,7 +59,7 @@ export const narrow: Op<"narrow", NarrowAttrs, 1> = defineOp({
     },
   },
   batching: axisBatching("narrow"),
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: {
     cpu: cpuKernel("narrow", {
       takes: MOVABLE,

@@ -1,12 +1,14 @@
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { attr } from "../../ir/attributes.ts";
 import { addDims } from "../../ir/dim.ts";
-import { isFloat, plainDType } from "../../ir/dtype.ts";
+import { isContinuous, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
+import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf, stridesOf } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp } from "../defineOp.ts";
+import { moveParts } from "../complexParts.ts";
 import { bordered } from "../families/constants.ts";
 import { at, boundShape } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
@@ -39,6 +41,21 @@ function parts(g: OpBuilder, [x]: readonly [Value], { before, after, mode, value
   return padded === x ? g.reshape([x], { shape }) : padded;
 }
 
+function padded(x: HostTensor, { before, mode, value = 0 }: PadAttrs, shape: readonly number[]): HostTensor {
+  const [from, to] = [stridesOf(x.shape), stridesOf(shape)];
+  const out = new Float64Array(sizeOf(shape)).map((_, i) => {
+    let place = 0;
+    for (const [axis, size] of shape.entries()) {
+      const position = (Math.floor(i / at(to, axis)) % size) - at(before, axis);
+      const own = at(x.shape, axis);
+      if (mode === "constant" && (position < 0 || position >= own)) return value;
+      place += (mode === "constant" ? position : inside(position, own, mode)) * at(from, axis);
+    }
+    return at(x.data, place);
+  });
+  return hostTensor(x.dtype, shape, out);
+}
+
 export const pad: Op<"pad", PadAttrs, 1> = defineOp({
   name: "pad",
   summary:
@@ -60,7 +77,7 @@ export const pad: Op<"pad", PadAttrs, 1> = defineOp({
         "IR_SHAPE",
         `[pad] before and after: got ${before.join(",")} and ${after.join(",")}, expected a size from 0 for each axis of ${formatType(x)}`,
       );
-    if (!isFloat(dtype) && !Number.isInteger(value))
+    if (!isContinuous(dtype) && !Number.isInteger(value))
       throw new WorkbenchError("IR_ATTRIBUTE", `[pad] value: got ${value}, expected one of ${dtype}`);
     const empty = x.shape.findIndex((size, axis) => size === 0 && at(before, axis) + at(after, axis) > 0);
     if (mode !== "constant" && empty >= 0)
@@ -70,20 +87,12 @@ export const pad: Op<"pad", PadAttrs, 1> = defineOp({
       x.shape.map((size, axis) => addDims(size, at(before, axis) + at(after, axis))),
     );
   },
-  reference: ([x], { before, mode, value = 0 }, [type]) => {
-    const shape = boundShape(type, "pad");
-    const [from, to] = [stridesOf(x.shape), stridesOf(shape)];
-    const out = new Float64Array(sizeOf(shape)).map((_, i) => {
-      let place = 0;
-      for (const [axis, size] of shape.entries()) {
-        const position = (Math.floor(i / at(to, axis)) % size) - at(before, axis);
-        const own = at(x.shape, axis);
-        if (mode === "constant" && (position < 0 || position >= own)) return value;
-        place += (mode === "constant" ? position : inside(position, own, mode)) * at(from, axis);
-      }
-      return at(x.data, place);
-    });
-    return hostTensor(x.dtype, shape, out);
+  // A border of a number is that number in the real parts, and 0 in the imaginary ones.
+  reference: ([x], attrs, types) => {
+    const [made] = moveParts([x], types, ([part = x], plain, which) => [
+      padded(part, which === "real" ? attrs : { ...attrs, value: 0 }, boundShape(plain[0], "pad")),
+    ]);
+    return made ?? x;
   },
   oracle: {
     numpy: lines(

@@ -50,7 +50,7 @@ export const reverse: Op<"reverse", ReverseAttrs, 1> = defineOp({
     rule: ({ g, inputs: [x], attrs, node }) =>
       g.reverse([x], { axes: axesOf(attrs, node.inputs[0]).map((axis) => axis + 1) }),
   },
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: {
     cpu: cpuKernel("slice", {
       takes: MOVABLE,

@@ -60,7 +60,7 @@ export const roll: Op<"roll", RollAttrs, 1> = defineOp({
   },
   oracle: { numpy: 'np.roll(x0, a["shift"], a["axis"])' },
   ...byParts(parts),
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   samples: withDoubles([
     sample("last axis, odd sizes", [normal(1, [3, 5])], { axis: -1, shift: 2 }),
     sample("towards the front, more than once round", [integers(2, [5, 2], -9, 9)], { axis: 0, shift: -7 }),

@@ -63,7 +63,7 @@ export const slice: Op<"slice", SliceAttrs, 1> = defineOp({
   oracle: { numpy: 'np.take(x0, a["start"] + a["step"] * np.arange(a["length"]), a["axis"])' },
   gradient: decomposed(parts),
   batching: axisBatching("slice"),
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: {
     cpu: cpuKernel("slice", {
       takes: MOVABLE,

@@ -75,7 +75,7 @@ export const split: Op<"split", SplitAttrs, 1, "many"> = defineOp({
     ],
   },
   batching: axisBatching("split"),
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: {
     cpu: decomposed(pieces),
     coreml: milNative((e, [x], { axis, sizes }) =>

@@ -64,7 +64,7 @@ export const tile: Op<"tile", TileAttrs, 1> = defineOp({
   },
   oracle: { numpy: 'np.tile(x0, a["reps"])' },
   ...own,
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: { ...own.backends, coreml: milNative((e, [x], { reps }) => e.op("tile", { x, reps })) },
   samples: withDoubles([
     sample("both axes, odd sizes", [normal(1, [3, 5])], { reps: [2, 3] }),

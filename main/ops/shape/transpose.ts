@@ -48,7 +48,7 @@ export const transpose: Op<"transpose", TransposeAttrs, 1> = defineOp({
     kind: "rule",
     rule: ({ g, inputs: [x], attrs: { perm } }) => g.transpose([x], { perm: [0, ...perm.map((axis) => axis + 1)] }),
   },
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   backends: {
     cpu: cpuKernel("transpose", { takes: MOVABLE, params: ({ perm }) => ({ perm }) }),
     coreml: milNative((e, [x], { perm }) =>

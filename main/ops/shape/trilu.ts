@@ -48,7 +48,7 @@ export const trilu: Op<"trilu", TriluAttrs, 1> = defineOp({
   },
   oracle: { numpy: '(np.triu if a["upper"] else np.tril)(x0, a["k"])' },
   ...byParts(parts),
-  traits: ["pure"],
+  traits: ["pure", "movement"],
   samples: withDoubles([
     sample("lower, odd sizes", [normal(1, [3, 5])], { upper: false, k: 0 }),
     sample("upper, above the diagonal, batch", [integers(2, [2, 4, 3], -9, 9)], { upper: true, k: 1 }),

@@ -59,7 +59,7 @@ export const where: Op<"where", NoAttrs, 3> = defineOp({
     },
   },
   batching: { kind: "elementwise" },
-  traits: ["pure", "elementwise"],
+  traits: ["pure", "elementwise", "movement"],
   backends: {
     cpu: cpuKernel("where", { takes: MOVABLE }),
     coreml: milNative((e, [cond, a, b], _attrs, node) => {

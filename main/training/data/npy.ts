@@ -11,9 +11,11 @@ export interface NpyArray {
   readonly shape: readonly number[];
   /** As the file has it: "f4", "i8". */
   readonly type: string;
-  /** Row by row, whatever order the file has. */
+  /** Row by row, whatever order the file has; complex numbers are pairs. */
   readonly data: NumberArray;
 }
+
+export const isComplex = ({ type }: NpyArray): boolean => type.startsWith("c");
 
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59];
 const LONGEST_HEADER = 65_536;
@@ -29,6 +31,9 @@ const DTYPES: Readonly<Record<string, { readonly dtype: DType; readonly bytes: n
   u1: { dtype: "u8", bytes: 1 },
   u4: { dtype: "u32", bytes: 4 },
   b1: { dtype: "u8", bytes: 1 },
+  // Two floats each, as both are held here.
+  c8: { dtype: "c64", bytes: 8 },
+  c16: { dtype: "f64", bytes: 16 },
 };
 
 export function readNpy(file: string, bytes: Uint8Array): NpyArray {
@@ -59,7 +64,8 @@ export function readNpy(file: string, bytes: Uint8Array): NpyArray {
     );
   // A copy begins at a whole word, which views of larger numbers need.
   const data = numbersIn(known.dtype, bytes.slice(end));
-  return { shape, type, data: fortran && shape.length > 1 ? rowByRow(data, shape) : data };
+  const array = { shape, type, data };
+  return fortran && shape.length > 1 ? { ...array, data: rowByRow(array) } : array;
 }
 
 const malformed = (file: string, what: string): WorkbenchError =>
@@ -118,12 +124,15 @@ function fieldsOf(file: string, text: string): Fields {
 }
 
 /** From the first axis moving fastest to the last one moving fastest. */
-function rowByRow(data: NumberArray, shape: readonly number[]): NumberArray {
+function rowByRow(array: NpyArray): NumberArray {
+  const { data, shape } = array;
+  const width = isComplex(array) ? 2 : 1;
   const out = data.slice();
   const place = shape.map(() => 0);
   const strides = shape.map((_, axis) => shape.slice(0, axis).reduce((product, size) => product * size, 1));
-  for (let i = 0; i < out.length; i++) {
-    out[i] = data[place.reduce((sum, index, axis) => sum + index * (strides[axis] ?? 0), 0)] ?? 0;
+  for (let i = 0; i < out.length; i += width) {
+    const from = width * place.reduce((sum, index, axis) => sum + index * (strides[axis] ?? 0), 0);
+    for (let part = 0; part < width; part++) out[i + part] = data[from + part] ?? 0;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
       const next = (place[axis] ?? 0) + 1;
       place[axis] = next < (shape[axis] ?? 1) ? next : 0;

@@ -22,6 +22,7 @@ import type { MemoryLeaf } from "../../runtime/memoryLeaves.ts";
 import { initialTensor, memoryParamsOf } from "../../runtime/memoryLeaves.ts";
 import { batches, heldOut } from "../data/order.ts";
 import type { NpyArray } from "../data/npy.ts";
+import { isComplex } from "../data/npy.ts";
 import { shapesIn } from "./linear.ts";
 import type { Inputs, Prepared, Recipe, RecipeData, RecipeRequest } from "./recipe.ts";
 
@@ -88,7 +89,7 @@ function rowsOf(data: RecipeData | undefined, inputs: readonly GraphInput[]): Ro
       `${name}[rows${type.shape
         .slice(1)
         .map((dim) => `,${dim}`)
-        .join("")}]`,
+        .join("")}]${type.dtype === "c64" ? " of complex numbers" : ""}`,
   );
   if (data === undefined)
     throw refused(`data: got none, expected arrays ${expected.join(", ")}`, "numpy.savez(path, x=…) writes them.");
@@ -98,6 +99,7 @@ function rowsOf(data: RecipeData | undefined, inputs: readonly GraphInput[]): Ro
   const fits = found.every(
     ({ array, type }) =>
       array?.shape.length === type.shape.length &&
+      isComplex(array) === (type.dtype === "c64") &&
       array.shape.every((size, axis) => (axis === 0 ? size === count : size === type.shape[axis])),
   );
   if (!fits || count === 0)
@@ -121,7 +123,7 @@ const arrayOf = (data: RecipeData, name: string): NpyArray | undefined =>
 
 function rowsIn(array: NpyArray, rows: readonly number[], name: string, type: GraphInput["type"]): HostTensor {
   const shape = [rows.length, ...array.shape.slice(1)];
-  const width = sizeOf(array.shape.slice(1));
+  const width = sizeOf(array.shape.slice(1)) * (isComplex(array) ? 2 : 1);
   const numbers = new Float64Array(rows.length * width);
   rows.forEach((row, i) => {
     for (let at = 0; at < width; at++) numbers[i * width + at] = array.data[row * width + at] ?? 0;

@@ -1,6 +1,7 @@
 /** Linear regression: the smallest training there is. Its own data are eight points of a plane without noise. */
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Graph } from "../../ir/graph.ts";
+import { isComplex } from "../data/npy.ts";
 import { batches, heldOut } from "../data/order.ts";
 import { net } from "./netParts.ts";
 import type { Inputs, Recipe, RecipeData } from "./recipe.ts";
@@ -29,8 +30,8 @@ function pointsOf(data: RecipeData | undefined): Points {
   if (data === undefined) return ownPoints();
   const [x, target] = data.kind === "arrays" ? [data.arrays.get("x"), data.arrays.get("target")] : [];
   const [rows = 0, columns = 0] = x?.shape ?? [];
-  const fits = x?.shape.length === 2 && rows > 0 && columns > 0 && target?.data.length === rows;
-  if (x === undefined || target === undefined || !fits)
+  const fits = x?.shape.length === 2 && x.data.length === rows * columns && target?.data.length === rows;
+  if (x === undefined || target === undefined || rows * columns === 0 || !fits)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",
       `[${data.name}] arrays: got ${shapesIn(data)}, expected x[rows,columns] and target[rows]`,
@@ -44,7 +45,10 @@ export const shapesIn = (data: RecipeData): string =>
     ? "a text"
     : [...data.arrays]
         .slice(0, 8)
-        .map(([name, { shape }]) => `${name.slice(0, 40)}[${shape.join(",")}]`)
+        .map(
+          ([name, array]) =>
+            `${name.slice(0, 40)}[${array.shape.join(",")}]${isComplex(array) ? " of complex numbers" : ""}`,
+        )
         .join(", ");
 
 /** Squares of what is missing, summed or averaged. */
