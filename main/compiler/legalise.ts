@@ -12,7 +12,7 @@ import { isLeaf } from "../ir/graph.ts";
 import { graphHash } from "../ir/hash.ts";
 import { mapRegions } from "../ir/nested.ts";
 import { rewrite } from "../ir/rewrite.ts";
-import { finish } from "../ir/steps.ts";
+import { each, finish } from "../ir/steps.ts";
 import type { Steps } from "../ir/steps.ts";
 import { formatType } from "../ir/type.ts";
 import type { Backend } from "../ops/defineOp.ts";
@@ -74,13 +74,20 @@ export function* legalise(
 ): Steps<Legalised> {
   const supports = supportsOf(backend, policy);
   let current = graph;
+  /** Of the last walk, which changes nothing. */
+  let blocked = new Map<NodeId, string>();
   for (let depth = 0; ; depth++) {
     throwIfCancelled(signal);
     const before = current;
+    blocked = new Map();
     const walk = rewrite(opTable, before, `legalise for ${backend}`, (node, map, replace) => {
       if (isLeaf(node)) return undefined;
       const support = supports(before, node);
-      if (support.state !== "decomposed") return undefined;
+      if (support.state === "native") return undefined;
+      if (support.state !== "decomposed") {
+        blocked.set(node.id, support.reason);
+        return undefined;
+      }
       return partsOf(opBuilder(replace()), before, node, node.inputs.map(map), support);
     });
     const { graph: after, changed } = yield* walk;
@@ -89,15 +96,11 @@ export function* legalise(
     current = after;
   }
   const inner = legalRegions(current, backend, signal, policy);
+  if (inner.graph !== current) blocked = yield* blockedIn(inner.graph, supports);
   current = inner.graph;
-  const blocked = new Map<NodeId, string>();
   for (const node of current.nodes) {
-    if (node.id % SLICE === 0) yield;
-    if (isLeaf(node)) continue;
-    const support = supports(current, node);
-    const stuck = inner.stuckIn(node);
-    if (support.state !== "native") blocked.set(node.id, support.reason);
-    else if (stuck !== undefined) blocked.set(node.id, stuck);
+    const stuck = node.regions.length === 0 ? undefined : inner.stuckIn(node);
+    if (stuck !== undefined && !blocked.has(node.id)) blocked.set(node.id, stuck);
   }
   let report: DispatchReport | undefined;
   return {
@@ -107,6 +110,15 @@ export function* legalise(
       return (report ??= finish(dispatchReport(graph, backend, policy)));
     },
   };
+}
+
+function* blockedIn(graph: Graph, supports: (graph: Graph, node: Node) => Support): Steps<Map<NodeId, string>> {
+  const blocked = new Map<NodeId, string>();
+  yield* each(graph.nodes, SLICE, (node) => {
+    const support = isLeaf(node) ? undefined : supports(graph, node);
+    if (support !== undefined && support.state !== "native") blocked.set(node.id, support.reason);
+  });
+  return blocked;
 }
 
 /** The sub-graphs of all nodes made legal; one that cannot run stays as it is, and its node with it. */

@@ -29,7 +29,18 @@ export const WINDOW_FLAGS: Readonly<Record<string, readonly string[]>> = {
   /** A text, or the demo graph on a target. */
   run: ["--prompt", ...SAMPLING, ...MACHINE],
   bench: [
-    ...["--device", "--pp", "--tg", "--depth", "--threads", "--precision", "--repeats", "--seconds", "--warmup"],
+    ...[
+      "--device",
+      "--pp",
+      "--tg",
+      "--depth",
+      "--threads",
+      "--precision",
+      "--cache-type",
+      "--repeats",
+      "--seconds",
+      "--warmup",
+    ],
     "--also",
   ],
   profile: ["--device", "--pp", "--tg"],

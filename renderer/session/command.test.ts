@@ -55,7 +55,16 @@ const FULL: readonly CommandLine[] = [
   { kind: "hybrid", device: "coreml", target },
   {
     ...{ kind: "bench", device: "mlx", otherDevices: ["cpu"], otherModels: ["b.gguf"], promptTokens: "8, 16" },
-    ...{ generateTokens: "4", depth: "0, 64", threads: "1-4", precision: "f16", repeats: 2, warmup: 3, seconds: 0 },
+    ...{
+      generateTokens: "4",
+      depth: "0, 64",
+      threads: "1-4",
+      precision: "f16",
+      cacheType: "q8_0",
+      repeats: 2,
+      warmup: 3,
+      seconds: 0,
+    },
   },
   {
     ...{ kind: "bench", device: "mlx", otherDevices: [], otherModels: [], promptTokens: "8", generateTokens: "4" },

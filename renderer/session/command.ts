@@ -66,6 +66,7 @@ export type CommandLine =
       readonly depth: string;
       readonly threads: string;
       readonly precision?: Precision;
+      readonly cacheType?: CacheType | null;
       readonly repeats: number;
       readonly warmup: number;
       readonly seconds: number;
@@ -229,6 +230,7 @@ export function commandText(
           ...(command.depth.trim() === "0" ? [] : listFlag("--depth", command.depth)),
           ...listFlag("--threads", command.threads),
           ...precisionFlags(command),
+          ...flag("--cache-type", command.cacheType),
           ...flag("--repeats", command.seconds === 0 ? command.repeats : null),
           ...flag("--seconds", command.seconds === 0 ? null : command.seconds),
           ...flag("--warmup", command.warmup),

@@ -1,9 +1,11 @@
 /** What is measured: lists of tokens, depths and threads, devices and models in turn, how often; and how long that may take. */
 import type { ReactNode } from "react";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
+import { cacheTypeOptions, isPacked, OWN, PACKED_ELSEWHERE, sharedCacheTypes } from "../../devices/cacheTypes.ts";
 import { PRECISIONS } from "../../devices/precisions.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
+import { cacheType } from "../../../main/contract/views/common.ts";
 import { precision } from "../../../main/contract/views/graph.ts";
 import { ChoiceField, NumberField } from "../../ui/fields.tsx";
 import { count, duration, plural } from "../../ui/format.ts";
@@ -113,6 +115,7 @@ export function MatrixEditor(): ReactNode {
           options={PRECISIONS}
           onChange={(id) => set({ precision: precision.parse(id) })}
         />
+        <CacheTypeField />
         <DevicePicker
           label="Measured on"
           lead="On"
@@ -139,6 +142,25 @@ export function MatrixEditor(): ReactNode {
         )}
       </div>
     </section>
+  );
+}
+
+/** Only what all that is measured takes. Packed ones the CPU engine alone has. */
+function CacheTypeField(): ReactNode {
+  const settings = useBench((s) => s.benchSettings);
+  const set = useBench((s) => s.setBench);
+  const devices = useBench((s) => current(s.info)?.devices ?? null);
+  const measured = [settings.device, ...settings.otherDevices];
+  const types = sharedCacheTypes(measured.map((id) => devices?.find((device) => device.id === id)));
+  if (types.length === 0) return null;
+  return (
+    <ChoiceField
+      label="Cache"
+      value={settings.cacheType ?? OWN}
+      options={cacheTypeOptions(types)}
+      hint={types.some(isPacked) ? undefined : PACKED_ELSEWHERE}
+      onChange={(id) => set({ cacheType: id === OWN ? null : cacheType.parse(id) })}
+    />
   );
 }
 

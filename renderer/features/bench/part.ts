@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { BenchResult } from "../../../main/contract/views/bench.ts";
 import { benchDone } from "../../../main/contract/views/bench.ts";
 import { fileName } from "../../../main/contract/views/session.ts";
+import { cacheType } from "../../../main/contract/views/common.ts";
 import { precision } from "../../../main/contract/views/graph.ts";
 import { runDevice } from "../../../main/contract/views/engine.ts";
 import { documentPart } from "../../session/document.ts";
@@ -15,6 +16,7 @@ const settings = z.object({
   otherDevices: z.array(runDevice),
   ...{ promptTokens: list, generateTokens: list, depth: list, threads: list },
   precision: precision.default("f32"),
+  cacheType: cacheType.nullable().default(null),
   ...{ repeats: z.number(), warmup: z.number(), seconds: z.number() },
 });
 const entry = z.object({ id: z.number(), at: z.number(), model: z.string(), result: benchDone });

@@ -2,6 +2,7 @@
 import { readNumberList } from "../../../main/contract/numberList.ts";
 import type { BenchInput, BenchResult } from "../../../main/contract/views/bench.ts";
 import { LEAST_REPEATS, MOST_CELLS } from "../../../main/contract/views/bench.ts";
+import type { CacheType } from "../../../main/contract/views/common.ts";
 import type { Precision } from "../../../main/contract/views/graph.ts";
 import type { RunDevice } from "../../../main/contract/views/engine.ts";
 import { DEFAULT_DEVICE } from "../../../main/contract/views/engine.ts";
@@ -20,6 +21,8 @@ export interface BenchSettings {
   readonly threads: string;
   /** In which floats the CPU engine or MLX computes. */
   readonly precision: Precision;
+  /** Element type of keys and values; null: the device's own. */
+  readonly cacheType: CacheType | null;
   readonly repeats: number;
   readonly warmup: number;
   /** As many repeats as fit into this time, at most `repeats`; 0: all of them. */
@@ -35,6 +38,7 @@ export const INITIAL_SETTINGS: BenchSettings = {
   depth: "0",
   threads: "",
   precision: "f32",
+  cacheType: null,
   repeats: LEAST_REPEATS,
   warmup: 1,
   seconds: 0,
@@ -81,6 +85,7 @@ export function requestOf(settings: BenchSettings, lists: Lists): Omit<BenchInpu
     depth: [...lists.depth],
     threads: lists.threads.length === 0 ? null : [...lists.threads],
     precision: settings.precision,
+    cacheType: settings.cacheType,
     repeats: settings.repeats,
     warmup: settings.warmup,
     seconds: settings.seconds === 0 ? null : settings.seconds,

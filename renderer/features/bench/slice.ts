@@ -4,6 +4,7 @@ import type { BenchItem, BenchResult } from "../../../main/contract/views/bench.
 import { BENCH_HISTORY, identityOf } from "../../../main/contract/views/session.ts";
 import type { WireError } from "../../../main/diagnostics/errors.ts";
 import { toWireError } from "../../../main/diagnostics/errors.ts";
+import { sharedCacheTypes } from "../../devices/cacheTypes.ts";
 import { createTask, current, isCancelled } from "../../session/async.ts";
 import type { SliceTools } from "../../session/slice.ts";
 import { toggleOfTwo } from "../../session/toggleOfTwo.ts";
@@ -86,7 +87,7 @@ const nextNumber = (results: readonly BenchEntry[]): number => 1 + Math.max(0, .
 
 export function createBenchSlice({ engine, set, get, on }: SliceTools<BenchSlice>): BenchSlice {
   const task = createTask();
-  on("runnerChanged", (device) => set({ benchSettings: { ...get().benchSettings, device } }));
+  on("runnerChanged", (device) => get().setBench({ device }));
   on("modelLeft", ({ opensAgain }) => {
     if (opensAgain) return;
     task.abandon();
@@ -136,7 +137,14 @@ export function createBenchSlice({ engine, set, get, on }: SliceTools<BenchSlice
     },
     toggleComparedBench: (id) => set({ comparedBench: toggleOfTwo(get().comparedBench, id) }),
     toggleComparedTest: (place) => set({ comparedTests: toggleOfTwo(get().comparedTests, place) }),
-    setBench: (part) => set({ benchSettings: { ...get().benchSettings, ...part } }),
+    setBench: (part) => {
+      const next = { ...get().benchSettings, ...part };
+      const devices = current(get().info)?.devices;
+      const measured = [next.device, ...next.otherDevices].map((id) => devices?.find((device) => device.id === id));
+      // A type that one of them does not take would refuse the whole benchmark.
+      const takes = next.cacheType === null || sharedCacheTypes(measured).includes(next.cacheType);
+      set({ benchSettings: takes ? next : { ...next, cacheType: null } });
+    },
     async startBench(conditions = "wait") {
       const { model, benchRunning, benchSettings: settings } = get();
       const open = current(model);

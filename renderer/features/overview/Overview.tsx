@@ -1,7 +1,8 @@
 /** The overview: the file, whether it fits, its speed, its route, its contents. */
 import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { ReactNode } from "react";
-import type { Ability } from "../../../main/contract/views/common.ts";
+import { useState } from "react";
+import type { Ability, CacheType } from "../../../main/contract/views/common.ts";
 import type { Overview as OverviewView } from "../../../main/contract/views/model.ts";
 import { ROUTED } from "../../../main/contract/views/graph.ts";
 import { FileBlocks } from "../../graph/FileBlocks.tsx";
@@ -31,7 +32,8 @@ export interface OverviewProps {
 export function Overview({ measured, onReport, children }: OverviewProps): ReactNode {
   const overview = useSession((state) => current(state.model));
   const subject = useSubject();
-  const verdicts = useVerdict();
+  const [cacheType, setCacheType] = useState<CacheType | null>(null);
+  const verdicts = useVerdict("all", cacheType);
   // The others have one device and one form of weights: there is nothing to compare.
   const placed = useSession((state) => state.backend === ROUTED.backend);
   if (overview === null) return null;
@@ -46,6 +48,7 @@ export function Overview({ measured, onReport, children }: OverviewProps): React
           own={overview.canGraph.ok ? (current(verdicts.own)?.own ?? null) : null}
           measured={measured}
           runs={overview.canRun.ok}
+          cache={{ type: cacheType, choose: setCacheType, all: current(verdicts.all) }}
         />
         {overview.canGraph.ok ? <RouteCard wide={overview.mix.length === 0} /> : null}
         {overview.canGraph.ok || overview.file === null ? null : (

@@ -1,8 +1,11 @@
 /** Whether the model fits and how fast it runs, both with their arithmetic. */
 import type { ReactNode } from "react";
-import type { SpeedView, VerdictRow } from "../../../main/contract/views/cost.ts";
+import type { SpeedView, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
 import type { Forecast } from "../../../main/contract/views/model.ts";
-import type { Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
+import type { CacheType, Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
+import { cacheType } from "../../../main/contract/views/common.ts";
+import { anyCacheTypes, cacheTypeOptions, isPacked, keptElsewhere, OWN } from "../../devices/cacheTypes.ts";
 import { deviceTitle } from "../../devices/choices.ts";
 import { useDevices } from "../../devices/useDevices.ts";
 import { current } from "../../session/async.ts";
@@ -54,15 +57,24 @@ export interface ForecastsProps {
   readonly measured: MeasuredSpeed | null;
   /** Whether there is anything to measure: a header cannot run. */
   readonly runs: boolean;
+  readonly cache: CacheChoice;
 }
 
-export function Forecasts({ forecasts, own, measured, runs }: ForecastsProps): ReactNode {
+/** In which numbers keys and values are kept; null: each device's own. */
+export interface CacheChoice {
+  readonly type: CacheType | null;
+  readonly choose: (type: CacheType | null) => void;
+  /** With a row for what keeps them so. */
+  readonly all: Verdict | null;
+}
+
+export function Forecasts({ forecasts, own, measured, runs, cache }: ForecastsProps): ReactNode {
   const [target] = forecasts;
   const judged = own?.ok === true ? own : null;
   const fit = judged?.fit ?? target?.fit;
   return (
     <>
-      {fit === undefined ? null : <FitCard title={judged?.title ?? target?.title ?? ""} fit={fit} />}
+      {fit === undefined ? null : <FitCard title={judged?.title ?? target?.title ?? ""} fit={fit} cache={cache} />}
       {judged === null || judged.speed.prompt === null ? null : (
         <SpeedCard
           title={judged.title}
@@ -76,7 +88,7 @@ export function Forecasts({ forecasts, own, measured, runs }: ForecastsProps): R
   );
 }
 
-function FitCard({ title, fit }: Pick<Forecast, "title" | "fit">): ReactNode {
+function FitCard({ title, fit, cache }: Pick<Forecast, "title" | "fit"> & { readonly cache: CacheChoice }): ReactNode {
   return (
     <Card title="Will it fit?" aside={`${title}, ${fit.machine}`}>
       <SumRows rows={fit.rows} total={fit.total} />
@@ -84,8 +96,53 @@ function FitCard({ title, fit }: Pick<Forecast, "title" | "fit">): ReactNode {
         <Meter value={fit.total.value / Math.max(1, fit.available.value)} label="Share of the free memory" />
       </div>
       <Note>{fit.sentence}</Note>
-      <MemoryField />
+      <div className={styles["fields"]}>
+        <MemoryField />
+        <CacheField cache={cache} />
+      </div>
+      <CacheNote cache={cache} />
     </Card>
+  );
+}
+
+function CacheField({ cache: { type, choose } }: { readonly cache: CacheChoice }): ReactNode {
+  const devices = useDevices((s) => current(s.info)?.devices ?? null);
+  const hasCache = useSession((state) => !isGraphAlone(current(state.model)?.kind ?? "model"));
+  const options = cacheTypeOptions(anyCacheTypes(devices ?? []));
+  if (!hasCache || options.length === 0) return null;
+  return (
+    <ChoiceField
+      label="Keys and values"
+      value={type ?? OWN}
+      options={options}
+      onChange={(id) => choose(id === OWN ? null : cacheType.parse(id))}
+    />
+  );
+}
+
+/** Where the subject of the window has no such cache: who has it, and what it holds then. */
+function CacheNote({ cache: { type, all } }: { readonly cache: CacheChoice }): ReactNode {
+  const devices = useDevices((s) => current(s.info)?.devices ?? null);
+  const backend = useSession((state) => state.backend);
+  const title = deviceTitle(devices, backend);
+  if (type === null) return null;
+  const other = keptElsewhere(devices ?? [], backend, type);
+  if (other === undefined)
+    return <Note>The memory is that of {type}; speeds are predicted for the device's own type.</Note>;
+  const row = all?.rows.find(({ subject }) => subject.backend === other.backend);
+  const fit = row?.ok === true ? row.fit : null;
+  return (
+    <Note>
+      {title} keeps keys and values in a type of its own, so its sum stays.{" "}
+      {isPacked(type) ? `Only ${other.title} keeps them in ${type}` : `${other.title} keeps them in ${type}`}
+      {fit === null ? (
+        "."
+      ) : (
+        <>
+          : <FigureText figure={fit.total} /> together there.
+        </>
+      )}
+    </Note>
   );
 }
 

@@ -3,6 +3,7 @@
  * ends the question before it; what was shown stays until the answer is there.
  */
 import { useEffect, useState } from "react";
+import type { CacheType } from "../../../main/contract/views/common.ts";
 import type { Subject, Verdict } from "../../../main/contract/views/cost.ts";
 import type { Async } from "../../session/async.ts";
 import { current, failed, IDLE, isCancelled, loading, ready } from "../../session/async.ts";
@@ -23,8 +24,8 @@ export function useSubject(): Subject | null {
   return target === null ? null : { backend, target };
 }
 
-/** `rows`: of the subject only, or of all targets behind it. */
-export function useVerdict(rows: "own" | "all" = "all"): Verdicts {
+/** `rows`: of the subject only, or of all targets behind it. `cacheType`: of keys and values, where something keeps them so. */
+export function useVerdict(rows: "own" | "all" = "all", cacheType: CacheType | null = null): Verdicts {
   const model = useSession((state) => {
     const overview = current(state.model);
     return overview?.canGraph.ok === true ? overview.model : null;
@@ -39,7 +40,7 @@ export function useVerdict(rows: "own" | "all" = "all"): Verdicts {
   useEffect(() => {
     if (model === null || asked === null) return undefined;
     const ending = new AbortController();
-    const of = { model, subject: JSON.parse(asked) as Subject };
+    const of = { model, subject: JSON.parse(asked) as Subject, ...(cacheType !== null && { cacheType }) };
     const answer = async (which: "own" | "all", show: (change: (before: Async<Verdict>) => Async<Verdict>) => void) => {
       show((before) => loading(before));
       try {
@@ -53,6 +54,6 @@ export function useVerdict(rows: "own" | "all" = "all"): Verdicts {
       ending.signal.aborted || rows === "own" ? undefined : answer("all", setAll),
     );
     return () => ending.abort();
-  }, [model, asked, ask, tries, rows]);
+  }, [model, asked, ask, tries, rows, cacheType]);
   return { own, all, retry: () => setTries((n) => n + 1) };
 }
