@@ -49,8 +49,8 @@ export interface MlxPlanFacts {
   readonly weightBytes: number;
   /** Traces that were made. */
   readonly traces: number;
-  /** Calls that took the rows of several sessions at once; those of a trace count when it is made. */
-  readonly joinedCalls: number;
+  /** Products with weights that took the rows of several sessions at once; those of a trace count when it is made. */
+  readonly joinedProducts: number;
 }
 
 export interface MlxPlanHandle extends Disposable {

@@ -67,16 +67,16 @@ describe.skipIf(missing !== undefined)(`what MLX joins ${missing ?? ""}`, () => 
     const products = compiled.steps.filter(({ kernel }) => kernel === "linear").length;
     const sessions = [0, 1, 2].map(() => compiled.open({ symbols: { capacity: 1024 } }));
     await sessions[0]!.tokens.run(draw(0, 1));
-    expect(compiled.facts().joinedCalls).toBe(0);
+    expect(compiled.facts().joinedProducts).toBe(0);
     // Runs at once, of which none ends before the others have begun.
     const results = await Promise.all(sessions.map((session) => session.tokens.run(draw(0, 120))));
     expect(results.map(({ together }) => together)).toEqual([3, 3, 3]);
-    const { joinedCalls, traces } = compiled.facts();
+    const { joinedProducts, traces } = compiled.facts();
     expect(products).toBeGreaterThan(10);
-    expect(joinedCalls % products).toBe(0);
+    expect(joinedProducts % products).toBe(0);
     // A trace is walked once for each number of sessions; the other modes walk in each step.
-    if (mode === "compiled") expect(traces - 1).toBe(joinedCalls / products);
-    else expect(joinedCalls / products).toBeGreaterThan(100);
+    if (mode === "compiled") expect(traces - 1).toBe(joinedProducts / products);
+    else expect(joinedProducts / products).toBeGreaterThan(100);
     for (const session of sessions) session.dispose();
     compiled.dispose();
   });

@@ -100,6 +100,12 @@ std::vector<std::span<const Function>> families() {
 
 }  // namespace
 
+Joins joins_of(const Function& function) {
+  const std::span<const Function> elementwise = elementwise_calls();
+  const bool is_elementwise = &function >= elementwise.data() && &function < elementwise.data() + elementwise.size();
+  return is_elementwise ? Joins::broadcast : function.joins;
+}
+
 const Function* find_function(const std::string& name) {
   static const auto* table = [] {
     auto* made = new std::unordered_map<std::string, const Function*>();

@@ -70,6 +70,8 @@ struct Function {
   bool has_bodies = false;
 };
 
+// The calls of calls/elementwise.cpp all join by broadcasting.
+Joins joins_of(const Function& function);
 const Function* find_function(const std::string& name);
 std::vector<const char*> function_names();
 

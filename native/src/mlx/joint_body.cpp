@@ -109,12 +109,15 @@ class Walk {
   }
 
   // True where the call means the same for the rows of all sessions at once: its result has rows,
-  // and each operand either as many of them, or none.
+  // and each operand either as many of them, or none. Products bring rows together; other calls
+  // only go on with what is together, because to gather whole caches would cost more than it saves.
   bool joins(const Call& call) const {
-    const Joins how = call.function->joins;
+    const Joins how = joins_of(*call.function);
     if (how == Joins::no || call.outputs.size() != 1 || !same_results(call)) return false;
     const mx::Shape result = bind_shape(call.outputs[0], parts_.front().sizes);
     if (result.size() < 2) return false;
+    const auto is_together = [this](uint32_t value) { return values_[value].all.has_value(); };
+    if (call.function->weights == 0 && std::none_of(call.inputs.begin(), call.inputs.end(), is_together)) return false;
     for (size_t i = 0; i < call.inputs.size(); i++) {
       const JointValue& value = values_[call.inputs[i]];
       const bool is_weight = (call.function->weights >> i & 1) != 0;
@@ -163,7 +166,7 @@ class Walk {
     Scope scope = scope_of(0);
     Arrays made = invoke(call, index, operands, parts_.front().sizes, scope, parts_.size());
     evaluate(call, index, operands, made);
-    if (how_.joined_calls != nullptr) how_.joined_calls->fetch_add(1);
+    if (how_.joined_products != nullptr && call.function->weights != 0) how_.joined_products->fetch_add(1);
     return std::move(made.front());
   }
 

@@ -29,8 +29,8 @@ struct JointWalk {
   const Plan& plan;
   Tracer* tracer = nullptr;  // as in Scope
   bool traced = false;
-  bool eager = false;                           // evaluates each call, so that an error names it
-  std::atomic<size_t>* joined_calls = nullptr;  // counts those that took the rows of all
+  bool eager = false;                              // evaluates each call, so that an error names it
+  std::atomic<size_t>* joined_products = nullptr;  // with weights: counts those that took the rows of all
 };
 
 // The graph's results for each part. Throws PartError.

@@ -120,7 +120,7 @@ std::vector<mx::array> Model::replay(const Leaves& leaves) {
 }
 
 std::vector<std::vector<mx::array>> Model::walk(std::span<const Leaves> leaves, JointWalk how) const {
-  how.joined_calls = &joined_calls_;
+  how.joined_products = &joined_products_;
   std::vector<JointPart> parts;
   parts.reserve(leaves.size());
   for (const Leaves& each : leaves) parts.push_back({operands(each.arrays), each.sizes, each.cancel});

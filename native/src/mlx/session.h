@@ -57,8 +57,8 @@ class Model final : public Tracer {
   // Bytes of weights in MLX's memory; 0 until they are loaded.
   size_t bytes() const { return bytes_.load(); }
   size_t traces() const { return traces_.load(); }
-  // Calls, so far, that took the rows of several sessions at once.
-  size_t joined_calls() const { return joined_calls_.load(); }
+  // Products with weights, so far, that took the rows of several sessions at once.
+  size_t joined_products() const { return joined_products_.load(); }
 
   // Outputs and next states from inputs and states, unevaluated.
   using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
@@ -92,7 +92,7 @@ class Model final : public Tracer {
   std::map<std::tuple<uint32_t, std::vector<size_t>, std::vector<const Held*>>, Replay> bodies_;
   std::atomic<size_t> bytes_{0};
   std::atomic<size_t> traces_{0};
-  mutable std::atomic<size_t> joined_calls_{0};
+  mutable std::atomic<size_t> joined_products_{0};
 };
 
 class Session {

@@ -72,7 +72,7 @@ Napi::Value plan_facts(const Napi::CallbackInfo& info) {
     Napi::Object result = Napi::Object::New(info.Env());
     result.Set("weightBytes", static_cast<double>(model->bytes()));
     result.Set("traces", static_cast<double>(model->traces()));
-    result.Set("joinedCalls", static_cast<double>(model->joined_calls()));
+    result.Set("joinedProducts", static_cast<double>(model->joined_products()));
     return result;
   });
 }

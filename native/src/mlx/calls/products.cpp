@@ -62,8 +62,8 @@ const Function kTable[] = {
     {"linear", 2, 3, linear, Joins::rows, 0b110},
     {"linear_grouped", 3, 4, linear_grouped, Joins::rows, 0b1010},
     {"dequantize", 1, 1, dequantize},
-    {"rms_norm", 2, 3, rms_norm},
-    {"layer_norm", 2, 3, layer_norm},
+    {"rms_norm", 2, 3, rms_norm, Joins::broadcast},
+    {"layer_norm", 2, 3, layer_norm, Joins::broadcast},
 };
 
 }  // namespace
