@@ -2,9 +2,11 @@
 // and the engine joins their steps. Prints one JSON object; `same` says whether each client's tokens are those that it gets
 // alone.
 //   npx tsx bench/clients.ts FILE [--clients 1,2,4,8] [--pp 16] [--tg 64] [--repeats 3] [--threads 2] [--llama]
-// With --llama the pinned llama.cpp takes turns, with as many sequences in a batch.
+//       [--mlx lazy|eager|compiled]
+// With --llama the pinned llama.cpp takes turns, with as many sequences in a batch. With --mlx the engine is MLX, in this mode.
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
+import { MLX_MODES } from "../main/backends/mlx/engine.ts";
 import { openGguf } from "../main/formats/gguf/open.ts";
 import { openFileSource } from "../main/node/files/fileByteSource.ts";
 import { loadAddon } from "../main/node/native/addon.ts";
@@ -12,7 +14,7 @@ import type { DecoderSession } from "../main/runtime/decoderSession.ts";
 import { GREEDY_DRAW } from "../main/runtime/generate.ts";
 import { median } from "../main/runtime/statistics.ts";
 import { llamaForget, llamaSequences } from "../main/testing/llama.ts";
-import { openModel } from "./support/openModel.ts";
+import { openModel, openOnMlx } from "./support/openModel.ts";
 import { llamaOptions } from "./support/pairs.ts";
 
 const { values: options, positionals } = parseArgs({
@@ -24,6 +26,7 @@ const { values: options, positionals } = parseArgs({
     repeats: { type: "string", default: "3" },
     threads: { type: "string", default: "2" },
     llama: { type: "boolean", default: false },
+    mlx: { type: "string" },
   },
 });
 const [path] = positionals;
@@ -38,7 +41,10 @@ const [pp, tg, repeats, threads] = [options.pp, options.tg, options.repeats, opt
 
 const engine = loadAddon();
 const file = await openGguf(await openFileSource(path));
-const model = openModel(engine, file, path, threads);
+const mode = MLX_MODES.find((each) => each === options.mlx);
+if (options.mlx !== undefined && mode === undefined)
+  throw new Error(`--mlx: got ${options.mlx}, expected one of ${MLX_MODES.join(", ")}`);
+const model = mode === undefined ? openModel(engine, file, path, threads) : openOnMlx(file, path, mode);
 const { vocabulary } = model.architecture;
 const promptOf = (client: number): number[] =>
   Array.from({ length: pp }, (_, i) => (7 + 31 * i + 101 * client) % vocabulary);
@@ -104,7 +110,7 @@ const base = table[0]?.tokensPerSecond ?? NaN;
 console.log(
   JSON.stringify({
     model: basename(path),
-    kernels: engine.isa,
+    kernels: mode === undefined ? engine.isa : `MLX, ${mode}`,
     ...{ threads, pp, tg },
     clients: table.map((row) => ({
       ...row,

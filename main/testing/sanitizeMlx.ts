@@ -14,7 +14,7 @@ import { tensorBytes } from "../ir/hostBytes.ts";
 import { OPS, opOf, opTable, typedBuilder } from "../ops/index.ts";
 import { sampleRun, sampleTensors } from "../ops/sampleData.ts";
 import type { TokenRun } from "../ir/session.ts";
-import type { MlxSession } from "../runtime/devices/mlx.ts";
+import type { MlxCompiled, MlxSession } from "../runtime/devices/mlx.ts";
 import { mlxDevice, mlxRules } from "../runtime/devices/mlx.ts";
 import { damagedPlan } from "./mutatePlan.ts";
 import { seededRandom } from "./random.ts";
@@ -141,11 +141,35 @@ async function live(session: MlxSession): Promise<void> {
   other.dispose();
 }
 
+/** Sessions at once: of other lengths, one that is cancelled, one that goes while it is asked, one that fails. */
+async function runTogether(compiled: MlxCompiled): Promise<void> {
+  const stop = new AbortController();
+  const clients = Array.from({ length: 6 }, async (_, client) => {
+    const session = compiled.open({ symbols: { capacity: 1024 } });
+    const series = { count: 12 + 5 * client, token: "tokens", position: "past", endings: new Int32Array(0) };
+    const run = session.tokens.run(
+      {
+        inputs: { tokens: Int32Array.of(client === 4 ? WIDTH : client), past: Int32Array.of(50 * client) },
+        logits: "logits",
+        sample: { ...lively, recent: new Int32Array(0), step: client },
+        series,
+      },
+      client === 1 ? stop.signal : undefined,
+    );
+    if (client === 2) session.dispose();
+    if (client === 5) stop.abort();
+    await (client === 4 ? refused(run, "RUN_FAILED") : client === 1 ? run.catch(() => undefined) : run);
+    session.dispose();
+  });
+  await Promise.all(clients);
+}
+
 let rejected = 0;
 for (const mode of MLX_MODES) {
   const compiled = mlxDevice(engine, { mode, weights }).compile(graph);
   await compiled.weights();
   for (let i = 0; i < 3; i++) await live(compiled.open({ symbols: { capacity: 1024 } }));
+  await runTogether(compiled);
   compiled.dispose();
   const all = mlxDevice(engine, { mode, weights: blocks }).compile(products);
   const session = all.open();

@@ -44,10 +44,18 @@ export interface MlxSessionHandle extends TokenSession {
   sync(signal?: AbortSignal): Promise<TokenResult>;
 }
 
+export interface MlxPlanFacts {
+  /** Of weights in MLX's memory; 0 before the first run. */
+  readonly weightBytes: number;
+  /** Traces that were made. */
+  readonly traces: number;
+  /** Products with weights that took the rows of several sessions at once; those of a trace count when it is made. */
+  readonly joinedProducts: number;
+}
+
 export interface MlxPlanHandle extends Disposable {
   openSession(options: { readonly mode: MlxMode; readonly symbols: Bindings }): MlxSessionHandle;
-  /** Bytes of weights in MLX's memory (0 before the first run), and how many traces were made. */
-  facts(): { readonly weightBytes: number; readonly traces: number };
+  facts(): MlxPlanFacts;
   /** Reads the weights, and says how each is held and how exact that is. */
   weights(signal?: AbortSignal): Promise<readonly HeldWeight[]>;
 }

@@ -11,7 +11,7 @@ import type { Started } from "./nativeHandles.ts";
 import { NATIVE_STEPS, addonPlaces, guarded, nativeHandles, requireAddon } from "./nativeHandles.ts";
 
 /** The number in native/src/mlx/binding/addon.cpp. */
-const ABI = 4;
+const ABI = 5;
 
 /** Exports of native/src/mlx/binding/addon.cpp. */
 interface NativeMlx {
@@ -93,7 +93,7 @@ function engineOver(native: NativeMlx): MlxEngine {
     const handle: MlxSessionHandle = tracked(id, {
       // MLX chooses its own threads.
       threads: 1,
-      tokens: { follows: true, series: false, steps: NATIVE_STEPS, run },
+      tokens: { follows: true, series: true, steps: NATIVE_STEPS, run },
       run,
       runSlots: (request: GraphRun, signal?: AbortSignal) => awaited(() => native.runSlots(id, request), signal),
       readSlot: (name: string, target: Uint8Array) => guarded(() => native.readSlot(id, name, target)),

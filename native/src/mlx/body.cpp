@@ -39,16 +39,16 @@ void check_room(const Call& call, size_t index, const std::vector<Operand>& oper
 }
 
 std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands,
-                              const std::vector<size_t>& sizes, Scope& scope) {
+                              const std::vector<size_t>& sizes, Scope& scope, size_t sessions) {
   try {
     for (const Type& type : call.outputs)
-      check_room(call, index, operands, bind_shape(type, sizes), mlx_type(type.dtype));
-    std::vector<mx::array> made = call.function->run({call, sizes, operands, scope});
+      check_room(call, index, operands, bind_shape(type, sizes, sessions), mlx_type(type.dtype));
+    std::vector<mx::array> made = call.function->run({call, sizes, operands, scope, sessions});
     if (made.size() != call.outputs.size())
       failed(call, index, operands, "it gave another number of results than the plan says");
     for (size_t i = 0; i < made.size(); i++) {
       const Type& type = call.outputs[i];
-      if (made[i].dtype() != mlx_type(type.dtype) || made[i].shape() != bind_shape(type, sizes))
+      if (made[i].dtype() != mlx_type(type.dtype) || made[i].shape() != bind_shape(type, sizes, sessions))
         failed(call, index, operands, ("it gave " + describe(made[i]) + ", the plan says otherwise").c_str());
     }
     return made;

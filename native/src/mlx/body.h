@@ -47,9 +47,10 @@ class Values {
 };
 
 [[noreturn]] void failed(const Call& call, size_t index, const std::vector<Operand>& operands, const char* why);
-// One call, checked against the plan's types; an error names the call and its operands.
+// One call, checked against the plan's types; an error names the call and its operands. `sessions`:
+// whose rows the operands hold.
 std::vector<mx::array> invoke(const Call& call, size_t index, const std::vector<Operand>& operands,
-                              const std::vector<size_t>& sizes, Scope& scope);
+                              const std::vector<size_t>& sizes, Scope& scope, size_t sessions = 1);
 
 std::vector<size_t> evaluate_sizes(const Plan& plan, const std::vector<size_t>& symbols);
 // Runs a body; `arguments` in the order of its leaves.

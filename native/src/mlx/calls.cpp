@@ -47,7 +47,7 @@ std::vector<int> Invocation::list(const char* name) const {
     result.push_back(to_int(item.size == kNone ? item.number : static_cast<double>(sizes[item.size])));
   return result;
 }
-mx::Shape Invocation::shape(size_t output) const { return bind_shape(call.outputs.at(output), sizes); }
+mx::Shape Invocation::shape(size_t output) const { return bind_shape(call.outputs.at(output), sizes, sessions); }
 mx::Dtype Invocation::dtype(size_t output) const { return mlx_type(call.outputs.at(output).dtype); }
 
 mx::Dtype mlx_type(DType type) {
@@ -68,12 +68,13 @@ mx::Dtype mlx_type(DType type) {
   }
 }
 
-mx::Shape bind_shape(const Type& type, const std::vector<size_t>& sizes) {
+mx::Shape bind_shape(const Type& type, const std::vector<size_t>& sizes, size_t sessions) {
   mx::Shape shape;
   for (const uint32_t size : type.sizes) {
     if (sizes[size] > 0x7fffffff) fail(Code::ir_shape, "[mlx] an axis of %zu elements is too long", sizes[size]);
     shape.push_back(static_cast<int>(sizes[size]));
   }
+  if (sessions > 1) shape.at(0) *= static_cast<int>(sessions);
   return shape;
 }
 
@@ -87,9 +88,9 @@ const Function kOthers[] = {
     {"pool_sum", 1, 1, pool_call<Pool::sum>},
     {"pool_min", 1, 1, pool_call<Pool::min>},
     {"pool_prod", 1, 1, pool_call<Pool::prod>},
-    {"if", 1, kAny, branch},
-    {"while", 1, kAny, loop},
-    {"scan", 1, kAny, scan},
+    {"if", 1, kAny, branch, Joins::no, 0, true},
+    {"while", 1, kAny, loop, Joins::no, 0, true},
+    {"scan", 1, kAny, scan, Joins::no, 0, true},
 };
 
 std::vector<std::span<const Function>> families() {
@@ -98,6 +99,12 @@ std::vector<std::span<const Function>> families() {
 }
 
 }  // namespace
+
+Joins joins_of(const Function& function) {
+  const std::span<const Function> elementwise = elementwise_calls();
+  const bool is_elementwise = &function >= elementwise.data() && &function < elementwise.data() + elementwise.size();
+  return is_elementwise ? Joins::broadcast : function.joins;
+}
 
 const Function* find_function(const std::string& name) {
   static const auto* table = [] {

@@ -38,6 +38,7 @@ struct Invocation {
   const std::vector<size_t>& sizes;  // every expression's value in this run
   const std::vector<Operand>& inputs;
   Scope& scope;
+  size_t sessions = 1;  // whose rows the operands hold, one behind the other
 
   const mx::array& in(size_t index) const;
   bool has(size_t index) const { return index < inputs.size(); }
@@ -51,18 +52,32 @@ struct Invocation {
   mx::Dtype dtype(size_t output = 0) const;
 };
 
+// How a call may take the rows of several sessions at once: rows are along the first axis of its
+// result.
+enum class Joins : uint8_t {
+  no,
+  rows,       // each operand has rows, or is a weight
+  broadcast,  // each operand has rows, or is broadcast against them
+};
+
 struct Function {
   const char* name;
   size_t least;
   size_t most;
   std::vector<mx::array> (*run)(const Invocation&);
+  Joins joins = Joins::no;
+  uint32_t weights = 0;  // bits of the operands that rows of several sessions must have in common
+  bool has_bodies = false;
 };
 
+// The calls of calls/elementwise.cpp all join by broadcasting.
+Joins joins_of(const Function& function);
 const Function* find_function(const std::string& name);
 std::vector<const char*> function_names();
 
 mx::Dtype mlx_type(DType type);
-mx::Shape bind_shape(const Type& type, const std::vector<size_t>& sizes);
+// Of the rows of several sessions, the first axis is as many times as long.
+mx::Shape bind_shape(const Type& type, const std::vector<size_t>& sizes, size_t sessions = 1);
 
 // Keeps traces of sub-graphs.
 class Tracer {

@@ -3,6 +3,8 @@
 #include <mlx/ops.h>
 #include <mlx/transforms.h>
 
+#include <algorithm>
+
 #include "body.h"
 #include "control.h"
 #include "session.h"
@@ -13,6 +15,8 @@ namespace {
 
 // Sets of sizes whose traces are kept.
 constexpr size_t kTraces = 24;
+// Sets of sizes of several sessions at once.
+constexpr size_t kJointTraces = 8;
 // Traces of sub-graphs, over all sets of sizes.
 constexpr size_t kBodyTraces = 128;
 
@@ -75,20 +79,89 @@ std::vector<Operand> Model::operands(const std::vector<mx::array>& leaves) const
   return result;
 }
 
-std::vector<mx::array> Model::build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
-                                    const std::atomic<bool>& cancel) const {
-  Scope scope{*plan_, sizes};
-  scope.cancel = &cancel;
-  return run_body(0, operands(leaves), scope);
+std::vector<mx::array> Model::build(const Leaves& leaves) const {
+  Scope scope{*plan_, leaves.sizes};
+  scope.cancel = leaves.cancel;
+  return run_body(0, operands(leaves.arrays), scope);
 }
 
-std::vector<mx::array> Model::replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols,
-                                     const std::vector<size_t>& sizes, const std::atomic<bool>& cancel) {
-  if (traceable(*plan_, 0, sizes)) return trace(symbols, sizes)(leaves);
-  Scope scope{*plan_, sizes};
-  scope.tracer = this;
-  scope.cancel = &cancel;
-  return run_body(0, operands(leaves), scope);
+// By the kept trace of these symbols, or a new one of `function`.
+std::vector<mx::array> Model::replay_kept(std::list<Trace>& kept, size_t most, const std::vector<size_t>& symbols,
+                                          Replay function, const std::vector<mx::array>& arrays) {
+  const auto found = std::find_if(kept.begin(), kept.end(), [&](const Trace& each) { return each.symbols == symbols; });
+  if (found != kept.end()) {
+    kept.splice(kept.begin(), kept, found);
+  } else {
+    kept.push_front({symbols, mx::compile(std::move(function))});
+    if (kept.size() > most) kept.pop_back();
+    traces_.fetch_add(1);
+  }
+  try {
+    return kept.front().run(arrays);
+  } catch (...) {
+    // It may have failed while it was traced: MLX would take it for whole.
+    kept.pop_front();
+    throw;
+  }
+}
+
+std::vector<mx::array> Model::replay(const Leaves& leaves) {
+  if (!traceable(*plan_, 0, leaves.sizes)) {
+    Scope scope{*plan_, leaves.sizes};
+    scope.tracer = this;
+    scope.cancel = leaves.cancel;
+    return run_body(0, operands(leaves.arrays), scope);
+  }
+  const auto traced = [this, sizes = leaves.sizes](const std::vector<mx::array>& arrays) {
+    Scope scope{*plan_, sizes, true};
+    return run_body(0, operands(arrays), scope);
+  };
+  return replay_kept(kept_, kTraces, leaves.symbols, traced, leaves.arrays);
+}
+
+std::vector<std::vector<mx::array>> Model::walk(std::span<const Leaves> leaves, JointWalk how) const {
+  how.joined_products = &joined_products_;
+  std::vector<JointPart> parts;
+  parts.reserve(leaves.size());
+  for (const Leaves& each : leaves) parts.push_back({operands(each.arrays), each.sizes, each.cancel});
+  return run_joint_body(how, parts);
+}
+
+// One trace holds all sessions: its arrays are theirs, one session behind the other.
+std::vector<std::vector<mx::array>> Model::replay_together(std::span<const Leaves> leaves) {
+  std::vector<Leaves> shapes;
+  std::vector<size_t> symbols;
+  std::vector<mx::array> all;
+  for (const Leaves& each : leaves) {
+    shapes.push_back({{}, each.symbols, each.sizes, nullptr});
+    symbols.insert(symbols.end(), each.symbols.begin(), each.symbols.end());
+    all.insert(all.end(), each.arrays.begin(), each.arrays.end());
+  }
+  symbols.push_back(leaves.size());
+  const auto traced = [this, shapes](const std::vector<mx::array>& arrays) {
+    std::vector<Leaves> given = shapes;
+    const size_t count = arrays.size() / given.size();
+    for (size_t i = 0; i < given.size(); i++) {
+      const auto first = arrays.begin() + static_cast<std::ptrdiff_t>(i * count);
+      given[i].arrays.assign(first, first + static_cast<std::ptrdiff_t>(count));
+    }
+    std::vector<mx::array> results;
+    for (const auto& own : walk(given, {.plan = *plan_, .traced = true}))
+      results.insert(results.end(), own.begin(), own.end());
+    return results;
+  };
+  const std::vector<mx::array> results = replay_kept(kept_joint_, kJointTraces, symbols, traced, all);
+  const auto count = static_cast<std::ptrdiff_t>(results.size() / leaves.size());
+  std::vector<std::vector<mx::array>> each;
+  for (auto first = results.begin(); first != results.end(); first += count) each.emplace_back(first, first + count);
+  return each;
+}
+
+std::vector<std::vector<mx::array>> Model::together(std::span<const Leaves> leaves, Mode mode) {
+  if (mode != Mode::compiled) return walk(leaves, {.plan = *plan_, .eager = mode == Mode::eager});
+  const auto is_traceable = [this](const Leaves& each) { return traceable(*plan_, 0, each.sizes); };
+  if (std::all_of(leaves.begin(), leaves.end(), is_traceable)) return replay_together(leaves);
+  return walk(leaves, {.plan = *plan_, .tracer = this});
 }
 
 // Packed weights are constant over the turns and part of the trace; arrays are its arguments.
@@ -116,22 +189,6 @@ std::vector<mx::array> Model::replay(uint32_t body, const std::vector<Operand>& 
     traces_.fetch_add(1);
   }
   return found->second(arrays);
-}
-
-const Model::Replay& Model::trace(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes) {
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    if (it->symbols != symbols) continue;
-    kept_.splice(kept_.begin(), kept_, it);
-    return kept_.front().run;
-  }
-  Replay traced = mx::compile(Replay([this, sizes](const std::vector<mx::array>& leaves) {
-    Scope scope{*plan_, sizes, true};
-    return run_body(0, operands(leaves), scope);
-  }));
-  kept_.push_front({symbols, std::move(traced)});
-  if (kept_.size() > kTraces) kept_.pop_back();
-  traces_.fetch_add(1);
-  return kept_.front().run;
 }
 
 }  // namespace rlx::gpu

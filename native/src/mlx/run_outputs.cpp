@@ -18,8 +18,8 @@ size_t output_of(const Plan& plan, const std::string& name) {
 
 }  // namespace
 
-RunOutputs::RunOutputs(const Plan& plan, const RunRequest& request, const std::vector<mx::array>& results,
-                       std::optional<int32_t> followed) {
+RunOutputs::RunOutputs(const Plan& plan, const RunRequest& request, const SampleRequest& sampling,
+                       const std::vector<mx::array>& results) {
   for (const std::string& name : request.fetch) {
     const size_t index = output_of(plan, name);
     fetched_.emplace_back(index, mx::contiguous(results[index]));
@@ -31,9 +31,7 @@ RunOutputs::RunOutputs(const Plan& plan, const RunRequest& request, const std::v
   const int rows = logits.shape(0), width = logits.shape(1);
   if (request.sample) {
     const mx::array row = mx::slice(logits, {rows - 1, 0}, {rows, width});
-    SampleRequest sample = *request.sample;
-    if (followed) sample.add_recent({&*followed, 1});
-    draw_ = draw_token(row, sample);
+    draw_ = draw_token(row, sampling);
   }
   if (request.score) {
     const std::vector<int32_t>& targets = request.score->targets;
@@ -64,7 +62,6 @@ void RunOutputs::read(const Plan& plan, const RunRequest& request, std::vector<F
     const auto* bytes = value.data<uint8_t>();
     fetched.bytes.assign(bytes, bytes + value.nbytes());
   }
-  if (draw_) result.sampled = draw_->read();
   if (score_) {
     const auto* logprobs = score_->logprobs.data<float>();
     const auto* bests = score_->bests.data<int32_t>();

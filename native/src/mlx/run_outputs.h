@@ -14,11 +14,13 @@ namespace rlx::gpu {
 
 class RunOutputs {
  public:
-  // `results` are those of the plan; `followed` is the token that the run follows.
-  RunOutputs(const Plan& plan, const RunRequest& request, const std::vector<mx::array>& results,
-             std::optional<int32_t> followed);
+  // `results` are those of the plan; `sampling` is how the run draws now, if it draws.
+  RunOutputs(const Plan& plan, const RunRequest& request, const SampleRequest& sampling,
+             const std::vector<mx::array>& results);
   void add_to(std::vector<mx::array>& wanted) const;
-  // Into `outputs`, whose memory is used again, and into `result`.
+  // The token of a run that draws.
+  Sampled drawn() const { return draw_->read(); }
+  // Into `outputs`, whose memory is used again, and scores into `result`.
   void read(const Plan& plan, const RunRequest& request, std::vector<Fetched>& outputs, RunResult& result) const;
 
  private:

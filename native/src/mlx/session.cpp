@@ -1,15 +1,15 @@
 #include "session.h"
 
-#include <mlx/ops.h>
 #include <mlx/transforms.h>
 
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "../core/error.h"
 #include "../core/memory.h"
 #include "body.h"
-#include "run_outputs.h"
+#include "evaluate.h"
 #include "weights.h"
 
 namespace rlx::gpu {
@@ -22,26 +22,7 @@ size_t bytes_of(const Operand& operand) {
   return operand.weight->plain.nbytes() + operand.weight->scales->nbytes() + operand.weight->biases->nbytes();
 }
 
-// All in one evaluation; an error in it does not name the call.
-void evaluate(std::vector<mx::array> wanted, bool wait = true) {
-  try {
-    wait ? mx::eval(std::move(wanted)) : mx::async_eval(std::move(wanted));
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail(Code::run_failed, "[mlx] the evaluation failed (the eager mode names the call): %s", error.what());
-  }
-}
-
 }  // namespace
-
-// A run between the making of its graph and its end.
-struct Session::Begun {
-  RunRequest request;
-  RunOutputs outputs;
-  std::vector<mx::array> wanted;
-  double began = 0;
-};
 
 Session::Session(std::shared_ptr<Model> model, Mode mode, std::vector<std::pair<std::string, size_t>> symbols)
     : model_(std::move(model)), mode_(mode), options_(std::move(symbols)), symbols_(model_->plan().symbols.size(), 0) {
@@ -72,18 +53,51 @@ std::vector<size_t> Session::symbols_for(const RunRequest& request) const {
   return symbols;
 }
 
-void Session::check_inputs(const RunRequest& request, const std::vector<const std::vector<uint8_t>*>& given) const {
-  const Plan& plan = model_->plan();
+size_t Session::input(const std::string& name) const {
+  const std::vector<InputPlan>& inputs = model_->plan().inputs;
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (inputs[i].name == name) return i;
+  fail(Code::input_argument, "[run] no input named %s", name.c_str());
+}
+
+int32_t* Session::integer_input(const std::string& name) {
+  const size_t index = input(name);
+  std::vector<uint8_t>& bytes = given_[index];
+  if (model_->plan().inputs[index].type.dtype != DType::i32 || bytes.size() != sizeof(int32_t))
+    fail(Code::input_argument, "[run] input %s: got %zu bytes, expected one i32", name.c_str(), bytes.size());
+  return reinterpret_cast<int32_t*>(bytes.data());
+}
+
+void Session::bind_inputs(const RunRequest& request, const std::vector<int32_t>& followed) {
+  const std::vector<InputPlan>& inputs = model_->plan().inputs;
+  given_.assign(inputs.size(), {});
+  std::vector<bool> is_given(inputs.size(), false);
   for (const auto& [name, bytes] : request.inputs) {
-    bool known = false;
-    for (const InputPlan& input : plan.inputs) known = known || input.name == name;
-    if (!known) fail(Code::input_argument, "[run] no input named %s", name.c_str());
+    const size_t i = input(name);
+    given_[i] = bytes;
+    is_given[i] = true;
   }
-  for (size_t i = 0; i < given.size(); i++) {
+  if (!request.follow.empty()) {
+    if (followed.empty())
+      fail(Code::input_argument,
+           "[run] nothing to follow: the run before this one drew no token, or its series has ended");
+    const size_t i = input(request.follow);
+    given_[i].resize(sizeof(int32_t));
+    std::memcpy(given_[i].data(), &followed.back(), sizeof(int32_t));
+    is_given[i] = true;
+  }
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (!is_given[i]) fail(Code::input_argument, "[run] input %s is missing", inputs[i].name.c_str());
+  if (request.series)
+    for (const std::string& name : {request.series->token, request.series->position}) integer_input(name);
+}
+
+void Session::check_inputs() const {
+  const Plan& plan = model_->plan();
+  for (size_t i = 0; i < given_.size(); i++) {
     const InputPlan& input = plan.inputs[i];
-    if (given[i] == nullptr) fail(Code::input_argument, "[run] input %s is missing", input.name.c_str());
     if (input.limit == 0 || input.type.dtype != DType::i32) continue;
-    const std::vector<uint8_t>& bytes = *given[i];
+    const std::vector<uint8_t>& bytes = given_[i];
     for (size_t at = 0; at + 4 <= bytes.size(); at += 4) {
       int32_t value;
       std::memcpy(&value, bytes.data() + at, sizeof value);
@@ -94,20 +108,19 @@ void Session::check_inputs(const RunRequest& request, const std::vector<const st
   }
 }
 
-std::vector<mx::array> Session::run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
-                                            const std::atomic<bool>& cancel, Profile* profile) const {
+std::vector<mx::array> Session::run_eagerly(const Leaves& leaves, Profile* profile) const {
   const Plan& plan = model_->plan();
   const Body& body = plan.bodies[0];
-  Values values(body, model_->operands(leaves));
-  Scope scope{plan, sizes};
-  scope.cancel = &cancel;
+  Values values(body, model_->operands(leaves.arrays));
+  Scope scope{plan, leaves.sizes};
+  scope.cancel = leaves.cancel;
   const double began = now();
   for (size_t i = 0; i < body.calls.size(); i++) {
-    if (cancel.load()) fail(Code::cancelled, "Cancelled after %zu of %zu instructions.", i, body.calls.size());
+    if (leaves.cancel->load()) fail(Code::cancelled, "Cancelled after %zu of %zu instructions.", i, body.calls.size());
     const Call& call = body.calls[i];
     const std::vector<Operand> operands = values.operands(call);
     const double start = now();
-    std::vector<mx::array> made = invoke(call, i, operands, sizes, scope);
+    std::vector<mx::array> made = invoke(call, i, operands, leaves.sizes, scope);
     try {
       mx::eval(made);
     } catch (const std::bad_alloc&) {
@@ -128,108 +141,131 @@ std::vector<mx::array> Session::run_eagerly(const std::vector<mx::array>& leaves
   return values.results(body);
 }
 
-Session::Begun Session::begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
-  const Plan& plan = model_->plan();
-  if (request.series) fail(Code::input_argument, "[run] a series: MLX draws one token in a run");
+Drawing Session::begin(const RunRequest& request, const std::atomic<bool>& cancel) {
+  check_series(request);
   if (lost_)
     fail(Code::run_failed,
          "[session] a run failed while it updated the states: start again from an empty or a saved state");
   model_->check_weights();
   model_->load(cancel);
-  std::vector<uint8_t> token(sizeof(int32_t));
-  std::vector<const std::vector<uint8_t>*> given(plan.inputs.size(), nullptr);
-  const std::optional<int32_t> drawn = std::exchange(drawn_, std::nullopt);
-  for (size_t i = 0; i < plan.inputs.size(); i++) {
-    for (const auto& [name, bytes] : request.inputs)
-      if (name == plan.inputs[i].name) given[i] = &bytes;
-    if (!request.follow.empty() && request.follow == plan.inputs[i].name) {
-      if (!drawn) fail(Code::input_argument, "[run] nothing to follow: the run before this one drew no token");
-      std::memcpy(token.data(), &*drawn, sizeof *drawn);
-      given[i] = &token;
-    }
-  }
-  check_inputs(request, given);
-  std::vector<size_t> symbols = symbols_for(request);
-  make_room(given, symbols);
-  const std::vector<size_t> sizes = evaluate_sizes(plan, symbols);
+  const std::vector<int32_t> followed = std::exchange(drawn_, {});
+  outputs_.reset();
+  committed_.reset();
+  bind_inputs(request, followed);
+  run_symbols_ = symbols_for(request);
+  return {request, followed};
+}
 
-  std::vector<mx::array> leaves;
+Leaves Session::leaves(const std::atomic<bool>& cancel) {
+  const Plan& plan = model_->plan();
+  check_inputs();
+  Leaves result{{}, run_symbols_, {}, &cancel};
+  make_room(result.symbols);
+  result.sizes = evaluate_sizes(plan, result.symbols);
   for (size_t i = 0; i < plan.inputs.size(); i++) {
     const InputPlan& input = plan.inputs[i];
-    const mx::Shape shape = bind_shape(input.type, sizes);
+    const mx::Shape shape = bind_shape(input.type, result.sizes);
     size_t count = 1;
     for (const int size : shape) count *= static_cast<size_t>(size);
     const size_t expected = count * dtype_bytes(input.type.dtype);
-    if (given[i]->size() != expected)
-      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", input.name.c_str(), given[i]->size(),
+    if (given_[i].size() != expected)
+      fail(Code::input_argument, "[run] input %s: got %zu bytes, expected %zu", input.name.c_str(), given_[i].size(),
            expected);
-    leaves.push_back(from_bytes(given[i]->data(), shape, input.type.dtype));
+    result.arrays.push_back(from_bytes(given_[i].data(), shape, input.type.dtype));
   }
   if (!states_) {
-    check_memory(state_bytes_at(symbols), "the states of this session");
+    check_memory(state_bytes_at(result.symbols), "the states of this session");
     states_.emplace();
-    for (size_t i = 0; i < plan.states.size(); i++) states_->push_back(zero_state(i, sizes));
+    for (size_t i = 0; i < plan.states.size(); i++) states_->push_back(zero_state(i, result.sizes));
   }
-  for (const mx::array& state : *states_) leaves.push_back(state);
+  for (const mx::array& state : *states_) result.arrays.push_back(state);
+  return result;
+}
 
-  const double began = now();
-  std::vector<mx::array> results;
-  if (request.profile || mode_ == Mode::eager) {
-    if (request.profile) result.profile.emplace();
-    results = run_eagerly(leaves, sizes, cancel, request.profile ? &*result.profile : nullptr);
-  } else if (mode_ == Mode::compiled) {
-    results = model_->replay(leaves, symbols, sizes, cancel);
-  } else {
-    results = model_->build(leaves, sizes, cancel);
-  }
-  RunOutputs outputs(plan, request, results, request.follow.empty() ? std::nullopt : drawn);
-  if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+std::vector<mx::array> Session::results(const Leaves& leaves, Profile* profile) const {
+  if (profile != nullptr || mode_ == Mode::eager) return run_eagerly(leaves, profile);
+  return mode_ == Mode::compiled ? model_->replay(leaves) : model_->build(leaves);
+}
 
-  // From here on only the results refer to the old states: MLX may write the new ones over them.
-  std::vector<mx::array> next(results.begin() + static_cast<std::ptrdiff_t>(plan.outputs.size()), results.end());
-  results.clear();
-  leaves.clear();
-  std::vector<mx::array> wanted = next;
-  outputs.add_to(wanted);
+// From here on only the results may refer to the old states: MLX then writes the new ones over
+// them.
+std::vector<mx::array> Session::adopt(const RunRequest& request, const SampleRequest& sampling,
+                                      const std::vector<mx::array>& results) {
+  const Plan& plan = model_->plan();
+  RunOutputs outputs(plan, request, sampling, results);
+  std::vector<mx::array> wanted(results.begin() + static_cast<std::ptrdiff_t>(plan.outputs.size()), results.end());
   size_t bytes = 0;
-  for (const mx::array& state : next) bytes += state.nbytes();
+  for (const mx::array& state : wanted) bytes += state.nbytes();
   state_bytes_.store(bytes);
-  states_ = std::move(next);
+  states_ = wanted;
   lost_ = true;
-  return {request, std::move(outputs), std::move(wanted), began};
+  outputs.add_to(wanted);
+  outputs_ = std::move(outputs);
+  return wanted;
 }
 
-void Session::read(const Begun& begun, std::vector<Fetched>& outputs, RunResult& result) {
-  begun.outputs.read(model_->plan(), begun.request, outputs, result);
-  if (result.sampled) drawn_ = static_cast<int32_t>(result.sampled->token.id);
-  result.seconds = now() - begun.began;
-}
-
-Session::Begun Session::finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result) {
-  Begun begun = begin(request, cancel, result);
-  evaluate(std::move(begun.wanted));
+Sampled Session::settle(const RunRequest& request) {
   lost_ = false;
-  committed_.reset();
-  return begun;
+  return request.sample ? outputs_->drawn() : Sampled{};
+}
+
+bool Session::take(const RunRequest& request, Drawing& drawing, Sampled sampled) {
+  const int32_t token = sampled.id();
+  if (drawing.take(request, std::move(sampled))) return true;
+  *integer_input(request.series->token) = token;
+  ++*integer_input(request.series->position);
+  return false;
+}
+
+void Session::finish(const RunRequest& request, Drawing drawing, std::vector<Fetched>& outputs, RunResult& result) {
+  drawn_ = drawing.finish(request, result);
+  outputs_->read(model_->plan(), request, outputs, result);
+  outputs_.reset();
+  model_->check_weights();
+}
+
+void Session::end(const RunRequest& request, Drawing drawing, RunResult& result) {
+  finish(request, std::move(drawing), result.outputs, result);
+}
+
+// A run of one step, up to its end.
+Drawing Session::run_step(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result, bool waits) {
+  if (request.series) fail(Code::input_argument, "[run] a series: each of its steps takes one token, got more");
+  Drawing drawing = begin(request, cancel);
+  if (request.profile) result.profile.emplace();
+  std::vector<mx::array> wanted;
+  {
+    Leaves own = leaves(cancel);
+    std::vector<mx::array> made = results(own, request.profile ? &*result.profile : nullptr);
+    if (cancel.load()) throw Error(Code::cancelled, "Cancelled.");
+    own.arrays.clear();
+    wanted = adopt(request, drawing.sampling, made);
+  }
+  evaluate(std::move(wanted), waits);
+  Sampled sampled = settle(request);
+  if (request.sample) drawing.take(request, std::move(sampled));
+  return drawing;
 }
 
 RunResult Session::run(const RunRequest& request, const std::atomic<bool>& cancel) {
   RunResult result;
-  const Begun begun = finish(request, cancel, result);
-  read(begun, result.outputs, result);
-  model_->check_weights();
+  const double began = now();
+  Drawing drawing = run_step(request, cancel, result, true);
+  end(request, std::move(drawing), result);
+  result.seconds = now() - began;
   return result;
 }
 
 RunResult Session::run_slots(const RunRequest& request, const std::atomic<bool>& cancel) {
   RunResult result;
-  const Begun begun = finish(request, cancel, result);
+  const double began = now();
+  Drawing drawing = run_step(request, cancel, result, true);
   const std::lock_guard lock(slots_mutex_);
-  read(begun, slots_, result);
+  finish(request, std::move(drawing), slots_, result);
   size_t bytes = 0;
   for (const Fetched& slot : slots_) bytes += slot.bytes.capacity();
   slot_bytes_.store(bytes);
-  model_->check_weights();
+  result.seconds = now() - began;
   return result;
 }
 
@@ -249,27 +285,25 @@ RunResult Session::commit(const RunRequest& request, const std::atomic<bool>& ca
   if (request.sample || request.profile || !request.follow.empty())
     fail(Code::input_argument,
          "[run] a run that is not waited for can neither draw a token, nor follow one, nor be timed");
+  const double began = now();
   RunResult result;
-  auto begun = std::make_shared<Begun>(begin(request, cancel, result));
-  evaluate(std::exchange(begun->wanted, {}), false);
-  lost_ = false;
-  // Without the states: the next run may then write over them.
-  begun->outputs.add_to(begun->wanted);
-  committed_ = std::move(begun);
+  run_step(request, cancel, result, false);
+  committed_ = {request, began};
   return {};
 }
 
 RunResult Session::sync() {
   if (!committed_) fail(Code::input_argument, "[run] nothing was handed over to wait for");
-  const std::shared_ptr<Begun> last = std::exchange(committed_, nullptr);
+  const Committed last = *std::exchange(committed_, std::nullopt);
   lost_ = true;
-  std::vector<mx::array> all = last->wanted;
+  std::vector<mx::array> all;
+  outputs_->add_to(all);
   if (states_) all.insert(all.end(), states_->begin(), states_->end());
   evaluate(std::move(all));
   lost_ = false;
   RunResult result;
-  read(*last, result.outputs, result);
-  model_->check_weights();
+  end(last.request, {}, result);
+  result.seconds = now() - last.began;
   return result;
 }
 

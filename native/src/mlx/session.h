@@ -13,12 +13,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "../core/session.h"
+#include "../core/drawing.h"
 #include "calls.h"
+#include "joint_body.h"
+#include "run_outputs.h"
 
 namespace rlx::gpu {
 
@@ -30,6 +33,13 @@ struct HeldReport {
   std::string form;  // "affine 4 bits, groups of 32, scale and bias f32"
   size_t bytes;
   double largest, relative;
+};
+
+// What a step of a session begins with.
+struct Leaves {
+  std::vector<mx::array> arrays;  // inputs, then states
+  std::vector<size_t> symbols, sizes;
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // A plan with its weights in MLX's memory. They are read when the first run needs them.
@@ -47,15 +57,18 @@ class Model final : public Tracer {
   // Bytes of weights in MLX's memory; 0 until they are loaded.
   size_t bytes() const { return bytes_.load(); }
   size_t traces() const { return traces_.load(); }
+  // Products with weights, so far, that took the rows of several sessions at once.
+  size_t joined_products() const { return joined_products_.load(); }
 
   // Outputs and next states from inputs and states, unevaluated.
   using Replay = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
-  std::vector<mx::array> build(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
-                               const std::atomic<bool>& cancel) const;
+  std::vector<mx::array> build(const Leaves& leaves) const;
   // The same by a kept trace. A plan with loops that no trace can hold has traces of its sub-graphs
   // instead.
-  std::vector<mx::array> replay(const std::vector<mx::array>& leaves, const std::vector<size_t>& symbols,
-                                const std::vector<size_t>& sizes, const std::atomic<bool>& cancel);
+  std::vector<mx::array> replay(const Leaves& leaves);
+  // The same of several sessions in one walk (joint_body.h): a list for each. Those of the eager
+  // mode are evaluated.
+  std::vector<std::vector<mx::array>> together(std::span<const Leaves> leaves, Mode mode);
   std::vector<mx::array> replay(uint32_t body, const std::vector<Operand>& arguments,
                                 const std::vector<size_t>& sizes) override;
   std::vector<Operand> operands(const std::vector<mx::array>& leaves) const;
@@ -65,16 +78,21 @@ class Model final : public Tracer {
     std::vector<size_t> symbols;
     Replay run;
   };
-  const Replay& trace(const std::vector<size_t>& symbols, const std::vector<size_t>& sizes);
+  std::vector<mx::array> replay_kept(std::list<Trace>& kept, size_t most, const std::vector<size_t>& symbols,
+                                     Replay function, const std::vector<mx::array>& arrays);
+  std::vector<std::vector<mx::array>> walk(std::span<const Leaves> leaves, JointWalk how) const;
+  std::vector<std::vector<mx::array>> replay_together(std::span<const Leaves> leaves);
   std::shared_ptr<Plan> plan_;
   bool loaded_ = false;
   std::vector<Held> params_;
   std::vector<mx::array> constants_;
-  std::list<Trace> kept_;  // most recently used first
+  std::list<Trace> kept_;        // most recently used first
+  std::list<Trace> kept_joint_;  // of several sessions: their symbols one behind the other
   // Of sub-graphs, by graph, sizes and the packed weights that the trace holds.
   std::map<std::tuple<uint32_t, std::vector<size_t>, std::vector<const Held*>>, Replay> bodies_;
   std::atomic<size_t> bytes_{0};
   std::atomic<size_t> traces_{0};
+  mutable std::atomic<size_t> joined_products_{0};
 };
 
 class Session {
@@ -102,21 +120,42 @@ class Session {
   size_t reserved_bytes() const { return state_bytes_.load() + slot_bytes_.load(); }
   size_t state_bytes(size_t positions) const;
 
+  // A run in parts, as core/joint.h has it: begin, then steps, and after each take, until that
+  // answers true; then end.
+  Drawing begin(const RunRequest& request, const std::atomic<bool>& cancel);
+  bool take(const RunRequest& request, Drawing& drawing, Sampled sampled);
+  void end(const RunRequest& request, Drawing drawing, RunResult& result);
+  // A step in parts, of one session or of several at once (joint.h): leaves, the results that
+  // are made of them, adopt, the evaluation of what that gives, and settle, which gives the token
+  // that the run drew, if it draws. If the evaluation fails, the states are lost.
+  Leaves leaves(const std::atomic<bool>& cancel);
+  std::vector<mx::array> results(const Leaves& leaves, Profile* profile) const;
+  std::vector<mx::array> adopt(const RunRequest& request, const SampleRequest& sampling,
+                               const std::vector<mx::array>& results);
+  Sampled settle(const RunRequest& request);
+  // True if steps of the two may be joint: the same plan, run alike.
+  bool joins(const Session& other) const { return model_ == other.model_ && mode_ == other.mode_; }
+  Model& model() const { return *model_; }
+  Mode mode() const { return mode_; }
+
  private:
-  struct Begun;
+  struct Committed {
+    RunRequest request;
+    double began = 0;
+  };
 
-  Begun begin(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
-
+  Drawing run_step(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result, bool waits);
+  void finish(const RunRequest& request, Drawing drawing, std::vector<Fetched>& outputs, RunResult& result);
   std::vector<size_t> symbols_for(const RunRequest& request) const;
-  void check_inputs(const RunRequest& request, const std::vector<const std::vector<uint8_t>*>& given) const;
-  void make_room(const std::vector<const std::vector<uint8_t>*>& given, std::vector<size_t>& symbols);
+  size_t input(const std::string& name) const;
+  int32_t* integer_input(const std::string& name);
+  void bind_inputs(const RunRequest& request, const std::vector<int32_t>& followed);
+  void check_inputs() const;
+  void make_room(std::vector<size_t>& symbols);
   void set_length(size_t length);
   size_t state_bytes_at(const std::vector<size_t>& symbols) const;
   mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
-  std::vector<mx::array> run_eagerly(const std::vector<mx::array>& leaves, const std::vector<size_t>& sizes,
-                                     const std::atomic<bool>& cancel, Profile* profile) const;
-  Begun finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
-  void read(const Begun& begun, std::vector<Fetched>& outputs, RunResult& result);
+  std::vector<mx::array> run_eagerly(const Leaves& leaves, Profile* profile) const;
   mx::array up_to(const mx::array& state, size_t index, size_t positions) const;
 
   std::shared_ptr<Model> model_;
@@ -127,8 +166,12 @@ class Session {
   bool lost_ = false;                             // an evaluation failed after it had taken the states
   size_t length_ = 0;                             // of growing caches, now
   std::atomic<size_t> state_bytes_{0};
-  std::optional<int32_t> drawn_;      // by the last run
-  std::shared_ptr<Begun> committed_;  // the last run that was not waited for
+  std::vector<int32_t> drawn_;  // by the last run, if it drew and ended well
+  // Of the current run.
+  std::vector<std::vector<uint8_t>> given_;  // bytes of each input
+  std::vector<size_t> run_symbols_;
+  std::optional<RunOutputs> outputs_;   // of its last step
+  std::optional<Committed> committed_;  // the last run that was not waited for
   mutable std::mutex slots_mutex_;
   std::vector<Fetched> slots_;
   std::atomic<size_t> slot_bytes_{0};

@@ -22,15 +22,16 @@ constexpr size_t kGrowth = 256;
 }  // namespace
 
 // Makes room in the caches for this run, or refuses it before anything has changed.
-void Session::make_room(const std::vector<const std::vector<uint8_t>*>& given, std::vector<size_t>& symbols) {
+void Session::make_room(std::vector<size_t>& symbols) {
   const Plan& plan = model_->plan();
   size_t needed = 0;
   for (const AppendPlan& append : plan.appends) {
     int32_t past = 0;
-    if (given[append.past]->size() != sizeof past)
+    const std::vector<uint8_t>& given = given_[append.past];
+    if (given.size() != sizeof past)
       fail(Code::input_argument, "[run] input %s: got %zu bytes, expected 4", plan.inputs[append.past].name.c_str(),
-           given[append.past]->size());
-    std::memcpy(&past, given[append.past]->data(), sizeof past);
+           given.size());
+    std::memcpy(&past, given.data(), sizeof past);
     const size_t tokens = plan.expressions[append.tokens].evaluate(symbols),
                  capacity = plan.expressions[append.capacity].evaluate(symbols);
     if (past < 0 || static_cast<size_t>(past) + tokens > capacity)
@@ -170,7 +171,7 @@ void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
   states_ = std::move(states);
   length_ = length;
   lost_ = false;
-  drawn_.reset();
+  drawn_.clear();
   committed_.reset();
 }
 
@@ -178,7 +179,7 @@ void Session::reset() {
   states_.reset();
   length_ = 0;
   lost_ = false;
-  drawn_.reset();
+  drawn_.clear();
   committed_.reset();
   state_bytes_.store(0);
 }

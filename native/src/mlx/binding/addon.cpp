@@ -9,7 +9,7 @@
 #include <mlx/version.h>
 
 #include "../../binding/session_calls.h"
-#include "../session.h"
+#include "../joint.h"
 
 namespace rlx::gpu {
 namespace {
@@ -18,7 +18,7 @@ using namespace rlx::binding;
 
 // Raised when a function here changes its meaning; main/node/native/mlxAddon.ts holds the same
 // number.
-constexpr int kAbi = 4;
+constexpr int kAbi = 5;
 
 Napi::Value functions(const Napi::CallbackInfo& info) {
   Napi::Array result = Napi::Array::New(info.Env());
@@ -72,6 +72,7 @@ Napi::Value plan_facts(const Napi::CallbackInfo& info) {
     Napi::Object result = Napi::Object::New(info.Env());
     result.Set("weightBytes", static_cast<double>(model->bytes()));
     result.Set("traces", static_cast<double>(model->traces()));
+    result.Set("joinedProducts", static_cast<double>(model->joined_products()));
     return result;
   });
 }
@@ -118,8 +119,9 @@ Napi::Value open_session(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value run(const Napi::CallbackInfo& info) {
-  return submit_run<Session>(
-      info, [](Session& session, const RunRequest& request, Job& job) { return session.run(request, job.cancel); });
+  return submit_joint_run<Session, MlxJoint>(
+      info, [] { return std::make_shared<MlxJoint>(); },
+      [](Session& session, const RunRequest& request, Job& job) { return session.run(request, job.cancel); });
 }
 
 Napi::Value run_slots(const Napi::CallbackInfo& info) {
@@ -147,7 +149,7 @@ Napi::Value sync(const Napi::CallbackInfo& info) {
     const auto result = std::make_shared<RunResult>();
     return engine_of(info).submit(
         info.Env(), [session, result](Job&) { *result = session->sync(); },
-        [result](Napi::Env env) { return run_result(env, *result); });
+        [result](Napi::Env env) { return run_result(env, *result); }, {.subject = session.get()});
   });
 }
 
@@ -158,7 +160,8 @@ Napi::Value fork_session(const Napi::CallbackInfo& info) {
     const auto copy = std::make_shared<std::shared_ptr<Session>>();
     return engine.submit(
         info.Env(), [session, copy](Job&) { *copy = session->fork(); },
-        [&engine, copy](Napi::Env env) { return Napi::Number::New(env, engine.handles.add(std::move(*copy))); });
+        [&engine, copy](Napi::Env env) { return Napi::Number::New(env, engine.handles.add(std::move(*copy))); },
+        {.subject = session.get()});
   });
 }
 

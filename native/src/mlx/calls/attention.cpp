@@ -135,11 +135,9 @@ Arrays rope_fast(const Invocation& c) {
 }
 
 const Function kTable[] = {
-    {"attention", 3, 4, attention},         {"cache_mask", 1, 1, cache_mask},
-    {"window_mask", 0, 0, window_mask},     {"distance_bias", 0, 1, distance_bias},
-    {"additive_mask", 1, 1, additive_mask}, {"append", 3, 3, append},
-    {"rope_tables", 1, 2, rope_tables},     {"rope", 3, 3, rope},
-    {"rope_fast", 2, 3, rope_fast},
+    {"attention", 3, 4, attention},         {"cache_mask", 1, 1, cache_mask},       {"window_mask", 0, 0, window_mask},
+    {"distance_bias", 0, 1, distance_bias}, {"additive_mask", 1, 1, additive_mask}, {"append", 3, 3, append},
+    {"rope_tables", 1, 2, rope_tables},     {"rope", 3, 3, rope, Joins::rows},      {"rope_fast", 2, 3, rope_fast},
 };
 
 }  // namespace

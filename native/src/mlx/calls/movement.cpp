@@ -158,7 +158,7 @@ Arrays scatter_along(const Invocation& c) {
 }
 
 const Function kTable[] = {
-    {"reshape", 1, 1, [](const Invocation& c) -> Arrays { return {mx::reshape(c.in(0), c.shape())}; }},
+    {"reshape", 1, 1, [](const Invocation& c) -> Arrays { return {mx::reshape(c.in(0), c.shape())}; }, Joins::rows},
     {"transpose", 1, 1, [](const Invocation& c) -> Arrays { return {mx::transpose(c.in(0), c.list("perm"))}; }},
     {"broadcast", 1, 1, [](const Invocation& c) -> Arrays { return {mx::broadcast_to(c.in(0), c.shape())}; }},
     {"narrow", 1, 1, narrow},

@@ -58,8 +58,12 @@ Arrays layer_norm(const Invocation& c) {
 }
 
 const Function kTable[] = {
-    {"matmul", 2, 2, binary<mx::matmul>}, {"linear", 2, 3, linear},     {"linear_grouped", 3, 4, linear_grouped},
-    {"dequantize", 1, 1, dequantize},     {"rms_norm", 2, 3, rms_norm}, {"layer_norm", 2, 3, layer_norm},
+    {"matmul", 2, 2, binary<mx::matmul>},
+    {"linear", 2, 3, linear, Joins::rows, 0b110},
+    {"linear_grouped", 3, 4, linear_grouped, Joins::rows, 0b1010},
+    {"dequantize", 1, 1, dequantize},
+    {"rms_norm", 2, 3, rms_norm, Joins::broadcast},
+    {"layer_norm", 2, 3, layer_norm, Joins::broadcast},
 };
 
 }  // namespace

@@ -1,0 +1,132 @@
+// Joint steps of MLX, in its three modes.
+import { afterAll, describe, expect, test } from "vitest";
+import { compileNow } from "../../compiler/compile.ts";
+import { GraphBuilder } from "../../ir/builder.ts";
+import type { Graph } from "../../ir/graph.ts";
+import { tensorBytes } from "../../ir/hostBytes.ts";
+import type { GraphRun, TokenRun } from "../../ir/session.ts";
+import { tensor } from "../../ir/type.ts";
+import { findMlxEngine } from "../../node/native/mlxAddon.ts";
+import { opTable, typedBuilder } from "../../ops/index.ts";
+import { mlxDevice, openMlxDecoder } from "../../runtime/devices/mlx.ts";
+import { GREEDY_DRAW } from "../../runtime/generate.ts";
+import { testJointSteps } from "../../testing/jointSessions.ts";
+import { reasonNotFound } from "../../testing/skipping.ts";
+import { TINY_OPTIONS, tinyModel, tinyParam } from "../../testing/tinyModels.ts";
+import { weightFile } from "../../testing/weightFile.ts";
+import type { MlxEngine, MlxMode } from "./engine.ts";
+import { MLX_MODES } from "./engine.ts";
+
+const found = findMlxEngine();
+const missing = reasonNotFound(found);
+const mlx = found as MlxEngine;
+
+// Hooks run in the other order: after the models are gone.
+afterAll(() => {
+  if (missing === undefined) expect(mlx.counts()).toEqual({ weights: 0, plans: 0, sessions: 0, jobs: 0 });
+});
+
+for (const mode of MLX_MODES)
+  testJointSteps(
+    `on MLX, ${mode} ${missing ?? ""}`,
+    (file, path) =>
+      openMlxDecoder(mlx, file, [path], {
+        mode,
+        cacheType: "f32",
+        chunk: 8,
+        prepare: (graph) => compileNow(graph, { backend: "mlx", verify: true }).graph,
+      }),
+    missing !== undefined,
+  );
+
+const options = { ...TINY_OPTIONS, capacity: "capacity" as const, largestCapacity: 1024 };
+const legal = compileNow(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
+const weights = weightFile(legal, (name, type) => tensorBytes(tinyParam(name, type)));
+afterAll(() => weights.remove());
+
+const draw = (past: number, count: number): TokenRun => ({
+  inputs: { tokens: Int32Array.of(3), past: Int32Array.of(past), logit_rows: Int32Array.of(0) },
+  logits: "logits",
+  sample: GREEDY_DRAW,
+  series: { count, token: "tokens", position: "past", endings: new Int32Array(0) },
+});
+
+/** Of as many rows of 1024 as the session has capacity. */
+function wideGraph(): Graph {
+  const builder = new GraphBuilder(opTable, "wide");
+  const g = typedBuilder(builder);
+  const x = builder.input("x", tensor("f32", [1, 1024]));
+  builder.limitSymbol("capacity", 1 << 24);
+  builder.output("y", g.exp([g.expand([x], { shape: ["capacity", 1024] })]));
+  return builder.finish();
+}
+
+describe.skipIf(missing !== undefined)(`what MLX joins ${missing ?? ""}`, () => {
+  test.each(MLX_MODES)("%s: each product with a weight, and each once", async (mode) => {
+    const compiled = mlxDevice(mlx, { mode, weights }).compile(legal);
+    const products = compiled.steps.filter(({ kernel }) => kernel === "linear").length;
+    const sessions = [0, 1, 2].map(() => compiled.open({ symbols: { capacity: 1024 } }));
+    await sessions[0]!.tokens.run(draw(0, 1));
+    expect(compiled.facts().joinedProducts).toBe(0);
+    // Runs at once, of which none ends before the others have begun.
+    const results = await Promise.all(sessions.map((session) => session.tokens.run(draw(0, 120))));
+    expect(results.map(({ together }) => together)).toEqual([3, 3, 3]);
+    const { joinedProducts, traces } = compiled.facts();
+    expect(products).toBeGreaterThan(10);
+    expect(joinedProducts % products).toBe(0);
+    // A trace is walked once for each number of sessions; the other modes walk in each step.
+    if (mode === "compiled") expect(traces - 1).toBe(joinedProducts / products);
+    else expect(joinedProducts / products).toBeGreaterThan(100);
+    for (const session of sessions) session.dispose();
+    compiled.dispose();
+  });
+
+  test.each(MLX_MODES)("%s: sessions whose caches have other lengths, and grow", async (mode) => {
+    const compiled = mlxDevice(mlx, { mode, weights }).compile(legal);
+    const pasts = [0, 250, 510];
+    const alone: (readonly number[])[] = [];
+    for (const past of pasts) {
+      const session = compiled.open({ symbols: { capacity: 1024 } });
+      const { series = [] } = await session.tokens.run(draw(past, 60));
+      alone.push(series.map(({ id }) => id));
+      session.dispose();
+    }
+    const sessions = pasts.map(() => compiled.open({ symbols: { capacity: 1024 } }));
+    const results = await Promise.all(sessions.map((session, i) => session.tokens.run(draw(pasts[i]!, 60))));
+    expect(results.map(({ series = [] }) => series.map(({ id }) => id))).toEqual(alone);
+    expect(Math.max(...results.map(({ together = 0 }) => together))).toBe(3);
+    for (const session of sessions) session.dispose();
+    compiled.dispose();
+  });
+
+  test.each(MLX_MODES)("%s: a session whose own call is refused leaves the others alone", async (mode: MlxMode) => {
+    const compiled = mlxDevice(mlx, { mode }).compile(wideGraph());
+    const [small, large, other] = [4, 1 << 23, 8].map((capacity) => compiled.open({ symbols: { capacity } }));
+    const request: GraphRun = { inputs: { x: new Float32Array(1024).fill(1) }, fetch: ["y"] };
+    const { limit } = mlx.memory();
+    mlx.setMemory({ limit: 1 << 30 });
+    let together = 0;
+    for (let time = 0; time < 30; time++) {
+      const runs = [small, large, other].map((session) => session!.tokens.run(request));
+      const [first, second, third] = await Promise.allSettled(runs);
+      expect(first).toMatchObject({ status: "fulfilled" });
+      expect(second).toMatchObject({ status: "rejected", reason: { code: "ENV_NO_MEMORY" } });
+      expect(third).toMatchObject({ status: "fulfilled" });
+      for (const [result, rows] of [
+        [first!, 4],
+        [third!, 8],
+      ] as const) {
+        if (result.status !== "fulfilled") continue;
+        const { outputs, together: at = 0 } = result.value;
+        expect(outputs["y"]?.shape).toEqual([rows, 1024]);
+        expect(new Float32Array(outputs["y"]!.bytes.buffer).every((y) => Math.abs(y - Math.E) < 1e-5)).toBe(true);
+        together = Math.max(together, at);
+      }
+    }
+    // Two at least stood in one step, so what is refused stood beside others.
+    expect(together).toBeGreaterThan(1);
+    mlx.setMemory({ limit });
+    for (const session of [small, large, other]) session!.dispose();
+    compiled.dispose();
+  });
+});
