@@ -115,7 +115,8 @@ function wideLeaf(builder: GraphBuilder, node: Node, name: string, type: TensorT
   const own = initial === undefined ? {} : { initial };
   if (node.op === "input") return builder.input(name, type);
   if (node.op === "param") return builder.param(name, type, { memory: true, ...own });
-  return builder.state(name, type, { rewind: rewindOf(node), ...own });
+  const { spare } = node.attrs;
+  return builder.state(name, type, { rewind: rewindOf(node), ...(typeof spare === "number" && { spare }), ...own });
 }
 
 function outAxesOf(graph: Graph, outAxes: NonNullable<BatchRequest["outAxes"]> | null): (name: string) => BatchAxis {

@@ -30,6 +30,8 @@ export interface ApplyOptions {
 export interface StateOptions extends ApplyOptions {
   /** How a session can rewind it: "checkpoint" works for every state, "positions" for caches. */
   readonly rewind?: Rewind;
+  /** Of a ring: positions that it can go back; none without it. */
+  readonly spare?: number;
   /** What it holds before the first run; zeros without one. */
   readonly initial?: Initial;
 }
@@ -160,8 +162,9 @@ export class GraphBuilder {
   /** A state read: its next value is `setState`, itself until then. */
   state(name: string, type: TensorType, options: StateOptions = {}): Value {
     this.#claim(name);
-    const { rewind = "checkpoint", initial } = options;
-    const value = this.#leaf("state", { name, rewind, ...initialAttrs(initial) }, type, { label: name, ...options });
+    const { rewind = "checkpoint", spare = 0, initial } = options;
+    const back = rewind === "ring" ? { rewind, spare } : { rewind };
+    const value = this.#leaf("state", { name, ...back, ...initialAttrs(initial) }, type, { label: name, ...options });
     this.#states.set(name, { name, input: value.node, output: value });
     return value;
   }

@@ -117,7 +117,15 @@ const cases: Readonly<Record<string, readonly [Graph, ...Said[]]>> = {
   "an input without a name": [changed(0, { attrs: {} }), ["IR_ATTRIBUTE", 0, "input 0 has no name"]],
   "a state that does not say how it goes back": [
     changed(3, { attrs: { name: "s" } }),
-    ["IR_ATTRIBUTE", 3, "state 3: got rewind undefined, expected positions, checkpoint, none"],
+    ["IR_ATTRIBUTE", 3, "state 3: got rewind undefined, expected positions, ring, checkpoint, none"],
+  ],
+  "a ring that does not say how far it goes back": [
+    changed(3, { attrs: { name: "s", rewind: "ring" } }),
+    ["IR_ATTRIBUTE", 3, "state 3: got spare undefined, expected a whole number from 0"],
+  ],
+  "a state that goes back as only a ring does": [
+    changed(3, { attrs: { name: "s", rewind: "positions", spare: 4 } }),
+    ["IR_ATTRIBUTE", 3, "state 3: got spare 4, expected none: it is no ring"],
   ],
   "an input whose name is empty": [changed(0, { attrs: { name: "" } }), ["IR_ATTRIBUTE", 0, "input 0 has no name"]],
   "a weight of no file": [

@@ -136,6 +136,13 @@ function leafFindings(graph: Graph, node: Node): readonly Finding[] {
       "IR_ATTRIBUTE",
       `state ${node.id}: got rewind ${String(node.attrs["rewind"])}, expected ${REWINDS.join(", ")}`,
     );
+  const { rewind, spare } = node.attrs;
+  const isSpare = typeof spare === "number" && Number.isSafeInteger(spare) && spare >= 0;
+  if (node.op === "state" && (rewind === "ring" ? !isSpare : spare !== undefined))
+    return found(
+      "IR_ATTRIBUTE",
+      `state ${node.id}: got spare ${String(spare)}, expected ${rewind === "ring" ? "a whole number from 0" : "none: it is no ring"}`,
+    );
   if (node.op === "input" && !isName(name)) return found("IR_ATTRIBUTE", `input ${node.id} has no name`);
   // The parts of one op, looked at by themselves, have weights of no file; their file is the empty text.
   if (node.attrs["initial"] !== undefined && (initialOf(node.attrs) === undefined || !isPlainStatic(type)))

@@ -37,6 +37,8 @@ export interface ModelOptions {
   readonly largestCapacity?: number;
   /** An output for each layer with experts: how many tokens of the step each of them took. */
   readonly countsExperts?: boolean;
+  /** Layers that see only the newest positions keep no others (rings.ts). */
+  readonly rings?: boolean;
 }
 
 /** New tokens of a step, and the rows that give logits. */

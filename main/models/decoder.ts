@@ -4,13 +4,14 @@ import type { Dim } from "../ir/dim.ts";
 import type { Value, WeightSource } from "../ir/graph.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
 import { hostScalar, hostTensor } from "../ir/hostTensor.ts";
-import type { Rewind } from "../ir/rewind.ts";
+import type { Rewind, Ring } from "../ir/rewind.ts";
 import type { TensorType } from "../ir/type.ts";
 import { scalar, tensor } from "../ir/type.ts";
 import type { CachePacking } from "../ops/families/packedRows.ts";
 import { packedRowBytes } from "../ops/families/packedRows.ts";
 import type { AttentionRules, GraphSizes, Heads, ModelOptions, Scales, SharedHeads } from "./blocks.ts";
 import { CAPACITY, EMBEDDING, INPUTS, LOGITS, ModelGraph, ROWS, TOKENS } from "./blocks.ts";
+import { ringFor } from "./rings.ts";
 
 export interface DecoderSizes extends GraphSizes {
   readonly tiedEmbedding: boolean;
@@ -19,6 +20,8 @@ export interface DecoderSizes extends GraphSizes {
 export interface DecoderState {
   readonly label: string;
   readonly rewind: Rewind;
+  /** Of a ring. */
+  readonly spare?: number;
 }
 
 /** Keys and values of one layer, those of this step among them. */
@@ -27,6 +30,8 @@ export interface Caches {
   readonly v: Value;
   /** Rows are packed so. */
   readonly packing?: CachePacking;
+  /** They are rings. */
+  readonly isRing?: boolean;
 }
 
 /** Sylvester's matrix of a power of two, divided by its root: element (i, j) is -1 where i and j share an odd number of bits. */
@@ -40,10 +45,14 @@ function hadamard(order: number): HostTensor {
   );
 }
 
+/** How sessions take a cache back: one of all positions, or a ring. */
+const rewound = (ring: Ring | undefined): Pick<DecoderState, "rewind" | "spare"> =>
+  ring === undefined ? { rewind: "positions" } : { rewind: "ring", spare: ring.spare };
+
 /** A decoder while it is built: tokens of one step, caches of those before it, and logits. */
 export class Decoder extends ModelGraph {
   /** Element type and positions of the caches, as they were asked for. */
-  readonly cache: Pick<ModelOptions, "capacity" | "cacheType">;
+  readonly cache: ModelOptions;
   /** Tokens that were read before this step. */
   readonly past: Value;
   readonly #tiedEmbedding: boolean;
@@ -94,7 +103,8 @@ export class Decoder extends ModelGraph {
 
   /** Appends k and v to the layer's caches `k.<i>` and `v.<i>`, and attends over them. */
   attend(layer: number, { q, ...kept }: Heads | SharedHeads, rules: AttentionRules): Value {
-    return this.attendOver(q, this.#appendPlain(layer, kept), rules, layer);
+    const ring = ringFor(rules, this.cache, this.sizes.context);
+    return this.attendOver(q, this.#appendPlain(layer, kept, ring), rules, layer);
   }
 
   /** The same where `bias` [T, capacity], which is added to the scores, says what is seen: [T, heads, size]. */
@@ -112,13 +122,13 @@ export class Decoder extends ModelGraph {
     return g.transpose([g.reshape([mixed], { shape: [heads, TOKENS, size] })], { perm: [1, 0, 2] });
   }
 
-  /** Appends rows [T, heads, size] to the cache `<name>.<layer>`; gives it with them: [heads, capacity, size]. */
-  cached(name: string, layer: number, fresh: Value): Value {
+  /** Appends rows [T, heads, size] to the cache `<name>.<layer>`; gives it with them: [heads, capacity or the ring's rows, size]. */
+  cached(name: string, layer: number, fresh: Value, ring?: Ring): Value {
     const [, heads = 0, size = 0] = this.g.typeOf(fresh).shape;
-    const type = tensor(this.#plainType, [heads, this.cache.capacity, size]);
+    const type = tensor(this.#plainType, [heads, ring?.rows ?? this.cache.capacity, size]);
     const label = `${name}_cache`;
-    return this.state(`${name}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
-      this.g.kv_append([cache, fresh, this.past], {}, label),
+    return this.state(`${name}.${layer}`, type, { label, ...rewound(ring) }, (cache) =>
+      this.g.kv_append([cache, fresh, this.past], ring && { ring: true }, label),
     );
   }
 
@@ -133,17 +143,18 @@ export class Decoder extends ModelGraph {
   }
 
   /** The caches of the layer with the step's rows, packed where that was asked for. */
-  #appendPlain(layer: number, kept: Omit<Heads, "q"> | Omit<SharedHeads, "q">): Caches {
+  #appendPlain(layer: number, kept: Omit<Heads, "q"> | Omit<SharedHeads, "q">, ring: Ring | undefined): Caches {
     const { cacheType: packing } = this.cache;
-    if (!this.packs || packing === "f16" || packing === "f32") return this.#append(layer, kept);
-    const k = this.#packed("k", layer, kept.k, packing);
-    const caches = { k, v: "v" in kept ? this.#packed("v", layer, kept.v, packing) : k, packing };
+    if (!this.packs || packing === "f16" || packing === "f32") return this.#append(layer, kept, ring);
+    const k = this.#packed("k", layer, kept.k, packing, ring);
+    const v = "v" in kept ? this.#packed("v", layer, kept.v, packing, ring) : k;
+    const caches = { k, v, packing, isRing: ring !== undefined };
     this.#caches.set(layer, caches);
     return caches;
   }
 
-  /** As `cached`, in blocks: u8[heads, capacity, bytes]. */
-  #packed(name: string, layer: number, fresh: Value, packing: CachePacking): Value {
+  /** As `cached`, in blocks: u8[heads, capacity or the ring's rows, bytes]. */
+  #packed(name: string, layer: number, fresh: Value, packing: CachePacking, ring: Ring | undefined): Value {
     const [, heads = 0, size = 0] = this.g.typeOf(fresh).shape;
     if (typeof size !== "number" || size % 32 !== 0)
       throw new WorkbenchError(
@@ -151,12 +162,12 @@ export class Decoder extends ModelGraph {
         `[${this.sizes.name}] a ${packing} cache: got heads of ${size} numbers, expected a multiple of 32`,
         { hint: "Keep keys and values in f16." },
       );
-    const type = tensor("u8", [heads, this.cache.capacity, packedRowBytes("cache", size, packing)]);
+    const type = tensor("u8", [heads, ring?.rows ?? this.cache.capacity, packedRowBytes("cache", size, packing)]);
     const label = `${name}_cache`;
     this.#hasPacked = true;
     const rows = packing === "q4_0" ? this.#spread(fresh) : fresh;
-    return this.state(`${name}.${layer}`, type, { label, rewind: "positions" }, (cache) =>
-      this.g.kv_append_packed([cache, rows, this.past], { packing }, label),
+    return this.state(`${name}.${layer}`, type, { label, ...rewound(ring) }, (cache) =>
+      this.g.kv_append_packed([cache, rows, this.past], { packing, ...(ring && { ring: true }) }, label),
     );
   }
 
@@ -174,9 +185,10 @@ export class Decoder extends ModelGraph {
     return g.reshape([turned], { shape });
   }
 
-  #append(layer: number, { k, ...rest }: Omit<Heads, "q"> | Omit<SharedHeads, "q">): Caches {
-    const keys = this.cached("k", layer, k);
-    const caches = { k: keys, v: "v" in rest ? this.cached("v", layer, rest.v) : keys };
+  #append(layer: number, { k, ...rest }: Omit<Heads, "q"> | Omit<SharedHeads, "q">, ring?: Ring): Caches {
+    const keys = this.cached("k", layer, k, ring);
+    const v = "v" in rest ? this.cached("v", layer, rest.v, ring) : keys;
+    const caches = { k: keys, v, isRing: ring !== undefined };
     this.#caches.set(layer, caches);
     return caches;
   }
@@ -190,10 +202,11 @@ export class Decoder extends ModelGraph {
 
   protected attendOver(
     query: Value,
-    { k, v, packing }: Caches,
-    { sinks, ...attrs }: AttentionRules,
+    { k, v, packing, isRing = false }: Caches,
+    { sinks, ...seen }: AttentionRules,
     _layer: number,
   ): Value {
+    const attrs = isRing ? { ...seen, ring: true } : seen;
     const q = packing === "q4_0" ? this.#spread(query) : query;
     const [, heads] = this.g.typeOf(q).shape;
     const logits = sinks === undefined ? [] : [this.vector(sinks, typeof heads === "number" ? heads : 0)];

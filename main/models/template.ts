@@ -47,6 +47,8 @@ export interface TemplateOptions {
   readonly largestCapacity?: number;
   /** With an output for each layer with experts, of what its router picked. */
   readonly countsExperts?: boolean;
+  /** Layers that see only the newest positions keep no others. */
+  readonly rings?: boolean;
 }
 
 /** The encoder's graph of a whole text, for decoders that have one. */
@@ -63,7 +65,7 @@ export function template(file: GgufFile, options: TemplateOptions): Steps<Graph>
     const { pooling, graph } = architecture.embedder;
     return graph(weightSourceOf(file), { pooling, largestText: largestCapacity });
   }
-  const { countsExperts = false } = options;
+  const { countsExperts = false, rings = false } = options;
   return architecture.graph(weightSourceOf(file), {
     capacity: CAPACITY,
     cacheType,
@@ -71,5 +73,6 @@ export function template(file: GgufFile, options: TemplateOptions): Steps<Graph>
     largestRows,
     largestCapacity,
     countsExperts,
+    rings,
   });
 }

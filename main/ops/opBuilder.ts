@@ -21,8 +21,8 @@ export type RegionMaker = (
 
 type Method<D> =
   D extends Op<string, infer Attrs, infer A extends Arity, infer O extends OutputCount>
-    ? keyof Attrs extends never
-      ? (inputs: InputsOf<A, Value>, attrs?: NoAttrs, label?: string, regions?: readonly Graph[]) => Result<O>
+    ? NoAttrs extends Attrs
+      ? (inputs: InputsOf<A, Value>, attrs?: Attrs, label?: string, regions?: readonly Graph[]) => Result<O>
       : (inputs: InputsOf<A, Value>, attrs: Attrs, label?: string, regions?: readonly Graph[]) => Result<O>
     : never;
 

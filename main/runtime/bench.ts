@@ -148,7 +148,8 @@ async function fillTo(session: DecoderSession, depth: number, { signal }: CellOp
     return;
   }
   const wanted = seededTokens(session, depth, seededRandom(DEPTH_SEED));
-  const kept = session.facts.rewind === "positions" ? sharedLength(session.tokens, wanted) : 0;
+  const shared = sharedLength(session.tokens, wanted);
+  const kept = session.holds(shared) ? shared : 0;
   session.truncate(kept);
   if (kept < depth) await session.feed(wanted.subarray(kept), { signal, checkpoint: false });
 }

@@ -33,19 +33,26 @@ describe("a compiled graph in bytes", () => {
   it("is refused when any field is missing or of another kind", () => {
     const step = { kernel: "add", op: "add", label: "", nodes: [1], sources: [4] };
     const inputs = [{ name: "x", type: "f32[T,4]" }];
-    const good = { steps: [step], inputs, weightBytes: 1, arenaBytes: 0, rewind: "checkpoint" };
+    const ring = { rows: 256, spare: 128 };
+    const good = { steps: [step], inputs, weightBytes: 1, arenaBytes: 0, rewind: "ring", ring };
     const read = (value: unknown): unknown => decodeArtifact(withText(JSON.stringify(value)));
     expect(read(good)).toMatchObject({
       steps: [step],
       inputs: [{ name: "x", type: { dtype: "f32", shape: ["T", 4] } }],
+      ring,
     });
+    expect(read({ ...good, ring: undefined })).toMatchObject({ ring: undefined });
     const bad: unknown[] = [null, 1, "x", [], [good], {}];
     for (const key of Object.keys(good)) {
       const { [key as keyof typeof good]: _gone, ...rest } = good;
-      bad.push(rest, ...[null, -1, 0.5, "1", {}, [1], [null], [[]]].map((value) => ({ ...good, [key]: value })));
+      bad.push(
+        ...(key === "ring" ? [] : [rest]),
+        ...[null, -1, 0.5, "1", {}, [1], [null], [[]]].map((value) => ({ ...good, [key]: value })),
+      );
     }
     for (const key of Object.keys(step))
       for (const value of [null, 5, {}, [-1], [0.5], ["1"]]) bad.push({ ...good, steps: [{ ...step, [key]: value }] });
+    for (const key of Object.keys(ring)) bad.push({ ...good, ring: { ...ring, [key]: -1 } });
     for (const type of ["f32", "f33[4]", "f32[-1]", "f32[T+]", "f32[1.5]", "", 4, null])
       bad.push({ ...good, inputs: [{ name: "x", type }] });
     for (const value of bad) expect(read(value), JSON.stringify(value)).toBeUndefined();

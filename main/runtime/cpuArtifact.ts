@@ -3,6 +3,7 @@
  * anything: a text that is not exactly what is written here gives undefined, and the plan itself is checked by the engine.
  */
 import { invariant } from "../diagnostics/errors.ts";
+import type { Ring } from "../ir/rewind.ts";
 import { isRewind } from "../ir/rewind.ts";
 import { formatType, parseType } from "../ir/type.ts";
 import type { CpuArtifact } from "./devices/cpu.ts";
@@ -18,9 +19,9 @@ const MOST = 1 << 22;
 /** Decoders only: what a graph holds in memory is not written. */
 export function encodeArtifact(artifact: CpuArtifact): Uint8Array {
   invariant(!holdsMemory(artifact.memory), "a kept plan has no parameters in memory and no variables");
-  const { steps, weightBytes, arenaBytes, rewind, plan } = artifact;
+  const { steps, weightBytes, arenaBytes, rewind, ring, plan } = artifact;
   const inputs = artifact.inputs.map(({ name, type }) => ({ name, type: formatType(type) }));
-  const text = encoder.encode(JSON.stringify({ steps, inputs, weightBytes, arenaBytes, rewind }));
+  const text = encoder.encode(JSON.stringify({ steps, inputs, weightBytes, arenaBytes, rewind, ring }));
   const bytes = new Uint8Array(HEAD + text.length + plan.length);
   new DataView(bytes.buffer).setUint32(0, text.length, true);
   bytes.set(text, HEAD);
@@ -37,8 +38,17 @@ export function decodeArtifact(bytes: Uint8Array): CpuArtifact | undefined {
   const steps = listOf(parsed["steps"], asStep);
   const inputs = listOf(parsed["inputs"], asInput);
   const { weightBytes, arenaBytes, rewind } = parsed;
+  const ring = asRing(parsed["ring"]);
   if (!steps || !inputs || !isCount(weightBytes) || !isCount(arenaBytes) || !isRewind(rewind)) return undefined;
-  return { steps, inputs, weightBytes, arenaBytes, rewind, memory: NO_MEMORY, plan: bytes.subarray(HEAD + length) };
+  if (ring === undefined && parsed["ring"] !== undefined) return undefined;
+  const facts = { steps, inputs, weightBytes, arenaBytes, rewind, ring };
+  return { ...facts, memory: NO_MEMORY, plan: bytes.subarray(HEAD + length) };
+}
+
+function asRing(value: unknown): Ring | undefined {
+  if (!isRecord(value)) return undefined;
+  const { rows, spare } = value;
+  return isCount(rows) && isCount(spare) ? { rows, spare } : undefined;
 }
 
 function parse(text: Uint8Array): unknown {

@@ -26,6 +26,8 @@ export interface DecoderPlanOptions {
   readonly chunk?: number;
   /** Sessions can tell what the routers of a mixture pick (expertUse.ts). */
   readonly countsExperts?: boolean;
+  /** Layers that see only the newest positions keep no others. */
+  readonly rings?: boolean;
   /** In which floats `prepare` has it compute: a fact of the plan. */
   readonly precision?: PrecisionPolicy;
   /** What the compiler does to the built graph before it is lowered: passes and legalisation. */
@@ -51,8 +53,8 @@ const chunkOf = (options: DecoderPlanOptions, architecture: DecoderArchitecture)
 /** The prepared graph of a decoder. */
 export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph {
   const chunk = chunkOf(options, requireDecoder(file));
-  const { cacheType = "f16", countsExperts = false } = options;
-  const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk, countsExperts }));
+  const { cacheType = "f16", countsExperts = false, rings = false } = options;
+  const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk, countsExperts, rings }));
   return options.prepare === undefined ? built : options.prepare(built);
 }
 
@@ -130,6 +132,7 @@ export function decoderOver(
         chunk,
         pace,
         rewind: compiled.rewind,
+        ring: compiled.ring,
         reader: readerFor(threads),
       });
     },

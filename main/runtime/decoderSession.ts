@@ -1,8 +1,8 @@
 /**
  * A decoder's session in tokens: which tokens its states hold, feeding more (in chunks), one step with a sampled token,
  * scoring, and going back. The session counts only what a finished run has written: after a cancel or an error it is as
- * it was. How it goes back depends on the states (`Rewind`): caches simply forget; other states are put back from a
- * checkpoint, or start over, and the tokens behind that run again before the next run.
+ * it was. How it goes back depends on the states (`Rewind`): caches simply forget, rings as far as they can; other states
+ * are put back from a checkpoint, or start over, and the tokens behind that run again before the next run.
  */
 import type {
   Disposable,
@@ -16,7 +16,7 @@ import type {
 } from "../ir/session.ts";
 import { toWireError, WorkbenchError } from "../diagnostics/errors.ts";
 import { INPUTS, LOGITS } from "../models/blocks.ts";
-import type { Rewind } from "../ir/rewind.ts";
+import type { Rewind, Ring } from "../ir/rewind.ts";
 import type { PromptPace } from "./promptPace.ts";
 import type { DrawOptions, DrawSteps } from "./tokenStream.ts";
 import { TokenStream } from "./tokenStream.ts";
@@ -33,6 +33,8 @@ export interface DecoderFacts {
   readonly pace?: PromptPace;
   /** How its states can be taken back. */
   readonly rewind: Rewind;
+  /** What its rings can do, where it has some. */
+  readonly ring?: Ring | undefined;
   /** Of an encoder-decoder: its steps need a text that was read. */
   readonly reader?: SourceReader | undefined;
 }
@@ -40,6 +42,8 @@ export interface DecoderFacts {
 /** What a session begins with. */
 interface SessionStart {
   readonly tokens: readonly number[];
+  /** Where it is known: see `DecoderSession.#written`. */
+  readonly written?: number;
   readonly checkpoints: readonly Checkpoint[];
   readonly source: SourceText | undefined;
 }
@@ -47,11 +51,14 @@ interface SessionStart {
 /** A copy of the states as they were after so many tokens. */
 export interface Checkpoint {
   readonly past: number;
+  /** Positions that its rings had written, where that is known: it serves fewer tokens too, as far as those go back. */
+  readonly written?: number;
   readonly states: Uint8Array<ArrayBuffer>;
 }
 
-/** Checkpoints that a session keeps: the latest turns of a conversation. */
+/** Checkpoints that a session keeps: the latest turns of a conversation; of rings, which are large, the latest one. */
 const MOST_CHECKPOINTS = 4;
+const MOST_RING_CHECKPOINTS = 1;
 
 export interface FeedOptions {
   readonly signal?: AbortSignal | undefined;
@@ -76,6 +83,7 @@ interface Want {
 
 /** Why tokens that a session holds run again, by how its states go back. */
 export const WHY_AGAIN: Readonly<Record<Exclude<Rewind, "positions">, string>> = {
+  ring: "layers with a window keep the newest positions only",
   checkpoint: "a recurrent state goes back to its checkpoints only",
   none: "the model's states cannot go back",
 };
@@ -94,7 +102,9 @@ export class DecoderSession implements Disposable {
   #tokens: number[] = [];
   /** Tokens that the states have read, or undefined after a run that did not finish. Caches do not need it. */
   #read: number | undefined;
-  /** Oldest first; each is of a beginning of the session's tokens. */
+  /** Of rings: positions that were written since they began anew. What lies `rows` before that is gone. */
+  #written: number;
+  /** Oldest first; each is of a beginning of the session's tokens, or serves one. */
   #checkpoints: readonly Checkpoint[];
   /** What the encoder has read, for decoders that have one. */
   #source: SourceText | undefined;
@@ -102,13 +112,14 @@ export class DecoderSession implements Disposable {
   constructor(
     session: GraphSession,
     facts: DecoderFacts,
-    { tokens, checkpoints, source }: SessionStart = { tokens: [], checkpoints: [], source: undefined },
+    { tokens, written, checkpoints, source }: SessionStart = { tokens: [], checkpoints: [], source: undefined },
   ) {
     this.#session = session;
     this.#runner = tokensOf(session);
     this.facts = facts;
     this.#tokens = [...tokens];
     this.#read = tokens.length;
+    this.#written = written ?? this.#writtenOf(tokens.length);
     this.#checkpoints = checkpoints;
     this.#source = source;
   }
@@ -195,7 +206,7 @@ export class DecoderSession implements Disposable {
     await this.#catchUp(options.signal);
     // A checkpoint before the last token serves both the same prompt again and one that goes on from it.
     const { checkpoint = true } = options;
-    const keeps = checkpoint && this.facts.rewind === "checkpoint" && tokens.length > 1;
+    const keeps = checkpoint && tokens.length > 1 && this.#isWorthCopying(this.past + tokens.length);
     const checkpointAt = keeps ? tokens.length - 1 : undefined;
     let sampled: SampledToken | undefined;
     for (let at = 0; at < tokens.length;) {
@@ -228,7 +239,7 @@ export class DecoderSession implements Disposable {
     const endings = options.endings ?? NO_TOKENS;
     // A run that was asked for ahead may be in vain: caches forget what it wrote, other states would have to run again.
     // A chain that the engine does not take needs each token here before the next.
-    const ahead = this.facts.rewind === "positions" && takesAllSteps(this.#runner, options.sampling([first], 0));
+    const ahead = this.#forgets && this.holds(past) && takesAllSteps(this.#runner, options.sampling([first], 0));
     const steps: DrawSteps = {
       follows: ahead && this.#runner.follows,
       series: ahead && this.#runner.series,
@@ -289,7 +300,10 @@ export class DecoderSession implements Disposable {
     if (!Number.isInteger(count) || count < 0 || count > this.past)
       throw new WorkbenchError("INPUT_ARGUMENT", `[decoder] truncate: got ${count}, expected 0 to ${this.past}`);
     this.#tokens.length = count;
-    this.#checkpoints = this.#checkpoints.filter(({ past }) => past <= count);
+    this.#checkpoints = this.#checkpoints.flatMap((checkpoint) => {
+      const past = this.#servedBy(checkpoint, count);
+      return past === undefined ? [] : [past === checkpoint.past ? checkpoint : { ...checkpoint, past }];
+    });
   }
 
   /**
@@ -309,11 +323,20 @@ export class DecoderSession implements Disposable {
     return Math.max(0, Math.min(common, tokens.length - 1));
   }
 
+  /** True where nothing has to run again for the states to be those of the first `count` tokens. */
+  holds(count: number): boolean {
+    const { rewind, ring } = this.facts;
+    if (rewind === "positions") return true;
+    if (rewind !== "ring" || ring === undefined) return count === this.#read;
+    return reaches(ring, this.#written, count);
+  }
+
   async fork(): Promise<DecoderSession> {
     await this.#current("fork");
     const fork = await this.#session.fork(this.past);
     return new DecoderSession(fork, this.facts, {
       tokens: this.#tokens,
+      written: this.#written,
       checkpoints: this.#checkpoints,
       source: this.#source,
     });
@@ -351,6 +374,7 @@ export class DecoderSession implements Disposable {
     });
     this.#source = source;
     this.#read = past;
+    this.#written = this.#writtenOf(past);
     this.#checkpoints = checkpoints;
     this.#tokens = Array.from(tokens);
   }
@@ -361,8 +385,32 @@ export class DecoderSession implements Disposable {
 
   /** The longest beginning of at most `count` tokens that needs no token to run again. */
   #reachable(count: number): number {
-    if (this.facts.rewind === "positions" || count === this.#read) return count;
-    return this.#checkpoints.findLast(({ past }) => past <= count)?.past ?? 0;
+    if (this.holds(count)) return count;
+    return Math.max(0, ...this.#checkpoints.map((checkpoint) => this.#servedBy(checkpoint, count) ?? 0));
+  }
+
+  /** Of the first `count` tokens, those that the states of a checkpoint are of once they are put back. */
+  #servedBy({ past, written }: Checkpoint, count: number): number | undefined {
+    const { rewind, ring } = this.facts;
+    if (past <= count) return past;
+    const goesBack = rewind === "ring" && ring !== undefined && written !== undefined && reaches(ring, written, count);
+    return goesBack ? count : undefined;
+  }
+
+  /** Caches and rings forget what stands behind a position by themselves. */
+  get #forgets(): boolean {
+    return this.facts.rewind === "positions" || this.facts.rewind === "ring";
+  }
+
+  /** What rings that were put back count as written: they go back no further, because what they had lost is not known. */
+  #writtenOf(past: number): number {
+    return past + (this.facts.ring?.spare ?? 0);
+  }
+
+  /** A copy is of use for states that do not forget; of rings, once the tokens are more than are soon run again. */
+  #isWorthCopying(past: number): boolean {
+    const { rewind, ring } = this.facts;
+    return rewind === "checkpoint" || (rewind === "ring" && ring !== undefined && past > ring.rows - ring.spare);
   }
 
   /** The states as they are after the session's tokens, for what copies them. */
@@ -380,13 +428,14 @@ export class DecoderSession implements Disposable {
     const { past } = this;
     const others = this.#checkpoints.filter((checkpoint) => checkpoint.past !== past);
     const states = await (this.#session.checkpoints?.take() ?? this.#session.save(past));
-    this.#checkpoints = [...others, { past, states }].slice(-MOST_CHECKPOINTS);
+    const most = this.facts.rewind === "ring" ? MOST_RING_CHECKPOINTS : MOST_CHECKPOINTS;
+    this.#checkpoints = [...others, { past, written: this.#written, states }].slice(-most);
   }
 
   /** Brings states that are not caches to the session's tokens: from the last checkpoint, or from nothing. */
   async #catchUp(signal?: AbortSignal): Promise<void> {
-    if (this.facts.rewind === "positions" || this.#read === this.past) return;
-    const checkpoint = this.facts.rewind === "checkpoint" ? this.#checkpoints.at(-1) : undefined;
+    if (this.holds(this.past)) return;
+    const checkpoint = this.facts.rewind === "none" ? undefined : this.#checkpoints.at(-1);
     this.#read = undefined;
     const from = await this.#goBack(checkpoint);
     this.#read = from;
@@ -398,14 +447,16 @@ export class DecoderSession implements Disposable {
   async #goBack(checkpoint: Checkpoint | undefined): Promise<number> {
     if (checkpoint !== undefined)
       try {
-        const { past, states } = checkpoint;
+        const { past, written = this.#writtenOf(past), states } = checkpoint;
         await (this.#session.checkpoints?.putBack(states) ?? this.#session.restore(past, states));
+        this.#written = written;
         return past;
       } catch (error) {
         if (toWireError(error).code !== "RUN_FAILED") throw error;
         this.#checkpoints = [];
       }
     await this.#session.reset();
+    this.#written = 0;
     return 0;
   }
 
@@ -459,12 +510,17 @@ export class DecoderSession implements Disposable {
       profile,
     };
     this.#read = undefined;
+    this.#written = Math.max(this.#written, past + (want.series?.count ?? tokens?.length ?? 1));
     const result = await this.#runner.run(request, signal);
     this.#read = past + (tokens?.length ?? 1);
     if (!isNumber(result)) throw notNumbers();
     return result;
   }
 }
+
+/** True where rings that were written up to a position still hold what the first `count` tokens see. */
+const reaches = ({ rows, spare }: Ring, written: number, count: number): boolean =>
+  written <= rows || count >= written - spare;
 
 /** Tokens of a saved state, behind their count. */
 function countedTokens(saved: Int32Array, at: number, most: number): Int32Array {

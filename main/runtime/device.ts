@@ -7,7 +7,7 @@ import type { Bindings } from "../ir/dim.ts";
 import { dimSymbols } from "../ir/dim.ts";
 import { dtypeBytes, isPacked } from "../ir/dtype.ts";
 import type { Graph } from "../ir/graph.ts";
-import type { Rewind } from "../ir/rewind.ts";
+import type { Rewind, Ring } from "../ir/rewind.ts";
 import type { Disposable, GraphSession, TokenRun } from "../ir/session.ts";
 import type { TensorType } from "../ir/type.ts";
 
@@ -44,6 +44,8 @@ export interface CompiledGraph extends Disposable {
   readonly arenaBytes: number;
   /** How its sessions can be taken back to fewer tokens. */
   readonly rewind: Rewind;
+  /** What its rings can do, where it has some. */
+  readonly ring?: Ring | undefined;
   open(options?: OpenOptions): GraphSession;
 }
 

@@ -165,7 +165,7 @@ function checkSizes({ tokens, text, checkpoints }: Head, session: DecoderSession
   if (text > (reader?.largestText ?? 0)) throw damaged(`it names a text of ${text} tokens`);
   const past = checkpoints.map((each) => each.past);
   const isOrdered = past.every((each, i) => each <= tokens && (i === 0 || each > (past[i - 1] ?? 0)));
-  if (!isOrdered || (rewind !== "checkpoint" && checkpoints.length > 0))
+  if (!isOrdered || (rewind !== "checkpoint" && rewind !== "ring" && checkpoints.length > 0))
     throw damaged("it holds copies of states that this model has not");
   if (checkpoints.some((each) => each.bytes !== session.checkpointBytes(each.past)))
     throw damaged("a copy of its states has another size than the model's");

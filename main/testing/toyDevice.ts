@@ -7,7 +7,7 @@ import type { GgufFile } from "../formats/gguf/file.ts";
 import { dequantize } from "../formats/quant/dequantize.ts";
 import { bindDim } from "../ir/dim.ts";
 import type { Graph } from "../ir/graph.ts";
-import { graphRewind } from "../ir/rewind.ts";
+import { graphRewind, graphRing } from "../ir/rewind.ts";
 import { finish } from "../ir/steps.ts";
 import { tensorBytes } from "../ir/hostBytes.ts";
 import type { HostTensor } from "../ir/hostTensor.ts";
@@ -77,7 +77,7 @@ const toy = (weights: Weights): Device => ({
   id: ID,
   title: "Toy",
   compile: (graph) => ({
-    ...{ device: ID, steps: [], weightBytes: 0, arenaBytes: 0, rewind: graphRewind(graph) },
+    ...{ device: ID, steps: [], weightBytes: 0, arenaBytes: 0, rewind: graphRewind(graph), ring: graphRing(graph) },
     open: (open = {}) => new ToySession(graph, weights, open),
     dispose: () => undefined,
   }),

@@ -147,8 +147,8 @@ export const CPU_KERNELS = [
   // (positions i32[T], factors f32[rotary/2]?) {frequencies: list of rotary/2 doubles, magnitude}: cos, sin [T, rotary/2] =
   // magnitude · cos, sin(position · frequency / factor), the angle in double; {asGgml, base, stretch, kept}: in f32
   "rope_tables",
-  "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can; new of the cache's type (any float), or f32 into f16
-  "attention", // (q, k cache, v cache, past i32[], sinks [heads]?) {scale, softcap: 0 off, window: keys seen, own included; 0 off, chunk: 0 off} → [T, heads, head_dim]
+  "kv_append", // (cache, new [T, kv_heads, head_dim], past i32[]) → cache, in place where it can; new of the cache's type (any float), or f32 into f16; {ring}: around its end
+  "attention", // (q, k cache, v cache, past i32[], sinks [heads]?) {scale, softcap: 0 off, window: keys seen, own included; 0 off, chunk: 0 off, ring} → [T, heads, head_dim]
   // (q [T,H,D], k [T,Hkv,D], v [T,Hkv,D], q norm?, k norm?, cos?, sin?, k cache, v cache, past, sinks?) {as attention; interleaved, eps,
   // normQ, normK} → result, k cache, v cache in place: norms and rotation of q and k, the appends, attention
   "attention_block",

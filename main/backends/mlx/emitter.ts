@@ -41,7 +41,7 @@ export interface MlxEmitter {
   /** As `call`, for functions with one result. */
   readonly one: (name: MlxFunction, inputs: readonly MlxValue[], output: TensorType, attrs?: MlxAttrs) => MlxValue;
   /** Rows written into a cache behind `past` positions; where the host gives `past`, it checks the room before the run. */
-  readonly append: (cache: MlxValue, fresh: MlxValue, past: MlxValue) => MlxValue;
+  readonly append: (cache: MlxValue, fresh: MlxValue, past: MlxValue, ring: boolean) => MlxValue;
   /** `if`: the predicate and what the sub-graphs are handed; one of them runs. */
   readonly branch: (
     inputs: readonly MlxValue[],

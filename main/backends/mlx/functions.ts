@@ -115,11 +115,11 @@ export const MLX_FUNCTIONS = [
   "rms_norm", // eps
   "layer_norm", // eps
   "attention", // scale, mode
-  "cache_mask", // window
+  "cache_mask", // window, ring
   "window_mask", // window, symmetric
-  "distance_bias", // slopes
+  "distance_bias", // slopes, ring
   "additive_mask",
-  "append", // checked
+  "append", // checked, ring
   "rope_tables", // frequencies, magnitude
   "rope", // dims, pairs
   "rope_fast", // dims, pairs, frequencies

@@ -153,7 +153,9 @@ function emitterFor(scope: Scope, node: number): MlxEmitter {
       const attrs = { body, carried, rows: rowsAt, scanned, length, reverse };
       return call("scan", [...inputs, ...constants], outputs, attrs);
     },
-    append: (cache, fresh, past) => {
+    append: (cache, fresh, past, ring) => {
+      // A ring has room for any position, and its rows are there from the start.
+      if (ring) return one("append", [cache, fresh, past], cache.type, { ring });
       const told = draft.leafOf(past);
       const [tokens = 0] = fresh.type.shape;
       const capacity = cache.type.shape[1] ?? 0;

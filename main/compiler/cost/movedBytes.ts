@@ -6,6 +6,7 @@ import type { Bindings } from "../../ir/dim.ts";
 import type { Graph, Node, Value } from "../../ir/graph.ts";
 import { isLeaf, valueKey } from "../../ir/graph.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
+import { rewindOf } from "../../ir/rewind.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { bindType, byteLength, elementCount } from "../../ir/type.ts";
 import { opOf } from "../../ops/index.ts";
@@ -32,11 +33,12 @@ export interface NodeBytes {
 
 type KeptKind = "caches" | "states";
 
-/** Values that are kept from step to step: states, and what they become. A cache has a row for each position. */
+/** Values that are kept from step to step: states, and what they become. A cache has a row for each position, a ring for the newest. */
 function keptValues(graph: Graph): ReadonlyMap<string, KeptKind> {
   const kept = new Map<string, KeptKind>();
   for (const { input, output } of graph.states) {
-    const kind = graph.nodes[input]?.attrs["rewind"] === "positions" ? "caches" : "states";
+    const leaf = graph.nodes[input];
+    const kind = leaf !== undefined && ["positions", "ring"].includes(rewindOf(leaf)) ? "caches" : "states";
     kept.set(valueKey({ node: input, output: 0 }), kind);
     kept.set(valueKey(output), kind);
   }

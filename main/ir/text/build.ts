@@ -431,5 +431,5 @@ const INITIAL = ["initial", "value", "scale", "seed"];
 const LEAF_ATTRIBUTES = {
   input: [],
   param: ["file", "tensor", "memory", ...INITIAL],
-  state: ["rewind", ...INITIAL],
+  state: ["rewind", "spare", ...INITIAL],
 } as const satisfies Record<Exclude<LeafOp, "constant">, readonly string[]>;

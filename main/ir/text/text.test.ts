@@ -42,6 +42,7 @@ describe("a graph printed and read back is the same", () => {
     b.param("w", parseType("q4_k[4,256]"), { file: "id", tensor: "blk.0.w" });
     b.param("m", parseType("f32[3]"), { memory: true, initial: { kind: "normal", scale: 0.5, seed: 7 } });
     b.state("s", parseType("f16[4]"), { rewind: "positions" });
+    b.state("r", parseType("f16[2,9,4]"), { rewind: "ring", spare: 5 });
     b.variable("v", parseType("f32[2]"), { kind: "constant", value: -0 });
     b.constant(hostTensor("f64", [2, 3], [NaN, Infinity, -Infinity, -0, 1e-320, 0.1]));
     b.constant(hostTensor("c64", [1], [1, -2]));

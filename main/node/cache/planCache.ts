@@ -28,10 +28,17 @@ export const headerFacts = (file: GgufFile): readonly (readonly [number, string]
 
 export function planKey(
   file: GgufFile,
-  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml" | "countsExperts" | "precision">,
+  options: Pick<DecoderOptions, "cacheType" | "chunk" | "asGgml" | "countsExperts" | "precision" | "rings">,
   cache: Pick<PlanCache, "build" | "dispatch">,
 ): string {
-  const { cacheType = "f16", chunk = CHUNK, asGgml = null, countsExperts = false, precision = "f32" } = options;
+  const {
+    cacheType = "f16",
+    chunk = CHUNK,
+    asGgml = null,
+    countsExperts = false,
+    precision = "f32",
+    rings = false,
+  } = options;
   const scales = file.adapters.map(({ scale }) => scale);
   const parts = [
     cache.build,
@@ -41,6 +48,7 @@ export function planKey(
     asGgml,
     countsExperts,
     precision,
+    rings,
     headerFacts(file),
     scales,
   ];

@@ -201,7 +201,9 @@ const mlxAttention = (
   const visible = mlxVisible(e, mask, [batch, rows, keys], attrs);
   const hidden = visible === undefined ? mask : mlxAdditive(e, visible, dtype);
   const added =
-    attrs.slopes === undefined ? hidden : mlxSum(e, hidden, mlxFall(e, [], [dtype, heads, rows, keys], attrs.slopes));
+    attrs.slopes === undefined
+      ? hidden
+      : mlxSum(e, hidden, mlxFall(e, [], [dtype, heads, rows, keys], { slopes: attrs.slopes }));
   const mode = attrs.mask === "causal" && visible === undefined ? { mode: { word: "causal" } } : {};
   const operands = [q, k, v, ...(added === undefined ? [] : [added])];
   const mixed = e.call("attention", operands, node.outputs, { scale: attrs.scale, ...mode });

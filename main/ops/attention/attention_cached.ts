@@ -1,10 +1,12 @@
 import type { KernelParams } from "../../backends/cpu/emitter.ts";
+import type { CoremlEmitter, MilValue } from "../../backends/coreml/emitter.ts";
 import type { MlxEmitter, MlxValue } from "../../backends/mlx/emitter.ts";
 import { milNative } from "../../backends/coreml/rules.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { AttrSchema } from "../../ir/attributes.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
+import { subDims } from "../../ir/dim.ts";
 import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
@@ -29,6 +31,7 @@ import {
   visibleKeys,
 } from "../families/attention.ts";
 import { eachItem } from "../families/batching.ts";
+import { scalarLike, sizeValue } from "../families/constants.ts";
 import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { at } from "../families/host.ts";
 import { integers, normal, normals, sample, scalarInput, withDoubles } from "../families/samples.ts";
@@ -40,6 +43,8 @@ export interface AttentionCachedAttrs extends ScoreAttrs {
   readonly window?: number;
   /** Only keys of the token's own run of so many positions. */
   readonly chunk?: number;
+  /** The caches are rings: position p lies in row p modulo the capacity. What is seen must not reach behind their newest rows. */
+  readonly ring?: boolean;
 }
 export interface Arity {
   readonly least: 4;
@@ -57,11 +62,12 @@ function decompose(g: OpBuilder, [q, k, v, past, sinks]: Operands<Value>, attrs:
   const rows = g.reshape([g.transpose([q], { perm: [1, 0, 2] })], { shape: [kvHeads, group, tokens, size] });
   const keys = g.reshape([swapLast(g, wide(k))], { shape: [kvHeads, 1, size, capacity] });
   const position = g.add([g.iota([], { shape: [tokens, 1], axis: 0 }), past]);
-  const places = g.iota([], { shape: [capacity], axis: 0 });
+  const places = placesOf(g, [capacity, tokens], past, attrs);
   const capped = scaleScores(g, g.matmul([rows, keys]), attrs);
   const scores = fallWithDistance(g, capped, [position, places], attrs.slopes);
   const seen = visibleKeys(g, position, places, attrs.window);
-  const visible = attrs.chunk === undefined ? seen : inChunk(g, seen, position, places, attrs.chunk);
+  const near = attrs.chunk === undefined ? seen : inChunk(g, seen, position, places, attrs.chunk);
+  const visible = attrs.ring === true ? whereWritten(g, near, places) : near;
   const hidden = hideScores(g, scores, visible);
   const weights =
     sinks === undefined
@@ -69,6 +75,45 @@ function decompose(g: OpBuilder, [q, k, v, past, sinks]: Operands<Value>, attrs:
       : besideSinks(g, hidden, g.reshape([sinks], { shape: [kvHeads, group, 1, 1] }));
   const mixed = g.matmul([weights, g.reshape([wide(v)], { shape: [kvHeads, 1, capacity, valueSize] })]);
   return g.transpose([g.reshape([mixed], { shape: [heads, tokens, valueSize] })], { perm: [1, 0, 2] });
+}
+
+/** The positions that the rows of the caches hold, i32 [capacity]; negative for rows of a ring that nothing was written to. */
+function placesOf(
+  g: OpBuilder,
+  [capacity, tokens]: readonly [Dim, Dim],
+  past: Value,
+  { ring }: AttentionCachedAttrs,
+): Value {
+  const rows = g.iota([], { shape: [capacity], axis: 0 });
+  if (ring !== true) return rows;
+  const size = sizeValue(g, [capacity], "i32");
+  const newest = g.add([past, sizeValue(g, [subDims(tokens, 1)], "i32")]);
+  // Less than a turn behind the newest: the remainder of what is made positive first.
+  return g.sub([newest, g.mod([g.add([g.sub([newest, rows]), size]), size])]);
+}
+
+const whereWritten = (g: OpBuilder, seen: Value, places: Value): Value =>
+  g.where([g.compare([places, scalarLike(g, places, 0)], { op: "ge" }), seen, g.constant(hostScalar("bool", 0))]);
+
+/** Keys behind its own that a token sees at most. */
+export const reachOf = ({
+  window = Infinity,
+  chunk = Infinity,
+}: Pick<AttentionCachedAttrs, "window" | "chunk">): number => Math.min(window, chunk - 1);
+
+/** A ring holds what the first token of a step sees and all that the step brings. */
+function checkRing(op: string, tokens: Dim, capacity: Dim, attrs: AttentionCachedAttrs): void {
+  if (attrs.ring !== true) return;
+  const reach = reachOf(attrs);
+  if (reach === Infinity)
+    throw new WorkbenchError("IR_ATTRIBUTE", `[${op}] ring: got no window and no chunk, expected one of them`, {
+      hint: "A ring forgets: give the window or chunk within which keys are seen.",
+    });
+  if (typeof tokens === "number" && typeof capacity === "number" && tokens + reach > capacity)
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[${op}] ring: got ${capacity} rows, expected at least ${tokens + reach}: a step of ${tokens} and ${reach} before it`,
+    );
 }
 
 /** What is seen, from the first position of the row's chunk on. */
@@ -95,7 +140,7 @@ function mlxTakes(node: NodeInfo<AttentionCachedAttrs>): true | string {
 function mlxCachedAttention(
   e: MlxEmitter,
   [q, k, v, past]: Operands<MlxValue>,
-  { scale, window, slopes }: AttentionCachedAttrs,
+  { scale, window, slopes, ring = false }: AttentionCachedAttrs,
 ): MlxValue {
   const [tokens = 0, heads = 0, size = 0] = q.type.shape;
   const [kvHeads = 0, capacity = 0, valueSize = 0] = v.type.shape;
@@ -106,7 +151,9 @@ function mlxCachedAttention(
     const wide = x.type.dtype === dtype ? x : e.one("cast", [x], tensor(dtype, x.type.shape));
     return mlxShaped(e, wide, [1, kvHeads, capacity, last]);
   };
-  const seen = e.one("cache_mask", [past], tensor("bool", [tokens, capacity]), window === undefined ? {} : { window });
+  const turning = ring ? { ring } : {};
+  const near = { ...(window === undefined ? {} : { window }), ...turning };
+  const seen = e.one("cache_mask", [past], tensor("bool", [tokens, capacity]), near);
   const own = plainDType(dtype, "attention_cached");
   const hidden = window === undefined && slopes === undefined ? seen : mlxAdditive(e, seen, own);
   const mask =
@@ -114,7 +161,7 @@ function mlxCachedAttention(
       ? hidden
       : e.one(
           "add",
-          [hidden, mlxFall(e, [past], [own, heads, tokens, capacity], slopes)],
+          [hidden, mlxFall(e, [past], [own, heads, tokens, capacity], { slopes, ...turning })],
           tensor(own, [heads, tokens, capacity]),
         );
   const rows = mlxShaped(e, turn(q, [heads, tokens, size]), [1, heads, tokens, size]);
@@ -128,12 +175,20 @@ function mlxCachedAttention(
 }
 
 /** For the CPU's kernels: their window includes the token's own position. */
-export const cpuAttentionParams = ({ scale, softcap, window, chunk, slopes }: AttentionCachedAttrs): KernelParams => ({
+export const cpuAttentionParams = ({
+  scale,
+  softcap,
+  window,
+  chunk,
+  slopes,
+  ring = false,
+}: AttentionCachedAttrs): KernelParams => ({
   scale,
   softcap: softcap ?? 0,
   window: window === undefined ? 0 : window + 1,
   ...(chunk !== undefined && { chunk }),
   ...(slopes && { slopes }),
+  ...(ring && { ring }),
   causal: true,
 });
 
@@ -155,21 +210,46 @@ export const ATTENTION_CACHED_ATTRS: AttrSchema<AttentionCachedAttrs> = {
   window: attr.optional(attr.int(0)),
   chunk: attr.optional(attr.int(1)),
   slopes: attr.optional(attr.floats()),
+  ring: attr.optional(attr.bool()),
 };
 
 /** By JAX, over `attend`. */
 export const CACHED_JAX = jaxAttention(
   `
 i, j = np.arange(x0.shape[0])[:, None] + x3, np.arange(x1.shape[1])[None]
-keep = (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
+if a.get("ring"):
+    last = x3 + x0.shape[0] - 1
+    j = last - (last - j) % x1.shape[1]
+keep = (j >= 0) & (j <= i) & (j >= i - a.get("window", 1 << 30)) & (j >= i // a.get("chunk", 1 << 30) * a.get("chunk", 1 << 30))
 np.asarray(attend(np.swapaxes(x0, 0, 1)[None], x1[None], x2[None], keep, 0.0, xs[4] if len(xs) > 4 else None, i - j))[0].swapaxes(0, 1)
 `.trim(),
 );
 
+const coremlAttention = (
+  e: CoremlEmitter,
+  [q, key, value, past, sinks]: Operands<MilValue>,
+  { scale, softcap, window, chunk, slopes }: AttentionCachedAttrs,
+): MilValue => {
+  const mixed = e.attention({
+    query: e.op("transpose", { x: q, perm: [1, 0, 2] }),
+    key,
+    value,
+    past,
+    causal: true,
+    scale,
+    softcap,
+    window: window === undefined ? undefined : window + 1,
+    chunk,
+    slopes,
+    sinks,
+  });
+  return e.op("transpose", { x: mixed, perm: [1, 0, 2] });
+};
+
 export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arity> = defineOp({
   name: "attention_cached",
   summary:
-    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t. With ALiBi's slopes, one for each head, scores lose slope · distance. Sinks [H] take part in the softmax and have no value.",
+    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t. In rings, position p lies in row p modulo the capacity, and a window or chunk keeps to what they still hold. With ALiBi's slopes, one for each head, scores lose slope · distance. Sinks [H] take part in the softmax and have no value.",
   arity: { least: 4, most: 5 },
   operands: ["query", "key cache", "value cache", "past", "sinks"],
   outputs: "one",
@@ -194,6 +274,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
       );
     groupOf("attention_cached", heads, kvHeads);
     checkSlopes("attention_cached", heads, attrs);
+    checkRing("attention_cached", tokens ?? 0, capacity ?? 0, attrs);
     if (sinks !== undefined && (sinks.dtype !== q.dtype || sinks.shape.length !== 1 || sinks.shape[0] !== heads))
       throw new WorkbenchError(
         "IR_SHAPE",
@@ -203,18 +284,20 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
   },
   reference: ([q, k, v, past, sinks], attrs) => {
     const [tokens = 0, heads = 0] = q.shape;
-    const [kvHeads = 0, , valueSize = 0] = v.shape;
+    const [kvHeads = 0, capacity = 0, valueSize = 0] = v.shape;
+    const rowOf = (key: number): number => (attrs.ring === true ? key % capacity : key);
+    checkRing("attention_cached", tokens, capacity, attrs);
     const out = new Float64Array(tokens * heads * valueSize);
     for (let t = 0; t < tokens; t++)
       for (let h = 0; h < heads; h++) {
         const position = at(past.data, 0) + t;
         const inWindow = attrs.window === undefined ? 0 : Math.max(0, position - attrs.window);
         const from = Math.max(inWindow, attrs.chunk === undefined ? 0 : position - (position % attrs.chunk));
-        const keys = Array.from({ length: position - from + 1 }, (_, i) => from + i);
+        const rows = Array.from({ length: position - from + 1 }, (_, i) => rowOf(from + i));
         const operands = { q, k, v, row: t * heads + h, kv: Math.floor((h * kvHeads) / heads) };
         const slope = attrs.slopes?.[h] ?? 0;
-        const bias = (key: number): number => -slope * (position - key);
-        attendRow(operands, keys, attrs, out, { bias, sink: sinks && at(sinks.data, h) });
+        const bias = (_row: number, i: number): number => -slope * (position - from - i);
+        attendRow(operands, rows, attrs, out, { bias, sink: sinks && at(sinks.data, h) });
       }
     return hostTensor(q.dtype, [tokens, heads, valueSize], out);
   },
@@ -227,22 +310,11 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
       takes: [["f32"], ["f32", "f16"], ["f32", "f16"], ["i32"], ["f32"]],
       params: cpuAttentionParams,
     }),
-    coreml: milNative((e, [q, key, value, past, sinks], { scale, softcap, window, chunk, slopes }) => {
-      const mixed = e.attention({
-        query: e.op("transpose", { x: q, perm: [1, 0, 2] }),
-        key,
-        value,
-        past,
-        causal: true,
-        scale,
-        softcap,
-        window: window === undefined ? undefined : window + 1,
-        chunk,
-        slopes,
-        sinks,
-      });
-      return e.op("transpose", { x: mixed, perm: [1, 0, 2] });
-    }),
+    coreml: milNative(coremlAttention, ({ attrs }) =>
+      attrs.ring === true
+        ? "the masks of Core ML's attention count rows of a whole cache: rings are computed by parts"
+        : true,
+    ),
     mlx: { kind: "native", emit: mlxCachedAttention, when: mlxTakes },
   },
   samples: withDoubles([
@@ -287,6 +359,40 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
     }),
     cached("chunk", 28, [5, 2, 1, 9, 4, 2], { scale: 0.5, chunk: 3 }),
     cached("one token, chunk", 31, [1, 2, 1, 9, 4, 7], { scale: 0.5, chunk: 4 }),
+    cached("ring, one token far behind", 60, [1, 4, 2, 6, 4, 27], { scale: 0.5, window: 3, ring: true }),
+    cached(
+      "ring, around its end, symbolic",
+      63,
+      ["T", 4, 2, 9, 3, 14],
+      { scale: 0.6, window: 5, ring: true },
+      { bindings: { T: 4 } },
+    ),
+    cached("ring, not yet full, softcap", 66, [3, 2, 1, 7, 5, 1], { scale: 0.5, softcap: 2, window: 4, ring: true }),
+    cached("ring, chunks", 69, [5, 2, 1, 9, 4, 16], { scale: 0.5, chunk: 4, ring: true }),
+    sample("ring, sinks, slopes", [...cached("", 72, [6, 4, 2, 11, 4, 40], { scale: 0.5 }).inputs, normal(76, [4])], {
+      scale: 0.5,
+      window: 4,
+      slopes: [0.5, 0.25, 0.125, 0.0625],
+      ring: true,
+    }),
+    cached(
+      "ring, more tokens than the CPU engine takes at once",
+      77,
+      [90, 2, 1, 133, 4, 1000],
+      { scale: 0.5, window: 40, ring: true },
+      { differentiable: false },
+    ),
+    sample(
+      "half ring, values of another size, symbolic capacity",
+      [
+        normal(80, [2, 2, 4]),
+        integers(81, [1, "capacity", 4], -2, 2, "f16"),
+        integers(82, [1, "capacity", 3], -2, 2, "f16"),
+        scalarInput(9),
+      ],
+      { scale: 0.5, window: 3, ring: true },
+      { bindings: { capacity: 5 }, differentiable: false },
+    ),
     sample(
       "half cache, values of another size",
       [

@@ -109,6 +109,14 @@ export const attention_packed: Op<"attention_packed", AttentionPackedAttrs, Arit
       scale: 0.18,
       packing: "q8_0",
     }),
+    packed("q8_0, ring, one token", 20, [1, 2, 1, 9, 32, 60], { scale: 0.18, window: 6, ring: true, packing: "q8_0" }),
+    packed(
+      "q4_0, ring, many tokens, symbolic",
+      23,
+      ["T", 2, 1, 100, 32, 170],
+      { scale: 0.18, window: 20, slopes: alibiSlopes(2, 8), ring: true, packing: "q4_0" },
+      { bindings: { T: 70 } },
+    ),
     sample(
       "q8_0, sinks, chunks, values of another size",
       [

@@ -8,6 +8,8 @@ import { cpuKernel } from "../../backends/cpu/rules.ts";
 import { eachItem } from "../families/batching.ts";
 import { at } from "../families/host.ts";
 import { lines } from "../families/oracle.ts";
+import type { AppendAttrs } from "./kv_append.ts";
+import { appendNumpy, appendedRows } from "./kv_append.ts";
 import type { CachePacking } from "../families/packedRows.ts";
 import { CACHE_PACKINGS, PACKED_ON_CPU, packBlock, packedRowBytes } from "../families/packedRows.ts";
 import { integers, normal, sample, scalarInput } from "../families/samples.ts";
@@ -15,11 +17,12 @@ import { integers, normal, sample, scalarInput } from "../families/samples.ts";
 export interface PackedAttrs {
   readonly packing: CachePacking;
 }
+interface AppendPackedAttrs extends PackedAttrs, AppendAttrs {}
 
 /** For the CPU's kernels. */
 export const PACKING_CODE: Readonly<Record<CachePacking, number>> = { q8_0: 1, q4_0: 2 };
 
-export const kv_append_packed: Op<"kv_append_packed", PackedAttrs, 3> = defineOp({
+export const kv_append_packed: Op<"kv_append_packed", AppendPackedAttrs, 3> = defineOp({
   name: "kv_append_packed",
   summary:
     "kv_append into a cache of packed rows: new rows [T, heads, size] as blocks of 32 numbers into u8[heads, capacity, bytes], 34 bytes a block in q8_0 and 18 in q4_0.",
@@ -27,7 +30,7 @@ export const kv_append_packed: Op<"kv_append_packed", PackedAttrs, 3> = defineOp
   operands: ["cache", "new rows", "past"],
   outputs: "one",
   results: ["cache"],
-  attributes: { packing: attr.oneOf(CACHE_PACKINGS) },
+  attributes: { packing: attr.oneOf(CACHE_PACKINGS), ring: attr.optional(attr.bool()) },
   infer: ([cache, fresh, past], { packing }) => {
     const [heads, , bytes] = cache.shape;
     const fits =
@@ -44,21 +47,16 @@ export const kv_append_packed: Op<"kv_append_packed", PackedAttrs, 3> = defineOp
       throw new WorkbenchError("IR_TYPE", `[kv_append_packed] past: got ${formatType(past)}, expected i32[]`);
     return tensor("u8", cache.shape);
   },
-  reference: ([cache, fresh, past], { packing }) => {
+  reference: ([cache, fresh, past], { packing, ...attrs }) => {
     const [heads = 0, capacity = 0, bytes = 0] = cache.shape;
     const [tokens = 0, , size = 0] = fresh.shape;
-    const first = at(past.data, 0);
-    if (first < 0 || first + tokens > capacity)
-      throw new WorkbenchError(
-        "RUN_CONTEXT_FULL",
-        `[kv_append_packed] got ${first} + ${tokens} positions, expected at most ${capacity}`,
-      );
+    const rows = appendedRows("kv_append_packed", [at(past.data, 0), tokens, capacity], attrs);
     const out = cache.data.slice();
     const each = (bytes / size) * 32;
-    for (let t = 0; t < tokens; t++)
+    for (const [t, row] of rows.entries())
       for (let h = 0; h < heads; h++)
         for (let b = 0; b < size / 32; b++) {
-          const to = (h * capacity + first + t) * bytes + b * each;
+          const to = (h * capacity + row) * bytes + b * each;
           packBlock(fresh.data, (t * heads + h) * size + b * 32, packing, out, to);
         }
     return hostTensor("u8", cache.shape, out);
@@ -81,12 +79,7 @@ def pack(x):
     b = np.concatenate([d.astype(np.float16).view(np.uint8), q], -1)
     return b.reshape(*b.shape[:-2], -1)
 `.trim(),
-      `
-def append(cache, new, past):
-    out = cache.copy()
-    out[:, past : past + new.shape[0]] = np.swapaxes(pack(new), 0, 1)
-    return out
-`.trim(),
+      appendNumpy("pack(new)"),
       "append(x0, x1, int(x2))",
     ),
   },
@@ -97,7 +90,7 @@ def append(cache, new, past):
   backends: {
     cpu: cpuKernel("kv_append", {
       takes: [["u8"], ["f32"], ["i32"]],
-      params: ({ packing }) => ({ packing: PACKING_CODE[packing] }),
+      params: ({ packing, ring = false }) => ({ packing: PACKING_CODE[packing], ...(ring && { ring }) }),
     }),
     ...PACKED_ON_CPU,
   },
@@ -116,6 +109,12 @@ def append(cache, new, past):
       [integers(5, [3, "capacity", 18], 0, 255, "u8"), normal(6, [5, 3, 32]), scalarInput(0)],
       { packing: "q4_0" },
       { bindings: { capacity: 5 } },
+    ),
+    sample(
+      "q4_0, ring, around its end, symbolic",
+      [integers(9, [2, 7, 18], 0, 255, "u8"), normal(10, ["T", 2, 32]), scalarInput(12)],
+      { packing: "q4_0", ring: true },
+      { bindings: { T: 5 } },
     ),
     sample(
       "q4_0, zeros",

@@ -66,7 +66,8 @@ export interface RowOperands {
 }
 
 export interface RowExtras {
-  readonly bias?: (key: number) => number;
+  /** Added to the score of a key, which is the i-th of those that are seen. */
+  readonly bias?: (key: number, i: number) => number;
   /** A score that takes part in the softmax and has no value. */
   readonly sink?: number | undefined;
 }
@@ -80,12 +81,12 @@ export function attendRow(
   { bias = () => 0, sink }: RowExtras = {},
 ): void {
   const [capacity, size, valueSize] = [k.shape.at(-2) ?? 0, k.shape.at(-1) ?? 0, v.shape.at(-1) ?? 0];
-  const scores = Float64Array.from(keys, (key) => {
+  const scores = Float64Array.from(keys, (key, i) => {
     let dot = 0;
     const keyAt = (kv * capacity + key) * size;
     for (let d = 0; d < size; d++) dot += at(q.data, row * size + d) * at(k.data, keyAt + d);
     const scaled = dot * scale;
-    return (softcap === undefined ? scaled : softcap * Math.tanh(scaled / softcap)) + bias(key);
+    return (softcap === undefined ? scaled : softcap * Math.tanh(scaled / softcap)) + bias(key, i);
   });
   const shares = sink === undefined ? scores : Float64Array.of(...scores, sink);
   softmaxLine(shares, 0, 1, shares.length);
@@ -155,13 +156,13 @@ export function mlxWithoutBlindRows(e: MlxEmitter, mixed: MlxValue, visible: Mlx
   return e.one("multiply", [mixed, any], mixed.type);
 }
 
-/** What ALiBi adds to scores [heads, rows, keys], aligned at the bottom right or behind `past`. */
+/** What ALiBi adds to scores [heads, rows, keys], aligned at the bottom right or behind `past`, there perhaps over a ring. */
 export const mlxFall = (
   e: MlxEmitter,
   past: readonly MlxValue[],
   [dtype, ...shape]: readonly [DType, Dim, Dim, Dim],
-  slopes: readonly number[],
-): MlxValue => e.one("distance_bias", past, tensor(dtype, shape), { slopes });
+  attrs: { readonly slopes: readonly number[]; readonly ring?: boolean },
+): MlxValue => e.one("distance_bias", past, tensor(dtype, shape), attrs);
 
 /** The value under another shape. */
 export const mlxShaped = (e: MlxEmitter, x: MlxValue, shape: Shape): MlxValue =>

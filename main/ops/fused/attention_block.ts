@@ -6,8 +6,9 @@ import type { HostTensor } from "../../ir/hostTensor.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import type { AttentionCachedAttrs } from "../attention/attention_cached.ts";
-import { attention_cached, cpuAttentionParams } from "../attention/attention_cached.ts";
-import { APPEND, inferAppend, kv_append } from "../attention/kv_append.ts";
+import { ATTENTION_CACHED_ATTRS, attention_cached, cpuAttentionParams } from "../attention/attention_cached.ts";
+import type { AppendAttrs } from "../attention/kv_append.ts";
+import { appendNumpy, inferAppend, kv_append } from "../attention/kv_append.ts";
 import type { RopeAttrs } from "../attention/rope.ts";
 import { inferRope, rope, TURN } from "../attention/rope.ts";
 import type { InputsOf, NodeInfo, Op, Range, SampleInput } from "../defineOp.ts";
@@ -69,25 +70,20 @@ const typed = (attrs: AttentionBlockAttrs): Parts<TensorType> => ({
 const calculated = (attrs: AttentionBlockAttrs): Parts<HostTensor> => ({
   norm: (x, gamma, eps) => rms_norm.reference([x, gamma], { eps }, []),
   turn: (x, cos, sin) => rope.reference([x, cos, sin], attrs, []),
-  append: (cache, rows, past) => kv_append.reference([cache, rows, past], {}, []),
+  append: (cache, rows, past) => kv_append.reference([cache, rows, past], ringOf(attrs), []),
   attend: (operands) => attention_cached.reference(operands, attrs, []),
 });
 
-const built = (
-  g: OpBuilder,
-  { dims, style, scale, softcap, window, chunk, slopes }: AttentionBlockAttrs,
-): Parts<Value> => ({
+const ringOf = ({ ring }: AttentionBlockAttrs): AppendAttrs => (ring === undefined ? {} : { ring });
+
+const built = (g: OpBuilder, attrs: AttentionBlockAttrs): Parts<Value> => ({
   norm: (x, gamma, eps) => g.rms_norm([x, gamma], { eps }),
-  turn: (x, cos, sin) => g.rope([x, cos, sin], { dims, style }),
-  append: (cache, rows, past) => g.kv_append([cache, rows, past]),
-  attend: (operands) =>
-    g.attention_cached(operands, {
-      scale,
-      ...(softcap === undefined ? {} : { softcap }),
-      ...(window === undefined ? {} : { window }),
-      ...(chunk === undefined ? {} : { chunk }),
-      ...(slopes === undefined ? {} : { slopes }),
-    }),
+  turn: (x, cos, sin) => g.rope([x, cos, sin], { dims: attrs.dims, style: attrs.style }),
+  append: (cache, rows, past) => g.kv_append([cache, rows, past], ringOf(attrs)),
+  attend: (operands) => {
+    const { dims: _dims, style: _style, eps: _eps, ...attends } = attrs;
+    return g.attention_cached(operands, attends);
+  },
 });
 
 const decompose = (g: OpBuilder, inputs: Operands<Value>, attrs: AttentionBlockAttrs): readonly Value[] =>
@@ -142,11 +138,7 @@ export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8
   outputs: "many",
   results: ["result", "key cache", "value cache"],
   attributes: {
-    scale: attr.float(),
-    softcap: attr.optional(attr.float()),
-    window: attr.optional(attr.int(0)),
-    chunk: attr.optional(attr.int(1)),
-    slopes: attr.optional(attr.floats()),
+    ...ATTENTION_CACHED_ATTRS,
     dims: attr.int(2),
     style: attr.oneOf(["neox", "pairs"]),
     eps: attr.optional(attr.float()),
@@ -164,7 +156,7 @@ export const attention_block: Op<"attention_block", AttentionBlockAttrs, Range<8
   oracle: {
     numpy: lines(
       TURN,
-      APPEND,
+      appendNumpy("new"),
       "rms = lambda x, e: x / np.sqrt(np.mean(np.square(x), -1, keepdims=True) + e)",
       "norm = lambda x, i: rms(x, a['eps']) * xs[i] if 'eps' in a else x",
       'go = lambda x: turn(x, x3, x4, a["dims"], a["style"])',
@@ -178,11 +170,12 @@ def attend(q, k, v, past):
         first = max(0, past + t - a["window"]) if "window" in a else 0
         first = max(first, (past + t) // a["chunk"] * a["chunk"]) if "chunk" in a else first
         g = h * k.shape[0] // q.shape[1]
-        w = a["scale"] * k[g, first : past + t + 1] @ q[t, h]
+        at = np.arange(first, past + t + 1) % (k.shape[1] if a.get("ring") else past + t + 1)
+        w = a["scale"] * k[g, at] @ q[t, h]
         w = a["softcap"] * np.tanh(w / a["softcap"]) if "softcap" in a else w
         w = w - a["slopes"][h] * np.arange(past + t - first, -1, -1) if "slopes" in a else w
         w = np.append(w, sinks[h]) if sinks is not None else w
-        y[t, h] = scipy.special.softmax(w)[: past + t + 1 - first] @ v[g, first : past + t + 1]
+        y[t, h] = scipy.special.softmax(w)[: past + t + 1 - first] @ v[g, at]
     return y
 `.trim(),
       "(attend(go(norm(x0, 8)), K, V, int(x7)), K, V)",
@@ -248,6 +241,32 @@ def attend(q, k, v, past):
         normal(68, [4]),
       ],
       { scale: 0.4, dims: 8, style: "neox" },
+      { differentiable: false },
+    ),
+    sample(
+      "rings, one token, halves",
+      [...normals(81, [1, 4, 6], [1, 2, 6], [1, 2, 6], [1, 3], [1, 3], [2, 7, 6], [2, 7, 6]), scalarInput(30)],
+      { scale: 0.4, window: 5, ring: true, dims: 6, style: "neox" },
+    ),
+    sample(
+      "rings, norms, sinks, around their end, symbolic",
+      [
+        ...normals(91, ["T", 4, 4], ["T", 2, 4], ["T", 2, 4], ["T", 2], ["T", 2], [2, 11, 4], [2, 11, 4]),
+        scalarInput(20),
+        normal(98, [4]),
+        normal(99, [4]),
+        normal(100, [4]),
+      ],
+      { scale: 0.5, window: 4, ring: true, dims: 4, style: "pairs", eps: 1e-6 },
+      { bindings: { T: 6 } },
+    ),
+    sample(
+      "rings, more tokens than the CPU engine takes at once",
+      [
+        ...normals(101, [70, 4, 8], [70, 2, 8], [70, 2, 8], [70, 4], [70, 4], [2, 190, 8], [2, 190, 8]),
+        scalarInput(300),
+      ],
+      { scale: 0.4, window: 100, ring: true, dims: 8, style: "neox" },
       { differentiable: false },
     ),
     sample(

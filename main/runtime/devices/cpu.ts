@@ -12,8 +12,8 @@ import type { GgufFile } from "../../formats/gguf/file.ts";
 import type { Bindings } from "../../ir/dim.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { heldAsStored } from "../../ir/heldBytes.ts";
-import type { Rewind } from "../../ir/rewind.ts";
-import { graphRewind } from "../../ir/rewind.ts";
+import type { Rewind, Ring } from "../../ir/rewind.ts";
+import { graphRewind, graphRing } from "../../ir/rewind.ts";
 import type { TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, MappedFiles, WeightFiles } from "../../ir/weightPlace.ts";
 import type { ElementType } from "../../ir/dtype.ts";
@@ -83,6 +83,7 @@ export interface CpuArtifact {
   readonly weightBytes: number;
   readonly arenaBytes: number;
   readonly rewind: Rewind;
+  readonly ring: Ring | undefined;
   readonly memory: MemoryFacts;
 }
 
@@ -98,6 +99,7 @@ export function compileArtifact(graph: Graph, options: Omit<CpuDeviceOptions, "t
     weightBytes: plan.weightBytes,
     arenaBytes: plan.memory.arenaBytes,
     rewind: graphRewind(graph),
+    ring: graphRing(graph),
     memory: memoryOf(graph),
   };
 }
@@ -117,6 +119,7 @@ export function loadArtifact(
       weightBytes: artifact.weightBytes,
       arenaBytes: artifact.arenaBytes,
       rewind: artifact.rewind,
+      ring: artifact.ring,
       open: (open: OpenOptions = {}) => {
         const threads = open.threads ?? options.threads;
         const session = sessionOver(artifact.inputs, handle.openSession({ threads, symbols: open.symbols ?? {} }));

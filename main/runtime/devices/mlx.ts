@@ -9,7 +9,7 @@ import type { Bindings } from "../../ir/dim.ts";
 import type { ElementType } from "../../ir/dtype.ts";
 import { PACKED_TYPES } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
-import { graphRewind } from "../../ir/rewind.ts";
+import { graphRewind, graphRing } from "../../ir/rewind.ts";
 import type { GraphRun, RunResult, TokenResult, TokenRun, TokenSession } from "../../ir/session.ts";
 import type { LocateWeight, WeightFiles } from "../../ir/weightPlace.ts";
 import { opOf } from "../../ops/index.ts";
@@ -93,6 +93,7 @@ function compileOn(engine: MlxEngine, graph: Graph, options: MlxDeviceOptions): 
       // MLX plans its own memory.
       arenaBytes: 0,
       rewind: graphRewind(graph),
+      ring: graphRing(graph),
       open: (open: OpenOptions = {}) => {
         const opened = handle.openSession({ mode: options.mode, symbols: open.symbols ?? {} });
         const session = sessionOver(inputs, opened);

@@ -12,7 +12,7 @@ import { isInteger, isPacked } from "../../ir/dtype.ts";
 import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
-import { graphRewind } from "../../ir/rewind.ts";
+import { graphRewind, graphRing } from "../../ir/rewind.ts";
 import type { GraphRun, GraphSession, RunResult } from "../../ir/session.ts";
 import type { TensorType } from "../../ir/type.ts";
 import type { Steps } from "../../ir/steps.ts";
@@ -93,6 +93,7 @@ function compile(graph: Graph, options: ReferenceOptions): CompiledGraph {
     weightBytes: parameters * 8,
     arenaBytes: 0,
     rewind: graphRewind(graph),
+    ring: graphRing(graph),
     open: (open = {}) => new ReferenceSession(graph, options, open, {}),
     dispose: () => undefined,
   };

@@ -88,6 +88,9 @@ export const attentionBlock: Fusion = {
       if (![kPast, vPast].every((value) => sameValue(value, past))) return pattern.miss(node, "positions differ");
       const why =
         differ(q, k) ??
+        ([kAppend, vAppend].every((append) => append.attrs["ring"] === node.attrs["ring"])
+          ? undefined
+          : "only some of the caches and the attention are of rings") ??
         (pattern.readOnce(q.rope) && pattern.readOnce(k.rope) ? undefined : "q or k is read elsewhere too") ??
         unsuited(pattern, [q.source, k.source, v], [kCache, vCache]) ??
         [kAppend, vAppend].map((append) => notInPlace(pattern, append, node)).find((reason) => reason !== undefined);

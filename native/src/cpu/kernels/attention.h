@@ -23,6 +23,13 @@ RLX_INLINE KeyRange visible(const AttentionArgs& a, size_t t) {
   return {begin > first ? begin : first, last};
 }
 
+// The row of the cache that a key lies in.
+RLX_INLINE size_t row_of_key(const AttentionArgs& a, size_t key) { return a.ring == 0 ? key : key % a.ring; }
+// The end of the keys from `key` on whose rows follow each other: `end`, or where a ring begins again.
+RLX_INLINE size_t run_end(const AttentionArgs& a, size_t key, size_t end) {
+  return a.ring == 0 ? end : min_size(end, key + a.ring - key % a.ring);
+}
+
 using KeysF16 = Halves;
 using KeysF32 = Floats;
 

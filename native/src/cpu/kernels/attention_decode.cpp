@@ -191,7 +191,7 @@ void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, si
   for (size_t g = 0; g < group; ++g) {
     memset(part.o + g * part.stride, 0, part.stride * sizeof(float));
     // The part of the first keys also has the sink.
-    const RowStart start = key0 == 0 ? row_start(a, kv_head * group + g) : RowStart{kMinusInfinity, 0.0f};
+    const RowStart start = key0 == a.begin ? row_start(a, kv_head * group + g) : RowStart{kMinusInfinity, 0.0f};
     part.top(g) = start.top;
     part.total(g) = start.total;
   }
@@ -199,9 +199,10 @@ void run_token(const AttentionArgs& a, size_t kv_head, size_t t, size_t key0, si
   const size_t first = max_size(key0, see.first), last = min_size(key1, see.last);
   // Blocks start at fixed keys so that the cut into parts does not change a token's blocks.
   for (size_t key = first; key < last;) {
-    const size_t end = min_size((key / kDecodeKeys + 1) * kDecodeKeys, last), count = end - key;
-    const auto* keys = wide_rows<Keys>(k + key * row, count, a.head_dim, unpacked);
-    const auto* values = wide_rows<Keys>(v + key * row, count, a.head_dim, unpacked + kDecodeKeys * a.head_dim);
+    const size_t end = run_end(a, key, min_size((key / kDecodeKeys + 1) * kDecodeKeys, last)), count = end - key;
+    const size_t at = row_of_key(a, key) * row;
+    const auto* keys = wide_rows<Keys>(k + at, count, a.head_dim, unpacked);
+    const auto* values = wide_rows<Keys>(v + at, count, a.head_dim, unpacked + kDecodeKeys * a.head_dim);
     by_rows(group, [&](auto rows, size_t g) RLX_LAMBDA {
       score_rows<Wide<Keys>, rows>(q + g * a.q_head_stride, a.q_head_stride, keys, values, count, a.head_dim,
                                    scores + g * kDecodeKeys);

@@ -25,11 +25,11 @@ float dot_in_tile(const float* a, const float* b, size_t n) {
 }
 
 // Scores of one row become weights; zero outside of what it sees, from the group of W keys that
-// `see` begins in.
-void weigh(const AttentionArgs& a, float* s, KeyRange see, size_t head, size_t t) {
+// `see` begins in. Scores and what is seen are counted from the key `base`.
+void weigh(const AttentionArgs& a, float* s, KeyRange see, size_t base, size_t head, size_t t) {
   const size_t from = see.first / W * W, end = (see.last + W - 1) / W * W;
   for (size_t j = from; j < end; j += W) fstore(s + j, softcapped(a, fload(s + j) * fset(a.scale)));
-  fall(a, head, t, see.first, see.last - see.first, s + see.first);
+  fall(a, head, t, base + see.first, see.last - see.first, s + see.first);
   for (size_t j = from; j < see.first; ++j) s[j] = kMinusInfinity;
   for (size_t j = see.last; j < end; ++j) s[j] = kMinusInfinity;
   const float sink = row_start(a, head).top;
@@ -51,8 +51,8 @@ void weigh(const AttentionArgs& a, float* s, KeyRange see, size_t head, size_t t
 // of single products.
 size_t lanes_of(size_t head_dim) { return head_dim % kGgmlTileRows == 0 ? W : kDotGroup; }
 
-// sums[lane][d .. d + W) += p[key] * v[key][d .. d + W) for the keys [from, to) of each lane;
-// `from` is a multiple of W.
+// sums[lane][d .. d + W) += p[key] * v[key][d .. d + W) for the keys [from, to) of each lane, counted
+// from the beginning of a tile; `from` is a multiple of W.
 void add_values(const float* p, const float* v, size_t from, size_t to, size_t head_dim, size_t d, float* sums,
                 size_t width) {
   const size_t n = min_size(W, head_dim - d), lanes = lanes_of(head_dim);
@@ -100,12 +100,18 @@ void write_row(const float* sums, size_t width, size_t head_dim, float* out) {
   }
 }
 
-// The keys of a tile that a row sees: nothing where last <= first.
-KeyRange within(KeyRange see, size_t tile) { return {max_size(see.first, tile), min_size(see.last, tile + kGgmlTile)}; }
+// What a row sees, counted from the key `base`; of a tile with its end there: nothing where last <= first.
+KeyRange counted_from(KeyRange see, size_t base) {
+  return {see.first > base ? see.first - base : 0, see.last > base ? see.last - base : 0};
+}
+KeyRange within(KeyRange see, size_t tile) {
+  const KeyRange all = counted_from(see, tile);
+  return {all.first, min_size(all.last, kGgmlTile)};
+}
 
 }  // namespace
 
-// Keys and values of a tile stay in the caches while all rows of a block (tokens times heads of the
+// A ring has whole tiles. Keys and values of a tile stay in the caches while all rows of a block (tokens times heads of the
 // group) use them.
 void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, void* scratch) {
   const size_t group = group_of(a), width = (a.head_dim + W - 1) / W * W, row_sums = lanes_of(a.head_dim) * width;
@@ -117,26 +123,32 @@ void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1
   for (size_t row0 = t0 * group; row0 < t1 * group; row0 += kGgmlRows) {
     const size_t rows = min_size(kGgmlRows, t1 * group - row0);
     const size_t first = visible(a, row0 / group).first, last = visible(a, (row0 + rows - 1) / group).last;
-    const size_t stride = (last + W - 1) / W * W;
+    const size_t base = first / kGgmlTile * kGgmlTile;
+    const size_t stride = (last - base + W - 1) / W * W;
     const auto each_row = [&](auto visit) {
       for (size_t r = 0; r < rows; ++r) visit(r, (row0 + r) / group, kv_head * group + (row0 + r) % group);
     };
     const auto each_tile = [&](auto visit) {
-      for (size_t tile = first / kGgmlTile * kGgmlTile; tile < last; tile += kGgmlTile) {
-        each_row([&](size_t r, size_t t, size_t head) { visit(r, t, head, within(visible(a, t), tile)); });
+      for (size_t tile = base; tile < last; tile += kGgmlTile) {
+        each_row([&](size_t r, size_t t, size_t head) { visit(tile, r, t, head, within(visible(a, t), tile)); });
       }
     };
-    each_tile([&](size_t r, size_t t, size_t head, KeyRange keys) {
+    each_tile([&](size_t tile, size_t r, size_t t, size_t head, KeyRange keys) {
       const float* q = a.q + t * a.q_token_stride + head * a.q_head_stride;
+      const float* key = k + row_of_key(a, tile) * a.head_dim;
       for (size_t j = keys.first; j < keys.last; ++j)
-        scores[r * stride + j] = product(k + j * a.head_dim, q, a.head_dim);
+        scores[r * stride + tile - base + j] = product(key + j * a.head_dim, q, a.head_dim);
     });
-    each_row([&](size_t r, size_t t, size_t head) { weigh(a, scores + r * stride, visible(a, t), head, t); });
+    each_row([&](size_t r, size_t t, size_t head) {
+      weigh(a, scores + r * stride, counted_from(visible(a, t), base), base, head, t);
+    });
     memset(sums, 0, rows * row_sums * sizeof(float));
-    each_tile([&](size_t r, size_t, size_t, KeyRange keys) {
+    each_tile([&](size_t tile, size_t r, size_t, size_t, KeyRange keys) {
       if (keys.last <= keys.first) return;
+      const float* p = scores + r * stride + tile - base;
+      const float* value = v + row_of_key(a, tile) * a.head_dim;
       for (size_t d = 0; d < a.head_dim; d += W) {
-        add_values(scores + r * stride, v, keys.first / W * W, keys.last, a.head_dim, d, sums + r * row_sums, width);
+        add_values(p, value, keys.first / W * W, keys.last, a.head_dim, d, sums + r * row_sums, width);
       }
     });
     each_row([&](size_t r, size_t t, size_t head) {

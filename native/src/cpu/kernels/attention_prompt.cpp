@@ -147,12 +147,13 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
   }
   memset(w.o, 0, rows * w.width * sizeof(float));
   const size_t first = visible(a, t0).first / kKeyTile * kKeyTile, last = visible(a, t1 - 1).last;
-  for (size_t key0 = first; key0 < last; key0 += kKeyTile) {
-    const size_t count = min_size(kKeyTile, last - key0);
-    load_keys<Keys>(k + key0 * row_of<Keys>(a.head_dim), a.head_dim, count, w);
+  for (size_t key0 = first, end; key0 < last; key0 = end) {
+    end = run_end(a, key0, min_size((key0 / kKeyTile + 1) * kKeyTile, last));
+    const size_t count = end - key0, row = row_of<Keys>(a.head_dim), at = row_of_key(a, key0) * row;
+    load_keys<Keys>(k + at, a.head_dim, count, w);
     for (size_t j = 0; j < kKeyTile; ++j) {
       if (j < count) {
-        to_floats<Keys>(v + (key0 + j) * row_of<Keys>(a.head_dim), a.head_dim, w.width, w.v + j * w.width);
+        to_floats<Keys>(v + at + j * row, a.head_dim, w.width, w.v + j * w.width);
       } else {
         memset(w.v + j * w.width, 0, w.width * sizeof(float));
       }
@@ -165,7 +166,8 @@ void run_block(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, voi
       const size_t t = t0 + r / group, head = kv_head * group + r % group;
       const float* bias =
           a.bias == nullptr ? nullptr : a.bias + head * a.bias_head_stride + t * a.bias_token_stride + key0;
-      weigh_row(a, visible(a, t), head, t, key0, r, bias, w);
+      const KeyRange see = visible(a, t);
+      weigh_row(a, {see.first, min_size(see.last, end)}, head, t, key0, r, bias, w);
     }
     for (size_t d = 0; d < w.width; d += kTileWidth) {
       tile_rows_f32(w.s, kKeyTile, rows, w.v + d, w.width, count, w.o + d, w.width);

@@ -231,10 +231,12 @@ struct AttentionArgs {
   float softcap = 0.0f;           // 0 = off; else softcap * tanh(s / softcap)
   size_t window = 0;              // 0 = off; else only the last `window` keys, the token's own included
   size_t chunk = 0;               // 0 = off; else only keys of the token's own run of `chunk` positions
+  size_t ring = 0;                // 0 = off; else the rows of the cache: key p lies in row p modulo it
   size_t reach = 0;               // 0 = off; else, not causal: keys nearer to the token than that, on either side
   bool causal = true;             // false: every token sees all past + tokens keys
   const float* slopes = nullptr;  // [heads] or null: a score loses slope * |key - position|, after the softcap
   const float* sinks = nullptr;   // [heads] or null: a score that takes part in the softmax, without a value
+  size_t begin = 0;               // Decode only: where the first of its splits begins, which has the sinks
   // Prompt only: added to the score of (h, t, key) from bias[h*bias_head_stride + t*bias_token_stride + key].
   const float* bias = nullptr;
   size_t bias_head_stride = 0, bias_token_stride = 0;

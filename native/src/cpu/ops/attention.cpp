@@ -57,16 +57,19 @@ class CacheAttention : public AttentionBase {
     base_.softcap = static_cast<float>(c.params.number("softcap", 0));
     base_.window = c.params.size("window", 0);
     base_.chunk = c.params.size("chunk", 0);
+    base_.ring = is_ring_ ? capacity_ : 0;
+    expect(!is_ring_ || tokens_ + first_reach() <= capacity_, "a ring holds less than a step and what it sees");
     expect(slopes_.empty() || slopes_.size() == heads_, "slopes: one for each head");
     base_.slopes = slopes_.empty() ? nullptr : slopes_.data();
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
     const bool alike = value_dim_ == dim_ && k_type_ == v_type_ && dim_ <= kernels::kMaxHeadDim && dim_ > 0;
-    as_ggml_ = alike && k_type_ == DType::f32 && follows_ggml();
+    const bool whole_tiles = !is_ring_ || capacity_ % kernels::kGgmlTile == 0;
+    as_ggml_ = alike && k_type_ == DType::f32 && follows_ggml() && whole_tiles;
     plain_ = !as_ggml_ && !alike;
     decode_ = tokens_ <= 4 && !as_ggml_;
     scratch_bytes_ = rounded(plain_     ? (capacity_ + dim_ + value_dim_) * sizeof(float)
-                             : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_, dim_)
+                             : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_ + kernels::kGgmlTile, dim_)
                                         : kernels::attention_scratch_bytes(dim_, group_, packed));
     partial_bytes_ = 0;
     if (!plain_ && decode_) partial_bytes_ = rounded(kernels::attention_partial_floats(base_) * sizeof(float));
@@ -83,7 +86,32 @@ class CacheAttention : public AttentionBase {
     kernels::AttentionArgs args = base_;
     args.past = static_cast<size_t>(past);
     args.q = q;
+    args.begin = first_key(args.past) / kernels::kKeySplit * kernels::kKeySplit;
     return args;
+  }
+
+  // Keys that a token sees before its own, at most; all of them without a window.
+  size_t first_reach() const {
+    const size_t window = base_.window == 0 ? SIZE_MAX / 2 : base_.window - 1;
+    return base_.chunk == 0 ? window : std::min(window, base_.chunk - 1);
+  }
+  // The first key that a step behind `past` sees.
+  size_t first_key(size_t past) const {
+    const size_t in_window = base_.window != 0 && past + 1 > base_.window ? past + 1 - base_.window : 0;
+    return std::max(in_window, base_.chunk == 0 ? 0 : past / base_.chunk * base_.chunk);
+  }
+  // Few tokens: the parts of the keys from the first that is seen, and the most there can be.
+  size_t splits_of(const Tensor& past_tensor) const {
+    const int64_t past = past_tensor.i32()[0];
+    if (past < 0 || (is_ring_ ? 0 : static_cast<uint64_t>(past)) + tokens_ > capacity_) return 1;
+    const auto at = static_cast<size_t>(past);
+    return kernels::key_splits(at + tokens_) - first_key(at) / kernels::kKeySplit;
+  }
+  size_t most_splits() const { return kernels::key_splits(capacity_) + (is_ring_ ? 1 : 0); }
+  // Keys that a step behind `past` reads.
+  size_t keys_read(const Tensor& past) const {
+    const size_t all = static_cast<size_t>(std::max(0, past.i32()[0])) + tokens_;
+    return is_ring_ ? std::min(all, capacity_) : all;
   }
 
   // Many tokens: the block of them that begins at t0.
@@ -110,12 +138,12 @@ class CacheAttention : public AttentionBase {
     float* row = scores + capacity_;  // of a packed cache
     const auto unpack = [&](const void* cache, size_t dim, size_t key) {
       if (packing_ == kernels::Type::f32) return;
-      const size_t at = (kv * capacity_ + key) * packed_bytes(packing_, dim);
+      const size_t at = (kv * capacity_ + row_at(key, capacity_)) * packed_bytes(packing_, dim);
       c.kernels.dequantize(packing_, static_cast<const uint8_t*>(cache) + at, row, dim);
     };
     const auto value = [&](const void* cache, DType type, size_t dim, size_t key, size_t d) {
       if (packing_ != kernels::Type::f32) return row[d];
-      const size_t at = (kv * capacity_ + key) * dim + d;
+      const size_t at = (kv * capacity_ + row_at(key, capacity_)) * dim + d;
       if (type == DType::f32) return static_cast<const float*>(cache)[at];
       float wide;
       c.kernels.f16_to_f32(static_cast<const uint16_t*>(cache) + at, &wide, 1);
@@ -130,17 +158,17 @@ class CacheAttention : public AttentionBase {
       auto score = static_cast<float>(dot * args.scale);
       if (args.softcap != 0) score = args.softcap * std::tanh(score / args.softcap);
       if (args.slopes != nullptr) score -= args.slopes[head] * static_cast<float>(args.past + t - key);
-      scores[key] = score;
+      scores[key - first] = score;
       largest = std::fmax(largest, score);
     }
     double total = args.sinks == nullptr ? 0 : std::exp(sink - largest);
-    for (size_t key = first; key < keys; key++) total += scores[key] = std::exp(scores[key] - largest);
+    for (size_t i = 0; i < keys - first; i++) total += scores[i] = std::exp(scores[i] - largest);
     float* out = args.out + t * args.out_token_stride + head * args.out_head_stride;
     if (packing_ != kernels::Type::f32) return mix_packed(args.v, kv, {first, keys}, scores, total, out);
     for (size_t d = 0; d < value_dim_; d++) {
       double sum = 0;
       for (size_t key = first; key < keys; key++)
-        sum += static_cast<double>(scores[key]) * value(args.v, v_type_, value_dim_, key, d);
+        sum += static_cast<double>(scores[key - first]) * value(args.v, v_type_, value_dim_, key, d);
       out[d] = static_cast<float>(sum / total);
     }
   }
@@ -152,8 +180,9 @@ class CacheAttention : public AttentionBase {
     const size_t bytes = packed_bytes(packing_, value_dim_);
     for (size_t d = 0; d < value_dim_; d++) out[d] = 0;
     for (size_t key = keys.first; key < keys.second; key++) {
-      c.kernels.dequantize(packing_, static_cast<const uint8_t*>(v) + (kv * capacity_ + key) * bytes, row, value_dim_);
-      const auto share = static_cast<float>(static_cast<double>(scores[key]) / total);
+      const size_t at = (kv * capacity_ + row_at(key, capacity_)) * bytes;
+      c.kernels.dequantize(packing_, static_cast<const uint8_t*>(v) + at, row, value_dim_);
+      const auto share = static_cast<float>(static_cast<double>(scores[key - keys.first]) / total);
       for (size_t d = 0; d < value_dim_; d++) out[d] += share * row[d];
     }
   }
@@ -183,7 +212,7 @@ class Attention final : public CacheAttention {
     bind_attention(in(0), in(1), in(2), in(3), out());
     bind_sinks(maybe(4));
     thread_bytes = scratch_bytes_;
-    shared_bytes = decode_ ? kv_heads_ * kernels::key_splits(capacity_) * partial_bytes_ : 0;
+    shared_bytes = decode_ ? kv_heads_ * most_splits() * partial_bytes_ : 0;
   }
   size_t most_phases() const override { return 2; }
   size_t phases() const override { return decode_ && !plain_ && splits() > 1 ? 2 : 1; }
@@ -207,21 +236,16 @@ class Attention final : public CacheAttention {
     if (phase == 1) return c.kernels.attention_combine(args, item, partial(item, 0), count);
     const size_t head = item / count;
     const size_t split = item % count;
-    const size_t keys = args.past + tokens_;
-    c.kernels.attention_decode(args, head, split * kernels::kKeySplit, std::min(keys, (split + 1) * kernels::kKeySplit),
+    const size_t key0 = args.begin + split * kernels::kKeySplit;
+    c.kernels.attention_decode(args, head, key0, std::min(args.past + tokens_, key0 + kernels::kKeySplit),
                                count == 1 ? nullptr : partial(head, split), thread.scratch);
   }
   size_t traffic() const override {
-    const auto past = static_cast<size_t>(std::max(0, in(3).i32()[0]));
-    return in(0).bytes + out().bytes + 2 * (past + tokens_) * kv_heads_ * in(1).shape[2] * dtype_bytes(in(1).dtype);
+    return in(0).bytes + out().bytes + 2 * keys_read(in(3)) * kv_heads_ * in(1).shape[2] * dtype_bytes(in(1).dtype);
   }
 
  private:
-  size_t splits() const {
-    const int64_t past = in(3).i32()[0];
-    if (past < 0 || static_cast<uint64_t>(past) + tokens_ > capacity_) return 1;
-    return kernels::key_splits(static_cast<size_t>(past) + tokens_);
-  }
+  size_t splits() const { return splits_of(in(3)); }
 };
 
 // (q, k, v, q norm?, k norm?, cos?, sin?, k cache, v cache, past, sinks?) → result, k cache, v cache
@@ -269,7 +293,7 @@ class AttentionBlock final : public CacheAttention {
       q_bytes_ = rounded(group_ * tokens_ * dim_ * sizeof(float));
       k_bytes_ = rounded(tokens_ * dim_ * sizeof(float));
       thread_bytes = q_bytes_ + k_bytes_ + scratch_bytes_;
-      shared_bytes = kv_heads_ * kernels::key_splits(capacity_) * partial_bytes_;
+      shared_bytes = kv_heads_ * most_splits() * partial_bytes_;
     } else {
       // Rotated queries of all tokens, and one rotated key row a thread.
       shared_bytes = tokens_ * heads_ * dim_ * sizeof(float);
@@ -301,19 +325,14 @@ class AttentionBlock final : public CacheAttention {
   }
 
   size_t traffic() const override {
-    const auto past = static_cast<size_t>(std::max(0, in(9).i32()[0]));
     return in(0).bytes + in(1).bytes + in(2).bytes + out().bytes +
-           2 * (past + tokens_) * kv_heads_ * dim_ * dtype_bytes(in(7).dtype);
+           2 * keys_read(in(9)) * kv_heads_ * dim_ * dtype_bytes(in(7).dtype);
   }
 
  private:
   static constexpr size_t kTokens = 16;
 
-  size_t splits() const {
-    const int64_t past = in(9).i32()[0];
-    if (past < 0 || static_cast<uint64_t>(past) + tokens_ > capacity_) return 1;
-    return kernels::key_splits(static_cast<size_t>(past) + tokens_);
-  }
+  size_t splits() const { return splits_of(in(9)); }
 
   // Norm and rotation of `heads` heads of the tokens [t0, t1), in place; x points at token 0.
   void finish(float* x, size_t token_stride, size_t heads, const Tensor* weight, bool norm, size_t t0,
@@ -330,12 +349,14 @@ class AttentionBlock final : public CacheAttention {
   // takes longer than attending to some dozen keys.
   void fetch(size_t item, size_t count, size_t past) const {
     const size_t row = dim_ * dtype_bytes(in(7).dtype);
-    const size_t head = item / count * capacity_ * row;
+    const size_t head = item / count * capacity_ * row, first = first_key(past);
+    const size_t key0 = first / kernels::kKeySplit * kernels::kKeySplit + item % count * kernels::kKeySplit;
+    const size_t key = row_at(std::max(first, key0), capacity_), fresh = row_at(past, capacity_);
     for (const size_t cache : {size_t{7}, size_t{8}}) {
       const uint8_t* rows = in(cache).data + head;
       for (size_t i = 0; i < row; i += 64) {
-        __builtin_prefetch(rows + item % count * kernels::kKeySplit * row + i);
-        __builtin_prefetch(rows + past * row + i, 1);
+        __builtin_prefetch(rows + key * row + i);
+        __builtin_prefetch(rows + fresh * row + i, 1);
       }
     }
   }
@@ -349,7 +370,8 @@ class AttentionBlock final : public CacheAttention {
       return c.kernels.attention_combine(args_at(static_cast<int64_t>(past), nullptr), item, partial(item, 0), count);
     const size_t head = item / count;
     const size_t split = item % count;
-    const size_t key0 = split * kernels::kKeySplit;
+    kernels::AttentionArgs args = args_at(static_cast<int64_t>(past), nullptr);
+    const size_t key0 = args.begin + split * kernels::kKeySplit;
     const size_t key1 = std::min(past + tokens_, key0 + kernels::kKeySplit);
 
     fetch(item, count, past);
@@ -369,13 +391,13 @@ class AttentionBlock final : public CacheAttention {
         std::memcpy(k + t * dim_, in(1).f32() + (t * kv_heads_ + head) * dim_, dim_ * sizeof(float));
       finish(k, dim_, 1, c.in[4], norm_k_, t0, t1);
       for (size_t t = t0; t < t1; t++) {
-        const size_t at = (head * capacity_ + past + t) * dim_;
+        const size_t at = (head * capacity_ + row_at(past + t, capacity_)) * dim_;
         store(in(7), at, k + t * dim_, dim_);
         store(in(8), at, in(2).f32() + (t * kv_heads_ + head) * dim_, dim_);
       }
     }
 
-    kernels::AttentionArgs args = args_at(static_cast<int64_t>(past), q - head * group_ * dim_);
+    args.q = q - head * group_ * dim_;
     args.q_token_stride = q_stride;
     c.kernels.attention_decode(args, head, key0, key1, count == 1 ? nullptr : partial(head, split),
                                thread.scratch + q_bytes_ + k_bytes_);
@@ -395,7 +417,7 @@ class AttentionBlock final : public CacheAttention {
       // `finish` counts tokens from its base: one row, at t.
       finish_row(k, t);
       for (size_t h = 0; h < kv_heads_; h++) {
-        const size_t at = (h * capacity_ + past + t) * dim_;
+        const size_t at = (h * capacity_ + row_at(past + t, capacity_)) * dim_;
         store(in(7), at, k + h * dim_, dim_);
         store(in(8), at, in(2).f32() + t * k_row + h * dim_, dim_);
       }

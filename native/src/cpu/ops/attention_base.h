@@ -63,12 +63,18 @@ class AttentionBase : public Op {
       c.kernels.f32_to_f16(x, cache.as<uint16_t>() + at, n);
   }
 
+  // A ring has room for any position, and a step of so many tokens.
   int64_t past_of(const Tensor& past, size_t tokens, size_t capacity) const {
     const int64_t value = past.i32()[0];
-    if (value >= 0 && static_cast<uint64_t>(value) + tokens <= capacity) return value;
+    if (value >= 0 && (is_ring_ ? 0 : static_cast<uint64_t>(value)) + tokens <= capacity) return value;
     stop("the context is full: the cache has no room for these tokens", Code::run_context_full);
     return -1;
   }
+
+  // The row of a position in a cache.
+  size_t row_at(size_t position, size_t capacity) const { return is_ring_ ? position % capacity : position; }
+
+  const bool is_ring_ = c.params.flag("ring");
 
   // ALiBi's, one for each head, or none.
   std::vector<float> slopes() const {

@@ -135,13 +135,13 @@ class KvAppend final : public AttentionBase {
       std::memcpy(out().data + item * bytes, in(0).data + item * bytes, bytes);
       return;
     }
-    const int64_t past = past_of(in(2), in(1).shape[0], in(0).shape[1]);
+    const size_t heads = in(0).shape[0], capacity = in(0).shape[1];
+    const int64_t past = past_of(in(2), in(1).shape[0], capacity);
     if (past < 0) return;
-    const size_t heads = in(0).shape[0];
     const size_t dim = in(1).shape[2], row = in(0).shape[2];
     const size_t width = dtype_bytes(out().dtype);
     for (size_t h = 0; h < heads; h++) {
-      const size_t to = (h * in(0).shape[1] + static_cast<size_t>(past) + item) * row;
+      const size_t to = (h * capacity + row_at(static_cast<size_t>(past) + item, capacity)) * row;
       const size_t from = (item * heads + h) * dim;
       if (alike_)
         std::memcpy(out().data + to * width, in(1).data + from * width, dim * width);

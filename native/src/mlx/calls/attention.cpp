@@ -17,29 +17,45 @@ Arrays attention(const Invocation& c) {
                                                  mode == nullptr ? "" : mode->text, mask)};
 }
 
+// The keys 0, 1, 2 … of rows that follow each other.
+array in_order(int keys) { return mx::arange(0, keys, 1); }
+// The positions that the rows of a ring hold behind the step that ends at `newest`; negative where
+// nothing was written yet. MLX's remainder is that of the divisor's sign.
+array in_ring(const array& newest, int keys) {
+  const array size = whole(keys, mx::int32);
+  return mx::subtract(newest, mx::remainder(mx::subtract(newest, in_order(keys)), size));
+}
 // Rows see keys up to their own position, and with a window only the last `window + 1` of them.
-array visible(const array& positions, int keys, double window) {
+array visible(const array& positions, const array& keys, double window) {
   const array rows = mx::reshape(positions, {positions.shape(0), 1});
-  const array columns = mx::reshape(mx::arange(0, keys, 1), {1, keys});
+  const array columns = mx::reshape(keys, {1, keys.shape(0)});
   const array up_to = mx::less_equal(columns, rows);
   if (window < 0) return up_to;
   return mx::logical_and(
       up_to, mx::greater_equal(columns, mx::subtract(rows, whole(static_cast<int64_t>(window), mx::int32))));
 }
-array distances(const array& positions, int keys) {
-  return mx::abs(mx::subtract(mx::reshape(mx::arange(0, keys, 1), {1, keys}), mx::reshape(positions, {-1, 1})));
+array distances(const array& positions, const array& keys) {
+  return mx::abs(mx::subtract(mx::reshape(keys, {1, -1}), mx::reshape(positions, {-1, 1})));
+}
+// The keys that the rows of a cache hold behind a step of so many tokens.
+array cached_keys(const Invocation& c, int tokens, int keys) {
+  return c.flag("ring") ? in_ring(mx::add(c.in(0), whole(tokens - 1, mx::int32)), keys) : in_order(keys);
 }
 Arrays cache_mask(const Invocation& c) {
   const mx::Shape shape = c.shape();
   const array positions = mx::add(mx::arange(0, shape.at(0), 1), c.in(0));
-  return {visible(positions, shape.at(1), c.number("window", -1))};
+  const array keys = cached_keys(c, shape[0], shape.at(1));
+  const array seen = visible(positions, keys, c.number("window", -1));
+  if (!c.flag("ring")) return {seen};
+  return {mx::logical_and(seen, mx::greater_equal(mx::reshape(keys, {1, -1}), whole(0, mx::int32)))};
 }
 Arrays window_mask(const Invocation& c) {
   const mx::Shape shape = c.shape();
   const int offset = shape.at(1) - shape.at(0);
   const array positions = mx::arange(offset, offset + shape[0], 1);
-  if (!c.flag("symmetric")) return {visible(positions, shape[1], c.number("window"))};
-  return {mx::less_equal(distances(positions, shape[1]), whole(static_cast<int64_t>(c.number("window")), mx::int32))};
+  if (!c.flag("symmetric")) return {visible(positions, in_order(shape[1]), c.number("window"))};
+  return {mx::less_equal(distances(positions, in_order(shape[1])),
+                         whole(static_cast<int64_t>(c.number("window")), mx::int32))};
 }
 // ALiBi: what each head's scores [heads, rows, keys] lose with the distance of row and key.
 Arrays distance_bias(const Invocation& c) {
@@ -54,7 +70,8 @@ Arrays distance_bias(const Invocation& c) {
   array positions = mx::arange(offset, offset + shape[1], 1);
   if (c.has(0)) positions = mx::add(positions, c.in(0));
   const array each = array(numbers.data(), {shape[0], 1, 1}, mx::float32);
-  return {mx::astype(mx::multiply(each, mx::astype(distances(positions, shape[2]), mx::float32)), c.dtype())};
+  const array keys = c.has(0) ? cached_keys(c, shape[1], shape[2]) : in_order(shape[2]);
+  return {mx::astype(mx::multiply(each, mx::astype(distances(positions, keys), mx::float32)), c.dtype())};
 }
 // Nothing where the mask is true, elsewhere half of the lowest number of the type: a row that sees
 // no key stays a number, for a score that is added to the lowest one in float16 may be -∞ already.
@@ -66,6 +83,11 @@ Arrays append(const Invocation& c) {
   const array& cache = c.in(0);
   const array rows = as_float(mx::transpose(c.in(1), {1, 0, 2}), cache.dtype());
   const int room = cache.shape(1) - rows.shape(1);
+  if (c.flag("ring") && room >= 0) {
+    const array places =
+        mx::remainder(mx::add(mx::arange(0, rows.shape(1), 1), c.in(2)), whole(cache.shape(1), mx::int32));
+    return {mx::scatter(cache, places, mx::expand_dims(mx::transpose(rows, {1, 0, 2}), 2), 1)};
+  }
   if (room < 0) fail(Code::run_context_full, "[kv_append] %d rows: the cache holds %d", rows.shape(1), cache.shape(1));
   array start = c.in(2);
   if (!c.flag("checked")) start = mx::minimum(mx::maximum(start, whole(0, mx::int32)), whole(room, mx::int32));
