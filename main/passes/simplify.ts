@@ -8,8 +8,10 @@
  * larger or smaller of a value and itself.
  * Result: the operand.
  *
- * Given: an operation that undoes itself, twice (neg, logical_not, bit_not, conjugate, reverse).
+ * Given: an operation that undoes itself, twice (neg, logical_not, bit_not, conjugate).
  * Result: what it began with.
+ *
+ * Ranges, borders, joins, copies and turns: `rangeMovements.ts` and `turnMovements.ts`.
  */
 import type { Steps } from "../ir/steps.ts";
 import { attrsText } from "../ir/attributes.ts";
@@ -23,11 +25,17 @@ import { sameShape, sameType } from "../ir/type.ts";
 import { opTable } from "../ops/index.ts";
 import type { Pass, PassOutcome } from "../ir/pass.ts";
 import { Pattern, walkingPass } from "../ir/pass.ts";
+import type { Look, Movement } from "./movement.ts";
+import { numbers } from "./movement.ts";
+import { RANGE_MOVEMENTS } from "./rangeMovements.ts";
+import { TURN_MOVEMENTS } from "./turnMovements.ts";
 
 const NAME = "simplify";
 
-const numbers = (value: unknown): readonly number[] =>
-  Array.isArray(value) ? value.filter((item): item is number => typeof item === "number") : [];
+const MOVEMENTS: readonly Movement[] = [...RANGE_MOVEMENTS, ...TURN_MOVEMENTS];
+const MOVED: ReadonlyMap<string, readonly Movement[]> = new Map(
+  MOVEMENTS.flatMap(({ ops }) => ops).map((op) => [op, MOVEMENTS.filter(({ ops }) => ops.includes(op))]),
+);
 
 function simpler(
   pattern: Pattern,
@@ -59,7 +67,8 @@ function simpler(
     }
     case "expand":
       if (sameShape(before.shape, type.shape)) return [map(x)];
-      return inner && source && replace([inner]).apply("expand", [map(source)], node.attrs);
+      if (inner && source) return replace([inner]).apply("expand", [map(source)], node.attrs);
+      return moved({ pattern, map, replace }, node, x);
     case "cast":
       if (before.dtype === type.dtype) return [map(x)];
       return inner &&
@@ -69,11 +78,20 @@ function simpler(
         ? [map(source)]
         : undefined;
     default:
-      return withoutRepeat(node, inner, map);
+      return MOVED.has(node.op) ? moved({ pattern, map, replace }, node, x) : withoutRepeat(node, inner, map);
   }
 }
 
-const SELF_INVERSE: ReadonlySet<string> = new Set(["neg", "logical_not", "bit_not", "conjugate", "reverse"]);
+/** By the first of its rules that says something else. */
+function moved(look: Look, node: Node, x: Value): readonly Value[] | undefined {
+  for (const { apply } of MOVED.get(node.op) ?? []) {
+    const value = apply(look, node, x);
+    if (value !== undefined) return [value];
+  }
+  return undefined;
+}
+
+const SELF_INVERSE: ReadonlySet<string> = new Set(["neg", "logical_not", "bit_not", "conjugate"]);
 
 function withoutRepeat(node: Node, inner: Node | undefined, map: (old: Value) => Value): readonly Value[] | undefined {
   const [x, other] = node.inputs;

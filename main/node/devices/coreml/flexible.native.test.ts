@@ -63,6 +63,8 @@ describe.skipIf(missing)(`flexible inputs over the double ${missing ?? ""}`, () 
     ["sizes", "exact", "cpu"],
     ["sizes", "gpu", "all"],
     ["native", "exact", "cpu"],
+    ["native", "gpu", "all"],
+    ["native", "gpu", "cpu-gpu"],
     ["inputs", "gpu", "all"],
     ["native", "ane", "cpu-ane"],
   ] as const)("%s with %s weights", { timeout: 300_000 }, async (flexibility: ShapeFlexibility, profile, units) => {
