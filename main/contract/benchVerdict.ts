@@ -2,7 +2,7 @@
  * Two measurements against each other: one ratio with its interval, and a sentence that says no more than that. There is no
  * verdict where something disturbed one of them, where repeats are few, or where the interval holds 1.
  */
-import type { BenchResult, BenchTest } from "./views/bench.ts";
+import type { BenchResult, BenchTest, Decision } from "./views/bench.ts";
 import { LEAST_REPEATS } from "./views/bench.ts";
 import type { MachineState, Reading } from "./views/machine.ts";
 
@@ -27,9 +27,11 @@ export interface Compared {
   readonly paired: boolean;
   /** What disturbed them. */
   readonly red: readonly string[];
+  /** Of a measurement that ended when it was decided; it counts for more than the interval, which is for one look only. */
+  readonly decision?: Decision | undefined;
 }
 
-export function verdictOf({ first, second, paired, red }: Compared): Verdict {
+export function verdictOf({ first, second, paired, red, decision }: Compared): Verdict {
   if (red.length > 0) {
     const sentence = `Not comparable because of the conditions: ${[...new Set(red)].join("; ")}.`;
     return { kind: "not comparable", ratio: null, sentence };
@@ -40,6 +42,8 @@ export function verdictOf({ first, second, paired, red }: Compared): Verdict {
     const few = `${repeats} repeat${repeats === 1 ? "" : "s"}`;
     return { kind: "too few", ratio, sentence: `With ${few} nothing can be said: measure at least ${LEAST_REPEATS}.` };
   }
+  if (decision === "even") return { kind: "even", ratio, sentence: "They differ by less than 2 %, if at all." };
+  if (decision === "open") return { kind: "even", ratio, sentence: "No difference that can be told in this time." };
   if (ratio.low <= 1 && ratio.high >= 1)
     return { kind: "even", ratio, sentence: "No difference that these repeats can show." };
   return {
@@ -59,7 +63,14 @@ export const compareTests = (
     second: second.test.samples,
     paired: first.result === second.result,
     red: [...first.result.red, ...(first.result === second.result ? [] : second.result.red)],
+    decision: first.result === second.result ? decisionBetween(first.test, second.test) : undefined,
   });
+
+/** Subjects are decided against the first one of their result. */
+export const decisionBetween = (
+  first: Pick<BenchTest, "decision" | "subject">,
+  second: Pick<BenchTest, "decision" | "subject">,
+): Decision | undefined => (first.subject === 0 ? second.decision : second.subject === 0 ? first.decision : undefined);
 
 const threeDigits = (value: number): string => (value >= 1000 ? String(Math.round(value)) : value.toPrecision(3));
 

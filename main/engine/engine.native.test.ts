@@ -320,6 +320,36 @@ describe("running", () => {
     await close(model);
   });
 
+  it("measures two in turn until it is decided which is faster, and says so of each test", async () => {
+    const { all } = harness;
+    const { model } = await openPath();
+    const input = {
+      model,
+      promptTokens: 8,
+      generateTokens: 4,
+      repeats: 100,
+      decideWithin: 20,
+      conditions: "warn" as const,
+    };
+    await expect(all("bench.run", { ...input, threads: [1] })).rejects.toMatchObject({ code: "INPUT_ARGUMENT" });
+    const done = (await all("bench.run", { ...input, threads: [1, 2] })).at(-1);
+    if (done?.kind !== "done") throw new Error("the benchmark did not end");
+    expect(done.tests.map(({ subject, decision }) => [subject, decision !== undefined])).toEqual([
+      ...[
+        [0, false],
+        [1, true],
+        [0, false],
+        [1, true],
+      ],
+    ]);
+    const rounds = done.tests.map(({ samples }) => samples.length);
+    expect(new Set(rounds).size).toBe(1);
+    // Told at a look, or all rounds were done.
+    const isOpen = done.tests.some(({ decision }) => decision === "open");
+    expect(isOpen || [6, 10, 16, 24, 40, 64, 100].includes(rounds[0]!)).toBe(true);
+    await close(model);
+  });
+
   it("measures a matrix in turn, keeps it in the history, and what it had when it is stopped", async () => {
     const { all, client } = harness;
     const { model } = await openPath();

@@ -36,6 +36,11 @@ export const benchInput = z.object({
   /** As many repeats as fit into these seconds, at least six, at most `repeats`. */
   seconds: z.number().min(1).max(86_400).nullable().default(null),
   /**
+   * Rounds until it is clear which subject is faster than the first, or until these seconds are up, at most `repeats`; the time in
+   * which it waits for a quiet machine before it begins is not counted.
+   */
+  decideWithin: z.number().min(1).max(3600).nullable().default(null),
+  /**
    * wait: a measurement begins and goes on in a quiet machine only; it waits for one, then gives up with the reason. warn: it goes
    * on in any, and the result is marked.
    */
@@ -73,6 +78,13 @@ const cell = {
   subject: z.number(),
 };
 
+/**
+ * How two subjects compare. clear: one of them is faster. even: what lies between them is too small to matter. open: nothing can be told yet, or could
+ * not be told in the time.
+ */
+export const DECISIONS = ["clear", "even", "open"] as const;
+export type Decision = (typeof DECISIONS)[number];
+
 export const benchTest = z.object({
   ...cell,
   /** Tokens per second of each repeat; the figure is their median with its interval (`intervalName`). */
@@ -86,6 +98,8 @@ export const benchTest = z.object({
   tokenSeconds: z.array(z.array(z.number())),
   /** Above the idle floor, where the system counts energy. */
   joulesPerToken: figure.nullable(),
+  /** Against the same test of the first subject, where the benchmark ended when that was decided. */
+  decision: z.enum(DECISIONS).optional(),
 });
 export type BenchTest = View<typeof benchTest>;
 

@@ -1,7 +1,7 @@
 /** Predicted numbers of two sides in one table, and measured ones by the rules of benchmarks: no verdict in noise. */
 import type { View } from "../../contract/define.ts";
 import { testName } from "../../contract/benchText.ts";
-import { verdictOf } from "../../contract/benchVerdict.ts";
+import { decisionBetween, verdictOf } from "../../contract/benchVerdict.ts";
 import type { compareInput, Comparison, Measured, NumberRow, Side, SpeedRow } from "../../contract/views/compare.ts";
 import type { Figure } from "../../contract/views/common.ts";
 import type { VerdictRow } from "../../contract/views/cost.ts";
@@ -76,7 +76,8 @@ export function speedOf({ a, b, together }: Asked): NonNullable<Comparison["spee
     .flatMap((mine): SpeedRow[] => {
       const other = b.record.tests.find((each) => each.subject === b.subject && testName(each) === testName(mine));
       if (other === undefined || mine.samples.length === 0 || other.samples.length === 0) return [];
-      const verdict = verdictOf({ first: mine.samples, second: other.samples, paired: together, red });
+      const decision = together ? decisionBetween(mine, other) : undefined;
+      const verdict = verdictOf({ first: mine.samples, second: other.samples, paired: together, red, decision });
       const sentence = verdict.sentence.replace("The second is", "B is");
       return [
         { test: testName(mine), a: mine.rate, b: other.rate, kind: verdict.kind, ratio: verdict.ratio, sentence },

@@ -1,5 +1,6 @@
 /** One benchmark: its subjects made ready, every cell of the matrix in turn, and what it gave. */
 import type { View } from "../../contract/define.ts";
+import { MOST_DECIDING_ROUNDS } from "../../contract/decision.ts";
 import { MOST_CELLS, MOST_SUBJECTS } from "../../contract/views/bench.ts";
 import type { benchInput, BenchItem, BenchRecord, BenchResult, BenchSubject } from "../../contract/views/bench.ts";
 import type { PhaseItem } from "../../contract/views/common.ts";
@@ -23,6 +24,8 @@ import type { OpenModel } from "../models/openModel.ts";
 import { settledStream } from "../progressStream.ts";
 import type { CoreKinds, Histories, Machine } from "../services.ts";
 import { benchNotes, energyView, kneesOf, testView } from "./benchViews.ts";
+import { decidingRounds } from "./decidingRounds.ts";
+import type { Decided } from "./decidingRounds.ts";
 import { createGate, pause } from "./gate.ts";
 import type { Gate } from "./gate.ts";
 import { llamaBenchJson } from "./llamaBench.ts";
@@ -133,6 +136,8 @@ interface Measured {
   readonly stopped: string | null;
   /** Watts of the machine that does nothing; null where they are not counted. */
   readonly idle: number | null;
+  /** By cell, where it ended when it was decided. */
+  readonly decided?: Decided | undefined;
 }
 
 interface ResultContext {
@@ -160,9 +165,10 @@ function resultOf(
   return {
     kind: "done",
     subjects: ready.map(({ view }) => view),
-    tests: tests.map(({ test, subject, readings, view: { truth } }) =>
-      testView(test, { subject, readings, idle, truth }),
-    ),
+    tests: tests.map(({ test, subject, readings, view: { truth } }, at) => {
+      const decision = measured.decided?.get(at);
+      return { ...testView(test, { subject, readings, idle, truth }), ...(decision !== undefined && { decision }) };
+    }),
     // A knee is a verdict, too.
     knees: red.length > 0 ? [] : kneesOf(tests, kinds),
     energy: energyView(counter, { idle, load, tests }),
@@ -198,12 +204,20 @@ async function measure(plan: readonly Planned[], tools: MeasureTools): Promise<M
   const idle = meter === undefined ? null : await idleWatts(meter, signal);
   const options = { signal, meter };
   const cells = plan.map(({ work, ready }): Cell<BenchReading> => benchCell(ready.lease.session, work, options));
-  const { seconds, repeats, warmup } = input;
+  const { seconds, warmup, decideWithin } = input;
+  const repeats = decideWithin === null ? input.repeats : Math.min(input.repeats, MOST_DECIDING_ROUNDS);
   const counted = cells.map((): BenchReading[] => []);
+  const rates = (cell: number): readonly number[] =>
+    (counted[cell] ?? []).map((reading) => (plan[cell]?.work.tokens ?? NaN) / reading.seconds);
+  const deciding = decideWithin === null ? undefined : decidingRounds(plan, { seconds: decideWithin, rates });
+  const afterRound = async (): Promise<"go on" | "again" | "stop"> => {
+    const next = await gate.afterRound();
+    return next === "go on" && deciding?.afterRound() === "stop" ? "stop" : next;
+  };
   try {
     const taken = await inTurn(cells, {
-      ...{ repeats, warmup, signal, afterRound: () => gate.afterRound() },
-      budget: seconds === null ? undefined : { seconds, least: Math.min(repeats, LEAST_IN_BUDGET) },
+      ...{ repeats, warmup, signal, afterRound },
+      budget: budgetOf(input, seconds, repeats),
       onSample({ cell, index, warmup: isWarmup, sample, progress }) {
         const planned = plan[cell];
         if (planned === undefined) return;
@@ -215,13 +229,27 @@ async function measure(plan: readonly Planned[], tools: MeasureTools): Promise<M
         emit({ kind: "sample", cell, test, index, warmup: isWarmup, seconds: sample.seconds, rate, ...progress });
       },
     });
-    return { taken, before, after: await gate.end(), red: gate.red(), stopped: gate.stopped(), idle };
+    return {
+      taken,
+      before,
+      after: await gate.end(),
+      red: gate.red(),
+      stopped: gate.stopped(),
+      idle,
+      decided: deciding?.decided(),
+    };
   } catch (error) {
     const isPartial = counted.some((readings) => readings.length > 0);
     if (toWireError(error).code === "CANCELLED" && isPartial)
       await keep({ taken: counted, before, after: before, red: gate.red(), stopped: "It was stopped.", idle });
     throw error;
   }
+}
+
+/** A time to decide in is kept, whatever can be told then. */
+function budgetOf({ decideWithin }: BenchRequest, seconds: number | null, repeats: number) {
+  if (decideWithin !== null) return { seconds: decideWithin, least: 1 };
+  return seconds === null ? undefined : { seconds, least: Math.min(repeats, LEAST_IN_BUDGET) };
 }
 
 /** An interval needs six. */
@@ -263,6 +291,12 @@ function chosenSubjects(parts: BenchParts, input: BenchRequest, works: readonly 
     requireRoom(model, "bench", most);
     return devices.flatMap((device) => threads.map((each) => ({ model, device, threads: each })));
   });
+  if (input.decideWithin !== null && subjects.length < 2)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      "[bench] decideWithin: got one subject, expected two or more of which one may be faster",
+      { hint: "Name a second model, device or number of threads." },
+    );
   if (subjects.length > MOST_SUBJECTS || subjects.length * works.length > MOST_CELLS)
     throw new WorkbenchError(
       "INPUT_ARGUMENT",

@@ -14,9 +14,9 @@ import { benchText } from "./graphRuns.ts";
 import { isGraphText } from "./graphText.ts";
 import { figureText, phaseText } from "./output.ts";
 
-interface BenchOptions extends CommonOptions {
-  readonly pp: string;
-  readonly tg: string;
+export interface BenchOptions extends CommonOptions {
+  readonly pp?: string;
+  readonly tg?: string;
   readonly depth: string;
   readonly threads?: string;
   readonly device: string;
@@ -26,6 +26,7 @@ interface BenchOptions extends CommonOptions {
   readonly repeats: string;
   readonly warmup: string;
   readonly seconds?: string;
+  readonly decide?: string;
   readonly output?: string;
   readonly warn?: boolean;
 }
@@ -34,21 +35,39 @@ const MOST_TOKENS = 1_048_576;
 /** Rounds, and those of a measurement that a time bounds. */
 const MOST_ROUNDS = 1000;
 const MOST_TIMED_ROUNDS = 100;
+/** What is measured by itself, and where a difference has to be told soon. */
+const USUAL_TOKENS = { pp: "512", tg: "128" };
+const DECIDING_TOKENS = { pp: "128", tg: "32" };
 
-export async function bench(command: Command, choice: ModelChoice, options: BenchOptions): Promise<number> {
-  if (isGraphText(choice.file)) return benchText(command, choice.file, options);
+export async function bench(
+  command: Command,
+  choice: ModelChoice,
+  other: string | undefined,
+  options: BenchOptions,
+): Promise<number> {
+  if (isGraphText(choice.file)) {
+    if (other !== undefined || options.decide !== undefined)
+      throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] bench: got a graph in text with a second file or --decide", {
+        hint: "Give it alone: --device cpu,mlx measures it on several devices in turn.",
+      });
+    return benchText(command, choice.file, options);
+  }
+  const usual = options.decide === undefined ? USUAL_TOKENS : DECIDING_TOKENS;
+  const timed = options.seconds !== undefined || options.decide !== undefined;
+  if (options.seconds !== undefined && options.decide !== undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", "[rlx] got --seconds and --decide, expected one of them");
   const form = formOf(options.output);
   const input = {
-    promptTokens: numbers("pp", options.pp, 0, MOST_TOKENS),
-    generateTokens: numbers("tg", options.tg, 0, MOST_TOKENS),
+    promptTokens: numbers("pp", options.pp ?? usual.pp, 0, MOST_TOKENS),
+    generateTokens: numbers("tg", options.tg ?? usual.tg, 0, MOST_TOKENS),
     depth: numbers("depth", options.depth, 0, MOST_TOKENS),
     threads: options.threads === undefined ? null : numbers("threads", options.threads, 1, 1024),
     precision: precisionNamed(options.precision),
     cacheType: cacheTypeGiven(options.cacheType),
-    repeats:
-      options.seconds === undefined ? wholeNumber("repeats", options.repeats, 1, MOST_ROUNDS) : MOST_TIMED_ROUNDS,
+    repeats: timed ? MOST_TIMED_ROUNDS : wholeNumber("repeats", options.repeats, 1, MOST_ROUNDS),
     warmup: wholeNumber("warmup", options.warmup, 0, 100),
     seconds: options.seconds === undefined ? null : wholeNumber("seconds", options.seconds, 1, 86_400),
+    decideWithin: options.decide === undefined ? null : wholeNumber("decide", options.decide, 1, 3600),
     conditions: options.warn === true ? ("warn" as const) : ("wait" as const),
   };
   if ([...input.promptTokens, ...input.generateTokens].every((tokens) => tokens === 0))
@@ -57,7 +76,7 @@ export async function bench(command: Command, choice: ModelChoice, options: Benc
   for (const id of options.device.split(",")) device.push(await deviceOption(command, id.trim()));
   const { model } = await openModel(command, choice);
   const others: string[] = [];
-  for (const file of options.also ?? [])
+  for (const file of [...(other === undefined ? [] : [other]), ...(options.also ?? [])])
     others.push((await openModel(command, { file, offer: undefined, adapters: choice.adapters ?? [] })).model);
   const items = command.client.stream("bench.run", { ...input, device, model, others }, { signal: command.signal });
   const live = new Live(command.output);

@@ -660,6 +660,14 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /"format": "rlx-bench"/,
   },
   {
+    line: "bench FILE FILE --decide 20 -p 8 -n 0 -t 1 --warn -o json",
+    json: z.object({
+      subjects: z.tuple([z.any(), z.any()]),
+      tests: z.tuple([z.any(), z.object({ decision: z.enum(["clear", "even", "open"]) })]),
+    }),
+    says: /"decision": "/,
+  },
+  {
     line: "bench FILE -p 8 -n 0 -r 2 --threads 2 --cache-type q4_0",
     json: z.tuple([llamaBench.extend({ type_k: z.literal("q4_0"), type_v: z.literal("q4_0") })]),
     says: /, q4_0 cache\n[^]*pp 8 +\S+ tok\/s/,

@@ -116,7 +116,7 @@ async function measured(
     model: a.model,
     others: a.model === b.model ? [] : [b.model],
     device: [...new Set([onA, onB])],
-    ...{ promptTokens: 128, generateTokens: 32, repeats: 8 },
+    ...{ promptTokens: 128, generateTokens: 32, repeats: 100, decideWithin: 30 },
     conditions: options.warn === true ? ("warn" as const) : ("wait" as const),
   };
   for await (const item of client.stream("bench.run", input, { signal })) {

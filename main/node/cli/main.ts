@@ -8,6 +8,7 @@ import { openedModelsText } from "../../diagnostics/opens.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { VERSION } from "../../contract/version.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
+import type { BenchOptions } from "./bench.ts";
 import type { DiffOptions } from "./diff.ts";
 import type { EvalOptions } from "./graphRuns.ts";
 import type { DeriveOptions, FormatOptions } from "./graphText.ts";
@@ -661,10 +662,15 @@ add(
   "rlx bench model.gguf -p 512 -n 64 -t 2 --json",
   "rlx bench model.gguf -p 128,512 -n 32 -d 0,2048 -t 1-4",
   "rlx bench q4.gguf --also q8.gguf -o md",
+  "rlx bench q4.gguf q8.gguf --decide 60",
   "rlx bench graph.rlx --device cpu,mlx",
 )
-  .addOption(preset("-p, --pp <list>", "prompt tokens, such as 512, 128,512 or 1-4; 0 leaves the test out", "512"))
-  .addOption(preset("-n, --tg <list>", "generated tokens; 0 leaves the test out", "128"))
+  .argument("[other]", "a second model, measured in turn with the first, as with --also")
+  .option(
+    "-p, --pp <list>",
+    "prompt tokens, such as 512, 128,512 or 1-4; 0 leaves the test out; 512, with --decide 128",
+  )
+  .option("-n, --tg <list>", "generated tokens; 0 leaves the test out; 128, with --decide 32")
   .addOption(preset("-d, --depth <list>", "tokens that the cache holds already", "0"))
   .option("-t, --threads <list>", "CPU threads; all without it")
   .addOption(preset("--device <id>", "cpu, mlx or coreml, or a list of them", "cpu"))
@@ -672,6 +678,7 @@ add(
   .addOption(preset("-r, --repeats <n>", "rounds that count; six or more give a 95 % interval", "6"))
   .addOption(preset("--warmup <n>", "rounds before those", "1"))
   .option("--seconds <n>", "as many rounds as fit into this time, at least six, instead of --repeats")
+  .option("--decide <seconds>", "rounds until it is clear which is faster, or until this time is up")
   .addOption(
     once("-o, --output <form>", "md, csv or llama (llama-bench's columns), or json (with the time of each token)"),
   )
@@ -679,7 +686,12 @@ add(
   .addOption(cacheTypeOption())
   .option("--warn", "measure although the machine is hot, on battery or busy, and mark the result")
   .addOption(adapters())
-  .action(run(async () => (await import("./bench.ts")).bench));
+  .action((file: string | undefined, other: string | undefined, options: BenchOptions, command: Program) =>
+    run(async () => {
+      const { bench } = await import("./bench.ts");
+      return (of: Command, model: ModelChoice, given: BenchOptions) => bench(of, model, other, given);
+    })(file, options, command),
+  );
 
 onDevice(
   addFor(

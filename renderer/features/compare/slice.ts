@@ -87,7 +87,8 @@ const otherRuntime = (window: Subject): Subject | null => {
   return other === undefined ? null : { ...window, backend: other.backend };
 };
 
-const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 8 } as const;
+/** With the wait for a quiet machine, within a minute. */
+const BENCH = { promptTokens: 128, generateTokens: 32, repeats: 100, decideWithin: 30, waitSeconds: 20 } as const;
 
 export function createCompareSlice({
   engine,
@@ -401,5 +402,5 @@ function sayBench(
 ): void {
   if (item.kind === "phase") say("bench", item.sentence, null, item.name === "conditions");
   else if (item.kind === "sample")
-    say("bench", `Measuring both in turn, ${item.done} of ${item.total}`, item.done / item.total);
+    say("bench", `Measuring both in turn until it is clear, round ${item.index + 1}`, item.done / item.total);
 }
