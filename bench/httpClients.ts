@@ -2,6 +2,7 @@
 // and reads the whole answer. Prints one JSON object; times include reading the prompt. Compare with bench/clients.ts, which has no
 // server between.
 //   node scripts/build.mjs cli engine && npx tsx bench/httpClients.ts FILE [--clients 1,8] [--pp 16] [--tg 64] [--repeats 3]
+//       [--device cpu]
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { basename, join } from "node:path";
@@ -17,6 +18,7 @@ const { values: options, positionals } = parseArgs({
     pp: { type: "string", default: "16" },
     tg: { type: "string", default: "64" },
     repeats: { type: "string", default: "3" },
+    device: { type: "string", default: "cpu" },
   },
 });
 const [path] = positionals;
@@ -27,9 +29,13 @@ const [pp, tg, repeats] = [Number(options.pp), Number(options.tg), Number(option
 async function serve(
   file: string,
 ): Promise<{ readonly child: ChildProcess; readonly url: string; readonly key: string }> {
-  const child = spawn(process.execPath, [join(root, "out/cli/rlx.js"), "serve", "--api", file, "--json"], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(root, "out/cli/rlx.js"), "serve", "--api", file, "--json", "--device", options.device],
+    {
+      stdio: ["ignore", "pipe", "ignore"],
+    },
+  );
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`rlx serve ended with code ${code ?? "?"}`)));
@@ -68,7 +74,7 @@ const table = counts.map((clients) => ({ clients, tokensPerSecond: median(rates.
 const [base] = table;
 console.log(
   JSON.stringify({
-    ...{ model: basename(path), pp, tg },
+    ...{ model: basename(path), device: options.device, pp, tg },
     clients: table.map((row) => ({
       ...row,
       times: row.tokensPerSecond / (base?.tokensPerSecond ?? NaN),

@@ -12,11 +12,13 @@ import type { Overview } from "../contract/views/model.ts";
 import { pipelineFor } from "../compiler/pipelines.ts";
 import type { EngineCounts } from "../ir/session.ts";
 import { loadAddon } from "../node/native/addon.ts";
+import { findMlxEngine } from "../node/native/mlxAddon.ts";
 import type { PassDiff, Precision } from "../contract/views/graph.ts";
 import { BACKENDS, OVERLAYS } from "../contract/views/graph.ts";
 import { readRecording, recordingText } from "../contract/recordings/recordingFile.ts";
 import { disagreements } from "../testing/agreement.ts";
 import { seededRandom } from "../testing/random.ts";
+import { reasonNotFound } from "../testing/skipping.ts";
 import { writeTinyGguf } from "../testing/tinyGguf.ts";
 import type { Harness } from "../testing/engineHarness.ts";
 import { engineHarness } from "../testing/engineHarness.ts";
@@ -264,25 +266,28 @@ describe("running", () => {
     await close(model);
   });
 
-  it("answers several at once, each as if it were alone", async () => {
+  const noMlx = reasonNotFound(findMlxEngine());
+  const answersAtOnce = async (device: "cpu" | "mlx"): Promise<void> => {
     const { client, all } = harness;
     const { model } = await openPath();
     const asked = (text: string): Promise<unknown> =>
       all("run.start", {
-        ...{ model, maxTokens: 20, sampling: { temperature: 0 } },
+        ...{ model, device, maxTokens: 20, sampling: { temperature: 0 } },
         prompt: { kind: "completion", text },
       }).then((items) => items.flatMap((item) => (item.kind === "token" ? [item.token.id] : [])));
     const texts = ["hello", "hello there", "one two three", "x"];
     const alone: unknown[] = [];
     for (const text of texts) alone.push(await asked(text));
-    const endless = client.stream("run.start", { model, prompt: COMPLETION, maxTokens: 4000 });
+    const endless = client.stream("run.start", { model, device, prompt: COMPLETION, maxTokens: 4000 });
     for await (const item of endless) {
       if (item.kind !== "token") continue;
       expect(await Promise.all(texts.map(asked))).toEqual(alone);
       break;
     }
     await close(model);
-  });
+  };
+  it("answers several at once, each as if it were alone", () => answersAtOnce("cpu"));
+  it.skipIf(noMlx !== undefined)(`on MLX, too ${noMlx ?? ""}`, () => answersAtOnce("mlx"));
 
   it("measures and profiles", async () => {
     const { all } = harness;
