@@ -18,6 +18,7 @@ const everyBackend = ["main/backends"];
 const backendRules = [
   ...["cpu", "coreml", "mlx", "webgpu"].map((name) => `main/backends/${name}/rules.ts`),
   "main/backends/coreml/windowRules.ts",
+  "main/backends/coreml/quantRules.ts",
 ];
 /** The layout of linear_block's operands, the steps of a region: fusions of the CPU write them, the ops read them. */
 const fusedForms = ["linearBlockOperands", "regionSteps"].map((name) => `main/backends/cpu/${name}.ts`);

@@ -54,6 +54,25 @@ it("a recurrence on Core ML says what it runs as", () => {
   expect(legal.nodes.map(({ op }) => op)).toContain("while");
 });
 
+it.each(["sort", "argsort"] as const)("%s of a symbolic axis says what Core ML wants to know before", (op) => {
+  const builder = new GraphBuilder(opTable, op);
+  const x = builder.input("x", tensor("f32", ["T", 3]));
+  const g = typedBuilder(builder);
+  [0, 1].forEach((axis) => builder.output(`y${axis}`, g[op]([x], { axis, descending: false })));
+  const graph = builder.finish();
+  const [symbolic, fixed] = graph.nodes.filter((node) => node.op === op);
+  expect(supportOf(graph, symbolic!, "coreml")).toMatchObject({
+    state: "unsupported",
+    reason: expect.stringMatching(
+      /^the axis has the size T: Core ML's topk .* as a constant of the program/u,
+    ) as string,
+  });
+  expect(supportOf(graph, fixed!, "coreml")).toMatchObject({
+    state: "decomposed",
+    reason: expect.stringContaining("does not say where equals and NaN go") as string,
+  });
+});
+
 it("a region says which steps it runs, and on other backends that they run", () => {
   const builder = new GraphBuilder(opTable, "region");
   const x = builder.input("x", tensor("f32", [3]));

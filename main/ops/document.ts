@@ -1,6 +1,6 @@
 /** The op table as a page of Markdown: docs/ops.md. A test keeps the file equal to this. */
 import type { AnyOp } from "./defineOp.ts";
-import { arityText, attributesOf, SUPPORT_OF, supportOf } from "./facts.ts";
+import { arityText, AS_PARTS, attributesOf, SUPPORT_OF, supportOf } from "./facts.ts";
 import { OPS, opOf } from "./index.ts";
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
@@ -12,7 +12,10 @@ function rowOf(op: AnyOp): string {
 
 function sectionOf(op: AnyOp): readonly string[] {
   const attributes = attributesOf(op).map(({ name, expects }) => `- \`${name}\`: ${expects}`);
-  const reasons = supportOf(op).flatMap(({ of, reason }) => (reason === undefined ? [] : [`- no ${of}: ${reason}`]));
+  const reasons = supportOf(op).flatMap(({ of, how, reason }) => {
+    if (reason === undefined) return [];
+    return [how === AS_PARTS ? `- ${of} as its parts: ${reason}` : `- no ${of}: ${reason}`];
+  });
   const facts = [`Operands: ${arityText(op)}.`, ...(op.traits.length > 0 ? [`Traits: ${op.traits.join(", ")}.`] : [])];
   return [
     `### ${op.name}`,

@@ -2,7 +2,7 @@
 import type { AnyOp } from "./defineOp.ts";
 import { STABLE_BACKENDS } from "./defineOp.ts";
 
-/** How a backend or a rule does an op, and why it does not. */
+/** How a backend or a rule does an op, and why it does not, or as its parts. */
 export interface Support {
   /** A backend, "gradient" or "batching". */
   readonly of: string;
@@ -11,7 +11,8 @@ export interface Support {
   readonly reason?: string;
 }
 
-const KIND = { native: "native", decompose: "as its parts", unsupported: "no" } as const;
+export const AS_PARTS = "as its parts";
+const KIND = { native: "native", decompose: AS_PARTS, unsupported: "no" } as const;
 const GRADIENT = { vjp: "rule", decompose: "by its parts", nondifferentiable: "none" } as const;
 const BATCHING = { elementwise: "by itself", rule: "rule", decompose: "by its parts", unsupported: "none" } as const;
 
@@ -20,8 +21,10 @@ export const SUPPORT_OF = [...STABLE_BACKENDS, "gradient", "batching"] as const;
 /** In the order of SUPPORT_OF. */
 export function supportOf(op: AnyOp): readonly Support[] {
   const { gradient, batching, backends } = op;
-  const because = (entry: object): { readonly reason?: string } =>
-    "reason" in entry ? { reason: String(entry.reason) } : {};
+  const because = (entry: object): { readonly reason?: string } => {
+    if ("reason" in entry) return { reason: String(entry.reason) };
+    return "note" in entry ? { reason: String(entry.note) } : {};
+  };
   return [
     ...STABLE_BACKENDS.map((of) => ({ of, how: KIND[backends[of].kind], ...because(backends[of]) })),
     { of: "gradient", how: GRADIENT[gradient.kind], ...because(gradient) },

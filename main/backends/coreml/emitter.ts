@@ -22,9 +22,11 @@ export interface CoremlEmitter {
   /** One MIL operator with several outputs (`split`, `topk`). `count` where the operator does not tell it. */
   readonly ops: <N extends MilOpName>(type: N, args: MilArgs[N], count?: number) => readonly MilValue[];
   readonly constant: (dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>) => MilValue;
+  /** What a constant holds, also one of the weight file; undefined for weights of a model and what is computed. */
+  readonly numbers: (x: MilValue) => ArrayLike<number> | undefined;
   /** The MIL element type that stands for an IR element type. */
   readonly dtypeOf: (type: ElementType) => MilDtype;
-  /** No operator when the type is right already. */
+  /** No operator when the type is right already, or was before it became a wider one. */
   readonly cast: (x: MilValue, dtype: MilDtype) => MilValue;
   /** x · weightᵀ (+ bias): weight [out, in], plain or packed. */
   readonly linear: (x: MilValue, weight: MilValue, bias?: MilValue) => MilValue;
@@ -83,6 +85,8 @@ export interface CoremlRule<Inputs, Attrs> {
     node: NodeInfo<Attrs>,
   ) => MilValue | readonly MilValue[];
   readonly when?: (node: NodeInfo<Attrs>) => true | string;
+  /** As what, where "itself" does not say enough. */
+  readonly how?: (node: NodeInfo<Attrs>) => string;
   /** Operands that it calculates with in fp32 in every program: a plain weight that nothing else reads is stored so. */
   readonly reads32?: readonly number[];
   /** The operand that is a matrix whose rows it can calculate in parts. */

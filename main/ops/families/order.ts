@@ -5,6 +5,7 @@ import { attr } from "../../ir/attributes.ts";
 import { staticDim } from "../../ir/dim.ts";
 import type { Value } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
+import type { NodeInfo } from "../../ir/nodeInfo.ts";
 import { normalizeAxis } from "../../ir/type.ts";
 import type { Backends, Sample } from "../defineOp.ts";
 import { decomposed } from "../defineOp.ts";
@@ -57,9 +58,19 @@ export function forEachInOrder(
   });
 }
 
+const FIXED_COUNT =
+  "Core ML's topk takes how many it gives as a constant of the program, so the axis has a fixed size; its argsort, which needs no count, does not say where equals and NaN go";
+
+const hasFixedAxis =
+  (op: "sort" | "argsort") =>
+  ({ inputs: [x], attrs }: NodeInfo<OrderAttrs>): true | string => {
+    const size = x?.shape[normalizeAxis(attrs.axis, x.shape.length, op)];
+    return typeof size === "number" ? true : `the axis has the size ${String(size)}: ${FIXED_COUNT}`;
+  };
+
 export const orderBackends = (op: "sort" | "argsort"): Backends<OrderAttrs, 1> => ({
   cpu: cpuKernel(op, { takes: NUMBERS, params: (attrs, node) => ({ ...attrs, ...axisParam(op)(attrs, node) }) }),
-  coreml: decomposed(orderParts(op)),
+  coreml: { ...decomposed(orderParts(op), FIXED_COUNT), when: hasFixedAxis(op) },
   mlx: mlxCall(op, { takes: "numbers", attrs: (attrs, node) => ({ ...attrs, ...axisParam(op)(attrs, node) }) }),
 });
 

@@ -1,10 +1,11 @@
+import { milDequantize } from "../../backends/coreml/quantRules.ts";
 import { plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
+import { defineOp, everywhere } from "../defineOp.ts";
 import type { AffineAttrs } from "../families/affine.ts";
 import { OWN_SCALES, OWN_ZERO, affineSchema, along, checkAffine, placeOf } from "../families/affine.ts";
 import { at } from "../families/host.ts";
@@ -48,6 +49,7 @@ export const dequantize_affine: Op<"dequantize_affine", AffineAttrs, Arity> = de
     numpy: lines(OWN_SCALES, OWN_ZERO, "(x0.astype('f8') - zero) * own(x1)"),
   },
   ...byParts(parts),
+  backends: { ...everywhere(parts), coreml: milDequantize },
   traits: ["pure"],
   samples: withDoubles([
     sample(

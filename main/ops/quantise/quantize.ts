@@ -1,10 +1,11 @@
+import { milQuantize } from "../../backends/coreml/quantRules.ts";
 import { dtypeAmong } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { formatType, tensor } from "../../ir/type.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { InputsOf, Op, Range } from "../defineOp.ts";
-import { defineOp } from "../defineOp.ts";
+import { defineOp, everywhere } from "../defineOp.ts";
 import type { AffineAttrs } from "../families/affine.ts";
 import {
   NO_SLOPE,
@@ -64,6 +65,7 @@ export const quantize: Op<"quantize", AffineAttrs, Arity> = defineOp({
     ),
   },
   ...byParts(parts),
+  backends: { ...everywhere(parts), coreml: milQuantize },
   gradient: NO_SLOPE,
   traits: ["pure"],
   samples: withDoubles([

@@ -86,6 +86,10 @@ export class FunctionEmitter implements CoremlEmitter {
   readonly #lowerRegion: LowerRegion;
   /** Old keys that the host passes in, by the value's name. */
   #passedCaches = new Set<string>();
+  /** Numbers of constants of the weight file, by the constant's name. */
+  readonly #numbers = new Map<string, ArrayLike<number>>();
+  /** The codes that became int32, by the name of what they became. */
+  readonly #narrow = new Map<string, MilValue>();
   /** Where a value was read from, by the value's name. */
   #states = new Map<string, StateRead>();
 
@@ -170,9 +174,19 @@ export class FunctionEmitter implements CoremlEmitter {
         ? count >= BLOB_ELEMENTS
         : dtype === "int32" && count >= BLOB_INTEGERS && this.#newest;
     if (!inFile) return this.builder.constant(dtype, shape, values);
+    const held = this.#inFile(dtype, shape, values, count);
+    this.#numbers.set(held.name, values);
+    return held;
+  }
+
+  #inFile(dtype: MilDtype, shape: readonly number[], values: ArrayLike<number>, count: number): MilValue {
     const bytes = bytesOf(dtype, values);
     const record = this.#plan.inline(`${dtype}:${hashBytes(bytes)}:${count}`, dtype, count, () => bytes);
     return this.builder.data({ type: tensorType(dtype, shape), data: { kind: "blob", offset: record.offset } }, "c");
+  }
+
+  numbers({ name, constant }: MilValue): ArrayLike<number> | undefined {
+    return constant?.data.kind === "numbers" ? constant.data.values : this.#numbers.get(name);
   }
 
   dtypeOf(type: ElementType): MilDtype {
@@ -181,7 +195,12 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   cast(x: MilValue, dtype: MilDtype): MilValue {
-    return x.type.dtype === dtype ? x : this.op("cast", { x, dtype });
+    if (x.type.dtype === dtype) return x;
+    const before = this.#narrow.get(x.name);
+    if (before?.type.dtype === dtype) return before;
+    const made = this.op("cast", { x, dtype });
+    if (x.type.dtype === "int8" && dtype === "int32") this.#narrow.set(made.name, x);
+    return made;
   }
 
   once(key: string, make: () => MilValue): MilValue {

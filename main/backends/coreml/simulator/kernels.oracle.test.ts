@@ -45,6 +45,7 @@ const ints = (shape: readonly number[], low: number, high: number): OracleTensor
     shape,
     Array.from({ length: shape.reduce((p, d) => p * d, 1) }, () => low + Math.floor(random() * (high - low + 1))),
   );
+const codes = (shape: readonly number[]): OracleTensor => ({ ...ints(shape, -128, 127), dtype: "i8" });
 const bools = (shape: readonly number[]): OracleTensor =>
   tensor(
     "bool",
@@ -146,6 +147,26 @@ const CASES: readonly Case[] = [
     args: (f) => ({ x: floats(f, [7], -9, 9), dtype }),
   })),
   { op: "cast", args: () => ({ x: bools([5]), dtype: "fp16" }) },
+  {
+    op: "quantize",
+    args: (f) => ({ input: floats(f, [3, 5], -9, 9), scale: tensor(f, [], [0.0625]), output_dtype: "int8" }),
+  },
+  // Ties go to the even code, and what lies beyond eight bits is held.
+  {
+    op: "quantize",
+    args: (f) => ({
+      input: tensor(f, [2, 4], [0.5, 1.5, -0.5, 300, -300, 2.5, 3.5, -1.5]),
+      ...{ scale: tensor(f, [2], [1, 0.5]), zero_point: tensor("i8", [2], [-7, 9]), axis: 0, output_dtype: "int8" },
+    }),
+  },
+  {
+    op: "dequantize",
+    args: (f) => ({
+      input: codes([2, 3, 4]),
+      ...{ scale: tensor(f, [3], [0.5, 0.25, 2]), zero_point: tensor("i8", [3], [-128, 0, 127]), axis: -2 },
+    }),
+  },
+  { op: "dequantize", args: (f) => ({ input: codes([7]), scale: tensor(f, [], [0.0625]) }) },
   {
     op: "select",
     args: (f) => ({ cond: bools([2, 1]), a: floats(f, [2, 3]), b: floats(f, [2, 3]) }),
@@ -491,7 +512,7 @@ out[:, :, 1:, :-1]`,
   },
 ];
 
-const FLOAT: Readonly<Record<string, MilDtype>> = { f16: "fp16", f32: "fp32", i32: "int32", bool: "bool" };
+const FLOAT: Readonly<Record<string, MilDtype>> = { f16: "fp16", f32: "fp32", i32: "int32", i8: "int8", bool: "bool" };
 const isTensor = (arg: Arg): arg is OracleTensor => typeof arg === "object" && "dtype" in arg;
 
 async function simulate(

@@ -5,13 +5,14 @@ import { INDEXING } from "./indexing.ts";
 import { LINEAR } from "./linear.ts";
 import { NORM } from "./norm.ts";
 import type { MilOperator } from "./operator.ts";
+import { QUANTISED } from "./quantised.ts";
 import { REDUCE } from "./reduce.ts";
 import { SHAPE } from "./shape.ts";
 import { SLICES } from "./slices.ts";
 import { WINDOWS } from "./windows.ts";
 
 export const MIL_OPERATORS: ReadonlyMap<string, MilOperator> = new Map(
-  [ELEMENTWISE, REDUCE, NORM, LINEAR, WINDOWS, SHAPE, SLICES, INDEXING, CONSTEXPR].flatMap((family) =>
+  [ELEMENTWISE, REDUCE, NORM, LINEAR, WINDOWS, SHAPE, SLICES, INDEXING, QUANTISED, CONSTEXPR].flatMap((family) =>
     Object.entries(family),
   ),
 );
