@@ -29,6 +29,8 @@ export interface DevicePickerProps {
   /** The capability that the task needs; by default, running models. */
   readonly needs?: Capability;
   readonly disabled?: boolean;
+  /** In a row of fields, as high as they are. */
+  readonly besideFields?: boolean;
   readonly onChange: (device: RunDevice) => void;
 }
 
@@ -38,20 +40,21 @@ export function DevicePicker({
   value,
   needs = "tokens",
   disabled = false,
+  besideFields = false,
   onChange,
 }: DevicePickerProps): ReactNode {
   const devices = useDevices((s) => current(s.info)?.devices ?? null);
   const title = deviceTitle(devices, value);
   if (disabled)
     return (
-      <span className={styles["fixed"]}>
+      <span className={cx(styles["fixed"], besideFields && styles["besideFields"])}>
         {lead === undefined ? null : <span>{lead} </span>}
         <b>{title}</b>
       </span>
     );
   return (
     <Popover
-      small
+      small={!besideFields}
       label={label}
       width={380}
       trigger={

@@ -293,7 +293,7 @@ function Passes({ isOpen, onToggle }: Omit<HeadingProps, "title">): ReactNode {
         isOpen={isOpen}
         onToggle={onToggle}
       />
-      <div className={styles["passList"]} hidden={!isOpen}>
+      <div className={styles["passList"]} hidden={!isOpen || changed.length === 0}>
         {changed.map((pass) => (
           <button
             key={pass.name}
@@ -312,7 +312,11 @@ function Passes({ isOpen, onToggle }: Omit<HeadingProps, "title">): ReactNode {
           </button>
         ))}
       </div>
-      {quiet === 0 || !isOpen ? null : <p className={styles["quiet"]}>{count(quiet)} more without change</p>}
+      {quiet === 0 || !isOpen ? null : (
+        <p className={styles["quiet"]}>
+          {count(quiet)} {changed.length === 0 ? "" : "more "}without change
+        </p>
+      )}
     </section>
   );
 }

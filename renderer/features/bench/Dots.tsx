@@ -42,7 +42,7 @@ export function Dots({
               y="36"
               textAnchor={i === 0 ? "start" : "end"}
               fontSize="11"
-              fill="var(--ink-quiet)"
+              fill="var(--ink-2)"
             >
               {significant(value)}
               {i === 0 ? "" : " t/s"}

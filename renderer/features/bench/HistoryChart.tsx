@@ -59,7 +59,7 @@ function Chart({ name, points }: HistorySeries): ReactNode {
         {[most, most / 2].map((value) => (
           <g key={value}>
             <path d={`M${LEFT} ${y(value)}H${width - RIGHT}`} stroke="var(--line)" />
-            <text x={LEFT - 6} y={y(value) + 4} textAnchor="end" fontSize="11" fill="var(--ink-quiet)">
+            <text x={LEFT - 6} y={y(value) + 4} textAnchor="end" fontSize="11" fill="var(--ink-2)">
               {significant(value, 2)}
               {value === most ? " t/s" : ""}
             </text>
@@ -74,7 +74,7 @@ function Chart({ name, points }: HistorySeries): ReactNode {
               {isNew ? (
                 <>
                   <path d={`M${line} ${TOP - 4}V${base}`} stroke="var(--line-strong)" strokeDasharray="3 3" />
-                  <text x={line + 4} y={TOP - 5} fontSize="11" fill="var(--ink-quiet)">
+                  <text x={line + 4} y={TOP - 5} fontSize="11" fill="var(--ink-2)">
                     {point.version}
                   </text>
                 </>
@@ -85,10 +85,10 @@ function Chart({ name, points }: HistorySeries): ReactNode {
         })}
         {first === undefined || last === undefined ? null : (
           <>
-            <text x={LEFT} y={HEIGHT - 5} fontSize="11" fill="var(--ink-quiet)">
+            <text x={LEFT} y={HEIGHT - 5} fontSize="11" fill="var(--ink-2)">
               {when(first.at)}
             </text>
-            <text x={width - RIGHT} y={HEIGHT - 5} textAnchor="end" fontSize="11" fill="var(--ink-quiet)">
+            <text x={width - RIGHT} y={HEIGHT - 5} textAnchor="end" fontSize="11" fill="var(--ink-2)">
               {when(last.at)}
             </text>
           </>

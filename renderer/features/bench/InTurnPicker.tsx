@@ -27,7 +27,7 @@ export function InTurnPicker({ disabled }: { readonly disabled: boolean }): Reac
   );
   if (disabled) return <span className={styles["fixed"]}>{trigger}</span>;
   return (
-    <Popover small label="In turn with" width={380} trigger={trigger}>
+    <Popover label="In turn with" width={380} trigger={trigger}>
       <Choices />
     </Popover>
   );

@@ -117,6 +117,7 @@ export function MatrixEditor(): ReactNode {
         />
         <CacheTypeField />
         <DevicePicker
+          besideFields
           label="Measured on"
           lead="On"
           value={settings.device}

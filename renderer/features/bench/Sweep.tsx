@@ -47,7 +47,7 @@ function Sweep({ curve: { name, points, knee } }: { readonly curve: SweepCurve }
           {[most, most / 2].map((value) => (
             <g key={value}>
               <path d={`M${SWEEP_MARGIN.left} ${y(value)}H${width - SWEEP_MARGIN.right}`} stroke="var(--line)" />
-              <text x={SWEEP_MARGIN.left - 6} y={y(value) + 4} textAnchor="end" fontSize="11" fill="var(--ink-quiet)">
+              <text x={SWEEP_MARGIN.left - 6} y={y(value) + 4} textAnchor="end" fontSize="11" fill="var(--ink-2)">
                 {significant(value, 2)}
               </text>
             </g>
@@ -70,7 +70,7 @@ function Sweep({ curve: { name, points, knee } }: { readonly curve: SweepCurve }
             <g key={threads}>
               <path d={`M${x(threads)} ${y(low)}V${y(high)}`} stroke="var(--ink-2)" />
               <circle cx={x(threads)} cy={y(rate)} r="3.5" fill="var(--ink)" />
-              <text x={x(threads)} y={HEIGHT - 5} textAnchor="middle" fontSize="11" fill="var(--ink-quiet)">
+              <text x={x(threads)} y={HEIGHT - 5} textAnchor="middle" fontSize="11" fill="var(--ink-2)">
                 {threads}
               </text>
             </g>

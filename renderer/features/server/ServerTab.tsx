@@ -74,7 +74,13 @@ function StartCard(): ReactNode {
           hint="Positions of each conversation, where the model knows as many."
           onChange={(chosen) => set({ context: chosen })}
         />
-        <DevicePicker label="Runs on" lead="On" value={device} onChange={(chosen) => set({ device: chosen })} />
+        <DevicePicker
+          besideFields
+          label="Runs on"
+          lead="On"
+          value={device}
+          onChange={(chosen) => set({ device: chosen })}
+        />
         <label className={styles["check"]}>
           <input type="checkbox" checked={keepTexts} onChange={(event) => set({ keepTexts: event.target.checked })} />
           Keep prompts and answers in the log

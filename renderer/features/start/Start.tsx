@@ -54,13 +54,13 @@ export function Start({
             </div>
           </div>
           <Failure />
-          <Button look="ghost" onClick={onPair}>
-            Find the faster of two files…
-          </Button>
-          <Button look="ghost" onClick={onServer}>
-            Serve models to other programs…
-          </Button>
-          <div className={styles["actions"]}>
+          <div className={styles["more"]}>
+            <Button look="ghost" onClick={onPair}>
+              Find the faster of two files…
+            </Button>
+            <Button look="ghost" onClick={onServer}>
+              Serve models to other programs…
+            </Button>
             <Button look="ghost" onClick={onTrain}>
               Train a small model…
             </Button>

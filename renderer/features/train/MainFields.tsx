@@ -63,6 +63,7 @@ export function MainFields({ recipe, form }: FormProps): ReactNode {
       />
       <span className={styles["device"]}>
         <DevicePicker
+          besideFields
           label="Trained on"
           lead="On"
           needs="train"
