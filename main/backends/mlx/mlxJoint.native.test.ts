@@ -2,15 +2,17 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { compileNow } from "../../compiler/compile.ts";
 import { GraphBuilder } from "../../ir/builder.ts";
-import type { Graph } from "../../ir/graph.ts";
+import type { Graph, Value } from "../../ir/graph.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
-import type { GraphRun, TokenRun } from "../../ir/session.ts";
+import type { GraphRun, RunResult, TokenRun } from "../../ir/session.ts";
+import type { TensorType } from "../../ir/type.ts";
 import { tensor } from "../../ir/type.ts";
 import { findMlxEngine } from "../../node/native/mlxAddon.ts";
 import { opTable, typedBuilder } from "../../ops/index.ts";
 import { mlxDevice, openMlxDecoder } from "../../runtime/devices/mlx.ts";
 import { GREEDY_DRAW } from "../../runtime/generate.ts";
 import { testJointSteps } from "../../testing/jointSessions.ts";
+import { seededRandom } from "../../testing/random.ts";
 import { reasonNotFound } from "../../testing/skipping.ts";
 import { TINY_OPTIONS, tinyModel, tinyParam } from "../../testing/tinyModels.ts";
 import { weightFile } from "../../testing/weightFile.ts";
@@ -58,6 +60,26 @@ function wideGraph(): Graph {
   const x = builder.input("x", tensor("f32", [1, 1024]));
   builder.limitSymbol("capacity", 1 << 24);
   builder.output("y", g.exp([g.expand([x], { shape: ["capacity", 1024] })]));
+  return builder.finish();
+}
+
+/** Rows behind a product, with operands and shapes that go along with rows, and others that do not. */
+function rowGraph(): Graph {
+  const builder = new GraphBuilder(opTable, "rows");
+  const g = typedBuilder(builder);
+  const from = (name: string, type: TensorType): Value => builder.param(name, type, { file: "f", tensor: name });
+  const x = builder.input("x", tensor("f32", [1, 8]));
+  const line = builder.input("line", tensor("f32", [8]));
+  const three = builder.input("three", tensor("f32", [3, 8]));
+  const y = g.linear([x, from("w", tensor("f32", [8, 8]))]);
+  const normed = g.rms_norm([y, from("scale", tensor("f32", [8]))], { eps: 1e-5 });
+  const shifted = g.add([g.mul([normed, x]), from("one", tensor("f32", [1, 8]))]);
+  const heads = g.softmax([g.reshape([g.tanh([shifted])], { shape: [1, 2, 4] })], { axis: 2 });
+  builder.output("rows", g.mul([heads, g.exp([heads])]));
+  builder.output("line", g.add([shifted, line]));
+  builder.output("spread", g.sub([shifted, three]));
+  builder.output("table", g.add([shifted, from("several", tensor("f32", [3, 8]))]));
+  builder.output("other", g.relu([g.reshape([y], { shape: [4, 2] })]));
   return builder.finish();
 }
 
@@ -128,5 +150,35 @@ describe.skipIf(missing !== undefined)(`what MLX joins ${missing ?? ""}`, () => 
     mlx.setMemory({ limit });
     for (const session of [small, large, other]) session!.dispose();
     compiled.dispose();
+  });
+
+  test.each(MLX_MODES)("%s: rows stay each session's own, whatever they meet", async (mode) => {
+    const graph = compileNow(rowGraph(), { backend: "mlx", passes: [] }).graph;
+    const file = weightFile(graph, (name, type) => tensorBytes(tinyParam(name, type)));
+    const compiled = mlxDevice(mlx, { mode, weights: file }).compile(graph);
+    const fetch = graph.outputs.map(({ name }) => name);
+    const random = seededRandom(11);
+    const floats = (count: number): Float32Array => Float32Array.from({ length: count }, () => random.normal());
+    const requests = Array.from({ length: 4 }, (): GraphRun => {
+      return { inputs: { x: floats(8), line: floats(8), three: floats(24) }, fetch };
+    });
+    const sessions = requests.map(() => compiled.open());
+    const numbers = ({ outputs }: RunResult): number[] =>
+      fetch.flatMap((name) => [...new Float32Array(outputs[name]!.bytes.buffer)]);
+    const alone: number[][] = [];
+    for (const [i, session] of sessions.entries()) alone.push(numbers(await session.run(requests[i]!)));
+    let together = 0;
+    for (let time = 0; time < 30; time++) {
+      const results = await Promise.all(sessions.map((session, i) => session.tokens.run(requests[i]!)));
+      for (const [i, result] of results.entries()) {
+        together = Math.max(together, result.together ?? 0);
+        numbers(result).forEach((value, at) => expect(value).toBeCloseTo(alone[i]![at]!, 5));
+      }
+    }
+    expect(together).toBeGreaterThan(2);
+    expect(compiled.facts().joinedProducts).toBeGreaterThan(0);
+    for (const session of sessions) session.dispose();
+    compiled.dispose();
+    file.remove();
   });
 });

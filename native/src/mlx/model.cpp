@@ -4,6 +4,7 @@
 #include <mlx/transforms.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "body.h"
 #include "control.h"
@@ -127,17 +128,22 @@ std::vector<std::vector<mx::array>> Model::walk(std::span<const Leaves> leaves, 
   return run_joint_body(how, parts);
 }
 
-// One trace holds all sessions: its arrays are theirs, one session behind the other.
+// One trace holds all sessions: its arrays are theirs, one session behind the other, in the order of
+// their sizes, so that others of the same sizes find it.
 std::vector<std::vector<mx::array>> Model::replay_together(std::span<const Leaves> leaves) {
+  std::vector<size_t> order(leaves.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return leaves[a].symbols < leaves[b].symbols; });
   std::vector<Leaves> shapes;
-  std::vector<size_t> symbols;
+  std::vector<size_t> symbols{leaves.size()};
   std::vector<mx::array> all;
-  for (const Leaves& each : leaves) {
+  for (const size_t i : order) {
+    const Leaves& each = leaves[i];
     shapes.push_back({{}, each.symbols, each.sizes, nullptr});
     symbols.insert(symbols.end(), each.symbols.begin(), each.symbols.end());
     all.insert(all.end(), each.arrays.begin(), each.arrays.end());
   }
-  symbols.push_back(leaves.size());
   const auto traced = [this, shapes](const std::vector<mx::array>& arrays) {
     std::vector<Leaves> given = shapes;
     const size_t count = arrays.size() / given.size();
@@ -152,8 +158,12 @@ std::vector<std::vector<mx::array>> Model::replay_together(std::span<const Leave
   };
   const std::vector<mx::array> results = replay_kept(kept_joint_, kJointTraces, symbols, traced, all);
   const auto count = static_cast<std::ptrdiff_t>(results.size() / leaves.size());
-  std::vector<std::vector<mx::array>> each;
-  for (auto first = results.begin(); first != results.end(); first += count) each.emplace_back(first, first + count);
+  std::vector<std::vector<mx::array>> each(leaves.size());
+  auto first = results.begin();
+  for (const size_t i : order) {
+    each[i].assign(first, first + count);
+    first += count;
+  }
   return each;
 }
 

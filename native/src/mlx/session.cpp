@@ -149,8 +149,6 @@ Drawing Session::begin(const RunRequest& request, const std::atomic<bool>& cance
   model_->check_weights();
   model_->load(cancel);
   const std::vector<int32_t> followed = std::exchange(drawn_, {});
-  outputs_.reset();
-  committed_.reset();
   bind_inputs(request, followed);
   run_symbols_ = symbols_for(request);
   return {request, followed};
@@ -201,6 +199,7 @@ std::vector<mx::array> Session::adopt(const RunRequest& request, const SampleReq
   lost_ = true;
   outputs.add_to(wanted);
   outputs_ = std::move(outputs);
+  committed_.reset();
   return wanted;
 }
 
