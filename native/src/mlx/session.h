@@ -117,6 +117,7 @@ class Session {
                                      const std::atomic<bool>& cancel, Profile* profile) const;
   Begun finish(const RunRequest& request, const std::atomic<bool>& cancel, RunResult& result);
   void read(const Begun& begun, std::vector<Fetched>& outputs, RunResult& result);
+  static size_t rows_held(const StatePlan& state, size_t positions, size_t rows);
   mx::array up_to(const mx::array& state, size_t index, size_t positions) const;
 
   std::shared_ptr<Model> model_;
