@@ -31,6 +31,8 @@ interface Head extends PromptCachePlace {
   readonly tokens: number;
   /** Tokens of the text before an encoder; 0 without one. */
   readonly text: number;
+  /** Layers with a window kept the newest positions only. */
+  readonly rings: boolean;
   readonly checkpoints: readonly { readonly past: number; readonly written?: number; readonly bytes: number }[];
 }
 
@@ -86,6 +88,7 @@ export async function savePromptCache(
     context: session.facts.capacity,
     tokens: session.past,
     text: session.source?.length ?? 0,
+    rings: hasRings(session),
     checkpoints: checkpoints.map(({ past, written, states }) => ({
       past,
       ...(written !== undefined && { written }),
@@ -112,6 +115,7 @@ export async function loadPromptCache(
     (text, bytes) => {
       head = readHead(text);
       checkPlace(head, { ...place, model });
+      checkRings(head, session);
       checkSizes(head, session, bytes);
     },
     signal,
@@ -158,6 +162,17 @@ const PLACE_WORDS = [
   ["device", "device"],
   ["cacheType", "type of keys and values"],
 ] as const;
+
+const hasRings = ({ facts }: DecoderSession): boolean => facts.ring !== undefined;
+
+function checkRings({ rings }: Head, session: DecoderSession): void {
+  if (rings === hasRings(session)) return;
+  const [newest, all] = ["the newest positions", "all positions"];
+  const [got, expected] = rings ? [newest, all] : [all, newest];
+  throw new WorkbenchError("INPUT_CHANGED", `[prompt cache] layers with a window: got ${got}, expected ${expected}`, {
+    hint: "Set RLX_RINGS as it was when the file was saved, or read the prompt again and save it anew.",
+  });
+}
 
 /** True where rings have as many rows here as in the session that was saved: copies are of all of them. */
 function hasSameRings({ context }: Head, { facts: { ring, capacity } }: DecoderSession): boolean {
@@ -226,6 +241,7 @@ function readHead(text: string): Head {
     context: head.count("context", 1),
     tokens: head.count("tokens", 1),
     text: head.count("text", 0),
+    rings: head.get("rings") === true,
     checkpoints: checkpoints.map((each: unknown) => {
       const fields = new Fields(each, "checkpoint");
       const past = fields.count("past", 0);

@@ -290,6 +290,24 @@ describe("a session", () => {
     for (const each of [large, small, tiny]) each.dispose();
   });
 
+  it("refuses what was saved of whole caches, and the other way round", async () => {
+    const { file, path } = files.get("gpt-oss")!;
+    const place = { engine: "1.2.3", device: "cpu", cacheType: "f16" };
+    const without = decoderOf("gpt-oss", { rings: false });
+    const [rings, whole] = [open(), without.open({ context: CONTEXT })];
+    for (const [from, to] of [
+      [rings, whole],
+      [whole, rings],
+    ] as const) {
+      await from.feed(text(20));
+      const cache = `${path}.${from.facts.rewind}.rlxcache`;
+      await savePromptCache(promptCacheFiles, cache, { file, session: from, place });
+      const loading = loadPromptCache(promptCacheFiles, cache, { file, session: to, place });
+      await expect(loading).rejects.toMatchObject({ code: "INPUT_CHANGED" });
+    }
+    for (const each of [rings, whole, without]) each.dispose();
+  });
+
   it("does not trust rows of a copy that later tokens were written over", async () => {
     const session = open();
     await session.feed(text(600), { checkpoint: false });
