@@ -78,6 +78,8 @@ export interface EngineParts {
   readonly mlx: MlxAccess;
   /** As graphs for the CPU and MLX are compiled. */
   readonly dispatch: DispatchPolicy;
+  /** Layers that see only the newest positions keep no others there. */
+  readonly rings: boolean;
   readonly initialTarget: TargetSpec;
   readonly flexibility: ShapeFlexibility;
   readonly watch: CompileObserver;
@@ -101,7 +103,7 @@ async function allEnded(closed: readonly Serving<Contract>[]): Promise<void> {
 }
 
 export function createEngine(parts: EngineParts): Engine {
-  const { services, cpu, mlx, dispatch, initialTarget: initial, flexibility, watch, allowThrottle } = parts;
+  const { services, cpu, mlx, dispatch, rings, initialTarget: initial, flexibility, watch, allowThrottle } = parts;
   const { files, packages, recents, uploads, machine, plans } = services;
   const connections = new Set<Serving<Contract>>();
   /** Sessions whose port closed before their work ended. The end of the engine waits for them. */
@@ -121,7 +123,7 @@ export function createEngine(parts: EngineParts): Engine {
   const jobs = createJobs(emitStatus);
   const devices = deviceRegistry(parts.devices);
   const offers = createOffers(files);
-  const store = createModelStore({ files, offers, recents, uploads, watch, changed: emitStatus });
+  const store = createModelStore({ files, offers, recents, uploads, watch, rings, changed: emitStatus });
   const defaultThreads = machine.threads;
   let memoryLimit: number | null = null;
   services.preferences.get().then(

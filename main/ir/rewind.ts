@@ -27,15 +27,16 @@ export interface Ring {
   readonly spare: number;
 }
 
-/** What all rings of a graph can do together; undefined without any. */
+/** What all rings of a graph can do together, in their largest size; undefined without any. */
 export function graphRing(graph: Graph): Ring | undefined {
   const rings = graph.states.flatMap(({ input }) => {
     const leaf = graph.nodes[input];
     if (leaf === undefined || rewindOf(leaf) !== "ring") return [];
     const spare = Number(leaf.attrs["spare"]);
     const rows = leaf.outputs[0]?.shape[RING_AXIS];
+    const most = typeof rows === "string" ? graph.symbolLimits[rows] : rows;
     // Of a size that is open, only what it can go back is known.
-    return [{ rows: typeof rows === "number" ? rows : spare, spare }];
+    return [{ rows: most ?? spare, spare }];
   });
   if (rings.length === 0) return undefined;
   return { rows: Math.min(...rings.map(({ rows }) => rows)), spare: Math.min(...rings.map(({ spare }) => spare)) };

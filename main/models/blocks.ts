@@ -46,6 +46,8 @@ export const TOKENS = "T";
 export const ROWS = "R";
 /** Positions that the caches hold. */
 export const CAPACITY = "capacity";
+/** Rows of the rings, where the capacity is open: as many as that, up to the symbol's limit. */
+export const RING = "ring";
 
 export const INPUTS = {
   tokens: "tokens",

@@ -10,7 +10,7 @@ import { scalar, tensor } from "../ir/type.ts";
 import type { CachePacking } from "../ops/families/packedRows.ts";
 import { packedRowBytes } from "../ops/families/packedRows.ts";
 import type { AttentionRules, GraphSizes, Heads, ModelOptions, Scales, SharedHeads } from "./blocks.ts";
-import { CAPACITY, EMBEDDING, INPUTS, LOGITS, ModelGraph, ROWS, TOKENS } from "./blocks.ts";
+import { CAPACITY, EMBEDDING, INPUTS, LOGITS, ModelGraph, RING, ROWS, TOKENS } from "./blocks.ts";
 import { ringFor } from "./rings.ts";
 
 export interface DecoderSizes extends GraphSizes {
@@ -122,10 +122,19 @@ export class Decoder extends ModelGraph {
     return g.transpose([g.reshape([mixed], { shape: [heads, TOKENS, size] })], { perm: [1, 0, 2] });
   }
 
+  /** Rows of a layer's caches: those of a ring are fewer where the capacity is. */
+  #rowsOf(ring: Ring | undefined): Dim {
+    const { capacity } = this.cache;
+    if (ring === undefined) return capacity;
+    if (capacity !== CAPACITY) return ring.rows;
+    this.builder.limitSymbol(RING, ring.rows);
+    return RING;
+  }
+
   /** Appends rows [T, heads, size] to the cache `<name>.<layer>`; gives it with them: [heads, capacity or the ring's rows, size]. */
   cached(name: string, layer: number, fresh: Value, ring?: Ring): Value {
     const [, heads = 0, size = 0] = this.g.typeOf(fresh).shape;
-    const type = tensor(this.#plainType, [heads, ring?.rows ?? this.cache.capacity, size]);
+    const type = tensor(this.#plainType, [heads, this.#rowsOf(ring), size]);
     const label = `${name}_cache`;
     return this.state(`${name}.${layer}`, type, { label, ...rewound(ring) }, (cache) =>
       this.g.kv_append([cache, fresh, this.past], ring && { ring: true }, label),
@@ -162,7 +171,7 @@ export class Decoder extends ModelGraph {
         `[${this.sizes.name}] a ${packing} cache: got heads of ${size} numbers, expected a multiple of 32`,
         { hint: "Keep keys and values in f16." },
       );
-    const type = tensor("u8", [heads, ring?.rows ?? this.cache.capacity, packedRowBytes("cache", size, packing)]);
+    const type = tensor("u8", [heads, this.#rowsOf(ring), packedRowBytes("cache", size, packing)]);
     const label = `${name}_cache`;
     this.#hasPacked = true;
     const rows = packing === "q4_0" ? this.#spread(fresh) : fresh;

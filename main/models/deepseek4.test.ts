@@ -39,7 +39,8 @@ describe("DeepSeek 4", () => {
   it("caches keys, and for layers with blocks what blocks are made of and their keys", async () => {
     const model = await read();
     // 4: key and block of 16, two rows of 2 × 16; of the indexer a block of 8 and two rows of 2 × 8. 128: rows of 16.
-    expect(model.cache).toEqual({ elements: 16 + 136 + 64, product: "16 + 136 + 64" });
+    const local = { elements: 16, product: "16", reach: 7 };
+    expect(model.cache).toEqual({ elements: 16 + 136 + 64, product: "16 + 136 + 64", local });
     expect(model.facts).toContainEqual({ label: "positions of a block", value: "1 × 0, 1 × 4, 1 × 128" });
     expect(model.sentence).toBe("A decoder of 3 layers, 2 of 6 experts in each; 4 streams run through them.");
     expect(model.warnings).toEqual([]);

@@ -233,23 +233,36 @@ export function denseFacts(h: DenseHyper): readonly ModelFact[] {
   ];
 }
 
-/** What the caches of the layers that have them hold for one position; layers of one size together. */
+/** What the caches of the layers that have them hold for one position. */
 function cacheSize(h: DenseHyper): ModelSizes["cache"] {
-  const layersOf = new Map<string, { readonly elements: number; readonly blocks: boolean; count: number }>();
-  for (let layer = 0; layer < h.layers; layer++) {
-    if ((h.cacheOf?.(layer) ?? layer) !== layer || h.attends?.(layer) === false) continue;
+  const { windows } = h;
+  const own = Array.from({ length: h.layers }, (_, layer) => layer).filter(
+    (layer) => (h.cacheOf?.(layer) ?? layer) === layer && h.attends?.(layer) !== false,
+  );
+  const local = windows && heldBy(h, own.filter(windows.isLocal));
+  const packs = own.every((layer) => ({ ...h, ...h.ofLayer?.(layer) }).headDim % 32 === 0);
+  return {
+    ...heldBy(h, own),
+    // Those of a chunk see as many before their own as a window of its size.
+    ...(windows && local && local.elements > 0 && { local: { ...local, reach: windows.size - 1 } }),
+    ...(packs && { packs }),
+  };
+}
+
+/** Elements of these layers for one position; layers of one size together. */
+function heldBy(h: DenseHyper, layers: readonly number[]): Pick<ModelSizes["cache"], "elements" | "product"> {
+  const layersOf = new Map<string, { readonly elements: number; count: number }>();
+  for (const layer of layers) {
     const { kvHeads, headDim } = { ...h, ...h.ofLayer?.(layer) };
     const size = `2 × ${kvHeads} × ${headDim}`;
-    const alike = layersOf.get(size) ?? { elements: 2 * kvHeads * headDim, blocks: headDim % 32 === 0, count: 0 };
+    const alike = layersOf.get(size) ?? { elements: 2 * kvHeads * headDim, count: 0 };
     alike.count++;
     layersOf.set(size, alike);
   }
   const parts = [...layersOf];
-  const packs = parts.every(([, { blocks }]) => blocks);
   return {
     elements: parts.reduce((sum, [, { elements, count }]) => sum + elements * count, 0),
     product: parts.map(([size, { count }]) => `${count} ${count === 1 ? "layer" : "layers"} × ${size}`).join(" + "),
-    ...(packs && { packs }),
   };
 }
 

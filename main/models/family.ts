@@ -32,6 +32,8 @@ export interface TextSizes {
 export interface CacheSize {
   readonly elements: number;
   readonly product: string;
+  /** Of the elements, those of layers that see only so many positions before their own: rings hold no more of them. */
+  readonly local?: { readonly elements: number; readonly product: string; readonly reach: number };
   /** All of it is what q8_0 and q4_0 pack: whole blocks of plain attention. */
   readonly packs?: true;
 }

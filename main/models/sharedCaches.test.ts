@@ -53,7 +53,11 @@ describe("layers that share caches", () => {
     );
     expect(built.states.map(({ name }) => name)).toEqual(["k.0", "v.0", "k.1", "v.1", "k.2", "v.2"]);
     // 2 layers of 2 × 8, one of 2 × 16, keys and values.
-    expect(model.cache).toEqual({ elements: 128, product: "2 layers × 2 × 2 × 8 + 1 layer × 2 × 2 × 16" });
+    expect(model.cache).toEqual({
+      elements: 128,
+      product: "2 layers × 2 × 2 × 8 + 1 layer × 2 × 2 × 16",
+      local: { elements: 64, product: "2 layers × 2 × 2 × 8", reach: 3 },
+    });
     expect(model.isBeside("blk.3.attn_k.weight")).toBe(true);
     expect(model.isBeside("blk.3.attn_q.weight")).toBe(false);
     expect(model.isBeside("blk.2.attn_k.weight")).toBe(false);

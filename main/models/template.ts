@@ -8,7 +8,7 @@ import type { Graph } from "../ir/graph.ts";
 import type { Steps } from "../ir/steps.ts";
 import { requireArchitecture } from "./architecture.ts";
 import type { CacheType } from "./blocks.ts";
-import { CAPACITY, INPUTS, ROWS, TOKENS } from "./blocks.ts";
+import { CAPACITY, INPUTS, RING, ROWS, TOKENS } from "./blocks.ts";
 import { SOURCE } from "./encoderDecoder.ts";
 
 /** Most tokens of a prompt in one run: enough for full speed, few enough to show progress. */
@@ -21,6 +21,7 @@ export const TEMPLATE = {
   tokens: TOKENS,
   rows: ROWS,
   capacity: CAPACITY,
+  ring: RING,
   source: SOURCE,
   input: INPUTS.tokens,
   bucket: PREFILL_BUCKET,

@@ -99,6 +99,7 @@ export function nodeEngine({
 }: NodeEngineOptions): Engine {
   const { dispatch, mlxMode } = settings;
   const { cacheFolder } = settings;
+  const rings = settings.rings === "on";
   const named = settings.home === null ? namedDataFolder(settings.dataFolder) : null;
   const folder = named ?? settings.dataFolder;
   const dataFolderBy = settings.home !== null ? "RLX_HOME" : named === null ? "usual" : "settings";
@@ -139,10 +140,10 @@ export function nodeEngine({
   };
   const simulatorMemory = simulatorMemoryOf(settings);
   return createEngine({
-    ...{ services, cpu, mlx, dispatch, initialTarget: target, flexibility, watch },
+    ...{ services, cpu, mlx, dispatch, rings, initialTarget: target, flexibility, watch },
     allowThrottle: settings.allowThrottle,
     devices: [
-      ...everyDevice({ cpu, mlx, coreml, simulatorMemory, target, mlxMode, dispatch, watch, open: openKept }),
+      ...everyDevice({ cpu, mlx, coreml, simulatorMemory, target, mlxMode, dispatch, rings, watch, open: openKept }),
       ...devices,
     ],
   });

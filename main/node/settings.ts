@@ -40,6 +40,8 @@ interface Variables {
   readonly simulatorMemory: number | null;
   /** How MLX runs a graph: one evaluation per run, one per call, or a kept trace. */
   readonly mlxMode: MlxMode;
+  /** Whether layers that see only the newest positions keep no others. */
+  readonly rings: "on" | "off";
   /** Mapped weights in the CPU engine: larger pages allowed, left as they are, or copied. */
   readonly cpuWeights: CpuWeights;
   /** Benchmarks go on in a machine that is hot, on battery or busy; their results are marked. */
@@ -147,6 +149,7 @@ export const VARIABLES = {
   coremlAddon: path("RLX_COREML_ADDON"),
   simulatorMemory: megabytes("RLX_SIMULATOR_MEMORY"),
   mlxMode: oneOf("RLX_MLX_MODE", MLX_MODES, "compiled"),
+  rings: oneOf("RLX_RINGS", ["on", "off"], "on"),
   cpuWeights: oneOf("RLX_CPU_WEIGHTS", CPU_WEIGHTS, "auto"),
   allowThrottle: flag("RLX_ALLOW_THROTTLE"),
   home: path("RLX_HOME"),
@@ -183,6 +186,7 @@ export function readSettings(environment: Environment): Settings {
     coremlAddon: read(VARIABLES.coremlAddon),
     simulatorMemory: read(VARIABLES.simulatorMemory),
     mlxMode: read(VARIABLES.mlxMode),
+    rings: read(VARIABLES.rings),
     cpuWeights: read(VARIABLES.cpuWeights),
     allowThrottle: read(VARIABLES.allowThrottle),
     ...folders,

@@ -9,6 +9,7 @@ import type { LocateWeight, MappedFiles } from "../ir/weightPlace.ts";
 import { requireDecoder } from "../models/architecture.ts";
 import type { DecoderArchitecture } from "../models/family.ts";
 import type { CacheType } from "../models/blocks.ts";
+import { RING } from "../models/blocks.ts";
 import { CHUNK, encoderTemplate, template } from "../models/template.ts";
 import { DecoderSession } from "./decoderSession.ts";
 import { PromptPace } from "./promptPace.ts";
@@ -26,7 +27,7 @@ export interface DecoderPlanOptions {
   readonly chunk?: number;
   /** Sessions can tell what the routers of a mixture pick (expertUse.ts). */
   readonly countsExperts?: boolean;
-  /** Layers that see only the newest positions keep no others. */
+  /** Layers that see only the newest positions keep no others; true without it. */
   readonly rings?: boolean;
   /** In which floats `prepare` has it compute: a fact of the plan. */
   readonly precision?: PrecisionPolicy;
@@ -53,7 +54,7 @@ const chunkOf = (options: DecoderPlanOptions, architecture: DecoderArchitecture)
 /** The prepared graph of a decoder. */
 export function decoderGraph(file: GgufFile, options: DecoderPlanOptions): Graph {
   const chunk = chunkOf(options, requireDecoder(file));
-  const { cacheType = "f16", countsExperts = false, rings = false } = options;
+  const { cacheType = "f16", countsExperts = false, rings = true } = options;
   const built = finish(template(file, { cacheType, largestStep: chunk, largestRows: chunk, countsExperts, rings }));
   return options.prepare === undefined ? built : options.prepare(built);
 }
@@ -125,14 +126,16 @@ export function decoderOver(
     chunk,
     open: ({ context, threads } = {}) => {
       const capacity = Math.max(1, Math.min(context ?? architecture.context, architecture.context));
-      const session = compiled.open({ symbols: { capacity }, ...(threads === undefined ? {} : { threads }) });
+      const { ring } = compiled;
+      const rows = ring && { [RING]: Math.min(ring.rows, capacity) };
+      const session = compiled.open({ symbols: { capacity, ...rows }, ...(threads === undefined ? {} : { threads }) });
       return new DecoderSession(session, {
         capacity,
         vocabulary: architecture.vocabulary,
         chunk,
         pace,
         rewind: compiled.rewind,
-        ring: compiled.ring,
+        ring,
         reader: readerFor(threads),
       });
     },

@@ -42,8 +42,8 @@ export interface DecoderFacts {
 /** What a session begins with. */
 interface SessionStart {
   readonly tokens: readonly number[];
-  /** Where it is known: see `DecoderSession.#written`. */
-  readonly written?: number;
+  /** See `DecoderSession.#written`. */
+  readonly written: number;
   readonly checkpoints: readonly Checkpoint[];
   readonly source: SourceText | undefined;
 }
@@ -112,14 +112,19 @@ export class DecoderSession implements Disposable {
   constructor(
     session: GraphSession,
     facts: DecoderFacts,
-    { tokens, written, checkpoints, source }: SessionStart = { tokens: [], checkpoints: [], source: undefined },
+    { tokens, written, checkpoints, source }: SessionStart = {
+      tokens: [],
+      written: 0,
+      checkpoints: [],
+      source: undefined,
+    },
   ) {
     this.#session = session;
     this.#runner = tokensOf(session);
     this.facts = facts;
     this.#tokens = [...tokens];
     this.#read = tokens.length;
-    this.#written = written ?? this.#writtenOf(tokens.length);
+    this.#written = written;
     this.#checkpoints = checkpoints;
     this.#source = source;
   }
@@ -154,7 +159,7 @@ export class DecoderSession implements Disposable {
   /** Bytes that `save` gives of so many tokens, behind a text of so many. */
   savedBytes(tokens: number, text = 0): number {
     const head = this.facts.reader === undefined ? 0 : 1 + text;
-    return 4 * (head + 1 + tokens) + this.#session.bytes(tokens).used;
+    return 4 * (head + (this.facts.rewind === "ring" ? 1 : 0) + 1 + tokens) + this.#session.bytes(tokens).used;
   }
   /** Tokens of a prompt that run at once now. */
   get chunk(): number {
@@ -342,12 +347,15 @@ export class DecoderSession implements Disposable {
     });
   }
 
-  /** Tokens and cache as bytes: a count, the tokens, the states. Behind an encoder, the text comes before them, in the same form. */
+  /**
+   * Tokens and cache as bytes: a count, the tokens, the states. Behind an encoder, the text comes before them, in the same form;
+   * with rings, how far they were written.
+   */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
     await this.#current("save");
     const states = await this.#session.save(this.past);
     const source = this.facts.reader === undefined ? [] : [this.#source?.tokens.length ?? 0, ...(this.source ?? [])];
-    const head = Int32Array.from([...source, this.past, ...this.#tokens]);
+    const head = Int32Array.from([...source, ...this.#writtenAhead(), this.past, ...this.#tokens]);
     const saved = new Uint8Array(head.byteLength + states.byteLength);
     saved.set(new Uint8Array(head.buffer), 0);
     saved.set(states, head.byteLength);
@@ -361,9 +369,11 @@ export class DecoderSession implements Disposable {
     const { reader, capacity } = this.facts;
     const text = reader === undefined ? NO_TOKENS : countedTokens(numbers, 0, reader.largestText);
     const begin = reader === undefined ? 0 : text.length + 1;
-    const tokens = countedTokens(numbers, begin, capacity);
+    const [written] = this.facts.rewind === "ring" ? numbers.subarray(begin, begin + 1) : [];
+    const counted = begin + (written === undefined ? 0 : 1);
+    const tokens = countedTokens(numbers, counted, capacity);
     const past = tokens.length;
-    const states = aligned.subarray(4 * (begin + past + 1));
+    const states = aligned.subarray(4 * (counted + past + 1));
     const source = reader && text.length > 0 ? await this.#sourceOf(reader, text, signal) : undefined;
     const putBack = (): Promise<void> => this.#session.restore(past, states);
     await putBack().catch(async (error: unknown) => {
@@ -374,7 +384,7 @@ export class DecoderSession implements Disposable {
     });
     this.#source = source;
     this.#read = past;
-    this.#written = this.#writtenOf(past);
+    this.#written = Math.max(past, written ?? 0);
     this.#checkpoints = checkpoints;
     this.#tokens = Array.from(tokens);
   }
@@ -402,15 +412,23 @@ export class DecoderSession implements Disposable {
     return this.facts.rewind === "positions" || this.facts.rewind === "ring";
   }
 
-  /** What rings that were put back count as written: they go back no further, because what they had lost is not known. */
+  /** Of rings: how far they were written, as a copy of the session's tokens has to know it. */
+  #writtenAhead(): readonly number[] {
+    const { rewind, ring } = this.facts;
+    if (rewind !== "ring") return [];
+    return [ring === undefined || this.#written <= ring.rows ? this.past : this.#written];
+  }
+
+  /** What rings that were put back count as written where that is not known: they go back no further. */
   #writtenOf(past: number): number {
     return past + (this.facts.ring?.spare ?? 0);
   }
 
-  /** A copy is of use for states that do not forget; of rings, once the tokens are more than are soon run again. */
+  /** A copy is of use for states that do not forget; of rings that can lose what more tokens have seen than soon run again. */
   #isWorthCopying(past: number): boolean {
-    const { rewind, ring } = this.facts;
-    return rewind === "checkpoint" || (rewind === "ring" && ring !== undefined && past > ring.rows - ring.spare);
+    const { rewind, ring, capacity } = this.facts;
+    if (rewind !== "ring" || ring === undefined) return rewind === "checkpoint";
+    return capacity > ring.rows && past > ring.rows - ring.spare;
   }
 
   /** The states as they are after the session's tokens, for what copies them. */
@@ -428,8 +446,9 @@ export class DecoderSession implements Disposable {
     const { past } = this;
     const others = this.#checkpoints.filter((checkpoint) => checkpoint.past !== past);
     const states = await (this.#session.checkpoints?.take() ?? this.#session.save(past));
-    const most = this.facts.rewind === "ring" ? MOST_RING_CHECKPOINTS : MOST_CHECKPOINTS;
-    this.#checkpoints = [...others, { past, written: this.#written, states }].slice(-most);
+    const [most, written] =
+      this.facts.rewind === "ring" ? [MOST_RING_CHECKPOINTS, { written: this.#written }] : [MOST_CHECKPOINTS, {}];
+    this.#checkpoints = [...others, { past, ...written, states }].slice(-most);
   }
 
   /** Brings states that are not caches to the session's tokens: from the last checkpoint, or from nothing. */

@@ -31,7 +31,9 @@ interface Head extends PromptCachePlace {
   readonly tokens: number;
   /** Tokens of the text before an encoder; 0 without one. */
   readonly text: number;
-  readonly checkpoints: readonly { readonly past: number; readonly bytes: number }[];
+  /** Layers with a window kept the newest positions only. */
+  readonly rings: boolean;
+  readonly checkpoints: readonly { readonly past: number; readonly written?: number; readonly bytes: number }[];
 }
 
 export interface PromptCacheFiles {
@@ -86,7 +88,12 @@ export async function savePromptCache(
     context: session.facts.capacity,
     tokens: session.past,
     text: session.source?.length ?? 0,
-    checkpoints: checkpoints.map(({ past, states }) => ({ past, bytes: states.byteLength })),
+    rings: hasRings(session),
+    checkpoints: checkpoints.map(({ past, written, states }) => ({
+      past,
+      ...(written !== undefined && { written }),
+      bytes: states.byteLength,
+    })),
   };
   const parts = [saved, ...checkpoints.map(({ states }) => states)];
   const written = await files.write(path, JSON.stringify(head), parts, { overwrite, signal });
@@ -108,6 +115,7 @@ export async function loadPromptCache(
     (text, bytes) => {
       head = readHead(text);
       checkPlace(head, { ...place, model });
+      checkRings(head, session);
       checkSizes(head, session, bytes);
     },
     signal,
@@ -115,9 +123,10 @@ export async function loadPromptCache(
   if (head === undefined) throw damaged("it has no head");
   const savedBytes = session.savedBytes(head.tokens, head.text);
   let at = savedBytes;
-  const checkpoints = head.checkpoints.map(({ past, bytes }): Checkpoint => {
+  const isKept = hasSameRings(head, session);
+  const checkpoints = head.checkpoints.flatMap(({ bytes, ...of }): readonly Checkpoint[] => {
     const states = read.payload.slice(at, (at += bytes));
-    return { past, states };
+    return isKept ? [{ ...of, states }] : [];
   });
   const saved = read.payload.subarray(0, savedBytes);
   checkTokens(head, session, saved);
@@ -154,7 +163,24 @@ const PLACE_WORDS = [
   ["cacheType", "type of keys and values"],
 ] as const;
 
-function checkSizes({ tokens, text, checkpoints }: Head, session: DecoderSession, bytes: number): void {
+const hasRings = ({ facts }: DecoderSession): boolean => facts.ring !== undefined;
+
+function checkRings({ rings }: Head, session: DecoderSession): void {
+  if (rings === hasRings(session)) return;
+  const [newest, all] = ["the newest positions", "all positions"];
+  const [got, expected] = rings ? [newest, all] : [all, newest];
+  throw new WorkbenchError("INPUT_CHANGED", `[prompt cache] layers with a window: got ${got}, expected ${expected}`, {
+    hint: "Set RLX_RINGS as it was when the file was saved, or read the prompt again and save it anew.",
+  });
+}
+
+/** True where rings have as many rows here as in the session that was saved: copies are of all of them. */
+function hasSameRings({ context }: Head, { facts: { ring, capacity } }: DecoderSession): boolean {
+  return ring === undefined || Math.min(ring.rows, capacity) === Math.min(ring.rows, context);
+}
+
+function checkSizes(head: Head, session: DecoderSession, bytes: number): void {
+  const { tokens, text, checkpoints } = head;
   const { capacity, reader, rewind } = session.facts;
   if (tokens > capacity)
     throw new WorkbenchError(
@@ -167,7 +193,8 @@ function checkSizes({ tokens, text, checkpoints }: Head, session: DecoderSession
   const isOrdered = past.every((each, i) => each <= tokens && (i === 0 || each > (past[i - 1] ?? 0)));
   if (!isOrdered || (rewind !== "checkpoint" && rewind !== "ring" && checkpoints.length > 0))
     throw damaged("it holds copies of states that this model has not");
-  if (checkpoints.some((each) => each.bytes !== session.checkpointBytes(each.past)))
+  const isKept = hasSameRings(head, session);
+  if (isKept && checkpoints.some((each) => each.bytes !== session.checkpointBytes(each.past)))
     throw damaged("a copy of its states has another size than the model's");
   const expected = checkpoints.reduce((sum, each) => sum + each.bytes, session.savedBytes(tokens, text));
   if (bytes !== expected) throw damaged(`got ${bytes} bytes behind its head, expected ${expected}`);
@@ -175,13 +202,14 @@ function checkSizes({ tokens, text, checkpoints }: Head, session: DecoderSession
 
 /** The counts stand in the states, too; the sizes above were worked out from the head's. */
 function checkTokens(head: Head, { facts }: DecoderSession, saved: Uint8Array): void {
-  const begin = facts.reader === undefined ? 0 : head.text + 1;
+  const ahead = facts.reader === undefined ? 0 : head.text + 1;
+  const begin = ahead + (facts.rewind === "ring" ? 1 : 0);
   const view = new DataView(saved.buffer, saved.byteOffset);
   const number = (index: number): number => view.getInt32(4 * index, true);
-  if ((begin > 0 && number(0) !== head.text) || number(begin) !== head.tokens)
+  if ((ahead > 0 && number(0) !== head.text) || number(begin) !== head.tokens)
     throw damaged("its head and its states disagree about the number of tokens");
   for (let i = 0; i < begin + 1 + head.tokens; i++) {
-    const isToken = i !== begin && (i > 0 || begin === 0);
+    const isToken = i < ahead ? i > 0 : i > begin;
     if (isToken && (number(i) < 0 || number(i) >= facts.vocabulary))
       throw damaged(`token ${number(i)} is none of the model's ${facts.vocabulary}`);
   }
@@ -213,9 +241,12 @@ function readHead(text: string): Head {
     context: head.count("context", 1),
     tokens: head.count("tokens", 1),
     text: head.count("text", 0),
+    rings: head.get("rings") === true,
     checkpoints: checkpoints.map((each: unknown) => {
       const fields = new Fields(each, "checkpoint");
-      return { past: fields.count("past", 0), bytes: fields.count("bytes", 0) };
+      const past = fields.count("past", 0);
+      const written = fields.get("written") === undefined ? {} : { written: fields.count("written", past) };
+      return { past, ...written, bytes: fields.count("bytes", 0) };
     }),
   };
 }

@@ -252,15 +252,60 @@ describe("a session", () => {
     const wanted = await last(session, 30);
     for (const each of [fork, loaded]) expect(await last(each, 30)).toEqual(wanted);
     // The copy before the prompt's last token came along.
-    const far = [...prompt.slice(0, 600 - SPARE), 50, 51];
-    expect(await goesOn(loaded, [...prompt, 50, 51])).toBe(599);
-    expect(await goesOn(loaded, [...prompt.slice(0, 500), 50, 51])).toBe(0);
-    // What a copy in memory lost is known, so it goes back as far as its rings do.
-    await fork.feed(text(400, 3), { checkpoint: false });
-    expect(await goesOn(fork, far)).toBe(600 - SPARE);
-    await fork.feed(text(400, 3), { checkpoint: false });
-    expect(await goesOn(fork, far.slice(0, -10))).toBe(0);
+    for (const each of [fork, loaded]) {
+      // By forgetting, by the copy as far as its rings go back, and by neither.
+      expect(await goesOn(each, [...prompt, 50, 51])).toBe(600);
+      await each.feed(text(400, 3), { checkpoint: false });
+      const far = [...prompt.slice(0, 599 - SPARE), 50, 51];
+      expect(await goesOn(each, far)).toBe(599 - SPARE);
+      await each.feed(text(400, 3), { checkpoint: false });
+      expect(await goesOn(each, far.slice(0, -10))).toBe(0);
+    }
     for (const each of [session, fork, loaded]) each.dispose();
+  });
+
+  it("loads what was saved with fewer or more rows", async () => {
+    const { file, path } = files.get("gpt-oss")!;
+    const place = { engine: "1.2.3", device: "cpu", cacheType: "f16" };
+    const [large, small, tiny] = [open(), model.open({ context: 200 }), model.open({ context: 150 })];
+    const prompt = text(120);
+    const wanted = await fresh([...prompt, 30]);
+    for (const [from, to] of [
+      [large, small],
+      [small, tiny],
+      [tiny, large],
+    ] as const) {
+      from.truncate(0);
+      await from.feed(prompt);
+      const cache = `${path}.${from.facts.capacity}.rlxcache`;
+      await savePromptCache(promptCacheFiles, cache, { file, session: from, place });
+      const { bytes } = await loadPromptCache(promptCacheFiles, cache, { file, session: to, place });
+      // Of each layer's caches as many rows as there are tokens; the copy before the last of them comes with large rings only.
+      expect(bytes).toBe(to.savedBytes(120) + (from === large ? from.checkpointBytes(119) : 0));
+      expect(to.checkpoints).toHaveLength(0);
+      expect(gap(await last(to, 30), wanted)).toBeLessThan(1e-3);
+      to.truncate(120);
+      expect(await goesOn(to, [...prompt.slice(0, 110), 1, 2])).toBeLessThanOrEqual(110);
+    }
+    for (const each of [large, small, tiny]) each.dispose();
+  });
+
+  it("refuses what was saved of whole caches, and the other way round", async () => {
+    const { file, path } = files.get("gpt-oss")!;
+    const place = { engine: "1.2.3", device: "cpu", cacheType: "f16" };
+    const without = decoderOf("gpt-oss", { rings: false });
+    const [rings, whole] = [open(), without.open({ context: CONTEXT })];
+    for (const [from, to] of [
+      [rings, whole],
+      [whole, rings],
+    ] as const) {
+      await from.feed(text(20));
+      const cache = `${path}.${from.facts.rewind}.rlxcache`;
+      await savePromptCache(promptCacheFiles, cache, { file, session: from, place });
+      const loading = loadPromptCache(promptCacheFiles, cache, { file, session: to, place });
+      await expect(loading).rejects.toMatchObject({ code: "INPUT_CHANGED" });
+    }
+    for (const each of [rings, whole, without]) each.dispose();
   });
 
   it("does not trust rows of a copy that later tokens were written over", async () => {

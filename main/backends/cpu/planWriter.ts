@@ -14,7 +14,7 @@ import { inPlace } from "./kernelFacts.ts";
 import type { MemoryPlan } from "./memoryPlan.ts";
 
 const MAGIC = 0x504c5852;
-const VERSION = 1;
+const VERSION = 2;
 const STORAGE = { temp: 0, weight: 1, constant: 2, state: 3, input: 4, own: 5 } as const;
 
 export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings): Uint8Array {
@@ -74,8 +74,10 @@ export function writePlan(draft: PlanDraft, memory: MemoryPlan, limits: Bindings
     fields.u32(name(state.name));
     fields.u32(tensor(state.value));
     const { type, buffer } = draft.valueAt(state.value);
-    const axis = state.rewind === "positions" ? positionAxis(type, () => isAppendedTo(draft, buffer)) : undefined;
-    fields.u32(axis ?? ABSENT);
+    const isRing = state.rewind === "ring";
+    const counts = isRing || state.rewind === "positions";
+    fields.u32((counts ? positionAxis(type, () => isAppendedTo(draft, buffer)) : undefined) ?? ABSENT);
+    fields.u32(isRing ? 1 : 0);
   }
   for (const list of [draft.inputs, draft.outputs]) {
     fields.u32(list.length);

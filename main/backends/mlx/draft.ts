@@ -35,6 +35,8 @@ export interface DraftAppend {
   readonly capacity: Dim;
   /** The state that is written, if the cache is one. */
   readonly state: string | undefined;
+  /** Of a ring: rows before the step that are read. Absent for a whole cache, which grows. */
+  readonly reach?: number;
 }
 
 /** A sub-graph of `if` and `while`: it sees its arguments only. */

@@ -42,6 +42,8 @@ export interface MlxEmitter {
   readonly one: (name: MlxFunction, inputs: readonly MlxValue[], output: TensorType, attrs?: MlxAttrs) => MlxValue;
   /** Rows written into a cache behind `past` positions; where the host gives `past`, it checks the room before the run. */
   readonly append: (cache: MlxValue, fresh: MlxValue, past: MlxValue, ring: boolean) => MlxValue;
+  /** Where the host gives `past`, it checks before the run that a ring holds a step and so many rows before it. */
+  readonly checkRing: (cache: MlxValue, past: MlxValue, tokens: Dim, reach: number) => void;
   /** `if`: the predicate and what the sub-graphs are handed; one of them runs. */
   readonly branch: (
     inputs: readonly MlxValue[],

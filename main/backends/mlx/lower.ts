@@ -130,6 +130,11 @@ function emitterFor(scope: Scope, node: number): MlxEmitter {
     invariant(result, `[mlx] ${name} has a result`);
     return result;
   };
+  const checkRing: MlxEmitter["checkRing"] = (cache, past, tokens, reach) => {
+    const told = draft.leafOf(past);
+    const capacity = cache.type.shape[1] ?? 0;
+    if (told?.kind === "input") draft.appends.push({ past: told.name, tokens, capacity, state: undefined, reach });
+  };
   return {
     call,
     one,
@@ -153,9 +158,12 @@ function emitterFor(scope: Scope, node: number): MlxEmitter {
       const attrs = { body, carried, rows: rowsAt, scanned, length, reverse };
       return call("scan", [...inputs, ...constants], outputs, attrs);
     },
+    checkRing,
     append: (cache, fresh, past, ring) => {
-      // A ring has room for any position, and its rows are there from the start.
-      if (ring) return one("append", [cache, fresh, past], cache.type, { ring });
+      if (ring) {
+        checkRing(cache, past, fresh.type.shape[0] ?? 0, 0);
+        return one("append", [cache, fresh, past], cache.type, { ring });
+      }
       const told = draft.leafOf(past);
       const [tokens = 0] = fresh.type.shape;
       const capacity = cache.type.shape[1] ?? 0;
@@ -185,8 +193,9 @@ function emitterFor(scope: Scope, node: number): MlxEmitter {
  * axis, and each is appended to by what an input says. Otherwise caches have their full length from the start.
  */
 export function growingSymbol(draft: MlxDraft): string | undefined {
-  const written = new Map(draft.appends.map((append) => [append.state, append.capacity]));
-  const [first] = draft.appends;
+  const whole = draft.appends.filter(({ reach }) => reach === undefined);
+  const written = new Map(whole.map((append) => [append.state, append.capacity]));
+  const [first] = whole;
   const symbol = first?.capacity;
   if (typeof symbol !== "string" || !/^[A-Za-z_]\w*$/.test(symbol)) return undefined;
   const names = (dims: readonly Dim[]): boolean => dims.some((dim) => typeof dim === "string" && mentions(dim, symbol));

@@ -14,7 +14,7 @@ import type { MlxAttr } from "./emitter.ts";
 import { growingSymbol } from "./lower.ts";
 
 const MAGIC = 0x4d584c52;
-const VERSION = 1;
+const VERSION = 2;
 
 type LeafOf<K extends Leaf["kind"]> = DraftLeaf & { readonly leaf: Extract<Leaf, { kind: K }> };
 const leavesOf = <K extends Leaf["kind"]>(draft: MlxDraft, kind: K): readonly LeafOf<K>[] =>
@@ -38,7 +38,10 @@ export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBu
     body.u32(tables.name(leaf.name));
     writeType(body, tables, value.type);
     const appended = (): boolean => draft.appends.some((append) => append.state === leaf.name);
-    body.u32((leaf.rewind === "positions" ? positionAxis(value.type, appended) : undefined) ?? ABSENT);
+    const isRing = leaf.rewind === "ring";
+    const counts = isRing || leaf.rewind === "positions";
+    body.u32((counts ? positionAxis(value.type, appended) : undefined) ?? ABSENT);
+    body.u32(isRing ? 1 : 0);
   }
   const weights = leavesOf(draft, "weight");
   body.u32(weights.length);
@@ -73,6 +76,7 @@ export function writePlan(draft: MlxDraft, limits: Bindings): Uint8Array<ArrayBu
     body.u32(inputs.findIndex(({ leaf }) => leaf.name === append.past));
     body.u32(tables.size(append.tokens));
     body.u32(tables.size(append.capacity));
+    body.u32(append.reach ?? ABSENT);
   }
   const leaves = [...inputs, ...states, ...weights, ...constants];
   const results = [...draft.outputs.map(({ value }) => value), ...draft.states.map(({ next }) => next)];

@@ -33,14 +33,14 @@ const sized = (weightBytes: number): ForecastInput => input({ shape: { ...shape,
 
 describe("fit", () => {
   it("counts the cache as llama.cpp does: 2 048 tokens of Qwen3-0.6B are 224 MiB in f16, and twice that in f32", () => {
-    expect(cacheBytes(shape, "f16", 2048)).toBe(224 * 2 ** 20);
-    expect(cacheBytes(shape, "f32", 2048)).toBe(448 * 2 ** 20);
+    expect(cacheBytes(shape, { cache: "f16" }, 2048)).toBe(224 * 2 ** 20);
+    expect(cacheBytes(shape, { cache: "f32" }, 2048)).toBe(448 * 2 ** 20);
   });
 
   it("counts 34 and 18 bytes for 32 numbers of a packed cache, and f16 where nothing can be packed", () => {
     const packs = { ...shape, cache: { ...shape.cache, packs: true as const } };
-    expect(cacheBytes(packs, "q8_0", 2048)).toBe(119 * 2 ** 20);
-    expect(cacheBytes(packs, "q4_0", 2048)).toBe(63 * 2 ** 20);
+    expect(cacheBytes(packs, { cache: "q8_0" }, 2048)).toBe(119 * 2 ** 20);
+    expect(cacheBytes(packs, { cache: "q4_0" }, 2048)).toBe(63 * 2 ** 20);
     const rowOf = (given: typeof shape) =>
       fitForecast(input({ shape: given, runner: { ...gpu, cache: "q8_0" } }), null).rows[1];
     expect(rowOf(packs)?.value.basis).toBe("keys and values in q8_0");
@@ -60,6 +60,40 @@ describe("fit", () => {
     const near = { ...sized(15.5e9), context: 8192 };
     expect(fitForecast(near, null).verdict).toBe("tight");
     expect(fitForecast({ ...near, runner: { ...gpu, unit: "cpu" } }, null).available.value).toBe(18 * 2 ** 30);
+  });
+
+  it("counts layers with a window up to the rows of their rings", () => {
+    const local = { elements: 20 * 2 * 8 * 128, product: "20 layers × 2 × 8 × 128", reach: 511 };
+    const cache = { ...shape.cache, local };
+    const sliding = { ...shape, cache };
+    const [rings, whole] = [
+      { cache: "f16", rings: true },
+      { cache: "f16", rings: false },
+    ] as const;
+    // 511 positions before a token's own and a step of 512, in blocks of 256.
+    const ofRings = 1024 * local.elements * 2;
+    expect(cacheBytes(sliding, whole, 8192)).toBe(8192 * cache.elements * 2);
+    expect(cacheBytes(sliding, rings, 8192)).toBe(8192 * (cache.elements - local.elements) * 2 + ofRings);
+    expect(cacheBytes(sliding, rings, 1000)).toBe(1000 * cache.elements * 2);
+    const fit = (other: Partial<ForecastInput>, trained: number | null = null) =>
+      fitForecast(input({ shape: sliding, runner: { ...gpu, rings: true }, context: 8192, ...other }), trained);
+    expect(fit({}).rows[1]?.arithmetic).toBe(
+      "(8192 tokens × 16\u202f384 + 1024 of 8192 tokens × 20 layers × 2 × 8 × 128) × 2 B",
+    );
+    expect(fit({ context: 1000 }).rows[1]?.arithmetic).toBe("1000 tokens × 28 layers × 2 × 8 × 128 × 2 B");
+    // The longest context is one that fits, and one more does not: behind full rings, and before.
+    for (const [weightBytes, context] of [
+      [395e6, 8192],
+      [14.4e9, 131_072],
+    ] as const) {
+      const { sentence, total } = fit({ shape: { ...sliding, weightBytes }, context });
+      const longest = Number(/(?:to|of) ([\d\u202f]+) tokens/u.exec(sentence)?.[1]?.replaceAll("\u202f", ""));
+      const room = 0.85 * 16 * 2 ** 30 - (total.value - cacheBytes(sliding, rings, context));
+      expect(cacheBytes(sliding, rings, longest)).toBeLessThanOrEqual(room);
+      expect(cacheBytes(sliding, rings, longest + 1)).toBeGreaterThan(room);
+    }
+    const all = { ...sliding, cache: { ...cache, local: { ...local, elements: cache.elements } } };
+    expect(fit({ shape: all }).sentence).toContain("A longer context takes no more.");
   });
 
   it("counts what recurrent layers remember once, whatever the context", () => {

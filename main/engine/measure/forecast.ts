@@ -5,6 +5,7 @@ import { heldAsStored } from "../../ir/heldBytes.ts";
 import type { HeldBytes } from "../../ir/heldBytes.ts";
 import { CHUNK } from "../../models/template.ts";
 import type { CacheType } from "../../models/blocks.ts";
+import { ringRows } from "../../models/rings.ts";
 import type { CacheSize } from "../../models/family.ts";
 import type { ComputeUnit, Machine } from "../../compiler/cost/machines.ts";
 
@@ -17,6 +18,8 @@ export interface Runner {
   /** Of the weights: "as the file packs them". */
   readonly form: string;
   readonly cache: CacheType;
+  /** Layers that see only the newest positions keep no others. */
+  readonly rings?: boolean;
 }
 
 export const AS_STORED = {
@@ -89,8 +92,40 @@ export function bytesFigure(bytes: number): string {
 const keptIn = ({ cache }: ModelShape, type: CacheType): CacheType =>
   type === "f16" || type === "f32" || cache.packs === true ? type : "f16";
 
-export const cacheBytes = (shape: ModelShape, cache: CacheType, context: number): number =>
-  context * shape.cache.elements * CACHE_BYTES[keptIn(shape, cache)];
+type Kept = Pick<Runner, "cache" | "rings">;
+
+/** Positions that layers with a window keep; undefined where all layers keep all. */
+const rowsKept = ({ cache: { local } }: ModelShape, { rings = false }: Kept): number | undefined =>
+  rings && local !== undefined ? ringRows(local.reach, CHUNK) : undefined;
+
+/** Bytes of keys and values. */
+export function cacheBytes(shape: ModelShape, kept: Kept, context: number): number {
+  const { elements, local } = shape.cache;
+  const ofRings = local?.elements ?? 0;
+  const rows = Math.min(context, rowsKept(shape, kept) ?? context);
+  return (context * (elements - ofRings) + rows * ofRings) * CACHE_BYTES[keptIn(shape, kept.cache)];
+}
+
+/** The sum that gives them. */
+function cacheSum(shape: ModelShape, kept: Kept, context: number): string {
+  const { elements, product, local } = shape.cache;
+  const bytes = `${CACHE_BYTES[keptIn(shape, kept.cache)]} B`;
+  const rows = rowsKept(shape, kept) ?? context;
+  if (local === undefined || rows >= context) return `${grouped(context)} tokens × ${product} × ${bytes}`;
+  const ofRings = `${grouped(rows)} of ${grouped(context)} tokens × ${local.product}`;
+  const others = elements - local.elements;
+  return others === 0
+    ? `${ofRings} × ${bytes}`
+    : `(${grouped(context)} tokens × ${grouped(others)} + ${ofRings}) × ${bytes}`;
+}
+
+/** The longest context whose keys and values take no more than so much. */
+function largestContext(shape: ModelShape, kept: Kept, room: number): number {
+  const rows = rowsKept(shape, kept) ?? 0;
+  const filled = cacheBytes(shape, kept, rows);
+  if (room <= filled) return Math.floor(room / cacheBytes(shape, kept, 1));
+  return rows + Math.floor((room - filled) / (cacheBytes(shape, kept, rows + 1) - filled));
+}
 
 export interface ForecastInput {
   readonly shape: ModelShape;
@@ -101,7 +136,7 @@ export interface ForecastInput {
 
 export function fitForecast({ shape, runner, machine, context }: ForecastInput, trained: number | null): FitView {
   const type = keptIn(shape, runner.cache);
-  const cache = cacheBytes(shape, type, context);
+  const cache = cacheBytes(shape, runner, context);
   const activations = CHUNK * 4 * (4 * shape.width + 3 * shape.feedForward) + 4 * shape.vocabulary + ENGINE_BYTES;
   const row = (label: string, arithmetic: string, value: Figure): SumRow => ({ label, arithmetic, value });
   const recurrent = 4 * (shape.recurrent?.elements ?? 0);
@@ -109,8 +144,8 @@ export function fitForecast({ shape, runner, machine, context }: ForecastInput, 
   const limit = runner.unit === "gpu" ? machine.usable.gpu : machine.usable.program;
   const available = limit.bytes;
   const verdict = total <= available * 0.85 ? "fits" : total <= available ? "tight" : "too-big";
-  const perToken = cacheBytes(shape, type, 1);
-  const largest = Math.floor((available * 0.85 - shape.weightBytes - recurrent - activations) / perToken);
+  const bytesOf = (positions: number): number => cacheBytes(shape, runner, positions);
+  const largest = largestContext(shape, runner, available * 0.85 - shape.weightBytes - recurrent - activations);
   return {
     machine: machine.title,
     context,
@@ -120,12 +155,12 @@ export function fitForecast({ shape, runner, machine, context }: ForecastInput, 
         runner.form,
         figure(shape.weightBytes, "bytes", "exact", "the form of each tensor times its size"),
       ),
-      ...(perToken === 0
+      ...(cache === 0
         ? []
         : [
             row(
               "KV cache",
-              `${grouped(context)} tokens × ${shape.cache.product} × ${CACHE_BYTES[type]} B`,
+              cacheSum(shape, runner, context),
               figure(cache, "bytes", "predicted", `keys and values in ${type}`),
             ),
           ]),
@@ -147,7 +182,7 @@ export function fitForecast({ shape, runner, machine, context }: ForecastInput, 
     total: figure(total, "bytes", "predicted", "the sum of the rows"),
     available: figure(available, "bytes", "predicted", limit.source),
     verdict,
-    sentence: fitSentence(verdict, total, available, largest, perToken, context, trained),
+    sentence: fitSentence(verdict, total, available, largest, bytesOf, context, trained),
   };
 }
 
@@ -156,7 +191,7 @@ function fitSentence(
   total: number,
   available: number,
   largest: number,
-  perToken: number,
+  bytesOf: (context: number) => number,
   context: number,
   trained: number | null,
 ): string {
@@ -164,10 +199,10 @@ function fitSentence(
     return `No: it needs ${bytesText(total)} of the ${bytesText(available)} that are free to use. ${largest > 0 ? `A context of ${grouped(largest)} tokens would fit.` : "A smaller quantisation would be needed."}`;
   const room = trained !== null && largest >= trained ? trained : largest;
   const grow =
-    perToken === 0
+    bytesOf(context + 1) === bytesOf(context)
       ? " A longer context takes no more."
       : room > context
-        ? ` The context could grow to ${grouped(room)} tokens (${bytesText(room * perToken)}).`
+        ? ` The context could grow to ${grouped(room)} tokens (${bytesText(bytesOf(room))}).`
         : " This is for its longest context.";
   return verdict === "fits"
     ? `Yes, with ${bytesText(available - total)} to spare.${grow}`

@@ -71,7 +71,8 @@ export function runnerOf(subject: Subject, devices: EngineDevices, cacheType?: C
   if (subject.backend !== "coreml") {
     const kept = devices.listed.find(({ backend }) => backend === subject.backend)?.kept;
     const isTaken = cacheType === "f16" || cacheType === "f32" || kept?.packs === true;
-    return { ...ENGINES[subject.backend], title, cache: (isTaken ? cacheType : null) ?? kept?.cacheType ?? "f16" };
+    const cache = (isTaken ? cacheType : null) ?? kept?.cacheType ?? "f16";
+    return { ...ENGINES[subject.backend], title, cache, rings: kept?.rings ?? false };
   }
   const profile = profileOf(subject.target);
   const [unit, palette] = [readingUnit(subject.target.units, profile), paletteOf(subject.target)];

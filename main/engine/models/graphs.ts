@@ -50,9 +50,13 @@ export function bindingsFor(graph: Graph, phase: Phase, context: number): Bindin
     [TEMPLATE.tokens]: stepTokens(phase),
     [TEMPLATE.rows]: 1,
     [TEMPLATE.capacity]: context,
+    [TEMPLATE.ring]: Math.min(context, ringRowsOf(graph)),
     ...(readsSource(graph) && { [TEMPLATE.source]: context }),
   };
 }
+
+/** Rows of the rings of a model's step; the layers of one see as much. */
+const ringRowsOf = ({ symbolLimits }: Graph): number => symbolLimits[TEMPLATE.ring] ?? 0;
 
 /** Every symbol of a graph that is no model's: as large as its limit lets it be, and the context. */
 function sizesOf({ nodes, symbolLimits }: Graph, context: number): Bindings {
@@ -66,18 +70,22 @@ function sizesOf({ nodes, symbolLimits }: Graph, context: number): Bindings {
   );
 }
 
-/**
- * The graph as the model's file builds it, symbols open; with the type that keys and values are kept in. The prefill of an
- * encoder-decoder is its encoder's.
- */
-export function* builtGraph(model: OpenModel, cacheType: CacheType, phase: Phase): Steps<Graph> {
+/** How a graph keeps keys and values: as a package does, or one of our own engines. */
+interface Kept {
+  readonly cacheType: CacheType;
+  readonly rings: boolean;
+}
+
+/** The graph as the model's file builds it, symbols open. The prefill of an encoder-decoder is its encoder's. */
+function* builtGraph(model: OpenModel, kept: Kept, phase: Phase): Steps<Graph> {
   if (model.kind === "demo-graph") return demoGraph();
   if (model.text !== undefined) return graphOfText(model.text);
   const file = model.requireFile("graph");
   const encoder = phase === "prefill" ? encoderTemplate(file) : undefined;
-  return yield* encoder ?? template(file, { cacheType });
+  return yield* encoder ?? template(file, kept);
 }
 
+const PACKAGED: Kept = { cacheType: "f16", rings: false };
 const UNTYPED: TaskKind<Graph> = { name: "template", keep: 2 };
 
 /** What tells graphs of one model apart: the phase, where its encoder reads prompts. */
@@ -88,28 +96,47 @@ function graphKey({ file }: OpenModel, phase: Phase): string {
 }
 
 export const templateOf = (model: OpenModel, signal: AbortSignal, phase: Phase = "decode"): Promise<Graph> =>
-  tasksOf(model).get(UNTYPED, graphKey(model, phase), signal, (own) => inSlices(builtGraph(model, "f16", phase), own));
+  tasksOf(model).get(UNTYPED, graphKey(model, phase), signal, (own) =>
+    inSlices(builtGraph(model, PACKAGED, phase), own),
+  );
 
 /** The graph of the encoder that reads prompts, for models that have one. */
 export const encoderOf = async (model: OpenModel, signal: AbortSignal): Promise<Graph | undefined> =>
   graphKey(model, "prefill") === "" ? undefined : templateOf(model, signal, "prefill");
+
+const RINGED: TaskKind<Graph> = { name: "template with rings", keep: 1 };
+
+/** True for a model with layers that see only the newest positions. */
+function isLocal({ file }: OpenModel): boolean {
+  const reading = file && readArchitecture(file);
+  if (reading?.kind !== "known" || reading.architecture.kind !== "decoder") return false;
+  return reading.architecture.cache.local !== undefined;
+}
+
+/** As the CPU engine's decoders are built. */
+const cpuTemplateOf = (model: OpenModel, signal: AbortSignal, phase: Phase): Promise<Graph> =>
+  model.rings && isLocal(model)
+    ? tasksOf(model).get(RINGED, graphKey(model, phase), signal, (own) =>
+        inSlices(builtGraph(model, { cacheType: "f16", rings: true }, phase), own),
+      )
+    : templateOf(model, signal, phase);
 
 const TYPED: TaskKind<Graph> = { name: "typed", keep: 1 };
 
 /** The same, computed in other floats. */
 const typedTemplate = (model: OpenModel, { precision, phase }: Pipeline, signal: AbortSignal): Promise<Graph> =>
   precision === "f32"
-    ? templateOf(model, signal, phase)
+    ? cpuTemplateOf(model, signal, phase)
     : tasksOf(model).get(TYPED, `${precision} ${graphKey(model, phase)}`, signal, async (own) =>
-        inSlices(applyPrecision(await templateOf(model, own, phase), precision), own),
+        inSlices(applyPrecision(await cpuTemplateOf(model, own, phase), precision), own),
       );
 
 const MLX_BUILT: TaskKind<Graph> = { name: "template for MLX", keep: 1 };
 
-/** As MLX decoders are built: caches in f32. */
+/** As MLX's decoders are built: caches in f32. */
 export const mlxTemplateOf = (model: OpenModel, signal: AbortSignal, phase: Phase = "decode"): Promise<Graph> =>
   tasksOf(model).get(MLX_BUILT, graphKey(model, phase), signal, (own) =>
-    inSlices(builtGraph(model, "f32", phase), own),
+    inSlices(builtGraph(model, { cacheType: "f32", rings: model.rings }, phase), own),
   );
 
 /** A pipeline: backend, sizes and precision. */
@@ -238,7 +265,9 @@ export async function stagedGraph(
   signal: AbortSignal,
 ): Promise<StagedGraph> {
   const { backend, phase, context } = pipeline;
-  const bindings = bindingsFor(await templateOf(model, signal, phase), phase, context);
+  // Core ML's source has no symbols left.
+  const open = backend === "coreml" ? templateOf(model, signal, phase) : sourceOf(model, pipeline, signal);
+  const bindings = bindingsFor(await open, phase, context);
   if (step === BUILT) return { graph: await sourceOf(model, pipeline, signal), bindings };
   // The graph that routes speak about is made without keeping what led there.
   if (step === LEGAL && backend === "coreml")

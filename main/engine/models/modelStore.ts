@@ -82,6 +82,8 @@ export interface ModelStoreParts {
   readonly recents: Recents;
   readonly uploads: Uploads;
   readonly watch?: CompileObserver;
+  /** See OpenModel. */
+  readonly rings?: boolean;
   /** A model has come or gone. */
   readonly changed?: () => void;
 }
@@ -320,7 +322,7 @@ export function createModelStore(parts: ModelStoreParts): ModelStore {
       const release = hold(source);
       try {
         const init = await adapted(await initOf(source, signal), adapters, signal);
-        const model = new OpenModel(`m${next++}`, init, parts.watch);
+        const model = new OpenModel(`m${next++}`, init, parts);
         models.set(model.id, model);
         sent.set(model, [release]);
         sources.set(model, source);

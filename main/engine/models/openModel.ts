@@ -44,6 +44,8 @@ export class OpenModel {
   readonly offer: string | undefined;
   /** Of its compiles. */
   readonly watch: CompileObserver | undefined;
+  /** Its graphs for our own engines keep the newest positions of layers that see no others, as their decoders do. */
+  readonly rings: boolean;
   #init: ModelInit;
   #description: ModelDescription | undefined;
   #tokenizer: Tokenizer | undefined;
@@ -55,11 +57,16 @@ export class OpenModel {
   readonly #held = new Map<string, number>();
   #disposed = false;
 
-  constructor(id: string, init: ModelInit, watch?: CompileObserver) {
+  constructor(
+    id: string,
+    init: ModelInit,
+    { watch, rings = true }: { readonly watch?: CompileObserver; readonly rings?: boolean } = {},
+  ) {
     this.id = id;
     this.kind = init.kind;
     this.offer = init.offer;
     this.watch = watch;
+    this.rings = rings;
     this.#init = init;
   }
 

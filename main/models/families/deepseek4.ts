@@ -8,7 +8,7 @@ import { denseGraph } from "../denseBlocks.ts";
 import type { Compression } from "../compressedAttention.ts";
 import { BlockAngles, compressedAttention, compressionHeld } from "../compressedAttention.ts";
 import type { Limits } from "../experts.ts";
-import type { FamilySample, SampleKeys } from "../family.ts";
+import type { CacheSize, FamilySample, SampleKeys } from "../family.ts";
 import { defineFamily } from "../family.ts";
 import type { HyperConnections } from "../hyperConnections.ts";
 import { asStreams, connected, joined, readHyperConnections } from "../hyperConnections.ts";
@@ -139,7 +139,13 @@ export const deepseek4 = defineFamily<StreamHyper>({
   },
   sizes: (h) => {
     const held = Array.from({ length: h.layers }, (_, layer) => compressionHeld(h.compression, layer));
-    return { ...DENSE.sizes(h), cache: { elements: held.reduce((a, b) => a + b, 0), product: held.join(" + ") } };
+    const near = held.filter((_, layer) => h.compression.ratioOf(layer) === 0);
+    const sum = (of: readonly number[]): Pick<CacheSize, "elements" | "product"> => ({
+      elements: of.reduce((a, b) => a + b, 0),
+      product: of.join(" + "),
+    });
+    const local = near.length === 0 ? undefined : { ...sum(near), reach: h.compression.window - 1 };
+    return { ...DENSE.sizes(h), cache: { ...sum(held), ...(local && { local }) } };
   },
   sentence: (h) => `${DENSE.sentence(h).slice(0, -1)}; ${h.connections.streams} streams run through them.`,
   facts: (h) => {

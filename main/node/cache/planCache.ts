@@ -37,7 +37,7 @@ export function planKey(
     asGgml = null,
     countsExperts = false,
     precision = "f32",
-    rings = false,
+    rings = true,
   } = options;
   const scales = file.adapters.map(({ scale }) => scale);
   const parts = [

@@ -30,5 +30,8 @@ export const everyDevice = (parts: DeviceParts): readonly EngineDevice[] => [
   simulatorProvider({ ...parts, engine: parts.cpu.engine, memoryLimit: parts.simulatorMemory }),
   coremlProvider({ ...parts, access: parts.coreml, engine: parts.cpu.engine }),
   mlxProvider({ ...parts, access: parts.mlx, mode: parts.mlxMode }),
-  referenceProvider({ pace: (steps, signal) => inSlices(steps, signal ?? new AbortController().signal) }),
+  referenceProvider({
+    pace: (steps, signal) => inSlices(steps, signal ?? new AbortController().signal),
+    ...(parts.rings !== undefined && { rings: parts.rings }),
+  }),
 ];

@@ -6,7 +6,6 @@ import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { AttrSchema } from "../../ir/attributes.ts";
 import { attr } from "../../ir/attributes.ts";
 import type { Dim, Shape } from "../../ir/dim.ts";
-import { subDims } from "../../ir/dim.ts";
 import { dtypeAmong, plainDType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/graph.ts";
 import { hostScalar, hostTensor } from "../../ir/hostTensor.ts";
@@ -87,7 +86,7 @@ function placesOf(
   const rows = g.iota([], { shape: [capacity], axis: 0 });
   if (ring !== true) return rows;
   const size = sizeValue(g, [capacity], "i32");
-  const newest = g.add([past, sizeValue(g, [subDims(tokens, 1)], "i32")]);
+  const newest = g.sub([g.add([past, sizeValue(g, [tokens], "i32")]), scalarLike(g, past, 1)]);
   // Less than a turn behind the newest: the remainder of what is made positive first.
   return g.sub([newest, g.mod([g.add([g.sub([newest, rows]), size]), size])]);
 }
@@ -101,19 +100,23 @@ export const reachOf = ({
   chunk = Infinity,
 }: Pick<AttentionCachedAttrs, "window" | "chunk">): number => Math.min(window, chunk - 1);
 
-/** A ring holds what the first token of a step sees and all that the step brings. */
-function checkRing(op: string, tokens: Dim, capacity: Dim, attrs: AttentionCachedAttrs): void {
-  if (attrs.ring !== true) return;
-  const reach = reachOf(attrs);
-  if (reach === Infinity)
-    throw new WorkbenchError("IR_ATTRIBUTE", `[${op}] ring: got no window and no chunk, expected one of them`, {
-      hint: "A ring forgets: give the window or chunk within which keys are seen.",
-    });
-  if (typeof tokens === "number" && typeof capacity === "number" && tokens + reach > capacity)
+function checkReach(attrs: AttentionCachedAttrs): void {
+  if (attrs.ring === true && reachOf(attrs) === Infinity)
     throw new WorkbenchError(
-      "IR_SHAPE",
-      `[${op}] ring: got ${capacity} rows, expected at least ${tokens + reach}: a step of ${tokens} and ${reach} before it`,
+      "IR_ATTRIBUTE",
+      "[attention_cached] ring: got no window and no chunk, expected one of them",
+      { hint: "A ring forgets: give the window or chunk within which keys are seen." },
     );
+}
+
+/** A ring that goes around its end holds what the first token of a step sees, and all that the step brings. */
+function checkRows(past: number, tokens: number, capacity: number, attrs: AttentionCachedAttrs): void {
+  const reach = reachOf(attrs);
+  if (attrs.ring !== true || past + tokens <= capacity || tokens + reach <= capacity) return;
+  throw new WorkbenchError(
+    "RUN_CONTEXT_FULL",
+    `[attention_cached] ring: got ${capacity} rows, expected at least ${tokens + reach}: a step of ${tokens} and ${reach} before it`,
+  );
 }
 
 /** What is seen, from the first position of the row's chunk on. */
@@ -151,6 +154,7 @@ function mlxCachedAttention(
     const wide = x.type.dtype === dtype ? x : e.one("cast", [x], tensor(dtype, x.type.shape));
     return mlxShaped(e, wide, [1, kvHeads, capacity, last]);
   };
+  if (ring) e.checkRing(k, past, tokens, reachOf(window === undefined ? {} : { window }));
   const turning = ring ? { ring } : {};
   const near = { ...(window === undefined ? {} : { window }), ...turning };
   const seen = e.one("cache_mask", [past], tensor("bool", [tokens, capacity]), near);
@@ -274,7 +278,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
       );
     groupOf("attention_cached", heads, kvHeads);
     checkSlopes("attention_cached", heads, attrs);
-    checkRing("attention_cached", tokens ?? 0, capacity ?? 0, attrs);
+    checkReach(attrs);
     if (sinks !== undefined && (sinks.dtype !== q.dtype || sinks.shape.length !== 1 || sinks.shape[0] !== heads))
       throw new WorkbenchError(
         "IR_SHAPE",
@@ -286,7 +290,7 @@ export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arit
     const [tokens = 0, heads = 0] = q.shape;
     const [kvHeads = 0, capacity = 0, valueSize = 0] = v.shape;
     const rowOf = (key: number): number => (attrs.ring === true ? key % capacity : key);
-    checkRing("attention_cached", tokens, capacity, attrs);
+    checkRows(at(past.data, 0), tokens, capacity, attrs);
     const out = new Float64Array(tokens * heads * valueSize);
     for (let t = 0; t < tokens; t++)
       for (let h = 0; h < heads; h++) {

@@ -253,6 +253,7 @@ export interface CpuProviderOptions extends DecoderCompile {
 
 export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderOptions): DeviceProvider {
   const cacheType = "f16";
+  const { rings = true } = how;
   return {
     id: CPU,
     title: "CPU",
@@ -269,7 +270,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
     },
     weightTypes: TENSORS,
     reads: { unit: "cpu", held: heldAsStored, form: "as the file packs them" },
-    kept: { cacheType, packs: true },
+    kept: { cacheType, packs: true, rings },
     probe() {
       const failure = access.failure();
       if (failure === undefined)
@@ -291,6 +292,7 @@ export function cpuProvider({ access, open = openDecoder, ...how }: CpuProviderO
       const own = request.cacheType ?? cacheType;
       const model = await open(access.engine(), file, paths, {
         cacheType: own,
+        rings,
         threads,
         ...(request.precision === undefined ? {} : { precision: request.precision }),
         prepare: prepareDecoder("cpu", how, "decoder", request.precision),

@@ -236,6 +236,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
   // MLX's attention wants one element type: a cache of another would be widened in every step.
   const cacheType = "f32";
   const id = MLX;
+  const { rings = true } = how;
   return {
     id,
     title: "MLX",
@@ -252,7 +253,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
     },
     weightTypes: WEIGHTS,
     reads: { unit: "gpu", held: heldByMlx, form: "in MLX's own groups, else f16" },
-    kept: { cacheType },
+    kept: { cacheType, rings },
     probe() {
       const sentence = access.sentence();
       return access.missing() === undefined
@@ -274,6 +275,7 @@ export function mlxProvider({ access, mode, ...how }: MlxProviderOptions): Devic
       const part = chunk ?? (engine.device === "cpu" ? CPU_CHUNK : undefined);
       const model = openMlxDecoder(engine, file, paths, {
         cacheType: own,
+        rings,
         mode,
         ...(request.precision === undefined ? {} : { precision: request.precision }),
         prepare: prepareDecoder("mlx", how, "decoder", request.precision),

@@ -161,8 +161,11 @@ export interface DeviceProvider<Source = unknown, Decoder extends DeviceDecoder 
   readonly reads?: DeviceReads;
   /** It only stands in for another device and is in no list. */
   readonly hidden?: boolean;
-  /** Decoders stay with their model for the next job, and keep keys and values in this type unless told otherwise. */
-  readonly kept?: { readonly cacheType: CacheType; readonly packs?: true };
+  /**
+   * Decoders stay with their model for the next job, and keep keys and values in this type unless told otherwise; `rings`:
+   * of layers that see only the newest positions, no others.
+   */
+  readonly kept?: { readonly cacheType: CacheType; readonly packs?: true; readonly rings?: boolean };
   /** What does the same work where this device is missing: an id, to be offered. */
   readonly instead?: string;
   /** Whether it is here; what it is, or what is missing. Asked often, so it remembers. */
@@ -200,6 +203,8 @@ export const compiledDecoder = (model: DecoderModel, cacheType: CacheType): Devi
 export interface DecoderCompile {
   readonly dispatch: DispatchPolicy;
   readonly watch?: CompileObserver;
+  /** False where layers that see only the newest positions keep the others too. */
+  readonly rings?: boolean;
 }
 
 /** Passes and legalisation of a model's graph for a backend. */

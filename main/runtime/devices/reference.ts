@@ -27,7 +27,7 @@ import type { EmbedderModel } from "../embedderModel.ts";
 import { embedderGraph, openEmbedder } from "../embedderModel.ts";
 import { MemoryParams, memoryParamsOf } from "../memoryLeaves.ts";
 import { stepsOf } from "../planSteps.ts";
-import type { DeviceProvider } from "./provider.ts";
+import type { DecoderCompile, DeviceProvider } from "./provider.ts";
 import { compiledDecoder } from "./provider.ts";
 
 export const REFERENCE = "reference";
@@ -309,7 +309,10 @@ export const REFERENCE_SENTENCE = `No native engine was built here: the TypeScri
  * Where no native engine was built, and only there, it runs what the CPU engine would; never for
  * one that is broken, and never in silence.
  */
-export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}): DeviceProvider {
+export function referenceProvider({
+  rings = true,
+  ...options
+}: Pick<ReferenceOptions, "pace"> & Pick<DecoderCompile, "rings"> = {}): DeviceProvider {
   const cacheType = "f16";
   const slow = "The reference is slow: its times say nothing.";
   return {
@@ -327,7 +330,7 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
       segments: "The reference runs whole graphs.",
     },
     weightTypes: dequantizableTypes.filter((type) => !isInteger(type)),
-    kept: { cacheType, packs: true },
+    kept: { cacheType, packs: true, rings },
     probe: () => ({ ok: true, sentence: REFERENCE_SENTENCE }),
     refuses: referenceRefusal,
     notice: (parameters) => ({ sentence: REFERENCE_SENTENCE, secondsPerToken: referenceEstimate(parameters) }),
@@ -343,7 +346,7 @@ export function referenceProvider(options: Pick<ReferenceOptions, "pace"> = {}):
     async openDecoder({ file, chunk, ...request }) {
       const own = request.cacheType ?? cacheType;
       const { countsExperts = false } = request;
-      const plan = { cacheType: own, countsExperts, ...(chunk === undefined ? {} : { chunk }) };
+      const plan = { cacheType: own, countsExperts, rings, ...(chunk === undefined ? {} : { chunk }) };
       return compiledDecoder(await openReference(file, plan, options.pace), own);
     },
     openEmbedder: ({ file, pooling }) => openReferenceEmbedder(file, pooling, options.pace),

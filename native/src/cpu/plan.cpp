@@ -141,12 +141,13 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> given) : 
       list.push_back({std::move(name), in.u32()});
     }
   };
-  const size_t state_count = in.count(12, kMany);
+  const size_t state_count = in.count(16, kMany);
   for (size_t i = 0; i < state_count; i++) {
     StatePlan state;
     state.name = names[in.index(names.size(), "state name")];
     state.tensor = in.u32();
     state.axis = static_cast<int32_t>(in.u32());
+    state.is_ring = in.index(2, "kind of state") == 1;
     states.push_back(std::move(state));
   }
   named(inputs);

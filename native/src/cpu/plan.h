@@ -16,7 +16,7 @@
 namespace rlx {
 
 inline constexpr uint32_t kPlanMagic = 0x504c5852;  // "RXLP"
-inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanVersion = 2;
 inline constexpr uint32_t kAbsent = 0xffffffff;
 
 // Where a tensor lives. `own` (outputs) and `input` get memory of their size when a run needs it.
@@ -35,6 +35,7 @@ struct StatePlan {
   std::string name;
   uint32_t tensor;
   int32_t axis;  // the axis that counts positions, -1 for a state without one
+  bool is_ring;  // it keeps the newest of them
 };
 
 struct NamedTensor {

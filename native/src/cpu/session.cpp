@@ -427,7 +427,8 @@ RunResult Session::run(Pool& pool, const RunRequest& request, const std::atomic<
   return result;
 }
 
-// Calls visit(state data, byte offset, bytes) for every piece of the states up to `positions`.
+// Calls visit(state data, byte offset, bytes) for every piece of the states up to `positions`; of
+// none, for those that do not count them or, being rings, forget what stands before.
 template <class Visit>
 void Session::each_state_run(size_t positions, Visit&& visit) const {
   for (size_t i = 0; i < states_.size(); i++) {
@@ -439,11 +440,13 @@ void Session::each_state_run(size_t positions, Visit&& visit) const {
       continue;
     }
     const auto axis = static_cast<size_t>(state.axis);
-    if (positions > tensor.shape[axis])
-      fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, tensor.shape[axis]);
+    const size_t rows = tensor.shape[axis];
+    if (positions > rows && !state.is_ring)
+      fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, rows);
+    const size_t held = state.is_ring && positions == 0 ? rows : std::min(positions, rows);
     const size_t row = tensor.span(axis + 1, tensor.rank) * dtype_bytes(tensor.dtype);
     const size_t outer = tensor.span(0, axis);
-    for (size_t o = 0; o < outer; o++) visit(i, o * tensor.shape[axis] * row, positions * row);
+    for (size_t o = 0; o < outer; o++) visit(i, o * rows * row, held * row);
   }
 }
 

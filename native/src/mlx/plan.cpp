@@ -66,13 +66,14 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> files) : 
     input.type = read_type(in, expressions.size());
     input.limit = in.u64();
   }
-  states.resize(in.count(16, kMany));
+  states.resize(in.count(20, kMany));
   for (StatePlan& state : states) {
     state.name = name();
     state.type = read_type(in, expressions.size());
     const uint32_t axis = in.u32();
     if (axis != kNone && axis >= state.type.sizes.size()) Reader::bad("a state's axis is none of its own");
     state.axis = axis == kNone ? -1 : static_cast<int32_t>(axis);
+    state.is_ring = in.index(2, "kind of state") == 1;
   }
   params.resize(in.count(32, kMany));
   for (WeightPlan& param : params) {
@@ -99,11 +100,12 @@ Plan::Plan(const uint8_t* bytes, size_t size, std::shared_ptr<Weights> files) : 
     if (constant.offset > data.size() || constant.bytes > data.size() - constant.offset)
       Reader::bad("a constant lies outside");
 
-  appends.resize(in.count(12, kMany));
+  appends.resize(in.count(16, kMany));
   for (AppendPlan& append : appends) {
     append.past = in.index(inputs.size(), "input");
     append.tokens = in.index(expressions.size(), "size");
     append.capacity = in.index(expressions.size(), "size");
+    append.reach = in.u32();
     const Type& type = inputs[append.past].type;
     if (type.dtype != DType::i32 || !type.sizes.empty()) Reader::bad("a position is not i32[]");
   }

@@ -16,7 +16,7 @@
 namespace rlx::gpu {
 
 inline constexpr uint32_t kMagic = 0x4d584c52;  // "RLXM"
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 struct Type {
@@ -33,8 +33,9 @@ struct InputPlan {
 struct StatePlan {
   std::string name;
   Type type;
-  int32_t axis = -1;  // the axis that counts positions, -1 for a state without one
-  uint32_t next = 0;  // value after the run
+  int32_t axis = -1;     // the axis that counts positions, -1 for a state without one
+  bool is_ring = false;  // it keeps the newest of them
+  uint32_t next = 0;     // value after the run
 };
 
 struct WeightPlan {
@@ -58,6 +59,7 @@ struct AppendPlan {
   uint32_t past;      // input, i32 of one element
   uint32_t tokens;    // expression
   uint32_t capacity;  // expression
+  uint32_t reach;     // of a ring: rows before the step that are read; kNone for a whole cache
 };
 
 struct Attribute {

@@ -156,6 +156,7 @@ class Session {
   size_t state_bytes_at(const std::vector<size_t>& symbols) const;
   mx::array zero_state(size_t index, const std::vector<size_t>& sizes) const;
   std::vector<mx::array> run_eagerly(const Leaves& leaves, Profile* profile) const;
+  static size_t rows_held(const StatePlan& state, size_t positions, size_t rows);
   mx::array up_to(const mx::array& state, size_t index, size_t positions) const;
 
   std::shared_ptr<Model> model_;

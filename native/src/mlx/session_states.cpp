@@ -25,6 +25,7 @@ constexpr size_t kGrowth = 256;
 void Session::make_room(std::vector<size_t>& symbols) {
   const Plan& plan = model_->plan();
   size_t needed = 0;
+  bool grows = false;
   for (const AppendPlan& append : plan.appends) {
     int32_t past = 0;
     const std::vector<uint8_t>& given = given_[append.past];
@@ -34,13 +35,23 @@ void Session::make_room(std::vector<size_t>& symbols) {
     std::memcpy(&past, given.data(), sizeof past);
     const size_t tokens = plan.expressions[append.tokens].evaluate(symbols),
                  capacity = plan.expressions[append.capacity].evaluate(symbols);
-    if (past < 0 || static_cast<size_t>(past) + tokens > capacity)
+    const bool is_within = past >= 0 && static_cast<size_t>(past) + tokens <= capacity;
+    if (append.reach != kNone) {
+      // A ring goes around its end once it has the rows of a step and those that are read before it.
+      if (past < 0 || (!is_within && tokens + append.reach > capacity))
+        fail(Code::run_context_full,
+             "[kv_append] ring: got %d + %zu positions and %u before them, expected at most %zu", past, tokens,
+             append.reach, capacity);
+      continue;
+    }
+    if (!is_within)
       fail(Code::run_context_full, "[kv_append] got %d + %zu positions, expected at most %zu", past, tokens, capacity);
     needed = std::max(needed, static_cast<size_t>(past) + tokens);
+    grows = true;
   }
   if (plan.growing == kNone) return;
   const size_t most = symbols_[plan.growing];
-  if (plan.appends.empty()) needed = most;
+  if (!grows) needed = most;
   if (needed > length_ || length_ == 0) set_length(std::min(most, std::max<size_t>(1, align_up(needed, kGrowth))));
   symbols[plan.growing] = length_;
 }
@@ -54,7 +65,7 @@ void Session::set_length(size_t length) {
     for (size_t i = 0; i < plan.states.size(); i++) {
       const StatePlan& state = plan.states[i];
       mx::array& value = (*states_)[i];
-      if (state.axis < 0 || static_cast<size_t>(value.shape(state.axis)) != length_) continue;
+      if (state.axis < 0 || state.is_ring || static_cast<size_t>(value.shape(state.axis)) != length_) continue;
       mx::Shape more = value.shape();
       more[state.axis] = static_cast<int>(length - length_);
       value = mx::concatenate({value, mx::zeros(more, value.dtype())}, state.axis);
@@ -100,20 +111,27 @@ size_t Session::state_bytes(size_t positions) const {
     for (size_t axis = 0; axis < state.type.sizes.size(); axis++) {
       const size_t size = plan.expressions[state.type.sizes[axis]].evaluate(symbols);
       const bool counted = static_cast<int32_t>(axis) == state.axis;
-      if (counted && positions > size)
+      if (counted && positions > size && !state.is_ring)
         fail(Code::run_context_full, "[session] %zu positions: the cache holds %zu", positions, size);
-      bytes *= counted ? positions : size;
+      bytes *= counted ? rows_held(state, positions, size) : size;
     }
     total += bytes;
   }
   return total;
 }
 
+// Rows of a state that are copied for so many positions. Of none, rings are copied whole: they
+// forget what stands before.
+size_t Session::rows_held(const StatePlan& state, size_t positions, size_t rows) {
+  return state.is_ring && positions == 0 ? rows : std::min(positions, rows);
+}
+
 mx::array Session::up_to(const mx::array& state, size_t index, size_t positions) const {
-  const int32_t axis = model_->plan().states[index].axis;
+  const StatePlan& plan = model_->plan().states[index];
+  const int32_t axis = plan.axis;
   if (axis < 0) return mx::contiguous(state);
   mx::Shape to = state.shape();
-  to[axis] = static_cast<int>(positions);
+  to[axis] = static_cast<int>(rows_held(plan, positions, static_cast<size_t>(to[axis])));
   return mx::contiguous(mx::slice(state, mx::Shape(to.size(), 0), to));
 }
 
@@ -150,15 +168,17 @@ void Session::restore(size_t positions, const uint8_t* bytes, size_t size) {
   std::vector<mx::array> states;
   for (size_t i = 0; i < plan.states.size(); i++) {
     const StatePlan& state = plan.states[i];
-    if (keeps && state.axis >= 0) {
+    if (keeps && state.axis >= 0 && !state.is_ring) {
       states.push_back((*states_)[i]);
       continue;
     }
     mx::Shape shape = bind_shape(state.type, sizes);
     mx::Shape rest = shape;
     if (state.axis >= 0) {
-      rest[state.axis] = shape[state.axis] - static_cast<int>(positions);
-      shape[state.axis] = static_cast<int>(positions);
+      const auto rows = static_cast<size_t>(shape[state.axis]);
+      const auto held = static_cast<int>(rows_held(state, positions, rows));
+      rest[state.axis] = shape[state.axis] - held;
+      shape[state.axis] = held;
     }
     mx::array part = from_bytes(bytes, shape, state.type.dtype);
     bytes += part.nbytes();

@@ -57,20 +57,21 @@ class CacheAttention : public AttentionBase {
     base_.softcap = static_cast<float>(c.params.number("softcap", 0));
     base_.window = c.params.size("window", 0);
     base_.chunk = c.params.size("chunk", 0);
-    base_.ring = is_ring_ ? capacity_ : 0;
-    expect(!is_ring_ || tokens_ + first_reach() <= capacity_, "a ring holds less than a step and what it sees");
+    reach_ = reach();
     expect(slopes_.empty() || slopes_.size() == heads_, "slopes: one for each head");
     base_.slopes = slopes_.empty() ? nullptr : slopes_.data();
     base_.causal = c.params.number("causal", 1) != 0;
     base_.out = y.f32();
     const bool alike = value_dim_ == dim_ && k_type_ == v_type_ && dim_ <= kernels::kMaxHeadDim && dim_ > 0;
-    const bool whole_tiles = !is_ring_ || capacity_ % kernels::kGgmlTile == 0;
-    as_ggml_ = alike && k_type_ == DType::f32 && follows_ggml() && whole_tiles;
+    as_ggml_ = alike && k_type_ == DType::f32 && follows_ggml();
     plain_ = !as_ggml_ && !alike;
     decode_ = tokens_ <= 4 && !as_ggml_;
     scratch_bytes_ = rounded(plain_     ? (capacity_ + dim_ + value_dim_) * sizeof(float)
                              : as_ggml_ ? kernels::attention_ggml_scratch_bytes(capacity_ + kernels::kGgmlTile, dim_)
                                         : kernels::attention_scratch_bytes(dim_, group_, packed));
+    // Where such a ring goes around its end.
+    if (as_ggml_ && !has_tiles())
+      scratch_bytes_ = std::max(scratch_bytes_, rounded(kernels::attention_scratch_bytes(dim_, group_, packed)));
     partial_bytes_ = 0;
     if (!plain_ && decode_) partial_bytes_ = rounded(kernels::attention_partial_floats(base_) * sizeof(float));
   }
@@ -86,13 +87,15 @@ class CacheAttention : public AttentionBase {
     kernels::AttentionArgs args = base_;
     args.past = static_cast<size_t>(past);
     args.q = q;
+    args.ring = is_ring_ && args.past + tokens_ > capacity_ ? capacity_ : 0;
     args.begin = first_key(args.past) / kernels::kKeySplit * kernels::kKeySplit;
     return args;
   }
 
+  bool has_tiles() const { return !is_ring_ || capacity_ % kernels::kGgmlTile == 0; }
   // Keys that a token sees before its own, at most; all of them without a window.
-  size_t first_reach() const {
-    const size_t window = base_.window == 0 ? SIZE_MAX / 2 : base_.window - 1;
+  size_t reach() const {
+    const size_t window = base_.window == 0 ? SIZE_MAX : base_.window - 1;
     return base_.chunk == 0 ? window : std::min(window, base_.chunk - 1);
   }
   // The first key that a step behind `past` sees.
@@ -103,7 +106,7 @@ class CacheAttention : public AttentionBase {
   // Few tokens: the parts of the keys from the first that is seen, and the most there can be.
   size_t splits_of(const Tensor& past_tensor) const {
     const int64_t past = past_tensor.i32()[0];
-    if (past < 0 || (is_ring_ ? 0 : static_cast<uint64_t>(past)) + tokens_ > capacity_) return 1;
+    if (!has_room(past, tokens_, capacity_)) return 1;
     const auto at = static_cast<size_t>(past);
     return kernels::key_splits(at + tokens_) - first_key(at) / kernels::kKeySplit;
   }
@@ -116,7 +119,8 @@ class CacheAttention : public AttentionBase {
 
   // Many tokens: the block of them that begins at t0.
   void attend_block(const kernels::AttentionArgs& args, size_t kv_head, size_t t0, uint8_t* scratch) const {
-    const auto attend = as_ggml_ ? c.kernels.attention_ggml : c.kernels.attention_prompt;
+    const auto attend =
+        as_ggml_ && (args.ring == 0 || has_tiles()) ? c.kernels.attention_ggml : c.kernels.attention_prompt;
     attend(args, kv_head, t0, std::min(tokens_, t0 + kernels::kAttentionTokenStep), scratch);
   }
 

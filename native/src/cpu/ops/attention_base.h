@@ -63,10 +63,16 @@ class AttentionBase : public Op {
       c.kernels.f32_to_f16(x, cache.as<uint16_t>() + at, n);
   }
 
-  // A ring has room for any position, and a step of so many tokens.
+  // A ring takes any position once it has the rows of a step and those that are read before it; one
+  // that does not get to its end needs fewer.
+  bool has_room(int64_t past, size_t tokens, size_t capacity) const {
+    if (past < 0) return false;
+    const bool is_within = static_cast<uint64_t>(past) + tokens <= capacity;
+    return is_within || (is_ring_ && tokens <= capacity && reach_ <= capacity - tokens);
+  }
   int64_t past_of(const Tensor& past, size_t tokens, size_t capacity) const {
     const int64_t value = past.i32()[0];
-    if (value >= 0 && (is_ring_ ? 0 : static_cast<uint64_t>(value)) + tokens <= capacity) return value;
+    if (has_room(value, tokens, capacity)) return value;
     stop("the context is full: the cache has no room for these tokens", Code::run_context_full);
     return -1;
   }
@@ -75,6 +81,7 @@ class AttentionBase : public Op {
   size_t row_at(size_t position, size_t capacity) const { return is_ring_ ? position % capacity : position; }
 
   const bool is_ring_ = c.params.flag("ring");
+  size_t reach_ = 0;  // keys before a token's own that are read, at most
 
   // ALiBi's, one for each head, or none.
   std::vector<float> slopes() const {
