@@ -120,6 +120,14 @@ describe("gradients", () => {
     expect(() => gradientGraph(b.finish(), { of: ["nothing"], wrt: [] })).toThrow(
       expect.objectContaining({ code: "INPUT_ARGUMENT" }),
     );
+    const complex = new GraphBuilder(opTable, "complex");
+    complex.output("y", typedBuilder(complex).from_complex([complex.input("z", tensor("c64", [2]))]));
+    expect(() => gradientGraph(complex.finish(), { of: ["y"], wrt: ["z"] })).toThrow(
+      expect.objectContaining({
+        code: "INPUT_ARGUMENT",
+        message: "[vjp] wrt z: got c64[2], expected floats: a complex number moves by its two parts",
+      }),
+    );
   });
 });
 

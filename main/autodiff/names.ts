@@ -32,6 +32,12 @@ export function leavesOf(who: string, graph: Graph, names: readonly string[]): r
 function checkFloat(who: string, name: string, { outputs }: Node): void {
   const [type] = outputs;
   if (type === undefined || (isFloat(type.dtype) && !isPacked(type.dtype))) return;
+  if (type.dtype === "c64")
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[${who}] wrt ${name}: got ${formatType(type)}, expected floats: a complex number moves by its two parts`,
+      { hint: "Make the leaf a block of floats, and complex numbers of it by to_complex." },
+    );
   throw isPacked(type.dtype)
     ? new WorkbenchError(
         "UNSUPPORTED_OP",
