@@ -16,8 +16,8 @@ import { isHeat } from "./graphModes.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { fitText, px } from "./drawText.ts";
 
-/** Pixels of the screen: of a bar from afar, of a name, of a kind's sign. */
-const PIXELS = { bar: 4, name: 10, kind: 8 } as const;
+/** Pixels of the screen: of a bar from afar, of a name, of a kind's sign, and the least side of a tile with an outline. */
+const PIXELS = { bar: 4, name: 10, kind: 8, outlined: 3 } as const;
 /** In the picture's units, from near. */
 const CARD = { bar: 5, heat: 10, radius: 7, line: 16, pad: 14 } as const;
 
@@ -231,8 +231,8 @@ function drawTile(context: DrawContext, input: DrawInput, box: number): void {
   if (paint.heat[box] !== null || picture.scene.kind[box] === BOX_KINDS.op) {
     context.fillStyle = fillOf(input, box, paint.device[box] ?? 0);
     context.fillRect(x, y, w, h);
-    // The dark end of the scale would sink into a dark ground.
-    if (paint.heat[box] !== null) {
+    // The dark end of the scale would sink into a dark ground. A line would be all there is of a box of few pixels.
+    if (paint.heat[box] !== null && Math.min(w, h) >= px(input, PIXELS.outlined)) {
       context.lineWidth = px(input, 1);
       context.strokeStyle = colors.lineStrong;
       context.strokeRect(x, y, w, h);

@@ -25,6 +25,11 @@ it("finds the boxes that touch a rectangle, as looking at each of them does", ()
     };
   });
   for (const view of [everything, ...views]) expect(index.query(view)).toEqual(touching(view));
+  // Asked again: some are kept, the oldest are not.
+  for (const view of views.toReversed()) expect(index.query(view)).toEqual(touching(view));
+  const [kept] = views;
+  expect(kept && index.query(kept)).toBe(kept && index.query({ ...kept }));
+  for (const { x, y } of views) expect(index.hit(x, y)).toBe(touching({ x, y, w: 0, h: 0 }).at(-1) ?? -1);
   expect(index.query(everything)).toHaveLength(600);
   expect(
     createGridIndex({

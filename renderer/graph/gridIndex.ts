@@ -22,6 +22,8 @@ export interface GridIndex {
 const CELL = 512;
 /** A box over more cells than this is looked at in every query instead. */
 const MAX_CELLS = 16;
+/** Rectangles whose boxes are kept: the tiles of a screen are asked for again with every colour. */
+const KEPT = 64;
 
 export function createGridIndex(boxes: Boxed): GridIndex {
   const count = boxes.x.length;
@@ -53,9 +55,27 @@ export function createGridIndex(boxes: Boxed): GridIndex {
   const bounds = boundsOf(boxes);
   let everything: readonly number[] | undefined;
 
+  // In the order of their last use.
+  const kept = new Map<string, readonly number[]>();
   const query = (rect: Rect): readonly number[] => {
     // A map of the whole is asked for with every colour: nothing has to be looked for.
     if (covers(rect, bounds)) return (everything ??= Array.from({ length: count }, (_, box) => box));
+    const name = `${rect.x} ${rect.y} ${rect.w} ${rect.h}`;
+    const boxes = kept.get(name) ?? search(rect);
+    kept.delete(name);
+    kept.set(name, boxes);
+    for (const oldest of kept.keys()) {
+      if (kept.size <= KEPT) break;
+      kept.delete(oldest);
+    }
+    return boxes;
+  };
+
+  /** By box, the last search that found it: one in several cells is listed once. */
+  const seen = new Uint32Array(count);
+  let turn = 0;
+  const search = (rect: Rect): readonly number[] => {
+    turn++;
     const found = large.filter((box) => touches(box, rect));
     const [left, right, top, bottom] = [
       cellOf(rect.x),
@@ -65,16 +85,21 @@ export function createGridIndex(boxes: Boxed): GridIndex {
     ];
     // A rectangle over more cells than there are: walk the cells that exist.
     const walk = (list: readonly number[]): void => {
-      for (const box of list) if (touches(box, rect)) found.push(box);
+      for (const box of list) {
+        if (seen[box] === turn || !touches(box, rect)) continue;
+        seen[box] = turn;
+        found.push(box);
+      }
     };
     if ((right - left + 1) * (bottom - top + 1) > cells.size) for (const list of cells.values()) walk(list);
     else
       for (let row = top; row <= bottom; row++)
         for (let column = left; column <= right; column++) walk(cells.get(key(column, row)) ?? []);
-    found.sort((a, b) => a - b);
-    return found.filter((box, i) => box !== found[i - 1]);
+    // Typed arrays sort numbers without asking.
+    return Array.from(Uint32Array.from(found).sort());
   };
-  return { query, hit: (x, y) => query({ x, y, w: 0, h: 0 }).at(-1) ?? -1 };
+  // Points of a pointer are not kept.
+  return { query, hit: (x, y) => search({ x, y, w: 0, h: 0 }).at(-1) ?? -1 };
 }
 
 interface Bounds {
