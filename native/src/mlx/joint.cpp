@@ -1,6 +1,6 @@
 #include "joint.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "../core/error.h"
 #include "evaluate.h"
@@ -30,15 +30,9 @@ std::vector<std::vector<mx::array>> results_of(const Session& session, const std
   }
 }
 
-void fail_all(std::vector<Stepped>& stepped, const std::vector<size_t>& places) {
-  const Error error = *caught();
-  for (const size_t place : places) stepped[place].error = std::make_unique<Error>(error);
-}
+using Results = std::vector<std::vector<mx::array>>;
 
-}  // namespace
-
-std::vector<Stepped> MlxJoint::step(const std::vector<Run>& members) {
-  std::vector<Stepped> stepped(members.size());
+Well well_of(const std::vector<Run>& members, std::vector<Stepped>& stepped) {
   Well well;
   for (size_t place = 0; place < members.size(); place++) {
     try {
@@ -48,36 +42,61 @@ std::vector<Stepped> MlxJoint::step(const std::vector<Run>& members) {
       stepped[place].error = caught();
     }
   }
-  std::vector<std::vector<mx::array>> results;
-  std::vector<mx::array> wanted;
+  return well;
+}
+
+// Nothing has changed before the results are there, so the others begin anew without one that
+// fails.
+Results results_of_all(const std::vector<Run>& members, Well& well, std::vector<Stepped>& stepped) {
+  while (!well.places.empty()) {
+    try {
+      return results_of(*members[well.places.front()]->session, well.leaves);
+    } catch (const PartError& failed) {
+      stepped[well.places[failed.part]].error = std::make_unique<Error>(failed.error);
+      well.leave(failed.part);
+    }
+  }
+  return {};
+}
+
+// Places of those whose states are the new ones now; all that is to be evaluated is added to
+// `wanted`.
+std::vector<size_t> adopt_all(const std::vector<Run>& members, const Well& well, const Results& results,
+                              std::vector<mx::array>& wanted, std::vector<Stepped>& stepped) {
+  std::vector<size_t> adopted;
+  for (size_t i = 0; i < results.size(); i++) {
+    const size_t place = well.places[i];
+    const Run& run = members[place];
+    if (run->cancel->load()) continue;
+    try {
+      const std::vector<mx::array> own = run->session->adopt(run->request, run->drawing.sampling, results[i]);
+      wanted.insert(wanted.end(), own.begin(), own.end());
+      adopted.push_back(place);
+    } catch (const std::exception&) {
+      stepped[place].error = caught();
+    }
+  }
+  return adopted;
+}
+
+}  // namespace
+
+std::vector<Stepped> MlxJoint::step(const std::vector<Run>& members) {
+  std::vector<Stepped> stepped(members.size());
+  Well well = well_of(members, stepped);
   std::vector<size_t> adopted;
   try {
-    // Nothing has changed before the results are there, so the others begin anew without one that fails.
-    while (results.empty() && !well.places.empty()) {
-      try {
-        results = results_of(*members[well.places.front()]->session, well.leaves);
-      } catch (const PartError& failed) {
-        stepped[well.places[failed.part]].error = std::make_unique<Error>(failed.error);
-        well.leave(failed.part);
-      }
-    }
-    // The old states: only the results refer to them now, and MLX may write over them.
+    Results results = results_of_all(members, well, stepped);
+    // The old states: only the results refer to them now, and then nothing, so that MLX may write
+    // over them.
     well.leaves.clear();
-    for (size_t i = 0; i < results.size(); i++) {
-      const Run& run = members[well.places[i]];
-      if (run->cancel->load()) continue;
-      try {
-        const std::vector<mx::array> own = run->session->adopt(run->request, run->drawing.sampling, results[i]);
-        wanted.insert(wanted.end(), own.begin(), own.end());
-        adopted.push_back(well.places[i]);
-      } catch (const std::exception&) {
-        stepped[well.places[i]].error = caught();
-      }
-    }
+    std::vector<mx::array> wanted;
+    adopted = adopt_all(members, well, results, wanted, stepped);
     results.clear();
     evaluate(std::move(wanted));
   } catch (const std::exception&) {
-    fail_all(stepped, well.places);
+    const Error error = *caught();
+    for (const size_t place : well.places) stepped[place].error = std::make_unique<Error>(error);
     return stepped;
   }
   for (const size_t place : adopted) {

@@ -133,8 +133,7 @@ std::vector<std::vector<mx::array>> Model::walk(std::span<const Leaves> leaves, 
 std::vector<std::vector<mx::array>> Model::replay_together(std::span<const Leaves> leaves) {
   std::vector<size_t> order(leaves.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return leaves[a].symbols < leaves[b].symbols; });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return leaves[a].symbols < leaves[b].symbols; });
   std::vector<Leaves> shapes;
   std::vector<size_t> symbols{leaves.size()};
   std::vector<mx::array> all;
@@ -156,7 +155,12 @@ std::vector<std::vector<mx::array>> Model::replay_together(std::span<const Leave
       results.insert(results.end(), own.begin(), own.end());
     return results;
   };
-  const std::vector<mx::array> results = replay_kept(kept_joint_, kJointTraces, symbols, traced, all);
+  std::vector<mx::array> results;
+  try {
+    results = replay_kept(kept_joint_, kJointTraces, symbols, traced, all);
+  } catch (const PartError& failed) {
+    throw PartError{order[failed.part], failed.error};
+  }
   const auto count = static_cast<std::ptrdiff_t>(results.size() / leaves.size());
   std::vector<std::vector<mx::array>> each(leaves.size());
   auto first = results.begin();
