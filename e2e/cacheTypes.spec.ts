@@ -1,0 +1,42 @@
+/** The type of keys and values: its memory in "Will it fit?", who has it where the subject has not, and a benchmark with it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "@playwright/test";
+import type { ServedWorkbench } from "./serve.ts";
+import { serveWorkbench } from "./serve.ts";
+import { LOOKS, openLook, openPath, sampleCopy, showTab } from "./workbench.ts";
+
+let folder: string;
+let served: ServedWorkbench;
+test.beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "caches-"));
+  served = await serveWorkbench({ RLX_HOME: join(folder, "home"), RLX_ALLOW_THROTTLE: "1" });
+});
+test.afterAll(async () => {
+  await served.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("is forecast for who has it, and measured", async ({ page }) => {
+  test.setTimeout(90_000);
+  await openLook(page, await served.address(), LOOKS.usualDark);
+  await openPath(page, sampleCopy(folder, "cached.gguf"));
+  const panel = page.getByRole("tabpanel");
+  const kept = panel.getByLabel("Keys and values");
+  await expect(kept).toBeVisible({ timeout: 30_000 });
+  await kept.selectOption("q4_0");
+  await expect(
+    panel.getByText(/Core ML keeps keys and values in a type of its own.*Only CPU keeps them in q4_0/u),
+  ).toContainText(/MB together there/u, { timeout: 30_000 });
+  // With the CPU as the subject the sum itself changes: 18 bytes for 32 numbers.
+  await panel.getByRole("button", { name: "CPU", exact: true }).click();
+  await expect(panel.getByText(/KV cache.*× 0\.5625/u)).toBeVisible({ timeout: 30_000 });
+  await showTab(page, "Bench");
+  await panel.getByLabel("Cache").selectOption("q4_0");
+  await panel.getByLabel("Prompt tokens").fill("8");
+  await panel.getByLabel("Generated tokens").fill("4");
+  await panel.getByRole("button", { name: "Measure", exact: true }).click();
+  await expect(panel.getByText(/Bench 1/u).first()).toBeVisible({ timeout: 60_000 });
+  await expect(page.getByText(/--cache-type q4_0/u).first()).toBeAttached();
+});
