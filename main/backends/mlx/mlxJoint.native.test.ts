@@ -41,7 +41,8 @@ for (const mode of MLX_MODES)
     missing !== undefined,
   );
 
-const options = { ...TINY_OPTIONS, capacity: "capacity" as const, largestCapacity: 1024 };
+const LONG = 16_384;
+const options = { ...TINY_OPTIONS, capacity: "capacity" as const, largestCapacity: LONG };
 const legal = compileNow(tinyModel("qwen3", 2, options), { backend: "mlx" }).graph;
 const weights = weightFile(legal, (name, type) => tensorBytes(tinyParam(name, type)));
 afterAll(() => weights.remove());
@@ -117,6 +118,28 @@ describe.skipIf(missing !== undefined)(`what MLX joins ${missing ?? ""}`, () => 
     const results = await Promise.all(sessions.map((session, i) => session.tokens.run(draw(pasts[i]!, 60))));
     expect(results.map(({ series = [] }) => series.map(({ id }) => id))).toEqual(alone);
     expect(Math.max(...results.map(({ together = 0 }) => together))).toBe(3);
+    for (const session of sessions) session.dispose();
+    compiled.dispose();
+  });
+
+  test.each(["lazy", "compiled"] as const)("%s: steps write into the caches that they were given", async (mode) => {
+    const compiled = mlxDevice(mlx, { mode, weights }).compile(legal);
+    const sessions = [0, 1].map(() => compiled.open({ symbols: { capacity: LONG } }));
+    const together = async (past: number, count: number): Promise<number> => {
+      const results = await Promise.all(sessions.map((session) => session.tokens.run(draw(past, count))));
+      return Math.min(...results.map((result) => result.together ?? 0));
+    };
+    // The caches take their full length, and what joint steps need is there.
+    await together(16_000, 40);
+    const caches = sessions[0]!.bytes(0).states;
+    expect(caches).toBeGreaterThan(1 << 20);
+    const { active } = mlx.memory();
+    mlx.setMemory({ resetPeak: true });
+    expect(await together(16_040, 40)).toBe(2);
+    // A copy of one of the eight caches would be a quarter of a session's.
+    const extra = mlx.memory().peak - active;
+    expect(extra).toBeGreaterThan(0);
+    expect(extra).toBeLessThan(caches / 4);
     for (const session of sessions) session.dispose();
     compiled.dispose();
   });
