@@ -17,7 +17,7 @@ import { integers, normal, sample, scalarInput } from "../families/samples.ts";
 export interface PackedAttrs {
   readonly packing: CachePacking;
 }
-interface AppendPackedAttrs extends PackedAttrs, AppendAttrs {}
+export interface AppendPackedAttrs extends PackedAttrs, AppendAttrs {}
 
 /** For the CPU's kernels. */
 export const PACKING_CODE: Readonly<Record<CachePacking, number>> = { q8_0: 1, q4_0: 2 };
