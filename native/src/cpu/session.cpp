@@ -255,7 +255,7 @@ Sampled Session::sample(Pool& pool, size_t threads, const RunRequest& request, c
 
 bool Session::take(const RunRequest& request, Drawing& drawing, Sampled sampled) {
   const int32_t token = sampled.id();
-  if (drawing.take(request, std::move(sampled))) return true;
+  if (drawing.take(request, std::move(sampled)) || !request.series) return true;
   integer_input(request.series->token) = token;
   integer_input(request.series->position)++;
   return false;
