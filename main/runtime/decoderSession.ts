@@ -2,7 +2,8 @@
  * A decoder's session in tokens: which tokens its states hold, feeding more (in chunks), one step with a sampled token,
  * scoring, and going back. The session counts only what a finished run has written: after a cancel or an error it is as
  * it was. How it goes back depends on the states (`Rewind`): caches simply forget, rings as far as they can; other states
- * are put back from a checkpoint, or start over, and the tokens behind that run again before the next run.
+ * are put back from a checkpoint, or start over, and the tokens behind that run again before the next run. Over 500 lines:
+ * what the states hold, and how far they were written, is read and changed by every way to run and to go back.
  */
 import type {
   Disposable,
