@@ -227,6 +227,12 @@ test("what could not be opened is said on the screen, also in the smallest windo
   await picture(page, "start-not-found");
   await expect(page.getByText("INPUT_NOT_FOUND")).toBeInViewport({ ratio: 1 });
   await expect(page.getByRole("button", { name: "Copy details" })).toBeInViewport({ ratio: 1 });
+  // What does not fit below it is scrolled to, and lies under nothing else.
+  const last = page.getByRole("button", { name: "New graph…" });
+  await last.scrollIntoViewIfNeeded();
+  const offers = page.getByRole("heading", { name: "Try it now" });
+  const [above, below] = [(await last.boundingBox())!, (await offers.boundingBox())!];
+  expect(above.y + above.height).toBeLessThanOrEqual(below.y);
 });
 
 /** By keyboard alone: what the window says of itself, and the licence texts of everything bundled. */

@@ -23,7 +23,14 @@ export function TwinRibbons({
       <Band letter="A" route={a} long={longest === 0 ? 1 : a.step / longest} />
       <Band letter="B" route={b} long={longest === 0 ? 1 : b.step / longest} />
       <p className={styles["key"]}>
-        <WaitSwatch kind="hop" /> hops <WaitSwatch kind="caches" /> copying caches
+        <span>
+          <WaitSwatch kind="hop" />
+          hops
+        </span>
+        <span>
+          <WaitSwatch kind="caches" />
+          copying caches
+        </span>
       </p>
     </div>
   );
