@@ -13,36 +13,33 @@ import type { Graph } from "../../ir/graph.ts";
 import type { HostTensor } from "../../ir/hostTensor.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { specialize } from "../../ir/specialize.ts";
-import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
+import { packageReader } from "../../node/files/packageDirectory.ts";
 import type { AnyOp, Sample } from "../../ops/defineOp.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { OPS, opOf, opTable } from "../../ops/index.ts";
 import { inputName, outputName, sampleGraph, sampleRun, sampleTensors } from "../../ops/sampleData.ts";
 import type { RopeTableAttrs } from "../../ops/families/ropeFrequencies.ts";
 import { ropeFrequencies } from "../../ops/families/ropeFrequencies.ts";
-import { ggmlQuantize, oracleMissing, validatePackage } from "../../testing/oracle.ts";
-import type { MilValue } from "./emitter.ts";
-import type { CoremlRule } from "./emitter.ts";
+import { ggmlQuantize, oracleMissing } from "../../testing/oracle.ts";
+import { writeValidPackage } from "../../testing/validPackage.ts";
 import { roundToHalf } from "../../quant/half.ts";
+import { rulesFrom } from "./hybrid/loweredGraph.ts";
 import type { LoweredProgram } from "./lowering/lower.ts";
 import { lowerProgram } from "./lowering/lower.ts";
-import { openPackage, writePackage } from "./package.ts";
+import { openPackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import type { PackageTensor } from "./package/packageTensor.ts";
 import { packageTensor } from "./package/packageTensor.ts";
 import type { WeightProfile } from "./weights/forms.ts";
 import { WEIGHT_PROFILES, floatOf } from "./weights/forms.ts";
-import { readSmallParts, writeWeights } from "./weights/write.ts";
+import { readSmallParts } from "./weights/write.ts";
 
 type AnySample = Sample<AttrRecord>;
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-ops-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const nativeRule = (op: string): CoremlRule<readonly MilValue[], AttrRecord> | undefined => {
-  const entry = opOf(op)?.backends.coreml;
-  return entry?.kind === "native" ? entry : undefined;
-};
+const rules = rulesFrom((op) => opOf(op)?.backends.coreml);
 
 /** The graph that Core ML gets, and why a node of it cannot run there. */
 function legalGraph(op: AnyOp, sample: AnySample): { readonly graph: Graph; readonly refused: string | undefined } {
@@ -56,8 +53,7 @@ const lower = (
   profile: WeightProfile,
   graph: Graph,
   small: ReadonlyMap<string, Uint8Array> = new Map(),
-): LoweredProgram =>
-  finish(lowerProgram([{ name: "main", graph }], { rules: nativeRule, profile, opset: "CoreML8", small }));
+): LoweredProgram => finish(lowerProgram([{ name: "main", graph }], { rules, profile, opset: "CoreML8", small }));
 
 let packages = 0;
 
@@ -87,16 +83,7 @@ async function runOn(profile: WeightProfile, op: AnyOp, sample: AnySample): Prom
   };
   const lowered = lower(profile, graph, await readSmallParts(lower(profile, graph).plan, source));
   const path = join(folder, `${packages++}.mlpackage`);
-  const metadata = { shortDescription: op.name, author: "", license: "", version: "1", userDefined: {} };
-  const contents = { program: lowered.program, opset: lowered.opset, defaultFunction: "main", metadata };
-  await writePackage(
-    await packageWriter(path),
-    lowered.plan.blob,
-    async (sink) => void (await writeWeights(lowered.plan, source, sink)),
-    () => contents,
-  );
-  const findings = await validatePackage(path);
-  expect(findings.rows.filter(([severity]) => severity !== "I")).toEqual([]);
+  await writeValidPackage(path, lowered, source);
 
   const reader = packageReader(path);
   const simulator = new Simulator(await openPackage(reader));

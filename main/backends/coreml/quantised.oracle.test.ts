@@ -11,18 +11,21 @@ import type { Graph } from "../../ir/graph.ts";
 import { hostTensor } from "../../ir/hostTensor.ts";
 import { finish } from "../../ir/steps.ts";
 import { tensor } from "../../ir/type.ts";
-import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
+import { packageReader } from "../../node/files/packageDirectory.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../ops/index.ts";
-import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
+import { oracleMissing } from "../../testing/oracle.ts";
+import { writeValidPackage } from "../../testing/validPackage.ts";
+import { rulesFrom } from "./hybrid/loweredGraph.ts";
 import { lowerProgram } from "./lowering/lower.ts";
-import { openPackage, writePackage } from "./package.ts";
+import { openPackage } from "./package.ts";
 import { packageTensor } from "./package/packageTensor.ts";
 import { Simulator } from "./simulator/simulator.ts";
-import { writeWeights } from "./weights/write.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-quantised-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const rules = rulesFrom((op) => opOf(op)?.backends.coreml);
 
 interface Asked {
   readonly channels: number;
@@ -86,10 +89,6 @@ describe.skipIf(missing)(`codes of eight bits on Core ML ${missing ?? ""}`, () =
     const graph = thereAndBack(asked);
     const { graph: legal, blocked } = finish(legalise(graph, "coreml"));
     expect([...blocked.values()]).toEqual([]);
-    const rules = (op: string) => {
-      const entry = opOf(op)?.backends.coreml;
-      return entry?.kind === "native" ? entry : undefined;
-    };
     const lowered = finish(
       lowerProgram([{ name: "main", graph: legal }], { rules, profile, opset: "CoreML8", small: new Map() }),
     );
@@ -101,15 +100,7 @@ describe.skipIf(missing)(`codes of eight bits on Core ML ${missing ?? ""}`, () =
     if (wanted === OWN && profile === "exact") expect(casts).toBe(1);
 
     const path = join(folder, `${title.replaceAll(" ", "-")}-${profile}.mlpackage`);
-    const metadata = { shortDescription: "codes", author: "", license: "", version: "1", userDefined: {} };
-    const source = { read: () => Promise.resolve(new Uint8Array()), dequantize };
-    await writePackage(
-      await packageWriter(path),
-      lowered.plan.blob,
-      async (sink) => void (await writeWeights(lowered.plan, source, sink)),
-      () => ({ program: lowered.program, opset: lowered.opset, defaultFunction: "main", metadata }),
-    );
-    expect((await validatePackage(path)).rows.filter(([severity]) => severity !== "I")).toEqual([]);
+    await writeValidPackage(path, lowered, { read: () => Promise.resolve(new Uint8Array()), dequantize });
 
     // Numbers that halves hold, between codes and beyond the last of them.
     const data = Float64Array.from({ length: 6 * asked.channels }, (_, i) => ((i * 37) % 200) / 8 - 11.9375);

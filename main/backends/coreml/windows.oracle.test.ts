@@ -11,21 +11,24 @@ import { GraphBuilder } from "../../ir/builder.ts";
 import type { Graph, Value } from "../../ir/graph.ts";
 import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { tensor } from "../../ir/type.ts";
-import { packageReader, packageWriter } from "../../node/files/packageDirectory.ts";
+import { packageReader } from "../../node/files/packageDirectory.ts";
 import { evaluate } from "../../ops/evaluate.ts";
 import { opOf, opTable, typedBuilder } from "../../ops/index.ts";
-import { oracleMissing, validatePackage } from "../../testing/oracle.ts";
+import { oracleMissing } from "../../testing/oracle.ts";
+import { writeValidPackage } from "../../testing/validPackage.ts";
 import { dequantize } from "../../formats/quant/dequantize.ts";
 import { roundToHalf } from "../../quant/half.ts";
+import { rulesFrom } from "./hybrid/loweredGraph.ts";
 import { lowerProgram } from "./lowering/lower.ts";
-import { openPackage, writePackage } from "./package.ts";
+import { openPackage } from "./package.ts";
 import { Simulator } from "./simulator/simulator.ts";
 import { packageTensor } from "./package/packageTensor.ts";
-import { readSmallParts, writeWeights } from "./weights/write.ts";
+import { readSmallParts } from "./weights/write.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-windows-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const rules = rulesFrom((op) => opOf(op)?.backends.coreml);
 const numbers = (count: number, salt: number): Float64Array =>
   Float64Array.from({ length: count }, (_, i) => roundToHalf(Math.sin(1 + 1.7 * i + salt)));
 const weightOf = (name: string, shape: readonly number[]): Float64Array => numbers(sizeOf(shape), name.length);
@@ -63,10 +66,6 @@ describe.skipIf(missing)(`convolutions of a model's own weights ${missing ?? ""}
   it.each(["exact", "gpu", "ane"] as const)("%s profile", async (profile) => {
     const { graph, blocked } = finish(legalise(images(), "coreml"));
     expect([...blocked.values()]).toEqual([]);
-    const rules = (op: string) => {
-      const entry = opOf(op)?.backends.coreml;
-      return entry?.kind === "native" ? entry : undefined;
-    };
     const source = {
       read: (name: string, at: number, length: number) =>
         Promise.resolve(bytesOf(weightOf(name, shapes[name]!)).slice(at, at + length)),
@@ -79,14 +78,7 @@ describe.skipIf(missing)(`convolutions of a model's own weights ${missing ?? ""}
     expect(types.filter((type) => type === "conv" || type === "conv_transpose")).toHaveLength(3);
     expect(types).not.toContain("pad");
     const path = join(folder, `${profile}.mlpackage`);
-    const metadata = { shortDescription: "images", author: "", license: "", version: "1", userDefined: {} };
-    await writePackage(
-      await packageWriter(path),
-      lowered.plan.blob,
-      async (sink) => void (await writeWeights(lowered.plan, source, sink)),
-      () => ({ program: lowered.program, opset: lowered.opset, defaultFunction: "main", metadata }),
-    );
-    expect((await validatePackage(path)).rows.filter(([severity]) => severity !== "I")).toEqual([]);
+    await writeValidPackage(path, lowered, source);
     const reader = packageReader(path);
     const simulator = new Simulator(await openPackage(reader));
     const feature = (kind: string) => lowered.functions[0]!.bindings.find((binding) => binding.kind === kind)!;
