@@ -142,7 +142,7 @@ async function inTurn(
   const steps = Math.max(3, Math.round(Number(options.seconds) / (await stepsOf(session, one, 3))));
   const pairs: { readonly ours: number; readonly theirs: number }[] = [];
   for (let round = 0; round < Number(options.rounds); round++) {
-    // Who begins changes, so that a machine that grows hot or slow favours neither.
+    // The first one changes, so that a machine that grows hot or slow favours neither.
     const first = round % 2 === 0 ? undefined : await other(steps);
     const ours = await stepsOf(session, one, steps);
     pairs.push({ ours, theirs: first ?? (await other(steps)) });

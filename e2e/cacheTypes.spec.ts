@@ -1,4 +1,4 @@
-/** The type of keys and values: its memory in "Will it fit?", who has it where the subject has not, and a benchmark with it. */
+/** The type of keys and values: its memory in "Will it fit?", the device that has it where the subject has not, and a benchmark with it. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("is forecast for who has it, and measured", async ({ page }) => {
+test("is forecast for the device that has it, and measured", async ({ page }) => {
   test.setTimeout(90_000);
   await openLook(page, await served.address(), LOOKS.usualDark);
   await openPath(page, sampleCopy(folder, "cached.gguf"));

@@ -197,7 +197,7 @@ class Facts {
       const [first] = reads[at] ?? [];
       if (isView(node) && first !== undefined) owner[keyOf(node.id, again, count)] = owner[first] ?? first;
     });
-    // From behind: what nobody needs is not computed.
+    // From behind: what nothing needs is not computed.
     for (let at = steps.length - 1; at >= 0; at--) {
       const step = steps[at];
       invariant(step, "[checkpoint] a step at its place");

@@ -282,7 +282,7 @@ export interface TrainingRuns {
 export interface TrainingFiles {
   /** The absolute path of a new file; throws INPUT_ARGUMENT where none can be written, or where one is there already. */
   place(path: string, options: { readonly ending: string; readonly overwrite: boolean }): Promise<string>;
-  /** Beside its place, then at it: whoever is killed leaves the old file or the new one. */
+  /** Beside its place, then at it: a kill leaves the old file or the new one. */
   write(path: string, pieces: readonly Uint8Array[], signal?: AbortSignal): Promise<void>;
   /** What writes a file whose bytes come one after the other, in the same way. */
   sink(path: string): Promise<ByteSink>;

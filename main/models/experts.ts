@@ -212,7 +212,7 @@ function route(d: ModelGraph, x: Experts, block: string, logits: Value): Routed 
     return { ids, weights: weighed(g, takeEach(g, probabilities, ids, x.count), x) };
   }
   const bias = `${block}exp_probs_b.bias`;
-  // The bias decides who is picked, and has no part in the weights.
+  // The bias decides which are picked, and has no part in the weights.
   const biased = d.has(bias) ? g.add([probabilities, d.vector(bias, x.count)], {}, "biased") : probabilities;
   const scores = x.groups === undefined ? biased : withinGroups(g, biased, x.count, x.groups);
   const [best, ids] = g.topk([scores], { k: x.used }, "picked");

@@ -56,18 +56,10 @@ const missing = oracleMissing();
 describe.skipIf(missing)(`movements of complex numbers ${missing ?? ""}`, () => {
   it("are all that there are", () => {
     const names = [...new Set(CASES.map(([, op]) => op.name))].sort();
-    expect(names).toEqual(
-      ["concat", "expand", "gather", "gather_elements", "gather_nd", "narrow", "pad", "reshape"].concat([
-        "reverse",
-        "roll",
-        "slice",
-        "split",
-        "tile",
-        "transpose",
-        "trilu",
-        "where",
-      ]),
-    );
+    expect(names).toEqual([
+      ...["concat", "expand", "gather", "gather_elements", "gather_nd", "narrow", "pad", "reshape", "reverse"],
+      ...["roll", "slice", "split", "tile", "transpose", "trilu", "where"],
+    ]);
   });
 
   it.each(CASES)("%s", async (_, op, sample) => {

@@ -66,7 +66,7 @@ export interface FeedOptions {
   readonly onProgress?: (done: number, total: number) => void;
   /** Draw a token after the last one. */
   readonly sample?: SampleOptions;
-  /** Outputs of the graph that are wanted of each run, and who takes them. */
+  /** Outputs of the graph that are wanted of each run, and what takes them. */
   readonly outputs?: { readonly names: readonly string[]; readonly take: (of: TokenResult["outputs"]) => void };
   /** False for a part of a prompt that more of it follows: no checkpoint before its last token. */
   readonly checkpoint?: boolean;

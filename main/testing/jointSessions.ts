@@ -108,7 +108,7 @@ export function testJointSteps(title: string, openFile: OpenFile, skipped = fals
       return Array.from({ length: count }, () => compiled.open({ symbols: { capacity: 512 } }) as TokenSession);
     };
 
-    test("takes in who comes later, and goes on without who is done", async () => {
+    test("takes in a run that comes later, and goes on without one that is done", async () => {
       const sessions = await opened(3);
       const [one, two, three] = sessions;
       const wanted = drawnIn(await one!.tokens.run(request(0, 120)));

@@ -1,4 +1,4 @@
-/** Who reads a text, where nothing comes from standard input. */
+/** A reader of texts, where nothing comes from standard input. */
 import { Readable } from "node:stream";
 import type { TextReader } from "../node/cli/text.ts";
 

@@ -31,7 +31,7 @@ it("offers for a benchmark what all take that are measured in turn", () => {
   expect(cacheTypeOptions([])).toEqual([]);
 });
 
-it("names who keeps them so, where the subject does not", () => {
+it("names a device that keeps them so, where the subject does not", () => {
   expect(anyCacheTypes(devices)).toEqual(["f16", "f32", "q8_0", "q4_0"]);
   expect(keptElsewhere(devices, "coreml", "q4_0")?.title).toBe("CPU");
   expect(keptElsewhere(devices, "mlx", "q8_0")?.title).toBe("CPU");

@@ -43,7 +43,7 @@ export const PACKED_ELSEWHERE = "packed: CPU engine only";
 export const cacheTypeOptions = (types: readonly CacheType[]): readonly ChoiceOption[] =>
   types.length === 0 ? [] : [{ id: OWN, title: "the device's own" }, ...types.map((id) => ({ id, title: id }))];
 
-/** Who keeps keys and values so, where the subject of the window does not. */
+/** A device that keeps keys and values so, where the subject of the window does not. */
 export function keptElsewhere(devices: readonly Keeping[], backend: string, type: CacheType): Keeping | undefined {
   const takes = (device: Keeping): boolean => device.cacheTypes?.includes(type) === true;
   const own = devices.find((device) => device.backend === backend && takes(device));

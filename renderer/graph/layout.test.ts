@@ -196,7 +196,7 @@ describe("the whole picture", () => {
     expect(ends.some(([from, to]) => to === frame && scene.parent[from!] === frame)).toBe(true);
   });
 
-  it("draws what everybody reads as stubs once it is read in many boxes", () => {
+  it("draws a value as stubs once many boxes read it", () => {
     const scene = layoutScene(model, { open: allGroups(model), classes });
     const names = new Set([...scene.stubNode].map((node) => opName(model.view, node)));
     expect(names).toEqual(new Set(["rope_table", "input"]));

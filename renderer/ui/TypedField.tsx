@@ -1,4 +1,4 @@
-/** A value as text, checked by who reads it: what is wrong stands below, and nothing that was typed is taken away. */
+/** A value as text, checked by its reader: what is wrong stands below, and nothing that was typed is taken away. */
 import type { CSSProperties, ReactNode } from "react";
 import { useId } from "react";
 import { cx } from "./cx.ts";

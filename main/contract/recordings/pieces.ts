@@ -106,7 +106,7 @@ export function tokenSeconds({ steps }: Pick<Recording, "steps">, step: number):
 
 /**
  * The written tokens that speak for all: the middle half by time, so that one which another program held up does not count. Of
- * the last one nobody knows when the next would have begun; it counts only where it is the only one.
+ * the last one it is not known when the next would have begun; it counts only where it is the only one.
  */
 export function typicalTokens({ steps }: Pick<Recording, "steps">): readonly number[] {
   const written = [...steps.decode.keys()].filter((step) => steps.decode[step] === 1);

@@ -79,8 +79,8 @@ const cell = {
 };
 
 /**
- * How two subjects compare. clear: one of them is faster. even: what lies between them is too small to matter. open: nothing can be told yet, or could
- * not be told in the time.
+ * How two subjects compare. clear: one of them is faster. even: what lies between them is too small to matter. open: nothing can
+ * be told yet, or could not be told in the time.
  */
 export const DECISIONS = ["clear", "even", "open"] as const;
 export type Decision = (typeof DECISIONS)[number];

@@ -229,7 +229,7 @@ export const trainRecipe = z.object({
 });
 export type TrainRecipe = View<typeof trainRecipe>;
 
-/** Who updates the weights: the device in the graph of the step, or this program in float64 from the device's gradients. */
+/** What updates the weights: the device in the graph of the step, or this program in float64 from the device's gradients. */
 export const updatePath = z.object({
   path: z.literal("gradient"),
   fused: z.boolean(),

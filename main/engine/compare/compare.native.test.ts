@@ -159,7 +159,7 @@ describe("answers and measurements", () => {
       return [speed?.rows[0]?.kind, sentences.find((sentence) => sentence.includes("measured:")) ?? ""];
     };
     const fast = side(slow.map((each) => 2 * each));
-    // Who is faster, then both numbers; without a verdict the numbers come first.
+    // Which is faster, then both numbers; without a verdict the numbers come first.
     const numbers = "Writing 32 tokens, measured: A 10 t/s, B 10 t/s.";
     expect(await found(side(slow), fast)).toEqual([
       "faster",

@@ -127,7 +127,7 @@ function whyOf(row: CostlyDifference, part: string, bIsFaster: boolean): string 
   return `the largest part is ${what}, ${by}`;
 }
 
-/** Who is faster here comes first; where nothing can be said of that, both numbers are still there. */
+/** Which is faster here comes first; where nothing can be said of that, both numbers are still there. */
 function speedSentence({ speed }: Facts): string | null {
   if (speed === null) return null;
   const row = speed.rows.find(({ test }) => test.startsWith("tg")) ?? speed.rows[0];

@@ -137,7 +137,7 @@ export function recipeView(recipe: Recipe, device: string): TrainRecipe {
   };
 }
 
-/** Who trains what: the run's own optimiser, and groups with others or at other rates. */
+/** What trains which parameters: the run's own optimiser, and groups with others or at other rates. */
 export function optimizersOf(settings: TrainSettings): {
   readonly optimizer: Optimizer;
   readonly lr: Schedule;

@@ -1,4 +1,4 @@
-/** What somebody who wrote a word wrong probably meant. */
+/** What a misspelt word probably meant. */
 
 const LONGEST = 64;
 

@@ -20,7 +20,7 @@ export const STANDARD_INPUT = "-";
 
 const SMALLER_HINT = "Give a part of it.";
 
-/** Who reads: an interrupt ends it, and `-` is this standard input. */
+/** The reading command: an interrupt ends it, and `-` is this standard input. */
 export interface TextReader {
   readonly signal: AbortSignal;
   readonly streams: Pick<Streams, "stdin">;

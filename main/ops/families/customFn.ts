@@ -192,7 +192,7 @@ export function transposed(
   return spread(types, inlineGraph(g.graph, back, [...inputs, ...outputs, ...anywhere, ...seeds]));
 }
 
-/** Who a fault of a rule is told of. */
+/** The function that a fault of a rule is told of. */
 export interface RuleName {
   readonly who: string;
   readonly rule: CustomRule;

@@ -17,7 +17,7 @@ using Arrays = std::vector<array>;
 
 // A value in all sessions: one for all of them, each its own, or the rows of all of them together.
 struct JointValue {
-  bool shared = false;        // `each` has one entry, which is everybody's
+  bool shared = false;        // `each` has one entry, which all sessions share
   std::vector<Operand> each;  // of each session; empty while the rows are together only
   std::vector<array> own;     // what `each` points at where it was computed here
   std::optional<array> all;   // rows one session behind the other

@@ -81,7 +81,7 @@ TEST_CASE("matmul: any cut of rows and tokens gives the same bits") {
   }
 }
 
-// So a token's result does not depend on who else is in the step. (Not where many rows go through
+// So a token's result does not depend on what else is in the step. (Not where many rows go through
 // panels, and f16 and f32 weights as ggml multiplies them.)
 TEST_CASE("matmul: a token among ten has the bits that it has alone") {
   if (!is_avx512(k.isa)) return;

@@ -120,7 +120,7 @@ function CacheField({ cache: { type, choose } }: { readonly cache: CacheChoice }
   );
 }
 
-/** Where the subject of the window has no such cache: who has it, and what it holds then. */
+/** Where the subject of the window has no such cache: the device that has one, and what it holds then. */
 function CacheNote({ cache: { type, all } }: { readonly cache: CacheChoice }): ReactNode {
   const devices = useDevices((s) => current(s.info)?.devices ?? null);
   const backend = useSession((state) => state.backend);

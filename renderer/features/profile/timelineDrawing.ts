@@ -121,7 +121,7 @@ function drawPieces(pen: Pen, { track, top, height }: Row): void {
     context.fillRect(x, y, w, h);
     context.globalAlpha = 1;
     drawPattern(context, device, { x, y, w, h }, color("--canvas"));
-    // What was shared out is hollow: nobody clocked where it begins and ends.
+    // What was shared out is hollow: where it begins and ends was not clocked.
     if (quiet && w > 3) {
       context.strokeStyle = look;
       context.lineWidth = 1;

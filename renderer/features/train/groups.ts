@@ -1,4 +1,4 @@
-/** Groups of parameters as they are typed: who trains them, and how fast. */
+/** Groups of parameters as they are typed: what trains them, and how fast. */
 import type { TrainGroup } from "../../../main/contract/views/train.ts";
 import { numberProblem } from "./numbers.ts";
 

@@ -150,7 +150,7 @@ function flatten(
   const determinant = sub(mul(a, c), mul(b, b));
   const middle = mul(add(a, c), 0.5);
   const gap = g.maximum([sub(mul(middle, middle), determinant), zero]);
-  // Who is in a list has no derivative.
+  // Which splats are in a list has no derivative.
   const longest = g.stop_gradient([add(middle, g.sqrt([gap]))]);
   const radius = mul(g.sqrt([longest]), attrs.radiusScale * DEVIATIONS);
   const direction = unitOf(o, offset);

@@ -111,8 +111,8 @@ KeyRange within(KeyRange see, size_t tile) {
 
 }  // namespace
 
-// A ring has whole tiles. Keys and values of a tile stay in the caches while all rows of a block (tokens times heads of the
-// group) use them.
+// A ring has whole tiles. Keys and values of a tile stay in the caches while all rows of a block
+// (tokens times heads of the group) use them.
 void attention_ggml(const AttentionArgs& a, size_t kv_head, size_t t0, size_t t1, void* scratch) {
   const size_t group = group_of(a), width = (a.head_dim + W - 1) / W * W, row_sums = lanes_of(a.head_dim) * width;
   const float* k = static_cast<const float*>(a.k) + kv_head * a.kv_head_stride;
