@@ -19,6 +19,7 @@ import { elementCount, formatType, sameShape, tensor } from "../../ir/type.ts";
 import type { OpBuilder } from "../opBuilder.ts";
 import { filled } from "./constants.ts";
 import { at } from "./host.ts";
+import { lines } from "./oracle.ts";
 import { scanOver } from "./turns.ts";
 
 export interface LayerAttrs {
@@ -248,4 +249,45 @@ export function layersParts(
     return own.length === 1 ? own : [g.concat(own, { axis: 0 })];
   });
   return [g.transpose([layerIn], { perm: [1, 0, 2] }), ...stacked.flat()];
+}
+
+/** By NumPy, `first` for states that are not given. `cell` makes states of what the input and the state add to the gates. */
+const RUN = `
+def first(given, count):
+    zero = np.zeros((a["layers"] * (2 if a["bidirectional"] else 1), x0.shape[0], a["hidden"]))
+    return given if len(given) > 0 else [zero] * count
+
+def run(x, wih, whh, biases, states, gates, cell):
+    hidden, directions = a["hidden"], [1, -1] if a["bidirectional"] else [1]
+    rows, ends, at = gates * hidden, [], 0
+    wih, whh, biases = wih.ravel(), whh.ravel().reshape(-1, rows, hidden), [b.ravel().reshape(-1, rows) for b in biases]
+    for layer in range(a["layers"]):
+        outs, width = [], x.shape[2]
+        for direction in directions:
+            i = len(ends)
+            w, at = wih[at : at + rows * width].reshape(rows, width), at + rows * width
+            now, seq = [state[i] for state in states], np.zeros((*x.shape[:2], hidden))
+            for t in range(x.shape[1])[::direction]:
+                of_state = now[0] @ whh[i].T + (biases[1][i] if len(biases) > 1 else 0)
+                now = cell(x[:, t] @ w.T + biases[0][i], of_state, *now)
+                seq[:, t] = now[0]
+            outs.append(seq)
+            ends.append(now)
+        x = np.concatenate(outs, 2)
+    return x, *(np.stack(state) for state in zip(*ends))
+`.trim();
+
+/** The layers of an op by NumPy. `cell` is that function in Python: from the input, from the state, states before; gives those after. */
+export function layersOracle(
+  { gates, biases, states }: Pick<Cell, "gates" | "biases" | "states">,
+  cell: string,
+): { readonly numpy: string } {
+  const behind = 3 + biases;
+  return {
+    numpy: lines(
+      RUN,
+      cell.trim(),
+      `run(x0, x1, x2, xs[3:${behind}], first(xs[${behind}:], ${states}), ${gates}, cell)`,
+    ),
+  };
 }

@@ -3,13 +3,13 @@ import type { Decomposition, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { scalarLike } from "../families/constants.ts";
 import { at } from "../families/host.ts";
-import { lines } from "../families/oracle.ts";
 import type { Cell, LayerAttrs } from "../families/recurrentLayers.ts";
 import {
   LAYERS_ON_CORE_ML,
   LAYER_ATTRIBUTES,
   inferLayers,
   layerParams,
+  layersOracle,
   layersParts,
   layersReference,
 } from "../families/recurrentLayers.ts";
@@ -38,29 +38,13 @@ const CELL: Cell = {
 
 const decompose: Decomposition<LayerAttrs, Range<5, 6>> = (g, operands, attrs) => layersParts(CELL, g, operands, attrs);
 
-/** By NumPy: layers one after the other, both directions. */
-const ORACLE = `
-def run(x, wih, whh, bih, bhh, h0, hidden, layers, both):
-    dirs, steps = (2 if both else 1), x.shape[1]
-    wih, whh = wih.ravel(), whh.ravel().reshape(-1, 3 * hidden, hidden)
-    bih, bhh = bih.ravel().reshape(-1, 3 * hidden), bhh.ravel().reshape(-1, 3 * hidden)
-    hs, at = [], 0
-    for layer in range(layers):
-        outs, width = [], x.shape[2]
-        for d in range(dirs):
-            i = layer * dirs + d
-            w, at = wih[at : at + 3 * hidden * width].reshape(3 * hidden, width), at + 3 * hidden * width
-            h, seq = h0[i], [None] * steps
-            for t in range(steps)[:: -1 if d else 1]:
-                xr, xz, xn = np.split(x[:, t] @ w.T + bih[i], 3, axis=1)
-                hr, hz, hn = np.split(h @ whh[i].T + bhh[i], 3, axis=1)
-                z = scipy.special.expit(xz + hz)
-                h = (1 - z) * np.tanh(xn + scipy.special.expit(xr + hr) * hn) + z * h
-                seq[t] = h
-            outs.append(np.stack(seq, 1) if steps else np.zeros((x.shape[0], 0, hidden))); hs.append(h)
-        x = np.concatenate(outs, 2)
-    return x, np.stack(hs)
-`.trim();
+/** By NumPy. */
+const STEP = `
+def cell(x, h, before):
+    (xr, xz, xn), (hr, hz, hn) = np.split(x, 3, axis=1), np.split(h, 3, axis=1)
+    z = scipy.special.expit(xz + hz)
+    return [(1 - z) * np.tanh(xn + scipy.special.expit(xr + hr) * hn) + z * before]
+`;
 
 export const gru: Op<"gru", LayerAttrs, Range<5, 6>, "many"> = defineOp({
   name: "gru",
@@ -73,13 +57,7 @@ export const gru: Op<"gru", LayerAttrs, Range<5, 6>, "many"> = defineOp({
   attributes: LAYER_ATTRIBUTES,
   infer: (operands, attrs) => inferLayers(CELL, operands, attrs),
   reference: (operands, attrs) => layersReference(CELL, operands, attrs),
-  oracle: {
-    numpy: lines(
-      ORACLE,
-      'zero = np.zeros((a["layers"] * (2 if a["bidirectional"] else 1), x0.shape[0], a["hidden"]))',
-      'run(x0, x1, x2, x3, x4, xs[5] if len(xs) > 5 else zero, a["hidden"], a["layers"], a["bidirectional"])',
-    ),
-  },
+  oracle: layersOracle(CELL, STEP),
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure"],

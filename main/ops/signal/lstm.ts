@@ -2,12 +2,12 @@ import { mlxCall } from "../../backends/mlx/rules.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
 import type { Decomposition, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
-import { lines } from "../families/oracle.ts";
 import type { Cell, LayerAttrs } from "../families/recurrentLayers.ts";
 import {
   LAYER_ATTRIBUTES,
   inferLayers,
   layerParams,
+  layersOracle,
   layersParts,
   layersReference,
 } from "../families/recurrentLayers.ts";
@@ -40,27 +40,13 @@ const CELL: Cell = {
 
 const decompose: Decomposition<LstmAttrs, Range<4, 6>> = (g, operands, attrs) => layersParts(CELL, g, operands, attrs);
 
-/** By NumPy: gates in the order i, f, g, o, layers one after the other, both directions. */
-const ORACLE = `
-def run(x, wih, whh, b, h0, c0, hidden, layers, both):
-    dirs, (batch, steps, _) = (2 if both else 1), x.shape
-    wih, whh, b = wih.ravel(), whh.ravel().reshape(-1, 4 * hidden, hidden), b.ravel().reshape(-1, 4 * hidden)
-    hs, cs, at = [], [], 0
-    for layer in range(layers):
-        outs, width = [], x.shape[2]
-        for d in range(dirs):
-            i = layer * dirs + d
-            w, at = wih[at : at + 4 * hidden * width].reshape(4 * hidden, width), at + 4 * hidden * width
-            h, c, seq = h0[i], c0[i], [None] * steps
-            for t in range(steps)[:: -1 if d else 1]:
-                gi, gf, gg, go = np.split(x[:, t] @ w.T + h @ whh[i].T + b[i], 4, axis=1)
-                c = scipy.special.expit(gf) * c + scipy.special.expit(gi) * np.tanh(gg)
-                h = scipy.special.expit(go) * np.tanh(c)
-                seq[t] = h
-            outs.append(np.stack(seq, 1)); hs.append(h); cs.append(c)
-        x = np.concatenate(outs, 2)
-    return x, np.stack(hs), np.stack(cs)
-`.trim();
+/** By NumPy. */
+const STEP = `
+def cell(x, h, before, c):
+    i, f, g, o = np.split(x + h, 4, axis=1)
+    after = scipy.special.expit(f) * c + scipy.special.expit(i) * np.tanh(g)
+    return [scipy.special.expit(o) * np.tanh(after), after]
+`;
 
 export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
   name: "lstm",
@@ -73,13 +59,7 @@ export const lstm: Op<"lstm", LstmAttrs, Range<4, 6>, "many"> = defineOp({
   attributes: LAYER_ATTRIBUTES,
   infer: (operands, attrs) => inferLayers(CELL, operands, attrs),
   reference: (operands, attrs) => layersReference(CELL, operands, attrs),
-  oracle: {
-    numpy: lines(
-      ORACLE,
-      'zero = np.zeros((a["layers"] * (2 if a["bidirectional"] else 1), x0.shape[0], a["hidden"]))',
-      'run(x0, x1, x2, x3, *(xs[4:] if len(xs) > 4 else (zero, zero)), a["hidden"], a["layers"], a["bidirectional"])',
-    ),
-  },
+  oracle: layersOracle(CELL, STEP),
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure", "host"],

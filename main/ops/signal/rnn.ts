@@ -3,13 +3,13 @@ import { attr } from "../../ir/attributes.ts";
 import type { Decomposition, Op, Range } from "../defineOp.ts";
 import { decomposed, defineOp } from "../defineOp.ts";
 import { at } from "../families/host.ts";
-import { lines } from "../families/oracle.ts";
 import type { Cell, LayerAttrs } from "../families/recurrentLayers.ts";
 import {
   LAYERS_ON_CORE_ML,
   LAYER_ATTRIBUTES,
   inferLayers,
   layerParams,
+  layersOracle,
   layersParts,
   layersReference,
 } from "../families/recurrentLayers.ts";
@@ -19,12 +19,12 @@ export interface RnnAttrs extends LayerAttrs {
   readonly activation: "tanh" | "relu";
 }
 
+const SIZES = { gates: 1, biases: 1, states: 1 } as const;
+
 /** h ← activation(x W + h U + b). NaN stays NaN, as in Math.max. */
 const cellOf = ({ activation }: RnnAttrs): Cell => ({
   op: "rnn",
-  gates: 1,
-  biases: 1,
-  states: 1,
+  ...SIZES,
   unit: (ofInput, ofState) => {
     const sum = at(ofInput, 0) + at(ofState, 0);
     return [activation === "tanh" ? Math.tanh(sum) : Math.max(sum, 0)];
@@ -39,25 +39,8 @@ const cellOf = ({ activation }: RnnAttrs): Cell => ({
 const decompose: Decomposition<RnnAttrs, Range<4, 5>> = (g, operands, attrs) =>
   layersParts(cellOf(attrs), g, operands, attrs);
 
-/** By NumPy: layers one after the other, both directions. */
-const ORACLE = `
-def run(x, wih, whh, b, h0, hidden, layers, both, act):
-    dirs, steps = (2 if both else 1), x.shape[1]
-    wih, whh, b = wih.ravel(), whh.ravel().reshape(-1, hidden, hidden), b.ravel().reshape(-1, hidden)
-    hs, at = [], 0
-    for layer in range(layers):
-        outs, width = [], x.shape[2]
-        for d in range(dirs):
-            i = layer * dirs + d
-            w, at = wih[at : at + hidden * width].reshape(hidden, width), at + hidden * width
-            h, seq = h0[i], [None] * steps
-            for t in range(steps)[:: -1 if d else 1]:
-                h = act(x[:, t] @ w.T + h @ whh[i].T + b[i])
-                seq[t] = h
-            outs.append(np.stack(seq, 1) if steps else np.zeros((x.shape[0], 0, hidden))); hs.append(h)
-        x = np.concatenate(outs, 2)
-    return x, np.stack(hs)
-`.trim();
+/** By NumPy. */
+const STEP = 'cell = lambda x, h, before: [np.tanh(x + h) if a["activation"] == "tanh" else np.maximum(x + h, 0)]';
 
 export const rnn: Op<"rnn", RnnAttrs, Range<4, 5>, "many"> = defineOp({
   name: "rnn",
@@ -70,14 +53,7 @@ export const rnn: Op<"rnn", RnnAttrs, Range<4, 5>, "many"> = defineOp({
   attributes: { ...LAYER_ATTRIBUTES, activation: attr.oneOf(["tanh", "relu"]) },
   infer: (operands, attrs) => inferLayers(cellOf(attrs), operands, attrs),
   reference: (operands, attrs) => layersReference(cellOf(attrs), operands, attrs),
-  oracle: {
-    numpy: lines(
-      ORACLE,
-      'zero = np.zeros((a["layers"] * (2 if a["bidirectional"] else 1), x0.shape[0], a["hidden"]))',
-      'act = np.tanh if a["activation"] == "tanh" else lambda x: np.maximum(x, 0)',
-      'run(x0, x1, x2, x3, xs[4] if len(xs) > 4 else zero, a["hidden"], a["layers"], a["bidirectional"], act)',
-    ),
-  },
+  oracle: layersOracle(SIZES, STEP),
   gradient: decomposed(decompose),
   batching: decomposed(decompose),
   traits: ["pure"],
