@@ -20,6 +20,7 @@ import type { Fault } from "../../training/fault.ts";
 import type { Ranges } from "../../passes/fewBits.ts";
 import type { Inputs, Prepared } from "../../training/recipes/recipe.ts";
 import type { StepResult, TrainingSession } from "../../training/session.ts";
+import { grouped } from "../measure/forecast.ts";
 import { othersFirst } from "../models/taskCache.ts";
 import type { TrainingFiles } from "../services.ts";
 import type { Control } from "./control.ts";
@@ -127,7 +128,10 @@ class Loop {
     const isWhole = steps >= settings.steps;
     await this.#measureTrained();
     await this.#save();
-    return this.#finish(isWhole ? "done" : "stopped", isWhole ? "It is done." : `It was stopped after ${steps} steps.`);
+    return this.#finish(
+      isWhole ? "done" : "stopped",
+      isWhole ? "It is done." : `It was stopped after ${grouped(steps)} steps.`,
+    );
   }
 
   /** Of the update behind `steps`: each batch is read once. */

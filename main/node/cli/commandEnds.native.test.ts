@@ -110,7 +110,7 @@ describe("^C", () => {
     await running.shows(/steps\/s/);
     const { code, out } = await running.interrupt();
     expect(code).toBe(INTERRUPTED);
-    expect(out).toMatch(/It was stopped after \d+ steps\./);
+    expect(out).toMatch(/It was stopped after [\d\s]+ steps\./);
     for (const name of ["ended.safetensors", "half.safetensors"]) expect(await left(name)).toEqual([name]);
   });
 

@@ -8,7 +8,7 @@ import { LARGEST_DOCUMENT, readDocument, SESSION_ENDING, sessionId } from "../..
 import type { SessionDocument, SessionRow } from "../../contract/views/session.ts";
 import { toWireError, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Sessions } from "../../engine/services.ts";
-import { writeAtomically } from "./smallFile.ts";
+import { oneAtATimeOfEach, writeAtomically } from "./smallFile.ts";
 
 /** Documents that are kept; of more, those that were saved longest ago go. */
 const MOST_SESSIONS = 200;
@@ -19,18 +19,8 @@ const ABANDONED_MS = 3_600_000;
 export function createSessions(dataFolder: string, most = MOST_SESSIONS): Sessions {
   const folder = join(dataFolder, "sessions");
   const pathOf = (session: string): string => join(folder, sessionId.parse(session) + ENDING);
-  const queues = new Map<string, Promise<unknown>>();
   /** One write of a session after the other: the last one stays. */
-  const serially = async <T>(session: string, work: () => Promise<T>): Promise<T> => {
-    const next = (queues.get(session) ?? Promise.resolve()).then(work);
-    const settled = next.catch(() => undefined);
-    queues.set(session, settled);
-    try {
-      return await next;
-    } finally {
-      if (queues.get(session) === settled) queues.delete(session);
-    }
-  };
+  const serially = oneAtATimeOfEach();
 
   const files = async (): Promise<
     readonly { readonly session: string; readonly bytes: number; readonly at: number }[]

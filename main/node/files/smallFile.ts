@@ -31,6 +31,21 @@ export function oneAtATime(): Serially {
   };
 }
 
+/** The same for files of a folder: the works of one name follow each other, and wait for no others. */
+export function oneAtATimeOfEach(): <T>(name: string, work: () => Promise<T>) => Promise<T> {
+  const queues = new Map<string, Promise<unknown>>();
+  return async (name, work) => {
+    const next = (queues.get(name) ?? Promise.resolve()).then(work);
+    const settled = next.catch(() => undefined);
+    queues.set(name, settled);
+    try {
+      return await next;
+    } finally {
+      if (queues.get(name) === settled) queues.delete(name);
+    }
+  };
+}
+
 /** The entries of a JSON file; none where there is no file, or one that `parse` refuses. */
 export async function readList<Entry>(
   file: string,

@@ -7,7 +7,7 @@ import { runId } from "../../contract/views/train.ts";
 import { throwIfCancelled, WorkbenchError } from "../../diagnostics/errors.ts";
 import type { TrainingFiles, TrainingRuns } from "../../engine/services.ts";
 import { openFileSink } from "./fileByteSource.ts";
-import { writeAtomically } from "./smallFile.ts";
+import { oneAtATimeOfEach, writeAtomically } from "./smallFile.ts";
 
 /** Runs that are kept; of more, the oldest go. */
 const MOST_RUNS = 500;
@@ -17,6 +17,8 @@ const LARGEST_RECORD = 16 << 20;
 export function createTrainingRuns(dataFolder: string, most = MOST_RUNS): TrainingRuns {
   const folder = join(dataFolder, "training");
   const pathOf = (run: string): string => join(folder, runId.parse(run) + ENDING);
+  /** A run is saved as it goes on and at its end, and nothing waits for the former: the last one stays. */
+  const serially = oneAtATimeOfEach();
   const list = async (): Promise<readonly string[]> => {
     const names = await readdir(folder).catch((): string[] => []);
     const found = await Promise.all(
@@ -46,12 +48,13 @@ export function createTrainingRuns(dataFolder: string, most = MOST_RUNS): Traini
         });
       return readFile(pathOf(run), "utf8");
     },
-    async save(run, text) {
-      const isNew = (await lstat(pathOf(run)).catch(() => undefined)) === undefined;
-      await writeAtomically(pathOf(run), text);
-      if (isNew) for (const old of (await list()).slice(most)) await rm(pathOf(old), { force: true });
-    },
-    remove: (run) => rm(pathOf(run), { force: true }),
+    save: (run, text) =>
+      serially(run, async () => {
+        const isNew = (await lstat(pathOf(run)).catch(() => undefined)) === undefined;
+        await writeAtomically(pathOf(run), text);
+        if (isNew) for (const old of (await list()).slice(most)) await rm(pathOf(old), { force: true });
+      }),
+    remove: (run) => serially(run, () => rm(pathOf(run), { force: true })),
   };
 }
 
