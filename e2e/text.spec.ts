@@ -221,6 +221,11 @@ test("a dropped text with a fault is opened at its fault; what is written is the
   const array = new Float32Array([1, 2, 3, 4, 5, 6]);
   writeFileSync(join(folder, "x.npy"), npy(array));
   await panel.getByLabel("Array for x").setInputFiles(join(folder, "x.npy"));
+  await expect(panel.getByText("x.npy")).toBeVisible();
+  // Drawn after all; then the same file once more.
+  await panel.getByRole("button", { name: "Draw it" }).click();
+  await expect(panel.getByText("drawn by the seed")).toBeVisible();
+  await panel.getByLabel("Array for x").setInputFiles(join(folder, "x.npy"));
   await panel.getByRole("button", { name: "Run it" }).click();
   const output = panel.getByRole("region", { name: "squares" });
   await expect(output).toContainText("f32[6]");

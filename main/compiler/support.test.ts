@@ -83,8 +83,11 @@ it("a region says which steps it runs, and on other backends that they run", () 
   const node = graph.nodes.at(-1)!;
   const reason = "cpu runs its 3 steps in one walk: mul, tanh, add";
   expect(supportOf(graph, node, "cpu")).toEqual({ state: "native", reason });
-  for (const backend of ["coreml", "mlx"] as const) {
-    expect(supportOf(graph, node, backend).reason).toMatch(new RegExp(`^${backend} runs its steps as`));
+  for (const [backend, title] of [
+    ["coreml", "Core ML"],
+    ["mlx", "MLX"],
+  ] as const) {
+    expect(supportOf(graph, node, backend).reason).toMatch(new RegExp(`^${title} runs its steps as`));
     expect(finish(legalise(graph, backend)).graph.nodes.map(({ op }) => op)).toEqual(["input", "mul", "tanh", "add"]);
   }
 });

@@ -145,8 +145,8 @@ export const elementwise_region: Op<"elementwise_region", RegionAttrs, AnyNumber
       when: (node) => takesTypes("elementwise_region", COMPARABLE, node),
       how: ({ attrs: { steps } }) => `its ${steps.length} steps in one walk: ${inShort(steps)}`,
     },
-    coreml: decomposed(parts, "coreml runs its steps as operators"),
-    mlx: decomposed(parts, "mlx runs its steps as calls, which it joins itself where it compiles a trace"),
+    coreml: decomposed(parts, "Core ML runs its steps as operators"),
+    mlx: decomposed(parts, "MLX runs its steps as calls, which it joins itself where it compiles a trace"),
   },
   samples: withDoubles([
     sample("a product and what is added, odd sizes", normals(1, [3, 5], [3, 5], [3, 5]), {

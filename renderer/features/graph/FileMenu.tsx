@@ -1,8 +1,8 @@
 /** The graph as a picture, and numbers for its nodes from a file and into one. */
 import type { ReactNode } from "react";
-import { useRef } from "react";
 import { Button } from "../../ui/Button.tsx";
 import { Popover } from "../../ui/Popover.tsx";
+import { useFilePicker } from "../../ui/useFilePicker.tsx";
 import { FileOut } from "../../writing/FileOut.tsx";
 import { useGraph } from "./useGraph.ts";
 import styles from "./Graph.module.css";
@@ -12,7 +12,11 @@ export function FileMenu(): ReactNode {
   const make = useGraph((s) => s.makePicture);
   const saveData = useGraph((s) => s.saveNodeData);
   const openData = useGraph((s) => s.openNodeData);
-  const file = useRef<HTMLInputElement>(null);
+  const picker = useFilePicker({
+    label: "Open node data",
+    accept: ".json,application/json",
+    onFiles: ([file]) => void openData(file),
+  });
   return (
     <Popover label="Save or overlay the graph" trigger="Save" width={290} firm>
       <div className={styles["files"]}>
@@ -35,22 +39,10 @@ export function FileMenu(): ReactNode {
         <Button small onClick={saveData}>
           Save
         </Button>
-        <Button small onClick={() => file.current?.click()}>
+        <Button small onClick={picker.open}>
           Open…
         </Button>
-        <input
-          ref={file}
-          type="file"
-          hidden
-          accept=".json,application/json"
-          aria-label="Open node data"
-          onChange={(event) => {
-            const [chosen] = event.target.files ?? [];
-            if (chosen !== undefined) void openData(chosen);
-            // The same file may be opened again.
-            event.target.value = "";
-          }}
-        />
+        {picker.input}
       </div>
     </Popover>
   );

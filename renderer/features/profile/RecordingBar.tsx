@@ -1,12 +1,12 @@
 /** Which recording is shown, which one beside it, and files of both. */
 import type { ReactNode } from "react";
-import { useRef } from "react";
 import { recordingTitle, RECORDING_SUFFIX } from "../../../main/contract/recordings/recordingFile.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
 import { ChoiceField } from "../../ui/fields.tsx";
 import { Popover } from "../../ui/Popover.tsx";
+import { useFilePicker } from "../../ui/useFilePicker.tsx";
 import type { KeptRecording, ProfileSlice } from "./slice.ts";
 import styles from "./Profile.module.css";
 
@@ -52,7 +52,11 @@ function FileMenu(): ReactNode {
   const save = useProfile((s) => s.saveRecording);
   const trace = useProfile((s) => s.saveTrace);
   const remove = useProfile((s) => s.removeRecording);
-  const file = useRef<HTMLInputElement>(null);
+  const picker = useFilePicker({
+    label: "Open a recording",
+    accept: `${RECORDING_SUFFIX},.json,application/json`,
+    onFiles: ([file]) => void open(file),
+  });
   return (
     <Popover label="Files of recordings" trigger="Files" width={380} firm>
       <div className={styles["files"]}>
@@ -60,7 +64,7 @@ function FileMenu(): ReactNode {
         <Button small disabled={shown === null} onClick={save}>
           Save
         </Button>
-        <Button small onClick={() => file.current?.click()}>
+        <Button small onClick={picker.open}>
           {shown === null ? "Open…" : "Compare with…"}
         </Button>
         <p>{second === null ? "A trace, for Perfetto" : "Both as traces, for Perfetto"}</p>
@@ -78,19 +82,7 @@ function FileMenu(): ReactNode {
         >
           Remove
         </Button>
-        <input
-          ref={file}
-          type="file"
-          hidden
-          accept={`${RECORDING_SUFFIX},.json,application/json`}
-          aria-label="Open a recording"
-          onChange={(event) => {
-            const [chosen] = event.target.files ?? [];
-            if (chosen !== undefined) void open(chosen);
-            // The same file may be opened again.
-            event.target.value = "";
-          }}
-        />
+        {picker.input}
       </div>
     </Popover>
   );

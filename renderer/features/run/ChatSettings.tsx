@@ -1,11 +1,12 @@
 /** What the chat template is told besides the messages: tools that the model may call, and its variables. */
 import type { ReactNode } from "react";
-import { useId, useRef } from "react";
+import { useId } from "react";
 import { LONGEST_JSON } from "../../../main/contract/views/chat.ts";
 import { current } from "../../session/async.ts";
 import { textOf } from "../../session/droppedFile.ts";
 import { Button } from "../../ui/Button.tsx";
 import { ChoiceField } from "../../ui/fields.tsx";
+import { useFilePicker } from "../../ui/useFilePicker.tsx";
 import { toolNames, wrongTools, wrongVariables } from "./request.ts";
 import { useRun } from "./useRun.ts";
 import styles from "./Run.module.css";
@@ -67,28 +68,20 @@ export function ChatSettings(): ReactNode {
 function ToolsFile(): ReactNode {
   const set = useRun((s) => s.setParameters);
   const notifyError = useRun((s) => s.notifyError);
-  const picker = useRef<HTMLInputElement>(null);
   const read = (file: File): Promise<void> =>
     textOf(file, LONGEST_JSON).then(
       (tools) => set({ tools }),
       (error: unknown) => notifyError("The tools could not be read", error),
     );
+  const picker = useFilePicker({
+    label: "File of tools",
+    accept: ".json,application/json",
+    onFiles: ([file]) => void read(file),
+  });
   return (
     <>
-      <input
-        ref={picker}
-        type="file"
-        hidden
-        accept=".json,application/json"
-        aria-label="File of tools"
-        onChange={(event) => {
-          const [chosen] = event.target.files ?? [];
-          if (chosen !== undefined) void read(chosen);
-          // The same file can be chosen again.
-          event.target.value = "";
-        }}
-      />
-      <Button small onClick={() => picker.current?.click()}>
+      {picker.input}
+      <Button small onClick={picker.open}>
         From a file…
       </Button>
     </>

@@ -8,6 +8,7 @@ import { plainMessage } from "../../ui/ErrorNote.tsx";
 import { plural } from "../../ui/format.ts";
 import { GrowingText } from "../../ui/GrowingText.tsx";
 import { Segmented } from "../../ui/Segmented.tsx";
+import { useFilePicker } from "../../ui/useFilePicker.tsx";
 import { AttachmentChips } from "./AttachmentChips.tsx";
 import { Parameters } from "./Parameters.tsx";
 import { useRun } from "./useRun.ts";
@@ -134,22 +135,15 @@ function SendButton(): ReactNode {
 
 function Attach(): ReactNode {
   const attach = useRun((s) => s.attach);
-  const picker = useRef<HTMLInputElement>(null);
+  const picker = useFilePicker({
+    label: "Text files to attach",
+    multiple: true,
+    onFiles: (files) => void attach(files),
+  });
   return (
     <>
-      <input
-        ref={picker}
-        type="file"
-        multiple
-        hidden
-        aria-label="Text files to attach"
-        onChange={(event) => {
-          void attach([...(event.target.files ?? [])]);
-          // The same file can be chosen again.
-          event.target.value = "";
-        }}
-      />
-      <IconButton label="Attach text files" onClick={() => picker.current?.click()}>
+      {picker.input}
+      <IconButton label="Attach text files" onClick={picker.open}>
         <Paperclip size={14} aria-hidden="true" />
       </IconButton>
     </>

@@ -4,6 +4,7 @@ import type { KeyboardEvent, ReactNode } from "react";
 import { useMemo, useRef, useState } from "react";
 import { Button, IconButton } from "../../ui/Button.tsx";
 import { cx } from "../../ui/cx.ts";
+import { useFilePicker } from "../../ui/useFilePicker.tsx";
 import type { Conversation } from "./conversation.ts";
 import { conversationName, wordsOf } from "./conversation.ts";
 import { allConversations } from "./conversationSlice.ts";
@@ -66,25 +67,17 @@ export function ConversationList({ filter }: { readonly filter: string }): React
 
 function Import(): ReactNode {
   const read = useRun((s) => s.importConversation);
-  const file = useRef<HTMLInputElement>(null);
+  const picker = useFilePicker({
+    label: "A conversation saved as JSON",
+    accept: ".json,application/json",
+    onFiles: ([file]) => void read(file),
+  });
   return (
     <>
-      <IconButton label="Open a conversation saved as JSON" onClick={() => file.current?.click()}>
+      <IconButton label="Open a conversation saved as JSON" onClick={picker.open}>
         <FolderOpen size={14} aria-hidden="true" />
       </IconButton>
-      <input
-        ref={file}
-        type="file"
-        hidden
-        accept=".json,application/json"
-        aria-label="A conversation saved as JSON"
-        onChange={(event) => {
-          const [chosen] = event.target.files ?? [];
-          // The same file may be opened again.
-          event.target.value = "";
-          if (chosen !== undefined) void read(chosen);
-        }}
-      />
+      {picker.input}
     </>
   );
 }

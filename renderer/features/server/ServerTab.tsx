@@ -3,7 +3,10 @@ import type { ReactNode } from "react";
 import { useEffect } from "react";
 import { LARGEST_CONTEXT } from "../../../main/contract/views/common.ts";
 import type { ServerStatus } from "../../../main/contract/views/server.ts";
+import { deviceTitle } from "../../devices/choices.ts";
 import { DevicePicker } from "../../devices/DevicePicker.tsx";
+import { useDevices } from "../../devices/useDevices.ts";
+import { current } from "../../session/async.ts";
 import { fileTitles } from "../../session/fileTitles.ts";
 import { Button } from "../../ui/Button.tsx";
 import { Card, Note } from "../../ui/Card.tsx";
@@ -169,6 +172,7 @@ type Running = NonNullable<ServerStatus["running"]>;
 function RunningCard({ running }: { readonly running: Running }): ReactNode {
   const busy = useServer((s) => s.serverBusy !== null);
   const stop = useServer((s) => s.stopServer);
+  const devices = useDevices((s) => current(s.info)?.devices ?? null);
   const { url, key, models, answering, waiting, served, device, context, keepsTexts } = running;
   return (
     <Card
@@ -204,7 +208,7 @@ function RunningCard({ running }: { readonly running: Running }): ReactNode {
         </dd>
         <dt>Runs on</dt>
         <dd>
-          {device}, up to {count(context)} positions where the model knows as many,{" "}
+          {deviceTitle(devices, device)}, up to {count(context)} positions where the model knows as many,{" "}
           {keepsTexts ? "texts are kept in the log" : "no texts are kept"}
         </dd>
       </dl>

@@ -1,6 +1,6 @@
 /** The template with a conversation: its text, its tokens, what it does with each role, calls there and back, another template. */
 import type { ReactNode } from "react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { LONGEST_JSON } from "../../../main/contract/views/chat.ts";
 import type { TemplateAbilityView, TemplateReportView } from "../../../main/contract/views/template.ts";
 import { TEMPLATE_SAMPLES } from "../../../main/contract/views/template.ts";
@@ -15,6 +15,7 @@ import { plural } from "../../ui/format.ts";
 import { Segmented } from "../../ui/Segmented.tsx";
 import { Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
+import { useFilePicker } from "../../ui/useFilePicker.tsx";
 import type { TemplateSlice } from "./slice.ts";
 import styles from "./Template.module.css";
 
@@ -99,28 +100,20 @@ function OtherTemplate({
   readonly onChange: (other: { readonly name: string; readonly text: string } | null) => void;
 }): ReactNode {
   const notifyError = useTemplate((s) => s.notifyError);
-  const picker = useRef<HTMLInputElement>(null);
   const read = (file: File): Promise<void> =>
     textOf(file, LONGEST_JSON).then(
       (text) => onChange({ name: file.name, text }),
       (error: unknown) => notifyError("The template could not be read", error),
     );
+  const picker = useFilePicker({
+    label: "File of another template",
+    accept: ".jinja,.jinja2,.json,.txt",
+    onFiles: ([file]) => void read(file),
+  });
   return (
     <span className={styles["buttons"]}>
-      <input
-        ref={picker}
-        type="file"
-        hidden
-        accept=".jinja,.jinja2,.json,.txt"
-        aria-label="File of another template"
-        onChange={(event) => {
-          const [chosen] = event.target.files ?? [];
-          if (chosen !== undefined) void read(chosen);
-          // The same file can be chosen again.
-          event.target.value = "";
-        }}
-      />
-      <Button small title="A .jinja file, or the model’s tokenizer_config.json" onClick={() => picker.current?.click()}>
+      {picker.input}
+      <Button small title="A .jinja file, or the model’s tokenizer_config.json" onClick={picker.open}>
         {name === null ? "Compare with…" : `Against ${name}`}
       </Button>
       {name === null ? null : (

@@ -8,6 +8,7 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { NumberField } from "../../ui/fields.tsx";
 import { bytes } from "../../ui/format.ts";
 import { Progress } from "../../ui/states.tsx";
+import { useFilePicker } from "../../ui/useFilePicker.tsx";
 import { symbolsOf } from "./asked.ts";
 import { RunResults } from "./RunResults.tsx";
 import { useText } from "./useText.ts";
@@ -80,15 +81,6 @@ function Inputs(): ReactNode {
   const inputs = useText((s) => (s.textDraft === null ? current(s.textReport)?.graph?.inputs : undefined) ?? NO_INPUTS);
   const form = useText((s) => s.graphForm);
   const setForm = useText((s) => s.setGraphForm);
-  const notify = useText((s) => s.notifyError);
-  const take = async (input: string, file: File): Promise<void> => {
-    try {
-      const sent = new Uint8Array(await file.arrayBuffer());
-      setForm({ inputs: { ...form.inputs, [input]: { name: file.name, bytes: sent } } });
-    } catch (error) {
-      notify(`${file.name} could not be read`, error);
-    }
-  };
   return (
     <div className={styles["inputs"]}>
       <NumberField
@@ -110,37 +102,46 @@ function Inputs(): ReactNode {
           onChange={(size) => setForm({ symbols: { ...form.symbols, [symbol]: size } })}
         />
       ))}
-      {inputs.map(({ name, type }) => {
-        const given = form.inputs[name];
-        return (
-          <label key={name} className={styles["input"]}>
-            <b>{name}</b> <code>{type}</code>
-            <span>{given === undefined ? "drawn by the seed" : "name" in given ? given.name : given.path}</span>
-            <input
-              type="file"
-              accept=".npy,.npz"
-              aria-label={`Array for ${name}`}
-              title={`A .npy or .npz file of at most ${bytes(LARGEST_SENT_ARRAY)}`}
-              onChange={({ target }) => {
-                const file = target.files?.[0];
-                if (file !== undefined) void take(name, file);
-              }}
-            />
-            {given === undefined ? null : (
-              <Button
-                small
-                onClick={() =>
-                  setForm({
-                    inputs: Object.fromEntries(Object.entries(form.inputs).filter(([each]) => each !== name)),
-                  })
-                }
-              >
-                Draw it
-              </Button>
-            )}
-          </label>
-        );
-      })}
+      {inputs.map((input) => (
+        <Input key={input.name} {...input} />
+      ))}
+    </div>
+  );
+}
+
+/** Drawn by the seed, or an array from a file. */
+function Input({ name, type }: { readonly name: string; readonly type: string }): ReactNode {
+  const given = useText((s) => s.graphForm.inputs);
+  const setForm = useText((s) => s.setGraphForm);
+  const notify = useText((s) => s.notifyError);
+  const take = async (file: File): Promise<void> => {
+    try {
+      const sent = new Uint8Array(await file.arrayBuffer());
+      setForm({ inputs: { ...given, [name]: { name: file.name, bytes: sent } } });
+    } catch (error) {
+      notify(`${file.name} could not be read`, error);
+    }
+  };
+  const picker = useFilePicker({
+    label: `Array for ${name}`,
+    accept: ".npy,.npz",
+    onFiles: ([file]) => void take(file),
+  });
+  const own = given[name];
+  const { [name]: _own, ...others } = given;
+  return (
+    <div className={styles["input"]}>
+      <b>{name}</b> <code>{type}</code>
+      <span>{own === undefined ? "drawn by the seed" : "name" in own ? own.name : own.path}</span>
+      {picker.input}
+      <Button small title={`A .npy or .npz file of at most ${bytes(LARGEST_SENT_ARRAY)}`} onClick={picker.open}>
+        From a file…
+      </Button>
+      {own === undefined ? null : (
+        <Button small onClick={() => setForm({ inputs: others })}>
+          Draw it
+        </Button>
+      )}
     </div>
   );
 }
