@@ -104,6 +104,11 @@ test("a graph of the gallery is edited, mended, routed, run on three devices and
   await output.getByRole("button", { name: "Next" }).click();
   await expect(output.getByRole("cell", { name: "[0, 63]" })).toBeVisible();
   findings.push(...(await station(page, "text-run")));
+
+  const exported = await showTab(page, "Export");
+  await exported.getByLabel("Where to write the package").fill(join(folder, "filter.mlpackage"));
+  await exported.getByRole("button", { name: "Export", exact: true }).click();
+  await expect(exported.getByText(/^Written in/)).toBeVisible({ timeout: 30_000 });
   expect(findings).toEqual([]);
   expect(errors).toEqual([]);
 });

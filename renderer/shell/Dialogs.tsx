@@ -123,7 +123,11 @@ function Shortcuts(): ReactNode {
 }
 
 function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const [path, setPath] = useState("");
+  // What could not be opened is mended, and not typed again.
+  const wrong = useWorkbench(({ model, source }) =>
+    model.kind === "failed" && source?.kind === "path" ? source.path : "",
+  );
+  const [path, setPath] = useState(wrong);
   const openPaths = useWorkbench((state) => state.openPaths);
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -140,6 +144,7 @@ function PathForm({ onClose }: { readonly onClose: () => void }): ReactNode {
         value={path}
         autoFocus
         spellCheck={false}
+        onFocus={(event) => event.target.select()}
         onChange={(event) => setPath(event.target.value)}
       />
       <p className={styles["quiet"]}>

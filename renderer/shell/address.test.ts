@@ -54,6 +54,23 @@ async function bound(options: Parameters<typeof createStoreOver>[0] = {}) {
 const at = (tab: string): string => `#open=offer:sample&tab=${tab}`;
 
 describe("the address of a window", () => {
+  it("leads from a page of the first screen back to it, and there again", async () => {
+    const { get, go, steps, shows } = await bound();
+    get().showStartPage("server");
+    await shows("#tab=server");
+    expect(steps).toHaveLength(2);
+    go(-1);
+    await until(() => get().startPage === "first");
+    go(1);
+    await until(() => get().startPage === "server");
+    // A model in between.
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    await get().open(SAMPLE);
+    await shows(at("overview"));
+    go(-1);
+    await until(() => get().model.kind === "idle" && get().startPage === "server");
+  });
+
   it("follows model and tab, and back and forward lead through them", async () => {
     const { get, go, steps, shows } = await bound();
     await get().open(SAMPLE);

@@ -6,6 +6,7 @@ import { current } from "../session/async.ts";
 import { titleOf } from "../session/openSource.ts";
 import type { WorkbenchState, WorkbenchStore } from "./store.ts";
 import { shownTabs } from "./tabs.ts";
+import type { StartPageName } from "./windowSlice.ts";
 
 /** What a model takes with it when it opens is there by then. */
 const SETTLED_MS = 60;
@@ -25,9 +26,12 @@ interface Step {
 const droppedName = ({ source }: WorkbenchState): string | null =>
   source?.kind === "file" || source?.kind === "text" ? titleOf(source) : null;
 
+/** What works without a model has the name of its tab. */
+const startPageOf = (tab: Address["tab"]): StartPageName => (tab === "server" || tab === "train" ? tab : "first");
+
 export function addressOf(state: WorkbenchState): Address {
-  const { source, tab, selection } = state;
-  if (current(state.model) === null) return { open: null, tab: null, op: null };
+  const { source, tab, selection, startPage } = state;
+  if (current(state.model) === null) return { open: null, tab: startPage === "first" ? null : startPage, op: null };
   const op =
     selection.kind === "node" && isRouted(selection.key.stage)
       ? { backend: selection.key.stage.backend, phase: selection.key.phase, node: selection.node }
@@ -35,9 +39,10 @@ export function addressOf(state: WorkbenchState): Address {
   return { open: openOf(source), tab, op };
 }
 
-/** Shows what the address says of the open model. */
+/** Shows what the address says of the open model, or of the first screen. */
 export function showView(store: WorkbenchStore, { tab, op }: Address): void {
   const { get } = { get: store.getState };
+  if (get().model.kind === "idle") get().showStartPage(startPageOf(tab));
   if (tab !== null && shownTabs(get()).includes(tab) && get().tab !== tab) get().setTab(tab);
   if (op === null) return;
   const model = current(get().model)?.model;
@@ -86,12 +91,16 @@ export function bindAddress(store: WorkbenchStore, bar: Bar = window): void {
     const text = addressText(address);
     const step: Step = { dropped: droppedName(state) };
     if (text === addressText(before) && (bar.history.state as Step | null)?.dropped === step.dropped) return;
-    const isStep = address.open !== before.open || (before.tab !== null && address.tab !== before.tab);
+    // The tab that a link leaves open is none.
+    const isTabStep = address.tab !== before.tab && (before.tab !== null || address.open === null);
+    const isStep = address.open !== before.open || isTabStep;
     const url = bar.location.pathname + bar.location.search + text;
     if (isStep && following === 0) bar.history.pushState(step, "", url);
     else bar.history.replaceState(step, "", url);
   };
-  const seen = (state: WorkbenchState): readonly unknown[] => [state.model, state.source, state.tab, state.selection];
+  const seen = (state: WorkbenchState): readonly unknown[] => [
+    ...[state.model, state.source, state.tab, state.selection, state.startPage],
+  ];
   let before: readonly unknown[] = [];
   store.subscribe((state) => {
     const now = seen(state);

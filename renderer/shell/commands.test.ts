@@ -41,6 +41,16 @@ it("shows what is to be written, also after another was shown", async () => {
   expect(rankCommands("quantize")[0]?.id).toBe("file.quantize");
 });
 
+it("has no benchmark and no recording where a graph alone is open, but its export", async () => {
+  const { store, get } = await openSample();
+  const commands = commandsOver(store);
+  const offered = () => (["model.bench", "model.profile", "file.export"] as const).map((id) => commands[id].enabled());
+  expect(offered()).toEqual([true, true, true]);
+  const overview = current(get().model)!;
+  store.setState({ model: { kind: "ready", value: { ...overview, kind: "text", file: null } } });
+  expect(offered()).toEqual([false, false, true]);
+});
+
 it("offers neither without a model", async () => {
   const { store } = await createStoreOver();
   const commands = commandsOver(store);

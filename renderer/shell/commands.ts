@@ -44,6 +44,14 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
   const withModel = (run: () => void): BoundCommand => ({ run, enabled: () => model() !== null });
   const withGraph = (run: () => void): BoundCommand => ({ run, enabled: () => model()?.canGraph.ok === true });
   const withRun = (run: () => void): BoundCommand => ({ run, enabled: () => model()?.canRun.ok === true });
+  /** What is started in a tab that not every model has. */
+  const runIn = (name: Tab, start: () => void): BoundCommand => ({
+    run: () => {
+      get().setTab(name);
+      start();
+    },
+    enabled: () => model()?.canRun.ok === true && shownTabs(get()).includes(name),
+  });
   const tab = (name: Tab): BoundCommand => ({
     run: () => {
       get().setTab(name);
@@ -165,14 +173,8 @@ export function createCommands({ store, shell, pickFile, pickSession }: CommandT
     },
     "model.compare": tab("compare"),
     "model.faster": always(() => get().showDialog("pair")),
-    "model.bench": withRun(() => {
-      get().setTab("bench");
-      void get().startBench();
-    }),
-    "model.profile": withRun(() => {
-      get().setTab("profile");
-      void get().startProfile();
-    }),
+    "model.bench": runIn("bench", () => void get().startBench()),
+    "model.profile": runIn("profile", () => void get().startProfile()),
     "model.train": {
       run: () => void get().startTraining(),
       enabled: () => get().askedTraining()?.ok === true && !isTraining(get()),
@@ -258,7 +260,7 @@ export const isAtStart = ({ model }: Pick<WorkbenchState, "model">): boolean =>
 
 /** Why there is no package of this model, nor a plan for one. */
 export const exportRefusal = (model: Pick<Overview, "canExport" | "canGraph" | "file">): string | null =>
-  model.canExport.ok || hasPlan(model) ? null : model.canExport.sentence;
+  hasPlan(model) ? null : model.canExport.sentence;
 
 /** To the view that a key has chosen, unless it has put the focus somewhere itself; in the graph to the canvas. */
 export function focusView(): void {

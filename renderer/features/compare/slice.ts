@@ -260,10 +260,10 @@ export function createCompareSlice({
   const measurable = ({ backend }: Subject) => measurableOn(backend, current(get().info)?.devices ?? []);
 
   const refusalOf = ({ a, b }: Asked): string | null => {
-    for (const { subject } of [a, b]) {
-      const found = measurable(subject);
-      if ("why" in found) return found.why;
-    }
+    const found = [a, b].map(({ subject }) => measurable(subject));
+    for (const each of found) if ("why" in each) return each.why;
+    const [onA, onB] = found.map((each) => ("device" in each ? each.device : ""));
+    if (a.model === b.model && onA === onB) return "Both sides are the same model on the same device.";
     const open = current(get().model);
     const all = [...(open === null ? [] : [open]), ...opened.values()];
     const cannot = [a, b].map(({ model }) => all.find((each) => each.model === model)?.canMeasure);

@@ -16,9 +16,9 @@ export interface ExportSlice {
   readonly exportActions: WriteActions;
 }
 
-/** What a package would be is known from the header; only writing it needs the weights. */
-export const hasPlan = (model: Pick<Overview, "canGraph" | "file">): boolean =>
-  model.canGraph.ok && model.file !== null;
+/** What a package would be is known from the header; only writing it needs the weights. A graph in text has no file. */
+export const hasPlan = (model: Pick<Overview, "canExport" | "canGraph" | "file">): boolean =>
+  model.canExport.ok || (model.canGraph.ok && model.file !== null);
 
 export function createExportSlice(tools: SliceTools<ExportSlice>): ExportSlice {
   const { engine, set, get, on, emit } = tools;
