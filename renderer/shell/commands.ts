@@ -260,7 +260,7 @@ export const isAtStart = ({ model }: Pick<WorkbenchState, "model">): boolean =>
 
 /** Why there is no package of this model, nor a plan for one. */
 export const exportRefusal = (model: Pick<Overview, "canExport" | "canGraph" | "file">): string | null =>
-  hasPlan(model) ? null : model.canExport.sentence;
+  model.canExport.ok || hasPlan(model) ? null : model.canExport.sentence;
 
 /** To the view that a key has chosen, unless it has put the focus somewhere itself; in the graph to the canvas. */
 export function focusView(): void {

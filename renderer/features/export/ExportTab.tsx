@@ -26,7 +26,7 @@ export function ExportTab(): ReactNode {
   const state = useExport((s) => s.exporting);
   const actions = useExport((s) => s.exportActions);
   if (overview === null) return null;
-  if (!hasPlan(overview))
+  if (!overview.canExport.ok && !hasPlan(overview))
     return (
       <Empty title="This cannot be exported here">
         {overview.canExport.sentence} {overview.canExport.hint ?? ""}
