@@ -103,9 +103,10 @@ const DTYPE_KINDS = {
 /** The plain dtype where it is one of a kind, or an IR_TYPE error that names its source. */
 export function dtypeAmong(kind: keyof typeof DTYPE_KINDS, type: ElementType, source: string): DType {
   const dtype = plainDType(type, source);
-  if (!DTYPE_KINDS[kind](dtype))
-    throw new WorkbenchError("IR_TYPE", `[${source}] operand: got ${dtype}, expected ${kind}`, {
-      hint: "Insert a cast.",
-    });
+  if (!DTYPE_KINDS[kind](dtype)) {
+    const [how, hint] =
+      dtype === "c64" ? [", which from_complex makes of it", "Insert from_complex."] : ["", "Insert a cast."];
+    throw new WorkbenchError("IR_TYPE", `[${source}] operand: got ${dtype}, expected ${kind}${how}`, { hint });
+  }
   return dtype;
 }

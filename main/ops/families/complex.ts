@@ -16,11 +16,15 @@ import type { OpBuilder } from "../opBuilder.ts";
 import { at, broadcastData, numbersOf } from "./host.ts";
 import { normals, sample, uniform, values, withDoubles } from "./samples.ts";
 
+/** What is said behind an operand that is no block. */
+export const asBlock = ({ dtype }: TensorType): string =>
+  dtype === "c64" ? "floats [.., 2N], which from_complex makes of it" : "floats [.., 2N]";
+
 /** How many numbers the last axis holds. */
 export function countOf(op: string, x: TensorType): number {
   const size = x.shape.at(-1);
   if (!isFloat(x.dtype) || typeof size !== "number" || size % 2 !== 0)
-    throw new WorkbenchError("IR_SHAPE", `[${op}] operand: got ${formatType(x)}, expected floats [.., 2N]`, {
+    throw new WorkbenchError("IR_SHAPE", `[${op}] operand: got ${formatType(x)}, expected ${asBlock(x)}`, {
       hint: "The real parts come first, then the imaginary parts: concat joins them.",
     });
   return size / 2;

@@ -7,6 +7,7 @@ import { formatType, tensor } from "../../ir/type.ts";
 import type { Op } from "../defineOp.ts";
 import { defineOp, unsupported } from "../defineOp.ts";
 import { REALS, cpuKernel } from "../../backends/cpu/rules.ts";
+import { asBlock } from "../families/complex.ts";
 import { at } from "../families/host.ts";
 import { normal, sample, values, withDoubles } from "../families/samples.ts";
 import { lines } from "../families/oracle.ts";
@@ -52,7 +53,7 @@ export const fft: Op<"fft", FftAttrs, 1> = defineOp({
   infer: ([x]) => {
     const size = x.shape.at(-1);
     if (!isFloat(x.dtype) || typeof size !== "number" || size < 2 || size % 2 !== 0)
-      throw new WorkbenchError("IR_SHAPE", `[fft] operand: got ${formatType(x)}, expected floats [.., 2N]`);
+      throw new WorkbenchError("IR_SHAPE", `[fft] operand: got ${formatType(x)}, expected ${asBlock(x)}`);
     return tensor(plainDType(x.dtype, "fft"), x.shape);
   },
   reference: ([x], attrs) => {
