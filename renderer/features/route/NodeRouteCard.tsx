@@ -62,7 +62,7 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
         <b>On MLX</b>{" "}
         {truths.mlx === null ? (
           <button type="button" className={styles["link"]} onClick={() => void loadOnMlx()}>
-            look at it
+            Show what MLX would do
           </button>
         ) : (
           <MlxSign state={truths.mlx.state} />
