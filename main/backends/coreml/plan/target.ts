@@ -199,15 +199,19 @@ function optionWords(options: TargetOptions | undefined): readonly string[] {
 }
 
 /** "M2 family · macOS 15 · CPU and Neural Engine · f16 weights · 4096 tokens · decode". */
-export function targetTitle(target: PlanTarget): string {
+export const targetTitle = (target: PlanTarget): string => titleOf(target, [`${target.context} tokens`, target.phase]);
+
+/** Of a graph without a model, which has neither a context nor phases. */
+export const graphTargetTitle = (target: PlanTarget): string => titleOf(target, []);
+
+function titleOf(target: PlanTarget, step: readonly string[]): string {
   const units = UNITS.find((u) => u.id === target.units)?.title ?? target.units;
   return [
     chipOf(target.chip).title,
     systemOf(target.os).title,
     units,
     weightsText(target.profile),
-    `${target.context} tokens`,
-    target.phase,
+    ...step,
     ...optionWords(target.options),
   ].join(" · ");
 }
