@@ -119,7 +119,7 @@ describe("folding", () => {
     for (const node of nodesOf("attention").slice(1)) device[node] = 0;
     const byDevice = classify(model, device);
     const note = (name: string): string => oddNote(model, groupNamed(name), byDevice, device, () => "GPU");
-    expect(note("block 0")).toBe("attention made for all");
+    expect(note("block 0")).toBe("attention made once for all blocks");
     device.fill(1);
     device[nodesOf("attention")[5]!] = 0;
     expect(oddNote(model, groupNamed("block 5"), classify(model, device), device, () => "GPU")).toBe(

@@ -187,7 +187,7 @@ export function oddNote(
     else if (column !== null && (column[node] ?? 0) !== (column[other] ?? 0)) {
       // What is placed on one side only runs nowhere else: equal operations of all blocks are made once.
       if (column[node] === 0) shared.add(`${opName(view, node)} taken from another block`);
-      else if (column[other] === 0) shared.add(`${opName(view, node)} made for all`);
+      else if (column[other] === 0) shared.add(`${opName(view, node)} made once for all blocks`);
       else found.add(`${opName(view, node)} on ${nameOf(column[node] ?? 0)}`);
     }
   }

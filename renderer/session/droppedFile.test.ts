@@ -54,7 +54,10 @@ describe("what was dropped", () => {
     expect(names(studio)).toEqual(["a.gguf", "b.gguf", "one-Q4.gguf", "two-Q8.gguf"]);
     expect([...(studio[2]?.beside.keys() ?? [])]).toEqual(["one-Q4.gguf"]);
     expect(modelsOfFolder("M", folder("config.json", "notes.txt"))).toEqual([]);
-    expect(noModelIn("x.mlpackage", folder("Manifest.json")).message).toMatch(/Core ML package/u);
+    expect(noModelIn("x.mlpackage", folder("Manifest.json")).message).toBe(
+      "[x.mlpackage] not a GGUF: got a Core ML package, expected a model file",
+    );
+    expect(noModelIn("x", folder("notes.txt")).message).toMatch(/^\[folder\] the folder x: got no GGUF/u);
   });
 });
 

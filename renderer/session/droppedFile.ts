@@ -77,11 +77,18 @@ export function modelsOfFolder(folder: string, files: ReadonlyMap<string, File>)
 
 /** A folder without a model: what it has instead. */
 export function noModelIn(folder: string, files: ReadonlyMap<string, File>): WorkbenchError {
-  const names = [...files.keys()];
-  const what = names.some((name) => name === "Manifest.json")
-    ? "a Core ML package, which is written here and not opened"
-    : "no GGUF file, and no config.json with safetensors files";
-  return new WorkbenchError("INPUT_UNREADABLE", `[folder] ${folder}: got ${what}, expected a model`, {
+  // As where a path is opened.
+  if (files.has("Manifest.json"))
+    return new WorkbenchError(
+      "INPUT_NOT_GGUF",
+      `[${folder}] not a GGUF: got a Core ML package, expected a model file`,
+      {
+        hint: "Packages are written here, not opened: open the GGUF or the Hugging Face folder that it was made from.",
+      },
+    );
+  const what = "no GGUF file, and no config.json with safetensors files";
+  // Not at the start, where a message gets a capital.
+  return new WorkbenchError("INPUT_UNREADABLE", `[folder] the folder ${folder}: got ${what}, expected a model`, {
     hint: "Drop a .gguf file (of a split model, all its parts), or the folder of a Hugging Face model.",
   });
 }

@@ -8,6 +8,7 @@ import type { TargetSpec } from "../../main/contract/views/common.ts";
 import type { DeviceInfo } from "../../main/contract/views/engine.ts";
 import type { Backend } from "../../main/contract/views/graph.ts";
 import { BACKENDS, backendTitle } from "../../main/contract/views/graph.ts";
+import { isGraphAlone } from "../../main/contract/views/model.ts";
 import type { TargetList } from "../../main/contract/views/route.ts";
 import { deviceTitle } from "../devices/choices.ts";
 import { backendOf, runnerOf } from "../devices/runner.ts";
@@ -29,6 +30,7 @@ export function TargetForm(): ReactNode {
   const devices = useWorkbench((state) => current(state.info)?.devices ?? null);
   const trained = useWorkbench((state) => current(state.model)?.context.trained ?? null);
   const setTarget = useWorkbench((state) => state.setTarget);
+  const isGraph = useWorkbench((state) => isGraphAlone(current(state.model)?.kind ?? "model"));
   if (target === null || targets === null) return null;
   const change = (part: Partial<TargetSpec>): void => setTarget({ ...target, ...part });
   const { here } = targets;
@@ -84,9 +86,11 @@ export function TargetForm(): ReactNode {
         />
       </div>
       <p className={styles["quiet"]}>
-        {trained === null
-          ? "The file does not say for how many tokens the model was trained."
-          : `The model was trained on ${count(trained)} tokens; a longer context is not offered.`}
+        {isGraph
+          ? "A graph has no context of its own: a symbol that it leaves open is as large as this."
+          : trained === null
+            ? "The file does not say for how many tokens the model was trained."
+            : `The model was trained on ${count(trained)} tokens; a longer context is not offered.`}
       </p>
       <MemoryLine />
       {here !== null && JSON.stringify({ ...here, context: target.context }) !== JSON.stringify(target) ? (

@@ -229,20 +229,23 @@ function SubjectPick(): ReactNode {
   const backend = useWorkbench((state) => state.backend);
   const target = useWorkbench((state) => state.target);
   const targets = useWorkbench((state) => current(state.targets));
+  const isGraph = useWorkbench((state) => isGraphAlone(current(state.model)?.kind ?? "model"));
   if (target === null) return null;
   const name = (list: readonly { readonly id: string; readonly title: string }[] | undefined, id: string): string =>
     list?.find((entry) => entry.id === id)?.title ?? id;
   const chip = name(targets?.chips, target.chip);
-  const context = `ctx ${target.context}`;
+  const context = isGraph ? [] : [`ctx ${target.context}`];
   const placed = backend === "coreml";
   // Ways to compile that are on come before the machine: they are what differs.
   const options = placed ? optionWords(target.options) : [];
   const long = placed
-    ? [name(targets?.units, target.units), ...options, `${chip}, ${name(targets?.oses, target.os)}`, context]
-    : [chip, context];
+    ? [name(targets?.units, target.units), ...options, `${chip}, ${name(targets?.oses, target.os)}`, ...context]
+    : [chip, ...context];
   // In a small window what decides most comes first.
   const brief = target.chip.toUpperCase();
-  const short = placed ? [SHORT_UNITS[target.units] ?? target.units, ...options, brief, context] : [brief, context];
+  const short = placed
+    ? [SHORT_UNITS[target.units] ?? target.units, ...options, brief, ...context]
+    : [brief, ...context];
   return (
     <Popover
       label="Runs on"

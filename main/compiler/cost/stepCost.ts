@@ -68,7 +68,7 @@ export const SHORTEST_WORK = 5e-4;
  * Whether a rate would follow from what no forecast knows well: starting and handing over take most of a step, or its work is so
  * short that all that lies around it takes longer.
  */
-export const isBoundByStarts = ({ step, overhead }: StepCost): boolean =>
+export const isBoundByStarts = ({ step, overhead }: Record<"step" | "overhead", Pick<Seconds, "value">>): boolean =>
   overhead.value > step.value / 2 || step.value - overhead.value < SHORTEST_WORK;
 
 /** Steps that read so many tokens. */

@@ -5,11 +5,12 @@ import { profileOf } from "../../backends/coreml/plan/target.ts";
 import type { Ability, TargetSpec } from "../../contract/views/common.ts";
 import { optionWords } from "../../contract/views/common.ts";
 import type { Advice, AdviceChange, AdviceVerdict } from "../../contract/views/advice.ts";
-import { BACKENDS } from "../../contract/views/graph.ts";
+import { BACKENDS, RUNTIMES } from "../../contract/views/graph.ts";
 import { stableIds } from "../views/graphView.ts";
 import type { TaskKind } from "../models/taskCache.ts";
 import { tasksOf } from "../models/taskCache.ts";
 import { secondsFigure } from "../measure/costFigures.ts";
+import { namedOp } from "../measure/verdict.ts";
 import { besideSwitches } from "./origin.ts";
 import type { AdviceRule, Finding, Subject } from "./rule.ts";
 import type { Span } from "./seconds.ts";
@@ -22,8 +23,10 @@ export interface Found {
   readonly finding: Finding;
 }
 
-/** Smaller gains are not worth a change. */
-const LEAST_SHARE = 0.002;
+/** Smaller gains are not worth a change, and no forecast tells them from none. */
+const LEAST_SHARE = 0.05;
+/** Of what mends the part that the verdict names: what it asks for is not kept back, though other parts take longer. */
+const LEAST_OF_NAMED = 0.02;
 
 const FOUND: TaskKind<readonly Found[]> = { name: "advice", keep: 8 };
 
@@ -42,15 +45,30 @@ export function findAdvice(
 ): Promise<readonly Found[]> {
   return tasksOf(subject.model).get(FOUND, `${subjectText(subject)} ${subject.threads}`, signal, async () => {
     const found: Found[] = [];
+    const named = await namedBySubject(subject);
     for (const rule of rules) {
       if (!rule.backends.includes(subject.backend)) continue;
       const said = await rule.find(subject);
-      const finding = said && (await besideSwitches(subject, said));
-      if (finding !== undefined && gainOf(finding).value >= LEAST_SHARE * finding.before.value)
+      const mends = said !== undefined && named !== undefined && said.ops.includes(named);
+      const finding = said && (await besideSwitches(subject, said, mends));
+      if (finding !== undefined && isWorth(finding, mends ? LEAST_OF_NAMED : LEAST_SHARE))
         found.push({ rule, finding });
     }
     return found.sort((a, b) => gainOf(b.finding).value - gainOf(a.finding).value);
   });
+}
+
+/** The op that the verdict names with a reason why it is on the CPU; only Core ML's targets have such reasons. */
+async function namedBySubject({ backend, target, route }: Subject): Promise<number | undefined> {
+  if (backend !== RUNTIMES.coreml) return undefined;
+  const { graph, cost, nodes, verdicts } = await route(target);
+  return namedOp({ graph, cost, placement: { ...nodes, verdicts } });
+}
+
+/** Whether the gain is large enough, and none of the ends of the forecast makes it a loss. */
+function isWorth(finding: Finding, least: number): boolean {
+  const { value, low } = gainOf(finding);
+  return value >= least * finding.before.value && low >= 0;
 }
 
 const gainOf = ({ gain, before, after }: Finding): Span => gain ?? gainSpan(before, after);
@@ -83,7 +101,7 @@ export function adviceView(subject: Subject, { rule, finding }: Found, context: 
     after: secondsFigure(after, basis),
     gain: secondsFigure(gainOf(finding), basis),
     change,
-    applies: appliesText(subject.target, change),
+    applies: appliesText(subject, change),
     flags: flagsOf(subject.target, change),
     risk: finding.risk,
     canMeasure: context.canMeasure(change),
@@ -113,12 +131,12 @@ function flagsOf(from: TargetSpec, change: AdviceChange): string | null {
   }
 }
 
-function appliesText(from: TargetSpec, change: AdviceChange): string {
+function appliesText({ target, model }: Subject, change: AdviceChange): string {
   switch (change.kind) {
     case "target":
-      return `Changes the target: ${flagsOf(from, change) ?? ""}.`;
+      return `Changes the target: ${flagsOf(target, change) ?? ""}.`;
     case "backend":
-      return `Looks at the model on ${BACKENDS.find(({ backend }) => backend === change.backend)?.title ?? change.backend}, and runs it there.`;
+      return `Looks at the ${model.isGraphAlone ? "graph" : "model"} on ${BACKENDS.find(({ backend }) => backend === change.backend)?.title ?? change.backend}, and runs it there.`;
     case "threads":
       return `Runs with ${change.threads} threads.`;
     case "quantize":

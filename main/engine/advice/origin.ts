@@ -1,6 +1,7 @@
 /**
  * Where the predicted gain of a changed target comes from, and whether the change is worth it at all: an advice that a plain switch
- * of compute units beats, on devices that the advice needs anyway, is none.
+ * of compute units beats, on devices that the advice needs anyway, is none. What mends the part that the verdict names is listed
+ * beside that switch.
  */
 import { UNITS } from "../../backends/coreml/plan/target.ts";
 import type { Seconds } from "../../compiler/cost/seconds.ts";
@@ -86,12 +87,22 @@ export async function unitSwitches(
   return { ...(within !== undefined && { within }), ...(beyond !== undefined && { beyond }) };
 }
 
-/** The finding as it is advised: undefined where a plain switch does it; with a word on one that is faster on another device. */
-export async function besideSwitches(subject: Subject, finding: Finding): Promise<Finding | undefined> {
+/**
+ * The finding as it is advised: undefined where a plain switch does it, unless it mends what the verdict names; with a word on the
+ * plain switch that is faster.
+ */
+export async function besideSwitches(
+  subject: Subject,
+  finding: Finding,
+  mendsNamed: boolean,
+): Promise<Finding | undefined> {
   const { within, beyond } = await unitSwitches(subject, finding);
-  if (within !== undefined) return undefined;
-  if (beyond === undefined) return finding;
-  const { title, route } = beyond;
+  if (within !== undefined && !mendsNamed) return undefined;
+  const [fastest] = [within, beyond]
+    .filter((one) => one !== undefined)
+    .sort((a, b) => routeSeconds(a.route) - routeSeconds(b.route));
+  if (fastest === undefined) return finding;
+  const { title, route } = fastest;
   const devices = devicesOf(route.cost).map((device) => UNIT_NAMES[device]);
   return {
     ...finding,

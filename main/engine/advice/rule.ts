@@ -32,7 +32,7 @@ export interface Subject {
   readonly phase: Phase;
   /** Predicted routes of the model; of the subject's phase unless another is named. */
   readonly route: (target: TargetSpec) => Promise<CostedRoute>;
-  /** Undefined where there is no forecast: no file, or ops that the runtime cannot run. */
+  /** Undefined where there is no forecast, as for ops that the runtime cannot run. */
   readonly forecast: (backend: Backend) => Promise<StepForecast | undefined>;
   /** What a palette of so many bits would lose of the model's weights, ‖W′ − W‖ / ‖W‖; undefined where there is no data. */
   readonly paletteError: (bits: PaletteBits) => Promise<number | undefined>;

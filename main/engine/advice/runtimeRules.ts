@@ -43,10 +43,10 @@ export const otherRuntime: AdviceRule = {
 };
 
 function runtimeClaim(subject: Subject, now: StepForecast, best: StepForecast): string {
-  const less = `${timesText(now.seconds.value, best.seconds.value)} less time`;
   const [step, before, after] = [stepText(subject), secondsText(now.seconds.value), secondsText(best.seconds.value)];
   if (now.short || best.short)
-    return `${best.title} is predicted to take ${after} for ${step} where ${now.title} takes ${before}: ${less}. Such short steps are mostly starting things, which no forecast knows well: measure both.`;
+    return `${best.title} is predicted to take ${after} for ${step} where ${now.title} takes ${before}. Such short steps are mostly starting things, which no forecast knows well: measure both.`;
+  const less = `${timesText(now.seconds.value, best.seconds.value)} less time`;
   return `${best.title} reads ${bytesFigure(best.bytes)} for ${step} where ${now.title} reads ${bytesFigure(now.bytes)}, and takes ${after} where ${now.title} takes ${before}: ${less}, by bytes against memory bandwidth, arithmetic against the rate, and what starting takes.`;
 }
 

@@ -50,19 +50,19 @@ async function stepForecast(
   { model, target, phase, backend }: Asked,
   signal: AbortSignal,
 ): Promise<StepForecast | undefined> {
-  if (model.file === undefined) return undefined;
   const subject = { backend, target };
   const cost = await costs.of(model, subject, phase, signal).then(
     ({ cost: known }): StepCost | undefined => known,
     (error: unknown) => {
-      // A runtime that cannot run the model is not advised.
-      if (error instanceof WorkbenchError && error.code === "UNSUPPORTED_OP") return undefined;
-      throw error;
+      // A runtime that has no forecast, as where it cannot run an op, is not advised.
+      if (!(error instanceof WorkbenchError) || error.code === "CANCELLED" || error.code.startsWith("BUG_"))
+        throw error;
+      return undefined;
     },
   );
   if (cost === undefined) return undefined;
   // Runtimes read prompts in chunks of different sizes: all are told for the same one.
-  const share = stepTokens(phase) / cost.tokens;
+  const share = model.isGraphAlone ? 1 : stepTokens(phase) / cost.tokens;
   return {
     title: subjectTitle(subject),
     seconds: times(cost.step, share),

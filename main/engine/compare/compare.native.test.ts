@@ -1,11 +1,12 @@
 // Two sides against each other, as window and command line get it: files, graphs, routes, numbers, speed, words.
-import { copyFile, open as openFile, stat } from "node:fs/promises";
+import { copyFile, open as openFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Comparison, CompareInput, Measured } from "../../contract/views/compare.ts";
 import type { Subject } from "../../contract/views/cost.ts";
 import { numberEntry, stringEntry } from "../../formats/gguf/encode.ts";
 import { SAMPLE } from "../../testing/commandFolder.ts";
+import { GALLERY } from "../../gallery/gallery.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 import { writeTinyGguf } from "../../testing/tinyGguf.ts";
@@ -61,6 +62,25 @@ describe("one file on two targets", () => {
     const swapped = await compared(model, model, { a: { model, subject: ON_ALL }, b: { model, subject: ON_ANE } });
     expect(swapped.sentences[0]).toMatch(/^A is predicted/u);
     expect(swapped.numbers.find(({ label }) => label === "A token")?.better).toBe("a");
+  });
+});
+
+describe("two graphs", () => {
+  const opened = async (id: string): Promise<string> => {
+    const path = join(harness.folder, `${id}.rlx`);
+    await writeFile(path, GALLERY.find((each) => each.id === id)?.text ?? "");
+    return open(path);
+  };
+
+  it("are compared by a run, without a factor where starting decides, and without a context", async () => {
+    const model = await opened("cnn");
+    const found = await compared(model, model, { a: { model, subject: ON_ANE }, b: { model, subject: ON_CPU } });
+    expect(found.sentences[0]).toMatch(/^B is predicted to take less time for a run, /u);
+    expect(found.sentences[0]).toMatch(/How many times less is not said: .*% of a step is starting ops/u);
+    expect(found.sentences[0]).not.toContain("context");
+    expect(found.numbers.map(({ label }) => label)).toContain("A run");
+    const graphs = await compared(model, await opened("fft-filter"));
+    expect(graphs.sentences.join(" ")).toMatch(/From A's graph to B's: \d+ ops? (added|removed|changed)/u);
   });
 });
 

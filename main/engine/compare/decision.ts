@@ -3,7 +3,9 @@
  * faster one is, and which file is smaller. What Overview refuses to say of a side is refused here too.
  */
 import type { Comparison, Side } from "../../contract/views/compare.ts";
+import { isGraphAlone } from "../../contract/views/model.ts";
 import { bytesFigure } from "../measure/forecast.ts";
+import { startsDecide } from "../measure/speed.ts";
 import type { SideNumbers } from "./numbers.ts";
 
 export interface SideLimits {
@@ -14,8 +16,13 @@ export interface SideLimits {
 }
 export type Limits = Readonly<Record<Side, SideLimits>>;
 
-export function limitsOf({ overview: { canRun, canEmbed, embedder }, verdict }: SideNumbers): SideLimits {
+export function limitsOf({ overview: { canRun, canEmbed, embedder, kind }, verdict }: SideNumbers): SideLimits {
   const speed = verdict?.ok === true ? verdict.speed : null;
+  if (isGraphAlone(kind))
+    return {
+      cannot: canRun.ok ? null : canRun.sentence,
+      noRate: speed !== null && startsDecide(speed) ? speed.sentence : null,
+    };
   const writes = embedder === null && speed !== null && speed.prompt !== null;
   return {
     cannot: canRun.ok || canEmbed.ok ? null : canRun.sentence,

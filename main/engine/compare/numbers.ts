@@ -6,6 +6,7 @@ import type { compareInput, Comparison, Measured, NumberRow, Side, SpeedRow } fr
 import type { Figure } from "../../contract/views/common.ts";
 import type { VerdictRow } from "../../contract/views/cost.ts";
 import type { Overview } from "../../contract/views/model.ts";
+import { isGraphAlone } from "../../contract/views/model.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { figure, grouped } from "../measure/forecast.ts";
 
@@ -41,7 +42,11 @@ export function numberRows(a: SideNumbers, b: SideNumbers): readonly NumberRow[]
     verdict?.ok === true ? verdict : null;
   const promptTokens = (judged(a) ?? judged(b))?.speed.promptTokens ?? 0;
   return [
-    ...row("A token", "less", (side) => judged(side)?.speed.token ?? null),
+    ...row(
+      isGraphAlone(a.overview.kind) && isGraphAlone(b.overview.kind) ? "A run" : "A token",
+      "less",
+      (side) => judged(side)?.speed.token ?? null,
+    ),
     ...row("Decode", "more", (side) => judged(side)?.speed.generate ?? null),
     ...row(`${grouped(promptTokens)} prompt tokens`, "less", (side) => judged(side)?.speed.prompt ?? null),
     ...row("Memory", "less", (side) => judged(side)?.fit?.total ?? null),
@@ -54,7 +59,7 @@ export function numberRows(a: SideNumbers, b: SideNumbers): readonly NumberRow[]
     ...row("Parameters", "none", ({ overview: { parameters } }) => exact(parameters, "count", "the tensor table")),
     ...row("Neural Engine", "none", (side) => {
       const share = judged(side)?.aneShare ?? null;
-      return share === null ? null : figure(share, "share", "predicted", "of the predicted time of a token");
+      return share === null ? null : figure(share, "share", "predicted", "of the predicted time of a step");
     }),
     ...row("Segments", "less", ({ route }) =>
       route === null ? null : exact(route.segments.length, "count", "counted in the predicted route"),

@@ -92,7 +92,9 @@ const deviceName = (device: Device): string => (device === "none" ? "no device" 
 
 function timeSentence(facts: Facts): string | null {
   const { numbers, costs, heaviestPart, around, limits } = facts;
-  const row = rowOf({ numbers }, "A token");
+  // Both are of one kind, or their steps are not the same and the numbers say which is which.
+  const step = facts.a.file === null && facts.b.file === null ? "run" : "token";
+  const row = rowOf({ numbers }, step === "run" ? "A run" : "A token");
   if (row === undefined || row.a === null || row.b === null || row.a.value <= 0 || row.b.value <= 0) return null;
   const [a, b] = [row.a.value, row.b.value];
   const ratio = Math.max(a, b) / Math.min(a, b);
@@ -100,7 +102,7 @@ function timeSentence(facts: Facts): string | null {
   const [who, less, more] = b < a ? ["B", b, a] : ["A", a, b];
   const refusal = ratioRefusal(limits);
   const by = refusal === null ? `${times(ratio)} less time` : "less time";
-  const head = `${who} is predicted to take ${by} for a token, ~${secondsText(less)} instead of ~${secondsText(more)} (${forecastFor(facts)})`;
+  const head = `${who} is predicted to take ${by} for a ${step}, ~${secondsText(less)} instead of ~${secondsText(more)} (${forecastFor(facts)})`;
   if (refusal !== null) return `${head}. ${refusal}`;
   const [first] = costs;
   const sign = b < a ? -1 : 1;
@@ -220,13 +222,15 @@ function memorySentence({ numbers }: Facts): string | null {
 function graphSentence({ graph }: Facts): string | null {
   if (graph === null) return null;
   const { added, removed, changed } = graph;
-  if (added + removed + changed === 0) return null;
-  const parts = [
-    ...(added === 0 ? [] : [`${counted(added, "op")} more`]),
-    ...(removed === 0 ? [] : [`${counted(removed, "op")} less`]),
-    ...(changed === 0 ? [] : [`${counted(changed, "op")} changed`]),
-  ];
-  return `B's graph has ${parts.join(", ")}, beside ${counted(graph.same, "op")} that are the same.`;
+  const [first, ...others] = [
+    { count: added, done: "added" },
+    { count: removed, done: "removed" },
+    { count: changed, done: "changed" },
+  ].filter(({ count }) => count > 0);
+  if (first === undefined) return null;
+  const parts = [`${counted(first.count, "op")} ${first.done}`, ...others.map(({ count, done }) => `${count} ${done}`)];
+  const same = graph.same === 0 ? "none stays" : graph.same === 1 ? "1 stays" : `${graph.same} stay`;
+  return `From A's graph to B's: ${parts.join(", ")}; ${same} the same.`;
 }
 
 /** Names of keys in a sentence. */

@@ -86,8 +86,8 @@ export function adviceHandlers(parts: AdviceParts): {
         const sentence =
           advices.length === 0
             ? `${counted(rules, "rule")} looked, and found nothing that would make it faster.`
-            : `${counted(advices.length, "advice")} of ${counted(rules, "rule")}, the largest gain first.`;
-        return { advices, rules, sentence: sentence.replace("advices", "pieces of advice") };
+            : `${counted(advices.length, "piece")} of advice by ${counted(rules, "rule")}, the largest gain first.`;
+        return { advices, rules, sentence };
       },
       "advice.preview": async ({ rule, ...asked }, { signal }) => {
         const subject = await subjectOf(asked, signal);
@@ -144,7 +144,12 @@ const deviceOf = ({ devices }: AdviceParts, id: string): EngineDevice | undefine
 function measurable(parts: AdviceParts, model: OpenModel, change: AdviceChange): Ability {
   if (change.kind === "quantize")
     return cannot("INPUT_ARGUMENT", "The smaller file is not there yet.", "Write it, and compare both in Bench.");
-  if (model.file === undefined) return cannot("INPUT_ARGUMENT", "A demo graph is not measured.", "Open a model.");
+  if (model.file === undefined)
+    return cannot(
+      "INPUT_ARGUMENT",
+      "Advice for a graph is not measured here.",
+      "Run the graph on both devices, and compare the times.",
+    );
   const id = change.kind === "backend" ? change.backend : change.kind === "target" ? RUNTIMES.coreml : RUNTIMES.cpu;
   const device = deviceOf(parts, id);
   if (device === undefined) return cannot("ENV_NO_DEVICE", `There is no device ${id} here.`, null);

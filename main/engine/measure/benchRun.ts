@@ -157,25 +157,28 @@ function resultOf(
   const { before, after, red, stopped, idle, taken } = measured;
   const tests = plan.map(({ work, subject, ready: each }, at) => {
     const readings = taken[at] ?? [];
-    return { test: benchTest(work, began, readings), subject, ready: each, view: each.view, readings };
+    const decision = measured.decided?.get(at);
+    return { test: benchTest(work, began, readings), subject, ready: each, view: each.view, readings, decision };
   });
   const first = ready[0]?.view;
   if (first === undefined) throw new WorkbenchError("BUG_INVARIANT", "[bench] a benchmark without a subject");
   const conditions = { before, after };
+  // A knee is a verdict, too.
+  const swept = red.length > 0 ? { knees: [], notes: [] } : kneesOf(tests, kinds);
   return {
     kind: "done",
     subjects: ready.map(({ view }) => view),
-    tests: tests.map(({ test, subject, readings, view: { truth } }, at) => {
-      const decision = measured.decided?.get(at);
-      return { ...testView(test, { subject, readings, idle, truth }), ...(decision !== undefined && { decision }) };
-    }),
-    // A knee is a verdict, too.
-    knees: red.length > 0 ? [] : kneesOf(tests, kinds),
+    tests: tests.map(({ test, subject, readings, view: { truth }, decision }) => ({
+      ...testView(test, { subject, readings, idle, truth }),
+      ...(decision !== undefined && { decision }),
+    })),
+    knees: swept.knees,
     energy: energyView(counter, { idle, load, tests }),
     ...{ device: first.device, truth: first.truth, threads: first.threads, kernels: first.kernels },
     ...{ machine: machine.chip, system: machine.osTitle, version: VERSION },
     ...{ conditions, red: [...red], stopped },
     notes: [
+      ...swept.notes,
       ...benchNotes(
         tests.map(({ test }) => test),
         machine,

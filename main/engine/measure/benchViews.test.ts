@@ -8,27 +8,53 @@ import { energyView, kneesOf, testView } from "./benchViews.ts";
 const subject = (threads: number): BenchSubject => ({
   ...{ model: "m1", title: "A model", device: "cpu", threads, kernels: "avx2", truth: "measured" },
 });
-const measured = (rate: number, repeats = 6): BenchTest =>
+const measuredAs = (rates: readonly number[]): BenchTest =>
   benchTest(
     { test: "tg", tokens: 10, depth: 0 },
     new Date(0),
-    Array.from({ length: repeats }, () => ({ seconds: 10 / rate, drawn: [] })),
+    rates.map((rate) => ({ seconds: 10 / rate, drawn: [] })),
   );
+const measured = (rate: number, repeats = 6): BenchTest => measuredAs(Array.from({ length: repeats }, () => rate));
 /** Rates of 1, 2, … threads. */
 const sweep = (...rates: readonly number[]) =>
   rates.map((rate, i) => ({ test: measured(rate), subject: i, view: subject(i + 1) }));
 
 describe("the knee", () => {
   it("is where more threads give less than a twentieth more", () => {
-    expect(kneesOf(sweep(10, 19, 28, 29, 29), null)).toMatchObject([
+    expect(kneesOf(sweep(10, 19, 28, 29, 29), null).knees).toMatchObject([
       { threads: 3, subject: 2, sentence: "3 threads reach 97 % of the most, which 4 give." },
     ]);
-    expect(kneesOf(sweep(10, 19, 28, 40), null)).toMatchObject([{ threads: 4, sentence: "4 threads give the most." }]);
+    expect(kneesOf(sweep(10, 19, 28, 40), null).knees).toMatchObject([
+      { threads: 4, sentence: "4 threads give the most." },
+    ]);
+    expect(kneesOf(sweep(40, 30, 20), null).knees).toMatchObject([{ sentence: "1 thread gives the most." }]);
+  });
+
+  it("is named only where the repeats decide it", () => {
+    const points = (...all: readonly (readonly number[])[]) =>
+      all.map((rates, i) => ({ test: measuredAs(rates), subject: i, view: subject(i + 1) }));
+    const [low, high] = [
+      [30, 44, 31, 43, 32, 42],
+      [41, 29, 42, 33, 40, 31],
+    ];
+    // The rounds of these overlap: which has the higher median is chance.
+    expect(kneesOf(points(low, high, low), null)).toEqual({
+      knees: [],
+      notes: ["tg 10: these repeats cannot tell how many threads are best."],
+    });
+    // One thread is slower in every round; of two and three nothing shows.
+    expect(kneesOf(points([10, 11, 12, 10, 11, 12], low, high), null)).toMatchObject({
+      knees: [{ threads: 2, sentence: "2 threads do as well as more, as far as these repeats show." }],
+      notes: [],
+    });
+    // What a benchmark decided as it went counts for more than the interval of its repeats.
+    const open = sweep(40, 30, 20).map((each) => ({ ...each, ...(each.subject > 0 && { decision: "open" as const }) }));
+    expect(kneesOf(open, null).knees).toEqual([]);
   });
 
   it("names the kinds of cores where the system tells them", () => {
     const said = (performance: number, efficiency: number): string | undefined =>
-      kneesOf(sweep(10, 19, 28, 29), { performance, efficiency })[0]?.sentence;
+      kneesOf(sweep(10, 19, 28, 29), { performance, efficiency }).knees[0]?.sentence;
     expect(said(3, 4)).toMatch(/: as many as there are performance cores\.$/);
     expect(said(2, 4)).toMatch(/: the 2 performance cores and 1 of the 4 efficiency cores\.$/);
     expect(said(2, 1)).toMatch(/: all cores, 2 performance and 1 efficiency\.$/);
@@ -36,9 +62,9 @@ describe("the knee", () => {
   });
 
   it("is none of two points, or of few repeats", () => {
-    expect(kneesOf(sweep(10, 19), null)).toEqual([]);
+    expect(kneesOf(sweep(10, 19), null)).toEqual({ knees: [], notes: [] });
     const few = sweep(10, 19, 28).map((each) => ({ ...each, test: measured(10, 5) }));
-    expect(kneesOf(few, null)).toEqual([]);
+    expect(kneesOf(few, null)).toEqual({ knees: [], notes: [] });
   });
 });
 

@@ -1,5 +1,7 @@
 /** What a benchmark measured, as the contract tells it: figures with intervals, the knee of a thread sweep, energy, notes. */
-import type { BenchEnergy, BenchKnee, BenchSubject, BenchTest } from "../../contract/views/bench.ts";
+import { decisionBetween, verdictOf } from "../../contract/benchVerdict.ts";
+import { testName } from "../../contract/benchText.ts";
+import type { BenchEnergy, BenchKnee, BenchSubject, BenchTest, Decision } from "../../contract/views/bench.ts";
 import { intervalName, LEAST_REPEATS } from "../../contract/views/bench.ts";
 import type { Figure, Truth } from "../../contract/views/common.ts";
 import type { BenchReading, BenchTest as Measured } from "../../runtime/bench.ts";
@@ -86,6 +88,8 @@ interface Swept {
   readonly test: Measured;
   readonly subject: number;
   readonly view: BenchSubject;
+  /** Against the first subject, where the benchmark ended when that was decided. */
+  readonly decision?: Decision | undefined;
 }
 
 /** Fewer points are no curve. */
@@ -93,40 +97,70 @@ const LEAST_POINTS = 3;
 /** Of the best rate: from there on, more threads hardly help. */
 const NEARLY = 0.95;
 
-export function kneesOf(tests: readonly Swept[], kinds: CoreKinds | null): BenchKnee[] {
+/** The knee of each sweep of threads; a sentence for each sweep whose repeats cannot tell one. */
+export function kneesOf(
+  tests: readonly Swept[],
+  kinds: CoreKinds | null,
+): { readonly knees: BenchKnee[]; readonly notes: string[] } {
   const sweeps = new Map<string, Swept[]>();
   for (const each of tests) {
     const { test, view } = each;
     const key = JSON.stringify([test.test, test.tokens, test.depth, view.model, view.device]);
     sweeps.set(key, [...(sweeps.get(key) ?? []), each]);
   }
-  return [...sweeps.values()].flatMap((sweep) => {
+  const [knees, notes]: [BenchKnee[], string[]] = [[], []];
+  for (const sweep of sweeps.values()) {
     const points = sweep.filter(({ test }) => test.rates.length >= LEAST_REPEATS);
-    if (points.length < LEAST_POINTS) return [];
-    return [
-      kneeOf(
-        [...points].sort((a, b) => a.view.threads - b.view.threads),
-        kinds,
-      ),
-    ];
-  });
+    const [first] = points;
+    if (first === undefined || points.length < LEAST_POINTS) continue;
+    const knee = kneeOf(
+      [...points].sort((a, b) => a.view.threads - b.view.threads),
+      kinds,
+    );
+    if (knee === undefined) notes.push(`${testName(first.test)}: these repeats cannot tell how many threads are best.`);
+    else knees.push(knee);
+  }
+  return { knees, notes };
 }
 
-function kneeOf(points: readonly Swept[], kinds: CoreKinds | null): BenchKnee {
+/** A knee is a verdict, and takes the same test: fewer threads are slower, and so are more, or they add nothing that shows. */
+function kneeOf(points: readonly Swept[], kinds: CoreKinds | null): BenchKnee | undefined {
   const best = points.reduce((a, b) => (b.test.median > a.test.median ? b : a));
   const knee = points.find(({ test }) => test.median >= NEARLY * best.test.median) ?? best;
-  const { test, tokens, depth, median: rate } = knee.test;
+  const at = points.indexOf(knee);
+  const [fewer, more] = [points.slice(0, at), points.slice(at + 1)];
+  if (!fewer.every((point) => isFaster(knee, point))) return undefined;
+  const reach = reachOf(knee, best, more);
+  // With nothing below it, a point that more threads only equal is where the sweep begins, and no knee.
+  if (reach === undefined && fewer.length === 0) return undefined;
+  const { test, tokens, depth } = knee.test;
   const { threads } = knee.view;
-  const share = Math.round((100 * rate) / best.test.median);
-  const reach =
-    knee === best
-      ? `${counted(threads, "thread")} give the most`
-      : `${counted(threads, "thread")} reach ${share} % of the most, which ${best.view.threads} give`;
+  const says = reach ?? `${threadsDo(threads, "do", "does")} as well as more, as far as these repeats show`;
   return {
     ...{ test, tokens, depth, threads, subject: knee.subject },
-    sentence: `${reach}${coresOf(threads, kinds)}.`,
+    sentence: `${says}${coresOf(threads, kinds)}.`,
   };
 }
+
+/** What the knee gives against more threads; undefined where no difference shows. */
+function reachOf(knee: Swept, best: Swept, more: readonly Swept[]): string | undefined {
+  const { threads } = knee.view;
+  if (knee === best)
+    return more.every((point) => isFaster(knee, point)) ? `${threadsDo(threads, "give", "gives")} the most` : undefined;
+  if (!isFaster(best, knee)) return undefined;
+  const share = Math.round((100 * knee.test.median) / best.test.median);
+  return `${threadsDo(threads, "reach", "reaches")} ${share} % of the most, which ${best.view.threads} give`;
+}
+
+const threadsDo = (threads: number, many: string, one: string): string =>
+  `${counted(threads, "thread")} ${threads === 1 ? one : many}`;
+
+/** Points of a sweep are measured in turn: the repeats of a round belong together. */
+const isFaster = (one: Swept, than: Swept): boolean =>
+  verdictOf({
+    ...{ first: than.test.rates, second: one.test.rates, paired: true, red: [] },
+    decision: decisionBetween(than, one),
+  }).kind === "faster";
 
 function coresOf(threads: number, kinds: CoreKinds | null): string {
   if (kinds === null) return "";

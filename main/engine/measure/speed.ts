@@ -53,6 +53,14 @@ export function speedOf({ machine, decode, prefill, writes, wholeText }: SpeedIn
   };
 }
 
+const STARTING = ["Starting", "Starting and handing over"];
+
+/** `isBoundByStarts` of a speed as it is told: a graph has no rate that would be missing. */
+export function startsDecide({ token, rows }: SpeedView): boolean {
+  const overhead = rows.find(({ label }) => STARTING.includes(label))?.value.value ?? 0;
+  return isBoundByStarts({ step: token, overhead: { value: overhead } });
+}
+
 function rateOf({ value, low, high }: Seconds): Figure {
   const range = { low: 1 / high, ...(low > 0 && { high: 1 / low }) };
   return figure(1 / value, "tokens/s", "predicted", "one over the time of a token", range);

@@ -79,6 +79,8 @@ function stepText({ value, low, high }: Figure): string {
 interface Part {
   readonly share: number;
   readonly words: string;
+  /** Where the part is one op. */
+  readonly op?: CostlyOp;
 }
 /** A part that is worth its own words. */
 const WORTH = 0.2;
@@ -100,6 +102,12 @@ function whyThere({ placement }: SubjectCost, op: CostlyOp): string {
 export const startingText = ({ hops }: Pick<StepCost, "hops">): string =>
   hops.length === 0 ? "starting ops" : "starting ops and handing over between devices";
 
+/** The op that most of a step goes into, where the verdict says why it is on the CPU. */
+export function namedOp(subject: SubjectCost): number | undefined {
+  const { op } = largestPart(subject);
+  return op !== undefined && whyThere(subject, op) !== "" ? op.node : undefined;
+}
+
 function largestPart(subject: SubjectCost): Part {
   const { cost } = subject;
   const [op] = heaviestOps(subject, 1);
@@ -108,7 +116,7 @@ function largestPart(subject: SubjectCost): Part {
       ? []
       : [
           {
-            share: op.share,
+            ...{ share: op.share, op },
             words: `${op.name} on the ${UNIT_NAMES[op.device]}${whyThere(subject, op)}`,
           },
         ]),

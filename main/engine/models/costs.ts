@@ -27,6 +27,7 @@ import type { EngineDevices } from "../devices.ts";
 import type { Runner } from "../measure/forecast.ts";
 import type { MachineOf } from "../measure/thisMachine.ts";
 import { subjectTitle } from "../measure/subjectWords.ts";
+import { counted } from "../words.ts";
 import type { Pipeline, StepRecord } from "./graphs.ts";
 import { bindingsFor, passRecords, recordNamed, templateOf } from "./graphs.ts";
 import type { OpenModel } from "./openModel.ts";
@@ -151,7 +152,7 @@ async function onEngine(
   if (first !== undefined)
     throw new WorkbenchError(
       "UNSUPPORTED_OP",
-      `[cost] ${backendTitle(backend)} cannot run ${misses.length} ops of this model: ${first.where}, ${first.why}`,
+      `[cost] ${backendTitle(backend)} cannot run ${counted(misses.length, "op")} of this ${model.isGraphAlone ? "graph" : "model"}: ${first.where}, ${first.why}`,
     );
   const cost = await inSlices(engineCost(after, { backend, machine, phase, context }), signal);
   return { graph: after, cost, placement: undefined };

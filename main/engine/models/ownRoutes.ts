@@ -55,9 +55,13 @@ export function ownRouteOf(model: OpenModel, asked: OwnAsked, signal: AbortSigna
   return tasksOf(model).get(OWN, key, signal, async (own) => {
     const record = await engineRecord(model, { backend, phase, context, dispatch }, own);
     const refusals = new Map(record.misses.map(({ node, why }) => [node, why]));
-    return inSlices(onOneDevice(record.after, refusals, { backend, machine, phase, context }), own);
+    const route = await inSlices(onOneDevice(record.after, refusals, { backend, machine, phase, context }), own);
+    return model.isGraphAlone ? { ...route, title: titleOn(backend, machine) } : route;
   });
 }
+
+const titleOn = (backend: OwnBackend, { title }: Machine): string =>
+  `${backend === "cpu" ? "the CPU engine" : "MLX"}, ${title}`;
 
 /** `refusals`: nodes that the runtime cannot run, and why. */
 export function* onOneDevice(
@@ -88,7 +92,7 @@ export function* onOneDevice(
     backend,
     device,
     graph,
-    title: `${backend === "cpu" ? "the CPU engine" : "MLX"}, ${machine.title}, context ${grouped(context)}`,
+    title: `${titleOn(backend, machine)}, context ${grouped(context)}`,
     nodes: { device: code },
     cost,
     reason,

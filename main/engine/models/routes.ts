@@ -9,7 +9,7 @@ import { routeLowered } from "../../backends/coreml/hybrid/route.ts";
 import { oldestEqualOpset } from "../../backends/coreml/mil/opTable.ts";
 import { leversOf, leversText } from "../../backends/coreml/levers.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
-import { resolveTarget, systemOf } from "../../backends/coreml/plan/target.ts";
+import { graphTargetTitle, resolveTarget, systemOf } from "../../backends/coreml/plan/target.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
 import type { Graph } from "../../ir/graph.ts";
 import { opTable } from "../../ops/index.ts";
@@ -57,7 +57,8 @@ export function routeOf(model: OpenModel, target: TargetSpec, phase: Phase, sign
   const plan = planTarget(model, target, phase);
   const { chip, os, units, profile, context } = plan;
   const key = [chip, os, units, profile, context, phase, leversText(leversOf(plan))].join(" ");
-  return tasksOf(model).get(ROUTE, key, signal, async (own) =>
-    inSlices(routeLowered(await loweredFor(model, plan, own), plan), own),
-  );
+  return tasksOf(model).get(ROUTE, key, signal, async (own) => {
+    const route = await inSlices(routeLowered(await loweredFor(model, plan, own), plan), own);
+    return model.isGraphAlone ? { ...route, title: graphTargetTitle(plan) } : route;
+  });
 }

@@ -1,9 +1,11 @@
 // A report as one page: valid, small, closed in itself, every text escaped, and silent about paths and words that nobody ticked.
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Subject } from "../../contract/views/cost.ts";
 import type { ReportInput, ReportPage } from "../../contract/views/report.ts";
 import { SAMPLE } from "../../testing/commandFolder.ts";
+import { GALLERY } from "../../gallery/gallery.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 import { htmlProblems } from "../../testing/htmlProblems.ts";
@@ -50,6 +52,17 @@ describe("the page of a model", () => {
     });
     expect(page.markdown).toContain(verdict.sentence);
     expect(page.markdown).toContain("| runs on |");
+  });
+
+  it("says of a prompt for how many tokens its time is, and leaves out of a graph what it has not", async () => {
+    expect((await made(await open(SAMPLE))).html).toMatch(/~[\d.]+ \S+ for 1000 tokens/u);
+    const path = join(harness.folder, "net.rlx");
+    await writeFile(path, GALLERY.find(({ id }) => id === "cnn")?.text ?? "");
+    const page = await made(await open(path));
+    expect(page.markdown).toContain("| runs on | a run | Neural Engine | hops |");
+    expect(page.html).not.toContain("<th>fits</th>");
+    // It has no context, and its run is no step of an answer.
+    expect(page.html).not.toMatch(/512 tokens|, decode|· decode/u);
   });
 
   it("says how fast single answers were, without their words", async () => {

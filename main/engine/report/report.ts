@@ -8,6 +8,7 @@ import type { Verdict } from "../../contract/views/cost.ts";
 import type { EngineInfo } from "../../contract/views/engine.ts";
 import type { View } from "../../contract/define.ts";
 import type { Overview } from "../../contract/views/model.ts";
+import { isGraphAlone } from "../../contract/views/model.ts";
 import type { reportInput, ReportPage } from "../../contract/views/report.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { fileName } from "../../contract/views/session.ts";
@@ -25,8 +26,8 @@ import {
   profileSection,
   reportName,
   routeSection,
-  VERDICT_HEAD,
   verdictCells,
+  verdictHead,
   verdictSection,
 } from "./sections.ts";
 import { STYLE } from "./style.ts";
@@ -61,6 +62,9 @@ export function reportPage(facts: ReportFacts): ReportPage {
 const withoutPath = (text: string, path: string | null): string =>
   path === null || path.length < 2 ? text : text.replaceAll(path, fileName(path));
 
+/** A graph without a model has no phases. */
+const phaseText = ({ overview, asked }: ReportFacts): string => (isGraphAlone(overview.kind) ? "" : `, ${asked.phase}`);
+
 interface Made {
   readonly name: string;
   readonly html: Html;
@@ -70,10 +74,10 @@ interface Made {
 function modelPage(facts: ReportFacts): Made {
   const { overview, verdict, route, advice, refusal, asked, subjectTitle } = facts;
   const title = nameOf(overview);
-  const head = html`<h1>${title} <small>${subjectTitle}, ${asked.phase}</small></h1>
+  const head = html`<h1>${title} <small>${subjectTitle}${phaseText(facts)}</small></h1>
     <p class="verdict">${verdict?.sentence ?? refusal ?? overview.sentence}</p> `;
   const parts = [
-    verdict === null ? null : verdictSection(verdict, route?.machine ?? subjectTitle),
+    verdict === null ? null : verdictSection(verdict, route?.machine ?? subjectTitle, isGraphAlone(overview.kind)),
     route === null ? null : routeSection(route),
     advice === null ? null : adviceSection(advice),
     asked.benches.length === 0 ? null : benchSection(asked.benches),
@@ -151,13 +155,15 @@ const row = (cells: readonly string[]): string => `| ${cells.map(plain).join(" |
 function markdownOf(facts: ReportFacts, title: string): string {
   const { overview, verdict, refusal, subjectTitle, asked } = facts;
   const rows = verdict === null ? [] : verdict.rows.length === 0 ? [verdict.own] : verdict.rows;
+  const isGraph = isGraphAlone(overview.kind);
+  const head = verdictHead(isGraph);
   return [
-    `**${plain(title)}** on ${subjectTitle}, ${asked.phase}`,
+    `**${plain(title)}** on ${subjectTitle}${phaseText(facts)}`,
     "",
     plain(verdict?.sentence ?? refusal ?? overview.sentence),
     ...(rows.length === 0
       ? []
-      : ["", row(VERDICT_HEAD), row(VERDICT_HEAD.map(() => "---")), ...rows.map((each) => row(verdictCells(each)))]),
+      : ["", row(head), row(head.map(() => "---")), ...rows.map((each) => row(verdictCells(each, isGraph)))]),
     "",
     ...identityRows(overview, asked.paths).map(([label, value]) => `- ${label}: ${plain(value)}`),
     `- ${plain(versions(facts))}`,

@@ -73,28 +73,34 @@ export function modelSection(overview: Overview, isWhole: boolean): Html {
   ]);
 }
 
-export const VERDICT_HEAD = ["runs on", "decode", "first token", "memory", "fits", "Neural Engine", "hops"] as const;
+/** Of a graph without a model there are a run's time and its devices: it has no tokens, and no memory that is forecast. */
+export const verdictHead = (isGraph: boolean): readonly string[] =>
+  isGraph
+    ? ["runs on", "a run", "Neural Engine", "hops"]
+    : ["runs on", "decode", "first token", "memory", "fits", "Neural Engine", "hops"];
 
-export function verdictCells(row: VerdictRow): readonly string[] {
-  if (!row.ok) return [`${row.title}: ${row.sentence}`, "–", "–", "–", "–", "–", "–"];
+export function verdictCells(row: VerdictRow, isGraph: boolean): readonly string[] {
+  const [, ...others] = verdictHead(isGraph);
+  if (!row.ok) return [`${row.title}: ${row.sentence}`, ...others.map(() => "–")];
   const { title, speed, fit, aneShare, hops } = row;
+  const devices = [aneShare === null ? "–" : shareText(aneShare), String(hops)];
+  if (isGraph) return [title, figureText(speed.token), ...devices];
   return [
     title,
     speed.generate === null ? `${figureText(speed.token)} a step` : rangeText(speed.generate),
-    speed.prompt === null ? "–" : `${figureText(speed.prompt)} of ${grouped(speed.promptTokens)}`,
+    speed.prompt === null ? "–" : `${figureText(speed.prompt)} for ${grouped(speed.promptTokens)} tokens`,
     figureText(fit?.total ?? null),
     fit === null ? "–" : fit.verdict === "fits" ? "yes" : fit.verdict === "tight" ? "just" : "no",
-    aneShare === null ? "–" : shareText(aneShare),
-    String(hops),
+    ...devices,
   ];
 }
 
-export function verdictSection(verdict: Verdict, machine: string): Html {
+export function verdictSection(verdict: Verdict, machine: string, isGraph: boolean): Html {
   const { own, rows } = verdict;
   const sums =
     own.ok && own.speed.rows.length > 0
       ? table(
-          "What the time of a token is made of, on the subject of this report",
+          `What the time of a ${isGraph ? "run" : "token"} is made of, on the subject of this report`,
           ["part", "of", "time"],
           own.speed.rows.map(({ label, arithmetic, value }) => [label, arithmetic ?? "", figureText(value)]),
           [2],
@@ -103,9 +109,9 @@ export function verdictSection(verdict: Verdict, machine: string): Html {
   return section("How fast", [
     table(
       `Predicted for ${machine}`,
-      VERDICT_HEAD,
-      (rows.length === 0 ? [own] : rows).map(verdictCells),
-      [1, 2, 3, 5, 6],
+      verdictHead(isGraph),
+      (rows.length === 0 ? [own] : rows).map((row) => verdictCells(row, isGraph)),
+      isGraph ? [1, 2, 3] : [1, 2, 3, 5, 6],
     ),
     sums,
     own.ok ? paragraph(own.speed.sentence) : html``,

@@ -201,9 +201,9 @@ function namingParts(sentence: string, types: ReadonlySet<string> | undefined): 
 
 /** What would change the placement, where we know it. */
 function fixFor(rule: string): string | null {
-  if (rule.includes("block")) return "Choose the ane weight profile: f16 weights stay on the Neural Engine.";
-  if (rule.includes("fp32")) return "Choose a profile that computes in f16.";
-  if (rule.includes("state")) return "Choose the ane profile: caches become inputs and outputs.";
+  if (rule.includes("block")) return "Set Weights to f16: such weights stay on the Neural Engine.";
+  if (rule.includes("fp32")) return "Set Weights to f16 or Packed: both compute in f16.";
+  if (rule.includes("state")) return "Set Weights to f16: caches become inputs and outputs.";
   return rule === "units" ? "Allow more compute units." : null;
 }
 

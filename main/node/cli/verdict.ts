@@ -35,13 +35,14 @@ export function printVerdict({ output }: Command, verdict: Verdict, isAlone: boo
   output.line();
   const first = verdict.rows.find((row) => row.ok)?.speed.promptTokens;
   const speeds = isAlone ? ["a run"] : ["decode", `first token${first === undefined ? "" : ` of ${first}`}`];
-  const heads = ["runs on", ...speeds, "memory", "ANE", "GPU", "hops", "fits"];
+  const devices = ["ANE", "GPU", "hops"];
+  const heads = ["runs on", ...speeds, ...(isAlone ? devices : ["memory", ...devices, "fits"])];
   output.table(
     heads,
     verdict.rows.map((row) =>
       row.ok ? cellsOf(row, isAlone) : [`${row.title}: ${row.sentence}`, ...heads.slice(1).map(() => "–")],
     ),
-    { right: heads.slice(1, -1).map((_, i) => i + 1), yields: 0 },
+    { right: heads.flatMap((head, i) => (i === 0 || head === "fits" ? [] : [i])), yields: 0 },
   );
 }
 
@@ -51,13 +52,17 @@ function cellsOf(
 ): string[] {
   const decode = speed.generate === null ? `${figureText(speed.token)} a token` : figureText(speed.generate);
   const prompt = speed.prompt === null ? "–" : figureText(speed.prompt);
-  return [
-    title,
-    ...(isAlone ? [figureText(speed.token)] : [decode, prompt]),
-    fit === null ? "–" : figureText(fit.total),
+  const devices = [
     aneShare === null ? "–" : percent(aneShare),
     gpuShare === null ? "–" : percent(gpuShare),
     String(hops),
+  ];
+  // A graph has no memory that is forecast.
+  if (isAlone) return [title, figureText(speed.token), ...devices];
+  return [
+    ...[title, decode, prompt],
+    fit === null ? "–" : figureText(fit.total),
+    ...devices,
     fit === null ? "–" : fit.verdict === "fits" ? "yes" : fit.verdict === "tight" ? "just" : "no",
   ];
 }

@@ -101,7 +101,7 @@ function Row({ result, test, place, hasEnergy, hasRatio }: RowProps): ReactNode 
         />
       </td>
       {hasEnergy ? <td>{test.joulesPerToken === null ? "" : figureText(test.joulesPerToken)}</td> : null}
-      {hasRatio ? <td>{toFirst(result, test)}</td> : null}
+      {hasRatio ? <td className={styles["wraps"]}>{toFirst(result, test)}</td> : null}
     </tr>
   );
 }

@@ -19,7 +19,7 @@ export function Sweeps({ result }: { readonly result: BenchResult }): ReactNode 
         ))}
       </div>
       {curves.some(({ knee }) => knee === null) ? (
-        <Note>No knee is named: that takes six repeats in quiet conditions.</Note>
+        <Note>A knee is named where six repeats or more, in quiet conditions, show that threads differ.</Note>
       ) : null}
     </>
   );

@@ -15,6 +15,13 @@ describe("dots of repeats", () => {
     expect(at[1]! - at[0]!).toBeLessThan(5);
   });
 
+  it("stand on a line that begins at no rate below 0", () => {
+    const { at, ends } = dotPositions([1, 60], [1, 60], 260);
+    expect(ends![0]).toBe(0);
+    expect(at[0]!).toBeGreaterThan(6);
+    expect(at[1]!).toBeLessThan(254);
+  });
+
   it("keep the interval on the line, and survive nothing and one", () => {
     expect(dotPositions([], null, 260)).toEqual({ at: [], band: null, ends: null });
     expect(dotPositions([5], null, 260).at[0]!).toBeCloseTo(130);

@@ -24,7 +24,8 @@ export function dotPositions(
   const high = Math.max(...all);
   const middle = (low + high) / 2;
   const half = Math.max((high - low) / 2, Math.abs(middle) * LEAST_SPREAD, 1e-9) * 1.1;
-  const ends = [middle - half, middle + half] as const;
+  // A rate below 0 is none, however wide the spread is.
+  const ends = [Math.max(0, middle - half), middle + half] as const;
   const place = (value: number): number => MARGIN + ((value - ends[0]) / (ends[1] - ends[0])) * (width - 2 * MARGIN);
   return { at: values.map(place), band: interval === null ? null : [place(interval[0]), place(interval[1])], ends };
 }

@@ -64,15 +64,15 @@ function Targets({ verdict, busy, own, subject, measured }: TargetsProps): React
             <th title="Time of one run of the graph">a run</th>
           ) : (
             <>
-              <th title="Tokens per second; where no rate is given, the time of a token">tokens/s</th>
+              <th title="Tokens per second; where no rate is given, the time of a token">speed</th>
               <th title={`Time to the first token of a prompt of ${count(tokens)} tokens`}>first token</th>
             </>
           )}
-          <th>memory</th>
+          {alone ? null : <th>memory</th>}
           <th>ANE</th>
           <th>GPU</th>
           <th>hops</th>
-          <th>fits</th>
+          {alone ? null : <th>fits</th>}
         </tr>
       </thead>
       <tbody onKeyDown={walkButtons}>
@@ -86,7 +86,7 @@ function Targets({ verdict, busy, own, subject, measured }: TargetsProps): React
         ))}
         {verdict === null ? (
           <tr>
-            <td className={styles["more"]} colSpan={alone ? 7 : 8}>
+            <td className={styles["more"]} colSpan={alone ? 5 : 8}>
               Working out the other targets …
             </td>
           </tr>
@@ -108,13 +108,8 @@ const runsOn = (row: VerdictRow, { device }: MeasuredSpeed, subject: Subject | n
 /** "Core ML, CPU + ANE" */
 const shortTitle = (title: string): string => title.replace(" and ", " + ").replace("Neural Engine", "ANE");
 
-/** "~20–36": a trailing zero would say that more is known. */
-const rangeCell = (figure: Figure): string =>
-  approximate(
-    rangeText(rounded(figure))
-      .replace(/\u202ft\/s$/, "")
-      .replaceAll(/\.0+(?!\d)/g, ""),
-  );
+/** "~20–36 t/s": a trailing zero would say that more is known. */
+const rangeCell = (figure: Figure): string => approximate(rangeText(rounded(figure)).replaceAll(/\.0+(?!\d)/g, ""));
 
 /** Two significant digits: more is not known. */
 const rounded = (figure: Figure): Figure => {
@@ -147,7 +142,7 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
     return (
       <tr data-chosen={chosen}>
         <td>{name}</td>
-        <td className={styles["more"]} colSpan={alone ? 6 : 7} title={row.sentence}>
+        <td className={styles["more"]} colSpan={alone ? 4 : 7} title={row.sentence}>
           {row.sentence}
         </td>
       </tr>
@@ -160,11 +155,11 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
       {alone ? null : (
         <td>{speed.prompt === null ? "–" : <span title={speed.prompt.basis}>{rangeCell(speed.prompt)}</span>}</td>
       )}
-      <td>{fit === null ? "–" : <FigureText figure={fit.total} />}</td>
+      {alone ? null : <td>{fit === null ? "–" : <FigureText figure={fit.total} />}</td>}
       <td>{row.aneShare === null ? "–" : approximate(share(row.aneShare))}</td>
       <td>{row.gpuShare === null ? "–" : approximate(share(row.gpuShare))}</td>
       <td>{row.hops}</td>
-      <td title={fit?.sentence}>{fit === null ? "–" : FITS[fit.verdict]}</td>
+      {alone ? null : <td title={fit?.sentence}>{fit === null ? "–" : FITS[fit.verdict]}</td>}
     </tr>
   );
 }

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import type { NodeView } from "../../../main/contract/views/graph.ts";
 import { isRouted, ROUTED } from "../../../main/contract/views/graph.ts";
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import { current } from "../../session/async.ts";
 import { Card, Note } from "../../ui/Card.tsx";
 import { deviceLook } from "../../ui/devices.ts";
@@ -23,6 +24,7 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   const onMlx = useSession((s) => current(s.onMlx));
   const coreml = useSession((s) => current(s.info)?.devices.find(tellsPlans));
   const profile = useSession((s) => s.profiled);
+  const isGraph = useSession((s) => isGraphAlone(current(s.model)?.kind ?? "model"));
   const loadOnMlx = useSession((s) => s.loadOnMlx);
   if (node.key.stage.backend !== ROUTED.backend) return null;
   // The columns speak of the legal graph; a node of another stage has one there that stands for it.
@@ -32,7 +34,7 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
   // What is not placed can still have operators of its own, such as the cast of an input.
   if (node.placement === null && own.length === 0) return null;
   const truths = nodeTruths(legal, route, planned, onMlx);
-  const rows = truthRows(route, plan, coreml, profile);
+  const rows = truthRows(route, plan, coreml, { profile, isGraph });
   return (
     <Card title="Predicted, planned, observed">
       <dl className={styles["truths"]}>
@@ -62,7 +64,7 @@ export function NodeRouteCard({ node }: { readonly node: NodeView }): ReactNode 
         <b>On MLX</b>{" "}
         {truths.mlx === null ? (
           <button type="button" className={styles["link"]} onClick={() => void loadOnMlx()}>
-            look at it
+            Show what MLX would do
           </button>
         ) : (
           <MlxSign state={truths.mlx.state} />

@@ -1,5 +1,6 @@
 /** Predicted, planned and observed side by side: shares, segments, and the operators where prediction and plan differ. */
 import type { ReactNode } from "react";
+import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { PlannedRoute, RouteView } from "../../../main/contract/views/route.ts";
 import { current } from "../../session/async.ts";
 import { Button } from "../../ui/Button.tsx";
@@ -24,13 +25,14 @@ export function PlannedCard({ onNode }: { readonly onNode: (node: number) => voi
   const state = useSession((s) => s.planned);
   const coreml = useSession((s) => current(s.info)?.devices.find(tellsPlans));
   const profile = useSession((s) => s.profiled);
+  const isGraph = useSession((s) => isGraphAlone(current(s.model)?.kind ?? "model"));
   const load = useSession((s) => s.loadPlanned);
   const stop = useSession((s) => s.stopPlanned);
   const planned = current(state);
   return (
     <Card title="Predicted, planned, observed" aside={planned?.machine} className={styles["wide"]}>
       <dl className={styles["truths"]}>
-        {truthRows(route, state, coreml, profile).map(({ truth, here, sentence, simulated }) => (
+        {truthRows(route, state, coreml, { profile, isGraph }).map(({ truth, here, sentence, simulated }) => (
           <div key={truth} data-here={here}>
             <dt>
               <TruthWord truth={truth} simulated={simulated} />

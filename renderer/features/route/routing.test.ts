@@ -22,37 +22,47 @@ const moved = planned.firstDifference?.node ?? -1;
 const coreml = (available: boolean, sentence: string) =>
   testDevice("coreml", { title: "Core ML", available, sentence });
 
+const NOTHING = { profile: null, isGraph: false };
+
 describe("the three truths of a route", () => {
   it("are named predicted, planned, observed, each with a sentence", () => {
-    const rows = truthRows(route, IDLE, coreml(false, "Core ML exists on Macs only."), null);
+    const rows = truthRows(route, IDLE, coreml(false, "Core ML exists on Macs only."), NOTHING);
     expect(rows.map(({ truth }) => truth)).toEqual(["predicted", "planned", "observed"]);
     expect(rows.map(({ here }) => here)).toEqual([true, false, false]);
     expect(rows[1]?.sentence).toBe(`None here: Core ML exists on Macs only. ${PLAN_NEEDS}`);
-    expect(rows[2]?.sentence).toContain("No recording on Core ML yet");
+    expect(rows[2]?.sentence).toContain("No recording on Core ML yet. Profile makes one");
+    // A graph without a model has no tab Profile.
+    const ofGraph = truthRows(route, IDLE, coreml(true, "Apple M4"), { profile: null, isGraph: true });
+    expect(ofGraph[2]?.sentence).not.toContain("Profile");
   });
 
   it("tell a plan from a simulated one, and from none that could be asked for", () => {
     const here = coreml(true, "Apple M4");
-    expect(truthRows(route, IDLE, here, null)[1]).toMatchObject({ here: false, brief: "not loaded yet" });
-    expect(truthRows(route, loading(IDLE), here, null)[1]).toMatchObject({ here: false, brief: "loading" });
-    expect(truthRows(route, ready(planned), here, null)[1]).toMatchObject({
+    expect(truthRows(route, IDLE, here, NOTHING)[1]).toMatchObject({ here: false, brief: "not loaded yet" });
+    expect(truthRows(route, loading(IDLE), here, NOTHING)[1]).toMatchObject({ here: false, brief: "loading" });
+    expect(truthRows(route, ready(planned), here, NOTHING)[1]).toMatchObject({
       here: true,
       sentence: planned.sentence,
       simulated: false,
     });
-    expect(truthRows(route, ready({ ...planned, truth: "simulated" }), here, null)[1]?.sentence).toContain(
+    expect(truthRows(route, ready({ ...planned, truth: "simulated" }), here, NOTHING)[1]?.sentence).toContain(
       "The system was simulated.",
     );
-    expect(truthRows(route, ready({ ...planned, refusal: "Not on macOS 13." }), here, null)[1]?.here).toBe(false);
+    expect(truthRows(route, ready({ ...planned, refusal: "Not on macOS 13." }), here, NOTHING)[1]?.here).toBe(false);
   });
 
   it("call a recording on Core ML evidence for the whole, and one on another device none", () => {
     const recorded = (device: ProfileView["device"]) =>
       ({ device, decode: { seconds: { value: 0.0125 }, rows: [] } }) as unknown as ProfileView;
-    const [, , observed] = truthRows(route, IDLE, coreml(true, "Apple M4"), recorded("coreml"));
+    const [, , observed] = truthRows(route, IDLE, coreml(true, "Apple M4"), {
+      profile: recorded("coreml"),
+      isGraph: false,
+    });
     expect(observed).toMatchObject({ here: true });
     expect(observed?.sentence).toMatch(/12\.5\sms a token/);
-    expect(truthRows(route, IDLE, coreml(true, "Apple M4"), recorded("cpu"))[2]?.here).toBe(false);
+    expect(
+      truthRows(route, IDLE, coreml(true, "Apple M4"), { profile: recorded("cpu"), isGraph: false })[2]?.here,
+    ).toBe(false);
   });
 });
 

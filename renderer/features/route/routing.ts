@@ -46,11 +46,17 @@ export interface TruthRow {
 export const PLAN_NEEDS =
   "A plan needs a Mac with Core ML and macOS 14.4 or later: there the package is compiled and the system is asked.";
 
+/** What was recorded; the window records no graph that has no model. */
+export interface Observed {
+  readonly profile: ProfileView | null;
+  readonly isGraph: boolean;
+}
+
 export function truthRows(
   route: RouteView | null,
   plan: Async<PlannedRoute>,
   coreml: DeviceInfo | undefined,
-  profile: ProfileView | null,
+  { profile, isGraph }: Observed,
 ): readonly TruthRow[] {
   const planned = current(plan);
   const asked = plan.kind === "loading";
@@ -79,7 +85,7 @@ export function truthRows(
     {
       truth: "observed",
       here: observedOn(profile, coreml),
-      sentence: observedSentence(profile, coreml),
+      sentence: observedSentence({ profile, isGraph }, coreml),
       brief: observedOn(profile, coreml) ? "for the whole only" : "nothing yet",
       simulated: observedOn(profile, coreml) && profile?.truth === "simulated",
     },
@@ -99,7 +105,8 @@ const observedOn = (profile: ProfileView | null, coreml: DeviceInfo | undefined)
   profile !== null && profile.device === coreml?.id;
 
 /** Evidence of a run, and no more than that: Core ML tells of no operator where it ran. */
-function observedSentence(profile: ProfileView | null, coreml: DeviceInfo | undefined): string {
+function observedSentence({ profile, isGraph }: Observed, coreml: DeviceInfo | undefined): string {
+  if (isGraph) return "None: runs of a graph are timed as a whole, and Core ML does not say where an operator ran.";
   if (profile === null || !observedOn(profile, coreml))
     return "No recording on Core ML yet. Profile makes one: times of whole predictions are measured, those of operators shared out.";
   return `Decode took ${seconds(profile.decode.seconds.value)} a token on Core ML. Core ML does not say where an operator ran: this is evidence for the whole, none for an op.`;

@@ -206,7 +206,7 @@ describe("targets", () => {
     expect(profileFor("all", "macos14")).toBe("ane");
     const stated = { chip: "m3", os: "macos15", units: "all", profile: "auto", context: 4096 } as const;
     expect(targetTitle(resolveTarget(stated, "decode"))).toBe(
-      "M3 family · macOS 15 · All units · gpu weights · 4096 tokens · decode",
+      "M3 family · macOS 15 · All units · packed weights · 4096 tokens · decode",
     );
     expect(() => resolveTarget({ ...stated, chip: "m9" }, "decode")).toThrow(
       expect.objectContaining({ code: "INPUT_ARGUMENT" }),

@@ -183,7 +183,7 @@ const madeOf = (n: number, ...factors: readonly number[]): boolean => {
 export const RULES: readonly Rule[] = [
   rule("ane-state", "hard", "Functions with Core ML states", "coremltools issues 2325, 2553, 2631", (_op, _t, f) =>
     f.hasState
-      ? "This function keeps its cache in Core ML state, and stateful models have been refused by the Neural Engine; the ane profile passes caches in and out instead."
+      ? "This function keeps its cache in Core ML state, and stateful models have been refused by the Neural Engine; with f16 weights, caches are passed in and out instead."
       : undefined,
   ),
   rule("ane-fp32", "hard", "fp32 values", "Apple, Neural Engine rules", (op) =>
@@ -300,7 +300,7 @@ export const RULES: readonly Rule[] = [
         ...[...op.inputs.values()].map((i) => (i.constness === "constexpr" ? (i.blocksPerRow ?? 1) : 0)),
       );
       return blocks > 1
-        ? "The weight has a scale per block; the Neural Engine takes one per tensor or per output channel. The ane profile stores fp16."
+        ? "The weight has a scale per block; the Neural Engine takes one per tensor or per output channel. With Weights set to f16 there are no blocks."
         : undefined;
     },
   ),

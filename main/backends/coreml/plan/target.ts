@@ -122,6 +122,11 @@ export function profileFor(units: Units, os: SystemId): WeightProfile {
   return units === "cpu-ane" || systemOf(os).opset === "CoreML7" ? "ane" : "gpu";
 }
 
+/** A profile in the words of the target's form. */
+const WEIGHTS: Readonly<Record<WeightProfile, string>> = { ane: "f16", gpu: "packed", exact: "exact", f32: "f32" };
+
+const weightsText = (profile: WeightProfile): string => `${WEIGHTS[profile]} weights`;
+
 /** What reads the weights: the Neural Engine takes f16 only, and packed ones under CPU + ANE land on the CPU. */
 export function readingUnit(units: Units, profile: WeightProfile): "cpu" | "gpu" | "ane" {
   if (units === "cpu") return "cpu";
@@ -154,28 +159,28 @@ export function resolveTarget(stated: StatedTarget, phase: Phase): PlanTarget {
   if (systemOf(os).opset === "CoreML7" && keepsPacked(profile))
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
-      `[target] ${profile} weights need macOS 15: got ${systemOf(os).title}`,
-      { hint: "Choose macOS 15, or the profile ane or f32." },
+      `[target] ${weightsText(profile)} need macOS 15: got ${systemOf(os).title}`,
+      { hint: "Choose macOS 15, or f16 or f32 weights (ane or f32)." },
     );
   const { options, context } = stated;
   if (options?.states === true && (systemOf(os).opset === "CoreML7" || floatOf(profile) === "fp32"))
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
-      `[target] states are f16 and need macOS 15: got ${profile} weights on ${systemOf(os).title}`,
-      { hint: "Choose macOS 15 and the weights gpu or ane, or leave the states option off." },
+      `[target] states are f16 and need macOS 15: got ${weightsText(profile)} on ${systemOf(os).title}`,
+      { hint: "Choose macOS 15 and packed or f16 weights (gpu or ane), or leave the states option off." },
     );
   if ((options?.palette ?? null) !== null && floatOf(profile) === "fp32")
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
-      `[target] a palette holds f16 values: got ${profile} weights, which are f32`,
-      { hint: "Choose the weights gpu or ane, or leave the palette option off." },
+      `[target] a palette holds f16 values: got ${weightsText(profile)}, which are f32`,
+      { hint: "Choose packed or f16 weights (gpu or ane), or leave the palette option off." },
     );
   const prefillUnits = options?.prefillUnits ?? stated.units;
   if (prefillUnits !== stated.units && keepsStates(profile, systemOf(os).opset, options?.states === true))
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
-      `[target] units of its own for prefill need caches that calls pass: got ${profile} weights, whose caches are states`,
-      { hint: "Choose the ane profile and leave the states option off: a state belongs to one loaded model." },
+      `[target] units of its own for prefill need caches that calls pass: got ${weightsText(profile)}, whose caches are states`,
+      { hint: "Choose f16 weights (ane) and leave the states option off: a state belongs to one loaded model." },
     );
   // Weights are the package's, of both functions: they follow from the units of decode.
   const units = phase === "prefill" ? prefillUnits : stated.units;
@@ -193,16 +198,20 @@ function optionWords(options: TargetOptions | undefined): readonly string[] {
   ];
 }
 
-/** "M2 family · macOS 15 · CPU and Neural Engine · ane weights · 4096 tokens · decode". */
-export function targetTitle(target: PlanTarget): string {
+/** "M2 family · macOS 15 · CPU and Neural Engine · f16 weights · 4096 tokens · decode". */
+export const targetTitle = (target: PlanTarget): string => titleOf(target, [`${target.context} tokens`, target.phase]);
+
+/** Of a graph without a model, which has neither a context nor phases. */
+export const graphTargetTitle = (target: PlanTarget): string => titleOf(target, []);
+
+function titleOf(target: PlanTarget, step: readonly string[]): string {
   const units = UNITS.find((u) => u.id === target.units)?.title ?? target.units;
   return [
     chipOf(target.chip).title,
     systemOf(target.os).title,
     units,
-    `${target.profile} weights`,
-    `${target.context} tokens`,
-    target.phase,
+    weightsText(target.profile),
+    ...step,
     ...optionWords(target.options),
   ].join(" · ");
 }
