@@ -120,6 +120,12 @@ test("numbers that a type does not hold, and values larger than a machine, are r
     code: "INPUT_ARGUMENT",
     message: expect.stringMatching(/\[run\] x: got NaN, expected .* i64/u),
   });
+  // 2^53 + 1 comes as 2^53: what was written cannot be known.
+  const rounded = engine.client.call("text.run", { text: whole, inputs: { x: { numbers: [1, 2 ** 53] } } });
+  await expect(rounded).rejects.toMatchObject({
+    code: "INPUT_ARGUMENT",
+    message: "[run] x: i64 numbers are held exactly up to 2^53: got 9007199254740992, or one that is rounded to it",
+  });
   const large = 'graph "g" {\n %x = input : f32[1]\n %y = expand(%x) {shape: ["N*N"]}\n return "y" = %y\n}\n';
   const run = (N: number) => engine.client.call("text.run", { text: large, symbols: { N, other: 3 } });
   await expect(run(100_000)).rejects.toMatchObject({ code: "INPUT_LIMIT" });
