@@ -4,11 +4,11 @@ import { isDType } from "../../ir/dtype.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { tensorBytes } from "../../ir/hostBytes.ts";
 
-/** NumPy's names of types. Halves lose nothing as f32. */
+/** NumPy's names of types. It has no bf16, which loses nothing as f32. */
 const FORMS: Readonly<Record<DType, string>> = {
   f64: "<f8",
   f32: "<f4",
-  f16: "<f4",
+  f16: "<f2",
   bf16: "<f4",
   i64: "<i8",
   i32: "<i4",
