@@ -9,6 +9,7 @@ import { GALLERY } from "../../gallery/gallery.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 import { npyBytes } from "../../node/cli/npyFile.ts";
+import { readNpy } from "../../training/data/npy.ts";
 
 let engine: Harness;
 beforeAll(async () => {
@@ -105,6 +106,28 @@ test.each(["cpu", "mlx"])("on %s complex arrays are read as they are written, an
   });
 });
 
+test.each(["cpu", "mlx", "coreml-sim"])("on %s the ends of i64 are written as they are", async (device) => {
+  const text = 'graph "g" {\n %x = input : f32[3]\n %y = cast(%x) {to: "i64"}\n return "y" = %y\n}\n';
+  const run = await engine.client.call("text.run", { text, device, inputs: { x: { numbers: [1e20, -1e20, 300.7] } } });
+  const { dtype, shape, values } = outputOf(run);
+  const bytes = Buffer.from(npyBytes(dtype, shape, values));
+  const written = [0, 1, 2].map((i) => bytes.readBigInt64LE(bytes.length - 24 + 8 * i));
+  expect(written).toEqual([2n ** 63n - 1n, -(2n ** 63n), 300n]);
+});
+
+test("halves are written as NumPy's halves, and bf16, which it has not, as f32", () => {
+  const values = Float64Array.of(1, -(2 ** -24), 65504, NaN, -Infinity, -0);
+  for (const [dtype, descr, bytes] of [
+    ["f16", "<f2", 2],
+    ["bf16", "<f4", 4],
+  ] as const) {
+    const file = npyBytes(dtype, [2, 3], values);
+    expect(Buffer.from(file).toString("latin1")).toContain(`{'descr': '${descr}', 'fortran_order': False`);
+    expect((file.length % 64) / values.length).toBe(bytes);
+    expect([...readNpy("y.npy", file).data]).toEqual([...values]);
+  }
+});
+
 test("an infinite distance from the reference is a word, which JSON has", async () => {
   // f32 has no 1e40, which the float64 reference has.
   const text = 'graph "g" {\n %x = input : f32[1]\n %y = mul(%x, %x)\n return "y" = %y\n}\n';
@@ -119,6 +142,12 @@ test("numbers that a type does not hold, and values larger than a machine, are r
   await expect(cut).rejects.toMatchObject({
     code: "INPUT_ARGUMENT",
     message: expect.stringMatching(/\[run\] x: got NaN, expected .* i64/u),
+  });
+  // 2^53 + 1 comes as 2^53: what was written cannot be known.
+  const rounded = engine.client.call("text.run", { text: whole, inputs: { x: { numbers: [1, 2 ** 53] } } });
+  await expect(rounded).rejects.toMatchObject({
+    code: "INPUT_ARGUMENT",
+    message: "[run] x: i64 numbers are held exactly up to 2^53: got 9007199254740992, or one that is rounded to it",
   });
   const large = 'graph "g" {\n %x = input : f32[1]\n %y = expand(%x) {shape: ["N*N"]}\n return "y" = %y\n}\n';
   const run = (N: number) => engine.client.call("text.run", { text: large, symbols: { N, other: 3 } });

@@ -12,6 +12,7 @@ import { hostTensor, sizeOf } from "../../ir/hostTensor.ts";
 import { initialOf, initialValues } from "../../ir/initial.ts";
 import { nodesWithin } from "../../ir/regions.ts";
 import { symbolsWithin } from "../../ir/specialize.ts";
+import { numberText } from "../../ir/text/spelling.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { bindType, staticShape } from "../../ir/type.ts";
 import { opTable } from "../../ops/index.ts";
@@ -57,14 +58,20 @@ export async function givenNumbers(
       throw new WorkbenchError("INPUT_ARGUMENT", `[run] input: got ${name}, expected ${names.join(", ") || "none"}`, {
         hint: "Name an input of the graph.",
       });
-    if ("numbers" in said) found.set(name, said);
-    else {
+    const type = leaves.find((leaf) => leaf.name === name)?.type;
+    if ("numbers" in said) {
+      if (type?.dtype === "i64") requireTold(name, said.numbers);
+      found.set(name, said);
+    } else {
       const array = await arrayOf(from, said, said.array ?? name, signal);
-      if (isComplex(array) && leaves.find((leaf) => leaf.name === name)?.type.dtype !== "c64")
+      const isPairs = type?.dtype === "c64";
+      if (isComplex(array) && !isPairs)
         throw new WorkbenchError("INPUT_ARGUMENT", `[run] ${name}: got complex numbers, expected real ones`, {
           hint: "Save its real part, or take c64 for the input.",
         });
-      found.set(name, { numbers: array.data, shape: array.shape });
+      // Of other axes it is the numbers row by row, as those that are written out.
+      const isAlike = array.shape.length === type?.shape.length && isComplex(array) === isPairs;
+      found.set(name, { numbers: array.data, ...(isAlike && { shape: array.shape }) });
     }
   }
   return found;
@@ -156,6 +163,16 @@ function refuseLarge(graph: Graph, symbols: Bindings): void {
           { hint: "Give smaller sizes for the symbols, or take a smaller shape." },
         );
     }
+}
+
+/** What was written may have been another number, from 2^53 on: 2^53 + 1 comes as 2^53. */
+function requireTold(name: string, numbers: readonly number[]): void {
+  const wrong = numbers.find((number) => Number.isInteger(number) && !Number.isSafeInteger(number));
+  if (wrong === undefined) return;
+  const got = `got ${numberText(wrong)}, or one that is rounded to it`;
+  throw new WorkbenchError("INPUT_ARGUMENT", `[run] ${name}: i64 numbers are held exactly up to 2^53: ${got}`, {
+    hint: "Take smaller ones, or a .npy file, where each number is looked at.",
+  });
 }
 
 function requireHeld({ name, type: { dtype } }: GraphInput, numbers: ArrayLike<number>): void {

@@ -8,6 +8,7 @@ import { hostTensor, sizeOf } from "../hostTensor.ts";
 import type { TensorType } from "../type.ts";
 import { formatType } from "../type.ts";
 import type { Faults } from "./diagnostics.ts";
+import { addRounded } from "./diagnostics.ts";
 import { numberText } from "./spelling.ts";
 import type { Data, Word } from "./syntax.ts";
 
@@ -36,6 +37,7 @@ export class Constants {
       return undefined;
     }
     const wanted = dtype === "c64" ? [...sizes, 2] : sizes;
+    if (data.kind !== "hash" && addRounded(this.#faults, dtype, data.rounded)) return undefined;
     const wrong = unheld(dtype, data.kind === "all" ? [data.number] : data.kind === "numbers" ? data.numbers : []);
     if (wrong !== undefined) {
       const message = `[constant] numbers: got ${numberText(wrong)}, expected what ${dtype} holds`;

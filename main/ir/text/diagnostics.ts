@@ -2,6 +2,8 @@
 import type { ErrorCode } from "../../diagnostics/codes.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Span } from "./scanner.ts";
+import { numberText } from "./spelling.ts";
+import type { Word } from "./syntax.ts";
 
 export interface Fix {
   readonly title: string;
@@ -63,6 +65,24 @@ function lineStartsOf(text: string): readonly number[] {
   const starts = [0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   return starts;
+}
+
+/** Float64's largest below 2^63, where the whole numbers of i64 end. */
+const LARGEST_HELD = 2 ** 63 - 1024;
+
+/** A whole number that would become another one without a word. `what`: "i64", or "whole". */
+export function roundedFault(faults: Faults, code: ErrorCode, what: string, word: Word): void {
+  const text = numberText(Math.min(LARGEST_HELD, Number(word.text)));
+  const message = `${what} numbers are held exactly up to 2^53: got ${word.text.slice(0, 40)}`;
+  faults.add(code, { start: word.start, end: word.end }, message, { title: `write ${text}`, span: word, text });
+}
+
+/** What is wrong with a constant that only its type tells; true where something is. */
+export function addRounded(faults: Faults, dtype: string, rounded: Word | undefined): boolean {
+  // What no i64 is at all is told elsewhere. 2^63 - 1 becomes 2^63.
+  if (rounded === undefined || dtype !== "i64" || Math.abs(Number(rounded.text)) > 2 ** 63) return false;
+  roundedFault(faults, "IR_TYPE", "[constant] numbers: i64", rounded);
+  return true;
 }
 
 /** The first fault as an error, for callers who want a graph or nothing. */

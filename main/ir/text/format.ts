@@ -4,7 +4,7 @@
  */
 import { LEAF_OPS } from "../graph.ts";
 import type { Diagnostic } from "./diagnostics.ts";
-import { Faults } from "./diagnostics.ts";
+import { addRounded, Faults } from "./diagnostics.ts";
 import { readText } from "./reader.ts";
 import { attributesText, numberText, numbersText, provenanceText } from "./spelling.ts";
 import type { Block, Data, Definition, Saying, Statement, Word } from "./syntax.ts";
@@ -19,12 +19,22 @@ export function formatText(text: string): { readonly text: string } | { readonly
   readText(text, faults, {
     begin: (name, above) => lines.push(...above, headOf(name)),
     statement: (statement) => {
+      noteRounded(faults, statement);
       pushStatement(lines, statement, INDENT, isFirst);
       isFirst = false;
     },
     end: (below, after) => lines.push(...below.map((comment) => INDENT + comment), "}", ...after),
   });
   return faults.list.length > 0 ? { diagnostics: faults.sorted() } : { text: `${lines.join("\n")}\n` };
+}
+
+/** A number that would be written as another one. */
+function noteRounded(faults: Faults, { says }: Statement): void {
+  if (says.kind !== "definition") return;
+  const { data, types, regions } = says;
+  const dtype = /^\w+/u.exec(types[0]?.text ?? "")?.[0] ?? "";
+  if (data !== undefined && data.kind !== "hash") addRounded(faults, dtype, data.rounded);
+  for (const { statements } of regions) for (const statement of statements) noteRounded(faults, statement);
 }
 
 const INDENT = "  ";

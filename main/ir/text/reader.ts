@@ -10,9 +10,11 @@ import { LEAF_OPS } from "../graph.ts";
 import type { Steps } from "../steps.ts";
 import { finish } from "../steps.ts";
 import type { Faults } from "./diagnostics.ts";
+import { roundedFault } from "./diagnostics.ts";
 import { nearest } from "./nearest.ts";
 import type { Comment, Span } from "./scanner.ts";
 import { Scanner } from "./scanner.ts";
+import { isRounded } from "./spelling.ts";
 import type {
   Attribute,
   Block,
@@ -58,6 +60,8 @@ class Reader {
   readonly #scanner: Scanner;
   readonly #text: string;
   #depth = 0;
+  /** The first number since this was cleared that float64 does not have. */
+  #rounded: Word | undefined;
 
   constructor(text: string, faults: Faults) {
     this.#text = text;
@@ -244,7 +248,7 @@ class Reader {
       scanner.next();
       return isTrue;
     }
-    if (!scanner.is("[")) return this.#number();
+    if (!scanner.is("[")) return this.#attributeNumber();
     if (depth >= DEEPEST_LIST) this.#fault(`lists are nested deeper than ${DEEPEST_LIST}`);
     scanner.next();
     const values = scanner.is("]") ? [] : this.#list(() => this.#attributeValue(depth + 1));
@@ -252,9 +256,18 @@ class Reader {
     return values;
   }
 
+  /** Of digits alone it may be meant for whole numbers: which type an attribute is for, the op knows. */
+  #attributeNumber(): number {
+    const word = this.#word();
+    const number = this.#number();
+    if (/^-?\d+$/u.test(word.text) && isRounded(word.text)) roundedFault(this.faults, "IR_ATTRIBUTE", "whole", word);
+    return number;
+  }
+
   #data(): Data {
     const scanner = this.#scanner;
     const { start } = scanner;
+    this.#rounded = undefined;
     if (scanner.kind === "hash") {
       const hash = scanner.word.slice(1);
       scanner.next();
@@ -263,12 +276,12 @@ class Reader {
     if (scanner.is("all")) {
       scanner.next();
       const number = this.#number();
-      return { kind: "all", number, span: { start, end: scanner.before } };
+      return { kind: "all", number, rounded: this.#rounded, span: { start, end: scanner.before } };
     }
     const numbers: number[] = [];
     const shape: number[] = [];
     this.#numbers(numbers, shape, 0);
-    return { kind: "numbers", numbers, shape, span: { start, end: scanner.before } };
+    return { kind: "numbers", numbers, shape, rounded: this.#rounded, span: { start, end: scanner.before } };
   }
 
   /** Nested lists; each must be as long as its neighbours. */
@@ -404,6 +417,7 @@ class Reader {
     const word = scanner.word;
     const number = scanner.kind === "number" ? Number(word.replace("inf", "Infinity")) : NAMED.get(word);
     if (number === undefined) this.#fault(`got ${shown(word)}, expected a number`);
+    if (Math.abs(number) >= 2 ** 53 && isRounded(word)) this.#rounded ??= this.#word();
     scanner.next();
     return number;
   }

@@ -2,11 +2,26 @@
 import type { AttrValue } from "../attributes.ts";
 import type { Origin } from "../graph.ts";
 
-/** The shortest digits that give the same number. */
+/** The shortest digits that give the same number; all digits of a whole one, because those of an i64 are read exactly. */
 export function numberText(value: number): string {
   if (Object.is(value, -0)) return "-0";
+  if (Math.abs(value) >= 2 ** 53 && Math.abs(value) < 1e21) return String(BigInt(value));
   if (Number.isFinite(value)) return String(value);
   return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+/** Longer literals are taken to be rounded: theirs are not counted out. */
+const MOST_DIGITS = 400;
+
+/** Whether a literal says one number and float64 has another: from 2^53 it has every second whole number, then every fourth … */
+export function isRounded(word: string): boolean {
+  const value = Number(word);
+  if (Math.abs(value) < 2 ** 53 || !Number.isFinite(value)) return false;
+  const [, sign = "", whole = "", part = "", power = "0"] = /^(-?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/iu.exec(word) ?? [];
+  const zeros = Number(power) - part.length;
+  if (word.length > MOST_DIGITS) return true;
+  const [digits, held] = [BigInt(`${whole}${part}`), BigInt(value) * (sign === "" ? 1n : -1n)];
+  return zeros < 0 ? digits !== held * 10n ** BigInt(-zeros) : digits * 10n ** BigInt(zeros) !== held;
 }
 
 function attributeText(value: AttrValue): string {

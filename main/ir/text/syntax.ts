@@ -19,15 +19,19 @@ export interface Attribute {
   readonly span: Span;
 }
 
-/** The numbers of a constant: written out, one number for all of them, or known by their hash. */
+/**
+ * The numbers of a constant: written out, one number for all of them, or known by their hash. `rounded` is the first that
+ * float64 does not have, which is a fault in whole numbers.
+ */
 export type Data =
   | {
       readonly kind: "numbers";
       readonly numbers: readonly number[];
       readonly shape: readonly number[];
+      readonly rounded: Word | undefined;
       readonly span: Span;
     }
-  | { readonly kind: "all"; readonly number: number; readonly span: Span }
+  | { readonly kind: "all"; readonly number: number; readonly rounded: Word | undefined; readonly span: Span }
   | { readonly kind: "hash"; readonly hash: string; readonly span: Span };
 
 /** Where a node came from, and the passes that made it. */

@@ -47,6 +47,7 @@ describe("a graph printed and read back is the same", () => {
     b.constant(hostTensor("f64", [2, 3], [NaN, Infinity, -Infinity, -0, 1e-320, 0.1]));
     b.constant(hostTensor("c64", [1], [1, -2]));
     b.constant(hostTensor("i32", [0, 3], []));
+    b.constant(hostTensor("i64", [4], [2 ** 62, -(2 ** 63), 2 ** 63 - 1024, 2 ** 53]));
     b.constant(hostTensor("f32", [300], new Float64Array(300).fill(0.25)));
     b.constant(hostTensor("f32", [], [2]));
     b.output("y", x);
@@ -200,11 +201,67 @@ describe("what is wrong in a text", () => {
     `);
   });
 
+  it("names states, outputs and sizes as the text has them, each once", () => {
+    const text = `graph "g" {
+  %x = input : f32[2]
+  %x = input : f32[2]
+  %y = input : f32[100000000000000000000]
+  return "y" = %x
+  return "y" = %x
+  next "k" = %x
+}
+`;
+    expect(faultsOf(text).map(({ at, message }) => `${at} ${message}`)).toEqual([
+      "3:3 %x is defined already: got a second definition, expected another name",
+      "4:16 [dim] bad size: got 100000000000000000000, expected a whole number from 0 to 9007199254740991",
+      '6:10 output "y" is returned twice: first on line 5',
+      '7:3 [state] no state "k": the graph has none',
+    ]);
+    const state = 'graph "g" {\n %s = state : f32[2]\n %t = state : f32[2]\n next "k" = %s\n return "out:s" = %s\n}\n';
+    expect(faultsOf(state).map(({ message }) => message)).toEqual(['[state] no state "k": expected s, t']);
+  });
+
   it("leaves what is right alone: a fault is one fault", () => {
     const text = 'graph "g" {\n  %x = inptu : f32[2]\n  %y = exp(%x)\n  %z = add(%y, %y)\n  return "z" = %z\n}';
     expect(faultsOf(text).map(({ message }) => message)).toEqual([
       'got "inptu", expected an operation with its operands in ( ), or input, param, constant, state',
     ]);
+  });
+});
+
+describe("a whole number that float64 does not have", () => {
+  const constant = (data: string, type: string): string =>
+    `graph "g" {\n  %x = constant ${data} : ${type}\n  return "y" = %x\n}\n`;
+
+  it.each([
+    ["9007199254740993", "[9007199254740993]", "2:18", "9007199254740992"],
+    ["9223372036854775807", "[1, 9223372036854775807]", "2:21", "9223372036854774784"],
+    ["-9007199254740993.0", "all -9007199254740993.0", "2:21", "-9007199254740992"],
+    ["9007199254740992.5", "[9007199254740992.5]", "2:18", "9007199254740992"],
+    ["9.007199254740993e15", "[9.007199254740993e15]", "2:18", "9007199254740992"],
+    [`${"1".padEnd(40, "0")}`, `[${"1".padEnd(500, "0")}e-483, 1]`, "2:18", "10000000000000000"],
+  ])("is a fault where %s is an i64, and is not written as another one", (word, data, at, fix) => {
+    const message = `[constant] numbers: i64 numbers are held exactly up to 2^53: got ${word}`;
+    const text = constant(data, `i64[${data.split(",").length}]`);
+    expect(faultsOf(text)).toEqual([{ at, code: "IR_TYPE", message, fix }]);
+    expect(formatText(text)).toMatchObject({ diagnostics: [{ message }] });
+  });
+
+  it("is a fault in an attribute", () => {
+    const text = 'graph "g" {\n  %x = param {memory: true, value: 9007199254740993} : i64[1]\n  return "y" = %x\n}\n';
+    const message = "whole numbers are held exactly up to 2^53: got 9007199254740993";
+    expect(faultsOf(text)).toEqual([{ at: "2:36", code: "IR_ATTRIBUTE", message, fix: "9007199254740992" }]);
+    expect(formatText(text)).toMatchObject({ diagnostics: [{ message }] });
+  });
+
+  it("is none in floats, nor where float64 has it", () => {
+    for (const [data, type] of [
+      ["[9007199254740993, 4611686018427388000]", "f32[2]"],
+      ["[9007199254740992, 4611686018427387904, -9223372036854775808, 1e18, 90071992547409920e-1]", "i64[5]"],
+    ] as const)
+      expect(faultsOf(constant(data, type))).toEqual([]);
+    const beyond = "[constant] numbers: got 9223372036854775808, expected what i64 holds";
+    expect(faultsOf(constant("[9223372036854775808]", "i64[1]"))).toMatchObject([{ message: beyond }]);
   });
 });
 

@@ -444,6 +444,12 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[2,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
   },
   {
+    line: "vmap DIR/fit.rlx --inputs x",
+    json: z.object({ text: text }),
+    // N are the points of the graph.
+    says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[B,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
+  },
+  {
     line: "eval DIR/own.rlx --input x=0.4,1.6,2",
     json: z.object({ outputs: z.tuple([z.object({ name: z.literal("sum") })]) }),
     says: /sum +f32\[\] +4 +the same/,
@@ -1057,6 +1063,34 @@ it("eval says what JSON has no number for in words, also how far it is", async (
       { name: "minus", values: ["-Infinity", -1] },
     ],
   });
+});
+
+it("eval takes numbers that are none, row by row, with the words of texts and of JSON", async () => {
+  await writeFile(
+    join(folder, "rows.rlx"),
+    'graph "r" {\n  %x = input : f32[N,3]\n  %y = neg(%x)\n  return "y" = %y\n}\n',
+  );
+  const { out } = await command("eval DIR/rows.rlx --json --input x=1,nan,inf,-inf,NaN,-Infinity");
+  expect(JSON.parse(out)).toMatchObject({
+    symbols: { N: 2 },
+    outputs: [{ shape: [2, 3], values: [-1, "NaN", "-Infinity", "Infinity", "NaN", "Infinity"] }],
+  });
+});
+
+it("eval writes the ends of i64 as they are, and says that numbers near them are rounded", async () => {
+  const place = join(folder, "ends");
+  await writeFile(
+    join(folder, "ends.rlx"),
+    'graph "e" {\n  %x = input : f32[3]\n  %y = cast(%x) {to: "i64"}\n  return "y" = %y\n}\n',
+  );
+  const { code, err } = await command(`eval DIR/ends.rlx --input x=1e20,-1e20,300.7 -o ${place}`);
+  expect({ code, err }).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/y: i64 numbers are held exactly up to/u),
+  });
+  const bytes = await readFile(join(place, "y.npy"));
+  const ends = [0, 1, 2].map((i) => bytes.readBigInt64LE(bytes.length - 24 + 8 * i));
+  expect(ends).toEqual([2n ** 63n - 1n, -(2n ** 63n), 300n]);
 });
 
 it("eval writes outputs as NumPy reads them, and takes them again", async () => {

@@ -43,6 +43,17 @@ describe("arrays", () => {
     expect(readNpy("a.npy", npy("<f4", "()", FLOATS.subarray(0, 1))).shape).toEqual([]);
   });
 
+  it("of i64 that float64 does not have are refused, and said", () => {
+    const read = (...numbers: bigint[]): readonly number[] => [
+      ...readNpy("a.npy", npy("<i8", `(${numbers.length},)`, BigInt64Array.from(numbers))).data,
+    ];
+    expect(read(2n ** 53n, 2n ** 62n, -(2n ** 63n))).toEqual([2 ** 53, 2 ** 62, -(2 ** 63)]);
+    for (const number of [2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 62n + 3n, 2n ** 63n - 1n])
+      expect(() => read(7n, number)).toThrow(
+        new RegExp(`^\\[a\\.npy\\] number 1: i64 numbers are held exactly up to 2\\^53: got ${number}$`, "u"),
+      );
+  });
+
   it("in Fortran's order come row by row", () => {
     const { shape, data } = readNpy("a.npy", npy("<f4", "(2, 3)", FLOATS, true));
     expect({ shape, data: [...data] }).toEqual({ shape: [2, 3], data: [1, 3, 5, -2.5, 4, 6] });

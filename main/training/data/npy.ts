@@ -63,9 +63,25 @@ export function readNpy(file: string, bytes: Uint8Array): NpyArray {
       `data: got ${bytes.byteLength - end} bytes, expected ${wanted} for ${type}[${shape.join(",")}]`,
     );
   // A copy begins at a whole word, which views of larger numbers need.
-  const data = numbersIn(known.dtype, bytes.slice(end));
+  const body = bytes.slice(end);
+  const data = numbersIn(known.dtype, body);
+  if (known.dtype === "i64") requireExact(file, data, body);
   const array = { shape, type, data };
   return fortran && shape.length > 1 ? { ...array, data: rowByRow(array) } : array;
+}
+
+/** Numbers are held as float64, which has every whole number up to 2^53 only. */
+function requireExact(file: string, held: NumberArray, bytes: Uint8Array): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const at = held.findIndex(
+    (value, i) => Math.abs(value) >= 2 ** 53 && BigInt(value) !== view.getBigInt64(8 * i, true),
+  );
+  if (at < 0) return;
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[${file}] number ${at}: i64 numbers are held exactly up to 2^53: got ${view.getBigInt64(8 * at, true)}`,
+    { hint: "Take smaller ones, or save them with astype(numpy.float64), which rounds them." },
+  );
 }
 
 const malformed = (file: string, what: string): WorkbenchError =>
