@@ -13,7 +13,7 @@ import type { FeatureBinding, LoweredProgram } from "./lowering/lower.ts";
 import type { FunctionSource } from "./lowering/source.ts";
 import { lowerProgram } from "./lowering/lower.ts";
 import type { Part } from "./hybrid/partition.ts";
-import { partition } from "./hybrid/partition.ts";
+import { isWhole, partition } from "./hybrid/partition.ts";
 import type { EntryOf } from "./hybrid/loweredGraph.ts";
 import { rulesFrom, supportFrom } from "./hybrid/loweredGraph.ts";
 import { leversOf } from "./levers.ts";
@@ -90,7 +90,7 @@ export interface ExportRun {
 /** Key under which a package tells what its features stand for. */
 export const BINDINGS_KEY = "rlx.bindings";
 
-/** Key under which a package whose graph has host parts says so: it does not run without them. */
+/** Key under which a package whose graph has host parts, or values that stay on the host, says so: it does not run without them. */
 export const HOST_PARTS_KEY = "rlx.hostParts";
 
 /** A variant cut into parts, and the functions of the package that its Core ML parts are. */
@@ -164,10 +164,10 @@ function* partsOfVariants(request: ExportRequest): Steps<readonly VariantParts[]
 }
 
 const sourcesOf = (variants: readonly VariantParts[]): readonly FunctionSource[] =>
-  variants.flatMap(({ parts, functionNames }) =>
+  variants.flatMap(({ graph, parts, functionNames }) =>
     parts.flatMap((part) => {
       const name = functionNames.get(part.index);
-      return name === undefined ? [] : [{ name, graph: part.graph, isPart: parts.length > 1 }];
+      return name === undefined ? [] : [{ name, graph: part.graph, isPart: !isWhole(graph, parts) }];
     }),
   );
 
@@ -326,7 +326,7 @@ function contentsOf(
   lowered: LoweredExport,
 ): PackageContents {
   const [first] = lowered.functions;
-  const onHost = variants.flatMap(({ name, parts }) => parts.filter(({ side }) => side === "host").map(() => name));
+  const onHost = variants.filter(({ graph, parts }) => !isWhole(graph, parts)).map(({ name }) => name);
   const bindings = Object.fromEntries(lowered.functions.map((f) => [f.mil.name, f.bindings]));
   return {
     program: lowered.program,
@@ -338,7 +338,7 @@ function contentsOf(
       userDefined: {
         ...request.metadata.userDefined,
         [BINDINGS_KEY]: JSON.stringify(bindings),
-        ...(onHost.length > 0 && { [HOST_PARTS_KEY]: [...new Set(onHost)].join(" ") }),
+        ...(onHost.length > 0 && { [HOST_PARTS_KEY]: onHost.join(" ") }),
       },
     },
   };

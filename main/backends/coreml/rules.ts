@@ -2,6 +2,7 @@
  * Lowering recipes that op files share: each returns the `coreml` entry of an op definition.
  * `when` answers for one node: true, or why Core ML cannot run it.
  */
+import type { ElementType } from "../../ir/dtype.ts";
 import { dtypeBytes, isFloat as isFloatType, isInteger, isPacked } from "../../ir/dtype.ts";
 import type { TensorType } from "../../ir/type.ts";
 import { staticShape } from "../../ir/type.ts";
@@ -22,14 +23,25 @@ export const MAX_RANK = 5;
 /** Limits that hold for every operator: rank, empty tensors, and element types that Core ML has no arithmetic for. */
 export function generalLimits(node: NodeInfo<unknown>): true | string {
   for (const type of [...node.inputs, ...node.outputs]) {
-    if (type.shape.length > MAX_RANK)
-      return `Core ML tensors have at most ${MAX_RANK} dimensions, this one has ${type.shape.length}`;
-    if (type.shape.includes(0)) return "Core ML has no tensors without elements";
-    if (type.dtype === "c64") return "Core ML has no complex numbers";
-    if (type.dtype === "f64") return "Core ML has no float64 arithmetic";
-    if (type.dtype === "i64" || type.dtype === "u32") return `Core ML has no ${type.dtype} arithmetic`;
+    const reason = whyNotHeld(type);
+    if (reason !== undefined) return reason;
   }
   return true;
+}
+
+/** Why a package can neither take, hold nor give a value of the type; undefined where it can. Such values stay on the host. */
+export function whyNotHeld({ dtype, shape }: TensorType): string | undefined {
+  if (shape.length > MAX_RANK)
+    return `Core ML tensors have at most ${MAX_RANK} dimensions, this one has ${shape.length}`;
+  if (shape.includes(0)) return "Core ML has no tensors without elements";
+  return whyNotElement(dtype);
+}
+
+/** Element types whose numbers int32, fp16 and fp32 would cut or wrap. */
+export function whyNotElement(dtype: ElementType): string | undefined {
+  if (dtype === "c64") return "Core ML has no complex numbers";
+  if (dtype === "f64") return "Core ML has no float64 arithmetic";
+  return dtype === "i64" || dtype === "u32" ? `Core ML has no ${dtype} arithmetic` : undefined;
 }
 
 /** For what can leave its type: whole numbers shorter than Core ML's own would go on counting in int32. */

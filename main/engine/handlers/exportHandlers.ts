@@ -8,7 +8,7 @@ import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
-import { exportModel, exportRequest } from "../models/exporting.ts";
+import { boundSentence, exportModel, exportRequest } from "../models/exporting.ts";
 import { stemOf } from "../models/newFiles.ts";
 import { figure } from "../measure/forecast.ts";
 import { exportAbility } from "./inspectHandlers.ts";
@@ -52,10 +52,12 @@ export function exportHandlers(parts: ExportParts): {
         const where = await parts.packages.place(path, overwrite);
         void parts.packages.removeAbandonedFiles();
         yield phaseItem("prepare", "Preparing the graph", started);
+        const plan = planTarget(open, target, "decode");
+        const sizes = await boundSentence(open, plan, signal);
         yield* writing<ExportProgress, ExportReport, ExportItem>({
           ...{ jobs: parts.jobs, kind: "export", title: open.title, model: open.id },
           work: (emit) =>
-            exportModel(open, planTarget(open, target, "decode"), {
+            exportModel(open, plan, {
               directory: () => parts.packages.writer(where, { noted: true }),
               engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
               flexibility: parts.flexibility,
@@ -63,7 +65,7 @@ export function exportHandlers(parts: ExportParts): {
               onProgress: emit,
             }),
           step: (progress) => stepOf(progress, started),
-          done: (report) => doneItem(open, where, report),
+          done: (report) => doneItem(open, where, report, sizes),
         });
       },
     },
@@ -81,6 +83,7 @@ function doneItem(
   model: OpenModel,
   path: string,
   report: ExportReport,
+  sizes: string,
 ): Extract<ExportItem, { readonly kind: "done" }> {
   const bytes = report.weightBytes + report.modelBytes;
   const source = model.file?.byteLength ?? model.text?.text.length ?? report.sourceBytes;
@@ -91,7 +94,7 @@ function doneItem(
     ratioToSource: bytes / source,
     seconds: figure(report.seconds, "seconds", "measured", "this export, once"),
     functions: [...report.functions],
-    sentence: weightsSentence(report.weights),
+    sentence: `${weightsSentence(report.weights)}${sizes}`,
     weights: report.weights.map((weight) => ({
       name: weight.name,
       source: weight.type.toUpperCase(),
@@ -189,6 +192,6 @@ async function exportPlan(
         ),
     functions: [...planned.functions],
     forms: planned.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
-    sentence: `${bytesFigure(bytes)}${model.file === undefined ? "" : `, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file`}: ${bytesFigure(weights)} of weights ${functions}, and ${bytesFigure(bytes - weights)} of program, constants and padding.`,
+    sentence: `${bytesFigure(bytes)}${model.file === undefined ? "" : `, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file`}: ${bytesFigure(weights)} of weights ${functions}, and ${bytesFigure(bytes - weights)} of program, constants and padding.${await boundSentence(model, plan, signal)}`,
   };
 }

@@ -7,7 +7,11 @@ import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import type { Pooling } from "../../models/family.ts";
 import { embedderGraph } from "../../runtime/embedderModel.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
+import { WorkbenchError } from "../../diagnostics/errors.ts";
+import type { Graph } from "../../ir/graph.ts";
 import { graphHash } from "../../ir/hash.ts";
+import { symbolsWithin } from "../../ir/specialize.ts";
+import { opTable } from "../../ops/index.ts";
 import { withValues } from "../text/subject.ts";
 import { bindingsFor, encoderOf, templateOf } from "./graphs.ts";
 import { NO_FILE } from "./hybrid.ts";
@@ -25,7 +29,7 @@ export async function exportRequest(
   packageName = "the planned package",
   pooling?: Pooling,
 ): Promise<ExportRequest> {
-  if (model.text !== undefined) return textRequest(model, target, signal, packageName);
+  if (model.text !== undefined) return textRequest(model, target, signal, flexibility, packageName);
   const { watch, description } = model;
   const graph =
     pooling === undefined
@@ -45,14 +49,38 @@ async function textRequest(
   model: OpenModel,
   target: PlanTarget,
   signal: AbortSignal,
+  flexibility: ShapeFlexibility,
   packageName: string,
 ): Promise<ExportRequest> {
   const graph = withValues(await templateOf(model, signal));
+  const sizes = sizesText(graph, target);
+  if (flexibility !== "fixed" && sizes !== "")
+    throw new WorkbenchError(
+      "UNSUPPORTED_TARGET",
+      `[flexible] a graph in text is made for fixed sizes only: ${sizes}`,
+      {
+        hint: "Unset RLX_COREML_NATIVE_FLEX and RLX_COREML_FLEXIBLE_INPUTS: the context says what sizes a package is for.",
+      },
+    );
   return packageRequest(graph, target, {
     variants: [{ name: "main", bindings: bindingsFor(graph, "decode", target.context) }],
     ...{ packageName, description: graph.name, source: graphHash(graph) },
     ...(model.watch === undefined ? {} : { watch: model.watch }),
   });
+}
+
+/** "N = 8, T = 64"; nothing where the graph has no symbols. */
+const sizesText = (graph: Graph, { context }: PlanTarget): string => {
+  const used = symbolsWithin(opTable, graph);
+  return Object.entries(bindingsFor(graph, "decode", context))
+    .flatMap(([symbol, size]) => (used.has(symbol) ? [`${symbol} = ${size}`] : []))
+    .join(", ");
+};
+
+/** What a package of a text is for, as a sentence to add: nobody has said these sizes. */
+export async function boundSentence(model: OpenModel, target: PlanTarget, signal: AbortSignal): Promise<string> {
+  const sizes = model.text === undefined ? "" : sizesText(await templateOf(model, signal), target);
+  return sizes === "" ? "" : ` Made for ${sizes}: the context, or a smaller limit in the text.`;
 }
 
 export interface ExportOptions {

@@ -3,6 +3,7 @@ import { BINDINGS_KEY, HOST_PARTS_KEY, bindingsOf, variantParts } from "../../ba
 import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import { HostedRunner } from "../../backends/coreml/hybrid/hostedRunner.ts";
 import type { Part } from "../../backends/coreml/hybrid/partition.ts";
+import { isWhole } from "../../backends/coreml/hybrid/partition.ts";
 import type { HybridProgram } from "../../backends/coreml/hybrid/program.ts";
 import type { PackageRunner } from "../../backends/coreml/package/packageRunner.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
@@ -50,7 +51,7 @@ export async function hostedPackage(opened: OpenedPackage, origin: PackageOrigin
   const programs = new Map<string, HybridProgram>();
   const parts = new Set<string>();
   for (const { name, graph, parts: cut, functionNames } of await inSlices(variantParts(request), signal)) {
-    if (cut.length === 1) continue;
+    if (isWhole(graph, cut)) continue;
     const functions = [...functionNames].map(([index, own]) => {
       parts.add(own);
       return [index, { name: own, bindings: bindings[own] ?? noFunction(runner.label, own) }] as const;

@@ -482,6 +482,11 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^CPU: compiled in [^]*linear[\w]* +[\d.e-]+ ms +[\d.]+ % +1\n/,
   },
   {
+    line: "compile DIR/fit.rlx -o DIR/fit.mlpackage --overwrite --context 64",
+    json: z.object({ sentence: z.string().includes("Made for N = 64:"), functions: z.tuple([z.literal("main")]) }),
+    says: /Made for N = 64: the context, or a smaller limit in the text\.\n/,
+  },
+  {
     line: "route DIR/fit.rlx --context 64",
     json: z.object({ segments: z.array(z.object({ device: text })) }),
     says: /a step/,
@@ -904,6 +909,7 @@ describe("answers", () => {
   it.each([
     ["RLX_COREML_HOST_DEQUANT=1", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +fp32 +32\.000/m],
     ["RLX_COREML_HOST_DEQUANT=0", "compile FILE --units cpu-gpu --dry-run", /^Q8_0 +int8, fp16 scale per 32 +8\.500/m],
+    ["RLX_COREML_NATIVE_FLEX=1", "compile DIR/fit.rlx --dry-run", /UNSUPPORTED_TARGET: \[flexible\] a graph in text/],
     ["RLX_COREML_UNITS=all", "route FILE", /· All units ·/],
     ["RLX_KERNEL_DISPATCH=force-common", "route FILE --mlx", /^rope +8 +decomposed +Common rules/m],
     ["RLX_KERNEL_DISPATCH=force-common", "route FILE", /this route and packages are Core ML's/],

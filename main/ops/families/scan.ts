@@ -26,6 +26,8 @@ interface Sizes {
 export function scanParts(g: OpBuilder, operands: ScanOperands<Value>, reads: ScanReads): readonly Value[] {
   const [x, step, rate, b, c, state] = operands;
   const [tokens = 0, heads = 0, columns = 0] = g.typeOf(x).shape;
+  // An empty y is any of its type.
+  if (tokens === 0) return [x, state];
   const sizes: Sizes = { tokens, heads, columns, rows: g.typeOf(state).shape[2] ?? 0 };
   // [T, H, 1 or N]
   const decay = g.mul([step, rate]);

@@ -143,7 +143,10 @@ def turn(state, token):
       params: ({ reads }) => ({ before: reads === "before" }),
     }),
     coreml: decomposed(decompose, CORE_ML),
-    mlx: mlxCall("selective_scan", { attrs: ({ reads }) => ({ before: reads === "before" }) }),
+    mlx: mlxCall("selective_scan", {
+      attrs: ({ reads }) => ({ before: reads === "before" }),
+      when: ({ inputs: [x] }) => x?.shape[0] !== 0 || "MLX joins what the tokens give, and there are none",
+    }),
   },
   samples: withDoubles([
     scan("a decay for each head, groups", 1, [5, 6, 3, 2, 4], [1, 1], "after"),
@@ -154,6 +157,7 @@ def turn(state, token):
     scan("symbolic", 51, ["T", 4, 5, 1, 3], [1, 1], "after", { bindings: { T: 9 } }),
     scan("symbolic, read before", 61, ["T", 2, 3, 2, 3], [1, 1], "before", { bindings: { T: 3 } }),
     scan("symbolic, a decay for each element", 71, ["T", 2, 1, 1, 3], [1, 3], "after", { bindings: { T: 5 } }),
+    scan("no tokens", 101, [0, 2, 3, 1, 4], [4, 1], "before"),
     scan("more tokens than a chunk", 81, [67, 2, 1, 1, 2], [1, 1], "before", { differentiable: false }),
     scan("many decays of elements", 91, [66, 2, 1, 1, 2], [2, 1], "before", { differentiable: false }),
   ]),

@@ -114,6 +114,7 @@ def turn(state, token):
   samples: withDoubles([
     sample("several tokens", operandsOf(1, [5, 2, 3, 4]), {}),
     sample("one token, odd sizes", operandsOf(11, [1, 3, 5, 5]), {}),
+    sample("no tokens", operandsOf(31, [0, 2, 4, 3]), {}),
     sample("symbolic", operandsOf(21, ["T", 1, 3, 3]), {}, { bindings: { T: 6 } }),
   ]),
 });

@@ -48,7 +48,7 @@ export const cast: Op<"cast", CastAttrs, 1> = defineOp({
 def cast(x, to):
     whole = {"u8": np.uint8, "i8": np.int8, "i16": np.int16, "u32": np.uint32, "i32": np.int32}.get(to)
     if whole and x.dtype.kind == "f":
-        return np.clip(np.trunc(x), np.iinfo(whole).min, np.iinfo(whole).max).astype(whole)
+        return np.clip(np.nan_to_num(np.trunc(x)), np.iinfo(whole).min, np.iinfo(whole).max).astype(whole)
     if to == "bf16":
         step = 2 ** (np.floor(np.log2(np.abs(x))) - 7)
         return np.rint(x / step) * step
@@ -69,7 +69,13 @@ def cast(x, to):
   backends: {
     cpu: cpuKernel("cast", { takes: MOVABLE }),
     coreml: milNative(
-      (e, [x], { to }) => e.cast(x, e.dtypeOf(to)),
+      (e, [x], { to }, { inputs: [from] }) => {
+        const made = e.cast(x, e.dtypeOf(to));
+        const limits = isInteger(to) && dtypeBytes(to) < 4 ? wholeRange(to) : undefined;
+        if (limits === undefined || from === undefined || !isFloat(from.dtype)) return made;
+        // Core ML has int32 for it. Floats are held to the limits as int32, as a half has no 32767.
+        return e.op("maximum", { x: e.op("minimum", { x: made, y: limits[1] }), y: limits[0] });
+      },
       ({ inputs: [x], attrs: { to } }) =>
         x && isInteger(to) && isInteger(x.dtype) && dtypeBytes(to) < 4
           ? `Core ML holds whole numbers as int32, which does not wrap at the size of ${to}`
@@ -93,6 +99,13 @@ def cast(x, to):
     sample("to bool", [values([0, -0, 1, -3, 0.25])], { to: "bool" }),
     sample("bool to float", [integers(3, [6], 0, 1, "bool")], { to: "f32" }),
     sample("saturates", [values([1e30, -1e30, 300])], { to: "i32" }),
+    ...(["u8", "i8", "i16"] as const).map((to): Sample<CastAttrs> =>
+      sample(
+        `to ${to} saturates, NaN is 0`,
+        [values([200, -300, 1.5, -5, 60000, -60000, 32760, Infinity, -Infinity, NaN])],
+        { to },
+      ),
+    ),
     sample("same dtype", [normal(4, [4])], { to: "f32" }),
     ...(["f16", "bf16"] as const).map((to): Sample<CastAttrs> =>
       sample(

@@ -28,12 +28,13 @@ import { Simulator } from "../simulator/simulator.ts";
 import { writeWeights } from "../weights/write.ts";
 import type { CoremlKernel } from "./customKernels.ts";
 import type { EntryOf } from "./loweredGraph.ts";
-import { partition } from "./partition.ts";
+import { isWhole, partition } from "./partition.ts";
 import { programOf } from "./program.ts";
 import type { Route } from "./route.ts";
 import { routeGraph } from "./route.ts";
-import type { HostExecutor, HybridOptions } from "./runner.ts";
+import type { HostExecutor, HybridOptions, HybridResult } from "./runner.ts";
 import { HybridRunner } from "./runner.ts";
+import { fromFeature, toFeature } from "./tensors.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rlx-hybrid-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -63,7 +64,8 @@ async function runOn(
   route: Route,
   name: string,
   kernel: HybridOptions["kernel"] = coremlKernel,
-): Promise<{ readonly outputs: Readonly<Record<string, HostTensor>>; readonly sides: readonly string[] }> {
+  inputs: Readonly<Record<string, HostTensor>> = { signal },
+): Promise<Pick<HybridResult, "outputs" | "states"> & { readonly sides: readonly string[] }> {
   const { lowered } = route;
   if (lowered === undefined) throw new Error("nothing was lowered");
   const path = join(folder, `${name}.mlpackage`);
@@ -87,9 +89,9 @@ async function runOn(
   const simulator = new Simulator(await openPackage(reader));
   const runner = new HybridRunner({ table: opTable, program: programOf(route), runner: simulator, host, kernel });
   try {
-    const result = await runner.run({ signal });
-    expect(result.truth).toBe("simulated");
-    return { outputs: result.outputs, sides: result.timings.map((t) => t.side) };
+    const { truth, outputs, states, timings } = await runner.run(inputs);
+    expect(truth).toBe("simulated");
+    return { outputs, states, sides: timings.map((t) => t.side) };
   } finally {
     await reader.close();
   }
@@ -250,6 +252,50 @@ describe("hybrid runner", () => {
     expect(sides).toEqual(["coreml", "host", "coreml"]);
     const want = finish(evaluate(graph, { inputs: { signal } })).outputs;
     expect(relativeRms(outputs["light"], want["light"])).toBeLessThan(1e-5);
+  });
+
+  it("keeps on the host what a package cannot hold: 64 bits, complex numbers, no elements, many dimensions", async () => {
+    const held = {
+      long: hostTensor("i64", [1], [2 ** 32 + 1]),
+      word: hostTensor("u32", [1], [2 ** 32 - 1]),
+      double: hostTensor("f64", [1], [0.1]),
+      complex: hostTensor("c64", [1], [1, 2]),
+      none: hostTensor("f32", [0, 3], []),
+      deep: hostTensor("f32", [1, 1, 1, 1, 1, 2], [3, 4]),
+    };
+    const b = new GraphBuilder(opTable, "held");
+    const g = typedBuilder(b);
+    const x = b.input("signal", tensor("f32", [STEPS, WIDTH]));
+    b.output("y", g.add([x, x]));
+    for (const [name, value] of Object.entries(held)) {
+      b.output(name, g.constant(value));
+      b.output(`${name} given`, b.input(`${name} in`, tensor(value.dtype, value.shape)));
+    }
+    const state = b.state("count", tensor("i64", [1]), { rewind: "none" });
+    b.output("count", state);
+    b.setState("count", g.constant(held.long));
+    const route = routeGraph(legal(b.finish()), { table: opTable, entries, target: target("exact") });
+    expect(isWhole(route.graph, route.parts)).toBe(false);
+    expect(
+      route.parts.map(({ inputs, outputs }) => [inputs, outputs].map((all) => all.map(({ name }) => name))),
+    ).toEqual([[["signal"], ["y"]]]);
+    const given = Object.fromEntries(Object.entries(held).map(([name, value]) => [`${name} in`, value]));
+    const { outputs, states, sides } = await runOn(route, "held", coremlKernel, { signal, ...given });
+    expect(sides).toEqual(["coreml"]);
+    for (const [name, value] of Object.entries(held)) {
+      expect(outputs[name]).toEqual(value);
+      expect(outputs[`${name} given`]).toEqual(value);
+    }
+    expect(outputs["count"]?.data).toEqual(Float64Array.of(0));
+    expect(states["count"]).toEqual(held.long);
+  });
+
+  it("refuses a feature that would be cut or wrapped", () => {
+    const feature = { feature: "n", dtype: "int32", shape: [1] } as const;
+    const refusal = expect.objectContaining({ code: "BUG_INVARIANT" });
+    expect(() => toFeature(feature, hostTensor("i64", [1], [1]))).toThrow(refusal);
+    const made = { dtype: "int32", shape: [1], data: Int32Array.of(1) } as const;
+    expect(() => fromFeature(feature, made, tensor("u32", [1]))).toThrow(refusal);
   });
 
   it("names a missing input and stops when cancelled", async () => {

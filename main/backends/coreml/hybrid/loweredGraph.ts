@@ -22,7 +22,7 @@ import { functionFacts } from "../plan/facts.ts";
 import type { WeightProfile } from "../weights/forms.ts";
 import type { SmallParts } from "../weights/plan.ts";
 import type { Part, Support } from "./partition.ts";
-import { partition } from "./partition.ts";
+import { isWhole, partition } from "./partition.ts";
 
 /** The Core ML entry of an op: the part of `Lowering` that this folder needs. */
 export type CoremlEntry =
@@ -135,7 +135,7 @@ export function* lowerGraph(graph: Graph, request: LoweringRequest): Steps<Lower
           coreml.map((p) => ({
             name: functionNames.get(p.index) ?? "main",
             graph: p.graph,
-            isPart: parts.length > 1,
+            isPart: !isWhole(graph, parts),
           })),
           {
             rules: rulesFrom(request.entries),

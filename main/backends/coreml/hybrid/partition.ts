@@ -2,6 +2,7 @@
  * Cuts a legal graph into parts: stretches that Core ML can run, and host parts for what it cannot (Fourier transforms,
  * recurrent cells, custom functions). As few parts as the graph allows: in turn, everything that is ready on one side.
  * A state whose only place is one part that Core ML runs stays a state of that part; any other crosses like a value.
+ * What a package cannot hold (64 bits, complex numbers, no elements) never enters or leaves a part that Core ML runs.
  */
 import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import { GraphBuilder } from "../../../ir/builder.ts";
@@ -13,6 +14,7 @@ import type { OpTable } from "../../../ir/opTable.ts";
 import { copyNode } from "../../../ir/rewrite.ts";
 import type { TensorType } from "../../../ir/type.ts";
 import { byteLength } from "../../../ir/type.ts";
+import { whyNotHeld } from "../rules.ts";
 
 export type Side = "coreml" | "host";
 
@@ -57,7 +59,8 @@ export function partition(table: OpTable, graph: Graph, support: Support): reado
 
 /** The whole graph as its only part: nothing is copied, and states stay states. */
 function wholePart(graph: Graph, stretch: Stretch, why: string): Part {
-  const [inputs, outputs] = [wholeInputs(graph), wholeOutputs(graph)];
+  const crosses = ({ type }: Crossing): boolean => stretch.side === "host" || whyNotHeld(type) === undefined;
+  const [inputs, outputs] = [wholeInputs(graph).filter(crosses), wholeOutputs(graph).filter(crosses)];
   return {
     index: 0,
     ...stretch,
@@ -69,6 +72,21 @@ function wholePart(graph: Graph, stretch: Stretch, why: string): Part {
     graph,
     origin: Int32Array.from(graph.nodes.keys()),
   };
+}
+
+/** Whether one Core ML function is all of the graph: it takes every input and state, and gives every output. */
+export function isWhole(graph: Graph, parts: readonly Part[]): boolean {
+  const [only, more] = parts;
+  const crossing = [
+    ...graph.inputs.map((node): Value => ({ node, output: 0 })),
+    ...graph.states.map(({ output }) => output),
+    ...graph.outputs.map(({ value }) => value),
+  ];
+  return (
+    only?.side === "coreml" &&
+    more === undefined &&
+    crossing.every((value) => whyNotHeld(typeOf(graph, value)) === undefined)
+  );
 }
 
 const total = (crossings: readonly Crossing[]): number => crossings.reduce((sum, c) => sum + c.bytes, 0);

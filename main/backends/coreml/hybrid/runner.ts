@@ -118,11 +118,16 @@ export class HybridRunner {
         bytesOut: part.bytesOut,
       });
     }
-    const valueOf = (value: Value): HostTensor => values.get(valueKey(value)) ?? constantOf(graph, value);
+    const named = async (name: string, value: Value): Promise<readonly [string, HostTensor]> => [
+      name,
+      await this.#operand(graph, value, values, signal),
+    ];
+    const outputs = await Promise.all(graph.outputs.map(({ name, value }) => named(name, value)));
+    const states = await Promise.all(crossing.map(({ name, output }) => named(name, output)));
     return {
       truth: this.#options.runner.truth,
-      outputs: Object.fromEntries(graph.outputs.map(({ name, value }) => [name, valueOf(value)])),
-      states: Object.fromEntries(crossing.map(({ name, output }) => [name, valueOf(output)])),
+      outputs: Object.fromEntries(outputs),
+      states: Object.fromEntries(states),
       own,
       timings,
     };
@@ -158,7 +163,7 @@ export class HybridRunner {
       if (b.kind !== "output") next[b.feature] = feature;
       else {
         const out = crossing(part.outputs, b);
-        values.set(valueKey(out.value), fromFeature(feature, out.type));
+        values.set(valueKey(out.value), fromFeature(b, feature, out.type));
       }
     }
     return next;

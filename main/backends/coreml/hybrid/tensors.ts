@@ -1,5 +1,6 @@
 /** Values between the IR's host tensors (float64) and what packages take and give. */
-import type { DType } from "../../../ir/dtype.ts";
+import { invariant } from "../../../diagnostics/errors.ts";
+import type { DType, ElementType } from "../../../ir/dtype.ts";
 import { isFloat, isPacked } from "../../../ir/dtype.ts";
 import type { HostTensor } from "../../../ir/hostTensor.ts";
 import { hostTensor } from "../../../ir/hostTensor.ts";
@@ -10,13 +11,30 @@ import type { FeatureBinding } from "../lowering/lower.ts";
 import type { MilDtype } from "../mil/types.ts";
 import type { PackageTensor } from "../package/packageTensor.ts";
 import { packageTensor } from "../package/packageTensor.ts";
+import { whyNotElement } from "../rules.ts";
 
-/** A host value as the feature that stands for it: rounded to its type, scalars as one element. */
-export const toFeature = (binding: Pick<FeatureBinding, "dtype" | "shape">, value: HostTensor): PackageTensor =>
-  packageTensor(binding.dtype, binding.shape, Float64Array.from(value.data));
+/** A host value as the feature that stands for it: floats rounded to its type, scalars as one element. */
+export function toFeature(
+  { feature, dtype, shape }: Pick<FeatureBinding, "feature" | "dtype" | "shape">,
+  value: HostTensor,
+): PackageTensor {
+  requireHeld(feature, value.dtype);
+  return packageTensor(dtype, shape, Float64Array.from(value.data));
+}
+
+/** Partition keeps such values on the host: one that comes this far would be cut or wrapped in silence. */
+function requireHeld(feature: string, dtype: ElementType): void {
+  const reason = whyNotElement(dtype);
+  invariant(reason === undefined, `feature ${feature} is a value of ${dtype}: ${reason}`);
+}
 
 /** A feature as a host value of the graph's type. */
-export function fromFeature(value: PackageTensor, type: TensorType): HostTensor {
+export function fromFeature(
+  { feature }: Pick<FeatureBinding, "feature">,
+  value: PackageTensor,
+  type: TensorType,
+): HostTensor {
+  requireHeld(feature, type.dtype);
   const dtype: DType = isPacked(type.dtype) ? "f32" : type.dtype;
   const data = Float64Array.from(value.data);
   const narrow = isFloat(dtype) && dtype !== "f32" && dtype !== "f64";

@@ -19,6 +19,7 @@ import { elementCount, packedByteLength, tensorType } from "../mil/types.ts";
 import type { WeightPart } from "../weights/forms.ts";
 import type { PlannedPart, PlannedWeight, SmallParts, WeightPlan, WeightTensor } from "../weights/plan.ts";
 import { BLOB_ELEMENTS, partKey } from "../weights/plan.ts";
+import { whyNotElement } from "../rules.ts";
 import { attend } from "./attention.ts";
 import { pickByProduct, rowPartsOf, rowsOfParts } from "./rowParts.ts";
 
@@ -190,6 +191,8 @@ export class FunctionEmitter implements CoremlEmitter {
   }
 
   dtypeOf(type: ElementType): MilDtype {
+    const reason = whyNotElement(type);
+    invariant(reason === undefined, `a value of ${type} would be narrowed: ${reason}`);
     if (type === "bool") return "bool";
     return isFloat(type) || isPacked(type) ? this.float : "int32";
   }

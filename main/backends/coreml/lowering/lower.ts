@@ -6,7 +6,7 @@ import { WorkbenchError, invariant } from "../../../diagnostics/errors.ts";
 import type { AttrRecord } from "../../../ir/attributes.ts";
 import { isPacked } from "../../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../../ir/graph.ts";
-import { isMemoryParam } from "../../../ir/graph.ts";
+import { isLeaf, isMemoryParam } from "../../../ir/graph.ts";
 import { initialOf } from "../../../ir/initial.ts";
 import type { NodeInfo } from "../../../ir/nodeInfo.ts";
 import { NodeKinds } from "../../../ir/nodeKinds.ts";
@@ -19,6 +19,7 @@ import { BlobPlan } from "../blob.ts";
 import type { CoremlRule } from "../emitter.ts";
 import type { LoweringLevers } from "../levers.ts";
 import { NO_LEVERS } from "../levers.ts";
+import { whyNotHeld } from "../rules.ts";
 import { MilFunctionBuilder } from "../mil/builder.ts";
 import { NameTable } from "../mil/names.ts";
 import type { MilDtype, MilFunction, MilOpset, MilProgram, MilType, MilValue } from "../mil/types.ts";
@@ -90,6 +91,9 @@ export function* lowerProgram(sources: readonly FunctionSource[], options: Lower
   return { program, functions, plan, opset: options.opset, float };
 }
 
+/** Of a leaf. A node that needs one that is not held finds no value. */
+const isHeld = ({ outputs: [type] }: Node): boolean => type !== undefined && whyNotHeld(type) === undefined;
+
 /** A package's states start as zeros. */
 function requireZeros(node: Node, name: string): void {
   if (initialOf(node.attrs) === undefined) return;
@@ -155,16 +159,23 @@ class FunctionLowering {
 
   *run(): Steps<LoweredFunction> {
     // Features first: their names must stay as close to the graph's as they can.
-    for (const output of this.#graph.outputs) this.#builder.reserveOutput(output.name);
+    const outputs = this.#graph.outputs.filter(({ value }) => this.#crosses(value));
+    for (const output of outputs) this.#builder.reserveOutput(output.name);
     for (const node of this.#graph.nodes)
-      if (node.op === "input" || node.op === "state") this.#values[node.id] = [this.#feature(node)];
+      if ((node.op === "input" || node.op === "state") && isHeld(node)) this.#values[node.id] = [this.#feature(node)];
     yield* each(this.#graph.nodes, SLICE, (node) => {
       this.#values[node.id] ??= this.#builder.from([node.id], this.#labelOf(node), () => this.#lower(node));
     });
     yield;
     this.#finishStates();
-    for (const output of this.#graph.outputs) this.#output("output", output.name, this.#at(output.value));
+    for (const output of outputs) this.#output("output", output.name, this.#at(output.value));
     return { mil: this.#builder.finish(), bindings: this.#bindings };
+  }
+
+  /** A leaf that no package holds goes past the function, on the host; what a node makes is held, or it were no node here. */
+  #crosses({ node: id }: Value): boolean {
+    const node = this.#graph.nodes[id];
+    return node === undefined || !isLeaf(node) || isHeld(node);
   }
 
   #at(value: Value): MilValue {
@@ -206,6 +217,7 @@ class FunctionLowering {
   }
 
   #lower(node: Node): readonly MilValue[] {
+    if (isLeaf(node) && !isHeld(node)) return [];
     switch (node.op) {
       case "param":
         return [this.#param(node)];
@@ -254,7 +266,7 @@ class FunctionLowering {
     for (const node of region.nodes) {
       const operand = node.op === "input" ? operands[region.inputs.indexOf(node.id)] : undefined;
       if (operand) values[node.id] = [operand];
-      else if (node.op === "constant") values[node.id] = [this.#constant(node, region)];
+      else if (node.op === "constant") values[node.id] = isHeld(node) ? [this.#constant(node, region)] : [];
       else values[node.id] = this.#apply(node, region, at);
     }
     return region.outputs.map(({ value }) => at(value));
@@ -318,6 +330,7 @@ class FunctionLowering {
 
   #finishStates(): void {
     for (const state of this.#graph.states) {
+      if (!this.#crosses(state.output)) continue;
       const before = this.#at({ node: state.input, output: 0 });
       const after = this.#at(state.output);
       if (after === before) continue;
