@@ -152,7 +152,7 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
     return (
       <tr data-chosen={chosen}>
         <td>{name}</td>
-        <td className={styles["more"]} colSpan={alone ? 6 : 7} title={row.sentence}>
+        <td className={styles["more"]} colSpan={alone ? 6 : 7}>
           {row.sentence}
         </td>
       </tr>
