@@ -9,6 +9,7 @@ import { createPortPair } from "../contract/port.ts";
 import type { TargetSpec } from "../contract/views/common.ts";
 import { deviceOf } from "../contract/views/common.ts";
 import type { Overview } from "../contract/views/model.ts";
+import { isGraphAlone } from "../contract/views/model.ts";
 import { pipelineFor } from "../compiler/pipelines.ts";
 import type { EngineCounts } from "../ir/session.ts";
 import { loadAddon } from "../node/native/addon.ts";
@@ -223,6 +224,9 @@ describe.each(["tiny file", "header-only-1b", "demo-hybrid"])("%s", (name) => {
     const cost = await client.call("cost.get", { model: model(), subject, phase });
     expect(cost.step).toMatchObject({ value: route.step.value, low: route.step.low, high: route.step.high });
     expect(cost.nodes.seconds).toEqual(route.nodes.seconds);
+    // In its line it says of which step.
+    const isChunk = phase === "prefill" && !isGraphAlone(overview.kind);
+    expect(cost.sentence).toMatch(isChunk ? / a chunk of \d+ tokens, prefill\. / : / a (token|run)\. /);
     const { own, rows: none } = await client.call("verdict.get", { model: model(), subject, rows: "own" });
     expect(none).toEqual([]);
     if (phase === "decode") expect(own.ok && own.speed.token.value).toBe(route.step.value);

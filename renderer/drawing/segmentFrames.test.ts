@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BOX_KINDS } from "../graph/lift.ts";
 import type { Scene } from "../graph/scene.ts";
-import { labelRects, segmentColor, segmentFrames } from "./segmentFrames.ts";
+import { boundsWithFrames, labelRects, segmentColor, segmentFrames } from "./segmentFrames.ts";
 
 /** A column of boxes of 100 × 50, 50 apart. */
 function column(count: number): Scene {
@@ -30,6 +30,14 @@ describe("the words of a frame", () => {
     expect(head!.x + head!.w).toBeLessThan(frame.x + frame.w);
     expect(beside!.x).toBeGreaterThan(frame.x + frame.w);
   });
+});
+
+it("frames and the words beside them count as part of the picture", () => {
+  const scene = { ...column(2), left: 0, width: 100, height: 150 };
+  const frames = segmentFrames(scene, [[0], [1]], () => "1 · ANE · ~84 % · in 4.1 KB · out 2 KB");
+  const { x, y, w } = boundsWithFrames(scene, frames);
+  expect([x, y]).toEqual([-12, -20]);
+  expect(x + w).toBe(Math.max(...labelRects(frames).map((rect) => rect.x + rect.w)));
 });
 
 describe("frames of segments", () => {

@@ -9,6 +9,7 @@ import type { Scene } from "../graph/scene.ts";
 import { bytes } from "../ui/format.ts";
 import type { DrawContext, DrawInput } from "./drawInput.ts";
 import { px, widthOf } from "./drawText.ts";
+import { boundsOf } from "./lod.ts";
 
 export interface SegmentFrame extends Rect {
   readonly segment: number;
@@ -130,6 +131,11 @@ function labelRect({ x, y, w, label }: SegmentFrame): Rect {
 /** Hops keep out of the way of these. */
 export const labelRects = (frames: readonly SegmentFrame[]): readonly Rect[] =>
   frames.filter(({ label }) => label !== "").map(labelRect);
+
+/** What a view of everything has to hold: the boxes, their frames, and words that lie beside a frame. */
+export function boundsWithFrames(scene: Scene, frames: readonly SegmentFrame[]): Rect {
+  return [...frames, ...labelRects(frames)].reduce(around, boundsOf(scene));
+}
 
 const isIn = ({ view }: DrawInput, { x, y, w, h }: Rect): boolean =>
   x < view.x + view.w && x + w > view.x && y < view.y + view.h && y + h > view.y;

@@ -13,11 +13,10 @@ import { drawMap } from "./drawMap.ts";
 import type { GraphPicture } from "./graphPicture.ts";
 import type { Viewport } from "./lod.ts";
 import { detailAt, worldRect } from "./lod.ts";
-import { labelRects } from "./segmentFrames.ts";
+import { boundsWithFrames, labelRects } from "./segmentFrames.ts";
 import { createSvgPen, escapeXml } from "./svgPen.ts";
 import { createEdgeIndex } from "./edgeIndex.ts";
 import type { Size } from "./lod.ts";
-import { boundsOf } from "./lod.ts";
 
 export interface Frame {
   readonly viewport: Viewport;
@@ -29,20 +28,12 @@ export const CAPTION = 28;
 
 /** The whole graph in its full size, or as large as a picture may be. */
 export function wholeFrame({ picture: { scene }, segments }: GraphPicture, most: number): Frame {
-  const { x, y, w, h } = around([boundsOf(scene), ...segments, ...labelRects(segments)]);
+  const { x, y, w, h } = boundsWithFrames(scene, segments);
   const zoom = Math.min(1, (most - 2 * MARGIN) / Math.max(1, w), (most - 2 * MARGIN) / Math.max(1, h));
   return {
     viewport: { zoom, x: MARGIN - x * zoom, y: MARGIN - y * zoom },
     size: { width: Math.ceil(w * zoom + 2 * MARGIN), height: Math.ceil(h * zoom + 2 * MARGIN) },
   };
-}
-
-/** The words of a segment may lie beside its frame. */
-function around(rects: readonly Rect[]): Rect {
-  const x = Math.min(...rects.map((rect) => rect.x));
-  const y = Math.min(...rects.map((rect) => rect.y));
-  const right = Math.max(...rects.map((rect) => rect.x + rect.w));
-  return { x, y, w: right - x, h: Math.max(...rects.map((rect) => rect.y + rect.h)) - y };
 }
 
 export interface Look {

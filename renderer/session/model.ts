@@ -49,6 +49,8 @@ export function createModelSlice(tools: SliceTools<ModelSlice>): ModelSlice {
     askBlocks: (model) => engine.call("model.blocks", { model }),
     askTensors: (input) => engine.call("model.tensors", input),
     askVerdict: (input, signal) => engine.call("verdict.get", input, { signal }),
+    askCost: (input, signal) => engine.call("cost.get", input, { signal }),
+    askRoute: (input, signal) => engine.call("route.get", input, { signal }),
     askDoctor: () => engine.call("doctor.run", {}),
     askOps: () => engine.call("ops.list", {}),
     askOpSample: (op, sample) => engine.call("ops.sample", { op, sample }),

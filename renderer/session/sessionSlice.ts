@@ -84,6 +84,8 @@ export interface ModelSlice {
   readonly askBlocks: (model: string) => Promise<Output<"model.blocks">>;
   readonly askTensors: (input: Input<"model.tensors">) => Promise<Output<"model.tensors">>;
   readonly askVerdict: (input: Input<"verdict.get">, signal: AbortSignal) => Promise<Output<"verdict.get">>;
+  readonly askCost: (input: Input<"cost.get">, signal: AbortSignal) => Promise<Output<"cost.get">>;
+  readonly askRoute: (input: Input<"route.get">, signal: AbortSignal) => Promise<Output<"route.get">>;
   readonly askDoctor: () => Promise<Output<"doctor.run">>;
   readonly askOps: () => Promise<Output<"ops.list">>;
   readonly askOpSample: (op: string, sample: number) => Promise<Output<"ops.sample">>;

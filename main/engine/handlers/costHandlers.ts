@@ -2,6 +2,7 @@
 import { sumOf } from "../../compiler/cost/seconds.ts";
 import { deviceSeconds } from "../../compiler/cost/stepCost.ts";
 import type { EngineHandlers } from "../../contract/contract.ts";
+import type { Phase } from "../../contract/views/common.ts";
 import type { CostView, Subject, Verdict, VerdictRow } from "../../contract/views/cost.ts";
 import { LEGAL, stageOn } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -11,7 +12,7 @@ import { fitForecast } from "../measure/forecast.ts";
 import { modelShape } from "../measure/shape.ts";
 import { speedOf } from "../measure/speed.ts";
 import { subjectTitle } from "../measure/subjectWords.ts";
-import { heaviestOps, verdictSentence } from "../measure/verdict.ts";
+import { heaviestOps, stepSentence, verdictSentence } from "../measure/verdict.ts";
 import type { CacheType } from "../../models/blocks.ts";
 import type { CostAccess, CostRequest } from "../models/costs.ts";
 import { costOf, enginesOf, runnerOf } from "../models/costs.ts";
@@ -66,8 +67,6 @@ async function costView(request: CostRequest, signal: AbortSignal): Promise<Cost
       { device, seconds: secondsFigure(seconds, "its segments, and starting them"), share: shareOf(seconds, cost) },
     ];
   });
-  const heaviest = heaviestOps(made, HEAVIEST);
-  const [most] = heaviest;
   return {
     key: { model: model.id, stage: stageOn(subject.backend, LEGAL, subject.target), phase },
     subject,
@@ -85,10 +84,17 @@ async function costView(request: CostRequest, signal: AbortSignal): Promise<Cost
     hops: secondsFigure(hops, "a constant for handing over, and the bytes"),
     overhead: secondsFigure(cost.overhead, "starting segments or ops, and handing over"),
     step: secondsFigure(cost.step, "devices, hops and copied caches together"),
-    heaviest: [...heaviest],
-    sentence:
-      most === undefined ? "Nothing of it takes time." : `${Math.round(most.share * 100)} % of a step is ${most.name}.`,
+    heaviest: [...heaviestOps(made, HEAVIEST)],
+    sentence: stepSentence({ subject, machine, made, words: stepWords(model, phase, cost.tokens) }),
   };
+}
+
+/** What one step is, for the line that tells its time. */
+function stepWords(model: OpenModel, phase: Phase, tokens: number): string {
+  if (model.isGraphAlone) return "run";
+  if (!writesText(model)) return "text";
+  if (phase === "decode") return "token";
+  return `chunk of ${tokens} ${tokens === 1 ? "token" : "tokens"}, prefill`;
 }
 
 interface VerdictRequest extends Omit<CostRequest, "phase"> {

@@ -148,10 +148,27 @@ export interface VerdictInput {
 }
 
 export function verdictSentence({ subject, machine, decode, speed, step }: VerdictInput): string {
-  const { name } = machine;
-  const on = `On ${name} with ${withWhat(subject)}`;
-  const part = largestPart(decode);
-  const most = `${percent(part.share)} of each ${step} is ${part.words}.`;
-  if (speed.generate !== null) return `${on}: ${rateText(speed.generate)}. ${most}`;
-  return `${on}: ${stepText(speed.token)} a ${step}. ${most}`;
+  const how = speed.generate === null ? `${stepText(speed.token)} a ${step}` : rateText(speed.generate);
+  return lineOf({ subject, machine, made: decode, how, step });
+}
+
+/** The same line of one step of a phase: `words` say which, as "chunk of 32 tokens". */
+export function stepSentence({
+  words,
+  ...input
+}: Omit<LineInput, "how" | "step"> & { readonly words: string }): string {
+  const took = stepText(secondsFigure(input.made.cost.step, "the step"));
+  return lineOf({ ...input, how: `${took} a ${words}`, step: words.replace(/ of .*$/u, "") });
+}
+
+interface LineInput extends Pick<VerdictInput, "subject" | "machine"> {
+  readonly made: SubjectCost;
+  /** "~48–81 t/s" */
+  readonly how: string;
+  readonly step: string;
+}
+
+function lineOf({ subject, machine, made, how, step }: LineInput): string {
+  const { share, words } = largestPart(made);
+  return `On ${machine.name} with ${withWhat(subject)}: ${how}. ${percent(share)} of each ${step} is ${words}.`;
 }

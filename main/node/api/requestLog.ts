@@ -19,8 +19,11 @@ export interface RequestLog {
   /** The last ones, oldest first. */
   last(): readonly ServerRequest[];
   served(): number;
-  listen(listener: (request: ServerRequest) => void): () => void;
+  listen(listener: RequestListener): () => void;
 }
+
+/** `recomputed`: what its conversation held and had to run again, and why. */
+export type RequestListener = (request: ServerRequest, recomputed: RunStats["recomputed"]) => void;
 
 const MOST = 500;
 /** Characters that are kept of a prompt or an answer. */
@@ -29,7 +32,7 @@ const NEWS_EVERY_MS = 250;
 
 export function createRequestLog(keepsTexts: boolean): RequestLog {
   const entries: LogEntry[] = [];
-  const listeners = new Set<(request: ServerRequest) => void>();
+  const listeners = new Set<RequestListener>();
   let next = 1;
   let served = 0;
   return {
@@ -42,6 +45,7 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
     begin(method, path) {
       const started = performance.now();
       let told = -Infinity;
+      let again: RunStats["recomputed"] = null;
       let request: ServerRequest = {
         ...{ id: next++, at: Date.now(), method, path, model: null, state: "waiting", status: null, error: null },
         ...{ promptTokens: 0, reusedTokens: 0, generatedTokens: 0, promptRate: null, rate: null },
@@ -57,9 +61,10 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
           if (isOver()) served += 1;
           if (!isNews && now - told < NEWS_EVERY_MS) return;
           told = now;
-          for (const listener of [...listeners]) listener(request);
+          for (const listener of [...listeners]) listener(request, again);
         },
-        stats({ promptTokens, reusedTokens, generated, promptRate, rate }, isNews = false) {
+        stats({ promptTokens, reusedTokens, recomputed, generated, promptRate, rate }, isNews = false) {
+          again = recomputed;
           entry.update({ promptTokens, reusedTokens, generatedTokens: generated, promptRate, rate }, isNews);
         },
         text(part, text) {
@@ -70,7 +75,7 @@ export function createRequestLog(keepsTexts: boolean): RequestLog {
       };
       entries.push(entry);
       if (entries.length > MOST) entries.shift();
-      for (const listener of [...listeners]) listener(request);
+      for (const listener of [...listeners]) listener(request, again);
       return entry;
     },
   };

@@ -881,6 +881,13 @@ describe("answers", () => {
     expect((await command("score FILE --ids 1,2")).out).toMatch(/over 1 token\n/);
   });
 
+  it("tell the time of a step of the phase that is asked for", async () => {
+    expect((await command("route FILE --phase prefill")).out).toMatch(
+      /: ~.+ a chunk of \d+ tokens?, prefill\. \d+ % of each/,
+    );
+    expect((await command("route FILE --phase decode")).out).not.toContain("prefill");
+  });
+
   const tells = async (line: string, backend: string): Promise<void> => {
     const env = { RLX_VERBOSE: "1", RLX_DISPATCH_REPORT: "1" };
     const { code, err, out } = await rlx(words(`${line} --json`), { home, env });

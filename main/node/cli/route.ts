@@ -2,6 +2,7 @@
 import type { GraphView, LoweringView } from "../../contract/views/graph.ts";
 import { NO_OPERATION_TITLE, opsWithoutOperation } from "../../contract/routeCounts.ts";
 import { operationsText } from "../../contract/views/graph.ts";
+import type { Input } from "../../contract/contract.ts";
 import type { RouteView } from "../../contract/views/route.ts";
 import { deviceOf } from "../../contract/views/common.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
@@ -39,10 +40,14 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
   const view = await routeView(command, choice, options);
   const { output } = command;
   const held = expectation === undefined || holds(view, expectation);
-  const verdict = await verdictOn(command, view.key.model, { backend: view.backend, target: view.target }, "own");
+  const { key, backend, target, phase } = view;
+  const verdict = await verdictOn(command, key.model, { backend, target }, "own");
   output.value({ ...view, verdict, ...(expectation === undefined ? {} : { expectation: { ...expectation, held } }) });
   output.line(`${view.targetTitle} (${view.truth})\n${view.sentence}`);
-  if (verdict !== null) output.line(verdict.sentence);
+  // The verdict's own line is of decode.
+  if (phase === "prefill")
+    output.line(await stepLine(command, { model: key.model, subject: { backend, target }, phase }));
+  else if (verdict !== null) output.line(verdict.sentence);
   output.line();
   output.table(["device", "ops", "time", "share"], timeRows(view), { right: [1, 2, 3] });
   if (view.backend === "coreml") noteDispatch(command);
@@ -62,6 +67,10 @@ export async function route(command: Command, choice: ModelChoice, options: Rout
   }
   return 0;
 }
+
+/** How long a step takes, and what most of it goes into. */
+const stepLine = async ({ client, signal }: Command, of: Input<"cost.get">): Promise<string> =>
+  (await client.call("cost.get", of, { signal })).sentence;
 
 /** Devices, and what belongs to none: together the step. */
 function timeRows(view: RouteView): string[][] {

@@ -1,15 +1,14 @@
 /** `rlx serve --api`: the HTTP server for other programs, over an engine of its own process. Its log goes to standard error. */
 import { resolve } from "node:path";
-import type { ServerRequest } from "../../contract/views/server.ts";
 import { serverInput } from "../../contract/views/server.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { startApi } from "../api/apiServer.ts";
 import { engineClient } from "../api/engineClient.ts";
 import { createEngineProcess } from "../serve/engineProcess.ts";
 import { oneOf, requireName, wholeNumber } from "./client.ts";
-import { counted } from "../../engine/words.ts";
-import { figureText, harmless } from "./output.ts";
+import { harmless } from "./output.ts";
 import { cacheTypeGiven } from "./precision.ts";
+import { requestLine } from "./requestLine.ts";
 import type { Streams } from "./surroundings.ts";
 
 export interface ServeApiOptions {
@@ -77,8 +76,8 @@ export async function serveApi(
   const client = engineClient(engine);
   try {
     const serving = await startApi({ ...input, client });
-    serving.log.listen((request) => {
-      if (request.state === "done" || request.state === "left") stderr.write(`${requestLine(request)}\n`);
+    serving.log.listen((request, recomputed) => {
+      if (request.state === "done" || request.state === "left") stderr.write(`${requestLine(request, recomputed)}\n`);
     });
     const { running } = serving.status();
     const models = running?.models.map(({ id }) => id) ?? [];
@@ -108,21 +107,3 @@ const welcome = (url: string, key: string | null, models: readonly string[]): st
     "End with Ctrl+C.",
     "",
   ].join("\n");
-
-/** One request, one line; texts behind it where they are kept. */
-function requestLine(request: ServerRequest): string {
-  const { at, status, method, path, model, error, promptTokens, reusedTokens, generatedTokens } = request;
-  const parts = [
-    `${new Date(at).toISOString()} ${status ?? "---"} ${harmless(method)} ${harmless(path)}`,
-    ...(model === null ? [] : [harmless(model)]),
-    ...(promptTokens === 0
-      ? []
-      : [`${counted(promptTokens, "prompt token")}${reusedTokens > 0 ? `, ${reusedTokens} of them reused` : ""}`]),
-    ...(generatedTokens === 0 ? [] : [`${generatedTokens} written`]),
-    ...(request.rate === null ? [] : [`at ${figureText(request.rate)}`]),
-    ...(request.firstTokenSeconds === null ? [] : [`first after ${figureText(request.firstTokenSeconds)}`]),
-    ...(error === null ? [] : [harmless(`${error.code}: ${error.sentence}`)]),
-  ];
-  const texts = [request.prompt, request.answer].flatMap((text) => (text === null ? [] : [`  ${harmless(text)}`]));
-  return [parts.join("  "), ...texts].join("\n");
-}

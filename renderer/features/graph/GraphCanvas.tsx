@@ -91,6 +91,7 @@ function Canvas(props: GraphCanvasProps): ReactNode {
   const { boxIndex, mounted, viewport } = underlay;
   const moved = useView({
     picture,
+    segments,
     anchorGroup,
     request,
     pending,

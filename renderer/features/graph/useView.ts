@@ -6,6 +6,8 @@ import { useReactFlow } from "@xyflow/react";
 import { useCallback, useLayoutEffect, useRef } from "react";
 import type { Viewport } from "../../drawing/lod.ts";
 import { fitViewport } from "../../drawing/lod.ts";
+import { boundsWithFrames } from "../../drawing/segmentFrames.ts";
+import type { SegmentFrame } from "../../drawing/segmentFrames.ts";
 import type { ViewRequest } from "./graphState.ts";
 import type { Picture } from "../../drawing/graphModes.ts";
 import type { KeptView, ViewMode } from "./view.ts";
@@ -14,6 +16,8 @@ import { anchored, keepMiddle, requestTarget, revealed, viewportFor } from "./vi
 
 export interface ViewInput {
   readonly picture: Picture;
+  /** Around the boxes, with words beside them; none in most modes. */
+  readonly segments: readonly SegmentFrame[];
   readonly anchorGroup: number | null;
   readonly request: ViewRequest | null;
   /** A new picture is being laid out: requests for the whole view wait for it. */
@@ -31,9 +35,10 @@ export interface ViewInput {
  * Gives a function to call when the user moves the view: from then on the window does not move it.
  */
 export function useView(input: ViewInput): () => void {
-  const { picture, anchorGroup, request, pending, size, legendHeight, selected, viewport, kept, keep } = input;
+  const { picture, segments, anchorGroup, request, pending, size, legendHeight, selected, viewport, kept, keep } =
+    input;
   const flow = useReactFlow();
-  const before = useRef<{ readonly picture: Picture; readonly size: Size; readonly legendHeight: number } | null>(null);
+  const before = useRef<Pick<ViewInput, "picture" | "segments" | "size" | "legendHeight"> | null>(null);
   const mode = useRef<ViewMode>(kept?.mode ?? "first");
   const done = useRef(kept?.done ?? 0);
   const hasRoom = size.width > 0 && size.height > 0;
@@ -41,10 +46,12 @@ export function useView(input: ViewInput): () => void {
   useLayoutEffect(() => {
     if (!hasRoom) return;
     const old = before.current;
-    before.current = { picture, size, legendHeight };
+    before.current = { picture, segments, size, legendHeight };
     const { scene } = picture;
     const choose = (): void => {
-      if (mode.current !== "free") void flow.setViewport(viewportFor(mode.current, scene, { ...size, legendHeight }));
+      const bounds = boundsWithFrames(scene, segments);
+      if (mode.current !== "free")
+        void flow.setViewport(viewportFor(mode.current, scene, { ...size, legendHeight }, bounds));
     };
     if (old === null) {
       if (kept !== null && kept.mode === "free") void flow.setViewport(kept.viewport);
@@ -55,7 +62,11 @@ export function useView(input: ViewInput): () => void {
       if (mode.current === "free") void flow.setViewport(keepMiddle(viewport(), old.size, size));
       else choose();
     } else if (old.legendHeight !== legendHeight) choose();
-    if (old.picture === picture) return;
+    if (old.picture === picture) {
+      // Another mode, or another route: frames and their words came or went.
+      if (old.segments !== segments) choose();
+      return;
+    }
     if (old.picture.model !== picture.model) {
       // Another target of the same model: the same boxes, so the view may stay.
       if (old.picture.scene.boxCount !== scene.boxCount) mode.current = "first";
@@ -69,7 +80,7 @@ export function useView(input: ViewInput): () => void {
     mode.current = "free";
     const next = anchored(old.picture, picture, anchorGroup, viewport(), size);
     if (next !== null) void flow.setViewport(next);
-  }, [picture, hasRoom, anchorGroup, flow, viewport, size, legendHeight, kept]);
+  }, [picture, segments, hasRoom, anchorGroup, flow, viewport, size, legendHeight, kept]);
 
   useLayoutEffect(() => {
     if (request === null || request.serial === done.current || !hasRoom) return;
@@ -78,15 +89,16 @@ export function useView(input: ViewInput): () => void {
     done.current = request.serial;
     const old = mode.current;
     mode.current = target.kind === "whole" ? target.mode : "free";
-    if (target.kind === "whole")
-      void flow.setViewport(viewportFor(target.mode, picture.scene, { ...size, legendHeight }));
-    else if (target.kind === "reveal") {
+    if (target.kind === "whole") {
+      const bounds = boundsWithFrames(picture.scene, segments);
+      void flow.setViewport(viewportFor(target.mode, picture.scene, { ...size, legendHeight }, bounds));
+    } else if (target.kind === "reveal") {
       const to = revealed(viewport(), size, picture.scene, target.box);
       if (to === null) mode.current = old;
       else void flow.setViewport(to);
     } else if (target.kind === "zoom") void (target.by === "in" ? flow.zoomIn() : flow.zoomOut());
     else void flow.setViewport(fitViewport(target.rect, size.width, size.height, target.margin, target.most));
-  }, [picture, request, pending, selected, hasRoom, flow, size, legendHeight, viewport]);
+  }, [picture, segments, request, pending, selected, hasRoom, flow, size, legendHeight, viewport]);
 
   // The view is restored when the tab comes back.
   const last = useRef({ viewport, keep });

@@ -48,6 +48,17 @@ describe("the first view", () => {
     }
   });
 
+  it("has room for words beside the boxes, unless that would cost the boxes", () => {
+    const folded = scene(new Set(), roomFor(USUAL.width, USUAL.height, false));
+    const rightOf = (words: number): number => {
+      const bounds = { x: folded.left, y: 0, w: folded.width + words, h: folded.height };
+      const { x, zoom } = firstViewport(folded, USUAL, bounds);
+      return x + (bounds.x + bounds.w) * zoom;
+    };
+    expect(rightOf(200)).toBeLessThanOrEqual(USUAL.width);
+    expect(firstViewport(folded, USUAL, { x: 0, y: 0, w: 9000, h: 9 })).toEqual(firstViewport(folded, USUAL));
+  });
+
   it("makes cards narrower where there is little room", () => {
     expect(roomFor(SMALL.width, SMALL.height, false).compact).toBe(true);
     expect(roomFor(USUAL.width, USUAL.height, false).compact).toBe(false);

@@ -70,16 +70,20 @@ export const rectOfBox = (scene: Scene, box: number): Rect => ({
   h: scene.h[box] ?? 0,
 });
 
-export function fitBetweenBars(scene: Scene, size: Canvas): Viewport {
+/** `bounds`: of all that is drawn, where that is more than the boxes. */
+export function fitBetweenBars(scene: Scene, size: Canvas, bounds: Rect = boundsOf(scene)): Viewport {
   const { width, height } = size;
-  const fitted = fitViewport(boundsOf(scene), width, height - BAR_ROOM - legendRoom(size), MARGIN, mostZoom(size));
+  const fitted = fitViewport(bounds, width, height - BAR_ROOM - legendRoom(size), MARGIN, mostZoom(size));
   return { ...fitted, y: fitted.y + BAR_ROOM };
 }
 
 /** Everything if it can be read that way; otherwise the beginning, in full width if that can be read. */
-export function firstViewport(scene: Scene, size: Canvas): Viewport {
-  const fitted = fitBetweenBars(scene, size);
-  if (fitted.zoom >= READABLE_ZOOM) return fitted;
+export function firstViewport(scene: Scene, size: Canvas, bounds: Rect = boundsOf(scene)): Viewport {
+  // Where there is no room for the words beside the boxes, all boxes come first.
+  for (const rect of [bounds, boundsOf(scene)]) {
+    const fitted = fitBetweenBars(scene, size, rect);
+    if (fitted.zoom >= READABLE_ZOOM) return fitted;
+  }
   const wide = (size.width - 2 * MARGIN) / Math.max(1, scene.width);
   const zoom = Math.min(FIRST_ZOOM, Math.max(READABLE_ZOOM, wide));
   // The axis of the program in the middle, unless there is room for all of its width.
@@ -87,8 +91,8 @@ export function firstViewport(scene: Scene, size: Canvas): Viewport {
   return { zoom, x: size.width / 2 - middle * zoom, y: BAR_ROOM + 8 };
 }
 
-export const viewportFor = (mode: "first" | "fit", scene: Scene, size: Canvas): Viewport =>
-  mode === "first" ? firstViewport(scene, size) : fitBetweenBars(scene, size);
+export const viewportFor = (mode: "first" | "fit", scene: Scene, size: Canvas, bounds?: Rect): Viewport =>
+  mode === "first" ? firstViewport(scene, size, bounds) : fitBetweenBars(scene, size, bounds);
 
 /** The middle of the view stays in the middle. */
 export function keepMiddle(at: Viewport, before: Size, now: Size): Viewport {

@@ -46,6 +46,7 @@ export function Overview({ measured, onReport, children }: OverviewProps): React
         <Forecasts
           forecasts={overview.forecasts}
           own={overview.canGraph.ok ? (current(verdicts.own)?.own ?? null) : null}
+          chunk={verdicts.chunk}
           measured={measured}
           runs={overview.canRun.ok}
           cache={{ type: cacheType, choose: setCacheType, all: current(verdicts.all) }}

@@ -28,7 +28,7 @@ export function VerdictCard({
   readonly measured: MeasuredSpeed | null;
   readonly subject: Subject | null;
 }): ReactNode {
-  const { own, all, retry } = verdicts;
+  const { own, all, chunk, retry } = verdicts;
   const verdict = current(own);
   if (own.kind === "failed" && verdict === null)
     return <ErrorNote title="No verdict could be worked out" error={own.error} onRetry={retry} />;
@@ -38,6 +38,11 @@ export function VerdictCard({
         {verdict === null ? "Working out how fast it is here …" : verdict.sentence}
       </p>
       <Targets verdict={current(all)} busy={all.kind !== "ready"} own={verdict} subject={subject} measured={measured} />
+      {chunk === null ? null : (
+        <p className={styles["of"]}>
+          ANE, GPU and hops are of a chunk of {count(chunk.tokens)} tokens, prefill; tokens/s is of decode.
+        </p>
+      )}
     </section>
   );
 }
@@ -142,7 +147,7 @@ function Target({ row, chosen, measured }: TargetProps): ReactNode {
     return (
       <tr data-chosen={chosen}>
         <td>{name}</td>
-        <td className={styles["more"]} colSpan={alone ? 4 : 7} title={row.sentence}>
+        <td className={styles["more"]} colSpan={alone ? 4 : 7}>
           {row.sentence}
         </td>
       </tr>

@@ -1,6 +1,6 @@
 /** Whether the model fits and how fast it runs, both with their arithmetic. */
 import type { ReactNode } from "react";
-import type { SpeedView, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
+import type { CostView, SpeedView, Verdict, VerdictRow } from "../../../main/contract/views/cost.ts";
 import type { Forecast } from "../../../main/contract/views/model.ts";
 import { isGraphAlone } from "../../../main/contract/views/model.ts";
 import type { CacheType, Figure, SumRow, Truth } from "../../../main/contract/views/common.ts";
@@ -17,13 +17,22 @@ import { FigureText, Meter, TruthMark } from "../../ui/marks.tsx";
 import table from "../../ui/table.module.css";
 import { cx } from "../../ui/cx.ts";
 import styles from "./Overview.module.css";
+import { chunkRows } from "./prefillVerdict.ts";
 
 /** "2 B" stays on one line. */
 const unbroken = (text: string): string => text.replaceAll(/(\d) (?=[A-Z]+\b)/g, `$1${THIN}`);
 
-function SumRows({ rows, total }: { readonly rows: readonly SumRow[]; readonly total?: SumRow["value"] }): ReactNode {
+interface SumRowsProps {
+  readonly rows: readonly SumRow[];
+  readonly total?: SumRow["value"];
+  /** What the rows are the parts of, where that has to be said. */
+  readonly of?: string | null;
+}
+
+function SumRows({ rows, total, of = null }: SumRowsProps): ReactNode {
   return (
     <table className={cx(table["table"], table["bleed"])}>
+      {of === null ? null : <caption className={styles["of"]}>{of}</caption>}
       <tbody>
         {rows.map(({ label, arithmetic, value }) => (
           <tr key={label}>
@@ -54,6 +63,8 @@ export interface ForecastsProps {
   readonly forecasts: readonly Forecast[];
   /** Of the subject; null while it is worked out, and for files without a graph. */
   readonly own: VerdictRow | null;
+  /** A chunk of the prompt, where the window speaks of prefill. */
+  readonly chunk: CostView | null;
   readonly measured: MeasuredSpeed | null;
   /** Whether there is anything to measure: a header cannot run. */
   readonly runs: boolean;
@@ -68,7 +79,7 @@ export interface CacheChoice {
   readonly all: Verdict | null;
 }
 
-export function Forecasts({ forecasts, own, measured, runs, cache }: ForecastsProps): ReactNode {
+export function Forecasts({ forecasts, own, chunk, measured, runs, cache }: ForecastsProps): ReactNode {
   const [target] = forecasts;
   const judged = own?.ok === true ? own : null;
   const fit = judged?.fit ?? target?.fit;
@@ -80,6 +91,7 @@ export function Forecasts({ forecasts, own, measured, runs, cache }: ForecastsPr
           title={judged.title}
           speed={judged.speed}
           prompt={judged.speed.prompt}
+          chunk={chunk}
           measured={measured}
           runs={runs}
         />
@@ -181,7 +193,7 @@ export interface MeasuredSpeed {
   readonly caveat: string | null;
 }
 
-interface SpeedCardProps extends Pick<ForecastsProps, "measured" | "runs"> {
+interface SpeedCardProps extends Pick<ForecastsProps, "chunk" | "measured" | "runs"> {
   readonly title: string;
   readonly speed: SpeedView;
   readonly prompt: Figure;
@@ -189,7 +201,7 @@ interface SpeedCardProps extends Pick<ForecastsProps, "measured" | "runs"> {
 
 const withoutUnit = (text: string): string => text.replace(/\u202ft\/s$/, "");
 
-function SpeedCard({ title, speed, prompt, measured, runs }: SpeedCardProps): ReactNode {
+function SpeedCard({ title, speed, prompt, chunk, measured, runs }: SpeedCardProps): ReactNode {
   return (
     <Card
       title="How fast?"
@@ -212,7 +224,10 @@ function SpeedCard({ title, speed, prompt, measured, runs }: SpeedCardProps): Re
         </div>
       </div>
       {measured === null ? null : <Measured measured={measured} promptTokens={speed.promptTokens} />}
-      <SumRows rows={speed.rows} total={speed.token} />
+      {chunk === null ? null : (
+        <SumRows rows={chunkRows(chunk)} total={chunk.step} of={`A chunk of ${count(chunk.tokens)} tokens, prefill`} />
+      )}
+      <SumRows rows={speed.rows} total={speed.token} of={chunk === null ? null : "One token, decode"} />
       <SumRows rows={speed.promptRows} />
       <Note>
         {speed.sentence}

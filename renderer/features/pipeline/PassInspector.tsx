@@ -1,5 +1,6 @@
 /** The chosen pass: its reason, its effect, its near misses; and the op under the cursor. */
 import type { ReactNode } from "react";
+import { BUILT } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { Button } from "../../ui/Button.tsx";
@@ -7,10 +8,11 @@ import { Card, Note } from "../../ui/Card.tsx";
 import { Facts } from "../../ui/Facts.tsx";
 import { count, signed } from "../../ui/format.ts";
 import { FigureText } from "../../ui/marks.tsx";
+import type { LaneSlice } from "./laneSlice.ts";
 import type { PipelineSlice } from "./slice.ts";
 import styles from "./Pipeline.module.css";
 
-const usePipeline = sliceHook<PipelineSlice>();
+const usePipeline = sliceHook<PipelineSlice & LaneSlice>();
 const MAX_MISSES = 30;
 
 export interface PassInspectorProps {
@@ -23,7 +25,9 @@ export function PassInspector({ onNode, onGraph }: PassInspectorProps): ReactNod
   const list = usePipeline((s) => current(s.passes));
   const at = usePipeline((s) => s.passAt);
   const node = usePipeline((s) => (s.selection.kind === "node" ? current(s.node) : null));
-  const pass = list?.passes.find(({ name }) => name === at);
+  // As built there is no pass to speak of.
+  const isBuilt = usePipeline((s) => s.stepShown === BUILT);
+  const pass = isBuilt ? undefined : list?.passes.find(({ name }) => name === at);
   return (
     <>
       {pass === undefined ? null : (

@@ -1,10 +1,10 @@
 /** What a step that is no pass did: its sentence, and a table of ops with their verdicts or of segments with their devices. */
 import type { ReactNode } from "react";
-import { SEGMENT, stepTitle } from "../../../main/contract/views/graph.ts";
+import { BUILT, SEGMENT, stepTitle } from "../../../main/contract/views/graph.ts";
 import { current } from "../../session/async.ts";
 import { sliceHook } from "../../session/context.tsx";
 import { count } from "../../ui/format.ts";
-import { Progress } from "../../ui/states.tsx";
+import { Empty, Progress } from "../../ui/states.tsx";
 import table from "../../ui/table.module.css";
 import type { LaneSlice } from "./laneSlice.ts";
 import type { PipelineSlice } from "./slice.ts";
@@ -18,6 +18,12 @@ export function StepTable(): ReactNode {
   const name = useStep((s) => s.stepShown);
   const backend = useStep((s) => s.backend);
   const step = useStep((s) => current(s.lane)?.steps.find((each) => each.name === s.stepShown));
+  if (name === BUILT)
+    return (
+      <Empty title="This is the graph as built">
+        It comes before the first pass: there is nothing to compare it with.
+      </Empty>
+    );
   if (step === undefined || step.numbers === null)
     return <Progress sentence={`Working out: ${stepTitle(backend, name)}`} fraction={null} />;
   const heads = name === SEGMENT ? HEADS.segment : HEADS.op;

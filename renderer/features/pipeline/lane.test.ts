@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../../main/testing/until.ts";
 import { current } from "../../session/async.ts";
-import { createStoreOver } from "../../testing/openStore.ts";
+import { createStoreOver, openSample } from "../../testing/openStore.ts";
 import { SAMPLE } from "../../testing/sample.ts";
 import { foundLine } from "./findSlice.ts";
 import { laneRows } from "./Lane.tsx";
@@ -75,7 +75,7 @@ describe("the lane of the subject", () => {
     get().scrub(steps.length - 3);
     expect([get().stepShown, get().passAt]).toEqual(["", "legal"]);
     get().scrub(0);
-    expect(get().laneAt).toBe(0);
+    expect([get().laneAt, get().stepShown]).toEqual([0, "built"]);
     await get().bisect("ane");
     expect([asked, get().laneAt]).toEqual([['"ane"'], steps.length - 3]);
     get().setBackend("cpu");
@@ -87,6 +87,18 @@ describe("the lane of the subject", () => {
         .slice(-3),
     ).toEqual(["legalise", "legal", "plan"]);
     expect(current(get().lane)?.steps.every(({ numbers }) => numbers?.hops === null)).toBe(true);
+  });
+
+  it("shows the graph as built where no pass changed it, until a pass is chosen", async () => {
+    const { get } = await openSample();
+    get().setBackend("mlx");
+    await until(() => current(get().passes)?.backend === "mlx" && get().routes.decode.kind === "ready");
+    expect(current(get().passes)?.passes.some(({ changed }) => changed)).toBe(false);
+    get().setTab("pipeline");
+    await until(() => get().lane.kind === "ready");
+    expect([get().laneAt, get().stepShown]).toEqual([0, "built"]);
+    get().choosePass("dead code");
+    expect(get().stepShown).toBe("");
   });
 });
 

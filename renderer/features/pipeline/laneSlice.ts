@@ -33,7 +33,7 @@ export interface LaneSlice {
   readonly laneStopped: boolean;
   /** The step of the scrubber; the pass of the same name is chosen with it. */
   readonly laneAt: number;
-  /** The step whose own table is shown in the place of a pass, or "". */
+  /** The step that is shown in the place of a pass: by its own table, or as built; else "". */
   readonly stepShown: string;
   readonly bisection: Async<Bisection>;
   readonly loadLane: () => Promise<void>;
@@ -102,7 +102,8 @@ export function createLaneSlice(tools: SliceTools<LaneSlice, SessionState & Lane
           if (item.kind === "list") {
             lane = { steps: item.steps.map((step) => ({ ...step, numbers: null, says: "", details: [] })) };
             const chosen = item.steps.findIndex(({ name }) => name === get().passAt);
-            set({ laneAt: Math.max(0, chosen) });
+            // A pass that changed nothing is no step: while the list of passes hides it, too, the graph as built is shown.
+            set({ laneAt: Math.max(0, chosen), ...(chosen < 0 && get().changedOnly && { stepShown: BUILT }) });
           } else {
             const { index, ops, says, details, numbers } = item;
             const known = { ops, says, details, numbers };
@@ -131,7 +132,7 @@ export function createLaneSlice(tools: SliceTools<LaneSlice, SessionState & Lane
       const { language, step: end } = loweredOf(get().backend);
       if (name === end) get().setPipelineView(language);
       else if (current(get().passes)?.passes.some((pass) => pass.name === name) === true) get().choosePass(name);
-      else if (name !== BUILT) {
+      else {
         if (get().pipelineView !== "diff") get().setPipelineView("diff");
         set({ stepShown: name });
       }

@@ -1,0 +1,34 @@
+// A request's line, from the numbers of its run through the log.
+import { expect, it } from "vitest";
+import type { RunStats } from "../../contract/views/run.ts";
+import { createRequestLog } from "../api/requestLog.ts";
+import { requestLine } from "./requestLine.ts";
+
+const seconds = { value: 1, unit: "seconds", low: null, high: null, truth: "measured", basis: "" } as const;
+const STATS: RunStats = {
+  ...{ promptTokens: 30, reusedTokens: 10, recomputed: null, promptSeconds: seconds, promptRate: null },
+  ...{ firstTokenSeconds: null, generated: 4, rate: null, rateNow: null },
+  ...{ contextUsed: 34, contextSize: 64, cacheBytes: 0 },
+};
+
+/** What a server prints of a request whose run had these numbers. */
+function lineOf(stats: RunStats): string {
+  const log = createRequestLog(false);
+  const lines: string[] = [];
+  log.listen((request, recomputed) => {
+    if (request.state === "done") lines.push(requestLine(request, recomputed));
+  });
+  const entry = log.begin("POST", "/v1/completions");
+  entry.stats(stats, true);
+  entry.update({ state: "done", status: 200 });
+  return lines.join("\n");
+}
+
+it("says how much of a prompt was known, what was computed again, and why", () => {
+  expect(lineOf(STATS)).toContain("  30 prompt tokens, 10 of them reused  4 written");
+  expect(lineOf({ ...STATS, reusedTokens: 0 })).toContain("  30 prompt tokens  4 written");
+  const because = "its states cannot go back";
+  expect(lineOf({ ...STATS, recomputed: { tokens: 12, because } })).toContain(
+    `  30 prompt tokens, reused 10, recomputed 12, because ${because}  4 written`,
+  );
+});

@@ -1,0 +1,28 @@
+/** A request that `rlx serve --api` answered, as its log on standard error has it. */
+import type { RunStats } from "../../contract/views/run.ts";
+import type { ServerRequest } from "../../contract/views/server.ts";
+import { counted } from "../../engine/words.ts";
+import { figureText, harmless } from "./output.ts";
+
+/** One request, one line; texts behind it where they are kept. */
+export function requestLine(request: ServerRequest, recomputed: RunStats["recomputed"]): string {
+  const { at, status, method, path, model, error, promptTokens, generatedTokens } = request;
+  const parts = [
+    `${new Date(at).toISOString()} ${status ?? "---"} ${harmless(method)} ${harmless(path)}`,
+    ...(model === null ? [] : [harmless(model)]),
+    ...(promptTokens === 0 ? [] : [`${counted(promptTokens, "prompt token")}${reusedText(request, recomputed)}`]),
+    ...(generatedTokens === 0 ? [] : [`${generatedTokens} written`]),
+    ...(request.rate === null ? [] : [`at ${figureText(request.rate)}`]),
+    ...(request.firstTokenSeconds === null ? [] : [`first after ${figureText(request.firstTokenSeconds)}`]),
+    ...(error === null ? [] : [harmless(`${error.code}: ${error.sentence}`)]),
+  ];
+  const texts = [request.prompt, request.answer].flatMap((text) => (text === null ? [] : [`  ${harmless(text)}`]));
+  return [parts.join("  "), ...texts].join("\n");
+}
+
+/** In the words of a turn of `rlx run`. */
+function reusedText({ reusedTokens }: ServerRequest, recomputed: RunStats["recomputed"]): string {
+  if (recomputed !== null)
+    return `, reused ${reusedTokens}, recomputed ${recomputed.tokens}, because ${recomputed.because}`;
+  return reusedTokens > 0 ? `, ${reusedTokens} of them reused` : "";
+}
