@@ -3,7 +3,7 @@
 import { finish } from "../../ir/steps.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { routeGraph } from "../../backends/coreml/hybrid/route.ts";
-import { CHIPS, SYSTEMS, UNITS } from "../../backends/coreml/plan/target.ts";
+import { CHIPS, graphTargetTitle, SYSTEMS, UNITS } from "../../backends/coreml/plan/target.ts";
 import { machineFor } from "../../compiler/cost/machines.ts";
 import { legalise } from "../../compiler/legalise.ts";
 import type { Phase, TargetSpec } from "../../contract/views/common.ts";
@@ -58,7 +58,8 @@ async function fresh(model: string, target: TargetSpec, phase: Phase): Promise<u
   const { graph } = finish(legalise(finish(runPipeline(bound, { passes: pipelineFor("coreml") })).graph, "coreml"));
   const options = { table: opTable, entries: coremlEntry, target: plan, functionName: phase, share: false };
   const machine = machineFor(target, ELSEWHERE);
-  const route = routeGraph(graph, options);
+  const made = routeGraph(graph, options);
+  const route = opened.isGraphAlone ? { ...made, title: graphTargetTitle(plan) } : made;
   const cost = await costOfRoute({ model: opened, phase, machine }, route, new AbortController().signal);
   return routeView({ model, route, cost, machine, target, phase });
 }

@@ -787,7 +787,8 @@ describe("answers", () => {
       const said = z.object({ target: z.object({ context: number, profile: text, units: text }), targetTitle: text });
       const { target, targetTitle } = said.parse(JSON.parse((await command(`${line} --json`)).out));
       expect(target).toMatchObject({ context: 1024 });
-      expect(targetTitle).toContain(`${target.profile} weights · 1024 tokens`);
+      const weights = target.profile === "ane" ? "f16" : "packed";
+      expect(targetTitle).toContain(`${weights} weights · 1024 tokens`);
     },
   );
 
