@@ -36,6 +36,10 @@ function roundEven(x: number): number {
   return low % 2 === 0 ? low : low + 1;
 }
 
+const LONGEST = 2n ** 63n - 1n;
+/** Float64 has 2^63 for the largest i64, which would wrap. */
+const toLong = (x: number): bigint => (x >= 2 ** 63 ? LONGEST : BigInt(Math.trunc(x)));
+
 const WRITERS: { readonly [D in DType]: (data: Float64Array) => ArrayBufferView } = {
   bool: (data) => Uint8Array.from(data, (x) => (x !== 0 ? 1 : 0)),
   u8: (data) => Uint8Array.from(data),
@@ -45,7 +49,7 @@ const WRITERS: { readonly [D in DType]: (data: Float64Array) => ArrayBufferView 
   f16: (data) => Uint16Array.from(data, floatToHalf),
   u32: (data) => Uint32Array.from(data),
   i32: (data) => Int32Array.from(data),
-  i64: (data) => BigInt64Array.from(Array.from(data, (x) => BigInt(Math.trunc(x)))),
+  i64: (data) => BigInt64Array.from(Array.from(data, toLong)),
   f32: (data) => Float32Array.from(data),
   f64: (data) => data,
   c64: (data) => Float32Array.from(data),

@@ -105,6 +105,15 @@ test.each(["cpu", "mlx"])("on %s complex arrays are read as they are written, an
   });
 });
 
+test.each(["cpu", "mlx", "coreml-sim"])("on %s the ends of i64 are written as they are", async (device) => {
+  const text = 'graph "g" {\n %x = input : f32[3]\n %y = cast(%x) {to: "i64"}\n return "y" = %y\n}\n';
+  const run = await engine.client.call("text.run", { text, device, inputs: { x: { numbers: [1e20, -1e20, 300.7] } } });
+  const { dtype, shape, values } = outputOf(run);
+  const bytes = Buffer.from(npyBytes(dtype, shape, values));
+  const written = [0, 1, 2].map((i) => bytes.readBigInt64LE(bytes.length - 24 + 8 * i));
+  expect(written).toEqual([2n ** 63n - 1n, -(2n ** 63n), 300n]);
+});
+
 test("an infinite distance from the reference is a word, which JSON has", async () => {
   // f32 has no 1e40, which the float64 reference has.
   const text = 'graph "g" {\n %x = input : f32[1]\n %y = mul(%x, %x)\n return "y" = %y\n}\n';

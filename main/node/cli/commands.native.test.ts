@@ -1059,6 +1059,22 @@ it("eval says what JSON has no number for in words, also how far it is", async (
   });
 });
 
+it("eval writes the ends of i64 as they are, and says that numbers near them are rounded", async () => {
+  const place = join(folder, "ends");
+  await writeFile(
+    join(folder, "ends.rlx"),
+    'graph "e" {\n  %x = input : f32[3]\n  %y = cast(%x) {to: "i64"}\n  return "y" = %y\n}\n',
+  );
+  const { code, err } = await command(`eval DIR/ends.rlx --input x=1e20,-1e20,300.7 -o ${place}`);
+  expect({ code, err }).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/y: i64 numbers are held exactly up to/u),
+  });
+  const bytes = await readFile(join(place, "y.npy"));
+  const ends = [0, 1, 2].map((i) => bytes.readBigInt64LE(bytes.length - 24 + 8 * i));
+  expect(ends).toEqual([2n ** 63n - 1n, -(2n ** 63n), 300n]);
+});
+
 it("eval writes outputs as NumPy reads them, and takes them again", async () => {
   const place = join(folder, "arrays");
   expect((await command(`eval DIR/fit.rlx --symbol N=2 -o ${place}`)).code).toBe(0);

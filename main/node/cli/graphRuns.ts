@@ -126,6 +126,8 @@ async function writeArrays(folder: string, run: TextRun, note: (text: string) =>
     const path = join(folder, `${freeName(name.replaceAll(/[^\w.-]/gu, "_"), taken)}.npy`);
     await writeFile(path, npyBytes(dtype, shape, values));
     note(path);
+    if (dtype === "i64" && values.some((value) => Math.abs(value) >= 2 ** 53))
+      note(`${name}: i64 numbers are held exactly up to 2^53, and rounded beyond it.`);
   }
 }
 

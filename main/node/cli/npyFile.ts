@@ -1,11 +1,15 @@
 /** NumPy's array file of an output: a magic word, a header that Python reads, then the numbers. */
 
+const LONGEST = 2n ** 63n - 1n;
+/** Float64 has 2^63 for the largest i64, which would wrap. */
+const toLong = (value: number): bigint => (value >= 2 ** 63 ? LONGEST : BigInt(value));
+
 const FORMS: Readonly<
   Record<string, { readonly descr: string; readonly make: (values: Float64Array) => ArrayBufferView }>
 > = {
   f64: { descr: "<f8", make: (values) => values },
   f32: { descr: "<f4", make: (values) => Float32Array.from(values) },
-  i64: { descr: "<i8", make: (values) => BigInt64Array.from(values, BigInt) },
+  i64: { descr: "<i8", make: (values) => BigInt64Array.from(values, toLong) },
   i32: { descr: "<i4", make: (values) => Int32Array.from(values) },
   i16: { descr: "<i2", make: (values) => Int16Array.from(values) },
   i8: { descr: "|i1", make: (values) => Int8Array.from(values) },

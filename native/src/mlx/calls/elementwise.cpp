@@ -2,6 +2,7 @@
 #include "family.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace rlx::gpu {
@@ -77,7 +78,7 @@ Limits limits_of(mx::Dtype type) {
   if (type == mx::int16) return {-32768, 32768, -32768, 32767};
   if (type == mx::uint32) return {0, 4294967296.0, 0, 4294967295};
   if (type == mx::int32) return {-2147483648.0, 2147483648.0, -2147483648LL, 2147483647};
-  return {-9007199254740992.0, 9007199254740992.0, -9007199254740992LL, 9007199254740992LL};
+  return {-0x1p63, 0x1p63, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
 }
 
 // Floats to whole numbers truncate and saturate, NaN is 0; whole numbers to narrower ones wrap;
