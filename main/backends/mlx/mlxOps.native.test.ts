@@ -125,6 +125,26 @@ describe.skipIf(missing !== undefined).each(MLX_MODES)(`ops, %s ${missing ?? ""}
   });
 });
 
+describe.skipIf(missing !== undefined).each(MLX_MODES)(`edges, %s ${missing ?? ""}`, (mode) => {
+  test("floats to long whole numbers saturate at the ends of the type", async () => {
+    const sample: Sample<AttrRecord> = {
+      title: "saturates",
+      // The reference has no 2^63 - 1: the upper end is in main/engine/handlers/text.native.test.ts.
+      inputs: [values([-1e20, 9.2e18, -9.2e18, 300.7, -Infinity, NaN])],
+      attrs: { to: "i64" },
+    };
+    expect(await runSample(opOf("cast")!, sample, mode)).toBeUndefined();
+  });
+
+  test.each(["selective_scan", "ssd", "wkv6", "wkv7", "gated_delta", "lstm"])("%s takes no tokens", async (name) => {
+    const op = opOf(name)!;
+    const samples = op.samples.filter(({ bindings = {} }) => "T" in bindings || "S" in bindings);
+    expect(samples.length).toBeGreaterThan(0);
+    for (const sample of samples)
+      expect(await runSample(op, { ...sample, bindings: { T: 0, S: 0 } }, mode)).toBeUndefined();
+  });
+});
+
 describe.skipIf(missing !== undefined).each(MLX_MODES)(`random graphs, %s ${missing ?? ""}`, (mode) => {
   const seeds = Array.from({ length: 300 }, (_, i) => i + 1);
   test("300 of them equal the reference", async () => {

@@ -73,6 +73,8 @@ Arrays selective_scan(const Invocation& c) {
   array state = c.in(5);
   const array decay = mx::multiply(c.in(1), c.in(2));
   const int tokens = x.shape(0), heads = x.shape(1), groups = b.shape(1);
+  // MLX joins no rows to none. x has the shape of the answers.
+  if (tokens == 0) return {x, state};
   const bool pairs = decay.shape(2) == 1;
   const int most = pairs ? kPairs : kStates;
   const auto each_head = [&](const array& all) { return groups == heads ? all : mx::repeat(all, heads / groups, 1); };
@@ -258,6 +260,8 @@ Arrays wkv7_block(const Arrays& in, const array& state) {
 // state ← state · (diag(decay) + a bᵀ) + v kᵀ, y = state r.
 Arrays wkv7(const Invocation& c) {
   const int tokens = c.in(0).shape(0);
+  // v has the shape of the answers.
+  if (tokens == 0) return {c.in(3), c.in(6)};
   if (tokens <= 4 || c.in(0).dtype() != mx::float32) return wkv7_by_token(c);
   array state = c.in(6);
   Arrays results;

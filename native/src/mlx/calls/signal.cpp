@@ -74,7 +74,8 @@ Arrays lstm(const Invocation& c) {
     }
     h_end.push_back(h);
     c_end.push_back(memory);
-    sides.push_back(mx::stack(rows, 1));
+    // MLX stacks no rows to none.
+    sides.push_back(steps == 0 ? mx::zeros({batch, 0, hidden}, x.dtype()) : mx::stack(rows, 1));
     if (static_cast<int>(sides.size()) == directions) {
       layer_in = directions == 1 ? sides[0] : mx::concatenate(sides, 2);
       sides.clear();
