@@ -186,6 +186,28 @@ describe("vmap", () => {
     expect([y!.shape, ...y!.data]).toEqual([[3, 2], 1, 64, 8, 125, 27, 216]);
   });
 
+  it("takes no symbol of the graph for the number of items, and names one that is free", () => {
+    const rows = (...types: string[]) =>
+      graphOf((g, input) => ({
+        y: g.concat(
+          types.map((type, i) => input(`x${i}`, type)),
+          { axis: 0 },
+        ),
+      }));
+    const mapped = (graph: Graph, size: string) => () => vmap(graph, { size, inAxes: { x0: 0 } });
+    const refused = (size: string, taken: string, free: string): unknown =>
+      expect.objectContaining({
+        code: "INPUT_ARGUMENT",
+        message: `[vmap] size: got ${size}, expected another symbol or a number: the graph has a symbol ${taken}`,
+        hint: `Take ${free}.`,
+        details: { free },
+      });
+    expect(mapped(rows("f64[N,3]"), "N")).toThrow(refused("N", "N", "B"));
+    expect(mapped(rows("f64[T,3]", "f64[N,3]"), "2*T")).toThrow(refused("2*T", "T", "B"));
+    expect(mapped(rows("f64[N]", "f64[B]", "f64[M]", "f64[N1]"), "B")).toThrow(refused("B", "B", "N2"));
+    expect(mapped(rows("f64[N,3]"), "B")().nodes[0]!.outputs[0]!.shape).toEqual(["B", "N", 3]);
+  });
+
   it("maps parameters in memory and states, and no weights of files", () => {
     const graph = graphOf((g, input, builder) => {
       const w = builder.param("w", parseType("f64[]"), { memory: true, initial: { kind: "constant", value: 3 } });

@@ -18,7 +18,7 @@ import type { OpBuilder } from "../ops/opBuilder.ts";
 import { tangentGraph, tangentName } from "./jvp.ts";
 import { leavesOf, outputType } from "./names.ts";
 import { copyNodes, cotangentName, gradientGraph, gradientName, itemAt } from "./vjp.ts";
-import { mapGraph } from "./vmap.ts";
+import { mapItems } from "./vmap.ts";
 
 export interface DerivativeRequest {
   /** The output to differentiate. */
@@ -124,7 +124,7 @@ function overBasis(
   types: readonly TensorType[],
 ): Graph {
   const inAxes = Object.fromEntries(names.map((name) => [name, 0]));
-  const mapped = mapGraph(graph, { size, inAxes });
+  const mapped = mapItems(graph, { size, inAxes });
   const builder = new GraphBuilder(opTable, `${graph.name} jacobian`);
   const g = typedBuilder(builder);
   const given = new Map<string, Value>();

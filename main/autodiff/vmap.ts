@@ -5,12 +5,13 @@
 import { WorkbenchError, invariant } from "../diagnostics/errors.ts";
 import { GraphBuilder } from "../ir/builder.ts";
 import type { Dim } from "../ir/dim.ts";
+import { dimSymbols } from "../ir/dim.ts";
 import type { Graph, Node, Value } from "../ir/graph.ts";
 import { isLeaf, isMemoryParam } from "../ir/graph.ts";
 import { initialOf } from "../ir/initial.ts";
 import { regionInputs } from "../ir/regions.ts";
 import { rewindOf } from "../ir/rewind.ts";
-import { specialize } from "../ir/specialize.ts";
+import { specialize, symbolsWithin } from "../ir/specialize.ts";
 import { finish } from "../ir/steps.ts";
 import type { TensorType } from "../ir/type.ts";
 import { normalizeAxis } from "../ir/type.ts";
@@ -45,7 +46,38 @@ export interface BatchRequest {
 export const batchGraph = (graph: Graph, inputs: readonly string[], size: Dim): Graph =>
   mapGraph(graph, { size, inAxes: Object.fromEntries(inputs.map((name) => [name, 0])) });
 
-export function mapGraph(graph: Graph, { size, inAxes, outAxes = 0 }: BatchRequest): Graph {
+/** Of a size that the graph does not know: with one of its own symbols, items and rows would be as many. */
+export function mapGraph(graph: Graph, request: BatchRequest): Graph {
+  const known = new Set([...symbolsWithin(opTable, withoutRules(graph)), ...Object.keys(graph.symbolLimits)]);
+  const taken = (typeof request.size === "string" ? dimSymbols(request.size) : []).find((name) => known.has(name));
+  if (taken === undefined) return mapItems(graph, request);
+  const free = freeSymbol(known);
+  throw new WorkbenchError(
+    "INPUT_ARGUMENT",
+    `[vmap] size: got ${request.size}, expected another symbol or a number: the graph has a symbol ${taken}`,
+    { hint: `Take ${free}.`, details: { free } },
+  );
+}
+
+/** Rules of a function have a symbol of their own for the number of items, which becomes the one that is asked for. */
+const withoutRules = (graph: Graph): Graph => ({
+  ...graph,
+  nodes: graph.nodes.map((node) => {
+    const regions = node.op === "custom_fn" ? node.regions.slice(0, 1) : node.regions;
+    return regions.length === 0 ? node : { ...node, regions: regions.map(withoutRules) };
+  }),
+});
+
+function freeSymbol(known: ReadonlySet<string>): string {
+  const found = ["N", "B", "M"].find((name) => !known.has(name));
+  if (found !== undefined) return found;
+  let i = 1;
+  while (known.has(`N${i}`)) i++;
+  return `N${i}`;
+}
+
+/** The same of any size: for directions there are as many as the graph's own sizes say. */
+export function mapItems(graph: Graph, { size, inAxes, outAxes = 0 }: BatchRequest): Graph {
   const source = expandForBatching(graph);
   const axes = new Map(Object.entries(inAxes).filter((entry): entry is [string, number] => entry[1] !== null));
   checkMapped(source, Object.keys(inAxes), axes);

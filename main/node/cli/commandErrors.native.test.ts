@@ -66,6 +66,7 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["eval DIR/fit.rlx -o DIR/text.txt", 2, /\[rlx eval\] --output: got \S+text\.txt, which is no folder, expected one/],
   ["eval DIR/fit.rlx -o DIR/text.txt/results", 2, /--output: got \S+text\.txt, which is no folder, expected one/],
   ["grad DIR/fit.rlx --of nosuch", 2, /nosuch/],
+  ["vmap DIR/fit.rlx --size N", 2, /\[vmap\] size: got N, expected another symbol or a number: [^]* Take B\./],
   ["fmt - --write", 2, /--write: got it with --check or standard input/],
   ["new nosuch", 2, /got "nosuch", expected linear-regression, cnn, [^]* or fft-filter/],
   ["bench DIR/fit.rlx --device coreml-sim", 2, /--device: got coreml-sim, expected cpu or mlx/],

@@ -444,6 +444,12 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[2,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
   },
   {
+    line: "vmap DIR/fit.rlx --inputs x",
+    json: z.object({ text: text }),
+    // N are the points of the graph.
+    says: /^graph "fit batched" \{\n  %0 = input "x" : f32\[B,N,3\]\n  %1 = input "y" : f32\[N,1\]\n/,
+  },
+  {
     line: "eval DIR/own.rlx --input x=0.4,1.6,2",
     json: z.object({ outputs: z.tuple([z.object({ name: z.literal("sum") })]) }),
     says: /sum +f32\[\] +4 +the same/,

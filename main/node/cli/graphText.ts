@@ -1,5 +1,6 @@
 /** `rlx check|fmt|grad|vmap FILE.rlx`: graphs as text (docs/ir-text.md). */
 import { basename, resolve } from "node:path";
+import type { Input, Output } from "../../contract/contract.ts";
 import type { TextDiagnostic } from "../../contract/views/text.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import { counted } from "../../engine/words.ts";
@@ -102,14 +103,25 @@ export async function derive(
 ): Promise<number> {
   const { client, output, signal } = command;
   const named = await namedText(file, command);
-  const how =
-    kind === "grad"
-      ? { kind, of: of ?? null, wrt: namesIn(wrt) }
-      : { kind, size: sizeOf(size ?? "N"), inputs: namesIn(inputs) };
-  const derived = await client.call("text.derive", { ...named, how }, { signal });
+  const made = (how: Input<"text.derive">["how"]): Promise<Output<"text.derive">> =>
+    client.call("text.derive", { ...named, how }, { signal });
+  const mapped = (by: string | number): Promise<Output<"text.derive">> =>
+    made({ kind: "vmap", size: by, inputs: namesIn(inputs) });
+  const derived = await (kind === "grad"
+    ? made({ kind, of: of ?? null, wrt: namesIn(wrt) })
+    : size === undefined
+      ? mapped("N").catch((error: unknown) => mapped(freeSymbol(error)))
+      : mapped(sizeOf(size)));
   output.value(derived);
   output.write(derived.text);
   return 0;
+}
+
+/** The symbol that the graph does not have, where it has the one that was tried. */
+function freeSymbol(error: unknown): string {
+  const free = error instanceof WorkbenchError ? error.details?.["free"] : undefined;
+  if (typeof free === "string") return free;
+  throw error;
 }
 
 const sizeOf = (text: string): number | string => (/^\d/u.test(text) ? wholeNumber("size", text, 0, 1 << 24) : text);

@@ -419,7 +419,7 @@ graphCommand("grad", "the graph with the gradient of its loss, as text", "rlx gr
   );
 
 graphCommand("vmap", "the graph of many items at once, as text", "rlx vmap graph.rlx --size 8 > batch.rlx")
-  .addOption(preset("--size <n>", "how many: a number or a symbol", "N"))
+  .option("--size <n>", "how many: a number or a symbol; N without it, or another that the graph does not have")
   .option("--inputs <names>", "inputs that differ from item to item; all of them without it")
   .action((file: string, options: DeriveOptions, command: Program) =>
     run(async () => {
