@@ -9,6 +9,7 @@ import { GALLERY } from "../../gallery/gallery.ts";
 import type { Harness } from "../../testing/engineHarness.ts";
 import { engineHarness } from "../../testing/engineHarness.ts";
 import { npyBytes } from "../../node/cli/npyFile.ts";
+import { readNpy } from "../../training/data/npy.ts";
 
 let engine: Harness;
 beforeAll(async () => {
@@ -112,6 +113,19 @@ test.each(["cpu", "mlx", "coreml-sim"])("on %s the ends of i64 are written as th
   const bytes = Buffer.from(npyBytes(dtype, shape, values));
   const written = [0, 1, 2].map((i) => bytes.readBigInt64LE(bytes.length - 24 + 8 * i));
   expect(written).toEqual([2n ** 63n - 1n, -(2n ** 63n), 300n]);
+});
+
+test("halves are written as NumPy's halves, and bf16, which it has not, as f32", () => {
+  const values = Float64Array.of(1, -(2 ** -24), 65504, NaN, -Infinity, -0);
+  for (const [dtype, descr, bytes] of [
+    ["f16", "<f2", 2],
+    ["bf16", "<f4", 4],
+  ] as const) {
+    const file = npyBytes(dtype, [2, 3], values);
+    expect(Buffer.from(file).toString("latin1")).toContain(`{'descr': '${descr}', 'fortran_order': False`);
+    expect((file.length % 64) / values.length).toBe(bytes);
+    expect([...readNpy("y.npy", file).data]).toEqual([...values]);
+  }
 });
 
 test("an infinite distance from the reference is a word, which JSON has", async () => {
