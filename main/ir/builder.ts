@@ -87,7 +87,9 @@ export class GraphBuilder {
   #states = new Map<string, GraphState>();
   #constants = new Map<string, HostTensor>();
   #params = new Map<string, Value>();
+  /** Of inputs and states; an output may have the name of one. */
   #names = new Set<string>();
+  #outputNames = new Set<string>();
   /** Outermost first, joined. */
   #scope = "";
   #limits: Record<string, number> = {};
@@ -176,11 +178,10 @@ export class GraphBuilder {
 
   setState(name: string, value: Value): void {
     const state = this.#states.get(name);
-    if (!state)
-      throw new WorkbenchError(
-        "IR_STRUCTURE",
-        `[state] no state "${name}": got ${[...this.#states.keys()].join(", ")}`,
-      );
+    if (!state) {
+      const known = this.#states.size === 0 ? "the graph has none" : `expected ${[...this.#states.keys()].join(", ")}`;
+      throw new WorkbenchError("IR_STRUCTURE", `[state] no state "${name}": ${known}`);
+    }
     const before = this.#node(state.input).outputs[0];
     const after = this.typeOf(value);
     if (before === undefined || !sameType(before, after))
@@ -192,7 +193,7 @@ export class GraphBuilder {
   }
 
   output(name: string, value: Value): void {
-    this.#claim(`out:${name}`);
+    this.#claim(name, this.#outputNames, `[graph] output ${JSON.stringify(name)}: got a second one, expected one`);
     this.typeOf(value);
     this.#outputs.push({ name, value });
   }
@@ -322,11 +323,11 @@ export class GraphBuilder {
     return node;
   }
 
-  #claim(name: string): void {
+  #claim(name: string, names = this.#names, taken = `[graph] the name "${name}" is taken`): void {
     // Values are given by name in plain objects, which lose this one.
     if (name === "__proto__") throw new WorkbenchError("IR_STRUCTURE", `[graph] got "${name}", expected another name`);
-    if (this.#names.has(name)) throw new WorkbenchError("IR_STRUCTURE", `[graph] the name "${name}" is taken`);
-    this.#names.add(name);
+    if (names.has(name)) throw new WorkbenchError("IR_STRUCTURE", taken);
+    names.add(name);
   }
 
   #leaf(op: LeafOp, attrs: AttrRecord, type: TensorType, options: ApplyOptions): Value {

@@ -78,7 +78,10 @@ export function canonicalDim(dim: Dim): Dim {
     return spelled;
   }
   if (!Number.isSafeInteger(dim) || dim < 0)
-    throw new WorkbenchError("IR_SHAPE", `[dim] bad size: got ${dim}, expected a whole number >= 0`);
+    throw new WorkbenchError(
+      "IR_SHAPE",
+      `[dim] bad size: got ${dim}, expected a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
+    );
   return dim;
 }
 

@@ -58,17 +58,20 @@ export async function givenNumbers(
       throw new WorkbenchError("INPUT_ARGUMENT", `[run] input: got ${name}, expected ${names.join(", ") || "none"}`, {
         hint: "Name an input of the graph.",
       });
+    const type = leaves.find((leaf) => leaf.name === name)?.type;
     if ("numbers" in said) {
-      const dtype = leaves.find((leaf) => leaf.name === name)?.type.dtype;
-      if (dtype === "i64") requireTold(name, said.numbers);
+      if (type?.dtype === "i64") requireTold(name, said.numbers);
       found.set(name, said);
     } else {
       const array = await arrayOf(from, said, said.array ?? name, signal);
-      if (isComplex(array) && leaves.find((leaf) => leaf.name === name)?.type.dtype !== "c64")
+      const isPairs = type?.dtype === "c64";
+      if (isComplex(array) && !isPairs)
         throw new WorkbenchError("INPUT_ARGUMENT", `[run] ${name}: got complex numbers, expected real ones`, {
           hint: "Save its real part, or take c64 for the input.",
         });
-      found.set(name, { numbers: array.data, shape: array.shape });
+      // Of other axes it is the numbers row by row, as those that are written out.
+      const isAlike = array.shape.length === type?.shape.length && isComplex(array) === isPairs;
+      found.set(name, { numbers: array.data, ...(isAlike && { shape: array.shape }) });
     }
   }
   return found;

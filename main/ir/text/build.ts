@@ -115,6 +115,8 @@ class BlockBuilder {
   readonly #leaves = new Set<NodeId>();
   readonly #limited = new Set<string>();
   readonly #nexts: string[] = [];
+  /** Where each output was returned first. */
+  readonly #returned = new Map<string, number>();
   /** Every value that it needs could be made. */
   #isWhole = true;
 
@@ -172,13 +174,25 @@ class BlockBuilder {
           return;
         }
         const name = says.name.text;
-        if (says.kind === "return") this.#try(span, () => this.#builder.output(name, value));
+        if (says.kind === "return") this.#return(says.name, value, span);
         else {
           this.#nexts.push(name);
           this.#try(span, () => this.#builder.setState(name, value));
         }
       }
     }
+  }
+
+  #return(name: Word, value: Value, span: Span): void {
+    const first = this.#returned.get(name.text);
+    if (first === undefined) {
+      this.#returned.set(name.text, name.start);
+      this.#try(span, () => this.#builder.output(name.text, value));
+      return;
+    }
+    const { line } = this.#around.faults.placeOf(first);
+    const message = `output ${JSON.stringify(name.text)} is returned twice: first on line ${line}`;
+    this.#fault("IR_STRUCTURE", name, message);
   }
 
   #limit({ symbol, size }: Extract<Saying, { readonly kind: "limit" }>, span: Span): void {
@@ -207,8 +221,12 @@ class BlockBuilder {
   #define(definition: Definition, span: Span): void {
     const { value, op, types } = definition;
     const stated = types.map((word) => this.#type(word));
+    const isSecond = this.#values.has(value.name);
     const known = isLeafOp(op.text)
-      ? this.#leaf(definition, op.text, stated, span)
+      ? // A leaf that is defined again would have a name that is taken, too.
+        isSecond
+        ? undefined
+        : this.#leaf(definition, op.text, stated, span)
       : this.#node(definition, stated, { start: op.start, end: span.end });
     const results: readonly Known[] = known ?? this.#standIns(stated);
     const [first] = results;
@@ -220,7 +238,7 @@ class BlockBuilder {
     }
     if (value.text.includes("."))
       this.#fault("IR_STRUCTURE", value, `got ${value.text}, expected the name of a new value`);
-    if (this.#values.has(value.name))
+    if (isSecond)
       this.#fault(
         "IR_STRUCTURE",
         value,

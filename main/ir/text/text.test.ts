@@ -201,6 +201,26 @@ describe("what is wrong in a text", () => {
     `);
   });
 
+  it("names states, outputs and sizes as the text has them, each once", () => {
+    const text = `graph "g" {
+  %x = input : f32[2]
+  %x = input : f32[2]
+  %y = input : f32[100000000000000000000]
+  return "y" = %x
+  return "y" = %x
+  next "k" = %x
+}
+`;
+    expect(faultsOf(text).map(({ at, message }) => `${at} ${message}`)).toEqual([
+      "3:3 %x is defined already: got a second definition, expected another name",
+      "4:16 [dim] bad size: got 100000000000000000000, expected a whole number from 0 to 9007199254740991",
+      '6:10 output "y" is returned twice: first on line 5',
+      '7:3 [state] no state "k": the graph has none',
+    ]);
+    const state = 'graph "g" {\n %s = state : f32[2]\n %t = state : f32[2]\n next "k" = %s\n return "out:s" = %s\n}\n';
+    expect(faultsOf(state).map(({ message }) => message)).toEqual(['[state] no state "k": expected s, t']);
+  });
+
   it("leaves what is right alone: a fault is one fault", () => {
     const text = 'graph "g" {\n  %x = inptu : f32[2]\n  %y = exp(%x)\n  %z = add(%y, %y)\n  return "z" = %z\n}';
     expect(faultsOf(text).map(({ message }) => message)).toEqual([

@@ -57,6 +57,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["eval DIR/fit.rlx --input z=1", 2, /\[run\] input: got z, expected x, y/],
   ["eval DIR/fit.rlx --input x", 2, /\[rlx eval\] --input: got x, expected name=…/],
   ["eval DIR/fit.rlx --input x=1,,2", 2, /\[rlx eval\] --input x: got 1,,2, expected numbers/],
+  ["eval DIR/fit.rlx --input x=1,nope", 2, /--input x: got 1,nope, expected numbers/],
+  ["eval DIR/fit.rlx --input x=1,1e999", 2, /--input x: got 1,1e999, expected numbers/],
   ["eval DIR/fit.rlx --input x=1 --input x=2", 2, /\[rlx eval\] --input: got x twice, expected it once/],
   ["eval DIR/fit.rlx --symbol Q=4", 2, /\[rlx eval\] --symbol: got Q, expected /],
   ["eval DIR/fit.rlx --device nosuch", 2, /--device: got nosuch, expected cpu, coreml-sim, coreml or mlx/],

@@ -1065,6 +1065,18 @@ it("eval says what JSON has no number for in words, also how far it is", async (
   });
 });
 
+it("eval takes numbers that are none, row by row, with the words of texts and of JSON", async () => {
+  await writeFile(
+    join(folder, "rows.rlx"),
+    'graph "r" {\n  %x = input : f32[N,3]\n  %y = neg(%x)\n  return "y" = %y\n}\n',
+  );
+  const { out } = await command("eval DIR/rows.rlx --json --input x=1,nan,inf,-inf,NaN,-Infinity");
+  expect(JSON.parse(out)).toMatchObject({
+    symbols: { N: 2 },
+    outputs: [{ shape: [2, 3], values: [-1, "NaN", "-Infinity", "Infinity", "NaN", "Infinity"] }],
+  });
+});
+
 it("eval writes the ends of i64 as they are, and says that numbers near them are rounded", async () => {
   const place = join(folder, "ends");
   await writeFile(

@@ -257,13 +257,31 @@ const halves = (who: string, option: string, text: string): readonly [string, st
   throw new WorkbenchError("INPUT_ARGUMENT", `[${who}] --${option}: got ${text}, expected name=…`);
 };
 
+/** As texts write them, and as JavaScript and Python do. */
+const ODD_NUMBERS: ReadonlyMap<string, number> = new Map([
+  ...["nan", "NaN"].map((word) => [word, NaN] as const),
+  ...["inf", "Infinity"].map((word) => [word, Infinity] as const),
+  ...["-inf", "-Infinity"].map((word) => [word, -Infinity] as const),
+]);
+
+/** Undefined for what is no number, or too large for one. */
+function numberOf(text: string): number | undefined {
+  const word = text.trim();
+  const number = word === "" ? NaN : Number(word);
+  return ODD_NUMBERS.get(word) ?? (Number.isFinite(number) ? number : undefined);
+}
+
 /** `x=1,2,3`, `x=file.npy` or `x=file.npz`. */
-function inputOf(who: string, text: string): [string, { numbers: number[] } | { path: string }] {
+function inputOf(who: string, text: string): [string, NonNullable<Input<"text.run">["inputs"]>[string]] {
   const [name, said] = halves(who, "input", text);
   if (/\.np[yz]$/iu.test(said)) return [name, { path: resolve(said) }];
-  const numbers = said.split(",").map((word) => (word.trim() === "" ? NaN : Number(word)));
-  // Numbers that JSON does not have come in a file.
-  if (numbers.every(Number.isFinite)) return [name, { numbers }];
+  const words = said.split(",").map(numberOf);
+  const numbers = words.filter((number) => number !== undefined);
+  // Numbers that JSON does not have go as a file.
+  if (numbers.length === words.length)
+    return numbers.every(Number.isFinite)
+      ? [name, { numbers }]
+      : [name, { name: "input.npy", bytes: npyBytes("f64", [numbers.length], Float64Array.from(numbers)) }];
   throw new WorkbenchError(
     "INPUT_ARGUMENT",
     `[${who}] --input ${name}: got ${said}, expected numbers, or a .npy or .npz file`,
