@@ -195,7 +195,7 @@ describe("vmap", () => {
         ),
       }));
     const mapped = (graph: Graph, size: string) => () => vmap(graph, { size, inAxes: { x0: 0 } });
-    const refused = (size: string, taken: string, free: string) =>
+    const refused = (size: string, taken: string, free: string): unknown =>
       expect.objectContaining({
         code: "INPUT_ARGUMENT",
         message: `[vmap] size: got ${size}, expected another symbol or a number: the graph has a symbol ${taken}`,

@@ -272,7 +272,7 @@ function numberOf(text: string): number | undefined {
 }
 
 /** `x=1,2,3`, `x=file.npy` or `x=file.npz`. */
-function inputOf(who: string, text: string): [string, Input<"text.run">["inputs"][string]] {
+function inputOf(who: string, text: string): [string, NonNullable<Input<"text.run">["inputs"]>[string]] {
   const [name, said] = halves(who, "input", text);
   if (/\.np[yz]$/iu.test(said)) return [name, { path: resolve(said) }];
   const words = said.split(",").map(numberOf);

@@ -253,7 +253,7 @@ const coremlAttention = (
 export const attention_cached: Op<"attention_cached", AttentionCachedAttrs, Arity> = defineOp({
   name: "attention_cached",
   summary:
-    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t. In rings, position p lies in row p modulo the capacity, and a window or chunk keeps to what they still hold. With ALiBi's slopes, one for each head, scores lose slope · distance. Sinks [H] take part in the softmax and have no value.",
+    "Causal attention of q [T, H, D] over caches [Hkv, capacity, D] that already hold the new tokens: token t sees keys 0 .. past + t, the last window + 1 of them where there is a window: it counts the keys before the token's own. In rings, position p lies in row p modulo the capacity, and a window or chunk keeps to what they still hold. With ALiBi's slopes, one for each head, scores lose slope · distance. Sinks [H] take part in the softmax and have no value.",
   arity: { least: 4, most: 5 },
   operands: ["query", "key cache", "value cache", "past", "sinks"],
   outputs: "one",
