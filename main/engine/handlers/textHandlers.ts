@@ -21,6 +21,7 @@ import type { ModelStore } from "../models/modelStore.ts";
 import type { ModelFiles, PackageFiles, TrainingFiles } from "../services.ts";
 import { GALLERY } from "../../gallery/gallery.ts";
 import { bisectText } from "../text/bisectText.ts";
+import type { TextRunParts } from "../text/runText.ts";
 import { runText } from "../text/runText.ts";
 import { saveText } from "../text/textFile.ts";
 import type { ArrayFiles } from "../text/values.ts";
@@ -50,6 +51,12 @@ type TextCalls =
 export function textHandlers(parts: TextParts): Pick<EngineHandlers["calls"], TextCalls> {
   const { devices, files, jobs } = parts;
   const arrays: ArrayFiles = { files, inflate: (bytes, most) => parts.trainingFiles.inflate(bytes, most) };
+  /** A device that compiles graphs, or runs their parts. */
+  const runner = (device: string, target: TargetSpec): TextRunParts => {
+    const { segments } = devices.get(device, "run").capabilities;
+    const chosen = segments === true ? devices.get(device, "run") : devices.able(device, "graphs", "run");
+    return { ...parts, arrays, device: devices.running(chosen), target };
+  };
   const asJob = async <Result>(graph: Graph, work: () => Promise<Result>): Promise<Result> => {
     const job = jobs.start("run", graph.name);
     try {
@@ -85,14 +92,12 @@ export function textHandlers(parts: TextParts): Pick<EngineHandlers["calls"], Te
     },
     "text.run": ({ text, name, device, target, ...asked }, { signal }) => {
       const graph = graphOf(text, name);
-      const { segments } = devices.get(device, "run").capabilities;
-      const chosen = segments === true ? devices.get(device, "run") : devices.able(device, "graphs", "run");
-      const able = { ...parts, arrays, device: devices.running(chosen), target: target ?? parts.initialTarget };
+      const able = runner(device, target ?? parts.initialTarget);
       return asJob(graph, () => runText(able, graph, asked, signal));
     },
     "text.bisect": ({ text, name, device, ...asked }, { signal }) => {
       const graph = graphOf(text, name);
-      const able = { ...parts, arrays, device: devices.running(devices.able(device, "graphs", "run")) };
+      const able = runner(device, parts.initialTarget);
       return asJob(graph, () => bisectText(able, graph, asked, signal));
     },
   };

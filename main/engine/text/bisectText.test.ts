@@ -10,10 +10,15 @@ import { deadCode } from "../../passes/deadCode.ts";
 import { referenceDevice } from "../../runtime/devices/reference.ts";
 import type { EngineDevice } from "../devices.ts";
 import { bisectText } from "./bisectText.ts";
+import type { TextRunParts } from "./runText.ts";
 
-const device: Partial<EngineDevice> = { id: "reference", title: "Reference", device: () => referenceDevice() };
+const device = {
+  ...{ id: "reference", title: "Reference", capabilities: { graphs: true } },
+  device: () => referenceDevice(),
+} as unknown as EngineDevice;
 const none = (): Promise<never> => Promise.reject(new Error("no file is named"));
-const parts = { device: device as EngineDevice, arrays: { files: { open: none }, inflate: none }, threads: 1 };
+const arrays = { files: { open: none }, inflate: none };
+const parts = { device, arrays, threads: 1 } as unknown as TextRunParts;
 
 /** y = eˣ + eˣ, and a sine that is not read. */
 function graph(): Graph {

@@ -15,6 +15,7 @@ import { runPipeline } from "../../passes/pipeline.ts";
 import { inSlices } from "../models/taskCache.ts";
 import { counted } from "../words.ts";
 import type { MadeOutput, TextRunParts } from "./runText.ts";
+import { SEGMENT_PASSES, onSegments } from "./segments.ts";
 import { distanceOf, expectedOf, onDevice, referenceOf, valuesFor } from "./runText.ts";
 
 type Asked = Omit<BisectTextInput, "text" | "name" | "device">;
@@ -56,11 +57,11 @@ const largest = (outputs: readonly MadeOutput[], of: (output: MadeOutput, index:
   outputs.reduce((most, output, i) => Math.max(most, of(output, i)), 0);
 
 export async function bisectText(
-  parts: Pick<TextRunParts, "arrays" | "device" | "threads">,
+  parts: TextRunParts,
   graph: Graph,
   asked: Asked,
   signal: AbortSignal,
-  passes: readonly Pass[] = pipelineFor(parts.device.backend ?? "cpu"),
+  passes: readonly Pass[] = isCompiled(parts) ? pipelineFor(parts.device.backend ?? "cpu") : SEGMENT_PASSES,
 ): Promise<TextBisection> {
   const values = await valuesFor(parts.arrays, graph, asked, signal);
   requireSymbols(asked.symbols, Object.keys(values.symbols));
@@ -69,7 +70,7 @@ export async function bisectText(
   let before: readonly MadeOutput[] = [];
   for (const stage of await stagesOf(graph, asked, passes, signal)) {
     throwIfCancelled(signal);
-    const { outputs } = await onDevice(parts, stage.graph, values, ONCE, signal);
+    const { outputs } = await (isCompiled(parts) ? onDevice : onSegments)(parts, stage.graph, values, ONCE, signal);
     const previous = before.length === 0 ? outputs : before;
     steps.push({
       name: stage.name,
@@ -88,6 +89,9 @@ export async function bisectText(
     steps: steps.map((step) => ({ ...step, change: toldDistance(step.change), error: toldDistance(step.error) })),
   };
 }
+
+/** By one device as a whole, and not part by part. */
+const isCompiled = ({ device }: Pick<TextRunParts, "device">): boolean => device.capabilities.graphs === true;
 
 /** A size of a symbol that the graph does not have would change nothing. */
 function requireSymbols(said: Asked["symbols"], names: readonly string[]): void {

@@ -9,7 +9,9 @@ import { leversOf } from "../../backends/coreml/levers.ts";
 import { oldestEqualOpset } from "../../backends/coreml/mil/opTable.ts";
 import type { PlanTarget } from "../../backends/coreml/plan/target.ts";
 import { resolveTarget, systemOf } from "../../backends/coreml/plan/target.ts";
+import type { CompileOptions } from "../../compiler/compile.ts";
 import { compile } from "../../compiler/compile.ts";
+import { pipelineFor } from "../../compiler/pipelines.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { RunTextInput } from "../../contract/views/text.ts";
 import { invariant } from "../../diagnostics/errors.ts";
@@ -30,13 +32,16 @@ export interface SegmentParts {
   readonly packages: Pick<PackageFiles, "temporary" | "writer">;
 }
 
+const KEPT_PARTS = { backend: "coreml", blocked: "keep" } as const;
+export const SEGMENT_PASSES = pipelineFor(KEPT_PARTS.backend);
+
 async function routed(
   graph: Graph,
   target: PlanTarget,
-  bindings: RunValues["symbols"],
+  options: Pick<CompileOptions, "bindings" | "passes">,
   signal: AbortSignal,
 ): Promise<Route> {
-  const legal = (await inSlices(compile(graph, { backend: "coreml", bindings, blocked: "keep" }), signal)).graph;
+  const legal = (await inSlices(compile(graph, { ...options, ...KEPT_PARTS }), signal)).graph;
   const { opset } = systemOf(target.os);
   const levers = leversOf(target);
   const lowered = await inSlices(
@@ -49,17 +54,23 @@ async function routed(
   return inSlices(routeLowered(withOpset(lowered, opset), target), signal);
 }
 
+/** Compiled with the passes of Core ML, or with these. */
 export async function onSegments(
   parts: SegmentParts & { readonly device: EngineDevice; readonly target: TargetSpec },
   graph: Graph,
   { inputs, params, states, symbols }: RunValues,
-  { repeats }: Pick<RunTextInput, "repeats">,
+  { repeats, passes }: Pick<RunTextInput, "repeats"> & Pick<CompileOptions, "passes">,
   signal: AbortSignal,
 ): Promise<Made> {
   const began = performance.now();
   const { device, target } = parts;
   const whole = withValues(withoutStates(graph, states), params);
-  const route = await routed(whole, resolveTarget(target, "decode"), symbols, signal);
+  const route = await routed(
+    whole,
+    resolveTarget(target, "decode"),
+    { bindings: symbols, ...(passes && { passes }) },
+    signal,
+  );
   const { segments } = device;
   invariant(segments, `device ${device.id} runs segments`);
   let compileSeconds = 0;

@@ -3,11 +3,10 @@ import { distanceText } from "../../contract/distance.ts";
 import { ROUTED } from "../../contract/views/graph.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, ModelChoice } from "./client.ts";
-import { deviceOption } from "./client.ts";
 import type { PassesOptions } from "./graph.ts";
 import { backendOf, passes, precisionOf } from "./graph.ts";
 import type { ValueOptions } from "./graphRuns.ts";
-import { valuesOf } from "./graphRuns.ts";
+import { graphDevice, valuesOf } from "./graphRuns.ts";
 import { isGraphText, namedText } from "./graphText.ts";
 
 interface BisectOptions extends PassesOptions, ValueOptions {
@@ -33,7 +32,7 @@ async function ofText(command: Command, file: string, options: BisectOptions): P
     throw new WorkbenchError("INPUT_ARGUMENT", `[rlx bisect] --watch: got ${options.watch}, expected a model's file`, {
       hint: "Of a graph in text the result is watched; leave --watch out.",
     });
-  const device = await deviceOption(command, options.device ?? "cpu", "graphs");
+  const device = await graphDevice(command, options.device ?? "cpu", ["graphs", "segments"]);
   const found = await client.call(
     "text.bisect",
     {

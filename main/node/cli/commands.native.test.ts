@@ -192,6 +192,11 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
     says: /^The result changes after “precision f16”, by [^]*built +\d+ +0 +none/,
   },
   {
+    line: "bisect DIR/fit.rlx --device coreml-sim",
+    json: z.object({ device: z.literal("coreml-sim"), steps: z.array(z.object({ name: text })).min(1) }),
+    says: /^No pass changes the result[^]*built +\d+ +0 +none/,
+  },
+  {
     line: "graph FILE --mil --find silu",
     json: z.object({
       query: z.literal("silu"),

@@ -39,7 +39,7 @@ const FEW_VALUES = 12;
 const MOST_RUNS = 10_000;
 
 /** The device, which compiles graphs or runs their parts. */
-async function graphDevice(command: Command, text: string, needs: readonly Capability[]): Promise<string> {
+export async function graphDevice(command: Command, text: string, needs: readonly Capability[]): Promise<string> {
   const able = (device: DeviceInfo): boolean => needs.some((need) => device.capabilities[need] === true);
   const devices = await devicesOf(command);
   const found = devices.find(({ id }) => id === text);
