@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { View } from "../define.ts";
 import { modelId, phaseItem, targetSpec } from "./common.ts";
+import { symbolSizes } from "./text.ts";
 import { writeDone, writePlace, writePlan, writeProgress } from "./write.ts";
 
 export const exportPlan = writePlan.extend({
@@ -18,7 +19,12 @@ export const exportPlan = writePlan.extend({
 });
 export type ExportPlan = View<typeof exportPlan>;
 
-export const exportModel = z.object({ model: modelId, target: targetSpec });
+export const exportModel = z.object({
+  model: modelId,
+  target: targetSpec,
+  /** Of a graph in text; the context, or a smaller limit of the text, for those that nothing is said of. */
+  symbols: symbolSizes.optional(),
+});
 export const exportInput = exportModel.extend(writePlace.shape);
 
 export const weightRow = z.object({

@@ -7,6 +7,15 @@ import { DEFAULT_DEVICE, runDevice } from "./engine.ts";
 import { precision } from "./graph.ts";
 
 export const LONGEST_TEXT = 64 << 20;
+/** Of symbols of a graph. */
+export const symbolSizes = z.record(
+  z.string(),
+  z
+    .number()
+    .int()
+    .min(0)
+    .max(1 << 24),
+);
 export const graphText = z.string().max(LONGEST_TEXT);
 /** What its faults call a text, "net.rlx" of `[net.rlx:1:1]`; "text" without one. */
 const textName = z.string().min(1).max(1024).optional();
@@ -103,16 +112,7 @@ export const runTextInput = z.object({
       ]),
     )
     .default({}),
-  symbols: z
-    .record(
-      z.string(),
-      z
-        .number()
-        .int()
-        .min(0)
-        .max(1 << 24),
-    )
-    .default({}),
+  symbols: symbolSizes.default({}),
   seed: z.number().int().min(0).max(0xffff_ffff).default(1),
   /** Runs, of which the outputs of the last are told. */
   repeats: z.number().int().min(1).max(10_000).default(1),

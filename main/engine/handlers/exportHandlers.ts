@@ -6,6 +6,7 @@ import type { ShapeFlexibility } from "../../backends/coreml/flexible.ts";
 import type { EngineHandlers, StreamItemOf } from "../../contract/contract.ts";
 import type { TargetSpec } from "../../contract/views/common.ts";
 import type { ExportPlan } from "../../contract/views/export.ts";
+import type { Bindings } from "../../ir/dim.ts";
 import type { CpuAccess } from "../../runtime/devices/cpu.ts";
 import type { EngineDevices } from "../devices.ts";
 import { boundSentence, exportModel, exportRequest } from "../models/exporting.ts";
@@ -43,17 +44,18 @@ export function exportHandlers(parts: ExportParts): {
 } {
   return {
     calls: {
-      "export.plan": ({ model, target }, { signal }) => exportPlan(parts, parts.store.get(model), target, signal),
+      "export.plan": ({ model, target, symbols = {} }, { signal }) =>
+        exportPlan(parts, parts.store.get(model), { target, symbols }, signal),
     },
     streams: {
-      async *"export.start"({ model, target, path, overwrite }, { signal }) {
+      async *"export.start"({ model, target, symbols = {}, path, overwrite }, { signal }) {
         const started = performance.now();
         const open = parts.store.get(model);
         const where = await parts.packages.place(path, overwrite);
         void parts.packages.removeAbandonedFiles();
         yield phaseItem("prepare", "Preparing the graph", started);
         const plan = planTarget(open, target, "decode");
-        const sizes = await boundSentence(open, plan, signal);
+        const sizes = await boundSentence(open, plan, symbols, signal);
         yield* writing<ExportProgress, ExportReport, ExportItem>({
           ...{ jobs: parts.jobs, kind: "export", title: open.title, model: open.id },
           work: (emit) =>
@@ -61,6 +63,7 @@ export function exportHandlers(parts: ExportParts): {
               directory: () => parts.packages.writer(where, { noted: true }),
               engine: parts.cpu.absent() ? undefined : parts.cpu.engine(),
               flexibility: parts.flexibility,
+              symbols,
               signal,
               onProgress: emit,
             }),
@@ -143,7 +146,7 @@ export function weightNote({ fold, notFinite, overflowed }: ExportReport["weight
 async function exportPlan(
   { devices, flexibility, packages }: ExportParts,
   model: OpenModel,
-  target: TargetSpec,
+  { target, symbols }: { readonly target: TargetSpec; readonly symbols: Bindings },
   signal: AbortSignal,
 ): Promise<ExportPlan> {
   const can = exportAbility(model, devices);
@@ -173,8 +176,8 @@ async function exportPlan(
       sentence: can.sentence,
     };
   const plan = planTarget(model, target, "decode");
-  const planned = await tasksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility]), signal, async (own) =>
-    inSlices(preview(await exportRequest(model, plan, own, flexibility)), own),
+  const planned = await tasksOf(model).get(PREVIEW, JSON.stringify([plan, flexibility, symbols]), signal, async (own) =>
+    inSlices(preview(await exportRequest(model, plan, own, { flexibility, symbols })), own),
   );
   const bytes = planned.weightBytes + planned.modelBytes;
   const functions =
@@ -192,6 +195,6 @@ async function exportPlan(
         ),
     functions: [...planned.functions],
     forms: planned.forms.map((form) => ({ ...form, source: form.source.toUpperCase() })),
-    sentence: `${bytesFigure(bytes)}${model.file === undefined ? "" : `, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file`}: ${bytesFigure(weights)} of weights ${functions}, and ${bytesFigure(bytes - weights)} of program, constants and padding.${await boundSentence(model, plan, signal)}`,
+    sentence: `${bytesFigure(bytes)}${model.file === undefined ? "" : `, ${(bytes / Math.max(1, base.sourceBytes)).toFixed(2)} × the file`}: ${bytesFigure(weights)} of weights ${functions}, and ${bytesFigure(bytes - weights)} of program, constants and padding.${await boundSentence(model, plan, symbols, signal)}`,
   };
 }

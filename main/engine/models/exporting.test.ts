@@ -25,19 +25,31 @@ const opened = (x: string) => store.open({ kind: "text", name: "sizes.rlx", text
 
 describe("a graph in text", () => {
   it("says the sizes that its symbols get, from the context and its own limits", async () => {
-    expect(await boundSentence(await opened("f32[N,T]"), TARGET, signal)).toBe(
-      " Made for N = 64, T = 5: the context, or a smaller limit in the text.",
+    const model = await opened("f32[N,T]");
+    expect(await boundSentence(model, TARGET, {}, signal)).toBe(
+      " Made for N = 64, T = 5; N, T from the context, or a smaller limit in the text.",
     );
-    expect(await boundSentence(await opened("f32[2,3]"), TARGET, signal)).toBe("");
+    expect(await boundSentence(model, TARGET, { N: 8, T: 2 }, signal)).toBe(" Made for N = 8, T = 2.");
+    expect(await boundSentence(await opened("f32[2,3]"), TARGET, {}, signal)).toBe("");
+  });
+
+  it("is made for the sizes that are said, of symbols that it has", async () => {
+    const model = await opened("f32[N,T]");
+    const { variants } = await exportRequest(model, TARGET, signal, { symbols: { N: 8 } });
+    expect(variants.map(({ bindings }) => bindings)).toEqual([{ N: 8, T: 5 }]);
+    await expect(exportRequest(model, TARGET, signal, { symbols: { Q: 8 } })).rejects.toMatchObject({
+      code: "INPUT_ARGUMENT",
+      message: "[export] symbol: got Q, expected N, T",
+    });
   });
 
   it("has no flexible sizes, and says so where they are asked for", async () => {
     for (const flexibility of ["native", "inputs"] as const) {
-      await expect(exportRequest(await opened("f32[N,T]"), TARGET, signal, flexibility)).rejects.toMatchObject({
+      await expect(exportRequest(await opened("f32[N,T]"), TARGET, signal, { flexibility })).rejects.toMatchObject({
         code: "UNSUPPORTED_TARGET",
         message: "[flexible] a graph in text is made for fixed sizes only: N = 64, T = 5",
       });
-      const fixed = await exportRequest(await opened("f32[2,3]"), TARGET, signal, flexibility);
+      const fixed = await exportRequest(await opened("f32[2,3]"), TARGET, signal, { flexibility });
       expect(fixed.variants).toEqual([{ name: "main", bindings: expect.anything() as unknown }]);
     }
   });

@@ -8,7 +8,7 @@ import type { Pooling } from "../../models/family.ts";
 import { embedderGraph } from "../../runtime/embedderModel.ts";
 import type { CpuEngine } from "../../backends/cpu/engine.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
-import type { Graph } from "../../ir/graph.ts";
+import type { Bindings } from "../../ir/dim.ts";
 import { graphHash } from "../../ir/hash.ts";
 import { symbolsWithin } from "../../ir/specialize.ts";
 import { opTable } from "../../ops/index.ts";
@@ -20,16 +20,28 @@ import { requirePaths } from "./openModel.ts";
 import { packageRequest, readsFrom, templateVariants, weightWork } from "./packageRequest.ts";
 import { inSlices } from "./taskCache.ts";
 
-/** `packageName` is for logs. */
+export interface RequestOptions {
+  readonly flexibility?: ShapeFlexibility | undefined;
+  /** For logs. */
+  readonly packageName?: string;
+  readonly pooling?: Pooling | undefined;
+  /** Sizes of symbols of a graph in text. */
+  readonly symbols?: Bindings | undefined;
+}
+
 export async function exportRequest(
   model: OpenModel,
   target: PlanTarget,
   signal: AbortSignal,
-  flexibility: ShapeFlexibility = "fixed",
-  packageName = "the planned package",
-  pooling?: Pooling,
+  options: RequestOptions = {},
 ): Promise<ExportRequest> {
-  if (model.text !== undefined) return textRequest(model, target, signal, flexibility, packageName);
+  if (model.text !== undefined) return textRequest(model, target, signal, options);
+  const { flexibility = "fixed", packageName = "the planned package", pooling, symbols = {} } = options;
+  const [unused] = Object.keys(symbols);
+  if (unused !== undefined)
+    throw new WorkbenchError("INPUT_ARGUMENT", `[export] symbol: got ${unused}, expected a graph in text`, {
+      hint: "The context is the size of a model's package.",
+    });
   const { watch, description } = model;
   const graph =
     pooling === undefined
@@ -49,38 +61,52 @@ async function textRequest(
   model: OpenModel,
   target: PlanTarget,
   signal: AbortSignal,
-  flexibility: ShapeFlexibility,
-  packageName: string,
+  { flexibility = "fixed", packageName = "the planned package", symbols = {} }: RequestOptions,
 ): Promise<ExportRequest> {
   const graph = withValues(await templateOf(model, signal));
-  const sizes = sizesText(graph, target);
+  const bindings = { ...bindingsFor(graph, "decode", target.context), ...symbols };
+  const used = symbolsWithin(opTable, graph);
+  const unused = Object.keys(symbols).find((symbol) => !used.has(symbol));
+  if (unused !== undefined)
+    throw new WorkbenchError(
+      "INPUT_ARGUMENT",
+      `[export] symbol: got ${unused}, expected ${used.size === 0 ? "none: the graph has no symbols" : [...used].join(", ")}`,
+      { hint: "Name a symbol of the graph." },
+    );
+  const sizes = sizesText(used, bindings);
   if (flexibility !== "fixed" && sizes !== "")
     throw new WorkbenchError(
       "UNSUPPORTED_TARGET",
       `[flexible] a graph in text is made for fixed sizes only: ${sizes}`,
       {
-        hint: "Unset RLX_COREML_NATIVE_FLEX and RLX_COREML_FLEXIBLE_INPUTS: the context says what sizes a package is for.",
+        hint: "Unset RLX_COREML_NATIVE_FLEX and RLX_COREML_FLEXIBLE_INPUTS: --symbol N=8 says what size a package is for.",
       },
     );
   return packageRequest(graph, target, {
-    variants: [{ name: "main", bindings: bindingsFor(graph, "decode", target.context) }],
+    variants: [{ name: "main", bindings }],
     ...{ packageName, description: graph.name, source: graphHash(graph) },
     ...(model.watch === undefined ? {} : { watch: model.watch }),
   });
 }
 
-/** "N = 8, T = 64"; nothing where the graph has no symbols. */
-const sizesText = (graph: Graph, { context }: PlanTarget): string => {
-  const used = symbolsWithin(opTable, graph);
-  return Object.entries(bindingsFor(graph, "decode", context))
-    .flatMap(([symbol, size]) => (used.has(symbol) ? [`${symbol} = ${size}`] : []))
-    .join(", ");
-};
+/** "N = 8, T = 64" */
+const sizesText = (used: ReadonlySet<string>, bindings: Bindings): string =>
+  [...used].map((symbol) => `${symbol} = ${bindings[symbol] ?? ""}`).join(", ");
 
-/** What a package of a text is for, as a sentence to add: nobody has said these sizes. */
-export async function boundSentence(model: OpenModel, target: PlanTarget, signal: AbortSignal): Promise<string> {
-  const sizes = model.text === undefined ? "" : sizesText(await templateOf(model, signal), target);
-  return sizes === "" ? "" : ` Made for ${sizes}: the context, or a smaller limit in the text.`;
+/** What a package of a text is for, as a sentence to add, and where sizes are from that nobody has said. */
+export async function boundSentence(
+  model: OpenModel,
+  target: PlanTarget,
+  symbols: Bindings,
+  signal: AbortSignal,
+): Promise<string> {
+  if (model.text === undefined) return "";
+  const graph = await templateOf(model, signal);
+  const used = symbolsWithin(opTable, graph);
+  if (used.size === 0) return "";
+  const unsaid = [...used].filter((symbol) => symbols[symbol] === undefined);
+  const from = unsaid.length === 0 ? "" : `; ${unsaid.join(", ")} from the context, or a smaller limit in the text`;
+  return ` Made for ${sizesText(used, { ...bindingsFor(graph, "decode", target.context), ...symbols })}${from}.`;
 }
 
 export interface ExportOptions {
@@ -93,19 +119,16 @@ export interface ExportOptions {
   readonly flexibility?: ShapeFlexibility;
   /** Vectors of whole texts, made in this way, instead of what the model is itself. */
   readonly pooling?: Pooling;
+  /** Sizes of symbols of a graph in text. */
+  readonly symbols?: Bindings | undefined;
 }
 
 export async function exportModel(model: OpenModel, target: PlanTarget, options: ExportOptions): Promise<ExportReport> {
   const file = model.text === undefined ? model.requireFile("export") : undefined;
   if (file !== undefined) requirePaths(model, "export");
-  const request = await exportRequest(
-    model,
-    target,
-    options.signal,
-    options.flexibility,
-    "the package",
-    options.pooling,
-  );
+  const { flexibility, pooling, symbols } = options;
+  const asked = { flexibility, pooling, symbols, packageName: "the package" };
+  const request = await exportRequest(model, target, options.signal, asked);
   return exportPackage(request, {
     directory: await options.directory(),
     weights: { read: file === undefined ? NO_FILE : readsFrom(file), ...weightWork(options.engine) },

@@ -46,7 +46,7 @@ export async function hostedPackage(opened: OpenedPackage, origin: PackageOrigin
   const { runner, userDefined } = opened;
   if (userDefined[HOST_PARTS_KEY] === undefined) return { ...opened, hosted: undefined, dispose: () => undefined };
   const { model, target, engine, signal, flexibility, pooling } = origin;
-  const request = await exportRequest(model, target, signal, flexibility, "the package", pooling);
+  const request = await exportRequest(model, target, signal, { flexibility, pooling, packageName: "the package" });
   const bindings = bindingsOf(userDefined);
   const programs = new Map<string, HybridProgram>();
   const parts = new Set<string>();

@@ -60,6 +60,8 @@ const ERRORS: readonly (readonly [line: string, code: 1 | 2, says: RegExp])[] = 
   ["eval DIR/fit.rlx --input x=1,nope", 2, /--input x: got 1,nope, expected numbers/],
   ["eval DIR/fit.rlx --input x=1,1e999", 2, /--input x: got 1,1e999, expected numbers/],
   ["eval DIR/fit.rlx --input x=1 --input x=2", 2, /\[rlx eval\] --input: got x twice, expected it once/],
+  ["compile DIR/fit.rlx --dry-run --symbol Q=4", 2, /\[export\] symbol: got Q, expected N/],
+  ["compile FILE --dry-run --symbol N=4", 2, /\[export\] symbol: got N, expected a graph in text/],
   ["eval DIR/fit.rlx --symbol Q=4", 2, /\[rlx eval\] --symbol: got Q, expected /],
   ["eval DIR/fit.rlx --device nosuch", 2, /--device: got nosuch, expected cpu, coreml-sim, coreml or mlx/],
   ...["eval", "run", "bench", "profile", "grad", "vmap", "bisect", "route"].map(

@@ -488,8 +488,13 @@ const ANSWERS: readonly { readonly line: string; readonly json: z.ZodType; reado
   },
   {
     line: "compile DIR/fit.rlx -o DIR/fit.mlpackage --overwrite --context 64",
-    json: z.object({ sentence: z.string().includes("Made for N = 64:"), functions: z.tuple([z.literal("main")]) }),
-    says: /Made for N = 64: the context, or a smaller limit in the text\.\n/,
+    json: z.object({ sentence: z.string().includes("Made for N = 64;"), functions: z.tuple([z.literal("main")]) }),
+    says: /Made for N = 64; N from the context, or a smaller limit in the text\.\n/,
+  },
+  {
+    line: "compile DIR/fit.rlx -o DIR/fit8.mlpackage --overwrite --symbol N=8",
+    json: z.object({ sentence: z.string().endsWith("Made for N = 8.") }),
+    says: /Made for N = 8\.\n/,
   },
   {
     line: "route DIR/fit.rlx --context 64",

@@ -5,10 +5,12 @@ import type { ExportPlan } from "../../contract/views/export.ts";
 import { WorkbenchError } from "../../diagnostics/errors.ts";
 import type { Command, CommonOptions, ModelChoice } from "./client.ts";
 import { openForTarget, unfinished } from "./client.ts";
+import { valuesOf } from "./graphRuns.ts";
 import { bytesText, figureText } from "./output.ts";
 import { percentDone, requireAble } from "./writing.ts";
 
 interface CompileOptions extends CommonOptions {
+  readonly symbol?: readonly string[];
   readonly output?: string;
   readonly overwrite?: boolean;
   readonly dryRun?: boolean;
@@ -17,8 +19,10 @@ interface CompileOptions extends CommonOptions {
 export async function compile(command: Command, choice: ModelChoice, options: CompileOptions): Promise<number> {
   const { client, output } = command;
   const { model, target, canExport } = await openForTarget(command, choice, options);
+  const { symbols } = valuesOf("rlx compile", { symbol: options.symbol ?? [] });
+  const asked = { model, target, ...(Object.keys(symbols ?? {}).length > 0 && { symbols }) };
   // A plan compiles and lowers the graph, as the export does. Only what is asked for is planned.
-  const planned = (): Promise<ExportPlan> => client.call("export.plan", { model, target }, { signal: command.signal });
+  const planned = (): Promise<ExportPlan> => client.call("export.plan", asked, { signal: command.signal });
   const plan = options.dryRun === true ? await planned() : undefined;
   const path = resolve(options.output ?? (plan ?? (await planned())).suggestedPath);
   const overwrite = options.overwrite === true;
@@ -45,11 +49,7 @@ export async function compile(command: Command, choice: ModelChoice, options: Co
   }
   requireAble(canExport, "compile");
   if (!overwrite) await refuseTaken(path);
-  for await (const item of client.stream(
-    "export.start",
-    { model, target, path, overwrite },
-    { signal: command.signal },
-  )) {
+  for await (const item of client.stream("export.start", { ...asked, path, overwrite }, { signal: command.signal })) {
     if (item.kind === "phase") output.progress(item.sentence, item.name);
     else if (item.kind === "progress") output.progress(`${percentDone(item)}  ${item.tensor}`, "weights");
     else {

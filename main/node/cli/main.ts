@@ -319,6 +319,7 @@ ofBothPhases(
   .option("-o, --output <path>", "where to write it; beside the file without it")
   .option("--overwrite", "replace what is there")
   .option("--dry-run", "say what would be written")
+  .addOption(several("--symbol <size>", "of a graph in text: N=8; the context, or its limit, without it"))
   .addOption(adapters())
   .action(run(async () => (await import("./compile.ts")).compile));
 
