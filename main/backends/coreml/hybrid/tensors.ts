@@ -25,7 +25,7 @@ export function toFeature(
 /** Partition keeps such values on the host: one that comes this far would be cut or wrapped in silence. */
 function requireHeld(feature: string, dtype: ElementType): void {
   const reason = whyNotElement(dtype);
-  invariant(reason === undefined, `feature ${feature} is a value of ${dtype}: ${reason}`);
+  invariant(reason === undefined, `feature ${feature} is a value of ${dtype}: ${reason ?? ""}`);
 }
 
 /** A feature as a host value of the graph's type. */

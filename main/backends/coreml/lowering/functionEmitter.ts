@@ -192,7 +192,7 @@ export class FunctionEmitter implements CoremlEmitter {
 
   dtypeOf(type: ElementType): MilDtype {
     const reason = whyNotElement(type);
-    invariant(reason === undefined, `a value of ${type} would be narrowed: ${reason}`);
+    invariant(reason === undefined, `a value of ${type} would be narrowed: ${reason ?? ""}`);
     if (type === "bool") return "bool";
     return isFloat(type) || isPacked(type) ? this.float : "int32";
   }
