@@ -7,7 +7,7 @@ import { findChromium } from "../scripts/lib/environment.mjs";
 import { isCi } from "../scripts/lib/process.mjs";
 
 const chromium = findChromium();
-const TIMED = "engineLoss.spec.ts";
+const TIMED = ["engineLoss.spec.ts", "typing.spec.ts"];
 
 export default defineConfig({
   testDir: ".",
@@ -41,9 +41,9 @@ export default defineConfig({
     screenshot: "only-on-failure",
   },
   projects: [
-    { name: "chromium", testIgnore: ["electron/**", "pictures.spec.ts", TIMED] },
-    // Behind all others, when the second worker has nothing to do: it holds the window to two seconds.
-    { name: "timed", testMatch: TIMED, dependencies: ["chromium"] },
+    { name: "chromium", testIgnore: ["electron/**", "pictures.spec.ts", ...TIMED] },
+    // Behind all others, and one by one: they hold the window to times.
+    { name: "timed", testMatch: TIMED, workers: 1, dependencies: ["chromium"] },
     { name: "electron", testMatch: "electron/**/*.spec.ts" },
     // Writes over the README's pictures: only when asked for.
     ...(process.env["PICTURES"] === "1" ? [{ name: "pictures", testMatch: "pictures.spec.ts" }] : []),

@@ -40,7 +40,7 @@ export function VerdictCard({
       <Targets verdict={current(all)} busy={all.kind !== "ready"} own={verdict} subject={subject} measured={measured} />
       {chunk === null ? null : (
         <p className={styles["of"]}>
-          ANE, GPU and hops are of a chunk of {count(chunk.tokens)} tokens, prefill; tokens/s is of decode.
+          ANE, GPU and hops are of a chunk of {count(chunk.tokens)} tokens, prefill; speed is of decode.
         </p>
       )}
     </section>
